@@ -1,0 +1,78 @@
+package workflow
+
+import "encoding/json"
+
+// Definition is a workflow as its author wrote it: the shape of the file, after older spellings were brought to
+// today's. It is plain data; [Compile] makes a [Graph] of it.
+type Definition struct {
+	Metadata    Metadata     `json:"metadata"`
+	Nodes       []Node       `json:"nodes"`
+	Connections []Connection `json:"connections"`
+	// Triggers names the TRIGGER nodes that can start the workflow. Empty means all enabled ones.
+	Triggers []string `json:"triggers"`
+}
+
+// Metadata describes a workflow. The fields that the server owns are read from files and ignored on write; they are
+// not part of a revision.
+type Metadata struct {
+	ID          string   `json:"id,omitempty"`
+	Name        string   `json:"name"`
+	IconURL     string   `json:"icon_url,omitempty"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	// Version is the author's label; revisions are counted apart from it.
+	Version        string   `json:"version"`
+	ParentWorkflow string   `json:"parent_workflow,omitempty"`
+	Settings       Settings `json:"settings"`
+}
+
+// Settings are the author's wishes for every execution of the workflow.
+type Settings struct {
+	// TimeoutSeconds limits an execution's wall time, waits included. Zero means no limit.
+	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
+	// ErrorWorkflow is started when an execution ends in ERROR or TIMEOUT.
+	ErrorWorkflow string `json:"error_workflow,omitempty"`
+	// MaxConcurrentActivations bounds the running activations of one execution. Zero means the default of 100.
+	MaxConcurrentActivations int `json:"max_concurrent_activations,omitempty"`
+	// OnUnresolved says what a placeholder in parameters becomes when nothing has its name: error, keep or null.
+	OnUnresolved string `json:"on_unresolved,omitempty"`
+}
+
+// Node is one vertex. Its three parameter objects stay raw JSON, in the order they were written, since the order of
+// keys can matter (the branches of a split) and numbers must not lose digits.
+type Node struct {
+	ID             string          `json:"id"`
+	Name           string          `json:"name"`
+	Description    string          `json:"description"`
+	Type           string          `json:"type"`
+	Subtype        string          `json:"subtype"`
+	Configurations json.RawMessage `json:"configurations"`
+	InputParams    json.RawMessage `json:"input_params"`
+	OutputParams   json.RawMessage `json:"output_params"`
+	AttachedNodes  []string        `json:"attached_nodes,omitempty"`
+	Position       *Position       `json:"position,omitempty"`
+}
+
+// Position is where an editor draws a node.
+type Position struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Connection is an edge from one output key of a node to another node.
+type Connection struct {
+	ID                 string `json:"id"`
+	FromNode           string `json:"from_node"`
+	ToNode             string `json:"to_node"`
+	OutputKey          string `json:"output_key"`
+	ConversionFunction string `json:"conversion_function,omitempty"`
+}
+
+// Kind returns the node's kind, TYPE.SUBTYPE.
+func (n *Node) Kind() string { return n.Type + "." + n.Subtype }
+
+// DefaultKey is the output key of a connection that names none.
+const DefaultKey = "result"
+
+// ErrorKey is the output key that carries a handled error (on_error: continue).
+const ErrorKey = "error"

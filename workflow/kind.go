@@ -1,0 +1,98 @@
+package workflow
+
+// Kinds tells validation and compilation what they have to know about kinds of nodes; this package knows none itself.
+type Kinds interface {
+	// Kind returns the kind called TYPE.SUBTYPE.
+	Kind(name string) (Kind, bool)
+	// Names lists every kind, sorted, for suggestions.
+	Names() []string
+	// Alias returns the kind that an older spelling stands for (a step type without a subtype, a renamed subtype).
+	Alias(typ, subtype string) (name string, ok bool)
+}
+
+// Kind is what a graph has to know about a kind of node.
+type Kind struct {
+	// Name is TYPE.SUBTYPE.
+	Name string
+	// Scope is set for kinds that run a body.
+	Scope *ScopeKeys
+	// Plan reads a node's configurations: how the node behaves in a graph, and every problem of its configurations.
+	// Problem paths are relative to the node ("configurations.condition_expression"). Never nil.
+	Plan func(n *Node) (Plan, []Problem)
+}
+
+// ScopeKeys are the output keys of a kind that runs a body: Entry starts it, the Exits settle when it has closed.
+type ScopeKeys struct {
+	Entry string
+	Exits []string
+}
+
+// Effect says what repeating an attempt means.
+type Effect string
+
+// The effect classes.
+const (
+	Pure       Effect = "pure"       // same input, same output, nothing outside notices
+	Idempotent Effect = "idempotent" // may be repeated
+	Once       Effect = "once"       // journaled before it starts, never repeated without knowledge
+)
+
+// OnError says what becomes of a failure after the retries.
+type OnError string
+
+// The ways to handle a failure.
+const (
+	OnErrorFail     OnError = "fail"           // it goes to the next scope outwards
+	OnErrorContinue OnError = "continue"       // it becomes the output key "error"
+	OnErrorDefault  OnError = "default_output" // the configured default becomes the output key "result"
+)
+
+// OnUnknown says what becomes of a once attempt whose outcome nobody knows.
+type OnUnknown string
+
+// The ways to decide an unknown outcome.
+const (
+	OnUnknownAsk   OnUnknown = "ask"
+	OnUnknownRetry OnUnknown = "retry"
+	OnUnknownFail  OnUnknown = "fail"
+)
+
+// Plan is how one node behaves in a graph, read from its configurations once, when a revision is compiled.
+type Plan struct {
+	// Keys are the output keys the node can produce, besides "error". Nil means any key.
+	Keys []string
+	// KeyAliases maps accepted spellings of output keys to the key: "main" to "result".
+	KeyAliases map[string]string
+	Effect     Effect
+	MaxRetries int
+	// TimeoutMS limits one attempt.
+	TimeoutMS int64
+	OnError   OnError
+	OnUnknown OnUnknown
+	// Disabled nodes hand their input on as "result"; with SkipDisabled they are SKIPPED instead, so that switching
+	// a question off never means it was approved.
+	Disabled     bool
+	SkipDisabled bool
+	// Join is how the node waits for its incoming connections.
+	Join Join
+	// Expressions are the conditions among the configurations, to be parsed by validation.
+	Expressions []Expression
+	// Shielded are the configuration paths whose text is never searched for placeholders (code).
+	Shielded []string
+}
+
+// Join is how a node with several incoming connections waits for them. The zero Join waits for all.
+type Join struct {
+	// First fires on the first live arrival; later ones are ignored.
+	First bool `json:"first,omitempty"`
+	// TimeoutMS fires with what has arrived so long after the first live arrival. Zero waits for all.
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	// CancelLosers cancels, when the join fires, the work that leads nowhere else.
+	CancelLosers bool `json:"cancel_losers,omitempty"`
+}
+
+// Expression is a condition at a path inside a node.
+type Expression struct {
+	Path   string
+	Source string
+}
