@@ -1,0 +1,349 @@
+package engine
+
+import (
+	"strconv"
+
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// phase is where an activation stands. Up to phaseAsking it is open.
+type phase uint8
+
+const (
+	phaseHeld     phase = iota + 1 // ready, held back by a pause
+	phaseRunning                   // handed to the runtime
+	phaseRetrying                  // waits for its backoff
+	phaseWaiting                   // waits for a time, a signal or a child
+	phaseScope                     // its body runs
+	phaseAsking                    // waits for a person
+	phaseParked                    // became ready in a scope that is ending
+	phaseFailed
+	phaseCanceled
+)
+
+func (p phase) open() bool { return p <= phaseAsking }
+
+// activation is one visit to a node while it is open; failed and canceled ones are kept for as long as a retry may want
+// them. It is owned by its scope.
+type activation struct {
+	id    ActivationID
+	scope *Scope
+	name  string // its name in the scope
+	node  int    // its node in the graph; -1 for a program's step
+	step  *Step
+	ord   uint64
+
+	phase      phase
+	gen        uint32
+	attempt    uint32
+	retries    uint32 // attempts that followed a failure
+	recoveries uint32 // runs that were repeated because a process died
+	started    bool   // a once attempt has been recorded as begun
+	asOf       uint64
+	cause      Cause
+	inputs     []Input
+	input      Ref
+	timedOut   bool // its join's time was up
+
+	timer     TimerID // the backoff, while retrying
+	wait      *wait
+	frame     *frame
+	opened    bool   // a body of it has run
+	spawned   uint32 // children started in this generation
+	effected  bool   // a once attempt of this generation has begun and then waited
+	canceling bool   // it ends as canceled when its child has
+	unknown   bool   // the outcome of its last attempt is not known
+	err       *fault.Error
+}
+
+func formatOrd(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// policy is what the revision or the program says about running the activation.
+type policy struct {
+	effect     workflow.Effect
+	maxRetries uint32
+	timeoutMS  int64
+	onError    workflow.OnError
+	onUnknown  workflow.OnUnknown
+}
+
+func (a *activation) policy() policy {
+	if a.node < 0 {
+		return policy{a.step.Effect, uint32(max(a.step.MaxRetries, 0)), a.step.TimeoutMS, workflow.OnErrorFail, a.step.OnUnknown}
+	}
+	n := &a.scope.st.graph.Nodes[a.node]
+	p := policy{n.Plan.Effect, uint32(max(n.Plan.MaxRetries, 0)), n.Plan.TimeoutMS, n.Plan.OnError, n.Plan.OnUnknown}
+	if n.Opens > 0 {
+		p.maxRetries = 0 // scope nodes are never retried
+	}
+	return p
+}
+
+// handlesErrors says that a failure becomes an output of the node itself.
+func (a *activation) handlesErrors() bool {
+	e := a.policy().onError
+	return e == workflow.OnErrorContinue || e == workflow.OnErrorDefault
+}
+
+func (a *activation) at() Attempt { return Attempt{a.id, a.gen, a.attempt} }
+
+func (a *activation) view() Activation {
+	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, AsOf: a.asOf, Error: a.err}
+	switch a.phase {
+	case phaseHeld, phaseParked:
+		v.Status = NodePending
+	case phaseRunning, phaseWaiting, phaseScope:
+		v.Status = NodeRunning
+	case phaseRetrying:
+		v.Status = NodeRetrying
+	case phaseAsking:
+		v.Status = NodeWaitingInput
+		v.Ask = a.wait.ask
+	case phaseFailed:
+		v.Status = NodeFailure
+	case phaseCanceled:
+		v.Status = NodeCanceled
+		if a.frame != nil && a.scope.st.failedInside(a) {
+			v.Status = NodeFailure
+		}
+	}
+	if a.frame != nil {
+		v.Iterations = a.frame.next
+	}
+	return v
+}
+
+// move changes an activation's phase and the counters that follow from it.
+func (s *State) move(a *activation, p phase) {
+	s.count(a, -1)
+	a.phase = p
+	s.count(a, 1)
+}
+
+func (s *State) count(a *activation, d int) {
+	if a.phase == 0 || !a.phase.open() {
+		return
+	}
+	a.scope.open += d
+	switch a.phase {
+	case phaseHeld, phaseRunning:
+		s.active += d
+	case phaseAsking:
+		s.asking += d
+	}
+}
+
+// begin makes an activation ready.
+func (s *State) begin(sc *Scope, a *activation) {
+	s.enter(sc, a)
+	s.dispatch(a)
+}
+
+// beginFailed makes an activation that fails before it runs: a conversion on its way did not end well.
+func (s *State) beginFailed(sc *Scope, a *activation, err *fault.Error) {
+	s.enter(sc, a)
+	s.move(a, phaseHeld)
+	s.fail(a, err.Final(), nil)
+}
+
+func (s *State) enter(sc *Scope, a *activation) {
+	a.scope = sc
+	a.id = joinID(sc.path, a.name)
+	a.ord = s.nextOrd()
+	a.attempt = 1
+	a.asOf = s.seq
+	a.cause.Kind = CauseRun
+	sc.acts[a.name] = a
+}
+
+// dispatch hands a ready activation to the runtime, unless a pause or an ending holds it back.
+func (s *State) dispatch(a *activation) {
+	a.started = false
+	switch {
+	case a.scope.torn:
+		s.move(a, phaseParked)
+	case s.paused:
+		s.move(a, phaseHeld)
+	default:
+		s.move(a, phaseRunning)
+		s.emit(s.runNode(a))
+	}
+}
+
+func (s *State) runNode(a *activation) RunNode {
+	return RunNode{
+		Attempt: a.at(), Scope: a.scope.path, Node: a.node, Step: a.step, Cause: a.cause,
+		Inputs: a.inputs, Input: a.input, AsOf: a.asOf, TimedOut: a.timedOut,
+		LastTry: a.retries >= a.policy().maxRetries,
+	}
+}
+
+// current returns the activation that an outcome is about, if the outcome is that of its current run.
+func (s *State) current(at Attempt) (*activation, error) {
+	a := s.find(at.Activation)
+	if a == nil || a.phase != phaseRunning || a.gen != at.Generation || a.attempt != at.Attempt {
+		return nil, fault.Newf(fault.Conflict, "attempt %d of %q (generation %d) is not running; it has ended, was given up or never began", at.Attempt, at.Activation, at.Generation)
+	}
+	return a, nil
+}
+
+// leave takes an ended activation out of the state and tells its program.
+func (s *State) leave(a *activation, end End) {
+	sc := a.scope
+	s.move(a, phaseCanceled)
+	delete(sc.acts, a.name)
+	end.Node, end.Opened = a.node, a.opened
+	sc.program.Ended(sc, a.name, end)
+	s.after(sc)
+}
+
+func (s *State) nodeCompleted(f NodeCompleted) error {
+	a, err := s.current(f.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.cause.Kind == CauseTurn {
+		return fault.Newf(fault.Invalid, "%q was asked for a turn; the answer is scope_advanced", a.id)
+	}
+	if err := s.checkVerdicts(a, f.Settled); err != nil {
+		return err
+	}
+	s.leave(a, End{Status: NodeDone, Outputs: f.Outputs, Settled: f.Settled, Reply: f.Reply})
+	return nil
+}
+
+// checkVerdicts refuses verdicts about connections that do not leave the node.
+func (s *State) checkVerdicts(a *activation, verdicts []Verdict) error {
+	for _, v := range verdicts {
+		if v.Edge < 0 || v.Edge >= len(s.graph.Edges) || a.node < 0 || s.graph.Edges[v.Edge].From != a.node {
+			return fault.Newf(fault.Invalid, "connection %d does not leave %q", v.Edge, a.id)
+		}
+	}
+	return nil
+}
+
+func (s *State) nodeStarted(f NodeStarted) error {
+	a, err := s.current(f.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.started {
+		return fault.Newf(fault.Conflict, "attempt %d of %q has started already", a.attempt, a.id)
+	}
+	a.started = true
+	return nil
+}
+
+func (s *State) nodeFailed(f NodeFailed) error {
+	a, err := s.current(f.Attempt)
+	if err != nil {
+		return err
+	}
+	if f.Error == nil {
+		return fault.Newf(fault.Invalid, "error: the failure of %q names no error", a.id)
+	}
+	if err := s.checkVerdicts(a, f.Settled); err != nil {
+		return err
+	}
+	s.attemptFailed(a, f)
+	return nil
+}
+
+// attemptFailed decides what follows a failed attempt: a person, another try, or the end of the activation.
+func (s *State) attemptFailed(a *activation, f NodeFailed) {
+	switch {
+	case f.Unknown:
+		s.outcomeUnknown(a, f.Error)
+	case s.mayRetry(a, f.Error):
+		s.retryLater(a, f.RetryAfterMS)
+	default:
+		s.fail(a, f.Error, &f)
+	}
+}
+
+func (s *State) mayRetry(a *activation, err *fault.Error) bool {
+	if !err.Retryable || a.scope.torn || a.retries >= a.policy().maxRetries || a.cause.Kind == CauseTurn || a.cause.Kind == CauseClose {
+		return false
+	}
+	// What a child has failed with crossed a border: it is final.
+	return a.cause.Wake == nil || a.cause.Wake.By != WakeChild
+}
+
+// The backoff: 1 s, doubled each time, at most 5 min, a fifth more or less; a service's own wish wins up to 1 h.
+const (
+	backoffBase       = 1_000
+	backoffMax        = 300_000
+	maxServiceBackoff = 3_600_000
+)
+
+func (s *State) retryLater(a *activation, serviceMS int64) {
+	a.retries++
+	a.attempt++
+	delay := int64(backoffMax)
+	if shift := a.retries - 1; shift < 9 {
+		delay = min(int64(backoffBase)<<shift, backoffMax)
+	}
+	delay += delay * s.jitter(a) / 5000
+	if serviceMS > 0 {
+		delay = min(serviceMS, maxServiceBackoff)
+	}
+	s.move(a, phaseRetrying)
+	a.timer = s.setTimer(TimerRetry, a.id, s.now+delay)
+}
+
+// jitter returns a number from -1000 to 1000 that follows from the attempt, so that a replay waits as long.
+func (s *State) jitter(a *activation) int64 {
+	h := uint64(14695981039346656037)
+	mix := func(text string) {
+		for i := 0; i < len(text); i++ {
+			h = (h ^ uint64(text[i])) * 1099511628211
+		}
+	}
+	mix(s.created.Execution)
+	mix(string(a.id))
+	h = (h ^ uint64(a.gen)<<32 ^ uint64(a.attempt)) * 1099511628211
+	h ^= h >> 29
+	return int64(h%2001) - 1000
+}
+
+func (s *State) attemptTimedOut(f AttemptTimedOut) error {
+	a, err := s.current(f.Attempt)
+	if err != nil {
+		return err
+	}
+	s.emit(CancelNode{a.at()})
+	if a.started {
+		return nil // it first says how it ended
+	}
+	limit := a.policy().timeoutMS
+	s.attemptFailed(a, NodeFailed{Error: fault.Newf(fault.Timeout, "the attempt took longer than its %s; raise timeout or make the work smaller", formatMS(limit)).With("timeout_ms", limit)})
+	return nil
+}
+
+func formatMS(ms int64) string {
+	if ms%1000 == 0 {
+		return strconv.FormatInt(ms/1000, 10) + " s"
+	}
+	return strconv.FormatInt(ms, 10) + " ms"
+}
+
+// outcomeUnknown decides about an attempt that may or may not have had its effect.
+func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
+	err := fault.New(fault.OutcomeUnknown, "the attempt began and nobody knows how it ended; check the service, then retry or skip the node")
+	if cause != nil {
+		err = err.With("last_error", cause.Message)
+	}
+	a.unknown = true
+	p := a.policy()
+	switch {
+	case a.scope.torn:
+		s.fail(a, err, nil)
+	case p.onUnknown == workflow.OnUnknownRetry && a.retries < p.maxRetries:
+		s.retryLater(a, 0)
+	case p.onUnknown == workflow.OnUnknownRetry || p.onUnknown == workflow.OnUnknownFail:
+		s.fail(a, err, nil)
+	default:
+		s.suspend(a, &wait{question: &Question{Purpose: PurposeOutcomeUnknown, Ref: a.input}, unknown: true})
+	}
+}

@@ -1,0 +1,374 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tandem/fault"
+)
+
+// Semantics is the version of the engine's rules that new executions record in their first event. A change of what
+// an old journal means needs a new version, and the old rules stay for the journals that name them.
+const Semantics = 1
+
+// Ref names a value that is kept elsewhere. The engine hands references on and never looks inside.
+type Ref string
+
+// Event is one fact in an execution's journal. Facts that were appended together share a sequence number.
+type Event struct {
+	Seq uint64
+	// Time is when the fact was recorded, in Unix milliseconds; the only clock the engine has.
+	Time int64
+	Fact Fact
+}
+
+// Fact is what happened. The set is closed: see the types of this file.
+type Fact interface{ factName() string }
+
+// Attempt addresses one try of one activation. An outcome whose generation or attempt is not the current one is stale
+// and refused, so a late answer of an abandoned try changes nothing.
+type Attempt struct {
+	Activation ActivationID `json:"activation"`
+	Generation uint32       `json:"generation,omitempty"`
+	Attempt    uint32       `json:"attempt"`
+}
+
+// Output is one produced output key.
+type Output struct {
+	Key string `json:"key"`
+	Ref Ref    `json:"ref,omitempty"`
+}
+
+// Verdict is what became of one connection. A connection without a verdict is live exactly if its key was produced, and
+// carries that key's reference; only connections with a conversion function need one.
+type Verdict struct {
+	// Edge is the connection's index in the revision.
+	Edge int  `json:"edge"`
+	Live bool `json:"live,omitempty"`
+	Ref  Ref  `json:"ref,omitempty"`
+	// Error fails the connection's target: the conversion did not end well.
+	Error *fault.Error `json:"error,omitempty"`
+}
+
+// Facts about an execution.
+type (
+	// ExecutionCreated is the first event of a journal. It fixes the revision and the rules.
+	ExecutionCreated struct {
+		Semantics int    `json:"semantics"`
+		Execution string `json:"execution"`
+		// Revision is the hash of the graph the execution is pinned to.
+		Revision string `json:"revision,omitempty"`
+		// Program runs the top level; empty means the graph program.
+		Program string          `json:"program,omitempty"`
+		Config  json.RawMessage `json:"config,omitempty"`
+		// Trigger is the node that fired; StartFrom a node to begin at whatever its inputs. At most one is set.
+		Trigger   string `json:"trigger,omitempty"`
+		StartFrom string `json:"start_from,omitempty"`
+		// TimeoutMS overrides the revision's limit on wall time.
+		TimeoutMS int64 `json:"timeout_ms,omitempty"`
+		// Depth counts the executions above this one.
+		Depth int `json:"depth,omitempty"`
+		Input Ref `json:"input,omitempty"`
+	}
+
+	// ExecutionStarted says that the execution was admitted and begins.
+	ExecutionStarted struct{}
+
+	// ExecutionForked is the first event of a fork: it holds the source's state as of the chosen activation.
+	ExecutionForked struct {
+		Semantics  int          `json:"semantics"`
+		Execution  string       `json:"execution"`
+		Source     string       `json:"source"`
+		Activation ActivationID `json:"activation"`
+		// Input replaces the activation's input when it is set.
+		Input Ref             `json:"input,omitempty"`
+		State json.RawMessage `json:"state"`
+	}
+
+	ExecutionPaused struct {
+		By string `json:"by,omitempty"`
+	}
+	ExecutionResumed struct {
+		By string `json:"by,omitempty"`
+	}
+
+	// CancelRequested ends the execution as CANCELED once nothing of it runs any more.
+	CancelRequested struct {
+		By     string `json:"by,omitempty"`
+		Reason string `json:"reason,omitempty"`
+	}
+
+	// ExecutionRecovered says that the process that owned the execution died and another took over.
+	ExecutionRecovered struct{}
+)
+
+// Facts about an activation.
+type (
+	// NodeStarted is recorded before a once attempt touches the world.
+	NodeStarted struct{ Attempt }
+
+	// NodeCompleted is a success: the keys it produced and the verdicts of its outgoing connections.
+	NodeCompleted struct {
+		Attempt
+		Outputs []Output  `json:"outputs,omitempty"`
+		Settled []Verdict `json:"settled,omitempty"`
+		// Reply is what a program has to know of the result to go on (which tools a model wants called). The graph
+		// program needs none.
+		Reply json.RawMessage `json:"reply,omitempty"`
+	}
+
+	// NodeFailed is a failure of one attempt.
+	NodeFailed struct {
+		Attempt
+		Error *fault.Error `json:"error"`
+		// RetryAfterMS is what the service asked for; it wins over the backoff.
+		RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
+		// Unknown says that the effect may or may not have happened.
+		Unknown bool `json:"unknown,omitempty"`
+		// Handled carries Outputs and Settled for a node that handles its errors (on_error), when this failure is
+		// its last. Without it the engine asks the runtime for them.
+		Handled bool      `json:"handled,omitempty"`
+		Outputs []Output  `json:"outputs,omitempty"`
+		Settled []Verdict `json:"settled,omitempty"`
+	}
+
+	// NodeSuspended says that the attempt waits: until a time, for a signal, an answer or a child, whichever it names;
+	// the first to come wakes it. Nothing is held meanwhile.
+	NodeSuspended struct {
+		Attempt
+		// Until is a time in Unix milliseconds; zero waits without limit.
+		Until int64 `json:"until,omitempty"`
+		// Signal is the name of the signal that wakes the attempt.
+		Signal string    `json:"signal,omitempty"`
+		Ask    *Question `json:"ask,omitempty"`
+		Child  *Child    `json:"child,omitempty"`
+		// Memo is what the runtime wants back when the attempt goes on.
+		Memo Ref `json:"memo,omitempty"`
+	}
+
+	// AttemptTimedOut says that an attempt's time is up. A once attempt that has started is told to stop and reports
+	// how it ended; any other is over.
+	AttemptTimedOut struct{ Attempt }
+
+	// ScopeOpened says that a node runs a body: how often, how many at once, until when, by which program.
+	ScopeOpened struct {
+		Attempt
+		// Program runs each iteration; empty means the graph program on the node's body.
+		Program string          `json:"program,omitempty"`
+		Config  json.RawMessage `json:"config,omitempty"`
+		// Count is the number of iterations; -1 when only the turns tell.
+		Count int64 `json:"count"`
+		// Concurrency is how many iterations run at once; zero means one.
+		Concurrency int64 `json:"concurrency,omitempty"`
+		// KeepGoing keeps a failed iteration from failing the scope.
+		KeepGoing bool `json:"keep_going,omitempty"`
+		// Turns asks the runtime before each iteration whether it takes place (a condition, a break, a conversion on an
+		// entry connection).
+		Turns bool `json:"turns,omitempty"`
+		// Until is the deadline in Unix milliseconds; zero means none.
+		Until int64 `json:"until,omitempty"`
+		// Entry are the verdicts of the entry connections, for every iteration that has no turn.
+		Entry []Verdict `json:"entry,omitempty"`
+	}
+
+	// ScopeAdvanced is the runtime's answer to a turn: open the next iteration, or stop.
+	ScopeAdvanced struct {
+		Attempt
+		Open  bool      `json:"open,omitempty"`
+		Entry []Verdict `json:"entry,omitempty"`
+	}
+
+	// NodeRetried is an operator's retry of an activation that failed, was canceled or is unknown.
+	NodeRetried struct {
+		Activation ActivationID `json:"activation"`
+		By         string       `json:"by,omitempty"`
+	}
+
+	// NodeSkipped is an operator's decision to go on without an activation; with an output it counts as completed.
+	NodeSkipped struct {
+		Activation ActivationID `json:"activation"`
+		HasOutput  bool         `json:"has_output,omitempty"`
+		Output     Ref          `json:"output,omitempty"`
+		By         string       `json:"by,omitempty"`
+	}
+)
+
+// Facts from outside.
+type (
+	// TimerFired says that a timer's time has come.
+	TimerFired struct {
+		Timer TimerID `json:"timer"`
+	}
+
+	// AskAnswered is the end of a question: its row was decided, this is the winner.
+	AskAnswered struct {
+		Ask     AskID      `json:"ask"`
+		Outcome AskOutcome `json:"outcome"`
+		// Choice decides a question of the engine's own (an unknown outcome: done, not_done, stop).
+		Choice string `json:"choice,omitempty"`
+		Ref    Ref    `json:"ref,omitempty"`
+	}
+
+	// SignalReceived is a signal to a node, or to one activation of it. One that nobody waits for yet is kept.
+	SignalReceived struct {
+		Node       string       `json:"node"`
+		Activation ActivationID `json:"activation,omitempty"`
+		Name       string       `json:"name"`
+		Ref        Ref          `json:"ref,omitempty"`
+	}
+
+	// ChildFinished says how a child execution ended.
+	ChildFinished struct {
+		Child  string       `json:"child"`
+		Status Status       `json:"status"`
+		Ref    Ref          `json:"ref,omitempty"`
+		Error  *fault.Error `json:"error,omitempty"`
+	}
+)
+
+// Question is a question to a person that an attempt asks.
+type Question struct {
+	Purpose string `json:"purpose"`
+	Ref     Ref    `json:"ref,omitempty"`
+	// Key makes several activations wait for the same question (one per exhausted budget). Empty: a question of its own.
+	Key string `json:"key,omitempty"`
+}
+
+// Child is another workflow or agent that an attempt starts and, unless Detached, waits for.
+type Child struct {
+	Workflow string `json:"workflow"`
+	// Revision is fixed when the child starts.
+	Revision string `json:"revision,omitempty"`
+	Input    Ref    `json:"input,omitempty"`
+	Detached bool   `json:"detached,omitempty"`
+}
+
+// AskOutcome is how a question ended.
+type AskOutcome string
+
+// The ends of a question.
+const (
+	AskDone     AskOutcome = "answered"
+	AskTimeout  AskOutcome = "timeout"
+	AskCanceled AskOutcome = "cancelled"
+)
+
+// The choices on an unknown outcome.
+const (
+	ChoiceDone    = "done"
+	ChoiceNotDone = "not_done"
+	ChoiceStop    = "stop"
+)
+
+// PurposeOutcomeUnknown is the purpose of the question the engine itself asks.
+const PurposeOutcomeUnknown = "outcome_unknown"
+
+func (ExecutionCreated) factName() string   { return "execution_created" }
+func (ExecutionStarted) factName() string   { return "execution_started" }
+func (ExecutionForked) factName() string    { return "execution_forked" }
+func (ExecutionPaused) factName() string    { return "execution_paused" }
+func (ExecutionResumed) factName() string   { return "execution_resumed" }
+func (CancelRequested) factName() string    { return "cancel_requested" }
+func (ExecutionRecovered) factName() string { return "execution_recovered" }
+func (NodeStarted) factName() string        { return "node_started" }
+func (NodeCompleted) factName() string      { return "node_completed" }
+func (NodeFailed) factName() string         { return "node_failed" }
+func (NodeSuspended) factName() string      { return "node_suspended" }
+func (AttemptTimedOut) factName() string    { return "attempt_timed_out" }
+func (ScopeOpened) factName() string        { return "scope_opened" }
+func (ScopeAdvanced) factName() string      { return "scope_advanced" }
+func (NodeRetried) factName() string        { return "node_retried" }
+func (NodeSkipped) factName() string        { return "node_skipped" }
+func (TimerFired) factName() string         { return "timer_fired" }
+func (AskAnswered) factName() string        { return "ask_answered" }
+func (SignalReceived) factName() string     { return "signal_received" }
+func (ChildFinished) factName() string      { return "child_finished" }
+
+// eventJSON is the stored form of an event.
+type eventJSON struct {
+	Seq  uint64          `json:"seq"`
+	Time int64           `json:"time"`
+	Type string          `json:"type"`
+	Fact json.RawMessage `json:"fact"`
+}
+
+// MarshalJSON writes the stored form.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.Fact == nil {
+		return nil, errors.New("encode event: it holds no fact")
+	}
+	fact, err := json.Marshal(e.Fact)
+	if err != nil {
+		return nil, fmt.Errorf("encode event %q: %w", e.Fact.factName(), err)
+	}
+	return json.Marshal(eventJSON{e.Seq, e.Time, e.Fact.factName(), fact})
+}
+
+// UnmarshalJSON reads the stored form.
+func (e *Event) UnmarshalJSON(data []byte) error {
+	var stored eventJSON
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return fmt.Errorf("decode event: %w", err)
+	}
+	fact, err := decodeFact(stored.Type, stored.Fact)
+	if err != nil {
+		return err
+	}
+	*e = Event{stored.Seq, stored.Time, fact}
+	return nil
+}
+
+func decodeFact(name string, data []byte) (Fact, error) {
+	switch name {
+	case ExecutionCreated{}.factName():
+		return decode[ExecutionCreated](data)
+	case ExecutionStarted{}.factName():
+		return decode[ExecutionStarted](data)
+	case ExecutionForked{}.factName():
+		return decode[ExecutionForked](data)
+	case ExecutionPaused{}.factName():
+		return decode[ExecutionPaused](data)
+	case ExecutionResumed{}.factName():
+		return decode[ExecutionResumed](data)
+	case CancelRequested{}.factName():
+		return decode[CancelRequested](data)
+	case ExecutionRecovered{}.factName():
+		return decode[ExecutionRecovered](data)
+	case NodeStarted{}.factName():
+		return decode[NodeStarted](data)
+	case NodeCompleted{}.factName():
+		return decode[NodeCompleted](data)
+	case NodeFailed{}.factName():
+		return decode[NodeFailed](data)
+	case NodeSuspended{}.factName():
+		return decode[NodeSuspended](data)
+	case AttemptTimedOut{}.factName():
+		return decode[AttemptTimedOut](data)
+	case ScopeOpened{}.factName():
+		return decode[ScopeOpened](data)
+	case ScopeAdvanced{}.factName():
+		return decode[ScopeAdvanced](data)
+	case NodeRetried{}.factName():
+		return decode[NodeRetried](data)
+	case NodeSkipped{}.factName():
+		return decode[NodeSkipped](data)
+	case TimerFired{}.factName():
+		return decode[TimerFired](data)
+	case AskAnswered{}.factName():
+		return decode[AskAnswered](data)
+	case SignalReceived{}.factName():
+		return decode[SignalReceived](data)
+	case ChildFinished{}.factName():
+		return decode[ChildFinished](data)
+	}
+	return nil, fmt.Errorf("decode event: unknown type %q; it was written by a newer version of Tandem", name)
+}
+
+func decode[F Fact](data []byte) (Fact, error) {
+	var fact F
+	if err := json.Unmarshal(data, &fact); err != nil {
+		return nil, fmt.Errorf("decode event %q: %w", fact.factName(), err)
+	}
+	return fact, nil
+}

@@ -1,0 +1,361 @@
+package engine
+
+import (
+	"slices"
+
+	"tandem/fault"
+)
+
+// MaxRecoveries is how many runs of an activation may be lost with a process before it fails as interrupted.
+const MaxRecoveries = 3
+
+func (s *State) cancel() error {
+	if !s.started {
+		s.finalize(StatusCanceled, &ending{Kind: endCancel})
+		return nil
+	}
+	if s.root.ending != nil && s.root.ending.Kind == endCancel {
+		return fault.New(fault.Conflict, "the execution is being cancelled already")
+	}
+	s.endExecution(&ending{Kind: endCancel})
+	return nil
+}
+
+func (s *State) pause() error {
+	switch {
+	case s.paused:
+		return fault.New(fault.Conflict, "the execution is paused already")
+	case s.root.ending != nil:
+		return fault.New(fault.Conflict, "the execution is ending; there is nothing to pause")
+	}
+	s.paused = true
+	s.tellChildren(ChildPause)
+	return nil
+}
+
+func (s *State) resume() error {
+	if !s.paused {
+		return fault.New(fault.Conflict, "the execution is not paused")
+	}
+	s.paused = false
+	s.tellChildren(ChildResume)
+	for _, a := range s.sorted(nil) {
+		switch {
+		case a.phase == phaseHeld:
+			s.dispatch(a)
+		case a.wait != nil && a.wait.unsent:
+			s.sendNew(a)
+		}
+	}
+	fired := s.deferred
+	s.deferred = nil
+	for _, id := range fired {
+		if t, ok := s.timers[id]; ok && s.ticking(t) {
+			s.fire(id, t)
+		}
+	}
+	return nil
+}
+
+func (s *State) tellChildren(action ChildAction) {
+	for _, id := range sortedKeys(s.children) {
+		if a := s.children[id]; !a.canceling && !a.wait.unsent {
+			s.emit(TellChild{id, action})
+		}
+	}
+}
+
+// recover issues again what the process that died had in hand. A once attempt that had started is not issued again:
+// its outcome is unknown.
+func (s *State) recover() error {
+	s.outstanding(false)
+	for _, a := range s.sorted(func(a *activation) bool { return a.phase == phaseRunning }) {
+		switch {
+		case a.phase != phaseRunning: // it ended with another
+		case a.started:
+			s.outcomeUnknown(a, nil)
+		case a.recoveries >= MaxRecoveries:
+			s.fail(a, fault.Newf(fault.Interrupted, "the process died in each of %d runs of this node; it is not run again by itself", a.recoveries+1), nil)
+		default:
+			a.recoveries++
+			a.attempt++
+			s.emit(s.runNode(a))
+		}
+	}
+	return nil
+}
+
+// Outstanding returns the commands that are in force: what a host that has just loaded the state has to see to, if it
+// cannot be sure that it did. It changes nothing.
+func (s *State) Outstanding() []Command {
+	if s.root == nil || s.final != "" {
+		return nil
+	}
+	kept := s.out
+	s.out = nil
+	s.outstanding(true)
+	list := s.out
+	s.out = kept
+	return list
+}
+
+func (s *State) outstanding(runs bool) {
+	for _, a := range s.sorted(nil) {
+		switch {
+		case a.phase == phaseRunning && runs:
+			s.emit(s.runNode(a))
+		case a.wait == nil || a.wait.unsent:
+		case a.canceling:
+			s.emit(TellChild{a.wait.childID, ChildCancel})
+		default:
+			s.send(a)
+		}
+	}
+	ids := make([]TimerID, 0, len(s.timers))
+	for id, t := range s.timers { // order does not matter: sorted below
+		if s.ticking(t) && !slices.Contains(s.deferred, id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		t := s.timers[id]
+		s.emit(Sleep{Timer: id, Until: t.until, Purpose: t.purpose, Activation: t.activation})
+	}
+}
+
+// revivable returns the activation that an operator wants to go on from, or says why it cannot be.
+func (s *State) revivable(id ActivationID, verb string) (*activation, error) {
+	switch {
+	case s.final == StatusCanceled || s.final == StatusSuccess:
+		return nil, fault.Newf(fault.Conflict, "the execution has ended with %s; fork it or start another", s.final)
+	case s.final == "" && s.root.ending != nil:
+		return nil, fault.New(fault.Conflict, "the execution is still ending; wait until it has")
+	}
+	a := s.find(id)
+	if a == nil {
+		if status, ok := s.NodeStatus(id); ok {
+			return nil, fault.Newf(fault.Conflict, "activation: %q is %s; only what failed, was canceled or is unknown can be %s; use fork", id, status, verb)
+		}
+		return nil, fault.Newf(fault.NotFound, "activation: the execution has no activation %q, or its iteration has closed; use fork", id)
+	}
+	if a.frame != nil {
+		return nil, fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it that failed", id)
+	}
+	return a, nil
+}
+
+func (s *State) retryNode(f NodeRetried) error {
+	a, err := s.revivable(f.Activation, "retried")
+	if err != nil {
+		return err
+	}
+	unknown := a.phase == phaseAsking && a.wait.unknown
+	if a.phase != phaseFailed && a.phase != phaseCanceled && !unknown {
+		return fault.Newf(fault.Conflict, "activation: %q is %s; only what failed, was canceled or is unknown can be retried", a.id, a.view().Status)
+	}
+	s.stopWaiting(a)
+	s.regenerate(a)
+	s.revive(a)
+	s.dispatch(a)
+	return nil
+}
+
+func (s *State) skipNode(f NodeSkipped) error {
+	a, err := s.revivable(f.Activation, "skipped")
+	if err != nil {
+		return err
+	}
+	if !s.started {
+		return fault.New(fault.Conflict, "the execution has not started")
+	}
+	if a.phase == phaseRunning && a.started {
+		return fault.Newf(fault.Conflict, "activation: %q is doing something that must not be repeated; wait for its outcome", a.id)
+	}
+	if a.phase.open() {
+		s.stop(a)
+	}
+	s.regenerate(a)
+	if f.HasOutput {
+		a.cause = Cause{Kind: CauseOutput, Ref: f.Output}
+	}
+	s.revive(a)
+	if f.HasOutput {
+		s.dispatch(a)
+		return nil
+	}
+	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeSkip})
+	s.leave(a, End{Status: NodeSkip})
+	return nil
+}
+
+// regenerate makes an activation new: the next generation of it has done nothing yet.
+func (s *State) regenerate(a *activation) {
+	s.forgetFailure(a.id)
+	a.gen++
+	a.attempt, a.retries, a.recoveries, a.spawned = 1, 0, 0, 0
+	a.started, a.unknown, a.canceling, a.effected = false, false, false, false
+	a.err = nil
+	if a.cause.Kind != CauseOutput {
+		a.cause = Cause{Kind: CauseRun}
+	}
+}
+
+// revive lets an execution that ended with an error go on: what was canceled because of it is ready again. The
+// activation it is done for is left to the caller.
+func (s *State) revive(target *activation) {
+	if s.final == "" {
+		s.unstick(target)
+		return
+	}
+	s.final = ""
+	s.root.ending = nil
+	s.limitTime()
+	s.reviveScope(s.root, target)
+}
+
+// unstick reopens the scope nodes that stayed behind with a failure.
+func (s *State) unstick(target *activation) {
+	for o := target.scope.owner; o != nil; o = o.scope.owner {
+		if o.phase == phaseFailed {
+			s.move(o, phaseScope)
+		}
+	}
+}
+
+func (s *State) reviveScope(sc *Scope, target *activation) {
+	sc.torn = false
+	for _, name := range sortedKeys(sc.timers) {
+		s.resumeTimer(sc.timers[name])
+	}
+	for _, a := range sc.sorted() {
+		switch {
+		case a == target:
+		case a.frame != nil && !a.phase.open():
+			s.reviveFrame(a, target)
+		case a.phase == phaseParked:
+			s.dispatch(a)
+		case a.phase == phaseCanceled:
+			effected := a.effected
+			s.regenerate(a)
+			if effected {
+				// It had its effect and was waiting: to run it again needs knowledge.
+				s.outcomeUnknown(a, nil)
+			} else {
+				s.dispatch(a)
+			}
+		}
+	}
+}
+
+func (s *State) reviveFrame(o *activation, target *activation) {
+	f := o.frame
+	s.move(o, phaseScope)
+	if f.ending != nil {
+		// It was ending by itself when the execution did: that goes on.
+		if f.quiet() {
+			s.frameEnded(o)
+		}
+		return
+	}
+	if f.deadline != "" {
+		s.resumeTimer(f.deadline)
+	}
+	for _, sc := range f.sorted() {
+		if sc.ending == nil {
+			s.reviveScope(sc, target)
+		}
+		if target.scope != sc {
+			s.after(sc)
+		}
+	}
+	if f.closing {
+		s.dispatch(o)
+	} else {
+		s.advance(o)
+	}
+}
+
+func (s *State) resumeTimer(id TimerID) {
+	t := s.timers[id]
+	s.emit(Sleep{Timer: id, Until: t.until, Purpose: t.purpose, Activation: t.activation})
+}
+
+// fork begins a journal with the state of another execution.
+func (s *State) fork(f ExecutionForked) error {
+	if s.root != nil {
+		return fault.New(fault.Conflict, "the execution has been created already")
+	}
+	if err := checkSemantics(f.Semantics); err != nil {
+		return err
+	}
+	if f.Execution == "" {
+		return fault.New(fault.Invalid, "execution: the id is empty")
+	}
+	src, err := Restore(s.graph, s.programs, f.State)
+	if err != nil {
+		return err
+	}
+	chosen := src.find(f.Activation)
+	switch {
+	case src.final != "" || !src.started || (src.root.ending != nil):
+		return fault.Newf(fault.Conflict, "state: the source was %s at that point; fork from a point where it ran", src.Status())
+	case chosen == nil || chosen.scope.torn:
+		return fault.Newf(fault.NotFound, "activation: %q is not open in the state to fork from", f.Activation)
+	case chosen.frame != nil:
+		return fault.Newf(fault.Conflict, "activation: %q runs a body at that point; fork from an activation inside it, or from the point where it became ready", f.Activation)
+	}
+	seq, now := s.seq, s.now
+	*s = *src
+	for _, sc := range s.scopes { // order does not matter: each gets the same
+		sc.st = s
+	}
+	s.seq, s.now = seq, now
+	s.created.Execution = f.Execution
+	if s.limit != "" {
+		delete(s.timers, s.limit)
+		s.limit = ""
+	}
+	s.limitTime()
+	s.paused, s.deferred = false, nil
+	if chosen.phase != phaseRunning && chosen.phase != phaseHeld {
+		s.stop(chosen)
+		s.regenerate(chosen)
+		s.move(chosen, phaseHeld)
+	}
+	if f.Input != "" {
+		chosen.input = f.Input
+	}
+	s.reissue(chosen)
+	return nil
+}
+
+// reissue issues the open work of a fork anew, under the new execution's ids. The effect of a once attempt that was
+// under way in the source is not repeated without a decision.
+func (s *State) reissue(chosen *activation) {
+	s.out = s.out[:0]
+	open := s.sorted(func(a *activation) bool { return a.phase.open() })
+	for _, a := range open {
+		a.asOf = s.seq
+		if w := a.wait; w != nil && w.child != nil {
+			delete(s.children, w.childID)
+			a.spawned = 0
+			w.childID = s.childID(a)
+			a.spawned++
+			if !w.child.Detached {
+				s.children[w.childID] = a
+			}
+		}
+	}
+	s.outstanding(false)
+	for _, a := range open {
+		switch {
+		case a.phase == phaseRunning && a.started && a != chosen:
+			s.outcomeUnknown(a, nil)
+		case a.phase == phaseRunning, a.phase == phaseHeld:
+			s.dispatch(a)
+		case a.wait != nil && a.wait.unsent:
+			s.sendNew(a)
+		}
+	}
+}

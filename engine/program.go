@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"encoding/json"
+	"strings"
+
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// Program decides what happens inside one scope. It is pure and sees names, keys and references only; it acts through the
+// [Scope] it is handed, during the call and never later. The engine does the rest: a step that a program runs is an
+// activation like any other, with retries, waits, questions and recovery.
+//
+// A scope ends when nothing in it is open. So a program that wants to go on runs its next step when it is told of the
+// end of the last one.
+type Program interface {
+	// Start is called once, when the scope opens.
+	Start(sc *Scope, o Opening)
+	// Ended tells that the activation called name has ended: completed, skipped, canceled, or failed in a way that is
+	// handled (by the node's on_error, or because Handles said so).
+	Ended(sc *Scope, name string, end End)
+	// Handles says whether the failure of an activation is this program's to deal with. Otherwise it goes outwards.
+	Handles(name string) bool
+	// Fired tells that a timer set with Scope.Sleep has fired.
+	Fired(sc *Scope, timer string)
+	// Snapshot returns the program's state in its one canonical encoding.
+	Snapshot() (json.RawMessage, error)
+}
+
+// Opening is what a scope begins with.
+type Opening struct {
+	// Trigger or StartFrom is where a graph's top level begins.
+	Trigger, StartFrom string
+	// Entry are the verdicts of a body's entry connections that are not simply live.
+	Entry []Verdict
+	// Input is what the execution was started with.
+	Input Ref
+}
+
+// End is how an activation ended.
+type End struct {
+	// Node is the activation's node in the graph, -1 for a program's step.
+	Node    int
+	Status  NodeStatus
+	Outputs []Output
+	Settled []Verdict
+	Reply   json.RawMessage
+	Error   *fault.Error
+	// Opened says that the activation ran a body at least once.
+	Opened bool
+}
+
+// Setup is what a program is made from.
+type Setup struct {
+	Graph *workflow.Graph
+	// Body is the body of the graph that the scope runs.
+	Body int
+	// Config is what the event that opened the scope says about the program.
+	Config json.RawMessage
+}
+
+// Factory makes programs of one name, new or from a snapshot.
+type Factory struct {
+	New     func(Setup) (Program, error)
+	Restore func(Setup, json.RawMessage) (Program, error)
+}
+
+// Programs are the programs an engine knows besides the graph program, by the name that events call them.
+type Programs map[string]Factory
+
+// Step is an activation that a program wants run.
+type Step struct {
+	// Name is the step's name, unique among the activations open in its scope; it must not contain "/", "[", "]" or "#".
+	Name string `json:"name"`
+	// Kind is what to run: a kind of node, or whatever the runtime of this program understands.
+	Kind       string             `json:"kind,omitempty"`
+	Effect     workflow.Effect    `json:"effect,omitempty"`
+	MaxRetries int                `json:"max_retries,omitempty"`
+	TimeoutMS  int64              `json:"timeout_ms,omitempty"`
+	OnUnknown  workflow.OnUnknown `json:"on_unknown,omitempty"`
+	// Input is what the step gets.
+	Input Ref `json:"input,omitempty"`
+}
+
+// Scope is one open scope: the top level or one iteration. Programs act through its methods; its fields are the
+// engine's.
+type Scope struct {
+	st      *State
+	path    string
+	owner   *activation // nil for the top level
+	index   int64
+	program Program
+	name    string // the program's name
+	acts    map[string]*activation
+	open    int // activations of acts that are open
+	timers  map[string]TimerID
+	result  json.RawMessage
+
+	torn    bool    // it, or a scope around it, is ending: nothing new starts
+	ending  *ending // set where this scope itself is what ends
+	failure *fault.Error
+	queued  bool // it waits in State.idle
+	gone    bool // it has left the state
+}
+
+// Path is the scope's path, "" for the top level.
+func (sc *Scope) Path() string { return sc.path }
+
+// Index is the number of the iteration.
+func (sc *Scope) Index() int64 { return sc.index }
+
+// Now is the time of the event being applied, in Unix milliseconds.
+func (sc *Scope) Now() int64 { return sc.st.now }
+
+// Run runs a step. Inputs are for nodes of a graph and may be nil.
+func (sc *Scope) Run(step Step) {
+	if step.Name == "" || strings.ContainsAny(step.Name, "/[]#") {
+		sc.Fail(fault.Newf(fault.Internal, "a program named a step %q; names must not be empty or contain / [ ] #", step.Name))
+		return
+	}
+	if sc.acts[step.Name] != nil {
+		sc.Fail(fault.Newf(fault.Internal, "a program ran the step %q twice at once; give each step a name of its own", step.Name))
+		return
+	}
+	sc.st.begin(sc, &activation{node: -1, name: step.Name, step: &step, input: step.Input})
+}
+
+// Skip records that the activation called name does not take place.
+func (sc *Scope) Skip(name string) {
+	sc.st.emit(EndNode{Activation: joinID(sc.path, name), Status: NodeSkip})
+}
+
+// Cancel cancels an open activation of the scope; the program is told with Ended when it is over. A once attempt that
+// has started runs on.
+func (sc *Scope) Cancel(name string) {
+	if a := sc.acts[name]; a != nil {
+		sc.st.cancelOne(a)
+	}
+}
+
+// Sleep sets a timer that comes back through Fired. Setting it again moves it.
+func (sc *Scope) Sleep(timer string, until int64) {
+	sc.Awake(timer)
+	id := sc.st.setTimer(TimerJoin, joinID(sc.path, timer), until)
+	if sc.timers == nil {
+		sc.timers = map[string]TimerID{}
+	}
+	sc.timers[timer] = id
+}
+
+// Awake removes a timer that has not fired.
+func (sc *Scope) Awake(timer string) {
+	if id, ok := sc.timers[timer]; ok {
+		delete(sc.timers, timer)
+		sc.st.clearTimer(id)
+	}
+}
+
+// Fail fails the scope: the error goes outwards as that of an activation would.
+func (sc *Scope) Fail(err *fault.Error) {
+	if sc.failure == nil {
+		sc.failure = err
+	}
+}
+
+// Finish hands the scope's result on: a small value for whoever closes the scope. The scope ends when nothing in it is
+// open.
+func (sc *Scope) Finish(result json.RawMessage) { sc.result = result }
