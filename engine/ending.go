@@ -32,7 +32,9 @@ const unfinishedLimit = 1000
 // node that handles its errors.
 func (s *State) fail(a *activation, err *fault.Error, reported *NodeFailed) {
 	sc := a.scope
-	if a.frame != nil && a.frame.ending == nil && len(a.frame.iterations) > 0 {
+	if f := a.frame; f != nil && f.ending == nil && len(f.iterations) > 0 {
+		f.turning, f.closing = false, false // it was a turn that failed
+		s.move(a, phaseScope)
 		s.endFrame(a, &ending{Kind: endFailure, Error: err, Node: a.id})
 		return
 	}

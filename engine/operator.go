@@ -192,6 +192,7 @@ func (s *State) skipNode(f NodeSkipped) error {
 // regenerate makes an activation new: the next generation of it has done nothing yet.
 func (s *State) regenerate(a *activation) {
 	s.forgetFailure(a.id)
+	s.move(a, phaseParked)
 	a.gen++
 	a.attempt, a.retries, a.recoveries, a.spawned = 1, 0, 0, 0
 	a.started, a.unknown, a.canceling, a.effected = false, false, false, false
@@ -204,6 +205,7 @@ func (s *State) regenerate(a *activation) {
 // revive lets an execution that ended with an error go on: what was canceled because of it is ready again. The
 // activation it is done for is left to the caller.
 func (s *State) revive(target *activation) {
+	s.move(target, phaseHeld) // open, so that nothing around it ends meanwhile
 	if s.final == "" {
 		s.unstick(target)
 		return

@@ -129,7 +129,15 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 // advance opens the iterations that may begin now, asks for the turn they need, or closes the scope after the last.
 func (s *State) advance(o *activation) {
 	f := o.frame
-	if f.ending != nil || f.closing || f.turning || o.scope.torn || f.stuck() {
+	if f.ending != nil || f.closing || f.turning || o.scope.torn {
+		return
+	}
+	if f.stuck() {
+		// A retry elsewhere goes on, and here a failure still waits for one: the scope node stays behind with it.
+		if f.quiet() {
+			s.move(o, phaseFailed)
+			s.after(o.scope)
+		}
 		return
 	}
 	for !f.stopped && (f.count < 0 || f.next < f.count) {
@@ -190,11 +198,7 @@ func (s *State) closeScope(sc *Scope) {
 		s.closeRoot()
 		return
 	case sc.stuck():
-		// A retry elsewhere went on, and here a failure still waits for one: the scope node stays behind with it.
-		if o.frame.quiet() {
-			s.move(o, phaseFailed)
-			s.after(o.scope)
-		}
+		s.advance(o)
 		return
 	}
 	o.frame.succeeded++

@@ -56,7 +56,9 @@ func (testKinds) Kind(name string) (workflow.Kind, bool) {
 	return workflow.Kind{}, false
 }
 
-func (testKinds) Names() []string { return []string{"TEST.LOOP", "TEST.STEP", "TEST.TIMEOUT", "TRIGGER.TEST"} }
+func (testKinds) Names() []string {
+	return []string{"TEST.LOOP", "TEST.STEP", "TEST.TIMEOUT", "TRIGGER.TEST"}
+}
 
 func (testKinds) Alias(string, string) (string, bool) { return "", false }
 
@@ -264,7 +266,8 @@ func (s *sim) carryOut(c engine.Command, recovered bool) {
 			s.t.Fatalf("cancel of %+v, which does not run", c.Attempt)
 		}
 		s.canceled = append(s.canceled, c.Activation)
-		if a, ok := s.state.Activation(c.Activation); !ok || a.Status != engine.NodeRunning {
+		a, ok := s.state.Activation(c.Activation)
+		if !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
 			delete(s.running, c.Activation)
 		}
 	case engine.EndNode:
