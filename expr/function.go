@@ -1,0 +1,166 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+)
+
+type lambdaUse uint8
+
+const (
+	lambdaNone lambdaUse = iota
+	lambdaOptional
+	lambdaRequired
+)
+
+// function is one builtin. apply gets the arguments without the lambda, which is the call's; it pays for its own loops.
+type function struct {
+	name        string
+	least, most int // arguments, not counting the lambda
+	lambda      lambdaUse
+	apply       func(r *run, c *call, args []any) (any, error)
+}
+
+const anyNumber = 100 // of arguments
+
+// functions is read-only.
+var functions = [...]function{
+	{"abs", 1, 1, lambdaNone, fnAbs},
+	{"all", 1, 1, lambdaOptional, fnAll},
+	{"any", 1, 1, lambdaOptional, fnAny},
+	{"avg", 1, 1, lambdaOptional, fnAvg},
+	{"bool", 1, 1, lambdaNone, fnBool},
+	{"ceil", 1, 1, lambdaNone, fnCeil},
+	{"contains", 2, 2, lambdaNone, fnContains},
+	{"count", 1, 1, lambdaOptional, fnCount},
+	{"date", 1, 1, lambdaNone, fnDate},
+	{"duration", 1, 1, lambdaNone, fnDuration},
+	{"ends_with", 2, 2, lambdaNone, fnEndsWith},
+	{"filter", 1, 1, lambdaRequired, fnFilter},
+	{"first", 1, 1, lambdaNone, fnFirst},
+	{"floor", 1, 1, lambdaNone, fnFloor},
+	{"format_date", 2, 2, lambdaNone, fnFormatDate},
+	{"has", 2, 2, lambdaNone, fnHas},
+	{"int", 1, 1, lambdaNone, fnInt},
+	{"join", 2, 2, lambdaNone, fnJoin},
+	{"keys", 1, 1, lambdaNone, fnKeys},
+	{"last", 1, 1, lambdaNone, fnLast},
+	{"len", 1, 1, lambdaNone, fnLen},
+	{"lower", 1, 1, lambdaNone, fnLower},
+	{"map", 1, 1, lambdaRequired, fnMap},
+	{"matches", 2, 2, lambdaNone, fnMatches},
+	{"max", 1, anyNumber, lambdaOptional, fnMax},
+	{"min", 1, anyNumber, lambdaOptional, fnMin},
+	{"now", 0, 0, lambdaNone, fnNow},
+	{"num", 1, 1, lambdaNone, fnNum},
+	{"replace", 3, 3, lambdaNone, fnReplace},
+	{"round", 1, 2, lambdaNone, fnRound},
+	{"slice", 2, 3, lambdaNone, fnSlice},
+	{"sort", 1, 2, lambdaOptional, fnSort},
+	{"split", 2, 2, lambdaNone, fnSplit},
+	{"starts_with", 2, 2, lambdaNone, fnStartsWith},
+	{"str", 1, 1, lambdaNone, fnStr},
+	{"sum", 1, 1, lambdaOptional, fnSum},
+	{"trim", 1, 1, lambdaNone, fnTrim},
+	{"unique", 1, 1, lambdaOptional, fnUnique},
+	{"upper", 1, 1, lambdaNone, fnUpper},
+	{"values", 1, 1, lambdaNone, fnValues},
+}
+
+func lookupFunction(name string) *function {
+	for i := range functions {
+		if functions[i].name == name {
+			return &functions[i]
+		}
+	}
+	return nil
+}
+
+func functionNames() []string {
+	var names []string
+	for _, f := range functions {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// methods are the spellings of older files, each with its function.
+var methods = [...]struct{ method, function string }{
+	{"endsWith", "ends_with"},
+	{"includes", "contains"},
+	{"startsWith", "starts_with"},
+	{"toLowerCase", "lower"},
+	{"toUpperCase", "upper"},
+	{"trim", "trim"},
+}
+
+func method(name string) *function {
+	for _, m := range methods {
+		if m.method == name {
+			f := *lookupFunction(m.function)
+			f.name = m.method // for its errors
+			return &f
+		}
+	}
+	return nil
+}
+
+func methodNames() []string {
+	var names []string
+	for _, m := range methods {
+		names = append(names, m.method)
+	}
+	return names
+}
+
+func (f *function) arity() string {
+	switch {
+	case f.most == anyNumber:
+		return fmt.Sprintf("%d to %d arguments", f.least, f.most)
+	case f.least != f.most:
+		return fmt.Sprintf("%d or %d arguments", f.least, f.most)
+	case f.least == 1:
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", f.least)
+}
+
+// nearest returns the known name most like the one written, or "" if none is alike.
+func nearest(name string, known []string) string {
+	const longest = 64
+	best, found := "", max(2, len(name)/2)+1
+	for _, candidate := range slices.Sorted(slices.Values(known)) {
+		if len(name) > longest || len(candidate) > longest {
+			continue
+		}
+		if d := distance(name, candidate); d < found {
+			best, found = candidate, d
+		}
+	}
+	return best
+}
+
+// distance counts the letters to insert, drop, change or swap with their neighbour.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
+	}
+	for i := range x {
+		before, last, row := rows[0], rows[1], rows[2]
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+cost)
+			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		rows = [3][]int{last, row, before}
+	}
+	return rows[1][len(y)]
+}

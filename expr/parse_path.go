@@ -1,0 +1,62 @@
+package expr
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notePaths notes the paths that the tree reads.
+func (p *parser) notePaths(x node) {
+	if m, ok := x.(*member); ok && m.name == "length" {
+		p.notePaths(m.x)
+		return
+	}
+	path := staticPath(x)
+	if path == nil {
+		for _, child := range x.children() {
+			p.notePaths(child)
+		}
+		return
+	}
+	key := strings.Join(path, "\x00")
+	if !p.seen[key] {
+		p.seen[key] = true
+		p.prog.paths = append(p.prog.paths, path)
+	}
+}
+
+// staticPath returns the path from a root name that x is, or nil if x is anything else.
+func staticPath(x node) []string {
+	var path []string
+	for {
+		switch n := x.(type) {
+		case *rootName:
+			if strings.HasPrefix(n.name, "{{") {
+				return nil
+			}
+			path = append(path, n.name)
+			slices.Reverse(path)
+			return path
+		case *member:
+			path = append(path, n.name)
+			x = n.x
+		case *index:
+			fixed, ok := n.i.(*literal)
+			if !ok {
+				return nil
+			}
+			switch key := fixed.v.(type) {
+			case string:
+				path = append(path, key)
+			case int64:
+				path = append(path, strconv.FormatInt(key, 10))
+			default:
+				return nil
+			}
+			x = n.x
+		default:
+			return nil
+		}
+	}
+}
