@@ -36,6 +36,7 @@ type activation struct {
 
 	phase      phase
 	gen        uint32
+	innerGen   uint32 // the highest generation used below it, so that none is used twice
 	attempt    uint32
 	retries    uint32 // attempts that followed a failure
 	recoveries uint32 // runs that were repeated because a process died
@@ -152,6 +153,7 @@ func (s *State) enter(sc *Scope, a *activation) {
 	a.id = joinID(sc.path, a.name)
 	a.ord = s.nextOrd()
 	a.attempt = 1
+	a.gen = sc.generation()
 	a.asOf = s.seq
 	a.cause.Kind = CauseRun
 	sc.acts[a.name] = a
@@ -209,7 +211,13 @@ func (s *State) nodeCompleted(f NodeCompleted) error {
 	if err := s.checkVerdicts(a, f.Settled); err != nil {
 		return err
 	}
-	s.leave(a, End{Status: NodeDone, Outputs: f.Outputs, Settled: f.Settled, Reply: f.Reply})
+	end := End{Status: NodeDone, Outputs: f.Outputs, Settled: f.Settled, Reply: f.Reply}
+	if a.cause.Kind == CauseError {
+		// Only the connections were settled; the node has failed.
+		end.Status, end.Error = NodeFailure, a.cause.Error
+		s.emit(EndNode{a.id, a.gen, NodeFailure, end.Error})
+	}
+	s.leave(a, end)
 	return nil
 }
 

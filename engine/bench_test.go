@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"tandem/engine"
 	"tandem/workflow"
@@ -78,6 +80,32 @@ func BenchmarkApply_Chain(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(applied), "ns/apply")
 		})
 	}
+}
+
+// BenchmarkApply_ChainRatio runs the three chains in turns and reports how much dearer the dearest step is than the
+// cheapest.
+func BenchmarkApply_ChainRatio(b *testing.B) {
+	sizes := []int{10, 1_000, 100_000}
+	graphs := make([]*workflow.Graph, len(sizes))
+	for i, n := range sizes {
+		graphs[i] = chainGraph(b, n)
+	}
+	outputs := []engine.Output{{Key: "result", Ref: "e1.result"}}
+	spent := make([]time.Duration, len(sizes))
+	for b.Loop() {
+		for i, n := range sizes {
+			start := time.Now()
+			for range 100_000 / n {
+				d := newDriver(b, graphs[i])
+				commands := d.apply(engine.ExecutionStarted{})
+				for d.state.Status() == engine.StatusRunning {
+					commands = d.apply(engine.NodeCompleted{Attempt: commands[0].(engine.RunNode).Attempt, Outputs: outputs})
+				}
+			}
+			spent[i] += time.Since(start)
+		}
+	}
+	b.ReportMetric(float64(slices.Max(spent))/float64(slices.Min(spent)), "dearest/cheapest")
 }
 
 // BenchmarkApply_Loop runs a loop of ten million iterations and reports what stays in memory.

@@ -245,7 +245,7 @@ func (p *graphProgram) work(sc *Scope) {
 			p.ready(sc, n)
 		case st.unsettled <= 0:
 			p.skip(sc, n)
-		case st.arrived == 1 && join.TimeoutMS > 0 && sc.timers[node.Segment] == "":
+		case st.arrived > 0 && join.TimeoutMS > 0 && sc.timers[node.Segment] == "":
 			sc.Sleep(node.Segment, sc.Now()+join.TimeoutMS)
 		}
 	}
@@ -293,7 +293,7 @@ func (p *graphProgram) ready(sc *Scope, n int) {
 func (p *graphProgram) cancelLosers(sc *Scope, join int) {
 	for _, n := range p.body.Nodes {
 		node := &p.graph.Nodes[n]
-		if node.Feeds != join {
+		if !p.leadsInto(n, join) {
 			continue
 		}
 		switch p.node(n).fate {
@@ -330,7 +330,7 @@ func (p *graphProgram) skipBody(sc *Scope, owner int, path string) {
 		}
 		inner := skippedPath(joinID(v.path, node.Segment))
 		for _, n := range p.graph.Bodies[node.Opens].Nodes {
-			sc.st.emit(EndNode{Activation: joinID(inner, p.graph.Nodes[n].Segment), Status: NodeSkip})
+			sc.st.emit(EndNode{Activation: joinID(inner, p.graph.Nodes[n].Segment), Generation: sc.generation(), Status: NodeSkip})
 			stack = append(stack, visit{n, inner})
 		}
 	}
@@ -388,15 +388,22 @@ func (p *graphProgram) Handles(name string) bool {
 	if !ok {
 		return false
 	}
-	feeds := p.graph.Nodes[n].Feeds
-	if feeds < 0 {
-		return false
+	for f := p.graph.Nodes[n].Feeds; f >= 0; f = p.graph.Nodes[f].Feeds {
+		if fate := p.node(f).fate; fate != fateNone && fate != fateApart {
+			return true
+		}
 	}
-	switch p.node(feeds).fate {
-	case fateNone, fateApart:
-		return false
+	return false
+}
+
+// leadsInto says that all paths of a node lead into a first-join and lead only there, through others of its sort or not.
+func (p *graphProgram) leadsInto(n, join int) bool {
+	for f := p.graph.Nodes[n].Feeds; f >= 0; f = p.graph.Nodes[f].Feeds {
+		if f == join {
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // Fired lets a join go on with what has arrived.

@@ -193,7 +193,11 @@ func (s *State) skipNode(f NodeSkipped) error {
 func (s *State) regenerate(a *activation) {
 	s.forgetFailure(a.id)
 	s.move(a, phaseParked)
-	a.gen++
+	a.gen = max(a.gen, a.innerGen) + 1
+	a.innerGen = a.gen
+	for o := a.scope.owner; o != nil; o = o.scope.owner {
+		o.innerGen = max(o.innerGen, a.gen)
+	}
 	a.attempt, a.retries, a.recoveries, a.spawned = 1, 0, 0, 0
 	a.started, a.unknown, a.canceling, a.effected = false, false, false, false
 	a.err = nil
@@ -242,6 +246,7 @@ func (s *State) reviveScope(sc *Scope, target *activation) {
 			s.regenerate(a)
 			if effected {
 				// It had its effect and was waiting: to run it again needs knowledge.
+				a.effected = true
 				s.outcomeUnknown(a, nil)
 			} else {
 				s.dispatch(a)

@@ -12,7 +12,7 @@ import (
 // [Scope] it is handed, during the call and never later. The engine does the rest: a step that a program runs is an
 // activation like any other, with retries, waits, questions and recovery.
 //
-// A scope ends when nothing in it is open. So a program that wants to go on runs its next step when it is told of the
+// A scope ends when nothing in it is open and no timer is set. So a program that wants to go on runs its next step when it is told of the
 // end of the last one.
 type Program interface {
 	// Start is called once, when the scope opens.
@@ -128,7 +128,15 @@ func (sc *Scope) Run(step Step) {
 
 // Skip records that the activation called name does not take place.
 func (sc *Scope) Skip(name string) {
-	sc.st.emit(EndNode{Activation: joinID(sc.path, name), Status: NodeSkip})
+	sc.st.emit(EndNode{Activation: joinID(sc.path, name), Generation: sc.generation(), Status: NodeSkip})
+}
+
+// generation is that of the scope's owner: what happens inside begins with it.
+func (sc *Scope) generation() uint32 {
+	if sc.owner == nil {
+		return 0
+	}
+	return sc.owner.gen
 }
 
 // Cancel cancels an open activation of the scope; the program is told with Ended when it is over. A once attempt that
@@ -143,6 +151,9 @@ func (sc *Scope) Cancel(name string) {
 func (sc *Scope) Sleep(timer string, until int64) {
 	sc.Awake(timer)
 	id := sc.st.setTimer(TimerJoin, joinID(sc.path, timer), until)
+	if sc.torn {
+		sc.st.suspendTimer(id) // it counts if the scope is revived
+	}
 	if sc.timers == nil {
 		sc.timers = map[string]TimerID{}
 	}

@@ -94,7 +94,7 @@ func (s *State) scopeOpened(f ScopeOpened) error {
 		program: f.Program, config: f.Config, count: f.Count, concurrency: max(f.Concurrency, 1),
 		keepGoing: f.KeepGoing, turns: f.Turns, entry: f.Entry, until: f.Until, iterations: map[int64]*Scope{},
 	}
-	a.attempt++ // what runs next is another run of the activation
+	s.runEnded(a)
 	s.move(a, phaseScope)
 	if f.Until > 0 {
 		a.frame.deadline = s.setTimer(TimerDeadline, a.id, f.Until)
@@ -115,7 +115,7 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 		return err
 	}
 	a.frame.turning = false
-	a.attempt++
+	s.runEnded(a)
 	s.move(a, phaseScope)
 	if f.Open {
 		s.openIteration(a, f.Entry)
@@ -126,13 +126,19 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 	return nil
 }
 
+// runEnded notes that a run of a scope's node has ended well: what runs next is another, with its own count of crashes.
+func (s *State) runEnded(o *activation) {
+	o.attempt++
+	o.recoveries = 0
+}
+
 // advance opens the iterations that may begin now, asks for the turn they need, or closes the scope after the last.
 func (s *State) advance(o *activation) {
 	f := o.frame
 	if f.ending != nil || f.closing || f.turning || o.scope.torn {
 		return
 	}
-	if f.stuck() {
+	if len(s.failures) > 0 && f.stuck() {
 		// A retry elsewhere goes on, and here a failure still waits for one: the scope node stays behind with it.
 		if f.quiet() {
 			s.move(o, phaseFailed)
@@ -197,7 +203,7 @@ func (s *State) closeScope(sc *Scope) {
 	case o == nil:
 		s.closeRoot()
 		return
-	case sc.stuck():
+	case len(s.failures) > 0 && sc.stuck():
 		s.advance(o)
 		return
 	}

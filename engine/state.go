@@ -239,7 +239,7 @@ func (s *State) settle() {
 		sc := s.idle[i]
 		s.idle[i] = nil
 		sc.queued = false
-		if sc.open > 0 || sc.gone {
+		if !sc.idle() || sc.gone {
 			continue
 		}
 		if sc.torn {
@@ -259,11 +259,14 @@ func (s *State) after(sc *Scope) {
 			s.escalate(sc, "", err)
 		}
 	}
-	if sc.open == 0 && !sc.queued {
+	if sc.idle() && !sc.queued {
 		sc.queued = true
 		s.idle = append(s.idle, sc)
 	}
 }
+
+// idle says that nothing more happens in a scope by itself.
+func (sc *Scope) idle() bool { return sc.open == 0 && (sc.torn || len(sc.timers) == 0) }
 
 func (s *State) emit(c Command) { s.out = append(s.out, c) }
 

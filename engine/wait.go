@@ -30,8 +30,8 @@ func (s *State) nodeSuspended(f NodeSuspended) error {
 		return fault.Newf(fault.Invalid, "%q waits for nothing; name until, signal, ask or child", a.id)
 	}
 	if a.scope.torn {
-		s.move(a, phaseCanceled)
-		s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeCanceled})
+		a.effected = a.effected || a.started
+		s.cancelled(a)
 		s.after(a.scope)
 		return nil
 	}
@@ -176,6 +176,7 @@ func (s *State) stopWaiting(a *activation) {
 func (s *State) wake(a *activation, w Wake) {
 	a.cause.Wake = &w
 	a.cause.Memo = a.wait.memo
+	a.recoveries = 0
 	s.stopWaiting(a)
 	s.dispatch(a)
 }
@@ -268,7 +269,7 @@ func (s *State) unknownDecided(a *activation, f AskAnswered) error {
 		a.cause = Cause{Kind: CauseOutput, Ref: f.Ref}
 		s.dispatch(a)
 	case ChoiceNotDone:
-		a.unknown = false
+		a.unknown, a.effected = false, false
 		s.dispatch(a)
 	case ChoiceStop:
 		s.fail(a, fault.New(fault.OutcomeUnknown, "a person stopped the node: its outcome is not known"), nil)
@@ -324,8 +325,7 @@ func (s *State) childFinished(f ChildFinished) error {
 		s.leave(a, End{Status: NodeCanceled})
 	case a.scope.torn:
 		s.stopWaiting(a)
-		s.move(a, phaseCanceled)
-		s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeCanceled})
+		s.cancelled(a)
 		s.after(a.scope)
 	default:
 		err := f.Error
