@@ -336,12 +336,17 @@ func formatMS(ms int64) string {
 	return strconv.FormatInt(ms, 10) + " ms"
 }
 
-// outcomeUnknown decides about an attempt that may or may not have had its effect.
-func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
+func unknownOutcome(cause *fault.Error) *fault.Error {
 	err := fault.New(fault.OutcomeUnknown, "the attempt began and nobody knows how it ended; check the service, then retry or skip the node")
 	if cause != nil {
 		err = err.With("last_error", cause.Message)
 	}
+	return err
+}
+
+// outcomeUnknown decides about an attempt that may or may not have had its effect.
+func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
+	err := unknownOutcome(cause)
 	a.unknown = true
 	p := a.policy()
 	switch {

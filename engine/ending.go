@@ -168,6 +168,8 @@ func (s *State) tear(sc *Scope, stopOnce bool) {
 	}
 	for _, a := range sc.sorted() {
 		switch {
+		case a.frame != nil && a.phase == phaseFailed: // it stayed behind with a failure inside
+			s.tearInside(a, stopOnce)
 		case !a.phase.open():
 		case a.frame != nil:
 			s.tearFrame(a, stopOnce)
@@ -191,20 +193,24 @@ func (s *State) tear(sc *Scope, stopOnce bool) {
 
 func (s *State) tearFrame(o *activation, stopOnce bool) {
 	f := o.frame
-	if f.deadline != "" {
-		s.suspendTimer(f.deadline)
-	}
 	if o.phase != phaseScope {
 		s.stop(o)
 		f.turning = false
 		s.move(o, phaseScope)
 		o.attempt++
 	}
-	for _, sc := range f.sorted() {
-		s.tear(sc, stopOnce)
-	}
+	s.tearInside(o, stopOnce)
 	if f.quiet() {
 		s.cancelled(o)
+	}
+}
+
+func (s *State) tearInside(o *activation, stopOnce bool) {
+	if o.frame.deadline != "" {
+		s.suspendTimer(o.frame.deadline)
+	}
+	for _, sc := range o.frame.sorted() {
+		s.tear(sc, stopOnce)
 	}
 }
 

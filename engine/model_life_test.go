@@ -167,12 +167,9 @@ func (m *model) endFrame(o *modelAct, kind string) {
 	if f.ending != "" || o.scope.torn {
 		return
 	}
-	f.ending, f.until = kind, 0
-	if f.turning || f.closing {
-		m.drop(o)
-		f.turning, f.closing = false, false
-		o.phase = "scope"
-	}
+	m.drop(o)
+	o.phase = "scope"
+	f.ending, f.until, f.turning, f.closing = kind, 0, false, false
 	for _, sc := range f.sorted() {
 		m.tear(sc)
 	}
@@ -233,7 +230,7 @@ func (m *model) cancelOne(a *modelAct) []int {
 
 // settle ends what has nothing open any more, until everything that could end has.
 func (m *model) settle() {
-	for m.final == "" && m.settleOne() {
+	for m.started && m.final == "" && m.settleOne() {
 	}
 }
 
@@ -643,7 +640,7 @@ func (m *model) renew(a *modelAct) {
 	a.gen++
 	a.retries, a.crashes = 0, 0
 	a.started, a.effected, a.canceling, a.byChild = false, false, false, false
-	a.opened = a.opened && a.frame != nil
+	// a.opened = a.opened && a.frame != nil
 	if a.cause != engine.CauseOutput {
 		a.cause = engine.CauseRun
 	}
@@ -676,10 +673,15 @@ func (m *model) reviveScope(sc *modelScope, target *modelAct) {
 		case a.phase == "canceled":
 			effected := a.effected
 			m.renew(a)
-			if effected {
-				m.look(sc, m.unknown(a))
-			} else {
+			switch {
+			case !effected || m.plan(a).OnUnknown == workflow.OnUnknownRetry:
 				m.dispatch(a)
+			case m.plan(a).OnUnknown == workflow.OnUnknownFail && !m.handles(a) && !m.lost(a):
+				a.phase = "failed" // and stays so, until a person decides about it too
+				m.ended[a.id] = engine.NodeFailure
+				m.failures = append(m.failures, a.id)
+			default:
+				m.look(sc, m.unknown(a))
 			}
 		}
 	}

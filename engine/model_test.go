@@ -390,9 +390,11 @@ func (m *model) startRoot() {
 			}
 		}
 	}
+	var queue []int
 	for _, n := range starts {
-		m.ready(sc, n)
+		queue = append(queue, m.ready(sc, n)...)
 	}
+	m.look(sc, queue)
 }
 
 func (m *model) startBody(sc *modelScope, verdicts []engine.Verdict) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/workflow"
 )
 
 // MaxRecoveries is how many runs of an activation may be lost with a process before it fails as interrupted.
@@ -199,7 +200,7 @@ func (s *State) regenerate(a *activation) {
 		o.innerGen = max(o.innerGen, a.gen)
 	}
 	a.attempt, a.retries, a.recoveries, a.spawned = 1, 0, 0, 0
-	a.started, a.unknown, a.canceling, a.effected = false, false, false, false
+	a.started, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false
 	a.err = nil
 	if a.cause.Kind != CauseOutput {
 		a.cause = Cause{Kind: CauseRun}
@@ -218,6 +219,34 @@ func (s *State) revive(target *activation) {
 	s.root.ending = nil
 	s.limitTime()
 	s.reviveScope(s.root, target)
+	for _, a := range s.effected {
+		s.reviveEffected(a)
+	}
+	s.effected = nil
+}
+
+// reviveEffected decides about an activation that had its effect and was waiting when it was cancelled: to run it again
+// needs knowledge. If that is to fail, it stays failed until a person deals with it, so that it does not undo the
+// revival at once.
+func (s *State) reviveEffected(a *activation) {
+	switch p := a.policy(); {
+	case p.onUnknown == workflow.OnUnknownRetry:
+		s.dispatch(a)
+	case p.onUnknown == workflow.OnUnknownFail:
+		err := unknownOutcome(nil)
+		if a.handlesErrors() || a.scope.program.Handles(a.name) {
+			s.fail(a, err, nil)
+			return
+		}
+		s.emit(EndNode{a.id, a.gen, NodeFailure, err})
+		a.err, a.unknown = err, true
+		s.move(a, phaseFailed)
+		s.failures = append(s.failures, failure{a.id, err})
+		s.after(a.scope)
+	default:
+		a.effected = true
+		s.outcomeUnknown(a, nil)
+	}
 }
 
 // unstick reopens the scope nodes that stayed behind with a failure.
@@ -245,9 +274,8 @@ func (s *State) reviveScope(sc *Scope, target *activation) {
 			effected := a.effected
 			s.regenerate(a)
 			if effected {
-				// It had its effect and was waiting: to run it again needs knowledge.
-				a.effected = true
-				s.outcomeUnknown(a, nil)
+				s.move(a, phaseHeld)
+				s.effected = append(s.effected, a)
 			} else {
 				s.dispatch(a)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 func drawOutline(t *rapid.T) *outline {
 	g := &outline{}
 	var triggers []string
-	if rapid.IntRange(0, 3).Draw(t, "has triggers") == 0 {
+	if rapid.IntRange(0, 3).Draw(t, "has triggers") == 3 {
 		for range rapid.IntRange(1, 2).Draw(t, "triggers") {
 			id := fmt.Sprintf("trigger%d", len(g.nodes))
 			triggers = append(triggers, id)
@@ -26,12 +27,12 @@ func drawOutline(t *rapid.T) *outline {
 		}
 	}
 	drawBody(t, g, -1, 0)
-	if rapid.IntRange(0, 9).Draw(t, "has limit") == 0 {
+	if rapid.IntRange(0, 9).Draw(t, "has limit") == 9 {
 		g.timeoutMS = 60_000
 	}
 	top := g.members(-1)
 	switch {
-	case rapid.IntRange(0, 9).Draw(t, "starts within") == 0:
+	case rapid.IntRange(0, 9).Draw(t, "starts within") == 9:
 		g.startFrom = g.nodes[rapid.SampledFrom(top).Draw(t, "start")].id
 	case len(triggers) > 0:
 		g.trigger = rapid.SampledFrom(triggers).Draw(t, "trigger")
@@ -64,10 +65,10 @@ func drawBody(t *rapid.T, g *outline, owner, depth int) {
 			drawEdge(t, g, from, n)
 			joined = true
 		}
-		if owner >= 0 && (!joined || rapid.IntRange(0, 5).Draw(t, "entry too") == 0) {
-			g.edges = append(g.edges, outlineEdge{from: owner, to: n, key: entryKey(g.nodes[owner].scope), entry: true, converts: rapid.IntRange(0, 9).Draw(t, "converts") == 0})
+		if owner >= 0 && (!joined || rapid.IntRange(0, 5).Draw(t, "entry too") == 5) {
+			g.edges = append(g.edges, outlineEdge{from: owner, to: n, key: entryKey(g.nodes[owner].scope), entry: true, converts: rapid.IntRange(0, 9).Draw(t, "converts") == 9})
 		}
-		if owner >= 0 && rapid.IntRange(0, 2).Draw(t, "back") == 0 {
+		if owner >= 0 && rapid.IntRange(0, 2).Draw(t, "back") == 2 {
 			drawEdge(t, g, n, owner)
 			g.edges[len(g.edges)-1].back = true
 		}
@@ -89,19 +90,23 @@ func entryKey(scope string) string {
 
 // keysOf are the keys a node may produce.
 func (g *outline) keysOf(n int) []string {
+	keys := []string{"result", "a", "b"}
 	switch g.nodes[n].scope {
 	case "loop":
-		return []string{"completed", "error"}
+		keys = []string{"completed"}
 	case "timeout":
-		return []string{"result", "timeout", "error"}
+		keys = []string{"result", "timeout"}
 	}
-	return []string{"result", "a", "b", "error"}
+	if g.nodes[n].plan.OnError == workflow.OnErrorContinue {
+		keys = append(keys, workflow.ErrorKey)
+	}
+	return keys
 }
 
 func drawEdge(t *rapid.T, g *outline, from, to int) {
 	keys := g.keysOf(from)
 	key := keys[min(len(keys)-1, rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "key"))]
-	g.edges = append(g.edges, outlineEdge{from: from, to: to, key: key, converts: rapid.IntRange(0, 9).Draw(t, "converts") == 0})
+	g.edges = append(g.edges, outlineEdge{from: from, to: to, key: key, converts: rapid.IntRange(0, 9).Draw(t, "converts") == 9})
 }
 
 func drawPlan(t *rapid.T) planConfig {
@@ -235,7 +240,7 @@ func (h *host) do(fact engine.Fact) {
 		about = string(h.children[f.Child])
 	}
 	e := engine.Event{Seq: uint64(len(h.journal)) + 1, Time: h.now, Fact: fact}
-	commands, err := h.state.Apply(e)
+	commands, err := h.apply(e)
 	if err != nil {
 		h.failf("apply %T %+v: %v", fact, fact, err)
 	}
@@ -250,11 +255,21 @@ func (h *host) do(fact engine.Fact) {
 	}
 }
 
+// apply tells of a panic what is needed to see it again.
+func (h *host) apply(e engine.Event) ([]engine.Command, error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.failf("apply %T %+v: panic: %v\n%s", e.Fact, e.Fact, p, debug.Stack())
+		}
+	}()
+	return h.state.Apply(e)
+}
+
 // refuse applies a fact that must be refused as a conflict and must change nothing.
 func (h *host) refuse(fact engine.Fact) {
 	h.t.Helper()
 	before := h.snapshot()
-	_, err := h.state.Apply(engine.Event{Seq: uint64(len(h.journal)) + 1, Time: h.now, Fact: fact})
+	_, err := h.apply(engine.Event{Seq: uint64(len(h.journal)) + 1, Time: h.now, Fact: fact})
 	if code := fault.CodeOf(err); err == nil || code != fault.Conflict {
 		h.failf("%T %+v: error %v, want a conflict", fact, fact, err)
 	}
@@ -313,12 +328,18 @@ func (h *host) note(fact engine.Fact) {
 		clear(h.running)
 		clear(h.started)
 	case engine.NodeRetried:
-		delete(h.begun, f.Activation)
-		h.finish = nil
+		h.revived(f.Activation)
 	case engine.NodeSkipped:
-		delete(h.begun, f.Activation)
-		h.finish = nil
+		h.revived(f.Activation)
 	}
+}
+
+// revived notes that an operator has decided about an activation, and all in it.
+func (h *host) revived(id engine.ActivationID) {
+	h.finish = nil
+	maps.DeleteFunc(h.begun, func(other engine.ActivationID, _ uint32) bool {
+		return other == id || strings.HasPrefix(string(other), string(id)+"[")
+	})
 }
 
 func (h *host) carryOut(c engine.Command, fact engine.Fact) {
@@ -469,7 +490,7 @@ func (h *host) compare() {
 	}
 	same(h, "open questions", gotAsks, wantAsks)
 	for child, id := range h.children {
-		if a := m.find(id); !h.leaving[child] || a != nil && a.wait != nil {
+		if a := m.find(id); !h.leaving[child] || a != nil && a.canceling && a.wait != nil {
 			gotChildren[id] = true
 		}
 	}

@@ -135,7 +135,7 @@ func (s *State) runEnded(o *activation) {
 // advance opens the iterations that may begin now, asks for the turn they need, or closes the scope after the last.
 func (s *State) advance(o *activation) {
 	f := o.frame
-	if f.ending != nil || f.closing || f.turning || o.scope.torn {
+	if f == nil || f.ending != nil || f.closing || f.turning || o.scope.torn {
 		return
 	}
 	if len(s.failures) > 0 && f.stuck() {
@@ -234,13 +234,12 @@ func (s *State) closeFrame(o *activation, c *Closed) {
 }
 
 func (s *State) closeRoot() {
-	status := StatusSuccess
-	end := &ending{Kind: endFailure}
 	if len(s.failures) > 0 {
 		// A retry went well, and another failure is still there.
-		status, end.Error, end.Node = StatusError, s.failures[0].Error, s.failures[0].Activation
+		s.endExecution(&ending{Kind: endFailure, Error: s.failures[0].Error, Node: s.failures[0].Activation})
+		return
 	}
-	s.finalize(status, end)
+	s.finalize(StatusSuccess, &ending{})
 }
 
 func (s *State) finalize(status Status, end *ending) {

@@ -39,9 +39,10 @@ type State struct {
 	asking   int                         // activations that wait for a person
 
 	// What follows lives during one Apply.
-	now  int64
-	out  []Command
-	idle []*Scope
+	now      int64
+	out      []Command
+	idle     []*Scope
+	effected []*activation // to be decided about after a revival
 }
 
 type timer struct {
