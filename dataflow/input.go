@@ -1,0 +1,201 @@
+package dataflow
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"tandem/fault"
+)
+
+// Payload is what one live connection brings, after its conversion.
+type Payload struct {
+	// Node is the source node's id, Activation its visit, Key the output key, Connection the connection's id.
+	Node       string
+	Activation string
+	Key        string
+	Connection string
+	// Converted says that a conversion made the value, so that paths in it are not paths in the source's output.
+	Converted bool
+	Value     json.RawMessage
+}
+
+// Input is what an activation's input is built from.
+type Input struct {
+	// Payloads are those of the live incoming connections, in the order of the definition.
+	Payloads []Payload
+	// Keyed adds "inputs", the payloads by source node, for nodes that merge.
+	Keyed bool
+	// Params are the node's input_params; nil means none.
+	Params *Template
+}
+
+// DataKey is where payloads go that are not objects.
+const DataKey = "data"
+
+// InputsKey is where payloads go by source node if that is asked for.
+const InputsKey = "inputs"
+
+// field is one top-level field of an input that is being built.
+type field struct {
+	member
+	// payloads are the indexes of the payloads it came from; nil for a field of the parameters.
+	payloads []int
+	// gathered fields are made of whole payloads, which wait in values; several become a list.
+	gathered bool
+	values   []json.RawMessage
+	// source is the path of the field in its payload, "" for the whole payload.
+	source string
+	// nested fields are those of "inputs".
+	nested []field
+}
+
+// BuildInput merges the payloads and lays the resolved parameters over them.
+//
+// An object is merged field by field into what is there, the later one winning; fields keep the place where they stood
+// first. Payloads that are not objects are gathered under "data": one is the value itself, several are a list of them in
+// order, also if one of them is a list. Where a field "data" of an object meets values gathered there the later one wins
+// as well, and the trace has a warning. Parameters win over everything, field by field, and are not merged further down.
+//
+// "inputs" has one field per source node; a source with several payloads has a list of them.
+func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, error) {
+	if len(in.Payloads) == 1 && !in.Keyed && (in.Params == nil || string(in.Params.raw) == "{}") {
+		if value, err := normalize(in.Payloads[0].Value); err == nil && value[0] == '{' && len(value) <= MaxOutput {
+			return value, ResolveTrace{StepID: r.StepID}, nil // handed on unchanged
+		}
+	}
+	fields, trace, err := in.fields(l, r)
+	if err != nil {
+		return nil, trace, err
+	}
+	members := make([]member, len(fields))
+	size := 2
+	for i, f := range fields {
+		members[i] = f.member
+		size += len(f.key) + len(f.value) + 8
+	}
+	out := appendObject(make([]byte, 0, size), members)
+	if len(out) > MaxOutput {
+		return nil, trace, fault.Newf(fault.TooLarge, "the input has %d bytes; at most %d are taken: hand large values on by reference", len(out), MaxOutput)
+	}
+	return out, trace, nil
+}
+
+func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
+	var b, sources inputBuilder
+	for i, p := range in.Payloads {
+		value, err := normalize(p.Value)
+		if err != nil {
+			return nil, ResolveTrace{StepID: r.StepID}, fault.Newf(fault.InvalidInput, "the payload from node %q, key %q, cannot be read: %w", p.Node, p.Key, err)
+		}
+		if in.Keyed {
+			sources.gather(p.Node, value, i)
+		}
+		if value[0] != '{' {
+			if held, taken := b.get(DataKey); taken && !held.gathered {
+				b.warn(p, in.Payloads[held.payloads[0]])
+			}
+			b.gather(DataKey, value, i)
+			continue
+		}
+		for _, m := range membersOf(value) {
+			if held, taken := b.get(m.key); taken && held.gathered {
+				b.warn(p, in.Payloads[held.payloads[0]])
+			}
+			b.set(field{member: m, payloads: []int{i}, source: appendKey("", m.key)})
+		}
+	}
+	if in.Keyed {
+		nested := sources.done()
+		members := make([]member, len(nested))
+		for i, f := range nested {
+			members[i] = f.member
+		}
+		b.set(field{member: member{InputsKey, appendObject(nil, members)}, payloads: []int{}, nested: nested})
+	}
+	trace := ResolveTrace{StepID: r.StepID}
+	if in.Params != nil {
+		params, resolved, err := in.Params.Resolve(l, r)
+		trace = resolved
+		if err != nil {
+			return nil, trace, err
+		}
+		switch params[0] {
+		case '{':
+			for _, m := range membersOf(params) {
+				b.set(field{member: m})
+			}
+		case 'n':
+		default:
+			return nil, trace, fault.New(fault.InvalidConfig, "input_params must be an object").With("path", "input_params")
+		}
+	}
+	trace.Warnings = append(b.warnings, trace.Warnings...)
+	return b.done(), trace, nil
+}
+
+// inputBuilder keeps fields in the order in which they first came.
+type inputBuilder struct {
+	fields   []field
+	at       map[string]int
+	warnings []Warning
+}
+
+func (b *inputBuilder) get(key string) (*field, bool) {
+	i, ok := b.at[key]
+	if !ok {
+		return nil, false
+	}
+	return &b.fields[i], true
+}
+
+func (b *inputBuilder) set(f field) {
+	if held, ok := b.get(f.key); ok {
+		*held = f
+		return
+	}
+	if b.at == nil {
+		b.at = map[string]int{}
+	}
+	b.at[f.key] = len(b.fields)
+	b.fields = append(b.fields, f)
+}
+
+// gather puts a whole payload under a key, besides those gathered there before.
+func (b *inputBuilder) gather(key string, value json.RawMessage, payload int) {
+	held, ok := b.get(key)
+	if !ok || !held.gathered {
+		b.set(field{member: member{key: key}, gathered: true})
+		held, _ = b.get(key)
+	}
+	held.values = append(held.values, value)
+	held.payloads = append(held.payloads, payload)
+}
+
+// done makes the values of gathered fields: one is itself, several are a list.
+func (b *inputBuilder) done() []field {
+	for i := range b.fields {
+		f := &b.fields[i]
+		if !f.gathered {
+			continue
+		}
+		if len(f.values) == 1 {
+			f.value = f.values[0]
+			continue
+		}
+		f.value = []byte{'['}
+		for n, v := range f.values {
+			if n > 0 {
+				f.value = append(f.value, ',')
+			}
+			f.value = append(f.value, v...)
+		}
+		f.value = append(f.value, ']')
+	}
+	return b.fields
+}
+
+func (b *inputBuilder) warn(winner, loser Payload) {
+	b.warnings = append(b.warnings, Warning{Path: DataKey, Message: "the payload of connection " + strconv.Quote(winner.Connection) +
+		" from node " + strconv.Quote(winner.Node) + " replaces \"data\" of node " + strconv.Quote(loser.Node) +
+		"; give one of them a conversion that names its field"})
+}

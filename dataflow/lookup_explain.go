@@ -1,0 +1,316 @@
+package dataflow
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/fault"
+)
+
+// maxAvailable is how many names an error lists, maxCompared how many are compared to find the nearest.
+const (
+	maxAvailable = 30
+	maxCompared  = 2000
+	maxMissing   = 20
+)
+
+// explanation says why nothing was found, in names only, never in values.
+type explanation struct {
+	message   string
+	available []string
+	more      int
+	nearest   string
+}
+
+// explain looks for what the author may have meant.
+func (r *reader) explain(p *placeholder) explanation {
+	if p.problem != "" {
+		return explanation{message: p.complaint()}
+	}
+	if ok, failed := r.results(p.head); ok == nil && failed != nil && len(failed.keys) == 0 {
+		return explanation{message: "the step " + strconv.Quote(shorten(p.head)) + " failed and left no output for the placeholder " +
+			quoteShort(p.raw) + "; handle its failure (on_error) or read another step"}
+	}
+	var names []string
+	var wanted, prefix, suffix, place string
+	if at, broken, found := r.deepest(p); found {
+		// The beginning of the path is there: what is in it, and what is it that is not?
+		wanted = p.path[broken].key
+		prefix = formatPath(p.path[:broken])
+		suffix = strings.TrimPrefix(formatPath(append([]segment{{key: "x", index: -1}}, p.path[broken+1:]...)), "x")
+		place = " in " + strconv.Quote(prefix)
+		names = at
+	} else {
+		wanted = p.head
+		suffix = strings.TrimPrefix(formatPath(append([]segment{{key: "x", index: -1}}, p.path[1:]...)), "x")
+		names = r.names(p.outputs)
+		if p.outputs {
+			place = " among the steps that have a result"
+		}
+	}
+	e := explanation{available: names}
+	near := nearestName(names, wanted)
+	if near != "" {
+		e.nearest = appendKey(prefix, near) + suffix
+	} else if p.joined != "" {
+		near = nearestName(names, p.joined)
+		e.nearest = near
+	}
+	e.message = "nothing is called " + strconv.Quote(shorten(wanted)) + place + " for the placeholder " + quoteShort(p.raw)
+	if len(e.available) > maxAvailable {
+		e.more = len(e.available) - maxAvailable
+		e.available = slices.Clone(e.available[:maxAvailable])
+		if near != "" && !slices.Contains(e.available, near) {
+			e.available[maxAvailable-1] = near
+		}
+	}
+	switch {
+	case e.nearest != "":
+		e.message += "; the nearest name is " + strconv.Quote(shorten(e.nearest))
+	case len(names) == 0:
+		e.message += "; nothing is available there"
+	}
+	if len(e.available) > 0 {
+		short := make([]string, len(e.available))
+		for i, name := range e.available {
+			short[i] = shorten(name)
+		}
+		e.message += "; available: " + strings.Join(short, ", ")
+		if e.more > 0 {
+			e.message += " and " + strconv.Itoa(e.more) + " more"
+		}
+	}
+	return e
+}
+
+// deepest follows a placeholder as far as there is data. It returns the names at the place where the path breaks and
+// the index of the segment that is missing there.
+func (r *reader) deepest(p *placeholder) (names []string, broken int, found bool) {
+	try := func(raw []byte, path []segment, offset int) {
+		for i := range path {
+			next, ok := walk(raw, path[i:i+1])
+			if !ok {
+				if !found || offset+i > broken {
+					names, broken, found = namesIn(raw), offset+i, true
+				}
+				return
+			}
+			raw = next
+		}
+	}
+	ok, failed := r.results(p.head)
+	for _, res := range []*result{ok, failed} {
+		if res != nil {
+			try(res.output, p.rest, len(p.path)-len(p.rest))
+		}
+	}
+	if p.outputs {
+		return names, broken, found
+	}
+	for s := r.sc; s != nil; s = s.parent {
+		if value, has := s.vars[p.head]; has {
+			try(value, p.rest, 1)
+			return names, broken, found
+		}
+	}
+	if p.head == "env" && len(p.path) > 1 {
+		for name := range r.l.env {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names, 1, true
+	}
+	if p.head == "trigger" {
+		try(r.l.trigger, p.rest, 1)
+	}
+	if value, has := r.l.about[p.head]; has {
+		try(value, p.rest, 1)
+	}
+	if h, has := r.runtime(p.head, nil); has {
+		try(h.raw, p.rest, 1)
+	}
+	if h, has := r.initial(p.head, nil); has {
+		try(h.raw, p.rest, 1)
+	}
+	if r.ownOK && r.own[0] == '{' {
+		if value, has := fieldOf(r.own, p.head); has {
+			try(value, p.rest, 1)
+		}
+	}
+	return names, broken, found
+}
+
+// namesIn lists the keys of an object, sorted; for a list the first and the last index.
+func namesIn(raw []byte) []string {
+	var names []string
+	switch raw[0] {
+	case '{':
+		for _, m := range membersOf(raw) {
+			names = append(names, m.key)
+		}
+		slices.Sort(names)
+	case '[':
+		n := 0
+		eachItem(raw, func([]byte) bool { n++; return true })
+		if n > 0 {
+			names = append(names, "0")
+		}
+		if n > 1 {
+			names = append(names, strconv.Itoa(n-1))
+		}
+	}
+	return names
+}
+
+// names lists what can be the head of a placeholder, sorted.
+func (r *reader) names(stepsOnly bool) []string {
+	set := map[string]bool{}
+	for s := r.sc; s != nil; s = s.parent {
+		for _, table := range [...]map[string]*attempts{s.steps, s.named} {
+			for name, a := range table { // order does not matter: the names are sorted below
+				_, ok := a.ok.at(r.asOf)
+				_, failed := a.failed.at(r.asOf)
+				if ok || failed {
+					set[name] = true
+				}
+			}
+		}
+		if stepsOnly {
+			continue
+		}
+		for name := range s.vars {
+			set[name] = true
+		}
+		for name, h := range s.runtime { // order does not matter: the names are sorted below
+			if _, ok := h.at(r.asOf); ok {
+				set[name] = true
+			}
+		}
+	}
+	if !stepsOnly {
+		for _, m := range r.l.initial {
+			set[m.key] = true
+		}
+		if r.ownOK && r.own[0] == '{' {
+			eachField(r.own, func(key, _ []byte) bool { set[unquote(key)] = true; return true })
+		}
+		set["trigger"], set["execution"], set["workflow"] = true, true, true
+	}
+	names := make([]string, 0, len(set))
+	for name := range set {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// unresolved makes the error for placeholders that nothing answers to: the first in words, all of them in the details.
+func (r *reader) unresolved(missing []*placeholder) *fault.Error {
+	first := missing[0]
+	e := r.explain(first)
+	message := e.message
+	if first.at != "" {
+		message += " (at " + first.at + ")"
+	}
+	if len(missing) > 1 {
+		message += "; " + strconv.Itoa(len(missing)-1) + " more placeholders are unresolved"
+	}
+	err := fault.New(fault.UnresolvedPlaceholder, message).With("path", first.at).With("placeholder", first.raw)
+	if e.available != nil {
+		err = err.With("available", e.available)
+	}
+	if e.nearest != "" {
+		err = err.With("nearest", e.nearest)
+	}
+	if len(missing) > 1 {
+		var all []map[string]any
+		for _, p := range missing[:min(len(missing), maxMissing)] {
+			one := map[string]any{"path": p.at, "placeholder": p.raw}
+			if near := r.explain(p).nearest; near != "" {
+				one["nearest"] = near
+			}
+			all = append(all, one)
+		}
+		err = err.With("unresolved", all)
+	}
+	return err
+}
+
+// nearestName returns the name with the fewest changes, letter case aside, or "" if none is near. Of equals the first
+// in order counts.
+func nearestName(names []string, wanted string) string {
+	const longest = 100
+	if len(wanted) > longest {
+		return ""
+	}
+	exact, lower := []rune(wanted), []rune(strings.ToLower(wanted))
+	limit := max(1, (len(lower)+1)/3)
+	best, lowest := "", 2*limit+2
+	for _, name := range names[:min(len(names), maxCompared)] {
+		if len(name) > longest || name == wanted {
+			continue
+		}
+		d := distance([]rune(strings.ToLower(name)), lower, limit)
+		if d > limit {
+			continue
+		}
+		score := 2 * d
+		if distance([]rune(name), exact, d) > d { // the same but for letter case is a little further away
+			score++
+		}
+		if score < lowest {
+			best, lowest = name, score
+		}
+	}
+	return best
+}
+
+// distance counts insertions, deletions, replacements and swaps of neighbours, and gives up at once on a length that is too different.
+func distance(a, b []rune, limit int) int {
+	if len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// shorten keeps messages readable when a name is not.
+func shorten(s string) string {
+	const longest = 80
+	if len(s) <= longest {
+		return s
+	}
+	cut := longest
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+func quoteShort(s string) string { return strconv.Quote(shorten(s)) }
+
+func where(at string) string {
+	if at == "" {
+		return ""
+	}
+	return " at " + at
+}

@@ -1,0 +1,265 @@
+package dataflow
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"tandem/fault"
+)
+
+// DefaultKey is the output key whose payload is the output.
+const DefaultKey = "result"
+
+// Step is the success of one activation.
+type Step struct {
+	// Seq is the journal row that records it.
+	Seq   uint64
+	Scope string
+	// Activation is the engine's id of the visit, for lineage.
+	Activation string
+	NodeID     string
+	NodeName   string
+	// ToolID is the node's kind, or server/tool.
+	ToolID string
+	// Output is payload by output key. The layers keep it; the caller no longer changes it.
+	Output map[string]json.RawMessage
+	// OutputParams are the names the node's definition lists for synchronisation, DeclaredOutputs those of the tool's
+	// schema. The first that is not empty counts; if both are, every top-level key of the output is synced.
+	OutputParams    []string
+	DeclaredOutputs []string
+}
+
+// Failure is the failure of one activation. Output is set for a handled one, whose error is a payload.
+type Failure struct {
+	Seq        uint64
+	Scope      string
+	Activation string
+	NodeID     string
+	NodeName   string
+	ToolID     string
+	Message    string
+	Output     map[string]json.RawMessage
+}
+
+// result is an entry of step_results. It is never changed, so overlays and versions share it.
+type result struct {
+	node, name, tool  string
+	scope, activation string
+	seq               uint64
+	success           bool
+	message           string
+	// output is the output, fields its fields sorted by key if it is an object; keys are the payloads by output key.
+	output json.RawMessage
+	fields []member
+	keys   []member
+}
+
+// CheckOutput says whether an output can be kept: every payload is JSON within the limits. A host checks before it
+// records, since what is in the journal must be applied.
+func CheckOutput(output map[string]json.RawMessage) error {
+	_, err := normalizeOutput(output)
+	return err
+}
+
+func normalizeOutput(output map[string]json.RawMessage) ([]member, error) {
+	keys := make([]member, 0, len(output))
+	for _, key := range slices.Sorted(maps.Keys(output)) {
+		payload, err := normalize(output[key])
+		if err != nil {
+			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", key, err).With("path", key)
+		}
+		keys = append(keys, member{key, payload})
+	}
+	return keys, nil
+}
+
+// Output returns the output of an activation, for prompts, history and placeholders: the payload of "result", else the
+// payload of the only key, else an object of all payloads by key. No key at all gives null.
+func Output(output map[string]json.RawMessage) (json.RawMessage, error) {
+	keys, err := normalizeOutput(output)
+	if err != nil {
+		return nil, err
+	}
+	return outputOf(keys), nil
+}
+
+func outputOf(keys []member) json.RawMessage {
+	if payload, ok := find(keys, DefaultKey); ok {
+		return payload
+	}
+	switch len(keys) {
+	case 0:
+		return json.RawMessage("null")
+	case 1:
+		return keys[0].value
+	default:
+		return appendObject(nil, keys)
+	}
+}
+
+func newResult(output map[string]json.RawMessage) (*result, error) {
+	keys, err := normalizeOutput(output)
+	if err != nil {
+		return nil, err
+	}
+	r := &result{keys: keys, output: outputOf(keys)}
+	if r.output[0] == '{' {
+		r.fields = sortMembers(membersOf(r.output))
+	}
+	return r, nil
+}
+
+// Sync records a success in step_results and writes its output's fields into runtime_metadata of its scope, each as
+// name and as <node id>_name. Among successes the last in the journal wins. Only objects have fields to sync. On an
+// error nothing has changed.
+func (l *Layers) Sync(s Step) (SyncTrace, error) {
+	trace := SyncTrace{StepID: s.NodeID, Scope: s.Scope}
+	sc, err := l.scope(s.Scope)
+	if err != nil {
+		return trace, err
+	}
+	r, err := newResult(s.Output)
+	if err != nil {
+		return trace, err
+	}
+	if err := l.advance(s.Seq); err != nil {
+		return trace, err
+	}
+	r.node, r.name, r.tool, r.scope, r.activation, r.seq, r.success = s.NodeID, s.NodeName, s.ToolID, s.Scope, s.Activation, s.Seq, true
+	l.keep(sc, r)
+	if r.output[0] != '{' {
+		return trace, nil
+	}
+	names := s.OutputParams
+	if len(names) == 0 {
+		names = s.DeclaredOutputs
+	}
+	if len(names) == 0 {
+		for _, f := range r.fields {
+			names = append(names, f.key)
+		}
+	}
+	seen := make(map[string]bool, len(names))
+	var data []datum
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		value, ok := find(r.fields, name)
+		if !ok {
+			trace.Missing = append(trace.Missing, name)
+			continue
+		}
+		trace.Synced = append(trace.Synced, name)
+		data = append(data, datum{value: value, from: r, field: name})
+	}
+	for _, d := range data {
+		l.write(sc, d.field, d, &trace)
+	}
+	for _, d := range data { // last, so that a field that happens to be called <node id>_name does not take its place
+		l.write(sc, s.NodeID+"_"+d.field, d, &trace)
+	}
+	trace.Count = len(trace.Synced)
+	return trace, nil
+}
+
+func (l *Layers) write(sc *scope, name string, d datum, trace *SyncTrace) {
+	h := sc.runtime[name]
+	if h == nil {
+		h = &history[datum]{}
+		sc.runtime[name] = h
+	} else if before, ok := h.at(l.seq); ok {
+		from := before.value.from
+		if from != d.from {
+			trace.Overwritten = append(trace.Overwritten, Overwrite{Name: name, Node: from.node, Scope: from.scope, Seq: from.seq})
+		}
+	}
+	put(l, h, d.from.seq, 0, d)
+}
+
+// Fail records a failure in step_results. It writes no metadata and hides no success of the same node.
+func (l *Layers) Fail(f Failure) error {
+	sc, err := l.scope(f.Scope)
+	if err != nil {
+		return err
+	}
+	r, err := newResult(f.Output)
+	if err != nil {
+		return err
+	}
+	if err := l.advance(f.Seq); err != nil {
+		return err
+	}
+	r.node, r.name, r.tool, r.scope, r.activation, r.seq, r.message = f.NodeID, f.NodeName, f.ToolID, f.Scope, f.Activation, f.Seq, f.Message
+	l.keep(sc, r)
+	return nil
+}
+
+func (l *Layers) keep(sc *scope, r *result) {
+	l.ordinal++
+	tables := []*attempts{attemptsOf(sc.steps, r.node)}
+	if r.name != "" && r.name != r.node {
+		tables = append(tables, attemptsOf(sc.named, r.name))
+	}
+	for _, a := range tables {
+		if r.success {
+			put(l, &a.ok, r.seq, l.ordinal, r)
+		} else {
+			put(l, &a.failed, r.seq, l.ordinal, r)
+		}
+	}
+}
+
+// Rewind is called when a plan is made anew. It clears nothing: new steps may read what finished steps left. It keeps
+// the new plan id, or the old one if there is none, and says what stayed.
+func (l *Layers) Rewind(planID string) RewindTrace {
+	trace := RewindTrace{PlanID: planID, PreviousPlanID: l.planID}
+	if planID == "" {
+		trace.PlanID = l.planID
+	}
+	l.planID = trace.PlanID
+	for _, s := range l.scopes { // order does not matter: a sum
+		trace.StepResults += len(s.steps)
+		trace.RuntimeMetadata += len(s.runtime)
+	}
+	return trace
+}
+
+// PlanID returns the id of the current plan, empty if there is none.
+func (l *Layers) PlanID() string { return l.planID }
+
+// ParamNames reads the names out of a node's output_params or a tool's declared outputs: the keys of an object, in the
+// order they were written, or the strings of a list. Nothing, null and empty ones give no name.
+func ParamNames(raw json.RawMessage) ([]string, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	value, err := normalize(raw)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "output_params cannot be read: %w", err)
+	}
+	var names []string
+	switch value[0] {
+	case 'n':
+		return nil, nil
+	case '{':
+		for _, m := range membersOf(value) {
+			names = append(names, m.key)
+		}
+		return names, nil
+	case '[':
+		bad := false
+		eachItem(value, func(item []byte) bool {
+			if bad = item[0] != '"'; !bad {
+				names = append(names, unquote(item[1:len(item)-1]))
+			}
+			return !bad
+		})
+		if !bad {
+			return names, nil
+		}
+	}
+	return nil, fault.New(fault.InvalidConfig, "output_params must be an object with a field per name, or a list of names")
+}

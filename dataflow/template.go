@@ -1,0 +1,373 @@
+package dataflow
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/fault"
+)
+
+// The limits of templates.
+const (
+	// MaxOutput is how many bytes one resolved template may have, and one template as written.
+	MaxOutput = 10 << 20
+	// MaxPlaceholders is how many placeholders one template may have.
+	MaxPlaceholders = 1000
+)
+
+// Template is a parameter object or a text whose placeholders have been found. It is immutable and may be shared.
+type Template struct {
+	// raw is the value as written, without insignificant white space.
+	raw json.RawMessage
+	// parts follow one another in the resolved value.
+	parts []part
+	// size is the bytes of all literal parts.
+	size int
+	open []Reference
+	// tokens are those of a text of its own, for Bind; nil for a parameter object.
+	tokens []token
+	text   bool
+}
+
+// part is literal JSON followed by what a placeholder yields.
+type part struct {
+	literal []byte
+	p       *placeholder // nil only at the end
+	// whole placeholders are all of their string and keep the type of their value; others stand inside a string.
+	whole bool
+}
+
+// Compile finds the placeholders in every string of a JSON value, keys excepted. Order of keys and digits of numbers
+// stay as written; of a key written twice the last value counts. Strings at or under a shielded path ("rules[0].code", or "rules[*].code" for all) are left alone:
+// sources of code and expressions are never searched. Absent parameters (nil) compile like {}.
+func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if len(raw) > MaxOutput {
+		return nil, fault.Newf(fault.TooLarge, "the parameters have %d bytes; at most %d are taken", len(raw), MaxOutput)
+	}
+	value, err := normalize(raw)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "the parameters cannot be read: %w", err)
+	}
+	c := compiler{t: &Template{raw: value}}
+	for _, path := range shielded {
+		segs, end, problem := scanPath(strings.ReplaceAll(path, "[*]", ".*"), 0)
+		if problem != "" || end != len(strings.ReplaceAll(path, "[*]", ".*")) {
+			return nil, fault.Newf(fault.Internal, "the shielded path %q is no path", path)
+		}
+		c.shielded = append(c.shielded, segs)
+	}
+	if err := c.value(value, "", c.shielded); err != nil {
+		return nil, err
+	}
+	c.finish()
+	return c.t, nil
+}
+
+// CompileText finds the placeholders in one text. The template resolves to a JSON string, or to the value of its only
+// placeholder if the text is nothing else.
+func CompileText(text string) (*Template, error) {
+	if len(text) > MaxOutput {
+		return nil, fault.Newf(fault.TooLarge, "the text has %d bytes; at most %d are taken", len(text), MaxOutput)
+	}
+	if !utf8.ValidString(text) {
+		return nil, fault.New(fault.InvalidConfig, "the text is not valid UTF-8")
+	}
+	c := compiler{t: &Template{raw: appendQuoted(nil, text), text: true}}
+	if err := c.str(text, ""); err != nil {
+		return nil, err
+	}
+	c.t.tokens, _ = parseText(text)
+	c.finish()
+	return c.t, nil
+}
+
+// Static says that the template has no placeholder, so that it resolves to the same value always.
+func (t *Template) Static() bool {
+	return len(t.parts) == 0 || t.parts[0].p == nil
+}
+
+// Raw returns the value as written, without insignificant white space. It is not to be changed.
+func (t *Template) Raw() json.RawMessage { return t.raw }
+
+type compiler struct {
+	t        *Template
+	pending  []byte
+	count    int
+	shielded [][]segment
+}
+
+func (c *compiler) finish() {
+	if len(c.pending) > 0 {
+		c.t.parts = append(c.t.parts, part{literal: c.pending})
+	}
+	for _, p := range c.t.parts {
+		c.t.size += len(p.literal)
+	}
+}
+
+// value compiles one value at a path. shields are the shielded paths that still match, as what is left of them.
+func (c *compiler) value(raw []byte, at string, shields [][]segment) error {
+	for _, s := range shields {
+		if len(s) == 0 {
+			c.pending = append(c.pending, raw...)
+			return nil
+		}
+	}
+	var err error
+	switch raw[0] {
+	case '"':
+		return c.quoted(raw, at)
+	case '{':
+		c.pending = append(c.pending, '{')
+		for i, m := range membersOf(raw) {
+			if i > 0 {
+				c.pending = append(c.pending, ',')
+			}
+			c.pending = append(appendQuoted(c.pending, m.key), ':')
+			if err := c.value(m.value, appendKey(at, m.key), under(shields, m.key)); err != nil {
+				return err
+			}
+		}
+		c.pending = append(c.pending, '}')
+	case '[':
+		c.pending = append(c.pending, '[')
+		n := 0
+		eachItem(raw, func(value []byte) bool {
+			if n > 0 {
+				c.pending = append(c.pending, ',')
+			}
+			err = c.value(value, appendIndex(at, n), under(shields, strconv.Itoa(n)))
+			n++
+			return err == nil
+		})
+		c.pending = append(c.pending, ']')
+	default:
+		c.pending = append(c.pending, raw...)
+	}
+	return err
+}
+
+// under returns what is left of the shielded paths one step further in.
+func under(shields [][]segment, key string) [][]segment {
+	var left [][]segment
+	for _, s := range shields {
+		if s[0].key == key || s[0].key == "*" {
+			left = append(left, s[1:])
+		}
+	}
+	return left
+}
+
+func (c *compiler) quoted(raw []byte, at string) error {
+	text := unquote(raw[1 : len(raw)-1])
+	if nextOpening(text, 0) < 0 && strings.IndexByte(text, 0) < 0 {
+		c.pending = append(c.pending, raw...)
+		return nil
+	}
+	return c.str(text, at)
+}
+
+func (c *compiler) str(text, at string) error {
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return fault.Newf(fault.InvalidConfig, "the text%s has a NUL character at byte %d; remove it", where(at), i).With("path", at)
+	}
+	tokens, open := parseText(text)
+	for _, o := range open {
+		c.t.open = append(c.t.open, o.reference(at))
+	}
+	whole := len(tokens) == 1 && tokens[0].p != nil
+	if !whole {
+		c.pending = append(c.pending, '"')
+	}
+	for _, token := range tokens {
+		if token.p == nil {
+			c.pending = appendEscaped(c.pending, token.text)
+			continue
+		}
+		if c.count++; c.count > MaxPlaceholders {
+			return fault.Newf(fault.TooLarge, "there are more than %d placeholders", MaxPlaceholders).With("path", at)
+		}
+		token.p.at = at
+		c.t.parts = append(c.t.parts, part{literal: c.pending, p: token.p, whole: whole})
+		c.pending = nil
+	}
+	if !whole {
+		c.pending = append(c.pending, '"')
+	}
+	return nil
+}
+
+// Unresolved says what becomes of a placeholder that nothing answers to.
+type Unresolved string
+
+// The ways to treat an unresolved placeholder. The first three are those of a workflow's on_unresolved setting.
+const (
+	// UnresolvedError refuses with the code unresolved_placeholder. It is the default.
+	UnresolvedError Unresolved = "error"
+	// UnresolvedKeep leaves the placeholder as written.
+	UnresolvedKeep Unresolved = "keep"
+	// UnresolvedNull puts null; inside other text the word null.
+	UnresolvedNull Unresolved = "null"
+	// UnresolvedWarn is for prompts: the placeholder stays as written and the trace has a warning.
+	UnresolvedWarn Unresolved = "warn"
+)
+
+// ParseUnresolved reads an on_unresolved setting; empty means error.
+func ParseUnresolved(setting string) (Unresolved, error) {
+	switch u := Unresolved(setting); u {
+	case "":
+		return UnresolvedError, nil
+	case UnresolvedError, UnresolvedKeep, UnresolvedNull:
+		return u, nil
+	}
+	return "", fault.Newf(fault.InvalidConfig, "on_unresolved is %q; it can be error, keep or null", setting)
+}
+
+// Request says for whom a template is resolved.
+type Request struct {
+	View View
+	// StepID is the activation's node, for the trace.
+	StepID string
+	// Own is the node's own input, for text fields of its configuration: names are looked up there first. Nil otherwise.
+	Own json.RawMessage
+	// OnUnresolved is UnresolvedError when empty.
+	OnUnresolved Unresolved
+}
+
+// Resolve puts values in the place of the placeholders. A string that is one placeholder and nothing else becomes the
+// value with its type; inside other text a string is put as it is, null as the word null, and everything else as
+// compact JSON. What was put in is data: it is not searched again.
+//
+// The result may share memory with the template; it is not to be changed.
+func (t *Template) Resolve(l *Layers, r Request) (json.RawMessage, ResolveTrace, error) {
+	trace := ResolveTrace{StepID: r.StepID, Original: t.raw}
+	if t.Static() {
+		if len(t.parts) == 1 {
+			trace.Resolved = t.parts[0].literal
+		}
+		return trace.Resolved, trace, nil
+	}
+	rd, err := l.reader(r)
+	if err != nil {
+		return nil, trace, err
+	}
+	out := make([]byte, 0, t.size+64*len(t.parts))
+	var missing []*placeholder
+	for i := range t.parts {
+		part := &t.parts[i]
+		out = append(out, part.literal...)
+		p := part.p
+		if p == nil {
+			continue
+		}
+		hit, ok := rd.find(p)
+		switch {
+		case ok && part.whole:
+			out = append(out, hit.raw...)
+		case ok:
+			out = appendInText(out, hit.raw)
+		case r.OnUnresolved == UnresolvedNull:
+			trace.warn(p, rd.explain(p), "null stands in its place")
+			out = append(out, "null"...)
+		case r.OnUnresolved == UnresolvedKeep || r.OnUnresolved == UnresolvedWarn:
+			if r.OnUnresolved == UnresolvedWarn {
+				trace.warn(p, rd.explain(p), "it stays as written")
+			}
+			if part.whole {
+				out = appendQuoted(out, p.raw)
+			} else {
+				out = appendEscaped(out, p.raw)
+			}
+		default:
+			missing = append(missing, p)
+		}
+		if len(out) > MaxOutput {
+			return nil, trace, fault.Newf(fault.TooLarge, "with the value of %s%s the resolved parameters have more than %d bytes; hand large values on by reference",
+				quoteShort(p.raw), where(p.at), MaxOutput).With("path", p.at).With("placeholder", p.raw)
+		}
+	}
+	if rd.ownErr != nil {
+		return nil, trace, rd.ownErr
+	}
+	if len(missing) > 0 {
+		return nil, trace, rd.unresolved(missing)
+	}
+	trace.Resolved = out
+	return out, trace, nil
+}
+
+// appendInText appends a value as it stands inside a JSON string.
+func appendInText(dst, raw []byte) []byte {
+	if raw[0] == '"' {
+		return append(dst, raw[1:len(raw)-1]...) // its escapes are those of JSON already
+	}
+	start := 0
+	for i, c := range raw {
+		if c == '"' || c == '\\' {
+			dst = append(append(dst, raw[start:i]...), '\\', c)
+			start = i + 1
+		}
+	}
+	return append(dst, raw[start:]...)
+}
+
+// ResolveText resolves like Resolve and returns text: a string's own words, any other value as compact JSON.
+func (t *Template) ResolveText(l *Layers, r Request) (string, ResolveTrace, error) {
+	value, trace, err := t.Resolve(l, r)
+	if err != nil {
+		return "", trace, err
+	}
+	if value[0] == '"' {
+		return unquote(value[1 : len(value)-1]), trace, nil
+	}
+	return string(value), trace, nil
+}
+
+// Bound is a text whose placeholders are values beside it, for sources into which nothing may be spliced: expressions
+// and SQL. Value i stands between text i and text i+1.
+type Bound struct {
+	Text   []string
+	Values []json.RawMessage
+}
+
+// Bind resolves the placeholders of a template made by [CompileText] without putting them into the text. A kept or
+// unresolved placeholder cannot stand in such a source, so anything but UnresolvedNull is an error.
+func (t *Template) Bind(l *Layers, r Request) (Bound, error) {
+	if !t.text {
+		return Bound{}, fault.New(fault.Internal, "only a text can be bound; compile it with CompileText")
+	}
+	rd, err := l.reader(r)
+	if err != nil {
+		return Bound{}, err
+	}
+	b := Bound{Text: []string{""}}
+	var missing []*placeholder
+	for _, token := range t.tokens {
+		if token.p == nil {
+			b.Text[len(b.Text)-1] += token.text
+			continue
+		}
+		hit, ok := rd.find(token.p)
+		switch {
+		case ok:
+			b.Values = append(b.Values, hit.raw)
+		case r.OnUnresolved == UnresolvedNull:
+			b.Values = append(b.Values, json.RawMessage("null"))
+		default:
+			missing = append(missing, token.p)
+		}
+		b.Text = append(b.Text, "")
+	}
+	if rd.ownErr != nil {
+		return Bound{}, rd.ownErr
+	}
+	if len(missing) > 0 {
+		return Bound{}, rd.unresolved(missing)
+	}
+	return b, nil
+}
