@@ -76,3 +76,11 @@ const DefaultKey = "result"
 
 // ErrorKey is the output key that carries a handled error (on_error: continue).
 const ErrorKey = "error"
+
+// The types of nodes that the format itself gives a part to; all others are known to [Kinds] only.
+const (
+	typeTrigger = "TRIGGER"
+	typeAgent   = "AI_AGENT"
+	typeTool    = "TOOL"
+	typeMemory  = "MEMORY"
+)

@@ -32,9 +32,12 @@ type GraphNode struct {
 	In, Out []int
 	// Feeds is the first-join node into which all of the node's paths lead and lead only, or -1.
 	Feeds int
-	// Attached nodes take no part in the flow; the node they are attached to uses them.
+	// Attached nodes take no part in the flow; the node they are attached to uses them. They are in no body's Nodes:
+	// Body is 0 and Local -1.
 	Attached bool
-	Plan     Plan
+	// Uses are the attached nodes of an AI_AGENT node, in the order it names them.
+	Uses []int
+	Plan Plan
 }
 
 // Edge is a connection of a compiled graph.

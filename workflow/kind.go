@@ -73,6 +73,9 @@ type Plan struct {
 	// a question off never means it was approved.
 	Disabled     bool
 	SkipDisabled bool
+	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
+	// are then ordinary ones.
+	Unscoped bool
 	// Join is how the node waits for its incoming connections.
 	Join Join
 	// Expressions are the conditions among the configurations, to be parsed by validation.

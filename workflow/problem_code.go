@@ -1,0 +1,140 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The codes of problems. They are sent to programs, so a released one never changes its meaning. A kind's Plan may use
+// codes of its own besides these.
+const (
+	// Reading a file.
+	ProblemSyntax       = "syntax"
+	ProblemTooLarge     = "too_large"
+	ProblemDuplicateKey = "duplicate_key"
+	ProblemUnknownField = "unknown_field"
+	ProblemWrongType    = "wrong_type"
+	ProblemOldField     = "old_field"
+	ProblemAlias        = "ambiguous_spelling"
+
+	// Names and ends.
+	ProblemNoNodes       = "no_nodes"
+	ProblemEmptyID       = "empty_id"
+	ProblemDuplicateID   = "duplicate_id"
+	ProblemDuplicateName = "duplicate_name"
+	ProblemInvalidName   = "invalid_name"
+	ProblemNoDescription = "no_description"
+	ProblemUnknownKind   = "unknown_kind"
+	ProblemUnknownNode   = "unknown_node"
+	ProblemUnknownKey    = "unknown_output_key"
+	ProblemNotAgent      = "attached_to_non_agent"
+	ProblemAttachedKind  = "attached_kind"
+	ProblemAttachedEdge  = "attached_connected"
+	ProblemNotTrigger    = "not_a_trigger"
+	ProblemSettings      = "invalid_settings"
+
+	// The shape of the graph.
+	ProblemCycle         = "cycle"
+	ProblemCrossing      = "edge_crosses_scope"
+	ProblemEmptyBody     = "empty_body"
+	ProblemNesting       = "nesting_too_deep"
+	ProblemUnreachable   = "unreachable"
+	ProblemAmbiguousName = "ambiguous_name"
+
+	// What is written inside nodes and connections.
+	ProblemConfig           = "invalid_config"
+	ProblemExpression       = "invalid_expression"
+	ProblemConversion       = "invalid_conversion"
+	ProblemUnknownReference = "unknown_reference"
+	ProblemNotBefore        = "reference_not_before"
+)
+
+// problemsPerCode bounds a report: what is wrong a thousand times is said a thousand times and then counted.
+const problemsPerCode = 1000
+
+func errorAt(code, path, format string, args ...any) Problem {
+	return Problem{Severity: SeverityError, Code: code, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+func warningAt(code, path, format string, args ...any) Problem {
+	return Problem{Severity: SeverityWarning, Code: code, Path: path, Message: fmt.Sprintf(format, args...)}
+}
+
+// HasErrors tells whether any of the problems is more than a warning.
+func HasErrors(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity != SeverityWarning })
+}
+
+// ordered sorts problems by their place in the definition (metadata, nodes, connections, triggers; each by index) and
+// shortens what repeats endlessly.
+func ordered(problems []Problem) []Problem {
+	type placed struct {
+		Problem
+		section, index int
+	}
+	rows := make([]placed, len(problems))
+	for i, p := range problems {
+		section, index := placeOf(p.Path)
+		rows[i] = placed{p, section, index}
+	}
+	slices.SortStableFunc(rows, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(a.index, b.index))
+	})
+	count := make(map[string]int)
+	for _, r := range rows {
+		count[r.Code]++
+	}
+	seen := make(map[string]int)
+	kept := make([]Problem, 0, len(rows))
+	for _, r := range rows {
+		seen[r.Code]++
+		switch n := seen[r.Code]; {
+		case n <= problemsPerCode:
+			kept = append(kept, r.Problem)
+		case n == problemsPerCode+1:
+			r.Message = fmt.Sprintf("%s (and %d more problems of this sort, which are not listed)", r.Message,
+				count[r.Code]-n)
+			kept = append(kept, r.Problem)
+		}
+	}
+	return kept
+}
+
+// placeOf reads the section and the index off the front of a path: "nodes[12].name" is (2, 12).
+func placeOf(path string) (section, index int) {
+	head, rest := path, ""
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		head, rest = path[:i], path[i:]
+	}
+	switch head {
+	case "":
+		section = 0
+	case "metadata":
+		section = 1
+	case "nodes":
+		section = 2
+	case "connections":
+		section = 3
+	case "triggers":
+		section = 4
+	default:
+		section = 5
+	}
+	index = -1
+	if strings.HasPrefix(rest, "[") {
+		if end := strings.IndexByte(rest, ']'); end > 0 {
+			if n, err := strconv.Atoi(rest[1:end]); err == nil {
+				index = n
+			}
+		}
+	}
+	return section, index
+}
+
+func nodePath(i int) string       { return indexPath("nodes", i) }
+func connectionPath(i int) string { return indexPath("connections", i) }
+
+func indexPath(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

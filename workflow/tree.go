@@ -1,0 +1,232 @@
+package workflow
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// value is a JSON value with its place in the file. Both formats are read into it, so everything after that (known
+// fields, positions, canonical text) is written once.
+type value struct {
+	kind      valueKind
+	line, col int32
+	// text is a string's content, a number's digits as written, or true or false.
+	text string
+	// inside is set for lists and objects. Aliases of one YAML anchor share it; it is never changed after it was read.
+	inside *members
+}
+
+type members struct {
+	items []value
+	names []name // of an object's items, in the order they were written
+	// weight is about the length of the text that the value stands for, aliases written out.
+	weight int64
+	// depth counts the containers inside one another below this one. Only YAML needs it, since aliases hide depth.
+	depth int32
+}
+
+type name struct {
+	text      string
+	line, col int32
+}
+
+type valueKind uint8
+
+const (
+	kindNull valueKind = iota
+	kindBool
+	kindNumber
+	kindString
+	kindList
+	kindObject
+)
+
+func (k valueKind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "a list", "an object"}[k]
+}
+
+func (v *value) items() []value {
+	if v.inside == nil {
+		return nil
+	}
+	return v.inside.items
+}
+
+// weight is about the length of the value's text.
+func (v *value) weight() int64 {
+	switch {
+	case v.inside != nil:
+		return v.inside.weight
+	case v.kind == kindNull:
+		return 4
+	default:
+		return int64(len(v.text)) + 2
+	}
+}
+
+// member returns the item of an object with this name.
+func (v *value) member(want string) *value {
+	if v.kind != kindObject {
+		return nil
+	}
+	for i := range v.inside.names {
+		if v.inside.names[i].text == want {
+			return &v.inside.items[i]
+		}
+	}
+	return nil
+}
+
+// appendJSON writes the value's canonical text: compact, keys in their order, numbers as written.
+func (v *value) appendJSON(out []byte) []byte {
+	switch v.kind {
+	case kindNull:
+		return append(out, "null"...)
+	case kindBool, kindNumber:
+		return append(out, v.text...)
+	case kindString:
+		return appendString(out, v.text)
+	case kindList:
+		out = append(out, '[')
+		for i := range v.inside.items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = v.inside.items[i].appendJSON(out)
+		}
+		return append(out, ']')
+	default:
+		out = append(out, '{')
+		for i := range v.inside.items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = appendString(out, v.inside.names[i].text)
+			out = append(out, ':')
+			out = v.inside.items[i].appendJSON(out)
+		}
+		return append(out, '}')
+	}
+}
+
+func (v *value) raw() json.RawMessage { return v.appendJSON(make([]byte, 0, v.weight())) }
+
+// appendString writes a JSON string with the fewest escapes.
+func appendString(out []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	out = append(out, '"')
+	start := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		out = append(out, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			out = append(out, '\\', c)
+		case '\n':
+			out = append(out, '\\', 'n')
+		case '\r':
+			out = append(out, '\\', 'r')
+		case '\t':
+			out = append(out, '\\', 't')
+		case '\b':
+			out = append(out, '\\', 'b')
+		case '\f':
+			out = append(out, '\\', 'f')
+		default:
+			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	out = append(out, s[start:]...)
+	return append(out, '"')
+}
+
+// walk follows a path ("nodes[2].configurations["odd key"]") from a value and returns the last value on it that exists.
+func (v *value) walk(path string) *value {
+	at := v
+	for path != "" {
+		var next *value
+		switch {
+		case strings.HasPrefix(path, "[\""):
+			quoted, err := strconv.QuotedPrefix(path[1:])
+			if err != nil {
+				return at
+			}
+			key, err := strconv.Unquote(quoted)
+			if err != nil {
+				return at
+			}
+			path = strings.TrimPrefix(path[1+len(quoted):], "]")
+			next = at.spelled(key)
+		case path[0] == '[':
+			digits, rest, ok := strings.Cut(path[1:], "]")
+			i, err := strconv.Atoi(digits)
+			if !ok || err != nil || i < 0 || at.kind != kindList || i >= len(at.inside.items) {
+				return at
+			}
+			path, next = rest, &at.inside.items[i]
+		default:
+			path = strings.TrimPrefix(path, ".")
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			next = at.spelled(path[:end])
+			if at.kind == kindList {
+				if i, err := strconv.Atoi(path[:end]); err == nil && i >= 0 && i < len(at.inside.items) {
+					next = &at.inside.items[i]
+				}
+			}
+			path = path[end:]
+		}
+		if next == nil {
+			return at
+		}
+		at = next
+	}
+	return at
+}
+
+// spelled is member, with other accepted spellings of a field's name as second choice.
+func (v *value) spelled(want string) *value {
+	if found := v.member(want); found != nil || v.kind != kindObject {
+		return found
+	}
+	folded := fold(want)
+	for i := range v.inside.names {
+		if got := fold(v.inside.names[i].text); got == folded || got == "fromport" && folded == "outputkey" {
+			return &v.inside.items[i]
+		}
+	}
+	return nil
+}
+
+// fold makes the spellings of a field's name equal: output_key, outputKey.
+func fold(field string) string {
+	plain := true
+	for i := range len(field) {
+		if c := field[i]; c == '_' || c >= 'A' && c <= 'Z' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return field
+	}
+	return strings.ToLower(strings.ReplaceAll(field, "_", ""))
+}
+
+// memberPath is the path of an object's member.
+func memberPath(path, key string) string {
+	if key != "" && !strings.ContainsAny(key, ".[]\"\\ ") {
+		if path == "" {
+			return key
+		}
+		return path + "." + key
+	}
+	return path + "[" + string(appendString(nil, key)) + "]"
+}
