@@ -275,7 +275,8 @@ func (s *State) mayRetry(a *activation, err *fault.Error) bool {
 		return false
 	}
 	// What a child has failed with crossed a border: it is final.
-	return a.cause.Wake == nil || a.cause.Wake.By != WakeChild
+	w := a.cause.Wake
+	return w == nil || w.By != WakeChild || w.Status == "" || w.Status == StatusSuccess
 }
 
 // The backoff: 1 s, doubled each time, at most 5 min, a fifth more or less; a service's own wish wins up to 1 h.
@@ -347,12 +348,13 @@ func unknownOutcome(cause *fault.Error) *fault.Error {
 // outcomeUnknown decides about an attempt that may or may not have had its effect.
 func (s *State) outcomeUnknown(a *activation, cause *fault.Error) {
 	err := unknownOutcome(cause)
-	a.unknown = true
+	a.unknown, a.effected = true, true
 	p := a.policy()
 	switch {
 	case a.scope.torn:
 		s.fail(a, err, nil)
 	case p.onUnknown == workflow.OnUnknownRetry && a.retries < p.maxRetries:
+		a.unknown, a.effected = false, false
 		s.retryLater(a, 0)
 	case p.onUnknown == workflow.OnUnknownRetry || p.onUnknown == workflow.OnUnknownFail:
 		s.fail(a, err, nil)

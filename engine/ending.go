@@ -134,8 +134,18 @@ func (s *State) endFrame(o *activation, e *ending) {
 	for _, sc := range f.sorted() {
 		s.tear(sc, false)
 	}
-	if f.quiet() {
+	s.endQuietFrame(o)
+}
+
+// endQuietFrame deals with an ending frame if nothing in it is open. With iterations it does so when the event has been
+// applied, since a program may just be at work in one of them.
+func (s *State) endQuietFrame(o *activation) {
+	if len(o.frame.iterations) == 0 {
 		s.frameEnded(o)
+		return
+	}
+	for _, sc := range o.frame.sorted() {
+		s.after(sc)
 	}
 }
 
@@ -195,6 +205,7 @@ func (s *State) tearFrame(o *activation, stopOnce bool) {
 	f := o.frame
 	if o.phase != phaseScope {
 		s.stop(o)
+		f.turnOnce = f.turnOnce || (f.turning && !f.turns) // the turn is still owed
 		f.turning = false
 		s.move(o, phaseScope)
 		o.attempt++

@@ -143,6 +143,11 @@ func (s *State) revivable(id ActivationID, verb string) (*activation, error) {
 	if a.frame != nil {
 		return nil, fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it that failed", id)
 	}
+	for sc := a.scope; sc.owner != nil; sc = sc.owner.scope {
+		if sc.ending != nil || sc.owner.frame.ending != nil {
+			return nil, fault.Newf(fault.Conflict, "activation: %q stands in a scope whose end is decided (%s); use fork", id, sc.path)
+		}
+	}
 	return a, nil
 }
 
@@ -225,8 +230,8 @@ func (s *State) revive(target *activation) {
 	s.effected = nil
 }
 
-// reviveEffected decides about an activation that had its effect and was waiting when it was cancelled: to run it again
-// needs knowledge. If that is to fail, it stays failed until a person deals with it, so that it does not undo the
+// reviveEffected decides about an activation that may have had its effect before an ending or a fork took hold of it: to
+// run it again needs knowledge. If that is to fail, it stays failed until a person deals with it, so that it does not undo the
 // revival at once.
 func (s *State) reviveEffected(a *activation) {
 	switch p := a.policy(); {
@@ -271,7 +276,7 @@ func (s *State) reviveScope(sc *Scope, target *activation) {
 		case a.phase == phaseParked:
 			s.dispatch(a)
 		case a.phase == phaseCanceled:
-			effected := a.effected
+			effected := a.effected && a.cause.Kind != CauseOutput
 			s.regenerate(a)
 			if effected {
 				s.move(a, phaseHeld)
@@ -287,10 +292,7 @@ func (s *State) reviveFrame(o *activation, target *activation) {
 	f := o.frame
 	s.move(o, phaseScope)
 	if f.ending != nil {
-		// It was ending by itself when the execution did: that goes on.
-		if f.quiet() {
-			s.frameEnded(o)
-		}
+		s.endQuietFrame(o) // it was ending by itself when the execution did: that goes on
 		return
 	}
 	if f.deadline != "" {
@@ -383,14 +385,19 @@ func (s *State) reissue(chosen *activation) {
 		}
 	}
 	s.outstanding(false)
+	var begun []*activation
 	for _, a := range open {
 		switch {
 		case a.phase == phaseRunning && a.started && a != chosen:
-			s.outcomeUnknown(a, nil)
+			s.move(a, phaseHeld)
+			begun = append(begun, a)
 		case a.phase == phaseRunning, a.phase == phaseHeld:
 			s.dispatch(a)
 		case a.wait != nil && a.wait.unsent:
 			s.sendNew(a)
 		}
+	}
+	for _, a := range begun {
+		s.reviveEffected(a)
 	}
 }

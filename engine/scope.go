@@ -42,10 +42,10 @@ func (f *frame) sorted() []*Scope {
 	return list
 }
 
-// quiet says that no iteration of the frame has anything open.
+// quiet says that nothing more happens by itself in any iteration of the frame.
 func (f *frame) quiet() bool {
 	for _, sc := range f.iterations { // order does not matter: all are asked
-		if sc.open > 0 {
+		if !sc.idle() {
 			return false
 		}
 	}
@@ -55,7 +55,7 @@ func (f *frame) quiet() bool {
 // stuck says that an iteration holds a failure that only a person can deal with, so no further one begins.
 func (f *frame) stuck() bool {
 	for _, sc := range f.iterations { // order does not matter: all are asked
-		if sc.stuck() {
+		if !sc.torn && sc.stuck() {
 			return true
 		}
 	}
@@ -157,8 +157,8 @@ func (s *State) advance(o *activation) {
 			return
 		}
 		s.openIteration(o, f.entry)
-		if o.frame == nil || f.ending != nil {
-			return
+		if o.frame != f || f.ending != nil || o.scope.torn {
+			return // it failed at once
 		}
 	}
 	if len(f.iterations) == 0 {

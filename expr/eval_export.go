@@ -2,6 +2,8 @@ package expr
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -69,7 +71,8 @@ func (e *exporter) measure(v any) error {
 		if err := e.pay(2 + 24*len(x)); err != nil {
 			return err
 		}
-		for key, item := range x {
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			item := x[key]
 			if err := e.pay(len(key)); err != nil {
 				return err
 			}
@@ -98,8 +101,8 @@ func (e *exporter) convert(v any) (any, error) {
 		return out, nil
 	case map[string]any:
 		out := make(map[string]any, len(x))
-		for key, item := range x {
-			got, err := e.convert(item)
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			got, err := e.convert(x[key])
 			if err != nil {
 				return nil, err
 			}

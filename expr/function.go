@@ -84,7 +84,7 @@ func functionNames() []string {
 	return names
 }
 
-// methods are the spellings of older files, each with its function.
+// methods are the spellings of older files, each with its function. It is read-only.
 var methods = [...]struct{ method, function string }{
 	{"endsWith", "ends_with"},
 	{"includes", "contains"},

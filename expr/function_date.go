@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// dateLayouts are tried in order. Without an offset a date is in UTC.
+// dateLayouts, read-only, are tried in order. Without an offset a date is in UTC.
 var dateLayouts = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04", "2006-01-02"}
 
@@ -76,7 +76,7 @@ func (r *run) inRange(t time.Time) (any, error) {
 	return t, nil
 }
 
-// units of duration texts, longer names before those that start like them.
+// units of duration texts, read-only, longer names before those that start like them.
 var units = [...]struct {
 	name string
 	size time.Duration

@@ -34,7 +34,7 @@ type piece struct {
 	index int
 }
 
-// signs are tried in order, so a sign stands before its prefixes.
+// signs, read-only, are tried in order, so a sign stands before its prefixes.
 var signs = [...]string{"===", "!==", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "=>",
 	"<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")", "[", "]", "{", "}"}
 

@@ -34,11 +34,14 @@ func New(code Code, message string) *Error {
 	return &Error{Code: code, Message: message, Retryable: code.Retryable()}
 }
 
-// Newf is New with a format. An operand of %w becomes the cause.
+// Newf is New with a format. An operand of %w becomes the cause; with several, all of them do.
 func Newf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
 	e := New(code, wrapped.Error())
 	e.cause = errors.Unwrap(wrapped)
+	if _, several := wrapped.(interface{ Unwrap() []error }); several {
+		e.cause = wrapped
+	}
 	return e
 }
 

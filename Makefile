@@ -1,0 +1,62 @@
+# Tandem. `make help` lists the targets. Everything works from a fresh clone with Go and make alone.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+EXAMPLE ?= examples/order_triage.yaml
+# How long each fuzz target runs in `make test`, and how long each benchmark in `make bench`.
+FUZZTIME  ?= 5s
+BENCHTIME ?= 1s
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test fmt lint race fuzz bench
+
+help: ## List the targets
+	@echo "Tandem: a durable workflow engine. Targets:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+
+build: ## Build the static binary bin/tandem
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
+
+run: build ## Build, then check and draw an example (EXAMPLE=file to choose one)
+	./bin/tandem validate $(EXAMPLE)
+	./bin/tandem graph $(EXAMPLE)
+
+test: fmt lint race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
+
+fmt: ## Fail if a file is not formatted
+	@files="$$(find . -name '*.go' -not -path './.git/*' -not -path '*/node_modules/*' -exec gofmt -l {} +)"; \
+	if [ -n "$$files" ]; then echo "not formatted; run gofmt -w on:"; echo "$$files"; exit 1; fi
+
+lint: ## go vet and staticcheck
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack.
+race: ## All tests, with the race detector where a C compiler exists
+	@cc="$$($(GO) env CC)"; \
+	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
+		echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race ./...; \
+	else \
+		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
+		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
+		CGO_ENABLED=0 $(GO) test ./...; \
+	fi
+
+# Go fuzzes one target of one package at a time, so the targets are asked for and run one by one. A race in
+# Go before 1.27 may end a run at its time limit with a bare "context deadline exceeded"; that is told and passed over,
+# but only when no failing input was written.
+fuzz: ## Run each fuzz target for FUZZTIME
+	@set -e; log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
+	for pkg in $$($(GO) list ./...); do \
+		targets="$$($(GO) test -list '^Fuzz' "$$pkg")"; \
+		for target in $$(printf '%s\n' "$$targets" | sed -n 's/^\(Fuzz[A-Za-z0-9_]*\)$$/\1/p'); do \
+			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
+			if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg" >"$$log" 2>&1; then tail -n 1 "$$log"; \
+			elif grep -q '^ *context deadline exceeded$$' "$$log" && ! grep -q -e 'Failing input' -e panic "$$log"; then \
+				echo "NOTICE: the run ended at its time limit without an answer of its workers; no failing input was found"; \
+			else cat "$$log"; exit 1; fi; \
+		done; \
+	done
+
+bench: ## Run all benchmarks (BENCHTIME=3s for steadier numbers)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 15m ./...

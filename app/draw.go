@@ -1,0 +1,30 @@
+package app
+
+import (
+	"io"
+
+	"tandem/workflow"
+)
+
+// Draw makes a Mermaid diagram of a workflow file's content. A workflow with errors is drawn as far as it goes, without
+// the bodies of its loops; the drawing is empty when nothing could be read or there is nothing to draw.
+func Draw(file string, data []byte) (drawing string, r Report) {
+	kinds := Kinds()
+	source, problems := check(data, kinds)
+	r = newReport(file, problems)
+	if source == nil || len(source.Definition.Nodes) == 0 {
+		return "", r
+	}
+	// What stands in the way of compiling is among the problems already.
+	graph, _ := workflow.Compile(source.Definition, kinds)
+	return workflow.Mermaid(source.Definition, graph), r
+}
+
+// DrawFile is Draw for a file by name, or for stdin when the name is "-".
+func DrawFile(file string, stdin io.Reader) (drawing string, r Report) {
+	data, problem := readFile(file, stdin)
+	if problem != nil {
+		return "", newReport(file, []workflow.Problem{*problem})
+	}
+	return Draw(file, data)
+}

@@ -1,0 +1,206 @@
+package app
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"tandem/dataflow"
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// The codes of problems that are found here, besides those of package workflow and of the kinds.
+const (
+	problemUnreadable  = "unreadable"
+	problemPlaceholder = "invalid_placeholder"
+)
+
+// Report is what is wrong with one file.
+type Report struct {
+	// File is the name the file was given by, "-" for standard input.
+	File string `json:"file"`
+	// Valid says that there is no error; there may be warnings.
+	Valid    bool               `json:"valid"`
+	Problems []workflow.Problem `json:"problems"`
+}
+
+func newReport(file string, problems []workflow.Problem) Report {
+	if problems == nil {
+		problems = []workflow.Problem{} // an empty list in JSON, not null
+	}
+	return Report{File: file, Valid: !workflow.HasErrors(problems), Problems: problems}
+}
+
+// Count returns how many errors and warnings there are.
+func (r Report) Count() (failures, warnings int) {
+	for _, p := range r.Problems {
+		if p.Severity == workflow.SeverityWarning {
+			warnings++
+		} else {
+			failures++
+		}
+	}
+	return failures, warnings
+}
+
+// Validate reports every problem of a workflow file's content, with its place.
+func Validate(file string, data []byte) Report {
+	_, problems := check(data, Kinds())
+	return newReport(file, problems)
+}
+
+// ValidateFile is Validate for a file by name, or for stdin when the name is "-". A file that cannot be read is a
+// problem of its own.
+func ValidateFile(file string, stdin io.Reader) Report {
+	data, problem := readFile(file, stdin)
+	if problem != nil {
+		return newReport(file, []workflow.Problem{*problem})
+	}
+	return Validate(file, data)
+}
+
+// check reads a definition and reports all of its problems. The source is nil when it cannot be read at all.
+func check(data []byte, kinds workflow.Kinds) (*workflow.Source, []workflow.Problem) {
+	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
+	if source == nil {
+		return nil, problems
+	}
+	problems = source.Validate(Rules(kinds))
+	odd := placeholderProblems(source.Definition, kinds)
+	source.Locate(odd)
+	problems = append(problems, odd...)
+	slices.SortStableFunc(problems, func(a, b workflow.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return source, problems
+}
+
+// Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
+// language nor placeholders; here they meet. Conversions in Python and JavaScript are checked where they run.
+func Rules(kinds workflow.Kinds) workflow.Rules {
+	return workflow.Rules{
+		Kinds: kinds,
+		Expression: func(source string) error {
+			_, err := expr.Compile(source)
+			if err != nil {
+				return errors.New(fault.From(err).Message)
+			}
+			return nil
+		},
+		References: references,
+	}
+}
+
+// references lists the placeholders that can be read. What cannot is reported by placeholderProblems.
+func references(raw json.RawMessage) []workflow.Reference {
+	found, err := dataflow.References(raw)
+	if err != nil {
+		return nil // not an object: reported as such by package workflow
+	}
+	var refs []workflow.Reference
+	for _, r := range found {
+		if r.Problem == "" && r.Raw != toBeChosen {
+			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
+		}
+	}
+	return refs
+}
+
+// placeholderProblems warns of brackets that look like a placeholder and are none. In a prompt they stay as written,
+// elsewhere the node fails when it runs, so it is better to know now.
+func placeholderProblems(def *workflow.Definition, kinds workflow.Kinds) []workflow.Problem {
+	var problems []workflow.Problem
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		// Code has no placeholders, and the expression language reads its own.
+		skip := map[string]bool{}
+		if k, ok := kinds.Kind(n.Kind()); ok {
+			plan, _ := k.Plan(n)
+			for _, path := range plan.Shielded {
+				skip[path] = true
+			}
+			for _, e := range plan.Expressions {
+				skip[e.Path] = true
+			}
+		}
+		problems = append(problems, oddPlaceholders(i, "configurations", n.Configurations, skip)...)
+		problems = append(problems, oddPlaceholders(i, "input_params", n.InputParams, nil)...)
+	}
+	return problems
+}
+
+func oddPlaceholders(node int, part string, raw json.RawMessage, skip map[string]bool) []workflow.Problem {
+	if len(raw) == 0 {
+		return nil
+	}
+	found, err := dataflow.References(raw)
+	if err != nil {
+		return nil // not an object: reported as such by package workflow
+	}
+	var problems []workflow.Problem
+	for _, r := range found {
+		if r.Problem == "" {
+			continue
+		}
+		at := part + "." + r.Path
+		if strings.HasPrefix(r.Path, "[") {
+			at = part + r.Path
+		}
+		if skip[at] || len(problems) == maxProblems {
+			continue
+		}
+		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: problemPlaceholder, Path: fmt.Sprintf("nodes[%d].%s", node, at), Message: r.Problem})
+	}
+	return problems
+}
+
+// readFile reads a file, or stdin for "-", and never more than a definition may have.
+func readFile(file string, stdin io.Reader) ([]byte, *workflow.Problem) {
+	reader := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, unreadable(err)
+		}
+		if info.IsDir() {
+			return nil, unreadable(errors.New("it is a directory; name a file"))
+		}
+		if info.Size() > workflow.DefaultMaxBytes {
+			return nil, tooLarge()
+		}
+		reader = f
+	}
+	data, err := io.ReadAll(io.LimitReader(reader, workflow.DefaultMaxBytes+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if len(data) > workflow.DefaultMaxBytes {
+		return nil, tooLarge()
+	}
+	return data, nil
+}
+
+func unreadable(err error) *workflow.Problem {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err // the report names the file
+	}
+	return &workflow.Problem{Severity: workflow.SeverityError, Code: problemUnreadable, Message: "cannot read the file: " + err.Error()}
+}
+
+func tooLarge() *workflow.Problem {
+	return &workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemTooLarge,
+		Message: fmt.Sprintf("the file has more than %d MiB, which no workflow needs; keep large data outside of it", workflow.DefaultMaxBytes>>20)}
+}

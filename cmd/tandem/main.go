@@ -1,0 +1,73 @@
+// Command tandem works on workflow files: it checks them and draws them.
+//
+// Each subcommand has a file of its own and no logic: what it does is in package app.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+var version = "dev" // read-only; the linker sets it when a release is built
+
+func main() { os.Exit(run()) }
+
+// The exit codes. Scripts rely on them.
+const (
+	exitOK      = 0
+	exitProblem = 1 // the file has errors, or cannot be read
+	exitUsage   = 2 // the command was called wrongly
+)
+
+// errReported ends a command that has already said what is wrong.
+var errReported = errors.New("reported")
+
+func run() int {
+	cmd := newRoot()
+	err := cmd.Execute()
+	var problem problemError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errReported):
+		return exitProblem
+	case errors.As(err, &problem):
+		fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\n", err)
+		return exitProblem
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\nRun \"tandem --help\" to see how it is used.\n", err)
+	return exitUsage
+}
+
+// problemError is what went wrong while a command did its work; any other error is one of usage.
+type problemError struct{ error }
+
+func (e problemError) Unwrap() error { return e.error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tandem",
+		Short: "Check and draw workflows in which people, tools and models take turns",
+		Long: `Tandem is a durable workflow engine. A workflow is a file, YAML or JSON, that lists
+nodes (what is done) and connections (what follows what).
+
+This command works on such files:
+
+  tandem validate order.yaml    say what is wrong with it, and where
+  tandem graph order.yaml       draw it as a Mermaid diagram
+
+The directory "examples" has workflows to start from.`,
+		Version:       version,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("tandem {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newValidate(), newGraph())
+	return root
+}

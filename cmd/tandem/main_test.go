@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"tandem": main})
+}
+
+// TestScripts runs the command as a user does; see testdata/script. With TANDEM_UPDATE=1 in the environment the expected
+// outputs in the scripts are rewritten, to be read before they are kept.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("TANDEM_UPDATE") != "",
+		Setup: func(env *testscript.Env) error {
+			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+			env.Setenv("EXAMPLES", examples)
+			return err
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"bigfile": makeBigFile, "status": expectStatus},
+	})
+}
+
+// expectStatus runs a command that must end with a certain exit status: status 2 tandem validate.
+func expectStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status CODE COMMAND...")
+	}
+	got := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("run %q: %v", args[1:], err)
+		}
+		got = strconv.Itoa(exit.ExitCode())
+	}
+	if got != args[0] {
+		ts.Fatalf("%q ended with status %s, want %s", args[1:], got, args[0])
+	}
+}
+
+// makeBigFile makes a file of 50 MB that takes no space: bigfile NAME.
+func makeBigFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: bigfile NAME")
+	}
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(f.Truncate(50_000_000))
+	ts.Check(f.Close())
+}

@@ -1,0 +1,208 @@
+// Package tandem_test keeps the shape of the module: which package may import which, and what pure packages may not do.
+// The table below is the architecture; the rules are in floors_rules_test.go and are themselves tested in
+// floors_cases_test.go, so that a rule that no longer sees anything cannot pass unnoticed.
+package tandem_test
+
+import (
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "tandem"
+
+// floor is one line of the architecture. A package imports only from strictly lower floors.
+type floor struct {
+	level int
+	// pure packages decide; they touch neither the world nor the clock.
+	pure bool
+	// suite packages are conformance suites: only tests may import them.
+	suite bool
+}
+
+// floors is the whole architecture. A name that ends in /* stands for every direct subpackage. Lines may stand here
+// before their package exists; a package may not exist before its line stands here.
+func floors() map[string]floor {
+	return map[string]floor{
+		"fault": {level: 0, pure: true},
+		"web":   {level: 0},
+
+		"expr": {level: 1, pure: true},
+
+		"workflow": {level: 2, pure: true},
+		"dataflow": {level: 2, pure: true},
+
+		"engine": {level: 3, pure: true},
+
+		"node":       {level: 4},
+		"llm":        {level: 4},
+		"store":      {level: 4},
+		"host":       {level: 4},
+		"credential": {level: 4},
+		"identity":   {level: 4},
+		"api":        {level: 4},
+
+		"agent":          {level: 5, pure: true},
+		"human":          {level: 5},
+		"trigger":        {level: 5},
+		"memory":         {level: 5},
+		"mcp":            {level: 5},
+		"sandbox":        {level: 5},
+		"store/sqlite":   {level: 5},
+		"store/postgres": {level: 5},
+		"host/local":     {level: 5},
+		"host/temporal":  {level: 5},
+		"llm/openai":     {level: 5},
+		"llm/anthropic":  {level: 5},
+		"llm/gemini":     {level: 5},
+		"llm/scripted":   {level: 5},
+		"client":         {level: 5},
+
+		"store/storetest": {level: 5, suite: true},
+		"host/hosttest":   {level: 5, suite: true},
+		"node/nodetest":   {level: 5, suite: true},
+		"llm/llmtest":     {level: 5, suite: true},
+		"storetest":       {level: 5, suite: true},
+		"hosttest":        {level: 5, suite: true},
+		"nodetest":        {level: 5, suite: true},
+		"llmtest":         {level: 5, suite: true},
+
+		"builtin":       {level: 6},
+		"integration/*": {level: 6},
+		"server":        {level: 6},
+
+		"app": {level: 7},
+
+		"cmd/tandem": {level: 8},
+	}
+}
+
+// floorOf looks a package up, without the module's name.
+func floorOf(table map[string]floor, pkg string) (floor, bool) {
+	if f, ok := table[pkg]; ok {
+		return f, true
+	}
+	f, ok := table[path.Dir(pkg)+"/*"]
+	return f, ok
+}
+
+func TestFloors(t *testing.T) {
+	t.Parallel()
+	table := floors()
+	dirs := packageDirs(t, ".")
+	for _, want := range []string{"app", "cmd/tandem", "dataflow", "engine", "expr", "fault", "workflow"} {
+		if !slices.Contains(dirs, want) {
+			t.Errorf("the walk did not find package %q, so this test would check too little; found %q", want, dirs)
+		}
+	}
+	for _, dir := range dirs {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			fset := token.NewFileSet()
+			files := parseDir(t, fset, dir)
+			report := func(pos token.Pos, rule, text string) {
+				t.Errorf("%s: %s: %s", fset.Position(pos), rule, text)
+			}
+			if dir == "." {
+				for _, f := range files {
+					if !f.test {
+						report(f.ast.Package, "unknown_package", "the module's root holds tests only")
+					}
+				}
+				return
+			}
+			checkPackageName(dir, files, report)
+			f, known := floorOf(table, dir)
+			if !known {
+				t.Errorf("%s: package directory %q has no floor; give it a line in floors()", dir, dir)
+				return
+			}
+			for _, file := range files {
+				checkImports(table, dir, file, report)
+			}
+			checkGlobals(files, report)
+			if f.pure {
+				checkPure(fset, module+"/"+dir, buildable(t, dir, files), exports(t), report)
+			}
+		})
+	}
+}
+
+// source is one parsed file.
+type source struct {
+	name string
+	test bool
+	ast  *ast.File
+}
+
+// packageDirs lists the directories under root that hold Go files and belong to this module, slash-separated.
+func packageDirs(t *testing.T, root string) []string {
+	t.Helper()
+	var dirs []string
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if !entry.IsDir() {
+			if dir := filepath.ToSlash(filepath.Dir(name)); strings.HasSuffix(base, ".go") && !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+			return nil
+		}
+		if name == root {
+			return nil
+		}
+		if base == "testdata" || base == "node_modules" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
+			return fs.SkipDir // another module
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("walk the module: %v", err)
+	}
+	return dirs
+}
+
+func parseDir(t *testing.T, fset *token.FileSet, dir string) []source {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatalf("read package directory: %v", err)
+	}
+	var files []source
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, filepath.Join(dir, entry.Name()), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatalf("parse: %v", err)
+		}
+		files = append(files, source{name: entry.Name(), test: strings.HasSuffix(entry.Name(), "_test.go"), ast: f})
+	}
+	return files
+}
+
+// buildable drops the files that build constraints exclude here, since they cannot be type-checked with the others.
+func buildable(t *testing.T, dir string, files []source) []source {
+	t.Helper()
+	return slices.DeleteFunc(slices.Clone(files), func(f source) bool {
+		ok, err := build.Default.MatchFile(dir, f.name)
+		if err != nil {
+			t.Fatalf("read build constraints: %v", err)
+		}
+		return !ok
+	})
+}
