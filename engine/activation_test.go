@@ -312,8 +312,17 @@ func TestActivation_Waits(t *testing.T) {
 		if len(s.asks) != 1 {
 			t.Fatal("withdrawn though others wait")
 		}
-		s.do(engine.AskAnswered{Ask: "key:day", Outcome: engine.AskDone, Ref: "raised"})
+		var id engine.AskID
+		for id = range s.asks {
+			s.do(engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Ref: "raised"})
+		}
 		s.wantRuns("a", "b")
+		s.refuse(fault.Conflict, engine.AskAnswered{Ask: id, Outcome: engine.AskDone})
+		s.suspend("a", engine.NodeSuspended{Ask: &engine.Question{Purpose: "budget", Key: "day"}})
+		if _, again := s.asks[id]; again || len(s.asks) != 1 {
+			t.Errorf("the next question under a key is another one; asked %v", s.asks)
+		}
+		s.replay()
 	})
 	t.Run("Child", func(t *testing.T) {
 		t.Parallel()

@@ -370,6 +370,26 @@ func (sc *Scope) stuck() bool {
 	return false
 }
 
+// stuckInside says that a failure that only a person can deal with lies below an activation, so that none of its further
+// iterations begins. One in an iteration that is ending is being dealt with.
+func (s *State) stuckInside(o *activation) bool {
+	for _, f := range s.failures {
+		a := s.find(f.Activation)
+		if a == nil {
+			continue
+		}
+		for sc := a.scope; sc.owner != nil; sc = sc.owner.scope {
+			if sc.owner == o {
+				if !sc.torn {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
 // failedInside says that a failure that nothing handled lies below an activation.
 func (s *State) failedInside(o *activation) bool {
 	prefix := string(o.id) + "["

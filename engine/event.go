@@ -231,7 +231,8 @@ type (
 type Question struct {
 	Purpose string `json:"purpose"`
 	Ref     Ref    `json:"ref,omitempty"`
-	// Key makes several activations wait for the same question (one per exhausted budget). Empty: a question of its own.
+	// Key makes several activations wait for one question while it is open (one per exhausted budget). Empty: a question
+	// of its own.
 	Key string `json:"key,omitempty"`
 }
 

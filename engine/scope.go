@@ -52,16 +52,6 @@ func (f *frame) quiet() bool {
 	return true
 }
 
-// stuck says that an iteration holds a failure that only a person can deal with, so no further one begins.
-func (f *frame) stuck() bool {
-	for _, sc := range f.iterations { // order does not matter: all are asked
-		if !sc.torn && sc.stuck() {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *State) scopeOpened(f ScopeOpened) error {
 	a, err := s.current(f.Attempt)
 	if err != nil {
@@ -138,7 +128,7 @@ func (s *State) advance(o *activation) {
 	if f == nil || f.ending != nil || f.closing || f.turning || o.scope.torn {
 		return
 	}
-	if len(s.failures) > 0 && f.stuck() {
+	if s.stuckInside(o) {
 		// A retry elsewhere goes on, and here a failure still waits for one: the scope node stays behind with it.
 		if f.quiet() {
 			s.move(o, phaseFailed)

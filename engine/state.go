@@ -33,6 +33,7 @@ type State struct {
 	// What follows is told from the scopes and kept for speed.
 	timers   map[TimerID]timer
 	asks     map[AskID]*ask
+	keyed    map[string]AskID // the open questions that several may wait for, by their key
 	children map[string]*activation
 	waiters  map[signalKey][]*activation // oldest wait first
 	active   int                         // activations that are ready or running
@@ -74,7 +75,7 @@ func New(graph *workflow.Graph, programs Programs) *State {
 	}
 	return &State{
 		graph: graph, programs: programs,
-		scopes: map[string]*Scope{}, timers: map[TimerID]timer{}, asks: map[AskID]*ask{},
+		scopes: map[string]*Scope{}, timers: map[TimerID]timer{}, asks: map[AskID]*ask{}, keyed: map[string]AskID{},
 		children: map[string]*activation{}, waiters: map[signalKey][]*activation{},
 	}
 }

@@ -60,9 +60,8 @@ func (s *State) suspend(a *activation, w *wait) {
 	a.effected = a.effected || a.started
 	a.started = false
 	if w.question != nil {
-		if w.question.Key != "" {
-			w.ask = AskID("key:" + w.question.Key)
-		} else {
+		w.ask = s.keyed[w.question.Key]
+		if w.ask == "" {
 			w.ask = AskID(string(a.id) + "#ask." + formatOrd(w.ord))
 		}
 		s.move(a, phaseAsking)
@@ -105,6 +104,9 @@ func (s *State) register(a *activation) {
 		if q == nil {
 			q = &ask{question: *w.question}
 			s.asks[w.ask] = q
+			if q.question.Key != "" {
+				s.keyed[q.question.Key] = w.ask
+			}
 		}
 		q.waiters = append(q.waiters, a)
 	}
@@ -158,7 +160,7 @@ func (s *State) stopWaiting(a *activation) {
 	if q := s.asks[w.ask]; w.ask != "" && q != nil {
 		q.waiters = slices.DeleteFunc(q.waiters, func(o *activation) bool { return o == a })
 		if len(q.waiters) == 0 {
-			delete(s.asks, w.ask)
+			s.dropAsk(w.ask)
 			if !w.unsent {
 				s.emit(Withdraw{w.ask})
 			}
@@ -170,6 +172,12 @@ func (s *State) stopWaiting(a *activation) {
 			s.emit(TellChild{w.childID, ChildCancel})
 		}
 	}
+}
+
+// dropAsk forgets a question. The next one under its key is another.
+func (s *State) dropAsk(id AskID) {
+	delete(s.keyed, s.asks[id].question.Key)
+	delete(s.asks, id)
 }
 
 // wake ends a wait and lets the attempt go on.
@@ -240,7 +248,7 @@ func (s *State) askAnswered(f AskAnswered) error {
 	if q.waiters[0].wait.unknown {
 		return s.unknownDecided(q.waiters[0], f)
 	}
-	delete(s.asks, f.Ask)
+	s.dropAsk(f.Ask)
 	for _, a := range q.waiters {
 		a.wait.ask = ""
 		s.wake(a, Wake{By: WakeAnswer, Ref: f.Ref, Outcome: f.Outcome})
@@ -259,7 +267,7 @@ func (s *State) unknownDecided(a *activation, f AskAnswered) error {
 	default:
 		return fault.Newf(fault.Invalid, "choice: %q decides nothing; say %s, %s or %s", choice, ChoiceDone, ChoiceNotDone, ChoiceStop)
 	}
-	delete(s.asks, f.Ask)
+	s.dropAsk(f.Ask)
 	a.wait.ask = ""
 	s.stopWaiting(a)
 	a.attempt++
