@@ -118,6 +118,10 @@ func (s *State) endFrame(o *activation, e *ending) {
 		return
 	}
 	f.ending = e
+	if o.phase == phaseFailed { // it had stayed behind with a failure inside, and now goes on
+		s.move(o, phaseScope)
+		s.unstick(o)
+	}
 	if f.deadline != "" {
 		s.clearTimer(f.deadline)
 		f.deadline = ""

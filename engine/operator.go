@@ -235,6 +235,8 @@ func (s *State) revive(target *activation) {
 // revival at once.
 func (s *State) reviveEffected(a *activation) {
 	switch p := a.policy(); {
+	case a.scope.torn:
+		s.fail(a, unknownOutcome(nil), nil)
 	case p.onUnknown == workflow.OnUnknownRetry:
 		s.dispatch(a)
 	case p.onUnknown == workflow.OnUnknownFail:
@@ -374,7 +376,7 @@ func (s *State) reissue(chosen *activation) {
 	open := s.sorted(func(a *activation) bool { return a.phase.open() })
 	for _, a := range open {
 		a.asOf = s.seq
-		if w := a.wait; w != nil && w.child != nil {
+		if w := a.wait; w != nil && w.child != nil && !a.canceling {
 			delete(s.children, w.childID)
 			a.spawned = 0
 			w.childID = s.childID(a)
@@ -382,6 +384,11 @@ func (s *State) reissue(chosen *activation) {
 			if !w.child.Detached {
 				s.children[w.childID] = a
 			}
+		}
+	}
+	for _, a := range open {
+		if a.canceling {
+			s.childCanceled(a) // the child is the source's
 		}
 	}
 	s.outstanding(false)

@@ -326,21 +326,27 @@ func (s *State) childFinished(f ChildFinished) error {
 		return fault.Newf(fault.Invalid, "status: %q is not how a child ends", f.Status)
 	}
 	delete(s.children, f.Child)
-	switch {
-	case a.canceling && !a.scope.torn:
-		s.stopWaiting(a)
-		s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeCanceled})
-		s.leave(a, End{Status: NodeCanceled})
-	case a.scope.torn:
-		s.stopWaiting(a)
+	if a.canceling {
+		s.childCanceled(a)
+		return nil
+	}
+	err := f.Error
+	if err != nil {
+		err = err.Final()
+	}
+	s.wake(a, Wake{By: WakeChild, Ref: f.Ref, Child: f.Child, Status: f.Status, Error: err})
+	return nil
+}
+
+// childCanceled ends an activation that waited only for its child to be cancelled.
+func (s *State) childCanceled(a *activation) {
+	delete(s.children, a.wait.childID)
+	s.stopWaiting(a)
+	if a.scope.torn {
 		s.cancelled(a)
 		s.after(a.scope)
-	default:
-		err := f.Error
-		if err != nil {
-			err = err.Final()
-		}
-		s.wake(a, Wake{By: WakeChild, Ref: f.Ref, Child: f.Child, Status: f.Status, Error: err})
+		return
 	}
-	return nil
+	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeCanceled})
+	s.leave(a, End{Status: NodeCanceled})
 }
