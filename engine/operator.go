@@ -230,26 +230,53 @@ func (s *State) revive(target *activation) {
 	s.effected = nil
 }
 
+// reviveCanceled makes an activation ready again that was canceled because of another. One that had only its connections
+// left to settle settles them; one that may have had its effect needs a decision, which waits until all is revived.
+func (s *State) reviveCanceled(a *activation) {
+	cause, effected := a.cause, a.effected
+	s.regenerate(a)
+	switch {
+	case cause.Kind == CauseError || cause.Kind == CauseOutput:
+		a.cause = cause
+		s.dispatch(a)
+	case effected && s.staysUnknown(a):
+		s.failUnknown(a)
+	case effected:
+		s.move(a, phaseHeld)
+		s.effected = append(s.effected, a)
+	default:
+		s.dispatch(a)
+	}
+}
+
+// staysUnknown says that an unknown outcome fails the activation and that nothing inside its scope handles that.
+func (s *State) staysUnknown(a *activation) bool {
+	return a.policy().onUnknown == workflow.OnUnknownFail && !a.handlesErrors() && !a.scope.program.Handles(a.name)
+}
+
+// failUnknown leaves an activation failed until a person deals with it. It goes no further outwards, so that it does not
+// undo the revival or the fork it is part of.
+func (s *State) failUnknown(a *activation) {
+	err := unknownOutcome(nil)
+	s.emit(EndNode{a.id, a.gen, NodeFailure, err})
+	a.err, a.unknown = err, true
+	s.move(a, phaseFailed)
+	s.failures = append(s.failures, failure{a.id, err})
+	s.after(a.scope)
+}
+
 // reviveEffected decides about an activation that may have had its effect before an ending or a fork took hold of it: to
-// run it again needs knowledge. If that is to fail, it stays failed until a person deals with it, so that it does not undo the
-// revival at once.
+// run it again needs knowledge.
 func (s *State) reviveEffected(a *activation) {
 	switch p := a.policy(); {
 	case a.scope.torn:
 		s.fail(a, unknownOutcome(nil), nil)
 	case p.onUnknown == workflow.OnUnknownRetry:
 		s.dispatch(a)
+	case s.staysUnknown(a):
+		s.failUnknown(a)
 	case p.onUnknown == workflow.OnUnknownFail:
-		err := unknownOutcome(nil)
-		if a.handlesErrors() || a.scope.program.Handles(a.name) {
-			s.fail(a, err, nil)
-			return
-		}
-		s.emit(EndNode{a.id, a.gen, NodeFailure, err})
-		a.err, a.unknown = err, true
-		s.move(a, phaseFailed)
-		s.failures = append(s.failures, failure{a.id, err})
-		s.after(a.scope)
+		s.fail(a, unknownOutcome(nil), nil)
 	default:
 		a.effected = true
 		s.outcomeUnknown(a, nil)
@@ -278,14 +305,7 @@ func (s *State) reviveScope(sc *Scope, target *activation) {
 		case a.phase == phaseParked:
 			s.dispatch(a)
 		case a.phase == phaseCanceled:
-			effected := a.effected && a.cause.Kind != CauseOutput
-			s.regenerate(a)
-			if effected {
-				s.move(a, phaseHeld)
-				s.effected = append(s.effected, a)
-			} else {
-				s.dispatch(a)
-			}
+			s.reviveCanceled(a)
 		}
 	}
 }
