@@ -91,7 +91,6 @@ type Scope struct {
 	owner   *activation // nil for the top level
 	index   int64
 	program Program
-	name    string // the program's name
 	acts    map[string]*activation
 	open    int // activations of acts that are open
 	timers  map[string]TimerID

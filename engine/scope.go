@@ -18,7 +18,6 @@ type frame struct {
 	turns       bool // the runtime is asked before each iteration
 	entry       []Verdict
 	deadline    TimerID
-	until       int64
 
 	next      int64 // the iteration that opens next
 	succeeded int64
@@ -82,7 +81,7 @@ func (s *State) scopeOpened(f ScopeOpened) error {
 	}
 	a.frame = &frame{
 		program: f.Program, config: f.Config, count: f.Count, concurrency: max(f.Concurrency, 1),
-		keepGoing: f.KeepGoing, turns: f.Turns, entry: f.Entry, until: f.Until, iterations: map[int64]*Scope{},
+		keepGoing: f.KeepGoing, turns: f.Turns, entry: f.Entry, iterations: map[int64]*Scope{},
 	}
 	s.runEnded(a)
 	s.move(a, phaseScope)
@@ -170,7 +169,7 @@ func (s *State) openIteration(o *activation, entry []Verdict) {
 	}
 	sc := &Scope{
 		st: s, path: iterationPath(o.id, f.next), owner: o, index: f.next,
-		program: program, name: f.program, acts: map[string]*activation{},
+		program: program, acts: map[string]*activation{},
 	}
 	f.iterations[f.next] = sc
 	f.next++

@@ -98,7 +98,6 @@ type (
 		Turns       bool            `json:"turns,omitempty"`
 		Entry       []Verdict       `json:"entry,omitempty"`
 		Deadline    TimerID         `json:"deadline,omitempty"`
-		Until       int64           `json:"until,omitempty"`
 		Next        int64           `json:"next"`
 		Succeeded   int64           `json:"succeeded,omitempty"`
 		Failed      int64           `json:"failed,omitempty"`
@@ -178,7 +177,7 @@ func (a *activation) snapshot() (actJSON, error) {
 	}
 	snap.Frame = &frameJSON{
 		Program: f.program, Config: f.config, Count: f.count, Concurrency: f.concurrency, KeepGoing: f.keepGoing,
-		Turns: f.turns, Entry: f.entry, Deadline: f.deadline, Until: f.until, Next: f.next, Succeeded: f.succeeded,
+		Turns: f.turns, Entry: f.entry, Deadline: f.deadline, Next: f.next, Succeeded: f.succeeded,
 		Failed: f.failed, Stopped: f.stopped, Turning: f.turning, TurnOnce: f.turnOnce, Closing: f.closing,
 		Ending: f.ending, Result: f.result,
 	}
@@ -234,7 +233,7 @@ func (s *State) restoreScope(snap *scopeJSON, owner *activation, name string, se
 	if depth > restoreDepth {
 		return nil, fault.New(fault.Invalid, "snapshot: scopes are nested too deep")
 	}
-	sc := &Scope{st: s, owner: owner, index: snap.Index, name: name, result: snap.Result, torn: snap.Torn, ending: snap.Ending, acts: make(map[string]*activation, len(snap.Activations))}
+	sc := &Scope{st: s, owner: owner, index: snap.Index, result: snap.Result, torn: snap.Torn, ending: snap.Ending, acts: make(map[string]*activation, len(snap.Activations))}
 	if owner != nil {
 		sc.path = iterationPath(owner.id, snap.Index)
 	}
@@ -292,7 +291,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 	f := snap.Frame
 	a.frame = &frame{
 		program: f.Program, config: f.Config, count: f.Count, concurrency: f.Concurrency, keepGoing: f.KeepGoing,
-		turns: f.Turns, entry: f.Entry, deadline: f.Deadline, until: f.Until, next: f.Next, succeeded: f.Succeeded,
+		turns: f.Turns, entry: f.Entry, deadline: f.Deadline, next: f.Next, succeeded: f.Succeeded,
 		failed: f.Failed, stopped: f.Stopped, turning: f.Turning, turnOnce: f.TurnOnce, closing: f.Closing,
 		ending: f.Ending, result: f.Result, iterations: make(map[int64]*Scope, len(f.Iterations)),
 	}

@@ -185,7 +185,7 @@ func (s *State) create(f ExecutionCreated) error {
 		return err
 	}
 	s.created = f
-	s.root = &Scope{st: s, program: program, name: f.Program, acts: map[string]*activation{}}
+	s.root = &Scope{st: s, program: program, acts: map[string]*activation{}}
 	s.scopes[""] = s.root
 	return nil
 }
@@ -326,6 +326,8 @@ type Activation struct {
 	Retries    uint32
 	AsOf       uint64
 	Error      *fault.Error
+	// Unknown says that nobody knows how its last attempt ended.
+	Unknown bool
 	// Ask is the question it waits for, if it waits for one.
 	Ask AskID
 	// Iterations counts the iterations its scope has opened.
