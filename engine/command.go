@@ -63,6 +63,8 @@ type Cause struct {
 	Error *fault.Error `json:"error,omitempty"`
 	// Closed says how the scope went, for CauseClose.
 	Closed *Closed `json:"closed,omitempty"`
+	// State is what the runtime keeps for the scope, for CauseTurn and CauseClose.
+	State Ref `json:"state,omitempty"`
 	// Wake is what ended the last wait; nil when the attempt has not waited.
 	Wake *Wake `json:"wake,omitempty"`
 	// Memo is what the attempt left when it began to wait.

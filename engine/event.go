@@ -170,6 +170,9 @@ type (
 		Until int64 `json:"until,omitempty"`
 		// Entry are the verdicts of the entry connections, for every iteration that has no turn.
 		Entry []Verdict `json:"entry,omitempty"`
+		// State is what the runtime keeps for the scope (the list it goes through, what the last iteration left). It comes
+		// back with every turn and with the close.
+		State Ref `json:"state,omitempty"`
 	}
 
 	// ScopeAdvanced is the runtime's answer to a turn: open the next iteration, or stop.
@@ -177,6 +180,8 @@ type (
 		Attempt
 		Open  bool      `json:"open,omitempty"`
 		Entry []Verdict `json:"entry,omitempty"`
+		// State replaces the scope's state unless it is empty.
+		State Ref `json:"state,omitempty"`
 	}
 
 	// NodeRetried is an operator's retry of an activation that failed, was canceled or is unknown.

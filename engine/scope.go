@@ -17,6 +17,7 @@ type frame struct {
 	keepGoing   bool
 	turns       bool // the runtime is asked before each iteration
 	entry       []Verdict
+	state       Ref
 	deadline    TimerID
 
 	next      int64 // the iteration that opens next
@@ -81,7 +82,7 @@ func (s *State) scopeOpened(f ScopeOpened) error {
 	}
 	a.frame = &frame{
 		program: f.Program, config: f.Config, count: f.Count, concurrency: max(f.Concurrency, 1),
-		keepGoing: f.KeepGoing, turns: f.Turns, entry: f.Entry, iterations: map[int64]*Scope{},
+		keepGoing: f.KeepGoing, turns: f.Turns, entry: f.Entry, state: f.State, iterations: map[int64]*Scope{},
 	}
 	s.runEnded(a)
 	s.move(a, phaseScope)
@@ -104,6 +105,9 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 		return err
 	}
 	a.frame.turning = false
+	if f.State != "" {
+		a.frame.state = f.State
+	}
 	s.runEnded(a)
 	s.move(a, phaseScope)
 	if f.Open {
@@ -141,7 +145,7 @@ func (s *State) advance(o *activation) {
 		}
 		if f.turns || f.turnOnce {
 			f.turning, f.turnOnce = true, false
-			o.cause = Cause{Kind: CauseTurn, Index: f.next}
+			o.cause = Cause{Kind: CauseTurn, Index: f.next, State: f.state}
 			s.dispatch(o)
 			return
 		}
@@ -218,7 +222,7 @@ func (s *State) closeFrame(o *activation, c *Closed) {
 	}
 	f.closing = true
 	c.Iterations, c.Succeeded, c.Failed, c.Result = f.next, f.succeeded, f.failed, f.result
-	o.cause = Cause{Kind: CauseClose, Closed: c}
+	o.cause = Cause{Kind: CauseClose, Closed: c, State: f.state}
 	s.dispatch(o)
 }
 

@@ -112,9 +112,9 @@ func TestScope_Loop(t *testing.T) {
 	t.Run("TurnsDecide", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t, "loop:iteration ~> a\nloop:iteration -> b\na -> loop\nb -> loop\nloop:completed -> end")
-		s.open("loop", engine.ScopeOpened{Count: -1, Turns: true})
+		s.open("loop", engine.ScopeOpened{Count: -1, Turns: true, State: "s0"})
 		r := s.run("loop")
-		if r.Cause.Kind != engine.CauseTurn || r.Cause.Index != 0 {
+		if r.Cause.Kind != engine.CauseTurn || r.Cause.Index != 0 || r.Cause.State != "s0" {
 			t.Fatalf("cause %+v", r.Cause)
 		}
 		s.refuse(fault.Invalid, engine.NodeCompleted{Attempt: r.Attempt})
@@ -125,8 +125,11 @@ func TestScope_Loop(t *testing.T) {
 		s.complete("loop[0]/a")
 		s.complete("loop[0]/b")
 		// The conversion of the second turn kills its connection.
-		s.do(engine.ScopeAdvanced{Attempt: s.run("loop").Attempt, Open: true, Entry: []engine.Verdict{{Edge: 0}}})
+		s.do(engine.ScopeAdvanced{Attempt: s.run("loop").Attempt, Open: true, Entry: []engine.Verdict{{Edge: 0}}, State: "s1"})
 		s.wantRuns("loop[1]/b")
+		if owner, index, state, ok := s.state.ScopeState("loop[1]"); !ok || owner != "loop" || index != 1 || state != "s1" {
+			t.Errorf("scope state: %q %d %q %v", owner, index, state, ok)
+		}
 		s.wantEnded(engine.NodeSkip, "loop[1]/a")
 		s.complete("loop[1]/b")
 		// A delay between iterations is a wait of the turn.
@@ -137,8 +140,8 @@ func TestScope_Loop(t *testing.T) {
 			t.Errorf("cause %+v", c)
 		}
 		s.do(engine.ScopeAdvanced{Attempt: s.run("loop").Attempt})
-		if c := s.run("loop").Cause.Closed; c == nil || c.Iterations != 2 || !c.Broken {
-			t.Errorf("closed %+v", c)
+		if c := s.run("loop").Cause; c.Closed == nil || c.Closed.Iterations != 2 || !c.Closed.Broken || c.State != "s1" {
+			t.Errorf("cause %+v", c)
 		}
 		s.complete("loop", "completed")
 		s.complete("end")

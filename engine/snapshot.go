@@ -97,6 +97,7 @@ type (
 		KeepGoing   bool            `json:"keep_going,omitempty"`
 		Turns       bool            `json:"turns,omitempty"`
 		Entry       []Verdict       `json:"entry,omitempty"`
+		State       Ref             `json:"state,omitempty"`
 		Deadline    TimerID         `json:"deadline,omitempty"`
 		Next        int64           `json:"next"`
 		Succeeded   int64           `json:"succeeded,omitempty"`
@@ -177,7 +178,7 @@ func (a *activation) snapshot() (actJSON, error) {
 	}
 	snap.Frame = &frameJSON{
 		Program: f.program, Config: f.config, Count: f.count, Concurrency: f.concurrency, KeepGoing: f.keepGoing,
-		Turns: f.turns, Entry: f.entry, Deadline: f.deadline, Next: f.next, Succeeded: f.succeeded,
+		Turns: f.turns, Entry: f.entry, State: f.state, Deadline: f.deadline, Next: f.next, Succeeded: f.succeeded,
 		Failed: f.failed, Stopped: f.stopped, Turning: f.turning, TurnOnce: f.turnOnce, Closing: f.closing,
 		Ending: f.ending, Result: f.result,
 	}
@@ -291,7 +292,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 	f := snap.Frame
 	a.frame = &frame{
 		program: f.Program, config: f.Config, count: f.Count, concurrency: f.Concurrency, keepGoing: f.KeepGoing,
-		turns: f.Turns, entry: f.Entry, deadline: f.Deadline, next: f.Next, succeeded: f.Succeeded,
+		turns: f.Turns, entry: f.Entry, state: f.State, deadline: f.Deadline, next: f.Next, succeeded: f.Succeeded,
 		failed: f.Failed, stopped: f.Stopped, turning: f.Turning, turnOnce: f.TurnOnce, closing: f.Closing,
 		ending: f.Ending, result: f.Result, iterations: make(map[int64]*Scope, len(f.Iterations)),
 	}

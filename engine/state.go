@@ -354,6 +354,16 @@ func (s *State) Activation(id ActivationID) (Activation, bool) {
 	return a.view(), true
 }
 
+// ScopeState returns the activation that opened a scope, the number of the iteration and what the runtime keeps for the
+// scope: what is needed to tell an iteration's item.
+func (s *State) ScopeState(path string) (owner ActivationID, index int64, state Ref, ok bool) {
+	sc := s.scopes[path]
+	if sc == nil || sc.owner == nil {
+		return "", 0, "", false
+	}
+	return sc.owner.id, sc.index, sc.owner.frame.state, true
+}
+
 // NodeStatus returns what has become of a node of the graph in a scope that is in the state.
 func (s *State) NodeStatus(id ActivationID) (NodeStatus, bool) {
 	path, name := id.Split()
