@@ -40,14 +40,14 @@ func floors() map[string]floor {
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine": {level: 3, pure: true},
+		"engine":   {level: 3, pure: true},
+		"identity": {level: 3}, // below the stores: every call of theirs takes its Principal
 
 		"node":       {level: 4},
 		"llm":        {level: 4},
 		"store":      {level: 4},
 		"host":       {level: 4},
 		"credential": {level: 4},
-		"identity":   {level: 4},
 		"api":        {level: 4},
 
 		"agent":          {level: 5, pure: true},

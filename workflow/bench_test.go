@@ -67,7 +67,7 @@ func BenchmarkParseValidateCompile(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s, problems := Parse(data, Options{Kinds: rules.Kinds, MaxBytes: 64 << 20})
+				s, problems := Parse(data, Options{Kinds: rules.Kinds})
 				if s == nil || HasErrors(problems) {
 					b.Fatal(problems)
 				}

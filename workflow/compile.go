@@ -12,7 +12,10 @@ import (
 func Compile(def *Definition, kinds Kinds) (*Graph, []Problem) {
 	l := linkUp(def, kinds)
 	b, shape := checkShape(l)
-	problems := ordered(append(l.problems, shape...))
+	for _, p := range shape {
+		l.report(p)
+	}
+	problems := l.ordered()
 	if HasErrors(problems) {
 		return nil, problems
 	}

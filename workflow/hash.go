@@ -153,6 +153,17 @@ func (e *encoder) raw(key string, raw json.RawMessage) {
 
 // readObject reads a node's raw object.
 func readObject(raw json.RawMessage) (value, bool) {
-	v, repeated, fault := readJSON(string(raw), limits{depth: 1000, values: len(raw) + 1})
+	v, repeated, fault := readJSON(string(raw), rawLimits(raw))
 	return v, fault == nil && len(repeated) == 0 && v.kind == kindObject
 }
+
+// isObject is readObject for those who do not want the object: it makes no tree.
+func isObject(raw json.RawMessage) bool {
+	r := newJSONReader(string(raw), rawLimits(raw))
+	r.skim = true
+	var v value
+	fault := r.document(&v)
+	return fault == nil && len(r.repeated) == 0 && v.kind == kindObject
+}
+
+func rawLimits(raw json.RawMessage) limits { return limits{depth: 1000, values: len(raw) + 1} }

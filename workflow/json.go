@@ -1,7 +1,9 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +27,13 @@ type limits struct {
 	values int
 }
 
+// What both readers say about them.
+const (
+	emptyFile     = "the file is empty; a workflow has at least one node"
+	tooManyValues = "the file has too many values; split the workflow, or keep large data outside of it"
+	tooDeep       = "objects and lists stand more than %d deep; flatten them"
+)
+
 // jsonReader reads JSON into values. It is stricter than encoding/json where a definition would otherwise mean
 // something else than its author sees: equal keys, unpaired surrogates, NUL.
 type jsonReader struct {
@@ -34,6 +43,11 @@ type jsonReader struct {
 	start  int // offset of the line's first byte
 	wide   int // bytes of the line so far that continue a character
 	limits limits
+	// skim says that only the flaws are wanted: all values are read into passed, one over the other.
+	skim   bool
+	passed value
+	// empty is inside every list and object that has nothing inside.
+	empty *members
 	// repeated are duplicate keys: wrong, but no reason to stop reading.
 	repeated []flaw
 	trail    trail
@@ -62,15 +76,24 @@ func (t trail) String() string {
 
 // readJSON reads one value and nothing after it.
 func readJSON(data string, limits limits) (root value, repeated []flaw, fault *flaw) {
-	r := &jsonReader{data: data, line: 1, limits: limits}
-	if fault = r.value(&root, 0); fault != nil {
-		return root, nil, fault
+	r := newJSONReader(data, limits)
+	fault = r.document(&root)
+	return root, r.repeated, fault
+}
+
+func newJSONReader(data string, limits limits) *jsonReader {
+	return &jsonReader{data: data, line: 1, limits: limits, empty: &members{weight: 2}}
+}
+
+func (r *jsonReader) document(root *value) *flaw {
+	if fault := r.value(root, 0); fault != nil {
+		return fault
 	}
 	r.space()
 	if r.pos < len(r.data) {
-		return root, nil, r.flaw("there is something after the end of the definition (%s); remove it", r.here())
+		return r.flaw("there is something after the end of the definition (%s); remove it", r.here())
 	}
-	return root, r.repeated, nil
+	return nil
 }
 
 func (r *jsonReader) flaw(format string, args ...any) *flaw {
@@ -109,10 +132,10 @@ func (r *jsonReader) value(v *value, depth int) *flaw {
 	r.space()
 	v.line, v.col = r.place()
 	if r.limits.values--; r.limits.values < 0 {
-		return r.tooLarge("the file has too many values; split the workflow into several")
+		return r.tooLarge(tooManyValues)
 	}
 	if depth > r.limits.depth {
-		return r.tooLarge("objects and lists stand more than %d deep; flatten them", r.limits.depth)
+		return r.tooLarge(tooDeep, r.limits.depth)
 	}
 	if r.pos == len(r.data) {
 		return r.flaw("the file ends in the middle of the definition; the rest is missing")
@@ -143,7 +166,7 @@ func (r *jsonReader) value(v *value, depth int) *flaw {
 			return nil
 		}
 	}
-	return r.flaw("a value was expected, not %s", r.here())
+	return r.flaw("a value was expected, not %s; write one, a text in double quotes", r.here())
 }
 
 func (r *jsonReader) tooLarge(format string, args ...any) *flaw {
@@ -157,22 +180,28 @@ func letter(s string, i int) bool {
 }
 
 func (r *jsonReader) list(v *value, depth int) *flaw {
-	v.kind, v.inside = kindList, &members{weight: 2}
+	v.kind, v.inside = kindList, r.empty
 	r.pos++
 	r.space()
 	if r.pos < len(r.data) && r.data[r.pos] == ']' {
 		r.pos++
 		return nil
 	}
-	for {
-		r.trail = append(r.trail, step{index: len(v.inside.items)})
-		v.inside.items = append(v.inside.items, value{})
-		item := &v.inside.items[len(v.inside.items)-1]
+	in := r.empty
+	if !r.skim {
+		in = &members{weight: 2}
+		v.inside = in
+	}
+	for i := 0; ; i++ {
+		r.trail = append(r.trail, step{index: i})
+		item := r.item(in)
 		if fault := r.value(item, depth+1); fault != nil {
 			return fault
 		}
 		r.trail = r.trail[:len(r.trail)-1]
-		v.inside.weight += item.weight() + 1
+		if !r.skim {
+			in.weight += item.weight() + 1
+		}
 		r.space()
 		if done, fault := r.separator(']'); done || fault != nil {
 			return fault
@@ -189,7 +218,7 @@ func (r *jsonReader) separator(closing byte) (done bool, fault *flaw) {
 		r.pos++
 		return true, nil
 	case r.data[r.pos] != ',':
-		return false, r.flaw("a comma or %q was expected, not %s", closing, r.here())
+		return false, r.flaw("a comma or %q was expected, not %s; write what is missing", closing, r.here())
 	}
 	r.pos++
 	r.space()
@@ -200,21 +229,22 @@ func (r *jsonReader) separator(closing byte) (done bool, fault *flaw) {
 }
 
 func (r *jsonReader) object(v *value, depth int) *flaw {
-	v.kind, v.inside = kindObject, &members{weight: 2}
+	v.kind, v.inside = kindObject, r.empty
 	r.pos++
 	r.space()
 	if r.pos < len(r.data) && r.data[r.pos] == '}' {
 		r.pos++
 		return nil
 	}
-	seen := keySet{}
+	in := &members{weight: 2}
+	v.inside = in
 	for {
 		r.space()
 		if r.pos == len(r.data) || r.data[r.pos] != '"' {
 			if r.pos == len(r.data) {
 				return r.flaw("the file ends in the middle of the definition; the rest is missing")
 			}
-			return r.flaw("a key in double quotes was expected, not %s", r.here())
+			return r.flaw("a key in double quotes was expected, not %s; write one", r.here())
 		}
 		line, col := r.place()
 		key, fault := r.text()
@@ -222,57 +252,76 @@ func (r *jsonReader) object(v *value, depth int) *flaw {
 			return fault
 		}
 		r.trail = append(r.trail, step{key, -1})
-		if seen.add(v.inside.names, key) && len(r.repeated) <= problemsPerCode {
-			r.repeated = append(r.repeated, repeatedKey(r.trail, key, line, col))
-		}
 		r.space()
 		if r.pos == len(r.data) || r.data[r.pos] != ':' {
-			return r.flaw("a colon was expected after the key %q, not %s", key, r.here())
+			return r.flaw("a colon was expected after the key %s, not %s; write it", shortened(key), r.here())
 		}
 		r.pos++
-		v.inside.names = append(v.inside.names, name{key, line, col})
-		v.inside.items = append(v.inside.items, value{})
-		item := &v.inside.items[len(v.inside.items)-1]
+		in.names = append(in.names, name{key, line, col})
+		item := r.item(in)
 		if fault := r.value(item, depth+1); fault != nil {
 			return fault
 		}
 		r.trail = r.trail[:len(r.trail)-1]
-		v.inside.weight += item.weight() + int64(len(key)) + 4
+		if !r.skim {
+			in.weight += item.weight() + int64(len(key)) + 4
+		}
 		r.space()
 		if done, fault := r.separator('}'); done || fault != nil {
+			r.repeated = appendRepeated(r.repeated, in.names, r.trail)
 			return fault
 		}
 	}
 }
 
-// keySet finds keys that an object has twice: by comparison while they are few, then by a map.
-type keySet struct{ keys map[string]struct{} }
-
-// add tells whether the key was there already. names are the keys so far.
-func (s *keySet) add(names []name, key string) bool {
-	const few = 16
-	if s.keys == nil && len(names) < few {
-		for i := range names {
-			if names[i].text == key {
-				return true
-			}
-		}
-		return false
+// item is the place of the next item of a list or an object.
+func (r *jsonReader) item(in *members) *value {
+	if r.skim {
+		return &r.passed
 	}
-	if s.keys == nil {
-		s.keys = make(map[string]struct{}, 2*few)
-		for i := range names {
-			s.keys[names[i].text] = struct{}{}
-		}
-	}
-	_, there := s.keys[key]
-	s.keys[key] = struct{}{}
-	return there
+	in.items = append(in.items, value{})
+	return &in.items[len(in.items)-1]
 }
 
-func repeatedKey(t trail, key string, line, col int32) flaw {
-	return flaw{ProblemDuplicateKey, t.String(), "the key " + strconv.Quote(key) +
-		" stands twice in one object, so one of the two values would be lost; remove or rename one", line, col}
+// appendRepeated adds a flaw for each key that an object has twice. Keys are compared pairwise while they are few, then
+// by sorting, which takes less memory than a set of them.
+func appendRepeated(flaws []flaw, names []name, at trail) []flaw {
+	const few = 16
+	again := func(i int) {
+		if len(flaws) <= problemsPerCode {
+			n := &names[i]
+			flaws = append(flaws, flaw{ProblemDuplicateKey, memberPath(at.String(), n.text), "the key " + shortened(n.text) +
+				" stands twice in one object, so one of the two values would be lost; remove or rename one", n.line, n.col})
+		}
+	}
+	if len(names) <= few {
+		for i := range names {
+			if slices.ContainsFunc(names[:i], func(n name) bool { return n.text == names[i].text }) {
+				again(i)
+			}
+		}
+		return flaws
+	}
+	sorted := make([]int32, len(names))
+	for i := range sorted {
+		sorted[i] = int32(i)
+	}
+	slices.SortFunc(sorted, func(a, b int32) int {
+		return cmp.Or(strings.Compare(names[a].text, names[b].text), cmp.Compare(a, b))
+	})
+	second := sorted[:0] // in place: never ahead of what is read
+	for i, last := 1, sorted[0]; i < len(sorted); i++ {
+		at := sorted[i]
+		if names[at].text == names[last].text {
+			second = append(second, at)
+		}
+		last = at
+	}
+	slices.Sort(second)
+	for _, i := range second {
+		again(int(i))
+	}
+	return flaws
 }
 
 // text reads a string.
@@ -331,13 +380,13 @@ func (r *jsonReader) escape(built []byte) ([]byte, *flaw) {
 	size := 6
 	switch {
 	case !ok:
-		return nil, r.flaw("\\u must be followed by four hexadecimal digits")
+		return nil, r.flaw("\\u must be followed by four hexadecimal digits; write them, or the character itself")
 	case unit == 0:
 		return nil, r.flaw("a string holds a NUL character, which cannot be stored; remove it")
 	case unit >= 0xD800 && unit < 0xE000:
 		low, ok := r.hex(r.pos + 6)
 		if unit >= 0xDC00 || !ok || low < 0xDC00 || low >= 0xE000 {
-			return nil, r.flaw("%s is half of a character; the other half is missing", r.data[r.pos:r.pos+6])
+			return nil, r.flaw("%s is half of a character; write the other half after it, or the character itself", r.data[r.pos:r.pos+6])
 		}
 		unit = (unit-0xD800)<<10 + (low - 0xDC00) + 0x10000
 		size = 12
@@ -362,7 +411,7 @@ func (r *jsonReader) number() (string, *flaw) {
 	text := r.data[start:r.pos]
 	if !json.Valid([]byte(text)) {
 		r.pos = start
-		return "", r.flaw("%s is no number of JSON", shortened(text))
+		return "", r.flaw("%s is no number of JSON; write plain digits, or put it in double quotes", shortened(text))
 	}
 	if !finite(text) {
 		r.pos = start

@@ -18,7 +18,7 @@ type linked struct {
 	uses     [][]int // the nodes attached to a node
 	severed  []bool  // a connection of the node leads to a node that does not exist
 	links    []link
-	problems []Problem
+	problemList
 	// ids are kept for suggestions, in definition order; hints counts the suggestions still to be had, since a file in
 	// which everything is misspelt must not cost a search for each.
 	ids   []string
@@ -59,8 +59,6 @@ func linkUp(def *Definition, kinds Kinds) *linked {
 	return l
 }
 
-func (l *linked) report(p Problem) { l.problems = append(l.problems, p) }
-
 func (l *linked) linkNode(i int, kinds Kinds) {
 	node := &l.def.Nodes[i]
 	first, taken := l.byID[node.ID]
@@ -79,7 +77,7 @@ func (l *linked) linkNode(i int, kinds Kinds) {
 		raw   json.RawMessage
 	}{{"configurations", node.Configurations}, {"input_params", node.InputParams}, {"output_params", node.OutputParams}} {
 		if len(part.raw) > 0 && string(part.raw) != "{}" {
-			if _, ok := readObject(part.raw); !ok {
+			if !isObject(part.raw) {
 				l.report(errorAt(ProblemWrongType, nodePath(i)+"."+part.field,
 					"a JSON object without repeated keys was expected; write {} or leave the field out"))
 				return
@@ -125,20 +123,17 @@ func (l *linked) unknownKind(i int, node *Node, kinds Kinds) Problem {
 	}
 	if len(subtypes) == 0 {
 		if node.Type == "" {
-			return errorAt(ProblemUnknownKind, nodePath(i)+".type", "the node has no type; use one of %s", listed(types))
+			return errorAt(ProblemUnknownKind, nodePath(i)+".type", "the node has no type; use one of: %s", listed(types))
 		}
-		return errorAt(ProblemUnknownKind, nodePath(i)+".type", "no type is called %q%s; the types are %s", node.Type,
-			l.suggest(node.Type, types), listed(types))
+		return errorAt(ProblemUnknownKind, nodePath(i)+".type", "no type is called %q%s", node.Type,
+			l.suggest(node.Type, types, "use one of: "+listed(types)))
 	}
 	if node.Subtype == "" {
-		return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "the node has no subtype; %s has %s", node.Type,
+		return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "the node has no subtype; of the type %s there is: %s", node.Type,
 			listed(subtypes))
 	}
-	if hint := l.suggest(node.Subtype, subtypes); hint != "" {
-		return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "%s has no subtype %q%s", node.Type, node.Subtype, hint)
-	}
-	return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "%s has no subtype %q; it has %s", node.Type, node.Subtype,
-		listed(subtypes))
+	return errorAt(ProblemUnknownKind, nodePath(i)+".subtype", "%s has no subtype %q%s", node.Type, node.Subtype,
+		l.suggest(node.Subtype, subtypes, "use one of: "+listed(subtypes)))
 }
 
 func (l *linked) linkAttached() {
@@ -233,24 +228,25 @@ func (l *linked) end(id string, connection int, field string) (int, bool) {
 
 // suggestID offers the id of the node that has the name, else the nearest id.
 func (l *linked) suggestID(id string) string {
+	const otherwise = "add the node, or give the id of one that is there"
 	if l.hints == 0 {
-		return ""
+		return "; " + otherwise
 	}
 	for i := range min(len(l.def.Nodes), nearestCandidates) {
 		if node := &l.def.Nodes[i]; node.Name == id && node.ID != "" {
 			return "; use the id of the node with this name, \"" + node.ID + "\""
 		}
 	}
-	return l.suggest(id, l.ids)
+	return l.suggest(id, l.ids, otherwise)
 }
 
-// suggest is the tail of a message that offers the nearest name, or nothing.
-func (l *linked) suggest(name string, candidates []string) string {
+// suggest is suggestion, as long as there are hints to be had.
+func (l *linked) suggest(name string, candidates []string, otherwise string) string {
 	if l.hints == 0 {
-		return ""
+		return "; " + otherwise
 	}
 	l.hints--
-	return suggestion(name, candidates)
+	return suggestion(name, candidates, otherwise)
 }
 
 // checkKey brings an output key to its proper spelling and reports one that the node cannot produce.
@@ -285,8 +281,17 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 				}
 			}
 		}
-		l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key", "%q (%s) does not produce the key %q%s; it produces %s",
-			l.def.Nodes[from].ID, l.def.Nodes[from].Kind(), key, l.suggest(key, keys), listed(keys)))
+		remedy := l.suggest(key, keys, "")
+		switch {
+		case len(keys) == 0:
+			remedy = "; it produces none, so remove the connection"
+		case remedy == "; ":
+			remedy = "; it produces " + listed(keys)
+		default:
+			remedy += " It produces " + listed(keys)
+		}
+		l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key", "%q (%s) does not produce the key %q%s",
+			l.def.Nodes[from].ID, l.def.Nodes[from].Kind(), key, remedy))
 	}
 	return key
 }

@@ -65,10 +65,10 @@ func distance(a, b []rune, limit int) int {
 	return min(previous[len(b)], limit+1)
 }
 
-// suggestion is the tail of a message that offers the nearest name, or nothing.
-func suggestion(name string, candidates []string) string {
+// suggestion is the tail of a message that offers the nearest name, or else another remedy.
+func suggestion(name string, candidates []string, otherwise string) string {
 	if n := nearest(name, candidates); n != "" {
 		return "; did you mean \"" + n + "\"?"
 	}
-	return ""
+	return "; " + otherwise
 }

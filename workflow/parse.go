@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,17 +11,32 @@ import (
 type Options struct {
 	// Kinds resolves older spellings of kinds. Without it they stay as written.
 	Kinds Kinds
-	// MaxBytes limits the file, 8 MiB when zero; MaxDepth how deep its values nest, 128 when zero; MaxNodes the nodes,
-	// 100,000 when zero.
-	MaxBytes, MaxDepth, MaxNodes int
+	// MaxBytes limits the file and MaxYAMLBytes a file in YAML, which takes several times the memory to read; MaxValues
+	// the values in it, MaxDepth how deep they nest; MaxNodes the nodes and MaxConnections the connections. Zero is the
+	// default.
+	MaxBytes, MaxYAMLBytes, MaxValues, MaxDepth, MaxNodes, MaxConnections int
 }
 
-// The limits by default.
+// The limits by default. A workflow with the most nodes fits into a JSON file of the most bytes and values.
 const (
-	DefaultMaxBytes = 8 << 20
-	DefaultMaxDepth = 128
-	DefaultMaxNodes = 100_000
+	DefaultMaxBytes       = 32 << 20
+	DefaultMaxYAMLBytes   = 8 << 20
+	DefaultMaxValues      = 3_000_000
+	DefaultMaxDepth       = 128
+	DefaultMaxNodes       = 100_000
+	DefaultMaxConnections = 500_000
 )
+
+// withDefaults puts the defaults in for what is zero.
+func (o Options) withDefaults() Options {
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.MaxYAMLBytes = min(cmp.Or(o.MaxYAMLBytes, DefaultMaxYAMLBytes), o.MaxBytes)
+	o.MaxValues = cmp.Or(o.MaxValues, DefaultMaxValues)
+	o.MaxDepth = cmp.Or(o.MaxDepth, DefaultMaxDepth)
+	o.MaxNodes = cmp.Or(o.MaxNodes, DefaultMaxNodes)
+	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultMaxConnections)
+	return o
+}
 
 // Format is the language of a file.
 type Format string
@@ -44,47 +60,41 @@ type Source struct {
 // cannot be read at all. Otherwise what is wrong with fields is among the problems, each with line and column, and the
 // source holds the rest, so that [Source.Validate] can report everything at once.
 func Parse(data []byte, opts Options) (*Source, []Problem) {
-	maxBytes, maxDepth, maxNodes := opts.MaxBytes, opts.MaxDepth, opts.MaxNodes
-	if maxBytes == 0 {
-		maxBytes = DefaultMaxBytes
-	}
-	if maxDepth == 0 {
-		maxDepth = DefaultMaxDepth
-	}
-	if maxNodes == 0 {
-		maxNodes = DefaultMaxNodes
-	}
-	if len(data) > maxBytes {
+	opts = opts.withDefaults()
+	if len(data) > opts.MaxBytes {
 		return nil, []Problem{errorAt(ProblemTooLarge, "",
 			"the definition has %d bytes, %d are allowed; split the workflow and use FLOW.SUB_WORKFLOW, or keep large data outside of it",
-			len(data), maxBytes)}
+			len(data), opts.MaxBytes)}
 	}
 	text, fault := plainText(data)
 	if fault != nil {
 		return nil, []Problem{fault.problem()}
 	}
 	s := &Source{Format: formatOf(text)}
-	// Real definitions have more than four bytes per value; this bounds what a file of commas can cost.
-	limits := limits{depth: maxDepth, values: maxBytes / 4}
+	limits := limits{depth: opts.MaxDepth, values: opts.MaxValues}
 	var repeated []flaw
 	if s.Format == JSON {
 		s.root, repeated, fault = readJSON(text, limits)
 	} else {
-		s.root, repeated, fault = readYAML(text, limits, 2*int64(maxBytes))
+		if len(text) > opts.MaxYAMLBytes {
+			return nil, []Problem{errorAt(ProblemTooLarge, "",
+				"the definition has %d bytes, %d are allowed in YAML; write it as JSON, which may have %d", len(text), opts.MaxYAMLBytes, opts.MaxBytes)}
+		}
+		s.root, repeated, fault = readYAML(text, limits, 2*int64(opts.MaxYAMLBytes))
 	}
 	if fault != nil {
 		return nil, []Problem{fault.problem()}
 	}
-	d := &decoder{kinds: opts.Kinds, maxNodes: maxNodes, repeated: make(map[string]bool, len(repeated))}
+	d := &decoder{kinds: opts.Kinds, maxNodes: opts.MaxNodes, maxConnections: opts.MaxConnections, repeated: make(map[string]bool, len(repeated))}
 	for i := range repeated {
-		d.problems = append(d.problems, repeated[i].problem())
+		d.report(repeated[i].problem())
 		d.repeated[repeated[i].path] = true
 	}
 	s.Definition = d.definition(&s.root)
 	if s.Definition == nil {
-		return nil, d.problems
+		return nil, d.kept
 	}
-	s.problems = ordered(d.problems)
+	s.problems = d.ordered()
 	s.Locate(s.problems)
 	return s, slices.Clone(s.problems)
 }
@@ -97,7 +107,7 @@ func plainText(data []byte) (string, *flaw) {
 	}
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
-		return "", &flaw{ProblemSyntax, "", "the file is empty; a workflow has at least one node", 1, 1}
+		return "", &flaw{ProblemSyntax, "", emptyFile, 1, 1}
 	}
 	bad, message := strings.IndexByte(text, 0), "the file holds a NUL character; it is not a text file, or was damaged"
 	if bad < 0 && !utf8.ValidString(text) {
@@ -137,9 +147,10 @@ func formatOf(text string) Format {
 // Locate gives problems without a line the line and column of their path, or of the nearest thing around it that the
 // file has.
 func (s *Source) Locate(problems []Problem) {
+	found := make(lookups)
 	for i := range problems {
 		if problems[i].Line == 0 {
-			at := s.root.walk(problems[i].Path)
+			at := s.root.walk(problems[i].Path, found)
 			problems[i].Line, problems[i].Column = int(at.line), int(at.col)
 		}
 	}
@@ -184,16 +195,14 @@ func parentPath(path string) string {
 
 // decoder makes a definition of a value and notes what does not fit.
 type decoder struct {
-	kinds    Kinds
-	maxNodes int
-	problems []Problem
+	kinds                    Kinds
+	maxNodes, maxConnections int
+	problemList
 	// repeated are the paths of keys that stand twice, which were noted when they were read.
 	repeated map[string]bool
 	// choices are the nodes whose older spelling lets connections name a branch in from_node.
 	choices map[string]bool
 }
-
-func (d *decoder) report(p Problem) { d.problems = append(d.problems, p) }
 
 // spot is the path of a field, written out only for a problem.
 type spot struct{ path, field string }
@@ -206,7 +215,9 @@ func (s spot) String() string {
 }
 
 func (d *decoder) wrongType(at spot, v *value, want string) {
-	d.report(errorAt(ProblemWrongType, at.String(), "%s was expected, not %s", want, v.kind))
+	if !d.full(ProblemWrongType) {
+		d.report(errorAt(ProblemWrongType, at.String(), "%s was expected, not %s; write one, or leave it out", want, v.kind))
+	}
 }
 
 // fields are the fields that an object of the format can have, in its order, and those it is known to have had.
@@ -227,16 +238,16 @@ func (d *decoder) each(path string, v *value, f *fields, read func(field string,
 			field, ok = match(n.text, f.old)
 		}
 		if !ok {
-			if f.ignored == nil || !f.ignored(fold(n.text)) {
-				p := errorAt(ProblemUnknownField, memberPath(path, n.text), "%s has no field %q%s; remove it, the fields are %s", f.what, n.text,
-					suggestion(n.text, f.known), strings.Join(f.known, ", "))
+			if (f.ignored == nil || !f.ignored(fold(n.text))) && !d.full(ProblemUnknownField) {
+				p := errorAt(ProblemUnknownField, memberPath(path, n.text), "%s has no field %s%s", f.what, shortened(n.text),
+					suggestion(n.text, f.known, "remove it or use one of: "+strings.Join(f.known, ", ")))
 				p.Line, p.Column = int(n.line), int(n.col)
 				d.report(p)
 			}
 			continue
 		}
 		if slices.Contains(seen, field) {
-			if at := memberPath(path, n.text); !d.repeated[at] {
+			if at := memberPath(path, n.text); !d.repeated[at] && !d.full(ProblemDuplicateKey) {
 				p := errorAt(ProblemDuplicateKey, at, "%s has the field %q in two spellings; remove one", f.what, field)
 				p.Line, p.Column = int(n.line), int(n.col)
 				d.repeated[at] = true
@@ -278,6 +289,9 @@ func (d *decoder) text(to *string, at spot, v *value) {
 		*to = v.text
 	case kindNull:
 	case kindNumber, kindBool:
+		if d.full(ProblemWrongType) {
+			return
+		}
 		d.report(errorAt(ProblemWrongType, at.String(), "a string was expected, not %s; put it in quotes: \"%s\"", v.kind, v.text))
 	default:
 		d.wrongType(at, v, "a string")
@@ -290,13 +304,17 @@ func (d *decoder) texts(to *[]string, at spot, v *value) {
 	case kindList:
 		list := make([]string, 0, len(v.items()))
 		for i := range v.items() {
-			item := ""
-			here := spot{path: indexPath(at.String(), i)}
-			if v.items()[i].kind == kindNull {
-				d.wrongType(here, &v.items()[i], "a string")
+			item := &v.items()[i]
+			text := item.text
+			if item.kind != kindString {
+				text = ""
+				here := spot{path: indexPath(at.String(), i)}
+				if item.kind == kindNull {
+					d.wrongType(here, item, "a string")
+				}
+				d.text(&text, here, item)
 			}
-			d.text(&item, here, &v.items()[i])
-			list = append(list, item)
+			list = append(list, text)
 		}
 		*to = list
 	default:

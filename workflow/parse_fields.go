@@ -60,7 +60,7 @@ func positionFields() *fields { return &fields{what: "a position", known: []stri
 func (d *decoder) definition(root *value) *Definition {
 	def := &Definition{Metadata: Metadata{Version: "1.0"}}
 	if root.kind != kindObject {
-		p := errorAt(ProblemWrongType, "", "a workflow is an object with metadata, nodes and connections, not %s", root.kind)
+		p := errorAt(ProblemWrongType, "", "a workflow is an object with metadata, nodes and connections, not %s; begin the file with one of these keys", root.kind)
 		p.Line, p.Column = int(root.line), int(root.col)
 		d.report(p)
 		return nil
@@ -86,7 +86,7 @@ func (d *decoder) definition(root *value) *Definition {
 				"the workflow has %d nodes, %d are allowed; move parts of it to workflows of their own and run them with FLOW.SUB_WORKFLOW",
 				n, d.maxNodes)
 			p.Line, p.Column = int(nodes.line), int(nodes.col)
-			d.problems = []Problem{p}
+			d.kept = []Problem{p}
 			return nil
 		}
 		def.Nodes = make([]Node, len(nodes.items()))
@@ -96,6 +96,14 @@ func (d *decoder) definition(root *value) *Definition {
 		}
 	}
 	if connections != nil {
+		if n := len(connections.items()); n > d.maxConnections {
+			p := errorAt(ProblemTooLarge, "connections",
+				"the workflow has %d connections, %d are allowed; move parts of it to workflows of their own and run them with FLOW.SUB_WORKFLOW",
+				n, d.maxConnections)
+			p.Line, p.Column = int(connections.line), int(connections.col)
+			d.kept = []Problem{p}
+			return nil
+		}
 		def.Connections = make([]Connection, len(connections.items()))
 		f := connectionFields()
 		d.choices = make(map[string]bool)
@@ -176,7 +184,7 @@ func (d *decoder) number(to *float64, at spot, v *value) {
 	case kindNumber:
 		n, err := strconv.ParseFloat(v.text, 64)
 		if err != nil {
-			d.report(errorAt(ProblemWrongType, at.String(), "the number %s is out of range", shortened(v.text)))
+			d.report(errorAt(ProblemWrongType, at.String(), "the number %s is out of range; write a smaller one", shortened(v.text)))
 		}
 		*to = n
 	case kindNull:
@@ -190,7 +198,7 @@ func (d *decoder) integer(to *int, at spot, v *value) {
 	case kindNumber:
 		n, err := strconv.ParseInt(v.text, 10, 32)
 		if err != nil {
-			d.report(errorAt(ProblemWrongType, at.String(), "a whole number of reasonable size was expected, not %s", shortened(v.text)))
+			d.report(errorAt(ProblemWrongType, at.String(), "a whole number of reasonable size was expected, not %s; write one such as 10", shortened(v.text)))
 		}
 		*to = int(n)
 	case kindNull:
@@ -238,7 +246,7 @@ func (d *decoder) node(n *Node, path string, v *value, f *fields) {
 			}
 		default:
 			d.report(warningAt(ProblemOldField, at.String(),
-				"%s is no longer used and was dropped; output keys follow from the kind of node", field))
+				"%s is no longer used and was dropped; remove it, output keys follow from the kind of node", field))
 		}
 	})
 	if n.Name == "" {
@@ -314,7 +322,7 @@ func (d *decoder) connection(c *Connection, path string, v *value, f *fields) {
 			}
 			d.report(warningAt(ProblemOldField, at.String(), "from_port was read as output_key; write output_key instead"))
 		default:
-			d.report(warningAt(ProblemOldField, at.String(), "%s is no longer used and was dropped; a node has one input", field))
+			d.report(warningAt(ProblemOldField, at.String(), "%s is no longer used and was dropped; remove it, a node has one input", field))
 		}
 	})
 	if c.OutputKey == "" {

@@ -121,6 +121,13 @@ func TestParse(t *testing.T) {
 			t.Error("raw objects are not written compactly")
 		}
 	})
+	t.Run("MostNodesFit", func(t *testing.T) {
+		t.Parallel()
+		s, problems := Parse(Encode(largeDefinition(DefaultMaxNodes)), Options{})
+		if s == nil || len(problems) > 0 || len(s.Definition.Nodes) != DefaultMaxNodes {
+			t.Fatal(problems)
+		}
+	})
 	t.Run("OlderSpellings", func(t *testing.T) {
 		t.Parallel()
 		s, problems := Parse([]byte(`{"nodes":[
@@ -155,6 +162,15 @@ func TestParse(t *testing.T) {
 	})
 }
 
+// manyKeys are the members of an object without its braces.
+func manyKeys(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%q: %d", fmt.Sprintf("k%d", i), i)
+	}
+	return strings.Join(keys, ",")
+}
+
 func TestParseFieldProblems(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -169,6 +185,8 @@ func TestParseFieldProblems(t *testing.T) {
 		{"TwoSpellings", `{"connections":[{"to_node":"a","toNode":"b"}]}`, "1:32 duplicate_key connections[0].toNode"},
 		{"RepeatedKeyJSON", "{\"nodes\":[{\"id\":\"a\",\n\"id\":\"b\"}]}", "2:1 duplicate_key nodes[0].id"},
 		{"RepeatedKeyYAML", "nodes:\n- id: a\n  configurations:\n    k: 1\n    k: 2\n", "5:5 duplicate_key nodes[0].configurations.k"},
+		{"RepeatedKeyAmongMany", "{" + "\"nodes\":[{\"configurations\":{" + manyKeys(40) + ",\n\"k7\":1}}]}", "2:1 duplicate_key nodes[0].configurations.k7"},
+		{"RepeatedKeyAmongManyYAML", "nodes:\n- configurations: {" + manyKeys(40) + ",\n    k39: 1}\n", "3:5 duplicate_key nodes[0].configurations.k39"},
 		{"RepeatedKeyDeep", `{"nodes":[{"configurations":{"a b":[{"x":1,"x":2}]}}]}`, "1:44 duplicate_key nodes[0].configurations[\"a b\"][0].x"},
 		{"NodesNoList", `{"nodes":{}}`, "1:10 wrong_type nodes"},
 		{"NodeNoObject", `{"nodes":["a"]}`, "1:11 wrong_type nodes[0]"},
@@ -196,6 +214,9 @@ func TestParseFieldProblems(t *testing.T) {
 				t.Fatalf("problems %v", problems)
 			}
 			p := problems[0]
+			if !wellFormed(p.Message) {
+				t.Errorf("the parts of %q do not join", p.Message)
+			}
 			if got := fmt.Sprintf("%d:%d %s %s", p.Line, p.Column, p.Code, p.Path); got != tt.want {
 				t.Errorf("got %s, want %s (%s)", got, tt.want, p.Message)
 			}
@@ -247,14 +268,23 @@ func TestParseRefuses(t *testing.T) {
 		{"ColumnsAreCharacters", `{"中文":"é", x}`, Options{}, "1:12 syntax", "double quotes"},
 		{"DeepLists", strings.Repeat("[", 100_000), Options{}, "1:130 too_large", "128 deep"},
 		{"DeepObjects", strings.Repeat(`{"a":`, 100_000), Options{}, "1:646 too_large", "128 deep"},
-		{"DeepFlow", "a: " + strings.Repeat("[", 100_000), Options{}, "1:132 too_large", "128 deep"},
-		{"DeepDashes", strings.Repeat("- ", 100_000), Options{}, "1:259 too_large", "128 deep"},
-		{"DeepBraces", "a: " + strings.Repeat("{a: ", 50_000), Options{}, "1:516 too_large", "128 deep"},
-		{"DeepAliases", merges, Options{}, "129:13 too_large", "128 deep"},
+		{"DeepFlow", "a: " + strings.Repeat("[", 100_000), Options{}, "1:1 too_large", "128 deep"},
+		{"DeepDashes", strings.Repeat("- ", 100_000), Options{}, "1:1 too_large", "128 deep"},
+		{"DeepBraces", "a: " + strings.Repeat("{a: ", 50_000), Options{}, "1:1 too_large", "128 deep"},
+		{"DeepFlowThatCloses", "a: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), Options{}, "1:132 too_large", "128 deep"},
+		{"DeepDashesThatAreRead", strings.Repeat("- ", 5000), Options{}, "1:259 too_large", "128 deep"},
+		{"DeepBracesThatClose", "a: " + strings.Repeat("{a: ", 5000) + strings.Repeat("}", 5000), Options{}, "1:516 too_large", "128 deep"},
+		{"DeepAliases", merges, Options{}, "129:7 too_large", "128 deep"},
 		{"Bomb", bomb, Options{}, "", "aliases"},
-		{"TooManyBytes", strings.Repeat(" ", DefaultMaxBytes+1), Options{}, "0:0 too_large", "8388608"},
-		{"TooManyValues", "[" + strings.Repeat("0,", 4000) + "0]", Options{MaxBytes: 10_000}, "1:5000 too_large", "values"},
-		{"TooManyValuesYAML", "a: [" + strings.Repeat("0,", 4000) + "0]", Options{MaxBytes: 10_000}, "1:5002 too_large", "values"},
+		{"TooManyBytes", strings.Repeat(" ", DefaultMaxBytes+1), Options{}, "0:0 too_large", "33554432"},
+		{"TooManyBytesYAML", "a:" + strings.Repeat(" ", DefaultMaxYAMLBytes), Options{}, "0:0 too_large", "JSON"},
+		{"FewerBytesThanYAML", "a: 12345678", Options{MaxBytes: 10}, "0:0 too_large", "10 are allowed; split"},
+		{"TooManyValues", "[" + strings.Repeat("0,", 4000) + "0]", Options{MaxValues: 2500}, "1:5000 too_large", "values"},
+		{"TooManyValuesYAML", "a: [" + strings.Repeat("0,", 4000) + "0]", Options{MaxValues: 2500}, "1:5001 too_large", "values"},
+		{"TooManyMarks", "a: [" + strings.Repeat("0,", 700_000) + "0]", Options{}, "0:0 too_large", "JSON"},
+		{"TagDirectives", strings.Repeat("%TAG !a! b\n", 1000) + "---\na: 1\n", Options{}, "0:0 too_large", "%TAG"},
+		{"MergesAgainAndAgain", "a: &a {" + manyKeys(100) + "}\nb:\n" + strings.Repeat("  <<: *a\n", 1000), Options{MaxValues: 20_000}, "", "values"},
+		{"TooManyConnections", `{"connections":[{},{},{}]}`, Options{MaxConnections: 2}, "1:16 too_large", "3 connections"},
 		{"TooManyNodes", manyNodes, Options{MaxNodes: 100}, "1:10 too_large", "101 nodes"},
 		{"List", "[1]", Options{}, "1:1 wrong_type", "object"},
 		{"Text", "hello there", Options{}, "1:1 wrong_type", "object"},
@@ -268,6 +298,9 @@ func TestParseRefuses(t *testing.T) {
 				t.Fatalf("source %v, problems %v", s != nil, problems)
 			}
 			p := problems[0]
+			if !wellFormed(p.Message) {
+				t.Errorf("the parts of %q do not join", p.Message)
+			}
 			if got := fmt.Sprintf("%d:%d %s", p.Line, p.Column, p.Code); tt.want != "" && got != tt.want {
 				t.Errorf("got %s, want %s (%s)", got, tt.want, p.Message)
 			}
@@ -295,6 +328,8 @@ func TestParseBoundsWork(t *testing.T) {
 		"Quotes":      func(n int) string { return "a: " + strings.Repeat("'", n) },
 		"Items":       func(n int) string { return "nodes:\n" + strings.Repeat("- \n", n) },
 		"Merges":      func(n int) string { return "a: &a {x: 1}\nb:\n" + strings.Repeat("  <<: *a\n", n) },
+		"Comments":    func(n int) string { return "nodes:\n" + strings.Repeat("- 1 # x\n# y\n\n", n) },
+		"Unknown":     func(n int) string { return "{" + manyKeys(n) + "}" },
 		"Repeated":    func(n int) string { return "{" + strings.Repeat(`"a":1,`, n) + `"b":2}` },
 	} {
 		cost := func(n int) float64 {

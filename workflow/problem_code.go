@@ -68,39 +68,64 @@ func HasErrors(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity != SeverityWarning })
 }
 
-// ordered sorts problems by their place in the definition (metadata, nodes, connections, triggers; each by index) and
-// shortens what repeats endlessly.
-func ordered(problems []Problem) []Problem {
+// problemList collects problems. Of one sort, a code and severity, it keeps as many as a report shows and counts the
+// others, so that a file in which everything is wrong costs no more memory than one that is large.
+type problemList struct {
+	kept  []Problem
+	count map[problemSort]int
+}
+
+type problemSort struct {
+	severity Severity
+	code     string
+}
+
+func (l *problemList) report(p Problem) {
+	if l.count == nil {
+		l.count = make(map[problemSort]int)
+	}
+	sort := problemSort{p.Severity, p.Code}
+	if l.count[sort]++; l.count[sort] <= problemsPerCode+1 {
+		l.kept = append(l.kept, p)
+	}
+}
+
+// full tells whether another error of this code would only be counted, and counts it in that case.
+func (l *problemList) full(code string) bool {
+	sort := problemSort{SeverityError, code}
+	if l.count[sort] <= problemsPerCode {
+		return false
+	}
+	l.count[sort]++
+	return true
+}
+
+// ordered sorts the problems by their place in the definition (metadata, nodes, connections, triggers; each by index)
+// and says of the last of a sort how many more there are.
+func (l *problemList) ordered() []Problem {
 	type placed struct {
 		Problem
 		section, index int
 	}
-	rows := make([]placed, len(problems))
-	for i, p := range problems {
+	rows := make([]placed, len(l.kept))
+	for i, p := range l.kept {
 		section, index := placeOf(p.Path)
 		rows[i] = placed{p, section, index}
 	}
 	slices.SortStableFunc(rows, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.section, b.section), cmp.Compare(a.index, b.index))
 	})
-	count := make(map[string]int)
-	for _, r := range rows {
-		count[r.Code]++
-	}
-	seen := make(map[string]int)
-	kept := make([]Problem, 0, len(rows))
-	for _, r := range rows {
-		seen[r.Code]++
-		switch n := seen[r.Code]; {
-		case n <= problemsPerCode:
-			kept = append(kept, r.Problem)
-		case n == problemsPerCode+1:
-			r.Message = fmt.Sprintf("%s (and %d more problems of this sort, which are not listed)", r.Message,
-				count[r.Code]-n)
-			kept = append(kept, r.Problem)
+	seen := make(map[problemSort]int)
+	sorted := make([]Problem, len(rows))
+	for i, r := range rows {
+		sort := problemSort{r.Severity, r.Code}
+		seen[sort]++
+		if more := l.count[sort] - seen[sort]; seen[sort] == problemsPerCode+1 && more > 0 {
+			r.Message = fmt.Sprintf("%s (and %d more problems of this sort, which are not listed)", r.Message, more)
 		}
+		sorted[i] = r.Problem
 	}
-	return kept
+	return sorted
 }
 
 // placeOf reads the section and the index off the front of a path: "nodes[12].name" is (2, 12).

@@ -145,8 +145,30 @@ func appendString(out []byte, s string) []byte {
 	return append(out, '"')
 }
 
+// lookups remembers members that were found, since many problems lie in the same few objects, which may be large.
+type lookups map[lookup]*value
+
+type lookup struct {
+	in  *members
+	key string
+}
+
+// spelled is value.spelled, searched for once.
+func (l lookups) spelled(v *value, want string) *value {
+	if v.kind != kindObject {
+		return nil
+	}
+	at := lookup{v.inside, want}
+	found, known := l[at]
+	if !known {
+		found = v.spelled(want)
+		l[at] = found
+	}
+	return found
+}
+
 // walk follows a path ("nodes[2].configurations["odd key"]") from a value and returns the last value on it that exists.
-func (v *value) walk(path string) *value {
+func (v *value) walk(path string, found lookups) *value {
 	at := v
 	for path != "" {
 		var next *value
@@ -161,7 +183,7 @@ func (v *value) walk(path string) *value {
 				return at
 			}
 			path = strings.TrimPrefix(path[1+len(quoted):], "]")
-			next = at.spelled(key)
+			next = found.spelled(at, key)
 		case path[0] == '[':
 			digits, rest, ok := strings.Cut(path[1:], "]")
 			i, err := strconv.Atoi(digits)
@@ -175,7 +197,7 @@ func (v *value) walk(path string) *value {
 			if end < 0 {
 				end = len(path)
 			}
-			next = at.spelled(path[:end])
+			next = found.spelled(at, path[:end])
 			if at.kind == kindList {
 				if i, err := strconv.Atoi(path[:end]); err == nil && i >= 0 && i < len(at.inside.items) {
 					next = &at.inside.items[i]

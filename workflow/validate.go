@@ -43,7 +43,9 @@ const (
 func Validate(def *Definition, rules Rules) []Problem {
 	l := linkUp(def, rules.Kinds)
 	b, shape := checkShape(l)
-	l.problems = append(l.problems, shape...)
+	for _, p := range shape {
+		l.report(p)
+	}
 	l.checkSettings()
 	l.checkNames()
 	l.checkSources(rules)
@@ -56,7 +58,7 @@ func Validate(def *Definition, rules Rules) []Problem {
 	if rules.References != nil {
 		l.checkReferences(rules, o)
 	}
-	return ordered(l.problems)
+	return l.ordered()
 }
 
 func (l *linked) checkSettings() {
@@ -68,13 +70,13 @@ func (l *linked) checkSettings() {
 	}
 	if n := s.MaxConcurrentActivations; n < 0 || n > maxConcurrentActivations {
 		l.report(errorAt(ProblemSettings, at+"max_concurrent_activations",
-			"it must be from 1 to %d, or absent for the default, not %d", maxConcurrentActivations, n))
+			"max_concurrent_activations must be from 1 to %d, or absent for the default, not %d", maxConcurrentActivations, n))
 	}
 	switch s.OnUnresolved {
 	case "", "error", "keep", "null":
 	default:
-		l.report(errorAt(ProblemSettings, at+"on_unresolved", "%q is none of error, keep and null%s", s.OnUnresolved,
-			suggestion(s.OnUnresolved, []string{"error", "keep", "null"})))
+		l.report(errorAt(ProblemSettings, at+"on_unresolved", "on_unresolved cannot be %q%s", s.OnUnresolved,
+			suggestion(s.OnUnresolved, []string{"error", "keep", "null"}, "use one of: error, keep, null")))
 	}
 }
 
@@ -268,7 +270,7 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 				target, ok := named[ref.Head]
 				if !ok && ref.Certain {
 					l.report(warningAt(ProblemUnknownReference, path, "%s names the node %q, which does not exist%s",
-						shortened(ref.Raw), ref.Head, l.suggest(ref.Head, candidates)))
+						shortened(ref.Raw), ref.Head, l.suggest(ref.Head, candidates, "name a node that is there, or add this one")))
 				}
 				if !ok || o == nil || !ref.Certain && ref.Rest == "" {
 					continue

@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		{"NoDescription", with(def("a --> b"), func(d *Definition) { d.Nodes[1].Description = "" }), []string{"no_description nodes[1].description"}, ""},
 		{"UnknownType", def("a: ACTOIN.HTTP_REQUEST"), []string{"unknown_kind nodes[0].type"}, `"ACTION"`},
 		{"UnknownSubtype", def("a: ACTION.HTTP_REQEST"), []string{"unknown_kind nodes[0].subtype"}, `"HTTP_REQUEST"`},
-		{"FarSubtype", def("a: ACTION.ZZZZZZ"), []string{"unknown_kind nodes[0].subtype"}, "it has HTTP_REQUEST, RUN_CODE"},
+		{"FarSubtype", def("a: ACTION.ZZZZZZ"), []string{"unknown_kind nodes[0].subtype"}, "use one of: HTTP_REQUEST, RUN_CODE"},
 		{"NoType", def("a: ."), []string{"unknown_kind nodes[0].type"}, "no type"},
 		{"NoSubtype", def("a: ACTION."), []string{"unknown_kind nodes[0].subtype"}, "no subtype"},
 		{"MissingTarget", with(def("first --> second"), func(d *Definition) { d.Connections[0].ToNode = "secnod" }), []string{"unknown_node connections[0].to_node"}, `"second"`},
@@ -117,6 +117,9 @@ func TestValidate(t *testing.T) {
 				t.Errorf("message %q does not say %q", problems[0].Message, tt.says)
 			}
 			for _, p := range problems {
+				if !wellFormed(p.Message) {
+					t.Errorf("the parts of %q do not join", p.Message)
+				}
 				warning := p.Code == ProblemNoDescription || p.Code == ProblemUnreachable || p.Code == ProblemAmbiguousName ||
 					p.Code == ProblemUnknownReference || p.Code == ProblemNotBefore
 				if (p.Severity == SeverityWarning) != warning {
@@ -125,6 +128,90 @@ func TestValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wellFormed tells whether the parts of a message were put together without a seam.
+func wellFormed(message string) bool {
+	for _, seam := range []string{"?;", "; ;", ";;", "  ", "%!"} {
+		if strings.Contains(message, seam) {
+			return false
+		}
+	}
+	return message != "" && message == strings.Trim(message, " ;,:")
+}
+
+func TestValidateRemedies(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, code, want string }{
+		{"NearField", `{"metadata":{"settings":{"timeout_second":1}}}`, ProblemUnknownField,
+			`settings has no field "timeout_second"; did you mean "timeout_seconds"?`},
+		{"FarField", `{"nodes":[{"position":{"height":1}}]}`, ProblemUnknownField,
+			`a position has no field "height"; remove it or use one of: x, y`},
+		{"NearKey", `{"nodes":[{"id":"a","type":"FLOW","subtype":"IF"}],"connections":[{"from_node":"a","to_node":"a","output_key":"ture"}]}`, ProblemUnknownKey,
+			`"a" (FLOW.IF) does not produce the key "ture"; did you mean "true"? It produces true, false`},
+		{"FarKey", `{"nodes":[{"id":"a","type":"FLOW","subtype":"IF"}],"connections":[{"from_node":"a","to_node":"a","output_key":"maybe"}]}`, ProblemUnknownKey,
+			`"a" (FLOW.IF) does not produce the key "maybe"; it produces true, false`},
+		{"NearNode", `{"nodes":[{"id":"fetch"}],"connections":[{"from_node":"fetch","to_node":"fecth"}]}`, ProblemUnknownNode,
+			`no node has the id "fecth"; did you mean "fetch"?`},
+		{"FarNode", `{"nodes":[{"id":"fetch"}],"triggers":["zz"]}`, ProblemUnknownNode,
+			`no node has the id "zz"; add the node, or give the id of one that is there`},
+		{"NodeByName", `{"nodes":[{"id":"n1","name":"Fetch"}],"triggers":["Fetch"]}`, ProblemUnknownNode,
+			`no node has the id "Fetch"; use the id of the node with this name, "n1"`},
+		{"NearType", `{"nodes":[{"id":"a","type":"FLOWW","subtype":"IF"}]}`, ProblemUnknownKind,
+			`no type is called "FLOWW"; did you mean "FLOW"?`},
+		{"FarSetting", `{"metadata":{"settings":{"on_unresolved":"explode"}},"nodes":[]}`, ProblemSettings,
+			`on_unresolved cannot be "explode"; use one of: error, keep, null`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, problems := Parse([]byte(tt.text), Options{Kinds: newKinds()})
+			if s == nil {
+				t.Fatal(problems)
+			}
+			for _, p := range s.Validate(testRules()) {
+				if p.Code == tt.code {
+					if p.Message != tt.want {
+						t.Errorf("got  %s\nwant %s", p.Message, tt.want)
+					}
+					return
+				}
+			}
+			t.Errorf("no problem %s", tt.code)
+		})
+	}
+}
+
+// TestValidateManyProblems sees that what is wrong very often is counted, and that warnings do not crowd out errors.
+func TestValidateManyProblems(t *testing.T) {
+	t.Parallel()
+	t.Run("AreCounted", func(t *testing.T) {
+		t.Parallel()
+		var text strings.Builder
+		text.WriteString(`{"nodes":[]`)
+		for i := range 5000 {
+			fmt.Fprintf(&text, `,"f%d":1`, i)
+		}
+		text.WriteString("}")
+		_, problems := Parse([]byte(text.String()), Options{})
+		if len(problems) != problemsPerCode+1 {
+			t.Fatalf("%d problems", len(problems))
+		}
+		if last := problems[problemsPerCode].Message; !strings.Contains(last, "and 3999 more") {
+			t.Errorf("the last one is %q", last)
+		}
+	})
+	t.Run("ErrorAfterWarnings", func(t *testing.T) {
+		t.Parallel()
+		var list problemList
+		for range 2 * problemsPerCode {
+			list.report(warningAt("odd", "nodes[0]", "odd"))
+		}
+		list.report(errorAt("odd", "nodes[1]", "wrong"))
+		if !HasErrors(list.ordered()) {
+			t.Error("the error is lost")
+		}
+	})
 }
 
 func TestValidateWithoutChecks(t *testing.T) {

@@ -3,50 +3,51 @@ package workflow
 import (
 	"math/big"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// alias reads an alias: the value of its anchor, in its own place.
-func (r *yamlReader) alias() (value, *flaw) {
-	tk := r.peek()
-	v, ok := r.anchors[tk.text]
-	if !ok {
-		return value{}, r.flawAt(tk, "no anchor before this line is called &%s; put the value in quotes if it is a text", tk.text)
+// scalar reads a scalar. Without quotes and tag it means what the core schema of YAML 1.2 says: yes, no, on, off and
+// dates are strings. Numbers keep their digits.
+func (r *yamlReader) scalar(v *value, n *yaml.Node) *flaw {
+	const quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	tag := ""
+	if n.Style&yaml.TaggedStyle != 0 {
+		tag = n.Tag
 	}
-	r.pos++
-	v.line, v.col = tk.line, tk.col
-	return v, nil
-}
-
-// scalarNode reads a scalar or an alias.
-func (r *yamlReader) scalarNode(v *value, props properties) *flaw {
-	tk := r.peek()
-	switch tk.kind {
-	case tokenAlias:
-		if props.first != nil {
-			return r.flawAt(tk, "an alias can have neither an anchor nor a tag")
-		}
-		var fault *flaw
-		*v, fault = r.alias()
-		return fault
-	case tokenPlain, tokenQuoted, tokenBlock:
-	default:
-		return r.flawAt(tk, "%s does not belong here", shortened(tk.text))
+	v.kind, v.text = kindString, n.Value
+	if strings.IndexByte(n.Value, 0) >= 0 {
+		return r.flawAt(n, "a string holds a NUL character, which cannot be stored; remove it")
 	}
-	r.pos++
-	v.kind, v.text = kindString, tk.text
-	if strings.IndexByte(v.text, 0) >= 0 {
-		return r.flawAt(tk, "a string holds a NUL character, which cannot be stored; remove it")
-	}
-	if tk.kind == tokenPlain && props.tag != "!!str" && props.tag != "!" {
+	if n.Style&quoted == 0 && tag != "!!str" && tag != "!!timestamp" {
 		var problem string
-		if v.kind, v.text, problem = plainScalar(tk.text); problem != "" {
-			return r.flawAt(tk, "%s %s", shortened(tk.text), problem)
+		if v.kind, v.text, problem = plainScalar(n.Value); problem != "" {
+			return r.flawAt(n, "%s %s", shortened(n.Value), problem)
 		}
-		if props.tag == "!!int" && v.kind == kindNumber && strings.ContainsAny(v.text, ".eE") {
-			return r.flawAt(tk, "the tag !!int does not fit %s", shortened(v.text))
+		// 1_000, 0b11 and -0x1F are numbers to the library and in YAML 1.1, but texts in YAML 1.2.
+		if tag == "" && v.kind == kindString && (n.Tag == "!!int" || n.Tag == "!!float") {
+			return r.flawAt(n, "%s is a number to some and a text to others; put it in quotes, or write the number in plain digits",
+				shortened(n.Value))
 		}
 	}
-	return r.finish(v, props, tk)
+	fits := true
+	switch tag {
+	case "", "!!str", "!!timestamp":
+	case "!!null":
+		fits = v.kind == kindNull
+	case "!!bool":
+		fits = v.kind == kindBool
+	case "!!float":
+		fits = v.kind == kindNumber
+	case "!!int":
+		fits = v.kind == kindNumber && !strings.ContainsAny(v.text, ".eE")
+	default:
+		return r.tag(n, "", v.kind)
+	}
+	if !fits {
+		return r.flawAt(n, "the tag %s does not fit %s; remove it", tag, shortened(n.Value))
+	}
+	return nil
 }
 
 // plainScalar tells what a scalar without quotes means, and writes a number as JSON does.
