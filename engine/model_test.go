@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tandem/engine"
 )
@@ -107,7 +108,6 @@ type (
 		joins  map[int]int64 // when timed joins go on
 		torn   bool
 		ending string
-		gone   bool
 	}
 
 	modelAct struct {
@@ -121,12 +121,13 @@ type (
 		phase     string
 		cause     engine.CauseKind
 		inputs    []int
+		timedOut  bool // its join did not wait for all
 		started   bool // its once attempt has begun
 		effected  bool // a once attempt has begun and nobody has said that it had no effect
 		retryFrom int64
 		retryTo   int64
 		wait      *modelWait
-		byChild   bool // a child has woken it
+		byChild   bool // a child that failed has woken it
 		canceling bool
 		opened    bool
 		frame     *modelFrame
@@ -227,16 +228,13 @@ func (f *modelFrame) sorted() []*modelScope {
 	return slices.SortedFunc(maps.Values(f.open), func(a, b *modelScope) int { return cmp.Compare(a.index, b.index) })
 }
 
+// quiet says that nothing in a scope is open: no activation, and no join that will go on when its time is up.
 func (sc *modelScope) quiet() bool {
-	return !slices.ContainsFunc(sc.sorted(), (*modelAct).open)
+	return (sc.torn || len(sc.joins) == 0) && !slices.ContainsFunc(sc.sorted(), (*modelAct).open)
 }
 
 func (f *modelFrame) quiet() bool {
 	return !slices.ContainsFunc(f.sorted(), func(sc *modelScope) bool { return !sc.quiet() })
-}
-
-func (sc *modelScope) stuck() bool {
-	return slices.ContainsFunc(sc.sorted(), func(a *modelAct) bool { return a.phase == "failed" })
 }
 
 // acts lists every activation that is open, failed or canceled, in the order they came to be.
@@ -310,10 +308,8 @@ func (m *model) actStatus(a *modelAct) engine.NodeStatus {
 	case "failed":
 		return engine.NodeFailure
 	}
-	for _, id := range m.failures { // a scope node stopped by what failed inside it has failed
-		if in := string(a.id) + "["; a.frame != nil && len(id) > len(in) && string(id[:len(in)]) == in {
-			return engine.NodeFailure
-		}
+	if a.frame != nil && m.failedIn(string(a.id)+"[") { // stopped by what failed inside it
+		return engine.NodeFailure
 	}
 	return engine.NodeCanceled
 }
@@ -351,6 +347,11 @@ func (m *model) timers() map[timerName][2]int64 {
 		}
 	}
 	return armed
+}
+
+// failedIn says that a failure that nothing has handled lies below a path.
+func (m *model) failedIn(path string) bool {
+	return slices.ContainsFunc(m.failures, func(id engine.ActivationID) bool { return strings.HasPrefix(string(id), path) })
 }
 
 func (m *model) idOf(sc *modelScope, n int) engine.ActivationID {
@@ -459,6 +460,8 @@ func (m *model) ready(sc *modelScope, n int) []int {
 	raised := false
 	for _, e := range m.g.incoming(n) {
 		switch sc.edges[e] {
+		default:
+			a.timedOut = a.timedOut || sc.edges[e] == 0 && !plan.Join.First && !m.isStart(sc, n)
 		case live:
 			if !plan.Join.First || len(a.inputs) == 0 {
 				a.inputs = append(a.inputs, e)
@@ -488,6 +491,11 @@ func (m *model) ready(sc *modelScope, n int) []int {
 		}
 	}
 	return next
+}
+
+// isStart says that the execution begins at a node, whatever its inputs.
+func (m *model) isStart(sc *modelScope, n int) bool {
+	return sc.owner == nil && m.g.nodes[n].id == m.g.startFrom
 }
 
 func (m *model) skip(sc *modelScope, n int) []int {

@@ -26,7 +26,7 @@ func drawOutline(t *rapid.T) *outline {
 			g.nodes = append(g.nodes, outlineNode{id: id, owner: -1})
 		}
 	}
-	drawBody(t, g, -1, 0)
+	drawBody(t, g, -1, 0, rapid.SampledFrom([]int{3, 5, 8, 14}).Draw(t, "size"))
 	if rapid.IntRange(0, 9).Draw(t, "has limit") == 9 {
 		g.timeoutMS = 60_000
 	}
@@ -40,9 +40,9 @@ func drawOutline(t *rapid.T) *outline {
 	return g
 }
 
-func drawBody(t *rapid.T, g *outline, owner, depth int) {
+func drawBody(t *rapid.T, g *outline, owner, depth, size int) {
 	for range rapid.IntRange(1, 5).Draw(t, "nodes") {
-		if len(g.nodes) >= 14 {
+		if len(g.nodes) >= size {
 			break
 		}
 		n := len(g.nodes)
@@ -73,7 +73,7 @@ func drawBody(t *rapid.T, g *outline, owner, depth int) {
 			g.edges[len(g.edges)-1].back = true
 		}
 		if node.scope != "" {
-			drawBody(t, g, n, depth+1)
+			drawBody(t, g, n, depth+1, size)
 			if len(g.members(n)) == 0 {
 				g.nodes[n].scope, g.nodes[n].id = "", fmt.Sprintf("n%d", n)
 			}
@@ -186,7 +186,12 @@ type host struct {
 	state   *engine.State
 	model   *model // nil when only the books are of interest
 	journal []engine.Event
-	now     int64
+	seq     uint64
+	// together puts the next fact under the number of the one before, as if both had been appended at once.
+	together bool
+	now      int64
+	// snapshots are the states after each event of the journal.
+	snapshots []string
 
 	running  map[engine.ActivationID]engine.RunNode
 	started  map[engine.ActivationID]bool // of what runs: recorded as begun
@@ -203,7 +208,7 @@ type host struct {
 	begun      map[engine.ActivationID]uint32 // once activations that had their effect, with the generation
 	waited     map[engine.ActivationID]bool
 	asOf       map[engine.Attempt]uint64 // by activation and generation
-	keepsBegun bool
+	done       map[engine.Attempt]bool   // what had completed before a fork, by activation and generation
 }
 
 func newHost(t rapid.TB, g *outline) *host {
@@ -239,12 +244,17 @@ func (h *host) do(fact engine.Fact) {
 	case engine.ChildFinished:
 		about = string(h.children[f.Child])
 	}
-	e := engine.Event{Seq: uint64(len(h.journal)) + 1, Time: h.now, Fact: fact}
+	if !h.together {
+		h.seq++
+	}
+	h.together = false
+	e := engine.Event{Seq: h.seq, Time: h.now, Fact: fact}
 	commands, err := h.apply(e)
 	if err != nil {
 		h.failf("apply %T %+v: %v", fact, fact, err)
 	}
 	h.journal = append(h.journal, e)
+	h.snapshots = append(h.snapshots, h.snapshot())
 	h.note(fact)
 	for _, c := range slices.Clone(commands) {
 		h.carryOut(c, fact)
@@ -269,7 +279,7 @@ func (h *host) apply(e engine.Event) ([]engine.Command, error) {
 func (h *host) refuse(fact engine.Fact) {
 	h.t.Helper()
 	before := h.snapshot()
-	_, err := h.apply(engine.Event{Seq: uint64(len(h.journal)) + 1, Time: h.now, Fact: fact})
+	_, err := h.apply(engine.Event{Seq: h.seq + 1, Time: h.now, Fact: fact})
 	if code := fault.CodeOf(err); err == nil || code != fault.Conflict {
 		h.failf("%T %+v: error %v, want a conflict", fact, fact, err)
 	}
@@ -278,12 +288,16 @@ func (h *host) refuse(fact engine.Fact) {
 	}
 }
 
+// askName is what the model calls a question: shared ones go by their key, others by who asks.
 func askName(a engine.Ask) string {
-	if strings.HasPrefix(string(a.Ask), "key:") {
-		return string(a.Ask)
+	if a.Purpose == sharedPurpose {
+		return "key:" + sharedKey
 	}
 	return string(a.Activation)
 }
+
+// The one shared question of these tests.
+const sharedPurpose, sharedKey = "budget", "day"
 
 // note brings the books up to date with a fact the host itself reported.
 func (h *host) note(fact engine.Fact) {
@@ -295,6 +309,7 @@ func (h *host) note(fact engine.Fact) {
 	case engine.NodeStarted:
 		h.started[f.Activation] = true
 		h.begun[f.Activation] = f.Generation
+		delete(h.waited, f.Activation)
 	case engine.NodeCompleted:
 		h.ended[f.Activation] = engine.NodeDone
 		if h.running[f.Activation].Cause.Kind == engine.CauseError {
@@ -385,6 +400,9 @@ func (h *host) carryOut(c engine.Command, fact engine.Fact) {
 		}
 		h.closed = append(h.closed, c.Scope+how)
 	case engine.Finish:
+		if c.Error != nil && c.Error.Retryable && strings.Contains(string(c.Node), "/") {
+			h.failf("the error of %q crossed the border of its scope and still says that it is retryable", c.Node)
+		}
 		h.finish = &c
 	}
 }
@@ -398,6 +416,9 @@ func (h *host) dispatch(c engine.RunNode, fact engine.Fact) {
 	if h.dispatched[c.Attempt] {
 		h.failf("%+v is dispatched a second time", c.Attempt)
 	}
+	if h.done[engine.Attempt{Activation: c.Activation, Generation: c.Generation}] {
+		h.failf("%+v had completed before the fork", c.Attempt)
+	}
 	h.dispatched[c.Attempt] = true
 	h.past = append(h.past, c.Attempt)
 	life := engine.Attempt{Activation: c.Activation, Generation: c.Generation}
@@ -409,7 +430,6 @@ func (h *host) dispatch(c engine.RunNode, fact engine.Fact) {
 		c.Node >= 0 && h.graph.Nodes[c.Node].Plan.OnUnknown != workflow.OnUnknownRetry {
 		h.failf("%+v is dispatched again after %T although an earlier attempt had begun and nobody decided about it", c.Attempt, fact)
 	}
-	delete(h.waited, c.Activation)
 	h.running[c.Activation] = c
 }
 
@@ -452,7 +472,7 @@ func (h *host) compare() {
 		}
 		if a.phase == "running" {
 			wantRuns[a.id] = a.cause
-			h.compareInputs(a)
+			h.compareRun(a)
 		}
 		if w := a.wait; w != nil && !w.unsent {
 			if w.ask != "" {
@@ -511,14 +531,27 @@ func same[K comparable, V comparable](h *host, what string, got, want map[K]V) {
 	}
 }
 
-func (h *host) compareInputs(a *modelAct) {
+// compareRun looks at what a run is told.
+func (h *host) compareRun(a *modelAct) {
 	h.t.Helper()
+	c := h.running[a.id]
 	var got []int
-	for _, in := range h.running[a.id].Inputs {
+	for _, in := range c.Inputs {
 		got = append(got, in.Edge)
 	}
-	if !slices.Equal(got, a.inputs) {
-		h.failf("%q gets connections %v, want %v", a.id, got, a.inputs)
+	if !slices.Equal(got, a.inputs) || c.TimedOut != a.timedOut {
+		h.failf("%q gets connections %v (timed out: %v), want %v (%v)", a.id, got, c.TimedOut, a.inputs, a.timedOut)
+	}
+	if last := a.retries >= h.model.maxRetries(a); c.LastTry != last {
+		h.failf("%q: last try %v, want %v", a.id, c.LastTry, last)
+	}
+	if f := a.frame; a.cause == engine.CauseClose {
+		more := f.spec.Count < 0 || f.next < f.spec.Count
+		want := engine.Closed{Iterations: f.next, Succeeded: f.good, Failed: f.bad, Broken: f.stopped && more && !f.late, Deadline: f.late}
+		if got := *c.Cause.Closed; got.Iterations != want.Iterations || got.Succeeded != want.Succeeded || got.Failed != want.Failed ||
+			got.Broken != want.Broken || got.Deadline != want.Deadline {
+			h.failf("%q closes with %+v, want %+v", a.id, got, want)
+		}
 	}
 }
 

@@ -2,7 +2,7 @@ package engine_test
 
 import (
 	"cmp"
-	"fmt"
+	"encoding/json"
 	"maps"
 	"slices"
 	"testing"
@@ -10,352 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tandem/engine"
-	"tandem/fault"
-	"tandem/workflow"
 )
-
-// chance plays runtime, people, clock and operator at random.
-type chance struct {
-	*host
-	r         *rapid.T
-	oldTimers []engine.TimerID
-	oldAsks   []engine.AskID
-	// calm leaves out what ends executions from outside and what crashes them.
-	calm bool
-}
-
-func newChance(r *rapid.T, checked bool) *chance {
-	d := &chance{host: newHost(r, drawOutline(r)), r: r}
-	if checked {
-		d.model = newModel(d.g)
-	}
-	d.start()
-	return d
-}
-
-func (d *chance) odds(name string, n int) bool { return rapid.IntRange(0, n-1).Draw(d.r, name) == n-1 }
-
-// pick chooses one of a map's keys.
-func pick[K cmp.Ordered, V any](d *chance, name string, m map[K]V) K {
-	return rapid.SampledFrom(slices.Sorted(maps.Keys(m))).Draw(d.r, name)
-}
-
-// step does one thing that can be done now. It says whether the execution can go on.
-func (d *chance) step() bool {
-	d.now += int64(rapid.IntRange(0, 300).Draw(d.r, "ms"))
-	if d.finish != nil {
-		return d.afterEnd()
-	}
-	type action struct {
-		weight int
-		do     func()
-	}
-	var actions []action
-	add := func(weight int, enabled bool, do func()) {
-		if enabled {
-			actions = append(actions, action{weight, do})
-		}
-	}
-	ending := d.model != nil && d.model.root.ending != ""
-	paused := d.state.Status() == engine.StatusPaused
-	add(60, len(d.running) > 0, d.outcome)
-	add(10, len(d.timers) > 0, d.fireTimer)
-	add(12, len(d.asks) > 0, d.answerAsk)
-	add(10, len(d.children) > 0, d.finishChild)
-	add(3, true, d.signal)
-	add(3, true, d.bogus)
-	add(20, paused, func() { d.do(engine.ExecutionResumed{}) })
-	if !d.calm {
-		add(2, !paused && !ending, func() { d.do(engine.ExecutionPaused{}) })
-		add(3, true, func() { d.do(engine.ExecutionRecovered{}) })
-		add(1, d.model != nil && d.model.root.ending != "cancel", func() { d.do(engine.CancelRequested{}) })
-		add(2, d.model != nil, d.operate)
-	}
-	total := 0
-	for _, a := range actions {
-		total += a.weight
-	}
-	at := rapid.IntRange(0, total-1).Draw(d.r, "action")
-	for _, a := range actions {
-		if at -= a.weight; at < 0 {
-			a.do()
-			break
-		}
-	}
-	return true
-}
-
-// outcome reports something about a run.
-func (d *chance) outcome() {
-	c := d.running[pick(d, "run", d.running)]
-	plan := &d.graph.Nodes[c.Node].Plan
-	scope := d.g.nodes[c.Node].scope
-	if plan.Effect == workflow.Once && c.Cause.Kind == engine.CauseRun && !d.started[c.Activation] && !d.odds("not taken", 4) {
-		d.do(engine.NodeStarted{Attempt: c.Attempt})
-		return
-	}
-	switch rapid.SampledFrom([]string{"go on", "go on", "go on", "go on", "go on", "go on", "fail", "fail", "wait", "time out"}).Draw(d.r, "outcome") {
-	case "go on":
-		switch {
-		case c.Cause.Kind == engine.CauseTurn:
-			d.do(engine.ScopeAdvanced{Attempt: c.Attempt, Open: c.Cause.Index < 5 && !d.odds("break", 4), Entry: d.verdicts(c.Node, true, nil)})
-		case c.Cause.Kind == engine.CauseRun && scope != "" && !d.odds("no body", 10):
-			d.openScope(c)
-		default:
-			d.do(d.completion(c))
-		}
-	case "fail":
-		d.failRun(c)
-	case "wait":
-		d.suspend(c)
-	case "time out":
-		d.do(engine.AttemptTimedOut{Attempt: c.Attempt})
-	}
-}
-
-func (d *chance) completion(c engine.RunNode) engine.NodeCompleted {
-	f := engine.NodeCompleted{Attempt: c.Attempt}
-	f.Outputs = d.outputs(c.Node)
-	f.Settled = d.verdicts(c.Node, false, f.Outputs)
-	return f
-}
-
-func (d *chance) outputs(n int) []engine.Output {
-	var outputs []engine.Output
-	for i, key := range d.g.keysOf(n) {
-		if rapid.IntRange(0, 3).Draw(d.r, "key") > min(i, 2) {
-			outputs = append(outputs, engine.Output{Key: key, Ref: engine.Ref(fmt.Sprintf("%s@%d", key, len(d.journal)))})
-		}
-	}
-	return outputs
-}
-
-// verdicts are those of a node's converting connections.
-func (d *chance) verdicts(n int, entry bool, outputs []engine.Output) []engine.Verdict {
-	var list []engine.Verdict
-	for i, e := range d.g.edges {
-		produced := entry || slices.ContainsFunc(outputs, func(o engine.Output) bool { return o.Key == e.key })
-		if e.from != n || !e.converts || e.entry != entry || !produced {
-			continue
-		}
-		v := engine.Verdict{Edge: i}
-		switch rapid.IntRange(0, 3).Draw(d.r, "verdict") {
-		case 0, 1:
-			v.Live, v.Ref = true, "converted"
-		case 2:
-			v.Error = fault.New(fault.ConversionFailed, "line 1")
-		}
-		list = append(list, v)
-	}
-	return list
-}
-
-func (d *chance) openScope(c engine.RunNode) {
-	f := engine.ScopeOpened{
-		Attempt: c.Attempt, Count: int64(rapid.IntRange(-1, 3).Draw(d.r, "count")),
-		Concurrency: int64(rapid.IntRange(0, 3).Draw(d.r, "concurrency")),
-		KeepGoing:   d.odds("keep going", 3), Turns: d.odds("turns", 3), Entry: d.verdicts(c.Node, true, nil),
-	}
-	f.Turns = f.Turns || f.Count < 0
-	if d.odds("deadline", 3) {
-		f.Until = d.now + 10_000
-	}
-	d.do(f)
-}
-
-func (d *chance) failRun(c engine.RunNode) {
-	f := engine.NodeFailed{Attempt: c.Attempt, Error: fault.New(rapid.SampledFrom([]fault.Code{fault.RemoteRejected, fault.NetworkError}).Draw(d.r, "code"), "it went wrong")}
-	f.Unknown = d.started[c.Activation] && d.odds("unknown", 2)
-	if d.odds("service's wish", 4) {
-		f.RetryAfterMS = 7_200_000
-	}
-	if onError := d.g.nodes[c.Node].plan.OnError; onError != "" && !f.Unknown && c.Cause.Kind != engine.CauseError && d.odds("handled", 2) {
-		key := workflow.ErrorKey
-		if onError == workflow.OnErrorDefault {
-			key = workflow.DefaultKey
-		}
-		f.Handled = true
-		f.Outputs = []engine.Output{{Key: key, Ref: "handled"}}
-		f.Settled = d.verdicts(c.Node, false, f.Outputs)
-	}
-	d.do(f)
-}
-
-func (d *chance) suspend(c engine.RunNode) {
-	f := engine.NodeSuspended{Attempt: c.Attempt, Memo: "memo"}
-	if d.odds("until", 2) {
-		f.Until = d.now + 2_000
-	}
-	if d.odds("signal", 3) {
-		f.Signal = rapid.SampledFrom([]string{"go", "stop"}).Draw(d.r, "signal name")
-	}
-	switch rapid.IntRange(0, 5).Draw(d.r, "wait for") {
-	case 0:
-		f.Ask = &engine.Question{Purpose: "approval"}
-	case 1:
-		f.Ask = &engine.Question{Purpose: "budget", Key: "day"}
-	case 2:
-		f.Child = &engine.Child{Workflow: "other"}
-	case 3:
-		f.Child = &engine.Child{Workflow: "other", Detached: true}
-	}
-	if f.Until == 0 && f.Signal == "" && f.Ask == nil && f.Child == nil {
-		f.Until = d.now + 2_000
-	}
-	d.do(f)
-}
-
-func (d *chance) fireTimer() {
-	id := pick(d, "timer", d.timers)
-	d.now = max(d.now, d.timers[id].Until)
-	d.oldTimers = append(d.oldTimers, id)
-	d.do(engine.TimerFired{Timer: id})
-}
-
-func (d *chance) answerAsk() {
-	id := pick(d, "question", d.asks)
-	f := engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Ref: "answer"}
-	if d.asks[id].Purpose == engine.PurposeOutcomeUnknown {
-		f.Choice = rapid.SampledFrom([]string{engine.ChoiceDone, engine.ChoiceNotDone, engine.ChoiceStop}).Draw(d.r, "choice")
-	}
-	if d.odds("nobody answers", 6) {
-		f.Outcome = engine.AskTimeout
-	}
-	d.oldAsks = append(d.oldAsks, id)
-	d.do(f)
-}
-
-func (d *chance) finishChild() {
-	f := engine.ChildFinished{Child: pick(d, "child", d.children), Status: engine.StatusSuccess, Ref: "child"}
-	if d.odds("child fails", 3) {
-		f.Status, f.Error = engine.StatusError, fault.New(fault.NetworkError, "the child failed")
-	}
-	d.endChild(f)
-}
-
-// endChild reports the end of a child, which is refused when it was told to cancel and nobody waits for it any more.
-func (h *host) endChild(f engine.ChildFinished) {
-	if !h.awaited(f.Child) {
-		h.refuse(f)
-		delete(h.children, f.Child)
-		delete(h.leaving, f.Child)
-		return
-	}
-	h.do(f)
-}
-
-func (d *chance) signal() {
-	node := rapid.SampledFrom(d.g.nodes).Draw(d.r, "node")
-	f := engine.SignalReceived{Node: node.id, Name: rapid.SampledFrom([]string{"go", "stop"}).Draw(d.r, "name"), Ref: "signal"}
-	d.do(f)
-}
-
-// operate retries or skips an activation while the execution runs.
-func (d *chance) operate() {
-	m := d.model
-	for _, a := range m.acts() {
-		if m.root.ending != "" || a.frame != nil || !d.odds("this", 3) {
-			continue
-		}
-		at := engine.NodeRetried{Activation: a.id}
-		retryable := a.phase == "failed" || a.wait != nil && a.wait.unknown
-		switch {
-		case a.scope.torn || a.canceling || !retryable && d.odds("retry anyway", 2):
-			d.refuse(at)
-		case d.odds("skip", 2) && !(a.phase == "running" && a.started):
-			d.skip(a)
-		case retryable:
-			d.do(at)
-		}
-		return
-	}
-}
-
-func (d *chance) skip(a *modelAct) {
-	f := engine.NodeSkipped{Activation: a.id, HasOutput: d.odds("output", 2)}
-	if f.HasOutput {
-		f.Output = "given"
-	}
-	d.do(f)
-}
-
-// afterEnd lets an operator take an execution that has ended up again, now and then.
-func (d *chance) afterEnd() bool {
-	var ids []*modelAct
-	if d.model != nil {
-		for _, a := range d.model.acts() {
-			if a.frame == nil && (a.phase == "failed" || a.phase == "canceled") && a.revivable() {
-				ids = append(ids, a)
-			}
-		}
-	}
-	d.refuse(engine.ExecutionPaused{})
-	d.refuse(engine.ExecutionRecovered{})
-	d.bogus()
-	if len(ids) == 0 || d.odds("leave it", 3) {
-		return false
-	}
-	a := rapid.SampledFrom(ids).Draw(d.r, "revived")
-	if d.final() == engine.StatusCanceled || d.final() == engine.StatusSuccess {
-		d.refuse(engine.NodeRetried{Activation: a.id})
-		d.refuse(engine.NodeSkipped{Activation: a.id})
-		return false
-	}
-	if d.odds("skip", 3) {
-		d.skip(a)
-	} else {
-		d.do(engine.NodeRetried{Activation: a.id})
-	}
-	return true
-}
-
-// revivable says that no scope around an activation was ending by itself.
-func (a *modelAct) revivable() bool {
-	for sc := a.scope; sc.owner != nil; sc = sc.owner.scope {
-		if sc.ending != "" || sc.owner.frame.ending != "" {
-			return false
-		}
-	}
-	return true
-}
-
-func (d *chance) final() engine.Status { return d.state.Status() }
-
-// bogus reports what cannot be: it must be refused and change nothing.
-func (d *chance) bogus() {
-	facts := []engine.Fact{
-		engine.ExecutionStarted{}, engine.ExecutionCreated{Semantics: engine.Semantics, Execution: "exec", Revision: d.graph.Hash},
-		engine.TimerFired{Timer: "nothing#wait.1"}, engine.AskAnswered{Ask: "nothing#ask.1"}, engine.ChildFinished{Child: "nobody", Status: engine.StatusSuccess},
-	}
-	for _, at := range d.past[max(0, len(d.past)-12):] {
-		if d.running[at.Activation].Attempt != at {
-			facts = append(facts, engine.NodeCompleted{Attempt: at}, engine.NodeStarted{Attempt: at},
-				engine.NodeFailed{Attempt: at, Error: fault.New(fault.NetworkError, "late")}, engine.AttemptTimedOut{Attempt: at})
-		}
-	}
-	for _, id := range d.oldTimers {
-		if _, armed := d.timers[id]; !armed {
-			facts = append(facts, engine.TimerFired{Timer: id})
-		}
-	}
-	for _, id := range d.oldAsks {
-		if _, open := d.asks[id]; !open {
-			facts = append(facts, engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Choice: engine.ChoiceDone})
-		}
-	}
-	for id := range d.started {
-		if r, ok := d.running[id]; ok {
-			facts = append(facts, engine.NodeStarted{Attempt: r.Attempt}, engine.NodeRetried{Activation: id}, engine.NodeSkipped{Activation: id})
-		}
-	}
-	if d.state.Status() != engine.StatusPaused {
-		facts = append(facts, engine.ExecutionResumed{})
-	} else {
-		facts = append(facts, engine.ExecutionPaused{})
-	}
-	slices.SortStableFunc(facts, func(a, b engine.Fact) int { return cmp.Compare(fmt.Sprintf("%T%+v", a, a), fmt.Sprintf("%T%+v", b, b)) })
-	d.refuse(rapid.SampledFrom(facts).Draw(d.r, "bogus"))
-}
 
 // drain keeps everything going until the execution has ended, and fails if that takes for ever.
 func (h *host) drain() {
@@ -375,8 +30,8 @@ func (h *host) drainOne() {
 		h.do(engine.ExecutionResumed{})
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(h.running)) {
-		c := h.running[id]
+	if runs := slices.Sorted(maps.Keys(h.running)); len(runs) > 0 {
+		c := h.running[runs[0]]
 		switch {
 		case c.Cause.Kind == engine.CauseTurn:
 			h.do(engine.ScopeAdvanced{Attempt: c.Attempt, Open: c.Cause.Index < 2})
@@ -391,12 +46,12 @@ func (h *host) drainOne() {
 		}
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(h.asks)) {
-		h.do(engine.AskAnswered{Ask: id, Outcome: engine.AskDone, Choice: engine.ChoiceDone})
+	if asks := slices.Sorted(maps.Keys(h.asks)); len(asks) > 0 {
+		h.do(engine.AskAnswered{Ask: asks[0], Outcome: engine.AskDone, Choice: engine.ChoiceDone})
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(h.children)) {
-		h.endChild(engine.ChildFinished{Child: id, Status: engine.StatusSuccess})
+	if children := slices.Sorted(maps.Keys(h.children)); len(children) > 0 {
+		h.endChild(engine.ChildFinished{Child: children[0], Status: engine.StatusSuccess})
 		return
 	}
 	ids := slices.SortedFunc(maps.Keys(h.timers), func(a, b engine.TimerID) int {
@@ -463,5 +118,185 @@ func TestEngine_DoesWhatTheModelDoes(t *testing.T) {
 		}
 		d.drain()
 		d.closedBooks()
+	})
+}
+
+// TestEngine_ReplayGivesTheSameBytes replays journals from their stored form: whole, and from a snapshot at every point.
+// Right after each restore, what is outstanding is exactly what the host had open.
+func TestEngine_ReplayGivesTheSameBytes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		d := newChance(r, true)
+		d.restored()
+		for range rapid.IntRange(0, 40).Draw(r, "steps") {
+			if !d.step() {
+				break
+			}
+			d.restored()
+		}
+		d.replay()
+	})
+}
+
+// restored makes a second state from a snapshot and holds its outstanding work against the books.
+func (h *host) restored() {
+	h.t.Helper()
+	state, err := engine.Restore(h.graph, nil, []byte(h.snapshot()))
+	if err != nil {
+		h.failf("restore: %v", err)
+	}
+	running, timers, asks := map[engine.ActivationID]string{}, map[engine.TimerID]engine.Sleep{}, map[engine.AskID]bool{}
+	children, leaving := map[string]bool{}, map[string]bool{}
+	for _, c := range state.Outstanding() {
+		switch c := c.(type) {
+		case engine.RunNode:
+			running[c.Activation] = asJSON(c)
+		case engine.Sleep:
+			timers[c.Timer] = c
+		case engine.Ask:
+			asks[c.Ask] = true
+		case engine.StartChild:
+			children[c.Child] = true
+		case engine.TellChild:
+			leaving[c.Child] = true
+		default:
+			h.failf("outstanding after a restore: %T %+v", c, c)
+		}
+	}
+	wantRunning, wantAsks, wantChildren, wantLeaving := map[engine.ActivationID]string{}, map[engine.AskID]bool{}, map[string]bool{}, map[string]bool{}
+	for id, c := range h.running {
+		wantRunning[id] = asJSON(c)
+	}
+	for id := range h.asks {
+		wantAsks[id] = true
+	}
+	for child := range h.children {
+		if !h.leaving[child] {
+			wantChildren[child] = true
+		} else if h.awaited(child) {
+			wantLeaving[child] = true
+		}
+	}
+	same(h, "outstanding runs", running, wantRunning)
+	same(h, "outstanding timers", timers, h.timers)
+	same(h, "outstanding questions", asks, wantAsks)
+	same(h, "outstanding children", children, wantChildren)
+	same(h, "outstanding cancels of children", leaving, wantLeaving)
+}
+
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// replay applies the stored journal to a new state, and to one restored from the snapshot after each event.
+func (h *host) replay() {
+	h.t.Helper()
+	stored := make([]engine.Event, len(h.journal))
+	for i, e := range h.journal {
+		if err := json.Unmarshal([]byte(asJSON(e)), &stored[i]); err != nil {
+			h.failf("read event %d: %v", i, err)
+		}
+	}
+	run := func(state *engine.State, from int) {
+		h.t.Helper()
+		for i := from; i < len(stored); i++ {
+			if _, err := state.Apply(stored[i]); err != nil {
+				h.failf("replay of event %d after %d: %v", i+1, from, err)
+			}
+			if from > 0 && i < len(stored)-1 {
+				continue // the bytes in between are those of the whole replay
+			}
+			if got, err := state.Snapshot(); err != nil || string(got) != h.snapshots[i] {
+				h.failf("replay after %d differs at event %d: %v\n%s\nlive\n%s", from, i+1, err, got, h.snapshots[i])
+			}
+		}
+	}
+	run(engine.New(h.graph, nil), 0)
+	for i := range stored {
+		state, err := engine.Restore(h.graph, nil, []byte(h.snapshots[i]))
+		if err != nil {
+			h.failf("restore after event %d: %v", i+1, err)
+		}
+		run(state, i+1)
+	}
+}
+
+// TestEngine_GoesOnAfterADeath kills the process at any point, then lets everything go well: the execution ends, and
+// nothing that had completed runs again.
+func TestEngine_GoesOnAfterADeath(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		d := newChance(r, false)
+		d.calm = true
+		for range rapid.IntRange(0, 40).Draw(r, "steps") {
+			if !d.step() {
+				break
+			}
+		}
+		if d.finish == nil {
+			d.do(engine.ExecutionRecovered{})
+		}
+		d.drain()
+		d.closedBooks()
+	})
+}
+
+// TestEngine_ForksFromWhereverAnActivationBecameReady forks executions from every such point, and lets the fork end.
+func TestEngine_ForksFromWhereverAnActivationBecameReady(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		d := newChance(r, false)
+		d.calm = true
+		type point struct {
+			activation engine.ActivationID
+			state      string
+			completed  map[engine.Attempt]bool
+			begun      map[engine.ActivationID]uint32
+			waited     map[engine.ActivationID]bool
+		}
+		var points []point
+		seen := map[engine.Attempt]bool{}
+		completed := map[engine.Attempt]bool{}
+		for range rapid.IntRange(0, 40).Draw(r, "steps") {
+			for id, c := range d.running {
+				life := engine.Attempt{Activation: id, Generation: c.Generation}
+				if !seen[life] && c.Cause.Kind == engine.CauseRun {
+					seen[life] = true
+					if c.AsOf != d.seq {
+						d.failf("%q became ready with event %d and says %d", id, d.seq, c.AsOf)
+					}
+					points = append(points, point{id, d.snapshot(), maps.Clone(completed), maps.Clone(d.begun), maps.Clone(d.waited)})
+				}
+			}
+			before := len(d.journal)
+			if !d.step() {
+				break
+			}
+			for _, e := range d.journal[before:] {
+				if f, ok := e.Fact.(engine.NodeCompleted); ok {
+					completed[engine.Attempt{Activation: f.Activation, Generation: f.Generation}] = true
+				}
+			}
+		}
+		for _, p := range points {
+			f := newHost(r, d.g)
+			f.now = d.now
+			f.done, f.begun, f.waited = p.completed, p.begun, p.waited
+			delete(f.begun, p.activation)
+			f.do(engine.ExecutionForked{
+				Semantics: engine.Semantics, Execution: "fork", Source: "exec", Activation: p.activation, Input: "edited", State: json.RawMessage(p.state),
+			})
+			// It runs with its new input, unless a scope whose failure was already decided took the fork with it.
+			if c, ok := f.running[p.activation]; c.Input != "edited" && (ok || f.ended[p.activation] != engine.NodeCanceled) {
+				f.failf("the fork runs %q with input %q", p.activation, c.Input)
+			}
+			f.restored()
+			f.drain()
+			f.closedBooks()
+		}
 	})
 }
