@@ -256,10 +256,11 @@ func (s *State) stop(a *activation) {
 	s.stopWaiting(a)
 }
 
-// cancelled ends an activation of an ending scope as canceled. It is kept: a retry may want it.
+// cancelled ends an activation of an ending scope as canceled; one whose body holds the failure is shown as failed. It is
+// kept: a retry may want it.
 func (s *State) cancelled(a *activation) {
 	s.move(a, phaseCanceled)
-	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeCanceled})
+	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: a.view().Status})
 }
 
 // cancelOne cancels a single activation at its program's wish.

@@ -241,6 +241,7 @@ func (m *model) recover() {
 			m.look(a.scope, m.fail(a, nil))
 		default:
 			a.crashes++
+			m.dispatch(a)
 		}
 	}
 }

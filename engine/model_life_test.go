@@ -216,7 +216,7 @@ func (m *model) drop(a *modelAct) { a.wait = nil }
 
 func (m *model) cancelled(a *modelAct) {
 	a.phase = "canceled"
-	m.ended[a.id] = engine.NodeCanceled
+	m.ended[a.id] = m.actStatus(a)
 }
 
 // cancelOne cancels the loser of a join.
@@ -252,6 +252,7 @@ func (m *model) settleOne() bool {
 			}
 			if f := a.frame; f != nil && !sc.torn && f.ending == "" && a.phase == "scope" && f.quiet() && m.stuck(f) {
 				a.phase = "failed" // it stays behind with a failure that only a person can deal with
+				m.ended[a.id] = engine.NodeFailure
 				return true
 			}
 		}

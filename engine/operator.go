@@ -80,7 +80,7 @@ func (s *State) recover() error {
 		default:
 			a.recoveries++
 			a.attempt++
-			s.emit(s.runNode(a))
+			s.dispatch(a)
 		}
 	}
 	return nil

@@ -300,6 +300,18 @@ func TestOperator_Recover(t *testing.T) {
 		}
 		s.replay()
 	})
+	t.Run("DuringAPauseNothingIsIssued", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "a -> b")
+		s.do(engine.ExecutionPaused{})
+		s.do(engine.ExecutionRecovered{})
+		s.wantRuns()
+		s.do(engine.ExecutionResumed{})
+		if r := s.run("a"); r.Attempt.Attempt != 2 {
+			t.Errorf("run %+v", r)
+		}
+		s.replay()
+	})
 	t.Run("WhileItEnds", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t, "bad\npay {\"effect\":\"once\"}")

@@ -135,6 +135,7 @@ func (s *State) advance(o *activation) {
 		// A retry elsewhere goes on, and here a failure still waits for one: the scope node stays behind with it.
 		if f.quiet() {
 			s.move(o, phaseFailed)
+			s.emit(EndNode{Activation: o.id, Generation: o.gen, Status: NodeFailure})
 			s.after(o.scope)
 		}
 		return

@@ -232,6 +232,7 @@ func TestScope_Failure(t *testing.T) {
 		s.fail("loop[0]/b", fault.InvalidInput)
 		s.status(engine.StatusError)
 		s.wantEnded(engine.NodeCanceled, "loop[1]/a")
+		s.wantEnded(engine.NodeFailure, "loop[0]/b", "loop")
 		if a, _ := s.state.Activation("loop"); a.Status != engine.NodeFailure {
 			t.Errorf("the loop is %s, want failed", a.Status)
 		}
