@@ -1,0 +1,358 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/dataflow"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// Revision is what a fold has to know of the workflow that is executed.
+type Revision interface {
+	// Syncs returns the names that a node's output_params list.
+	Syncs(node int) []string
+	// Iteration returns what iteration index of a scope node gets, told from the scope's state: the payload of the entry
+	// key and the variables its body can read.
+	Iteration(node int, state json.RawMessage, index int64) (payload json.RawMessage, vars map[string]json.RawMessage, err error)
+}
+
+// Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all told from the
+// rows of its journal. It belongs to the one who owns the execution; only jobs read it at the same time, through the
+// lock they are handed.
+type Fold struct {
+	graph    *workflow.Graph
+	revision Revision
+	load     func(seq uint64) (Row, error)
+	id       string
+	start    Start
+
+	state  *engine.State
+	layers *dataflow.Layers
+	lock   *sync.RWMutex
+	values *values
+
+	// runs is the last RunNode of every activation that runs or has a scope open; since when it runs.
+	runs map[engine.ActivationID]openRun
+	// frames are the scopes that are open, by the activation that opened them.
+	frames map[engine.ActivationID]*frame
+	// overlays are the iterations whose data overlay is open, by path.
+	overlays map[string]bool
+}
+
+type openRun struct {
+	command engine.RunNode
+	since   int64
+}
+
+// Start is what an execution's data begins with. It is part of the first row, before its facts.
+type Start struct {
+	WorkflowID string          `json:"workflow_id"`
+	UserID     string          `json:"user_id,omitempty"`
+	Language   string          `json:"language,omitempty"`
+	Initial    json.RawMessage `json:"initial,omitempty"`
+	Trigger    json.RawMessage `json:"trigger,omitempty"`
+}
+
+// NewFold returns the fold of an empty journal. Load reads one row of the journal, for values that are no longer at
+// hand.
+func NewFold(graph *workflow.Graph, revision Revision, programs engine.Programs, load func(seq uint64) (Row, error)) *Fold {
+	return &Fold{
+		graph: graph, revision: revision, load: load, state: engine.New(graph, programs), lock: &sync.RWMutex{},
+		values: newValues(), runs: map[engine.ActivationID]openRun{}, frames: map[engine.ActivationID]*frame{},
+		overlays: map[string]bool{},
+	}
+}
+
+// State is the engine's state; it is not to be applied to.
+func (f *Fold) State() *engine.State { return f.state }
+
+// Context returns the data layers as an activation in a scope sees them now.
+func (f *Fold) Context(scope string) (dataflow.Context, error) {
+	return f.layers.Context(dataflow.View{Scope: scope, AsOf: f.state.Seq()})
+}
+
+// Apply folds one row that is in the journal.
+func (f *Fold) Apply(row Row) ([]engine.Command, error) {
+	t := f.Begin(row.Time)
+	if t.row.Seq != row.Seq {
+		return nil, fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
+	}
+	t.row.Values = row.Values
+	f.values.add(row.Seq, row.Values)
+	var all []engine.Command
+	for _, fact := range row.Facts {
+		commands, err := t.Add(fact)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, commands...)
+	}
+	return all, nil
+}
+
+// Turn is a row in the making: facts are added to it one by one, and it is appended to the journal before anything is
+// done about the commands.
+type Turn struct {
+	fold *Fold
+	row  Row
+}
+
+// Begin starts the next row.
+func (f *Fold) Begin(now int64) *Turn {
+	return &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}}
+}
+
+// Row is the row as it stands.
+func (t *Turn) Row() *Row { return &t.row }
+
+// Put adds a value to the row and returns its reference.
+func (t *Turn) Put(value json.RawMessage) engine.Ref {
+	t.row.Values = append(t.row.Values, value)
+	n := len(t.row.Values) - 1
+	t.fold.values.put(ValueRef(t.row.Seq, n), value)
+	return ValueRef(t.row.Seq, n)
+}
+
+// Add applies a fact. One that the engine refuses is not part of the row.
+func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
+	f := t.fold
+	commands, err := f.state.Apply(engine.Event{Seq: t.row.Seq, Time: t.row.Time, Fact: fact})
+	if err != nil {
+		return nil, err
+	}
+	t.row.Facts = append(t.row.Facts, fact)
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return append([]engine.Command(nil), commands...), f.follow(t.row.Seq, t.row.Time, fact, commands)
+}
+
+// follow brings layers and frames to where the engine is.
+func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine.Command) error {
+	if created, ok := fact.(engine.ExecutionCreated); ok {
+		return f.created(created)
+	}
+	if err := f.record(seq, fact, commands); err != nil {
+		return err
+	}
+	if opened, ok := fact.(engine.ScopeOpened); ok {
+		f.frames[opened.Activation] = newFrame(now)
+	}
+	for _, c := range commands {
+		if err := f.command(seq, now, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fold) created(c engine.ExecutionCreated) error {
+	raw, err := f.Value(c.Input)
+	if err != nil {
+		return err
+	}
+	var start Start
+	if err := json.Unmarshal(raw, &start); err != nil {
+		return fault.Newf(fault.Internal, "the start of execution %q cannot be read: %w", c.Execution, err)
+	}
+	f.id, f.start = c.Execution, start
+	f.layers, err = dataflow.New(dataflow.Start{
+		ExecutionID: c.Execution, WorkflowID: start.WorkflowID, Initial: start.Initial, Trigger: start.Trigger,
+	})
+	return err
+}
+
+// record writes a node's outcome into the layers.
+func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) error {
+	switch fact := fact.(type) {
+	case engine.NodeCompleted:
+		outputs, err := f.outputs(fact.Outputs)
+		if err != nil {
+			return err
+		}
+		delete(f.frames, fact.Activation)
+		for _, c := range commands {
+			if end, ok := c.(engine.EndNode); ok && end.Activation == fact.Activation && end.Status == engine.NodeFailure {
+				return f.recordFailure(seq, fact.Activation, end.Error, outputs)
+			}
+		}
+		return f.recordSuccess(seq, fact.Activation, outputs)
+	case engine.NodeFailed:
+		outputs, err := f.outputs(fact.Outputs)
+		if err != nil {
+			return err
+		}
+		return f.recordFailure(seq, fact.Activation, fact.Error, outputs)
+	}
+	return nil
+}
+
+func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error) {
+	outputs := make(map[string]json.RawMessage, len(list))
+	for _, o := range list {
+		value, err := f.Value(o.Ref)
+		if err != nil {
+			return nil, err
+		}
+		outputs[o.Key] = value
+	}
+	return outputs, nil
+}
+
+func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[string]json.RawMessage) error {
+	run, ok := f.runs[id]
+	if !ok {
+		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
+	}
+	delete(f.runs, id)
+	n := &f.graph.Nodes[run.command.Node]
+	if _, err := f.layers.Sync(dataflow.Step{
+		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node),
+	}); err != nil {
+		return err
+	}
+	return f.noteResult(run.command, outputs)
+}
+
+func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
+	run, ok := f.runs[id]
+	if !ok {
+		return fault.Newf(fault.Internal, "row %d: %q has failed and did not run", seq, id)
+	}
+	n := &f.graph.Nodes[run.command.Node]
+	return f.layers.Fail(dataflow.Failure{
+		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Message: failure.Message, Output: outputs,
+	})
+}
+
+// command keeps the books on a command.
+func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
+	switch c := c.(type) {
+	case engine.RunNode:
+		f.runs[c.Activation] = openRun{c, now}
+		return f.openOverlay(c.Scope, seq)
+	case engine.CloseScope:
+		f.closeIteration(c)
+		if !f.overlays[c.Scope] {
+			return nil // nothing ran in it
+		}
+		delete(f.overlays, c.Scope)
+		_, err := f.layers.CloseScope(c.Scope, seq)
+		return err
+	case engine.EndNode:
+		if c.Status != engine.NodeFailure {
+			delete(f.runs, c.Activation)
+		}
+		f.noteFailure(c)
+	}
+	return nil
+}
+
+// openOverlay opens the data overlays on the way to a scope.
+func (f *Fold) openOverlay(path string, seq uint64) error {
+	if path == "" || f.overlays[path] {
+		return nil
+	}
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		if err := f.openOverlay(path[:i], seq); err != nil {
+			return err
+		}
+	}
+	_, vars, err := f.iteration(path)
+	if err != nil {
+		return err
+	}
+	f.overlays[path] = true
+	return f.layers.OpenScope(path, seq, vars)
+}
+
+// iteration is what an iteration gets, told from its scope's state.
+func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]json.RawMessage, err error) {
+	owner, index, ref, ok := f.state.ScopeState(path)
+	if !ok {
+		return nil, nil, fault.Newf(fault.Internal, "the scope %q is not open", path)
+	}
+	state, err := f.Value(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.revision.Iteration(f.runs[owner].command.Node, state, index)
+}
+
+// Value returns a value by its reference; none for no reference.
+func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
+	if ref == "" {
+		return nil, nil
+	}
+	if v, ok := f.values.get(ref); ok {
+		return v, nil
+	}
+	seq, n, err := ParseRef(ref)
+	if err != nil {
+		return nil, err
+	}
+	row, err := f.load(seq)
+	if err != nil {
+		return nil, err
+	}
+	if n >= len(row.Values) {
+		return nil, fault.Newf(fault.Internal, "row %d has no value %d", seq, n)
+	}
+	f.values.add(seq, row.Values)
+	return row.Values[n], nil
+}
+
+// Execution is the execution's id, and what it was started with.
+func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
+
+// Since is when an activation's current run was decided: the clock of a pure node.
+func (f *Fold) Since(id engine.ActivationID) time.Time {
+	return time.UnixMilli(f.runs[id].since).UTC()
+}
+
+// Data is what a run reads of the execution: the layers, under the lock that the owner writes them with, as of what made
+// the activation ready.
+func (f *Fold) Data(run engine.RunNode) (*dataflow.Layers, *sync.RWMutex, dataflow.View) {
+	return f.layers, f.lock, dataflow.View{Scope: run.Scope, AsOf: run.AsOf}
+}
+
+// Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
+// of the fold but its layers. A connection that brings an iteration's own payload has no reference; it is found under
+// [EntryRef].
+func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error) {
+	values := map[engine.Ref]json.RawMessage{}
+	refs := []engine.Ref{run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State}
+	if run.Cause.Wake != nil {
+		refs = append(refs, run.Cause.Wake.Ref)
+	}
+	for _, in := range run.Inputs {
+		refs = append(refs, in.Ref)
+		if in.Ref == "" && f.graph.Edges[in.Edge].Entry {
+			payload, _, err := f.iteration(run.Scope)
+			if err != nil {
+				return nil, err
+			}
+			values[EntryRef] = payload
+		}
+	}
+	for _, ref := range refs {
+		if ref == "" {
+			continue
+		}
+		value, err := f.Value(ref)
+		if err != nil {
+			return nil, err
+		}
+		values[ref] = value
+	}
+	return values, nil
+}
+
+// EntryRef stands for the payload of the iteration that a run belongs to.
+const EntryRef engine.Ref = "entry"

@@ -1,0 +1,49 @@
+package host
+
+import (
+	"encoding/json"
+
+	"tandem/engine"
+)
+
+// values holds what was read or written last, so that a chain of nodes hands its payloads on without going to disk. It
+// is bounded; what it has let go is read from the journal again.
+type values struct {
+	held  map[engine.Ref]json.RawMessage
+	order []engine.Ref // oldest first
+	bytes int
+}
+
+// What a fold keeps at hand.
+const (
+	maxHeldValues = 1_000
+	maxHeldBytes  = 4 << 20
+)
+
+func newValues() *values { return &values{held: map[engine.Ref]json.RawMessage{}} }
+
+func (v *values) get(ref engine.Ref) (json.RawMessage, bool) {
+	value, ok := v.held[ref]
+	return value, ok
+}
+
+func (v *values) put(ref engine.Ref, value json.RawMessage) {
+	if _, ok := v.held[ref]; ok {
+		return
+	}
+	v.held[ref] = value
+	v.order = append(v.order, ref)
+	v.bytes += len(value)
+	for len(v.order) > 1 && (len(v.order) > maxHeldValues || v.bytes > maxHeldBytes) {
+		oldest := v.order[0]
+		v.order = v.order[1:]
+		v.bytes -= len(v.held[oldest])
+		delete(v.held, oldest)
+	}
+}
+
+func (v *values) add(seq uint64, list []json.RawMessage) {
+	for n, value := range list {
+		v.put(ValueRef(seq, n), value)
+	}
+}
