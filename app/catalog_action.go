@@ -1,7 +1,10 @@
 package app
 
 import (
+	"fmt"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/workflow"
 )
@@ -20,7 +23,7 @@ func actionKinds() []kind {
 				join_config:obj(right_path=right; left_key; right_key; type{inner|left|right|full}=inner);
 				flatten_config:obj(path; depth=1[1..]); pivot_config:obj(index:str/list; columns; values; function);
 				transformation_script:code; output_format{json|array|csv|xml}=json; preserve_metadata=true`},
-		{subtype: "DATA_VALIDATION", effect: workflow.Pure, keys: []string{"result", "valid", "invalid"},
+		{subtype: "DATA_VALIDATION", effect: workflow.Pure, keys: []string{"result", "valid", "invalid"}, rules: validationRules,
 			config: `schema:obj; each=false; on_invalid{route|fail}=route; items_path; need schema|rules;
 				rules:list(field*; rule*{required|type|min|max|length|pattern|enum|email|url|date|unique|expression}; value:any; message)`},
 		{subtype: "DATA_FORMATTING", effect: workflow.Pure, rules: formattingRules,
@@ -40,7 +43,7 @@ func actionKinds() []kind {
 				fail_on_status=true; idempotency_header; cred http_auth;
 				pagination:obj(mode{link|cursor|page|offset}; items_path; max_pages=10[1..]; ...)`},
 		{subtype: "WEBHOOK_CALL", keys: []string{"result", "timeout"},
-			effectOf: func(c *config) workflow.Effect { return byMethod(c.text("method")) },
+			effectOf: func(c *config) workflow.Effect { return byMethod(c.choice("method")) },
 			config: `url*:tmpl; method{POST|PUT|GET}=POST; headers:obj; payload:any; wait_for_callback=false;
 				callback_timeout_seconds=3600[1..2592000]; cred http_auth`},
 		{subtype: "DATABASE_QUERY", effect: workflow.Idempotent, rules: queryRules,
@@ -74,6 +77,16 @@ func transformationRules(c *config) {
 	}
 }
 
+// validationRules: the value of a rule of the sort "expression" is one.
+func validationRules(c *config) {
+	for i, item := range c.items("rules") {
+		if value := item.Get("value"); strings.EqualFold(item.Get("rule").Str, "expression") && value.Type == gjson.String {
+			path := fmt.Sprintf("%s[%d].value", c.at("rules"), i)
+			c.plan.Expressions = append(c.plan.Expressions, workflow.Expression{Path: path, Source: value.Str})
+		}
+	}
+}
+
 func formattingRules(c *config) {
 	if c.text("format_type") == "template" {
 		c.requireFor("template", `when format_type is "template"`)
@@ -81,7 +94,7 @@ func formattingRules(c *config) {
 }
 
 func fileEffect(c *config) workflow.Effect {
-	if operation := c.text("operation"); operation == "append" || operation == "" {
+	if operation := c.choice("operation"); operation == "append" || operation == "" {
 		return workflow.Once
 	}
 	return workflow.Idempotent // a write is a temporary file and a rename
@@ -95,11 +108,11 @@ func fileRules(c *config) {
 }
 
 func uploadEffect(c *config) workflow.Effect {
-	switch c.text("target") {
+	switch c.choice("target") {
 	case "s3", "gcs", "azure_blob":
 		return workflow.Idempotent
 	}
-	return byMethod(c.text("method"))
+	return byMethod(c.choice("method"))
 }
 
 func uploadRules(c *config) {
@@ -115,7 +128,7 @@ func httpEffect(c *config) workflow.Effect {
 	if c.has("idempotency_header") {
 		return workflow.Idempotent
 	}
-	return byMethod(c.text("method"))
+	return byMethod(c.choice("method"))
 }
 
 func queryRules(c *config) {

@@ -290,6 +290,26 @@ func (c *config) text(name string) string {
 	return text
 }
 
+// choice is text for a field that decides how dangerous a node is: "" also when a template may bring the value, so that
+// a default is never taken for what will run.
+func (c *config) choice(name string) string {
+	if !c.has(name) && c.has("template_id") {
+		return ""
+	}
+	return c.text(name)
+}
+
+// listed are the elements of a list field, or of its default. ok is false when they are only known at run time.
+func (c *config) listed(name string, fallback ...string) (items []string, ok bool) {
+	if !c.has(name) {
+		return fallback, !c.has("template_id")
+	}
+	for _, item := range c.items(name) {
+		items = append(items, item.String())
+	}
+	return items, !c.isDynamic(name)
+}
+
 // flag is the value of a bool field or its default.
 func (c *config) flag(name string) bool { return c.text(name) == "true" }
 

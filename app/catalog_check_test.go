@@ -89,6 +89,7 @@ func TestPlan_Problems(t *testing.T) {
 		// Flow.
 		{"IfOlderName", "FLOW.IF", `{"condition": "data.x > 3"}`, nil},
 		{"LoopStepZero", "FLOW.LOOP", `{"step": 0}`, []string{"invalid_config configurations.step"}},
+		{"LoopStepNotWhole", "FLOW.LOOP", `{"start_value": 0.5, "end_value": 2.0, "step": 0.5}`, []string{"invalid_config configurations.start_value", "invalid_config configurations.step"}},
 		{"LoopWhile", "FLOW.LOOP", `{"loop_type": "while"}`, []string{"invalid_config configurations.loop_condition"}},
 		{"LoopTooMany", "FLOW.LOOP", `{"max_iterations": 10000001}`, []string{"invalid_config configurations.max_iterations"}},
 		{"MergeByKey", "FLOW.MERGE", `{"merge_strategy": "by_key"}`, []string{"invalid_config configurations.merge_key"}},
@@ -109,6 +110,8 @@ func TestPlan_Problems(t *testing.T) {
 		{"FilterWithoutConditions", "FLOW.FILTER", `{}`, []string{"invalid_config configurations.conditions"}},
 		{"FilterEmptyConditions", "FLOW.FILTER", `{"conditions": []}`, []string{"invalid_config configurations.conditions"}},
 		{"FilterOperator", "FLOW.FILTER", `{"conditions": [{"field": "a", "operator": "equal", "value": 1}]}`, []string{"invalid_config configurations.conditions[0].operator"}},
+		{"FilterPatternTooLarge", "FLOW.FILTER", `{"filter_type": "regex_pattern", "conditions": [{"field": "a", "pattern": "\\pL{1000}"}, {"field": "a", "pattern": 5}]}`,
+			[]string{"invalid_config configurations.conditions[1].pattern", "invalid_config configurations.conditions[0].pattern"}},
 		{"FilterPattern", "FLOW.FILTER", `{"filter_type": "regex_pattern", "conditions": [{"field": "a", "pattern": "("}]}`, []string{"invalid_config configurations.conditions[0].pattern"}},
 		{"FilterFunction", "FLOW.FILTER", `{"filter_type": "custom_function"}`, []string{"invalid_config configurations.custom_filter_function"}},
 		{"SortNothing", "FLOW.SORT", `{}`, []string{"invalid_config configurations"}},
@@ -199,6 +202,7 @@ func TestPlan_Keys(t *testing.T) {
 		{"SplitByKey", "FLOW.SPLIT", `{"split_mode": "by_key", "by_key": ["n", "m"]}`, []string{"n", "m", "result"}, true},
 		{"Approval", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?"}`, []string{"result", "confirmed", "rejected", "unrelated", "timeout", "approve", "reject"}, false},
 		{"Options", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "approval_options": ["now", {"value": "later"}]}`, []string{"result", "confirmed", "rejected", "unrelated", "timeout", "now", "later"}, false},
+		{"OptionsOfTemplate", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"template_id": "t"}`, nil, false},
 		{"OptionsAtRunTime", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "interaction_type": "selection", "selection_options": "{{list}}"}`, nil, false},
 		{"Input", "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", `{"title": "?", "form_schema": {}}`, []string{"result", "confirmed", "rejected", "unrelated", "timeout"}, false},
 	} {
@@ -277,6 +281,18 @@ func TestPlan_Effects(t *testing.T) {
 		{"TOOL.HTTP_CLIENT", `{"allowed_methods": ["GET", "POST"]}`, workflow.Once},
 		{"TOOL.HTTP_CLIENT", `{}`, workflow.Idempotent},
 		{"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{}`, workflow.Once},
+
+		// What is only known when it runs is never taken for the harmless default.
+		{"TOOL.GMAIL_TOOL", `{"available_tools": "{{t}}"}`, workflow.Once},
+		{"TOOL.FILE_PROCESSOR", `{"available_tools": "{{t}}"}`, workflow.Idempotent},
+		{"TOOL.HTTP_CLIENT", `{"allowed_methods": "{{m}}"}`, workflow.Once},
+		{"TOOL.HTTP_CLIENT", `{"allowed_methods": ["{{m}}"]}`, workflow.Once},
+		{"TOOL.HTTP_CLIENT", `{"template_id": "t"}`, workflow.Once},
+		{"ACTION.HTTP_REQUEST", `{"template_id": "t"}`, workflow.Once},
+		{"ACTION.HTTP_REQUEST", `{"template_id": "t", "method": "GET"}`, workflow.Idempotent},
+		{"ACTION.FILE_UPLOAD", `{"template_id": "t", "target": "http"}`, workflow.Once},
+		{"EXTERNAL_ACTION.GOOGLE_CALENDAR", `{"template_id": "t"}`, workflow.Once},
+		{"EXTERNAL_ACTION.GOOGLE_CALENDAR", `{}`, workflow.Idempotent},
 	} {
 		if p, _ := planOf(t, c.kind, c.config); p.Effect != c.want {
 			t.Errorf("%s %s: effect %q, want %q", c.kind, c.config, p.Effect, c.want)
@@ -341,6 +357,7 @@ func TestPlan_ExpressionsAndCode(t *testing.T) {
 		{"FLOW.SWITCH", `{"branches": [{"branch_id": "b", "condition": "data.x"}]}`, []string{"configurations.branches[0].condition = data.x"}},
 		{"FLOW.FOR_EACH", `{"break_condition": "index > 3"}`, []string{"configurations.break_condition = index > 3"}},
 		{"FLOW.FILTER", `{"filter_type": "complex_expression", "conditions": [{"expression": "item.a > 1"}]}`, []string{"configurations.conditions[0].expression = item.a > 1"}},
+		{"ACTION.DATA_VALIDATION", `{"rules": [{"field": "a", "rule": "expression", "value": "value > 1"}, {"field": "a", "rule": "min", "value": 1}]}`, []string{"configurations.rules[0].value = value > 1"}},
 		{"FLOW.SPLIT", `{"split_mode": "predicate", "predicate_paths": {"a": "item.x", "b": "item.x > 1"}}`, []string{"configurations.predicate_paths.b = item.x > 1"}},
 	} {
 		if diff := cmp.Diff(c.want, expressions(c.kind, c.config)); diff != "" {

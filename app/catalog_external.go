@@ -94,18 +94,18 @@ func (o *operations) names() []string {
 
 // effect is the class of the configured operation; once when it is only known at run time.
 func (o *operations) effect(c *config) workflow.Effect {
-	chosen := c.text("action_type")
+	chosen := c.choice("action_type")
 	if chosen == "" {
 		return workflow.Once
 	}
 	operation, e, ok := o.class(chosen)
 	if !ok {
-		c.errorf(problemUnsupported, c.at("action_type"), "%s has no operation %q%s; it has %s", c.node.Kind(), chosen,
-			suggest(chosen, o.names()), strings.Join(o.names(), ", "))
+		c.errorf(problemUnsupported, c.at("action_type"), "%s has no operation %q; it has %s%s", c.node.Kind(), chosen,
+			strings.Join(o.names(), ", "), suggest(chosen, o.names()))
 		return workflow.Once
 	}
 	if operation == "request" {
-		return byMethod(c.text("method"))
+		return byMethod(c.choice("method"))
 	}
 	if o.refine != nil {
 		e = o.refine(c, operation, e)
@@ -257,7 +257,7 @@ func awsEffect(c *config, operation string, e workflow.Effect) workflow.Effect {
 // invokeEffect: calling a function is as repeatable as its method.
 func invokeEffect(c *config, operation string, e workflow.Effect) workflow.Effect {
 	if strings.HasSuffix(operation, "_invoke") {
-		return byMethod(c.text("method"))
+		return byMethod(c.choice("method"))
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/expr"
+	"tandem/fault"
 	"tandem/workflow"
 )
 
@@ -32,7 +33,7 @@ func flowKinds() []kind {
 				branches!:list(branch_id!*; logic{and|or}=and; conditions:list(left:any; operate!*; right:any); condition:expr; is_default!:bool; name; description);
 				propose:tmpl; choices!:list(branch!*; description:tmpl); llm_profile; profile_id -> llm_profile`},
 		{subtype: "LOOP", effect: workflow.Pure, scope: loop, keys: loopKeys, aliases: completed, rules: loopRules,
-			config: loopCommon + `; loop_type*{for_range|for_each|while}=for_range; start_value:num=0; end_value:num=10; step:num=1; array_path;
+			config: loopCommon + `; loop_type*{for_range|for_each|while}=for_range; start_value=0; end_value=10; step=1; array_path;
 				items_path -> array_path; loop_condition:expr; iteration_variable=index; max_iterations=100[1..10000000]; on_limit{fail|complete}`},
 		{subtype: "FOR_EACH", effect: workflow.Pure, scope: loop, keys: loopKeys, aliases: completed,
 			config: loopCommon + `; items_path; array_path -> items_path; iteration_variable=item; max_concurrency=1[1..100]; batch_size=1[1..];
@@ -312,15 +313,14 @@ func filterRules(c *config) {
 		for i, item := range c.items("conditions") {
 			p := item.Get("pattern")
 			at := fmt.Sprintf("%s[%d].pattern", c.at("conditions"), i)
-			switch {
-			case dynamic(p):
-				continue
-			case len(p.Str) > expr.MaxPattern:
-				c.invalid(at, "must have at most %d characters", expr.MaxPattern)
+			if len(c.problems) >= maxProblems {
+				break // judging a pattern is dear, and nobody reads more
+			}
+			if p.Type != gjson.String || dynamic(p) {
 				continue
 			}
-			if _, err := regexp.Compile(p.Str); err != nil {
-				c.invalid(at, "is no regular expression: %v", err)
+			if err := expr.CheckPattern(p.Str); err != nil {
+				c.invalid(at, "cannot be used: %s", fault.From(err).Message)
 			}
 		}
 	}

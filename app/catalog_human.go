@@ -71,7 +71,7 @@ func humanRules(c *config, medium string) {
 	}
 	switch c.text("interaction_type") {
 	case "approval":
-		if !c.has("approval_options") {
+		if !c.has("approval_options") && !c.has("template_id") {
 			c.plan.Keys = append(c.plan.Keys, "approve", "reject")
 			return
 		}

@@ -37,12 +37,9 @@ func tools(subtype string, set toolset, notation string) kind {
 	safe, once := set.names()
 	return kind{subtype: subtype, config: notation,
 		effectOf: func(c *config) workflow.Effect {
-			available := once
-			if c.has("available_tools") {
-				available = nil
-				for _, item := range c.items("available_tools") {
-					available = append(available, item.String())
-				}
+			available, known := c.listed("available_tools", once...)
+			if !known {
+				available = once
 			}
 			if slices.ContainsFunc(available, func(name string) bool { return !slices.Contains(safe, name) }) {
 				return workflow.Once
@@ -96,10 +93,9 @@ func mcpToolRules(c *config) {
 
 // httpClientEffect is that of the most dangerous method allowed.
 func httpClientEffect(c *config) workflow.Effect {
-	for _, method := range c.items("allowed_methods") {
-		if byMethod(method.String()) == workflow.Once {
-			return workflow.Once
-		}
+	methods, known := c.listed("allowed_methods", "GET")
+	if !known || slices.ContainsFunc(methods, func(m string) bool { return byMethod(m) == workflow.Once }) {
+		return workflow.Once
 	}
 	return workflow.Idempotent
 }

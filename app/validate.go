@@ -89,8 +89,7 @@ func Rules(kinds workflow.Kinds) workflow.Rules {
 	return workflow.Rules{
 		Kinds: kinds,
 		Expression: func(source string) error {
-			_, err := expr.Compile(source)
-			if err != nil {
+			if err := expr.Check(source); err != nil {
 				return errors.New(fault.From(err).Message)
 			}
 			return nil

@@ -197,6 +197,9 @@ func (r *reader) names(stepsOnly bool) []string {
 			eachField(r.own, func(key, _ []byte) bool { set[unquote(key)] = true; return true })
 		}
 		set["trigger"], set["execution"], set["workflow"] = true, true, true
+		if len(r.l.env) > 0 {
+			set["env"] = true
+		}
 	}
 	names := make([]string, 0, len(set))
 	for name := range set {

@@ -152,6 +152,7 @@ func TestResolve_Unresolved(t *testing.T) {
 		{"MetadataField", `{"a":"{{user.nam}}"}`, "a", "{{user.nam}}", "user.name", "id"},
 		{"ListIndex", `{"a":"{{l[7]}}"}`, "a", "{{l[7]}}", "l.0", "1"},
 		{"Env", `{"a":"{{env.PATH}}"}`, "a", "{{env.PATH}}", "", "REGION"},
+		{"EnvMisspelt", `{"a":"{{envi.REGION}}"}`, "a", "{{envi.REGION}}", "env.REGION", "env"},
 		{"IntoScalar", `{"a":"{{s.x}}"}`, "a", "{{s.x}}", "", ""},
 	}
 	for _, tt := range tests {

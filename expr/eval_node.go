@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -119,7 +120,19 @@ func (r *run) unknown(name string) error {
 	if near := nearest(name, r.env.Names()); near != "" {
 		return r.fail("unknown name %q; did you mean %q?", clip(name), near).With("nearest", near)
 	}
-	return r.fail("unknown name %q", clip(name))
+	const most = 12                                      // names in the message
+	known := slices.Sorted(slices.Values(r.env.Names())) // sorted as a copy: the names are the caller's
+	if len(known) == 0 {
+		return r.fail("unknown name %q; no name is known here", clip(name))
+	}
+	more := ""
+	if len(known) > most {
+		known, more = known[:most], " and more"
+	}
+	for i := range known {
+		known[i] = clip(known[i])
+	}
+	return r.fail("unknown name %q; known are %s%s", clip(name), strings.Join(known, ", "), more)
 }
 
 func (n *member) eval(r *run) (any, error) {

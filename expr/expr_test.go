@@ -3,6 +3,7 @@ package expr_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -208,7 +209,7 @@ func TestEval_Errors(t *testing.T) {
 		{`1 < 'a'`, "cannot order number and text"}, {`'a' > 1`, "num()"}, {`true < 1`, "cannot order"}, {`[1] < [2]`, "no order"}, {`1 < 2 < 3`, "cannot order boolean and number"}, {`now() > '2024-01-01'`, "date()"},
 		{`1 / 0`, "division by zero"}, {`1 % 0`, "division by zero"}, {`1.5 / 0`, "division by zero"}, {`1.5 % 0.0`, "division by zero"}, {`9223372036854775807 + 1`, "too large"}, {`-9223372036854775808 - 1`, "too large"}, {`-9223372036854775808 / -1`, "too large"},
 		{`4611686018427387904 * 2`, "too large"}, {`-(-9223372036854775808)`, "too large"}, {`abs(-9223372036854775808)`, "too large"}, {`1e308 * 10`, "too large"}, {`nan + 1`, "not a number"}, {`nan`, "not finite"}, {`[nan]`, "not finite"}, {`data.vast + 1`, "too large"}, {`data.vast > 1`, "too large"},
-		{`data.missing + 1`, "??"}, {`'a' + null`, "??"}, {`[1] + [2]`, `"+" cannot take list and list`}, {`-'a'`, "needs a number"}, {`1 in 5`, "cannot look"}, {`1 in 'a1'`, "str()"}, {`data[true]`, "index"},
+		{`data.missing + 1`, "??"}, {`'a' + null`, "??"}, {`[1] + [2]`, `"+" cannot take list and list`}, {`-'a'`, "needs a number"}, {`2 * '3'`, "num()"}, {`zzzzzzzz`, "known are count, data"}, {`1 in 5`, "cannot look"}, {`1 in 'a1'`, "str()"}, {`data[true]`, "index"},
 		{`int('abc')`, `"abc"`}, {`num('0x10')`, "cannot read"}, {`num('NaN')`, "cannot read"}, {`num('Infinity')`, "cannot read"}, {`num('1_000')`, "cannot read"}, {`num('')`, "cannot read"}, {`num('1e999')`, "cannot read"}, {`num([])`, "cannot make"}, {`bool('maybe')`, "cannot read"},
 		{`sum(data.holes)`, "element is null"}, {`sum(data.mixed)`, "element is text"}, {`min(data.holes)`, "null"}, {`sort(data.mixed)`, "cannot order"}, {`sort([1], 'up')`, "asc"}, {`lower(1)`, "str()"}, {`map({a: 1}, x => x)`, "values()"}, {`len(5)`, "len needs"}, {`keys([])`, "object"},
 		{`data.x.includes(1)`, "cannot look"}, {`data.x.startsWith('a')`, "startsWith needs a text"}, {`matches('a', data.name + '(')`, "pattern"}, {`replace('a', '', 'b')`, "not empty"}, {`split('a', null)`, "split by"}, {`round(1, 99)`, "digits"}, {`has({}, 1)`, "key"},
@@ -223,7 +224,7 @@ func TestCompile_Errors(t *testing.T) {
 	for _, r := range []row{
 		{``, "empty"}, {`  `, "empty"}, {`1 +`, "ends where"}, {`(1`, `")"`}, {`[1`, `"]"`}, {`{a: 1`, `"}"`}, {`{1: 2}`, "a key"}, {`{a: 1, a: 2}`, "twice"}, {`1 2`, "unexpected"}, {`a = 1`, "=="}, {`a & b`, "&&"}, {`a | b`, "||"}, {`a; b`, "statements"}, {"`x`", "not part"}, {`a ** b`, "unexpected"},
 		{`'abc`, "not closed"}, {"'a\nb'", "not closed on its line"}, {`'\x'`, "unknown escape"}, {`'\u12'`, "unknown escape"}, {`'\`, "unknown escape"}, {`007`, "superfluous 0"}, {`1e999`, "out of range"}, {`12abc`, "number and a name"}, {strings.Repeat("9", 500), "characters"},
-		{`foo()`, "unknown function"}, {`lenn(a)`, `"len"`}, {`a.b.foo()`, "unknown method"}, {`a.include('x')`, `"includes"`}, {`a.map(x => x)`, "as a function"}, {`len()`, "takes 1 argument"}, {`len(1, 2)`, "not 2"}, {`slice(a)`, "2 or 3"}, {`map(a)`, "lambda"}, {`map(a, 1)`, "lambda"}, {`len(x => x)`, "no lambda"}, {`map(x => x, a)`, "no lambda"},
+		{`foo()`, "unknown function"}, {`lenn(a)`, `"len"`}, {`qqqqqqqq()`, "the functions are abs"}, {`a.b.foo()`, "the methods are endsWith"}, {`a.length()`, "without parentheses"}, {`a.include('x')`, `"includes"`}, {`a.map(x => x)`, "as a function"}, {`len()`, "takes 1 argument"}, {`len(1, 2)`, "not 2"}, {`slice(a)`, "2 or 3"}, {`map(a)`, "lambda"}, {`map(a, 1)`, "lambda"}, {`len(x => x)`, "no lambda"}, {`map(x => x, a)`, "no lambda"},
 		{`x => x`, "lambda"}, {`map(a, true => 1)`, "parameter"}, {`a(1)(2)`, "unknown function"}, {`a.b[0](1)`, "only a function name"}, {`len(a,)`, "argument"}, {`a.`, "field name"}, {`a.'b'`, "plain name"}, {`a ?? b || c`, "parentheses"}, {`a && b ?? c`, "parentheses"}, {`in`, "a value"}, {`a and`, "ends where"}, {`matches(a, '(')`, "pattern"}, {`matches(a, '(?=x)')`, "pattern"},
 		{`matches(a, '((x{100}){10}){10}')`, "pattern"}, {`matches(a, '` + strings.Repeat("x", 1001) + `')`, "longer"}, {"a\x00b", "NUL"}, {"'\xff'", "UTF-8"}, {"日\n  本 §", "not part"}, {`a ? b`, `":"`}, {`"` + strings.Repeat("x", expr.MaxSource) + `"`, "bytes"},
 		{strings.Repeat("(", 30_000) + "1" + strings.Repeat(")", 30_000), "nested deeper"}, {strings.Repeat("[", 60_000), "nested deeper"}, {strings.Repeat("!", 60_000) + "1", "nested deeper"}, {strings.Repeat("-", 60_000) + "1", "nested deeper"}, {strings.Repeat("not ", 15_000) + "1", "nested deeper"}, {strings.Repeat("len(", 15_000), "nested deeper"}, {strings.Repeat("{a:", 20_000), "nested deeper"},
@@ -231,6 +232,21 @@ func TestCompile_Errors(t *testing.T) {
 		{`{{ }}`, "placeholder"}, {`{{a`, "placeholder"}, {`${a`, "placeholder"}, {`{{a}`, "placeholder"}, {`a.{{b}}`, "plain name"}, {`{"{{a}}": 1}`, "key cannot"}, {`{{a}} {{b}}`, "unexpected"},
 	} {
 		wantError(t, r.source, r.want)
+		if _, err := expr.Compile(r.source); fmt.Sprint(err) != fmt.Sprint(expr.Check(r.source)) {
+			t.Errorf("%s: Check says %v, Compile %v", clip(r.source), expr.Check(r.source), err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	if err := expr.Check(`matches(data.name, '^[A-Z][a-z]{1,20}$') && any(data.items, x => x.a > 1)`); err != nil {
+		t.Error(err)
+	}
+	for pattern, want := range map[string]string{`^a+$`: "", `(`: "not valid", `\pL{1000}`: "too large", strings.Repeat("a", expr.MaxPattern+1): "longer"} {
+		if err := expr.CheckPattern(pattern); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("CheckPattern(%q) = %v, want %q", clip(pattern), err, want)
+		}
 	}
 }
 

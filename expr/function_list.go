@@ -3,6 +3,7 @@ package expr
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -374,6 +375,9 @@ func fnUnique(r *run, c *call, args []any) (any, error) {
 			}
 			compounds = append(compounds, x)
 		default:
+			if err := r.payNumbers(x); err != nil {
+				return false, err
+			}
 			key := scalarKey(x)
 			if text, ok := key.(string); ok {
 				if err := r.scan(len(text)); err != nil {
@@ -395,9 +399,9 @@ func fnUnique(r *run, c *call, args []any) (any, error) {
 func scalarKey(v any) any {
 	switch x := v.(type) {
 	case float64:
-		return wholeKey(x)
+		return wholeIfFits(x)
 	case json.Number:
-		return x
+		return digitsKey(x)
 	}
 	if t, ok := instant(v); ok {
 		return t
@@ -405,15 +409,15 @@ func scalarKey(v any) any {
 	return v
 }
 
-func wholeKey(f float64) any {
-	if math.IsNaN(f) {
-		return math.NaN() // equal to nothing, not even as a key
+// digitsKey is the key of a number that is kept as digits: the float that is exactly it, where there is one.
+func digitsKey(n json.Number) any {
+	if len(n) > mostDigits {
+		return n
 	}
-	key := wholeIfFits(f)
-	if big, ok := key.(float64); ok && big == math.Trunc(big) {
-		return json.Number(bigDigits(big)) // a whole number beyond int64 may also come as digits
+	if f, err := strconv.ParseFloat(string(n), 64); err == nil && bigDigits(f) == string(n) {
+		return f
 	}
-	return key
+	return n
 }
 
 // fnSort is a stable merge sort: unlike the library's it can stop at a limit or at values without an order.

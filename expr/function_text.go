@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"tandem/fault"
 )
 
 // textArg returns an argument that must be a text; ok is false for null.
@@ -205,22 +207,39 @@ const maxStates = 5_000
 // compilePattern compiles a pattern after judging its size from its syntax, since {n} can make a few letters huge. The second
 // result says what is wrong with it.
 func compilePattern(text string) (*pattern, string) {
-	if len(text) > MaxPattern {
-		return nil, "the pattern is longer than " + strconv.Itoa(MaxPattern) + " bytes"
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, "the pattern is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-	}
-	cost := states(tree)
-	if cost > maxStates {
-		return nil, "the pattern is too large; use smaller repetitions"
+	cost, problem := patternCost(text)
+	if problem != "" {
+		return nil, problem
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return nil, "the pattern is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	}
 	return &pattern{re: re, cost: cost}, ""
+}
+
+// CheckPattern says what is wrong with a pattern that matches would refuse, or returns nil. It costs little, whatever the
+// pattern: nothing is compiled.
+func CheckPattern(text string) error {
+	if _, problem := patternCost(text); problem != "" {
+		return fault.New(fault.ExpressionError, problem)
+	}
+	return nil
+}
+
+// patternCost judges a pattern without compiling it.
+func patternCost(text string) (cost int, problem string) {
+	if len(text) > MaxPattern {
+		return 0, "the pattern is longer than " + strconv.Itoa(MaxPattern) + " bytes"
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0, "the pattern is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+	}
+	if cost = states(tree); cost > maxStates {
+		return 0, "the pattern is too large; use smaller repetitions"
+	}
+	return cost, ""
 }
 
 // states estimates from above how many states the compiled pattern has; anything over maxStates is as good as infinite.

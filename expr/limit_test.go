@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func heavy() expr.Vars {
 	return expr.Vars{Values: map[string]any{
 		"n": numbers(1_000), "many": numbers(60_000), "deep": deep, "deep2": []any{deep.([]any)[0]}, "wide": wide, "objects": objects,
 		"long": strings.Repeat("ab", 300_000), "huge": strings.Repeat("a", 8<<20), "digits": json.Number(strings.Repeat("7", 1<<20)),
+		"googols": slices.Repeat([]any{json.Number("1" + strings.Repeat("0", 300))}, 1_000), "floats": slices.Repeat([]any{1e308}, 60_000),
 	}}
 }
 
@@ -66,6 +68,10 @@ func TestLimits(t *testing.T) {
 	doubling := "'0123456789abcdef'"
 	for range 30 {
 		doubling = "map([" + doubling + "], x => x + x)[0]"
+	}
+	dates := "[now()]"
+	for range 5 {
+		dates = "map([" + dates + "], x => [x, x, x, x, x, x, x, x, x, x, x, x])[0]"
 	}
 	for _, c := range []struct{ name, source, want string }{
 		{"NestedMap", `map(n, a => map(n, b => map(n, c => 1)))`, "steps"},
@@ -107,6 +113,7 @@ func TestLimits(t *testing.T) {
 		{"FormatDate", `format_date(0, long)`, "steps"},
 		{"Amplified", `map(n, a => huge)`, "result"},
 		{"AmplifiedList", `map(n, a => many)`, "result"},
+		{"AmplifiedDates", dates, "bytes"},
 		{"AmplifiedTwice", `map(n, a => [wide, wide, wide])`, "result"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,6 +134,37 @@ func TestLimits(t *testing.T) {
 			}
 			t.Logf("%v, %d KiB", took, (after.TotalAlloc-before.TotalAlloc)>>10)
 		})
+	}
+}
+
+// What is within its limits is cheap as well: here nothing is made but a list of one, and a result that shares all it shows.
+// It runs alone, because what it allocates is measured for the whole process.
+func TestLimits_CheapWithin(t *testing.T) {
+	env := heavy()
+	empty := "{}"
+	for range 5 {
+		empty = "map([" + empty + "], x => [x, x, x, x, x, x, x, x, x, x, x, x])[0]"
+	}
+	for _, source := range []string{`unique(floats)`, "[now(), " + empty + "]"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if got := limitHit(t, source, env, expr.Limits{}); got != "" {
+			t.Errorf("%s: limit %q", clip(source), got)
+		}
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 2<<20 {
+			t.Errorf("%s: allocated %d bytes", clip(source), used)
+		}
+	}
+}
+
+// A number that is kept as digits costs what its digits do, wherever it is compared.
+func TestLimits_HugeNumbers(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{`5.5 in googols`, `any(googols, x => x < 5.5)`, `unique(googols)`} {
+		if got := limitHit(t, source, heavy(), expr.Limits{Steps: 20_000}); got != "steps" {
+			t.Errorf("%s: limit %q, want steps", source, got)
+		}
 	}
 }
 

@@ -55,6 +55,12 @@ func (p *parser) prepare(c *call) error {
 	if !ok {
 		return nil
 	}
+	if p.onlyCheck {
+		if _, problem := patternCost(text); problem != "" {
+			return failAt(p.source, c.at, "%s", problem)
+		}
+		return nil
+	}
 	pat, problem := compilePattern(text)
 	if problem != "" {
 		return failAt(p.source, c.at, "%s", problem)

@@ -3,6 +3,7 @@ package expr
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // The levels of binary operators, loosest first. `not` stands between and and equality, ! and - above all.
@@ -25,6 +26,8 @@ type parser struct {
 	prog   *Program
 	slots  map[string]int  // of root names
 	seen   map[string]bool // paths noted so far
+
+	onlyCheck bool // the program will not run
 }
 
 func (p *parser) program() error {
@@ -302,7 +305,10 @@ func (p *parser) field(x node) (node, error) {
 		if near := nearest(tok.text, methodNames()); near != "" {
 			return nil, failAt(p.source, tok.at, "unknown method %q; did you mean %q?", tok.text, near).With("nearest", near)
 		}
-		return nil, p.fail(tok, "unknown method %q", tok.text)
+		if tok.text == "length" {
+			return nil, p.fail(tok, "length is a field; write .length without parentheses")
+		}
+		return nil, p.fail(tok, "unknown method %q; the methods are %s", clip(tok.text), strings.Join(methodNames(), ", "))
 	}
 	return p.call(f, tok, []node{x})
 }
@@ -404,7 +410,7 @@ func (p *parser) name(tok token) (node, error) {
 			if near := nearest(tok.text, functionNames()); near != "" {
 				return nil, failAt(p.source, tok.at, "unknown function %q; did you mean %q?", tok.text, near).With("nearest", near)
 			}
-			return nil, p.fail(tok, "unknown function %q", tok.text)
+			return nil, p.fail(tok, "unknown function %q; the functions are %s", clip(tok.text), strings.Join(functionNames(), ", "))
 		}
 		return p.call(f, tok, nil)
 	}

@@ -69,7 +69,16 @@ type Limits struct {
 }
 
 // Compile parses an expression.
-func Compile(source string) (*Program, error) {
+func Compile(source string) (*Program, error) { return compile(source, false) }
+
+// Check says what is wrong with an expression that Compile would refuse, or returns nil. It is cheaper where nothing is
+// evaluated: the patterns in the expression are judged and not compiled.
+func Check(source string) error {
+	_, err := compile(source, true)
+	return err
+}
+
+func compile(source string, onlyCheck bool) (*Program, error) {
 	if len(source) > MaxSource {
 		return nil, fault.Newf(fault.ExpressionError, "expression has %d bytes, at most %d are allowed", len(source), MaxSource).
 			With("position", position(source, 0))
@@ -78,7 +87,7 @@ func Compile(source string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{source: source, toks: toks, prog: &Program{source: source, placeholders: placeholders}, slots: map[string]int{}, seen: map[string]bool{}}
+	p := &parser{source: source, toks: toks, onlyCheck: onlyCheck, prog: &Program{source: source, placeholders: placeholders}, slots: map[string]int{}, seen: map[string]bool{}}
 	if err := p.program(); err != nil {
 		return nil, err
 	}

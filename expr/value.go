@@ -347,6 +347,9 @@ func (r *run) equal(x, y any) (bool, error) {
 	if !isNumber(y) {
 		return false, nil
 	}
+	if err := r.payNumbers(x, y); err != nil {
+		return false, err
+	}
 	cmp, ok := compareNumbers(x, y)
 	return ok && cmp == 0, nil
 }
@@ -407,8 +410,23 @@ func (r *run) compare(x, y any) (cmp int, ok bool, err error) {
 			return 0, false, r.fail("the number is too large to compare")
 		}
 	}
+	if err := r.payNumbers(x, y); err != nil {
+		return 0, false, err
+	}
 	cmp, ok = compareNumbers(x, y)
 	return cmp, ok, nil
+}
+
+// payNumbers pays for comparing numbers that are kept as digits; the others cost nothing besides their step.
+func (r *run) payNumbers(numbers ...any) error {
+	for _, v := range numbers {
+		if n, ok := v.(json.Number); ok {
+			if err := r.step(len(n) / 8); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // remedy names the conversion that would make two values of different types comparable.

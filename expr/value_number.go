@@ -68,6 +68,9 @@ func cmpIntFloat(a int64, b float64) (int, bool) {
 	return cmpFloat(whole, b)
 }
 
+// mostDigits is more than any whole float has, its sign included.
+const mostDigits = 311
+
 // cmpHuge compares when at least one side is a json.Number, that is beyond int64.
 func cmpHuge(x, y any) (int, bool) {
 	a, bigA := x.(json.Number)
@@ -99,7 +102,6 @@ func cmpHuge(x, y any) (int, bool) {
 	if math.IsInf(f, 0) {
 		return cmpFloat(0, f)
 	}
-	const mostDigits = 311 // more than any float has
 	if len(a) > mostDigits {
 		return sign, true
 	}
@@ -199,8 +201,11 @@ func (r *run) arithmetic(op string, x, y any) (any, error) {
 		return v, err
 	}
 	hint := ""
-	if x == nil || y == nil {
+	switch {
+	case x == nil || y == nil:
 		hint = "; give a default with ??"
+	case typeName(x) != typeName(y):
+		hint = remedy(x, y)
 	}
 	return nil, r.fail("%q cannot take %s and %s%s", op, typeName(x), typeName(y), hint)
 }

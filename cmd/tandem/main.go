@@ -61,7 +61,6 @@ This command works on such files:
 
 The directory "examples" has workflows to start from.`,
 		Version:       version,
-		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

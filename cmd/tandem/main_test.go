@@ -61,3 +61,24 @@ func makeBigFile(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(f.Truncate(50_000_000))
 	ts.Check(f.Close())
 }
+
+// A report that could not be written is no success, whatever is in it.
+func TestValidate_Unwritable(t *testing.T) {
+	t.Parallel()
+	example := filepath.Join("..", "..", "examples", "price_check.yaml")
+	for _, args := range [][]string{{"validate", example}, {"validate", "--json", example}, {"graph", example}} {
+		cmd := newRoot()
+		cmd.SetArgs(args)
+		cmd.SetOut(brokenWriter{})
+		var problem problemError
+		if err := cmd.Execute(); !errors.As(err, &problem) || !errors.Is(err, errBroken) {
+			t.Errorf("%v: error %v, want that of the writer", args, err)
+		}
+	}
+}
+
+var errBroken = errors.New("broken pipe")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }

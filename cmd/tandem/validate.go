@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +32,9 @@ cannot be read, 2 when the command is called wrongly.`,
 			if len(args) == 0 {
 				return errors.New("validate needs at least one workflow file, or - for standard input")
 			}
+			if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
+				return errors.New("standard input can be read only once; name - once")
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
@@ -37,12 +42,17 @@ cannot be read, 2 when the command is called wrongly.`,
 			for _, file := range files {
 				reports = append(reports, app.ValidateFile(file, cmd.InOrStdin()))
 			}
+			out := bufio.NewWriter(cmd.OutOrStdout())
 			if asJSON {
-				if err := printJSON(cmd.OutOrStdout(), reports); err != nil {
+				if err := printJSON(out, reports); err != nil {
 					return problemError{err}
 				}
 			} else {
-				printReports(cmd.OutOrStdout(), reports)
+				printReports(out, reports)
+			}
+			// A bufio.Writer keeps the first error for Flush, so nothing before it needs a check.
+			if err := out.Flush(); err != nil {
+				return problemError{fmt.Errorf("write the report: %w", err)}
 			}
 			for _, r := range reports {
 				if workflow.HasErrors(r.Problems) {
