@@ -444,37 +444,9 @@ func snake(name string) string {
 
 // suggest is the end of a message that offers the most similar name, or nothing when none is similar.
 func suggest(name string, candidates []string) string {
-	if len(name) > 64 {
-		return ""
-	}
-	best, least := "", len(name)/3+1
-	for _, c := range candidates {
-		if d := distance(strings.ToLower(name), strings.ToLower(c)); d < least || d == least && best == "" {
-			best, least = c, d
-		}
-	}
+	best := fault.Nearest(name, candidates)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
-}
-
-// distance counts the letters to insert, delete or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -86,19 +86,6 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-func TestNearestName(t *testing.T) {
-	t.Parallel()
-	names := []string{"city_name", "datasource_id", "datasource_name", "file_path"}
-	for wanted, want := range map[string]string{
-		"datasource_idd": "datasource_id", "Datasource_ID": "datasource_id", "datasuorce_id": "datasource_id", "flie_path": "file_path",
-		"zzz": "", "": "", strings.Repeat("x", 5000): "",
-	} {
-		if got := nearestName(names, wanted); got != want {
-			t.Errorf("nearest to %.40q is %q; want %q", wanted, got, want)
-		}
-	}
-}
-
 // FuzzNormalize compares with encoding/json: what it takes we take, within the limits, and it means the same.
 func FuzzNormalize(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true,false]}`, ` [ ] `, `"\ud800"`, `{"a":1,"a":2}`, `-0.0`, `[[[[]]]]`, "\"\x7f\"", `{"":{}}`} {

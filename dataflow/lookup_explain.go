@@ -51,11 +51,11 @@ func (r *reader) explain(p *placeholder) explanation {
 		}
 	}
 	e := explanation{available: names}
-	near := nearestName(names, wanted)
+	near := fault.Nearest(wanted, names[:min(len(names), maxCompared)])
 	if near != "" {
 		e.nearest = appendKey(prefix, near) + suffix
 	} else if p.joined != "" {
-		near = nearestName(names, p.joined)
+		near = fault.Nearest(p.joined, names[:min(len(names), maxCompared)])
 		e.nearest = near
 	}
 	e.message = "nothing is called " + strconv.Quote(shorten(wanted)) + place + " for the placeholder " + quoteShort(p.raw)
@@ -239,61 +239,6 @@ func (r *reader) unresolved(missing []*placeholder) *fault.Error {
 		err = err.With("unresolved", all)
 	}
 	return err
-}
-
-// nearestName returns the name with the fewest changes, letter case aside, or "" if none is near. Of equals the first
-// in order counts.
-func nearestName(names []string, wanted string) string {
-	const longest = 100
-	if len(wanted) > longest {
-		return ""
-	}
-	exact, lower := []rune(wanted), []rune(strings.ToLower(wanted))
-	limit := max(1, (len(lower)+1)/3)
-	best, lowest := "", 2*limit+2
-	for _, name := range names[:min(len(names), maxCompared)] {
-		if len(name) > longest || name == wanted {
-			continue
-		}
-		d := distance([]rune(strings.ToLower(name)), lower, limit)
-		if d > limit {
-			continue
-		}
-		score := 2 * d
-		if distance([]rune(name), exact, d) > d { // the same but for letter case is a little further away
-			score++
-		}
-		if score < lowest {
-			best, lowest = name, score
-		}
-	}
-	return best
-}
-
-// distance counts insertions, deletions, replacements and swaps of neighbours, and gives up at once on a length that is too different.
-func distance(a, b []rune, limit int) int {
-	if len(a)-len(b) > limit || len(b)-len(a) > limit {
-		return limit + 1
-	}
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }
 
 // shorten keeps messages readable when a name is not.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -38,7 +39,7 @@ func (f *frame) sorted() []*Scope {
 	for _, sc := range f.iterations { // order does not matter: sorted below
 		list = append(list, sc)
 	}
-	slices.SortFunc(list, func(a, b *Scope) int { return int(a.index - b.index) })
+	slices.SortFunc(list, func(a, b *Scope) int { return cmp.Compare(a.index, b.index) })
 	return list
 }
 

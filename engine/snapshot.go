@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -124,23 +125,13 @@ func (s *State) Snapshot() ([]byte, error) {
 	for id, t := range s.timers { // order does not matter: sorted below
 		snap.Timers = append(snap.Timers, timerJSON{id, t.purpose, t.activation, t.until})
 	}
-	slices.SortFunc(snap.Timers, func(a, b timerJSON) int { return compareIDs(a.ID, b.ID) })
+	slices.SortFunc(snap.Timers, func(a, b timerJSON) int { return cmp.Compare(a.ID, b.ID) })
 	root, err := s.root.snapshot()
 	if err != nil {
 		return nil, err
 	}
 	snap.Root = root
 	return json.Marshal(snap)
-}
-
-func compareIDs(a, b TimerID) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 func (sc *Scope) snapshot() (*scopeJSON, error) {
@@ -220,7 +211,7 @@ func Restore(graph *workflow.Graph, programs Programs, data []byte) (*State, err
 	}
 	s.root = root
 	waiting := s.sorted(func(a *activation) bool { return a.wait != nil })
-	slices.SortFunc(waiting, func(a, b *activation) int { return int(int64(a.wait.ord) - int64(b.wait.ord)) })
+	slices.SortFunc(waiting, func(a, b *activation) int { return cmp.Compare(a.wait.ord, b.wait.ord) })
 	for _, a := range waiting {
 		s.register(a)
 	}

@@ -3,6 +3,8 @@ package expr
 import (
 	"slices"
 	"strings"
+
+	"tandem/fault"
 )
 
 // node is a part of the tree. eval never changes the node: programs are shared.
@@ -117,7 +119,7 @@ func (r *run) unknown(name string) error {
 			return r.fail("the placeholder %q has no value", clip(inner))
 		}
 	}
-	if near := nearest(name, r.env.Names()); near != "" {
+	if near := fault.Nearest(name, r.env.Names()); near != "" {
 		return r.fail("unknown name %q; did you mean %q?", clip(name), near).With("nearest", near)
 	}
 	const most = 12                                      // names in the message

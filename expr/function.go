@@ -2,7 +2,6 @@ package expr
 
 import (
 	"fmt"
-	"slices"
 )
 
 type lambdaUse uint8
@@ -123,44 +122,4 @@ func (f *function) arity() string {
 		return "1 argument"
 	}
 	return fmt.Sprintf("%d arguments", f.least)
-}
-
-// nearest returns the known name most like the one written, or "" if none is alike.
-func nearest(name string, known []string) string {
-	const longest = 64
-	best, found := "", max(2, len(name)/2)+1
-	for _, candidate := range slices.Sorted(slices.Values(known)) {
-		if len(name) > longest || len(candidate) > longest {
-			continue
-		}
-		if d := distance(name, candidate); d < found {
-			best, found = candidate, d
-		}
-	}
-	return best
-}
-
-// distance counts the letters to insert, drop, change or swap with their neighbour.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	rows := [3][]int{make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)}
-	for j := range rows[1] {
-		rows[1][j] = j
-	}
-	for i := range x {
-		before, last, row := rows[0], rows[1], rows[2]
-		row[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		rows = [3][]int{last, row, before}
-	}
-	return rows[1][len(y)]
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/fault"
 )
 
 // The levels of binary operators, loosest first. `not` stands between and and equality, ! and - above all.
@@ -302,7 +304,7 @@ func (p *parser) field(x node) (node, error) {
 		if lookupFunction(tok.text) != nil {
 			return nil, failAt(p.source, tok.at, "unknown method %q; write it as a function: %s(…, …)", tok.text, tok.text).With("nearest", tok.text)
 		}
-		if near := nearest(tok.text, methodNames()); near != "" {
+		if near := fault.Nearest(tok.text, methodNames()); near != "" {
 			return nil, failAt(p.source, tok.at, "unknown method %q; did you mean %q?", tok.text, near).With("nearest", near)
 		}
 		if tok.text == "length" {
@@ -407,7 +409,7 @@ func (p *parser) name(tok token) (node, error) {
 	if p.is("(") {
 		f := lookupFunction(tok.text)
 		if f == nil {
-			if near := nearest(tok.text, functionNames()); near != "" {
+			if near := fault.Nearest(tok.text, functionNames()); near != "" {
 				return nil, failAt(p.source, tok.at, "unknown function %q; did you mean %q?", tok.text, near).With("nearest", near)
 			}
 			return nil, p.fail(tok, "unknown function %q; the functions are %s", clip(tok.text), strings.Join(functionNames(), ", "))

@@ -232,7 +232,7 @@ func (l *linked) suggestID(id string) string {
 	if l.hints == 0 {
 		return "; " + otherwise
 	}
-	for i := range min(len(l.def.Nodes), nearestCandidates) {
+	for i := range min(len(l.def.Nodes), 4096) {
 		if node := &l.def.Nodes[i]; node.Name == id && node.ID != "" {
 			return "; use the id of the node with this name, \"" + node.ID + "\""
 		}

@@ -280,19 +280,6 @@ func TestLanguageOf(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	t.Parallel()
-	names := []string{"HTTP_REQUEST", "RUN_CODE", "true", "false", "中文节点"}
-	for name, want := range map[string]string{
-		"HTTP_REQEST": "HTTP_REQUEST", "http_request": "HTTP_REQUEST", "RUNCODE": "RUN_CODE", "ture": "true", "flase": "false",
-		"中文结点": "中文节点", "zzz": "", "": "", strings.Repeat("x", 1000): "",
-	} {
-		if got := nearest(name, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestMermaid(t *testing.T) {
 	t.Parallel()
 	def := graphOf("start: TRIGGER.MANUAL", "loop: FLOW.LOOP", "ai: AI_AGENT.LLM", "mem: MEMORY.KEY_VALUE_STORE",
