@@ -1,14 +1,12 @@
 package app
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"tandem/dataflow"
@@ -17,11 +15,8 @@ import (
 	"tandem/workflow"
 )
 
-// The codes of problems that are found here, besides those of package workflow and of the kinds.
-const (
-	problemUnreadable  = "unreadable"
-	problemPlaceholder = "invalid_placeholder"
-)
+// The code of problems that are found here, besides those of package workflow and of the kinds.
+const problemUnreadable = "unreadable"
 
 // Report is what is wrong with one file.
 type Report struct {
@@ -73,14 +68,7 @@ func check(data []byte, kinds workflow.Kinds) (*workflow.Source, []workflow.Prob
 	if source == nil {
 		return nil, problems
 	}
-	problems = source.Validate(Rules(kinds))
-	odd := placeholderProblems(source.Definition, kinds)
-	source.Locate(odd)
-	problems = append(problems, odd...)
-	slices.SortStableFunc(problems, func(a, b workflow.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return source, problems
+	return source, source.Validate(Rules(kinds))
 }
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
@@ -98,7 +86,7 @@ func Rules(kinds workflow.Kinds) workflow.Rules {
 	}
 }
 
-// references lists the placeholders that can be read. What cannot is reported by placeholderProblems.
+// references lists the placeholders, those that cannot be read included.
 func references(raw json.RawMessage) []workflow.Reference {
 	found, err := dataflow.References(raw)
 	if err != nil {
@@ -106,59 +94,14 @@ func references(raw json.RawMessage) []workflow.Reference {
 	}
 	var refs []workflow.Reference
 	for _, r := range found {
-		if r.Problem == "" && r.Raw != toBeChosen {
+		switch {
+		case r.Problem != "":
+			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Problem: r.Problem})
+		case r.Raw != toBeChosen:
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
 		}
 	}
 	return refs
-}
-
-// placeholderProblems warns of brackets that look like a placeholder and are none. In a prompt they stay as written,
-// elsewhere the node fails when it runs, so it is better to know now.
-func placeholderProblems(def *workflow.Definition, kinds workflow.Kinds) []workflow.Problem {
-	var problems []workflow.Problem
-	for i := range def.Nodes {
-		n := &def.Nodes[i]
-		// Code has no placeholders, and the expression language reads its own.
-		skip := map[string]bool{}
-		if k, ok := kinds.Kind(n.Kind()); ok {
-			plan, _ := k.Plan(n)
-			for _, path := range plan.Shielded {
-				skip[path] = true
-			}
-			for _, e := range plan.Expressions {
-				skip[e.Path] = true
-			}
-		}
-		problems = append(problems, oddPlaceholders(i, "configurations", n.Configurations, skip)...)
-		problems = append(problems, oddPlaceholders(i, "input_params", n.InputParams, nil)...)
-	}
-	return problems
-}
-
-func oddPlaceholders(node int, part string, raw json.RawMessage, skip map[string]bool) []workflow.Problem {
-	if len(raw) == 0 {
-		return nil
-	}
-	found, err := dataflow.References(raw)
-	if err != nil {
-		return nil // not an object: reported as such by package workflow
-	}
-	var problems []workflow.Problem
-	for _, r := range found {
-		if r.Problem == "" {
-			continue
-		}
-		at := part + "." + r.Path
-		if strings.HasPrefix(r.Path, "[") {
-			at = part + r.Path
-		}
-		if skip[at] || len(problems) == maxProblems {
-			continue
-		}
-		problems = append(problems, workflow.Problem{Severity: workflow.SeverityWarning, Code: problemPlaceholder, Path: fmt.Sprintf("nodes[%d].%s", node, at), Message: r.Problem})
-	}
-	return problems
 }
 
 // readFile reads a file, or stdin for "-", and never more than a definition may have.

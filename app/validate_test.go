@@ -153,7 +153,7 @@ func TestDocs_NameEveryCode(t *testing.T) {
 	}
 	codes := []string{
 		problemUnknownConfiguration, problemInlineSecret, problemDropped, problemNeverChanges, problemDuplicateCase,
-		problemCredentialMissing, problemUnsupported, problemUnreadable, problemPlaceholder,
+		problemCredentialMissing, problemUnsupported, problemUnreadable,
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "workflow", "problem_code.go"), nil, 0)
 	if err != nil {

@@ -45,11 +45,12 @@ const (
 	ProblemAmbiguousName = "ambiguous_name"
 
 	// What is written inside nodes and connections.
-	ProblemConfig           = "invalid_config"
-	ProblemExpression       = "invalid_expression"
-	ProblemConversion       = "invalid_conversion"
-	ProblemUnknownReference = "unknown_reference"
-	ProblemNotBefore        = "reference_not_before"
+	ProblemConfig             = "invalid_config"
+	ProblemExpression         = "invalid_expression"
+	ProblemConversion         = "invalid_conversion"
+	ProblemUnknownReference   = "unknown_reference"
+	ProblemInvalidPlaceholder = "invalid_placeholder"
+	ProblemNotBefore          = "reference_not_before"
 )
 
 // problemsPerCode bounds a report: what is wrong a thousand times is said a thousand times and then counted.

@@ -30,6 +30,8 @@ type Reference struct {
 	// Certain says that the head can only be a node (the forms with output or outputs); otherwise it may be any name in
 	// the data.
 	Certain bool
+	// Problem is set for brackets that look like a placeholder and are none; the rest is then empty.
+	Problem string
 }
 
 // The ranges of settings.
@@ -255,6 +257,7 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 	delete(named, "")
 	for i := range l.def.Nodes {
 		node := &l.def.Nodes[i]
+		var conditions map[string]bool
 		for _, part := range [...]struct {
 			field string
 			raw   json.RawMessage
@@ -265,6 +268,16 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 			for _, ref := range rules.References(part.raw) {
 				path := joinPath(nodePath(i)+"."+part.field, ref.Path)
 				if part.field == "configurations" && shielded(l.plans[i].Shielded, ref.Path) {
+					continue
+				}
+				if ref.Problem != "" {
+					// The expression language reads the placeholders of conditions itself, and reports them.
+					if conditions == nil {
+						conditions = l.conditions(i)
+					}
+					if !conditions[part.field+"."+ref.Path] {
+						l.report(warningAt(ProblemInvalidPlaceholder, path, "%s", ref.Problem))
+					}
 					continue
 				}
 				target, ok := named[ref.Head]
@@ -283,6 +296,15 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 			}
 		}
 	}
+}
+
+// conditions are the paths of a node's expressions.
+func (l *linked) conditions(node int) map[string]bool {
+	paths := make(map[string]bool, len(l.plans[node].Expressions))
+	for _, e := range l.plans[node].Expressions {
+		paths[e.Path] = true
+	}
+	return paths
 }
 
 // shielded tells whether a path inside the configurations lies in one of those that are never searched.
