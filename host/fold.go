@@ -16,9 +16,25 @@ import (
 type Revision interface {
 	// Syncs returns the names that a node's output_params list.
 	Syncs(node int) []string
-	// Iteration returns what iteration index of a scope node gets, told from the scope's state: the payload of the entry
-	// key and the variables its body can read.
-	Iteration(node int, state json.RawMessage, index int64) (payload json.RawMessage, vars map[string]json.RawMessage, err error)
+	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
+	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
+	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Iterate, error)
+}
+
+// Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
+// variables its body can read.
+type Iterate func(state json.RawMessage, index int64) (payload json.RawMessage, vars map[string]json.RawMessage, err error)
+
+// Data is what a run reads of its execution.
+type Data struct {
+	Execution string
+	Start     Start
+	// Now is when the run was decided: the clock of a pure node.
+	Now    time.Time
+	Layers *dataflow.Layers
+	// Lock is what the owner writes the layers under; a run reads them under its read lock.
+	Lock *sync.RWMutex
+	View dataflow.View
 }
 
 // Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all told from the
@@ -282,7 +298,24 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 	if err != nil {
 		return nil, nil, err
 	}
-	return f.revision.Iteration(f.runs[owner].command.Node, state, index)
+	fr := f.frames[owner]
+	if fr == nil {
+		return nil, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
+	}
+	if fr.iterate == nil {
+		run := f.runs[owner].command
+		run.Cause = engine.Cause{Kind: engine.CauseRun}
+		values, err := f.Inputs(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		data := f.Data(run)
+		data.Lock = &sync.RWMutex{} // the owner is at work, and may hold its own
+		if fr.iterate, err = f.revision.Iterations(run, values, data); err != nil {
+			return nil, nil, err
+		}
+	}
+	return fr.iterate(state, index)
 }
 
 // Value returns a value by its reference; none for no reference.
@@ -308,18 +341,12 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	return row.Values[n], nil
 }
 
-// Execution is the execution's id, and what it was started with.
-func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
-
-// Since is when an activation's current run was decided: the clock of a pure node.
-func (f *Fold) Since(id engine.ActivationID) time.Time {
-	return time.UnixMilli(f.runs[id].since).UTC()
-}
-
-// Data is what a run reads of the execution: the layers, under the lock that the owner writes them with, as of what made
-// the activation ready.
-func (f *Fold) Data(run engine.RunNode) (*dataflow.Layers, *sync.RWMutex, dataflow.View) {
-	return f.layers, f.lock, dataflow.View{Scope: run.Scope, AsOf: run.AsOf}
+// Data is what a run reads of the execution, as of what made the activation ready.
+func (f *Fold) Data(run engine.RunNode) Data {
+	return Data{
+		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
+		Layers: f.layers, Lock: f.lock, View: dataflow.View{Scope: run.Scope, AsOf: run.AsOf},
+	}
 }
 
 // Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing

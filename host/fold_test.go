@@ -34,13 +34,18 @@ type revision struct{}
 
 func (revision) Syncs(int) []string { return nil }
 
-func (revision) Iteration(_ int, state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(state, &items); err != nil {
-		return nil, nil, err
+func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
+	if len(values) != 1 || run.Activation != "each" || data.Execution != "exec" {
+		return nil, fmt.Errorf("run %+v with %s", run, values)
 	}
-	vars := map[string]json.RawMessage{"item": items[index], "index": json.RawMessage(fmt.Sprint(index))}
-	return json.RawMessage(fmt.Sprintf(`{"item":%s}`, items[index])), vars, nil
+	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+		var items []json.RawMessage
+		if err := json.Unmarshal(state, &items); err != nil {
+			return nil, nil, err
+		}
+		vars := map[string]json.RawMessage{"item": items[index], "index": json.RawMessage(fmt.Sprint(index))}
+		return json.RawMessage(fmt.Sprintf(`{"item":%s}`, items[index])), vars, nil
+	}, nil
 }
 
 // book is a journal in memory and the fold of it.

@@ -24,6 +24,8 @@ type frame struct {
 	// ends are the outputs of the last nodes of open iterations, by scope path and node.
 	ends   map[string]map[string]json.RawMessage
 	errors []Failure
+	// iterate is made when the first iteration opens.
+	iterate Iterate
 }
 
 // Failure is the failure of one iteration.
