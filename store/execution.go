@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// Execution is what listings show of an execution, and what a host must know to take it up again. Times are in Unix
+// milliseconds; zero: not yet.
+type Execution struct {
+	Workspace    string
+	ID           string
+	WorkflowID   string
+	WorkflowName string
+	// WorkflowVersion is the author's label; Revision and RevisionHash are what it is pinned to.
+	WorkflowVersion string
+	Revision        int64
+	RevisionHash    string
+	Status          engine.Status
+	// Priority orders waiting starts: 1 first, 5 last.
+	Priority int
+	// Parent is the execution that started it and waits for it.
+	Parent string
+	// ForkedFrom is the execution whose past it shares.
+	ForkedFrom  string
+	TriggerType string
+	// User is who started it.
+	User string
+	// Started is when its first node was dispatched.
+	Started int64
+	Ended   int64
+	// DurationMS is the run time without waiting for people.
+	DurationMS int64
+	Credits    float64
+	// Error is one line about why it failed.
+	Error   string
+	Created int64
+	Updated int64
+}
+
+// Change is what an append changes of a summary. Every field is set to what is given: the owner knows them all.
+type Change struct {
+	Status     engine.Status
+	Started    int64
+	Ended      int64
+	DurationMS int64
+	Credits    float64
+	Error      string
+}
+
+// Unfinished is an execution that has to be looked after.
+type Unfinished struct {
+	Ref
+	Status   engine.Status
+	Priority int
+	Created  int64
+}
+
+// ExecutionQuery narrows a listing. Empty fields do not.
+type ExecutionQuery struct {
+	WorkflowID string
+	Statuses   []engine.Status
+	Parent     string
+	// BelowRevision keeps those pinned to an older revision.
+	BelowRevision int64
+	Page          Page
+}
+
+// ExecutionPage is a part of a listing, newest first, and the size of the whole.
+type ExecutionPage struct {
+	Executions []Execution
+	Total      int
+}
+
+// Executions reads the summaries; appends to the journal write them.
+type Executions interface {
+	Get(ctx context.Context, p identity.Principal, id string) (Execution, error)
+	List(ctx context.Context, p identity.Principal, q ExecutionQuery) (ExecutionPage, error)
+	// Unfinished runs through what is not final, by priority, then age. The loop may call the store. Tandem itself may
+	// ask for all workspaces.
+	Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[Unfinished, error]
+}
+
+// IdempotencyKey makes starting twice with the same key start once.
+type IdempotencyKey struct {
+	Key string
+	// RequestHash tells a repeated request from another one under the same key.
+	RequestHash string
+	// Execution and Created are set by the store.
+	Execution string
+	Created   int64
+}
+
+// KeyUsedError says that a start with this key has been accepted before. With the same request hash it is a repetition
+// and Execution is its answer; with another one the caller has used the key for two different things.
+type KeyUsedError struct {
+	IdempotencyKey
+	// Same says that the request was the same.
+	Same bool
+}
+
+// Error tells the two cases apart.
+func (e *KeyUsedError) Error() string {
+	if e.Same {
+		return fmt.Sprintf("idempotency key %q has already started execution %q", e.Key, e.Execution)
+	}
+	return fmt.Sprintf("idempotency key %q was used for another request; use a new key", e.Key)
+}
+
+// Unwrap makes it a conflict.
+func (e *KeyUsedError) Unwrap() error { return fault.New(fault.Conflict, e.Error()) }
+
+// IdempotencyKeys reads and forgets keys; appends claim them.
+type IdempotencyKeys interface {
+	Find(ctx context.Context, p identity.Principal, key string) (IdempotencyKey, error)
+	// Expire forgets the keys that were claimed before a time and returns how many. Tandem itself may do it for all
+	// workspaces.
+	Expire(ctx context.Context, p identity.Principal, before int64) (int, error)
+}
+
+// Level is the level of a log line.
+type Level int
+
+// The levels. Their numbers are those of slog, and are stored.
+const (
+	LevelDebug Level = -4
+	LevelInfo  Level = 0
+	LevelWarn  Level = 4
+	LevelError Level = 8
+)
+
+// MaxLogLines is how many lines an activation keeps; more are counted only.
+const MaxLogLines = 1000
+
+// LogLine is a line that a node wrote.
+type LogLine struct {
+	// ID is set by the store and grows.
+	ID         int64
+	Activation string
+	NodeID     string
+	Time       int64
+	Level      Level
+	Message    string
+	// Context is a JSON object, or empty.
+	Context json.RawMessage
+}
+
+// LogQuery says which lines of an execution are wanted. Empty fields do not narrow.
+type LogQuery struct {
+	Execution  string
+	Activation string
+	NodeID     string
+	// MinLevel leaves out what is less; nil: nothing is left out.
+	MinLevel *Level
+	// After is the id of the last line seen.
+	After int64
+	// Limit is 100 when zero, and 1000 at most.
+	Limit int
+}
+
+// Size is the limit that applies.
+func (q LogQuery) Size() int {
+	if q.Limit <= 0 {
+		return 100
+	}
+	return min(q.Limit, 1000)
+}
+
+// LogPage is lines in the order they were stored.
+type LogPage struct {
+	Lines []LogLine
+	// More says that there are lines after the last one here.
+	More bool
+	// Dropped is how many lines of the execution, or of the activation asked for, were counted but not kept.
+	Dropped int64
+}
+
+// Logs keeps the lines that nodes write. Appends bring the lines of activations that end; Write those of long ones.
+type Logs interface {
+	// Write stores lines. [ErrNotFound]: there is no such execution.
+	Write(ctx context.Context, p identity.Principal, execution string, lines []LogLine) error
+	Lines(ctx context.Context, p identity.Principal, q LogQuery) (LogPage, error)
+}
+
+// LedgerEntry is what a call has reserved of its budgets, later what it has used.
+type LedgerEntry struct {
+	// ID names the call: opening it again changes nothing.
+	ID        string
+	Execution string
+	Workflow  string
+	// Day is the calendar day it counts for, as the budget's time zone has it.
+	Day    string
+	Tokens int64
+	// Cost is in millionths of the currency.
+	Cost int64
+	// Open says that the call has not ended, as far as is known. It is set by the store.
+	Open bool
+}
+
+// Settlement is what a call has really used.
+type Settlement struct {
+	ID     string
+	Tokens int64
+	Cost   int64
+}
+
+// LedgerQuery says which calls are summed. Empty fields do not narrow.
+type LedgerQuery struct {
+	Execution string
+	Workflow  string
+	Day       string
+}
+
+// LedgerSum is what was used and what is still reserved. What an interrupted call had reserved counts as used until it is
+// settled, so a budget is checked against both together.
+type LedgerSum struct {
+	Tokens, Cost         int64
+	OpenTokens, OpenCost int64
+	OpenCalls            int
+}
+
+// Ledger is the account that budgets are checked against.
+type Ledger interface {
+	// Open reserves. An entry that is there already stays as it is.
+	Open(ctx context.Context, p identity.Principal, e LedgerEntry) error
+	// Settle puts what was used in the place of what was reserved. The first settlement counts: another one is
+	// [ErrConflict], and of an unknown call [ErrNotFound].
+	Settle(ctx context.Context, p identity.Principal, s Settlement) error
+	Sum(ctx context.Context, p identity.Principal, q LedgerQuery) (LedgerSum, error)
+}

@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"iter"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// Row is one append to a journal: facts and the values they refer to, encoded by the host. A store does not look inside.
+type Row struct {
+	Seq uint64
+	// Time is when it was recorded, in Unix milliseconds.
+	Time int64
+	Body []byte
+}
+
+// Append is one row and everything that commits with it, in one transaction. The execution's workspace is the
+// principal's; the Workspace and Execution fields of what it carries are not looked at.
+type Append struct {
+	Execution string
+	// After is the sequence number of the last row; zero for a new execution. The row gets the next one.
+	After uint64
+	Time  int64
+	Body  []byte
+	// Create is set with the first row of an execution.
+	Create *Execution
+	// Key is the idempotency key of the start, with Create only. When it has been used before, nothing is written and
+	// the error is a [*KeyUsedError].
+	Key *IdempotencyKey
+	// Change is set when what listings show has changed: the status, the end. It is not set for each step.
+	Change *Change
+	// SetTimers and ClearTimers are the timers that come and go. Clearing comes first; setting one that is there moves it.
+	SetTimers   []Timer
+	ClearTimers []string
+	// TakeInbox are the inbox items that the row has made facts of. Their dedup ids stay known.
+	TakeInbox []int64
+	// Deliver are inbox items for other executions of the workspace: the end of a child is with its parent in the moment
+	// it is on disk. An item whose dedup id is known, or whose execution is not, is passed over.
+	Deliver []InboxItem
+	// Snapshot replaces the last one.
+	Snapshot *Snapshot
+	// Logs are lines that nodes wrote.
+	Logs []LogLine
+	// OpenLedger and SettleLedger are the budget entries of calls that begin and end with this row. Opening one that is
+	// there and settling one that is not open change nothing.
+	OpenLedger   []LedgerEntry
+	SettleLedger []Settlement
+}
+
+// Check refuses an append that cannot be right, before a driver does anything with it.
+func (a *Append) Check() error {
+	switch {
+	case a.Execution == "":
+		return fault.New(fault.Invalid, "append: no execution named")
+	case a.After == 0 && a.Create == nil:
+		return fault.Newf(fault.Invalid, "append to execution %q: the first row comes with its summary", a.Execution)
+	case a.After != 0 && a.Create != nil:
+		return fault.Newf(fault.Invalid, "append to execution %q: only the first row comes with a summary to create", a.Execution)
+	case a.Create != nil && a.Create.ID != a.Execution:
+		return fault.Newf(fault.Invalid, "append to execution %q: the summary is that of %q", a.Execution, a.Create.ID)
+	case a.Key != nil && (a.Create == nil || a.Key.Key == ""):
+		return fault.Newf(fault.Invalid, "append to execution %q: an idempotency key belongs to a start and is not empty", a.Execution)
+	case a.Snapshot != nil && a.Snapshot.Seq > a.After+1:
+		return fault.Newf(fault.Invalid, "append to execution %q: a snapshot of row %d cannot be taken at row %d", a.Execution, a.Snapshot.Seq, a.After+1)
+	}
+	return nil
+}
+
+// Timer is a durable timer of an execution.
+type Timer struct {
+	Workspace string
+	Execution string
+	ID        string
+	// Until is in Unix milliseconds.
+	Until int64
+}
+
+// Snapshot is an execution's state as of a row.
+type Snapshot struct {
+	Seq  uint64
+	Body []byte
+}
+
+// Journal is the truth about executions.
+type Journal interface {
+	// Append adds a row. It returns when the row is on disk, or when it is certain that it will not be: a context that
+	// ends in between does not end the wait. [ErrConflict] means that the journal has moved on: somebody else owns the
+	// execution, or has.
+	Append(ctx context.Context, p identity.Principal, a *Append) error
+	// Rows reads the rows after a sequence number, in order. The loop may call the store. An execution without rows, or
+	// of another workspace, has none.
+	Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[Row, error]
+	// LastSnapshot returns the newest snapshot, if there is one.
+	LastSnapshot(ctx context.Context, p identity.Principal, execution string) (Snapshot, bool, error)
+}
+
+// InboxItem is something from outside for an execution: an answer, a signal, an operator's action. It is kept until a
+// row has made a fact of it.
+type InboxItem struct {
+	ID        int64
+	Execution string
+	// Dedup is the sender's id of it: a second item of the same execution with the same one is not stored, also after
+	// the first was taken. Empty: none.
+	Dedup string
+	Kind  string
+	Time  int64
+	Body  []byte
+}
+
+// Inbox is where everything from outside waits for the owner of an execution.
+type Inbox interface {
+	// Deliver stores an item and returns when it is on disk. It says whether an item with the same dedup id was there,
+	// and then returns the id of that one. [ErrNotFound]: there is no such execution.
+	Deliver(ctx context.Context, p identity.Principal, item InboxItem) (id int64, duplicate bool, err error)
+	// Pending lists the items that no row has taken yet, oldest first.
+	Pending(ctx context.Context, p identity.Principal, execution string) ([]InboxItem, error)
+	// PendingExecutions lists the executions that have such items: what a start of the process looks at first. Tandem
+	// itself may ask for all workspaces.
+	PendingExecutions(ctx context.Context, p identity.Principal) ([]Ref, error)
+}
+
+// Ref names an execution.
+type Ref struct {
+	Workspace string
+	Execution string
+}
+
+// Timers is the index of all timers of a workspace, or, for Tandem itself, of all.
+type Timers interface {
+	// Upcoming lists timers in order of time, then workspace, execution and id, after the given one (the zero Timer: from
+	// the first). It returns at most limit of them.
+	Upcoming(ctx context.Context, p identity.Principal, after Timer, limit int) ([]Timer, error)
+}

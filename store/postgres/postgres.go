@@ -1,0 +1,301 @@
+// Package postgres keeps the journal of executions, their inbox and their timers in PostgreSQL: what several processes
+// must share. The rest of package store is not here.
+//
+// Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
+// is decided by the journal's key: of two that add the same row, one wins and the other has a conflict. It starts no
+// goroutine beside those of its connection pool, which Close ends. When the connection is lost during a commit, the error
+// of an append does not say whether the row was written: read the journal again, as after a conflict.
+//
+// It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
+// imports it.
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// DB is a pool of connections to one database. It is safe for concurrent use.
+type DB struct{ pool *pgxpool.Pool }
+
+// Open connects to a database and brings it up to date. It refuses one that a newer version has written.
+func Open(ctx context.Context, url string) (*DB, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read the address of the database: %w", err)
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	if err := migrate(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &DB{pool}, nil
+}
+
+// Close ends the connections. It waits for calls that go on.
+func (db *DB) Close() { db.pool.Close() }
+
+// Stores returns the seams that the database implements; the others are nil.
+func (db *DB) Stores() store.Stores {
+	return store.Stores{Journal: journal{db}, Inbox: inbox{db}, Timers: timers{db}}
+}
+
+// migrate brings a database up to date. Processes that start together wait for each other.
+func migrate(ctx context.Context, pool *pgxpool.Pool) (err error) {
+	db := stdlib.OpenDBFromPool(pool)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithSessionLocker(locker),
+		goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("bring the database up to date: %w", err)
+	}
+	has, known, err := p.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("read database version: %w", err)
+	}
+	if has > known {
+		return fault.Newf(fault.Conflict, "the database has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade", has, known)
+	}
+	return nil
+}
+
+// uniqueViolation is the code of a row that is there already.
+const uniqueViolation = "23505"
+
+type journal struct{ db *DB }
+
+// Append implements [store.Journal].
+func (j journal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
+	err = pgx.BeginFunc(context.WithoutCancel(ctx), j.db.pool, func(tx pgx.Tx) error {
+		return appendRow(context.WithoutCancel(ctx), tx, workspace, a)
+	})
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
+		switch e.TableName {
+		case "journal", "executions":
+			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it", a.Execution, a.After+1).WithCause(err)
+		case "idempotency_keys":
+			return j.keyUsed(ctx, workspace, a.Key)
+		}
+	}
+	return err
+}
+
+// keyUsed says what a key was used for.
+func (j journal) keyUsed(ctx context.Context, workspace string, k *store.IdempotencyKey) error {
+	used := &store.KeyUsedError{IdempotencyKey: store.IdempotencyKey{Key: k.Key}}
+	err := j.db.pool.QueryRow(ctx, `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = $1 AND key = $2`, workspace, k.Key).
+		Scan(&used.RequestHash, &used.Execution, &used.Created)
+	if err != nil {
+		return fmt.Errorf("read idempotency key %q: %w", k.Key, err)
+	}
+	used.Same = used.RequestHash == k.RequestHash
+	return used
+}
+
+func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append) error {
+	var n int64
+	var seq uint64
+	if e := a.Create; e != nil {
+		// The key comes first: repeating a start is an answer, not a conflict.
+		if a.Key != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (workspace_id, key, request_hash, execution_id, created) VALUES ($1, $2, $3, $4, $5)`,
+				workspace, a.Key.Key, a.Key.RequestHash, e.ID, a.Time); err != nil {
+				return err
+			}
+		}
+		if err := tx.QueryRow(ctx, `INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
+			status, final, priority, parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20) RETURNING n`,
+			workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
+			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User,
+			e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, a.Time).Scan(&n); err != nil {
+			return err
+		}
+	} else {
+		err := tx.QueryRow(ctx, `SELECT n, (SELECT coalesce(max(seq), 0) FROM journal WHERE execution = n) FROM executions WHERE workspace_id = $1 AND id = $2`,
+			workspace, a.Execution).Scan(&n, &seq)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return notFound(a.Execution)
+		case err != nil:
+			return err
+		case seq != a.After:
+			return fault.Newf(fault.Conflict, "execution %q is at row %d, not at %d: somebody else has gone on with it", a.Execution, seq, a.After)
+		}
+	}
+	// Whoever else has seen the same end waits here for this transaction, and then finds the key taken.
+	if _, err := tx.Exec(ctx, `INSERT INTO journal (execution, seq, workspace_id, time, body) VALUES ($1, $2, $3, $4, $5)`,
+		n, a.After+1, workspace, a.Time, bytes(a.Body)); err != nil {
+		return err
+	}
+	return company(ctx, tx, workspace, n, a)
+}
+
+func notFound(execution string) error {
+	return fault.Newf(fault.NotFound, "there is no execution %q in this workspace", execution)
+}
+
+// bytes is never NULL.
+func bytes(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// company sends what comes with a row, in one round trip.
+func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store.Append) error {
+	var b pgx.Batch
+	if c := a.Change; c != nil {
+		b.Queue(`UPDATE executions SET status = $1, final = $2, started = $3, ended = $4, duration_ms = $5, credits = $6, error = $7, updated = $8 WHERE n = $9`,
+			string(c.Status), c.Status.Final(), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, a.Time, n)
+	}
+	if len(a.ClearTimers) > 0 {
+		b.Queue(`DELETE FROM timers WHERE execution = $1 AND id = ANY($2)`, n, a.ClearTimers)
+	}
+	for _, t := range a.SetTimers {
+		b.Queue(`INSERT INTO timers (execution, id, workspace_id, execution_id, until) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (execution, id) DO UPDATE SET until = excluded.until`, n, t.ID, workspace, a.Execution, t.Until)
+	}
+	if len(a.TakeInbox) > 0 {
+		b.Queue(`DELETE FROM inbox WHERE id = ANY($1) AND execution = $2 AND dedup IS NULL`, a.TakeInbox, n)
+		b.Queue(`UPDATE inbox SET taken = true, body = '' WHERE id = ANY($1) AND execution = $2 AND NOT taken`, a.TakeInbox, n)
+	}
+	if s := a.Snapshot; s != nil {
+		b.Queue(`INSERT INTO snapshots (execution, workspace_id, seq, body) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (execution) DO UPDATE SET seq = excluded.seq, body = excluded.body`, n, workspace, s.Seq, bytes(s.Body))
+	}
+	for i := range a.Logs {
+		queueLog(&b, workspace, n, &a.Logs[i])
+	}
+	for _, e := range a.OpenLedger {
+		b.Queue(`INSERT INTO ledger (workspace_id, id, execution_id, workflow_id, day, tokens, cost, open) VALUES ($1, $2, $3, $4, $5, $6, $7, true)
+			ON CONFLICT (workspace_id, id) DO NOTHING`, workspace, e.ID, e.Execution, e.Workflow, e.Day, e.Tokens, e.Cost)
+	}
+	for _, s := range a.SettleLedger {
+		b.Queue(`UPDATE ledger SET tokens = $1, cost = $2, open = false WHERE workspace_id = $3 AND id = $4 AND open`, s.Tokens, s.Cost, workspace, s.ID)
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, &b).Close()
+}
+
+// queueLog keeps a line when its activation has room, and counts it either way.
+func queueLog(b *pgx.Batch, workspace string, n int64, line *store.LogLine) {
+	b.Queue(`WITH c AS (
+			INSERT INTO log_counts AS old (execution, activation, workspace_id, kept, dropped) VALUES ($2, $3, $1, 1, 0)
+			ON CONFLICT (execution, activation) DO UPDATE SET
+				kept = old.kept + CASE WHEN old.kept < $9 THEN 1 ELSE 0 END,
+				dropped = old.dropped + CASE WHEN old.kept < $9 THEN 0 ELSE 1 END
+			RETURNING dropped)
+		INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8 FROM c WHERE dropped = 0`,
+		workspace, n, line.Activation, line.NodeID, line.Time, int(line.Level), line.Message, bytes(line.Context), store.MaxLogLines)
+}
+
+// pageSize is how many rows are read at once, so that a connection is not held while the caller works.
+const pageSize = 500
+
+// Rows implements [store.Journal].
+func (j journal) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		workspace, err := store.Scope(p)
+		if err != nil {
+			yield(store.Row{}, err)
+			return
+		}
+		for {
+			page, err := query(ctx, j.db, func(row pgx.CollectableRow) (r store.Row, err error) { return r, row.Scan(&r.Seq, &r.Time, &r.Body) },
+				`SELECT seq, time, body FROM journal WHERE execution = (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2)
+				AND seq > $3 AND workspace_id = $1 ORDER BY seq LIMIT $4`, workspace, execution, int64(min(after, 1<<62)), pageSize)
+			if err != nil {
+				yield(store.Row{}, err)
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+				after = row.Seq
+			}
+			if len(page) < pageSize {
+				return
+			}
+		}
+	}
+}
+
+// query reads all rows.
+func query[T any](ctx context.Context, db *DB, scan pgx.RowToFunc[T], text string, args ...any) ([]T, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	rows, err := db.pool.Query(ctx, text, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	all, err := pgx.AppendRows[T, []T](nil, rows, scan)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	return all, nil
+}
+
+// LastSnapshot implements [store.Journal].
+func (j journal) LastSnapshot(ctx context.Context, p identity.Principal, execution string) (store.Snapshot, bool, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Snapshot{}, false, err
+	}
+	all, err := query(ctx, j.db, func(row pgx.CollectableRow) (s store.Snapshot, err error) { return s, row.Scan(&s.Seq, &s.Body) },
+		`SELECT seq, body FROM snapshots WHERE execution = (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2) AND workspace_id = $1`, workspace, execution)
+	if err != nil || len(all) == 0 {
+		return store.Snapshot{}, false, err
+	}
+	return all[0], true, nil
+}

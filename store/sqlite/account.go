@@ -1,0 +1,336 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type workspaces struct{ db *DB }
+
+func scanWorkspace(s scanner) (w identity.Workspace, err error) {
+	return w, s.Scan(&w.ID, &w.Name, &w.Created)
+}
+
+// Create implements [store.Workspaces].
+func (x workspaces) Create(ctx context.Context, p identity.Principal, ws identity.Workspace) error {
+	if err := store.RequireSystem(p); err != nil {
+		return err
+	}
+	if err := identity.CheckWorkspace(ws.ID); err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, ws.ID)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fault.Newf(fault.Conflict, "workspace %q exists already", ws.ID)
+		}
+		_, err = w.c.exec(`INSERT INTO workspaces (workspace_id, name, created) VALUES (?, ?, ?)`, ws.ID, ws.Name, ws.Created)
+		return err
+	})
+}
+
+// Get implements [store.Workspaces].
+func (x workspaces) Get(ctx context.Context, p identity.Principal, id string) (identity.Workspace, error) {
+	workspace, all, err := store.ScopeAll(p)
+	if err != nil {
+		return identity.Workspace{}, err
+	}
+	missing := fault.Newf(fault.NotFound, "there is no workspace %q", id)
+	if !all && workspace != id {
+		return identity.Workspace{}, missing
+	}
+	return queryOne(ctx, x.db, missing, `SELECT workspace_id, name, created FROM workspaces WHERE workspace_id = ?`, scanWorkspace, id)
+}
+
+// List implements [store.Workspaces].
+func (x workspaces) List(ctx context.Context, p identity.Principal) ([]identity.Workspace, error) {
+	workspace, all, err := store.ScopeAll(p)
+	if err != nil {
+		return nil, err
+	}
+	if all {
+		return query(ctx, x.db, `SELECT workspace_id, name, created FROM workspaces ORDER BY workspace_id`, scanWorkspace)
+	}
+	return query(ctx, x.db, `SELECT workspace_id, name, created FROM workspaces WHERE workspace_id = ?`, scanWorkspace, workspace)
+}
+
+type users struct{ db *DB }
+
+const userColumns = `workspace_id, id, name, email, roles, settings, disabled, created, updated`
+
+func scanUser(s scanner) (u identity.User, err error) {
+	var roles []byte
+	if err := s.Scan(&u.Workspace, &u.ID, &u.Name, &u.Email, &roles, &u.Settings, &u.Disabled, &u.Created, &u.Updated); err != nil {
+		return u, err
+	}
+	if len(u.Settings) == 0 {
+		u.Settings = nil
+	}
+	return u, json.Unmarshal(roles, &u.Roles)
+}
+
+// checkUser refuses what no user may be.
+func checkUser(u identity.User) (roles string, err error) {
+	if u.ID == "" {
+		return "", fault.New(fault.Invalid, "a user needs an id")
+	}
+	for _, r := range u.Roles {
+		if !r.Known() {
+			return "", fault.Newf(fault.Invalid, "user %q: there is no role %q; the roles are %q", u.ID, r, identity.Roles())
+		}
+	}
+	return texts(u.Roles)
+}
+
+// Create implements [store.Users].
+func (x users) Create(ctx context.Context, p identity.Principal, u identity.User) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	roles, err := checkUser(u)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, workspace)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return fault.Newf(fault.NotFound, "there is no workspace %q", workspace)
+		}
+		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, u.ID)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fault.Newf(fault.Conflict, "user %q exists already", u.ID)
+		}
+		_, err = w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.Disabled), u.Created, u.Updated)
+		return err
+	})
+}
+
+// Update implements [store.Users].
+func (x users) Update(ctx context.Context, p identity.Principal, u identity.User) error {
+	roles, err := checkUser(u)
+	if err != nil {
+		return err
+	}
+	return x.db.changeOne(ctx, p, notFound("user", u.ID), `UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
+		u.Name, u.Email, roles, u.Settings, flag(u.Disabled), u.Updated, u.ID)
+}
+
+// Get implements [store.Users].
+func (x users) Get(ctx context.Context, p identity.Principal, id string) (identity.User, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return identity.User{}, err
+	}
+	return queryOne(ctx, x.db, notFound("user", id), `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ?`, scanUser, workspace, id)
+}
+
+// List implements [store.Users].
+func (x users) List(ctx context.Context, p identity.Principal) ([]identity.User, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+userColumns+` FROM users WHERE workspace_id = ? ORDER BY id`, scanUser, workspace)
+}
+
+// Delete implements [store.Users].
+func (x users) Delete(ctx context.Context, p identity.Principal, id string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, id)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("user", id)
+		}
+		if _, err := w.c.exec(`DELETE FROM tokens WHERE workspace_id = ? AND user_id = ?`, workspace, id); err != nil {
+			return err
+		}
+		_, err = w.c.exec(`DELETE FROM users WHERE workspace_id = ? AND id = ?`, workspace, id)
+		return err
+	})
+}
+
+type tokens struct{ db *DB }
+
+const tokenColumns = `workspace_id, id, user_id, name, created, expires`
+
+func scanToken(s scanner) (t identity.Token, err error) {
+	return t, s.Scan(&t.Workspace, &t.ID, &t.User, &t.Name, &t.Created, &t.Expires)
+}
+
+// Create implements [store.Tokens].
+func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Token, hash identity.SecretHash) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if t.ID == "" {
+		return fault.New(fault.Invalid, "a token needs an id")
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, t.User)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("user", t.User)
+		}
+		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM tokens WHERE hash = ? OR (workspace_id = ? AND id = ?)`, hash[:], workspace, t.ID)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fault.Newf(fault.Conflict, "token %q exists already", t.ID)
+		}
+		_, err = w.c.exec(`INSERT INTO tokens (hash, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			hash[:], workspace, t.ID, t.User, t.Name, t.Created, t.Expires)
+		return err
+	})
+}
+
+// Resolve implements [store.Tokens].
+func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now int64) (identity.Token, identity.User, error) {
+	if err := store.RequireSystem(p); err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	missing := fault.New(fault.NotFound, "the token is unknown or has expired")
+	t, err := queryOne(ctx, x.db, missing, `SELECT `+tokenColumns+` FROM tokens WHERE hash = ? AND (expires = 0 OR expires > ?)`, scanToken, hash[:], now)
+	if err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	u, err := queryOne(ctx, x.db, missing, `SELECT `+userColumns+` FROM users WHERE workspace_id = ? AND id = ? AND disabled = 0`, scanUser, t.Workspace, t.User)
+	if err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	return t, u, nil
+}
+
+// List implements [store.Tokens].
+func (x tokens) List(ctx context.Context, p identity.Principal, user string) ([]identity.Token, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+tokenColumns+` FROM tokens WHERE workspace_id = ?1 AND (?2 = '' OR user_id = ?2) ORDER BY created, id`, scanToken, workspace, user)
+}
+
+// Delete implements [store.Tokens].
+func (x tokens) Delete(ctx context.Context, p identity.Principal, id string) error {
+	return x.db.changeOne(ctx, p, notFound("token", id), `DELETE FROM tokens WHERE id = ? AND workspace_id = ?`, id)
+}
+
+type credentials struct{ db *DB }
+
+const credentialColumns = `workspace_id, id, name, type, created_by, created, updated`
+
+// nameTaken refuses a name that another credential has.
+func (w *writer) nameTaken(workspace, id, name string) error {
+	taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM credentials WHERE workspace_id = ? AND name = ? AND id <> ?`, workspace, name, id)
+	if err == nil && taken {
+		err = fault.Newf(fault.Conflict, "a credential with the name %q exists already; choose another name", name)
+	}
+	return err
+}
+
+func (w *writer) credentialExists(workspace, id string) (bool, error) {
+	return w.c.row(make([]driver.Value, 1), `SELECT 1 FROM credentials WHERE workspace_id = ? AND id = ?`, workspace, id)
+}
+
+// Create implements [store.Credentials].
+func (x credentials) Create(ctx context.Context, p identity.Principal, c store.Credential) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if c.ID == "" || c.Name == "" {
+		return fault.New(fault.Invalid, "a credential needs an id and a name")
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		if err := w.nameTaken(workspace, c.ID, c.Name); err != nil {
+			return err
+		}
+		taken, err := w.credentialExists(workspace, c.ID)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return fault.Newf(fault.Conflict, "credential %q exists already", c.ID)
+		}
+		_, err = w.c.exec(`INSERT INTO credentials (`+credentialColumns+`, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, c.ID, c.Name, c.Type, c.CreatedBy, c.Created, c.Updated, c.Sealed)
+		return err
+	})
+}
+
+// Update implements [store.Credentials].
+func (x credentials) Update(ctx context.Context, p identity.Principal, c store.Credential) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		known, err := w.credentialExists(workspace, c.ID)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("credential", c.ID)
+		}
+		if err := w.nameTaken(workspace, c.ID, c.Name); err != nil {
+			return err
+		}
+		_, err = w.c.exec(`UPDATE credentials SET name = ?, type = ?, sealed = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
+			c.Name, c.Type, c.Sealed, c.Updated, c.ID, workspace)
+		return err
+	})
+}
+
+// Get implements [store.Credentials].
+func (x credentials) Get(ctx context.Context, p identity.Principal, id string) (store.Credential, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Credential{}, err
+	}
+	return queryOne(ctx, x.db, notFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`,
+		func(s scanner) (c store.Credential, err error) {
+			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.Created, &c.Updated, &c.Sealed)
+		}, workspace, id)
+}
+
+// List implements [store.Credentials].
+func (x credentials) List(ctx context.Context, p identity.Principal) ([]store.Credential, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+credentialColumns+` FROM credentials WHERE workspace_id = ? ORDER BY name`,
+		func(s scanner) (c store.Credential, err error) {
+			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.Created, &c.Updated)
+		}, workspace)
+}
+
+// Delete implements [store.Credentials].
+func (x credentials) Delete(ctx context.Context, p identity.Principal, id string) error {
+	return x.db.changeOne(ctx, p, notFound("credential", id), `DELETE FROM credentials WHERE id = ? AND workspace_id = ?`, id)
+}

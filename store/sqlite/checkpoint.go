@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"sync"
+)
+
+// checkpointer moves pages from the log into the database file, beside the committer: a commit never does it. Its
+// goroutine owns its connection. A failed attempt is no harm, since everything is in the log: it is kept for stop, and the
+// next attempt comes with more log.
+type checkpointer struct {
+	c    *conn
+	wake chan struct{}
+	quit chan struct{}
+	wg   sync.WaitGroup
+	// finish asks the committer to do the rest between two transactions. It is set before start.
+	finish func()
+	// err is the last attempt's. It belongs to the goroutine until wg is done.
+	err error
+}
+
+// longLog is the number of pages (of 4 KiB) from which on the log must be brought to start anew.
+const longLog = 1024
+
+func newCheckpointer(path string) (*checkpointer, error) {
+	c, err := openConn(path, "synchronous(FULL)", "cache_size(-512)")
+	if err != nil {
+		return nil, err
+	}
+	return &checkpointer{c: c, wake: make(chan struct{}, 1), quit: make(chan struct{})}, nil
+}
+
+func (k *checkpointer) start() { k.wg.Go(k.loop) }
+
+func (k *checkpointer) signal() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *checkpointer) loop() {
+	for {
+		select {
+		case <-k.quit:
+			return
+		case <-k.wake:
+			var pages int64
+			pages, k.err = checkpoint(k.c)
+			// While rows keep coming the log never becomes empty by this alone.
+			if k.err == nil && pages > longLog {
+				k.finish()
+			}
+		}
+	}
+}
+
+func (k *checkpointer) stop() error {
+	close(k.quit)
+	k.wg.Wait()
+	if err := k.c.close(); err != nil {
+		return err
+	}
+	return k.err
+}
+
+// checkpoint moves what no reader stands in the way of, waits for nobody, and returns how many pages the log has.
+func checkpoint(c *conn) (pages int64, err error) {
+	var row [3]driver.Value
+	if _, err := c.row(row[:], "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
+		return 0, err
+	}
+	pages, _ = row[1].(int64)
+	return pages, nil
+}

@@ -1,0 +1,24 @@
+//go:build !(linux || darwin || freebsd)
+
+package sqlite
+
+import (
+	"math"
+	"os"
+	"runtime"
+
+	"tandem/fault"
+)
+
+// lockDir refuses: without a lock that goes with the process, two of them could write to one journal.
+func lockDir(string) (*os.File, error) {
+	return nil, fault.Newf(fault.Unsupported, "data directories cannot be locked on %s; use PostgreSQL", runtime.GOOS)
+}
+
+func freeSpace(string) (uint64, error) { return math.MaxUint64, nil }
+
+func noSpace(error) bool { return false }
+
+func isReadOnly(error) bool { return false }
+
+func syncDir(*os.File) error { return nil }

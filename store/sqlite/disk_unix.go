@@ -1,0 +1,66 @@
+//go:build linux || darwin || freebsd
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"tandem/fault"
+)
+
+// lockDir takes the directory for this process. The lock goes when the process does, however it ends.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		text, _ := io.ReadAll(io.LimitReader(f, 32)) // only for the message
+		closeErr := f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("lock data directory %q: %w", dir, err), closeErr)
+		}
+		owner := "another process"
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			owner = fmt.Sprintf("process %d", pid)
+		}
+		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner)
+	}
+	if err := writePID(f); err != nil {
+		return nil, errors.Join(unusable(dir, err), f.Close())
+	}
+	return f, nil
+}
+
+func writePID(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	return err
+}
+
+// freeSpace returns what this user may still write.
+func freeSpace(dir string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, fmt.Errorf("read free space of %q: %w", dir, err)
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), nil
+}
+
+func noSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }
+
+// syncDir makes a rename in a directory durable.
+func syncDir(d *os.File) error { return d.Sync() }

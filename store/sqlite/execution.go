@@ -1,0 +1,357 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"iter"
+	"strings"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type executions struct{ db *DB }
+
+const executionColumns = `workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
+	parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated`
+
+func scanExecution(s scanner) (e store.Execution, err error) {
+	return e, s.Scan(&e.Workspace, &e.ID, &e.WorkflowID, &e.WorkflowName, &e.WorkflowVersion, &e.Revision, &e.RevisionHash, &e.Status, &e.Priority,
+		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
+}
+
+// Get implements [store.Executions].
+func (x executions) Get(ctx context.Context, p identity.Principal, id string) (store.Execution, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Execution{}, err
+	}
+	return queryOne(ctx, x.db, notFound("execution", id), `SELECT `+executionColumns+` FROM executions WHERE workspace_id = ? AND id = ?`,
+		scanExecution, workspace, id)
+}
+
+// List implements [store.Executions].
+func (x executions) List(ctx context.Context, p identity.Principal, q store.ExecutionQuery) (store.ExecutionPage, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.ExecutionPage{}, err
+	}
+	var f filter
+	f.add("workspace_id = ?", workspace)
+	if q.WorkflowID != "" {
+		f.add("workflow_id = ?", q.WorkflowID)
+	}
+	if q.Parent != "" {
+		f.add("parent = ? AND parent <> ''", q.Parent)
+	}
+	if q.BelowRevision != 0 {
+		f.add("revision < ?", q.BelowRevision)
+	}
+	if len(q.Statuses) > 0 {
+		f.in("status", statusTexts(q.Statuses))
+	}
+	var page store.ExecutionPage
+	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution)
+	return page, err
+}
+
+func statusTexts(statuses []engine.Status) []any {
+	texts := make([]any, len(statuses))
+	for i, s := range statuses {
+		texts[i] = string(s)
+	}
+	return texts
+}
+
+// filter is the WHERE of a listing.
+type filter struct {
+	conditions []string
+	args       []any
+}
+
+func (f *filter) add(condition string, args ...any) {
+	f.conditions = append(f.conditions, condition)
+	f.args = append(f.args, args...)
+}
+
+func (f *filter) in(column string, values []any) {
+	f.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+}
+
+// list reads a page of a table and counts the whole. The two are read in one transaction, so that they agree.
+func list[T any](ctx context.Context, db *DB, table, columns string, f filter, order string, p store.Page, scan func(scanner) (T, error)) (page []T, total int, err error) {
+	if err := db.usable(); err != nil {
+		return nil, 0, err
+	}
+	tx, err := db.read.BeginTx(ctx, readOnly())
+	if err != nil {
+		return nil, 0, readError(ctx, err)
+	}
+	defer tx.Rollback() // nothing was written: how it ends does not matter
+	from := " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ")
+	if err := tx.QueryRowContext(ctx, "SELECT count(*)"+from, f.args...).Scan(&total); err != nil {
+		return nil, 0, readError(ctx, err)
+	}
+	limit, offset := p.Limits()
+	rows, err := tx.QueryContext(ctx, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", append(f.args, limit, offset)...)
+	if err != nil {
+		return nil, 0, readError(ctx, err)
+	}
+	defer rows.Close() // its error is that of Err below
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, 0, readError(ctx, err)
+		}
+		page = append(page, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, readError(ctx, err)
+	}
+	return page, total, nil
+}
+
+// Unfinished implements [store.Executions].
+func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[store.Unfinished, error] {
+	return func(yield func(store.Unfinished, error) bool) {
+		workspace, all, err := store.ScopeAll(p)
+		if err != nil {
+			yield(store.Unfinished{}, err)
+			return
+		}
+		type numbered struct {
+			store.Unfinished
+			n int64
+		}
+		scan := func(s scanner) (u numbered, err error) {
+			return u, s.Scan(&u.Workspace, &u.Execution, &u.Status, &u.Priority, &u.Created, &u.n)
+		}
+		// One priority after the other, so that each page begins where the one before has ended: the index is of
+		// (priority, n). The plus signs keep the planner from taking another one.
+		const page = `SELECT workspace_id, id, status, priority, created, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
+		const next = `SELECT min(priority) FROM executions WHERE final = 0 AND priority > ?`
+		for priority := int64(-1 << 62); ; {
+			following, err := queryOne(ctx, x.db, nil, next, func(s scanner) (p *int64, err error) { return p, s.Scan(&p) }, priority)
+			if err != nil {
+				yield(store.Unfinished{}, err)
+				return
+			}
+			if following == nil {
+				return
+			}
+			priority = *following
+			for n, more := int64(0), true; more; {
+				found, err := query(ctx, x.db, page, scan, priority, n, all, workspace, maxPage)
+				if err != nil {
+					yield(store.Unfinished{}, err)
+					return
+				}
+				for _, u := range found {
+					if !yield(u.Unfinished, nil) {
+						return
+					}
+					n = u.n
+				}
+				more = len(found) == maxPage
+			}
+		}
+	}
+}
+
+type keys struct{ db *DB }
+
+// Find implements [store.IdempotencyKeys].
+func (k keys) Find(ctx context.Context, p identity.Principal, key string) (store.IdempotencyKey, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.IdempotencyKey{}, err
+	}
+	return queryOne(ctx, k.db, notFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND key = ?`,
+		func(s scanner) (f store.IdempotencyKey, err error) {
+			return f, s.Scan(&f.Key, &f.RequestHash, &f.Execution, &f.Created)
+		}, workspace, key)
+}
+
+// Expire implements [store.IdempotencyKeys].
+func (k keys) Expire(ctx context.Context, p identity.Principal, before int64) (int, error) {
+	workspace, all, err := store.ScopeAll(p)
+	if err != nil {
+		return 0, err
+	}
+	var gone int64
+	err = k.db.writer.do(ctx, func(w *writer) (err error) {
+		if all {
+			gone, err = w.c.change(`DELETE FROM idempotency_keys WHERE created < ?`, before)
+		} else {
+			gone, err = w.c.change(`DELETE FROM idempotency_keys WHERE created < ? AND workspace_id = ?`, before, workspace)
+		}
+		return err
+	})
+	return int(gone), err
+}
+
+type logs struct{ db *DB }
+
+// Write implements [store.Logs].
+func (l logs) Write(ctx context.Context, p identity.Principal, execution string, lines []store.LogLine) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	key := executionKey{workspace, execution}
+	return l.db.writer.do(ctx, func(w *writer) error {
+		h, err := w.heads.find(w.c, key)
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			return notFound("execution", execution)
+		}
+		return w.writeLogs(workspace, h.n, lines)
+	})
+}
+
+// writeLogs keeps lines as long as their activation has room, and counts the rest.
+func (w *writer) writeLogs(workspace string, n int64, lines []store.LogLine) error {
+	type count struct{ kept, dropped int64 }
+	counts := map[string]*count{}
+	var order []string
+	for i := range lines {
+		line := &lines[i]
+		c := counts[line.Activation]
+		if c == nil {
+			c = &count{}
+			var row [2]driver.Value
+			found, err := w.c.row(row[:], `SELECT kept, dropped FROM log_counts WHERE execution = ? AND activation = ?`, n, line.Activation)
+			if err != nil {
+				return err
+			}
+			if found {
+				*c = count{row[0].(int64), row[1].(int64)}
+			}
+			counts[line.Activation] = c
+			order = append(order, line.Activation)
+		}
+		if c.kept >= store.MaxLogLines {
+			c.dropped++
+			continue
+		}
+		c.kept++
+		w.logged += len(line.Message) + len(line.Context)
+		if _, err := w.c.exec(`INSERT INTO logs (workspace_id, execution, activation, node_id, time, level, message, context) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, n, line.Activation, line.NodeID, line.Time, int64(line.Level), line.Message, []byte(line.Context)); err != nil {
+			return err
+		}
+	}
+	for _, activation := range order {
+		c := counts[activation]
+		if _, err := w.c.exec(`INSERT OR REPLACE INTO log_counts (execution, activation, workspace_id, kept, dropped) VALUES (?, ?, ?, ?, ?)`,
+			n, activation, workspace, c.kept, c.dropped); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lines implements [store.Logs].
+func (l logs) Lines(ctx context.Context, p identity.Principal, q store.LogQuery) (store.LogPage, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.LogPage{}, err
+	}
+	level := store.Level(-1 << 31)
+	if q.MinLevel != nil {
+		level = *q.MinLevel
+	}
+	limit := q.Size()
+	lines, err := query(ctx, l.db, `SELECT id, activation, node_id, time, level, message, context FROM logs
+		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1
+		AND id > ?3 AND level >= ?4 AND (?5 = '' OR activation = ?5) AND (?6 = '' OR node_id = ?6) ORDER BY id LIMIT ?7`,
+		func(s scanner) (line store.LogLine, err error) {
+			var context []byte
+			err = s.Scan(&line.ID, &line.Activation, &line.NodeID, &line.Time, &line.Level, &line.Message, &context)
+			if len(context) > 0 {
+				line.Context = context
+			}
+			return line, err
+		}, workspace, q.Execution, q.After, int64(level), q.Activation, q.NodeID, limit+1)
+	if err != nil {
+		return store.LogPage{}, err
+	}
+	page := store.LogPage{Lines: lines, More: len(lines) > limit}
+	page.Lines = lines[:min(len(lines), limit)]
+	page.Dropped, err = queryOne(ctx, l.db, nil, `SELECT coalesce(sum(dropped), 0) FROM log_counts
+		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1 AND (?3 = '' OR activation = ?3)`,
+		func(s scanner) (n int64, err error) { return n, s.Scan(&n) }, workspace, q.Execution, q.Activation)
+	return page, err
+}
+
+type ledger struct{ db *DB }
+
+// Open implements [store.Ledger].
+func (l ledger) Open(ctx context.Context, p identity.Principal, e store.LedgerEntry) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return l.db.writer.do(ctx, func(w *writer) error { return w.openLedger(workspace, e) })
+}
+
+func (w *writer) openLedger(workspace string, e store.LedgerEntry) error {
+	_, err := w.c.exec(`INSERT OR IGNORE INTO ledger (workspace_id, id, execution_id, workflow_id, day, tokens, cost, open) VALUES (?, ?, ?, ?, ?, ?, ?, 1)`,
+		workspace, e.ID, e.Execution, e.Workflow, e.Day, e.Tokens, e.Cost)
+	return err
+}
+
+// Settle implements [store.Ledger].
+func (l ledger) Settle(ctx context.Context, p identity.Principal, s store.Settlement) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return l.db.writer.do(ctx, func(w *writer) error {
+		found, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return notFound("ledger entry", s.ID)
+		}
+		open, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ? AND open <> 0`, workspace, s.ID)
+		if err != nil {
+			return err
+		}
+		if !open {
+			return fault.Newf(fault.Conflict, "ledger entry %q has been settled before", s.ID)
+		}
+		_, err = w.settleLedger(workspace, s)
+		return err
+	})
+}
+
+func (w *writer) settleLedger(workspace string, s store.Settlement) (int64, error) {
+	return w.c.change(`UPDATE ledger SET tokens = ?, cost = ?, open = 0 WHERE workspace_id = ? AND id = ? AND open <> 0`, s.Tokens, s.Cost, workspace, s.ID)
+}
+
+// Sum implements [store.Ledger].
+func (l ledger) Sum(ctx context.Context, p identity.Principal, q store.LedgerQuery) (store.LedgerSum, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.LedgerSum{}, err
+	}
+	// The text varies with what is asked for, in eight ways, so that each finds its index.
+	text := `SELECT coalesce(sum(iif(open, 0, tokens)), 0), coalesce(sum(iif(open, 0, cost)), 0), coalesce(sum(iif(open, tokens, 0)), 0),
+		coalesce(sum(iif(open, cost, 0)), 0), coalesce(sum(open), 0) FROM ledger WHERE workspace_id = ?`
+	args := []any{workspace}
+	for _, by := range []struct{ column, value string }{{"execution_id", q.Execution}, {"workflow_id", q.Workflow}, {"day", q.Day}} {
+		if by.value != "" {
+			text += " AND " + by.column + " = ?"
+			args = append(args, by.value)
+		}
+	}
+	return queryOne(ctx, l.db, nil, text, func(s scanner) (sum store.LedgerSum, err error) {
+		return sum, s.Scan(&sum.Tokens, &sum.Cost, &sum.OpenTokens, &sum.OpenCost, &sum.OpenCalls)
+	}, args...)
+}

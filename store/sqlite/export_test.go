@@ -1,0 +1,89 @@
+package sqlite
+
+import "context"
+
+// Commits returns how many transactions there have been, and how many calls they held.
+func (db *DB) Commits() (transactions, calls uint64) {
+	return db.writer.commits.Load(), db.writer.works.Load()
+}
+
+// Queued returns how many calls wait for the committer.
+func (db *DB) Queued() int {
+	db.writer.mu.Lock()
+	defer db.writer.mu.Unlock()
+	return len(db.writer.queue)
+}
+
+// Exec runs statements in one call of a transaction; after them the call returns the given error.
+func (db *DB) Exec(ctx context.Context, then error, statements ...string) error {
+	return db.writer.do(ctx, func(w *writer) error {
+		for _, text := range statements {
+			if _, err := w.c.exec(text); err != nil {
+				return err
+			}
+		}
+		return then
+	})
+}
+
+// Hold stops the committer inside a transaction until release is closed. It returns when it stands.
+func (db *DB) Hold(ctx context.Context, release <-chan struct{}) <-chan error {
+	held, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		first := true
+		result <- db.writer.do(ctx, func(*writer) error {
+			if first { // a transaction may be run again
+				first = false
+				close(held)
+				<-release
+			}
+			return nil
+		})
+	}()
+	<-held
+	return result
+}
+
+// BeforeCommit has a function called before each commit from the next one on.
+func (db *DB) BeforeCommit(ctx context.Context, f func() error) error {
+	return db.writer.do(ctx, func(w *writer) error {
+		installed := false
+		w.beforeCommit = func() error {
+			if !installed {
+				installed = true // this is the transaction that installs it
+				return nil
+			}
+			return f()
+		}
+		return nil
+	})
+}
+
+// FreeSpace puts another answer in the place of the disk's.
+func (db *DB) FreeSpace(ctx context.Context, free uint64) error {
+	return db.writer.do(ctx, func(w *writer) error {
+		w.freeSpace = func() (uint64, error) { return free, nil }
+		w.freeUntil = w.freeUntil.Add(-1 << 40)
+		return nil
+	})
+}
+
+// ForgetHeads empties the memory of the committer, as a restart does.
+func (db *DB) ForgetHeads(ctx context.Context) error {
+	return db.writer.do(ctx, func(w *writer) error {
+		w.heads.now, w.heads.before = nil, nil
+		return nil
+	})
+}
+
+// Remembered returns how many heads the committer knows.
+func (db *DB) Remembered(ctx context.Context) (n int, err error) {
+	err = db.writer.do(ctx, func(w *writer) error {
+		n = len(w.heads.now) + len(w.heads.before)
+		return nil
+	})
+	return n, err
+}
+
+// MaxHeads is the bound of one generation of heads.
+const MaxHeads = maxHeads

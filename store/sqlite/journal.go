@@ -1,0 +1,299 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"iter"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type journal struct{ db *DB }
+
+// Append implements [store.Journal].
+func (j journal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if err := a.Check(); err != nil {
+		return err
+	}
+	key := executionKey{workspace, a.Execution}
+	return j.db.writer.do(ctx, func(w *writer) error { return w.append(key, a) })
+}
+
+// append is one part of a transaction. Everything that can be refused is refused before the first write.
+func (w *writer) append(key executionKey, a *store.Append) error {
+	h, err := w.heads.find(w.c, key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.Create != nil:
+		if err := w.admit(key, a, h); err != nil {
+			return err
+		}
+		n, err := w.create(key.workspace, a.Create, a.Time)
+		if err != nil {
+			return err
+		}
+		h = w.heads.create(key, n)
+		if err := w.claim(key, a); err != nil {
+			return err
+		}
+	case h == nil:
+		return notFound("execution", key.id)
+	case h.seq != a.After:
+		return movedOn(key.id, a.After, h.seq)
+	case h.seq == maxSeq:
+		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.id)
+	}
+	if _, err := w.c.exec(`INSERT INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`,
+		place(h.n, a.After+1), key.workspace, a.Time, a.Body); err != nil {
+		return err
+	}
+	w.heads.advance(key, h)
+	w.logged += len(a.Body)
+	return w.company(key, h, a)
+}
+
+// maxSeq is the longest that a journal can be, and also how many executions there can be, by half: what fits into one
+// integer. At a thousand rows a second that is fifty days of one execution that never ends.
+const maxSeq = 1<<32 - 1
+
+// place is where a row is in the table.
+func place(n int64, seq uint64) int64 { return n<<32 | int64(seq) }
+
+// admit says whether an execution may be created.
+func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
+	if a.Key != nil {
+		var row [3]driver.Value
+		used, err := w.c.row(row[:], `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND key = ?`, key.workspace, a.Key.Key)
+		if err != nil {
+			return err
+		}
+		if used {
+			k := store.IdempotencyKey{Key: a.Key.Key, RequestHash: row[0].(string), Execution: row[1].(string), Created: row[2].(int64)}
+			return &store.KeyUsedError{IdempotencyKey: k, Same: k.RequestHash == a.Key.RequestHash}
+		}
+	}
+	if h != nil {
+		return movedOn(key.id, a.After, h.seq)
+	}
+	if err := w.roomForStart(); err != nil {
+		return err
+	}
+	if a.Create.WorkflowID == "" {
+		return nil
+	}
+	gone, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.workspace, a.Create.WorkflowID)
+	if err == nil && gone {
+		err = notFound("workflow", a.Create.WorkflowID)
+	}
+	return err
+}
+
+func movedOn(id string, after, seq uint64) error {
+	return fault.Newf(fault.Conflict, "execution %q is at row %d, not at %d: somebody else has gone on with it", id, seq, after)
+}
+
+// claim keeps the idempotency key of a start.
+func (w *writer) claim(key executionKey, a *store.Append) error {
+	if a.Key == nil {
+		return nil
+	}
+	_, err := w.c.exec(`INSERT INTO idempotency_keys (workspace_id, key, request_hash, execution_id, created) VALUES (?, ?, ?, ?, ?)`,
+		key.workspace, a.Key.Key, a.Key.RequestHash, key.id, a.Time)
+	return err
+}
+
+// company writes what comes with a row.
+func (w *writer) company(key executionKey, h *head, a *store.Append) error {
+	if a.Change != nil {
+		if err := w.change(key.workspace, h.n, a.Change, a.Time); err != nil {
+			return err
+		}
+	}
+	for _, id := range a.ClearTimers {
+		if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.n, id); err != nil {
+			return err
+		}
+	}
+	for _, t := range a.SetTimers {
+		if _, err := w.c.exec(`INSERT OR REPLACE INTO timers (execution, id, workspace_id, execution_id, until) VALUES (?, ?, ?, ?, ?)`,
+			h.n, t.ID, key.workspace, key.id, t.Until); err != nil {
+			return err
+		}
+	}
+	for _, id := range a.TakeInbox {
+		if err := w.take(h, id); err != nil {
+			return err
+		}
+	}
+	for i := range a.Deliver {
+		item := &a.Deliver[i]
+		if _, _, err := w.deliver(executionKey{key.workspace, item.Execution}, item); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	if s := a.Snapshot; s != nil {
+		w.logged += len(s.Body)
+		if _, err := w.c.exec(`INSERT OR REPLACE INTO snapshots (execution, workspace_id, seq, body) VALUES (?, ?, ?, ?)`,
+			h.n, key.workspace, int64(s.Seq), s.Body); err != nil {
+			return err
+		}
+	}
+	if len(a.Logs) > 0 {
+		if err := w.writeLogs(key.workspace, h.n, a.Logs); err != nil {
+			return err
+		}
+	}
+	for _, e := range a.OpenLedger {
+		if err := w.openLedger(key.workspace, e); err != nil {
+			return err
+		}
+	}
+	for _, s := range a.SettleLedger {
+		if _, err := w.settleLedger(key.workspace, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create writes the summary of a new execution and counts the run.
+func (w *writer) create(workspace string, e *store.Execution, at int64) (int64, error) {
+	n, err := w.c.insert(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
+		status, final, priority, parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
+		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User,
+		e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, at, at)
+	if err != nil || e.WorkflowID == "" {
+		return n, err
+	}
+	if _, err := w.c.exec(`UPDATE workflows SET total_runs = total_runs + 1, last_status = ?, last_execution = ? WHERE workspace_id = ? AND id = ?`,
+		string(e.Status), at, workspace, e.WorkflowID); err != nil {
+		return 0, err
+	}
+	if e.Status.Final() {
+		return n, w.count(workspace, e.WorkflowID, 1, e.DurationMS, e.Credits, lastSuccess(e.Status, e.Ended))
+	}
+	return n, nil
+}
+
+// change writes what an append changes of a summary, and keeps the statistics of the workflow.
+func (w *writer) change(workspace string, n int64, c *store.Change, at int64) error {
+	var old [5]driver.Value
+	if _, err := w.c.row(old[:], `SELECT workflow_id, final, duration_ms, credits, created FROM executions WHERE n = ?`, n); err != nil {
+		return err
+	}
+	if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, updated = ? WHERE n = ?`,
+		string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, at, n); err != nil {
+		return err
+	}
+	workflow := old[0].(string)
+	if workflow == "" {
+		return nil
+	}
+	if _, err := w.c.exec(`UPDATE workflows SET last_status = ? WHERE workspace_id = ? AND id = ? AND last_execution <= ?`,
+		string(c.Status), workspace, workflow, old[4]); err != nil {
+		return err
+	}
+	// What was counted at an earlier end is taken back, so that a revived execution counts once.
+	if old[1].(int64) != 0 {
+		if err := w.count(workspace, workflow, -1, -old[2].(int64), -old[3].(float64), 0); err != nil {
+			return err
+		}
+	}
+	if !c.Status.Final() {
+		return nil
+	}
+	return w.count(workspace, workflow, 1, c.DurationMS, c.Credits, lastSuccess(c.Status, c.Ended))
+}
+
+func lastSuccess(s engine.Status, ended int64) int64 {
+	if s == engine.StatusSuccess {
+		return ended
+	}
+	return 0
+}
+
+func (w *writer) count(workspace, workflow string, runs, duration int64, credits float64, success int64) error {
+	_, err := w.c.exec(`UPDATE workflows SET ended_runs = ended_runs + ?, total_duration_ms = total_duration_ms + ?,
+		total_credits = total_credits + ?, last_success = max(last_success, ?) WHERE workspace_id = ? AND id = ?`,
+		runs, duration, credits, success, workspace, workflow)
+	return err
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// What is read in pages holds no connection while the caller works. Pages of a journal grow from a few rows, which is all
+// that most reads want, and stay small enough for large rows.
+const (
+	firstRows = 32
+	maxRows   = 256
+	maxPage   = 1024
+)
+
+// Rows implements [store.Journal].
+func (j journal) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[store.Row, error] {
+	return func(yield func(store.Row, error) bool) {
+		workspace, err := store.Scope(p)
+		if err != nil {
+			yield(store.Row{}, err)
+			return
+		}
+		for limit := firstRows; ; limit = min(limit*2, maxRows) {
+			page, err := query(ctx, j.db, `SELECT place, time, body FROM journal
+				WHERE place > (SELECT n << 32 | ?3 FROM executions WHERE workspace_id = ?1 AND id = ?2)
+				AND place < (SELECT (n + 1) << 32 FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1
+				ORDER BY place LIMIT ?4`, scanRow, workspace, execution, int64(min(after, maxSeq)), limit)
+			if err != nil {
+				yield(store.Row{}, err)
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+				after = row.Seq
+			}
+			if len(page) < limit {
+				return
+			}
+		}
+	}
+}
+
+func scanRow(s scanner) (r store.Row, err error) {
+	var place int64
+	err = s.Scan(&place, &r.Time, &r.Body)
+	r.Seq = uint64(place) & maxSeq
+	return r, err
+}
+
+// LastSnapshot implements [store.Journal].
+func (j journal) LastSnapshot(ctx context.Context, p identity.Principal, execution string) (store.Snapshot, bool, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Snapshot{}, false, err
+	}
+	all, err := query(ctx, j.db, `SELECT seq, body FROM snapshots
+		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1`,
+		func(s scanner) (snap store.Snapshot, err error) { return snap, s.Scan(&snap.Seq, &snap.Body) }, workspace, execution)
+	if err != nil || len(all) == 0 {
+		return store.Snapshot{}, false, err
+	}
+	return all[0], true, nil
+}

@@ -1,0 +1,366 @@
+// Package sqlite keeps everything of Tandem in one directory: a SQLite database in WAL mode at full durability, and
+// beside it the blobs as files. One process owns the directory.
+//
+// All writes go through one goroutine, the committer, which makes one transaction, and so one fsync, of whatever is
+// waiting: a lone writer waits for nobody, five hundred share the cost. Reads have a small pool of connections of their
+// own and never wait for a writer.
+//
+// Goroutines: [Open] starts two, the committer (writer.go), which alone owns the writing connection and the heads of the
+// journals, and the checkpointer (checkpoint.go), which owns a connection to move pages from the log into the database.
+// [DB.Close] ends both and waits for them.
+//
+// It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
+// imports it.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	driver "modernc.org/sqlite"
+
+	"tandem/fault"
+	"tandem/store"
+)
+
+// Options say where the data is. The zero value of everything but Dir is a good choice.
+type Options struct {
+	// Dir is the data directory. It is made if it does not exist.
+	Dir string
+	// Readers is how many reads go on at the same time; more wait. 4 when zero.
+	Readers int
+	// MinFree is how many bytes must be free on the disk for new executions to be accepted: the rest is for what runs
+	// already. 32 MiB when zero.
+	MinFree uint64
+}
+
+// Names in the data directory.
+const (
+	databaseFile = "tandem.db"
+	lockFile     = "tandem.lock"
+	blobDir      = "blobs"
+)
+
+// DB is an open data directory. It is safe for concurrent use.
+type DB struct {
+	dir    string
+	lock   *os.File
+	root   *os.Root // for the blobs
+	writer *writer
+	check  *checkpointer
+	read   *sql.DB
+
+	mu     sync.Mutex
+	stmts  map[string]*sql.Stmt // prepared on read, by their text
+	synced map[string]bool      // directories of blobs whose way from the root is durable
+	closed bool
+}
+
+// Open opens a data directory, brings its database up to date and starts the committer. It refuses a directory that
+// another process has open and a database that a newer version has written.
+func Open(ctx context.Context, o Options) (_ *DB, err error) {
+	if o.Dir == "" {
+		return nil, fault.New(fault.Invalid, "no data directory given")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
+	}
+	db := &DB{dir: dir, stmts: map[string]*sql.Stmt{}, synced: map[string]bool{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, db.release())
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if db.lock, err = lockDir(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, databaseFile)
+	if err := migrate(ctx, path); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, blobDir), 0o700); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if err := syncPath(dir); err != nil { // the names made above
+		return nil, unusable(dir, err)
+	}
+	if db.root, err = os.OpenRoot(filepath.Join(dir, blobDir)); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if err := (blobs{db}).sweep(); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if db.check, err = newCheckpointer(path); err != nil {
+		return nil, unusable(dir, err)
+	}
+	minFree := o.MinFree
+	if minFree == 0 {
+		minFree = 32 << 20
+	}
+	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(dir) }); err != nil {
+		return nil, unusable(dir, err)
+	}
+	db.check.finish = db.writer.finishCheckpoint
+	readers := o.Readers
+	if readers <= 0 {
+		readers = 4
+	}
+	db.read, err = sql.Open("sqlite", dsn(path, "deferred", "query_only(1)", "cache_size(-1024)"))
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	db.read.SetMaxOpenConns(readers)
+	db.read.SetMaxIdleConns(readers)
+	db.writer.start()
+	db.check.start()
+	return db, nil
+}
+
+// Close waits for everything that was accepted to be on disk, ends the goroutines and lets go of the directory. Calls
+// after it are refused.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return nil
+	}
+	db.closed = true
+	db.mu.Unlock()
+	return db.release()
+}
+
+// release closes whatever has been opened, in the order that lets the last connection fold the log into the database.
+func (db *DB) release() error {
+	var errs []error
+	if db.check != nil {
+		errs = append(errs, db.check.stop())
+	}
+	db.mu.Lock()
+	for _, s := range db.stmts {
+		errs = append(errs, s.Close())
+	}
+	clear(db.stmts)
+	db.mu.Unlock()
+	if db.read != nil {
+		errs = append(errs, db.read.Close())
+	}
+	if db.writer != nil {
+		errs = append(errs, db.writer.stop())
+	}
+	if db.root != nil {
+		errs = append(errs, db.root.Close())
+	}
+	if db.lock != nil {
+		errs = append(errs, db.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Stores returns the seams that the database implements: all of them.
+func (db *DB) Stores() store.Stores {
+	return store.Stores{
+		Journal:     journal{db},
+		Inbox:       inbox{db},
+		Timers:      timers{db},
+		Executions:  executions{db},
+		Logs:        logs{db},
+		Ledger:      ledger{db},
+		Keys:        keys{db},
+		Workflows:   workflows{db},
+		Templates:   templates{db},
+		Blobs:       blobs{db},
+		Workspaces:  workspaces{db},
+		Users:       users{db},
+		Tokens:      tokens{db},
+		Credentials: credentials{db},
+	}
+}
+
+// Broken is closed when the disk has failed and the store has stopped. [DB.Err] then says why.
+func (db *DB) Broken() <-chan struct{} { return db.writer.brokenCh }
+
+// Err returns nil as long as the store works. After a disk error it returns an error that has [store.ErrBroken] in its
+// chain, which is also what every call returns.
+func (db *DB) Err() error {
+	if err := db.writer.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Check reads the whole database and says what is wrong with it, if anything. It can take long.
+func (db *DB) Check(ctx context.Context) ([]string, error) {
+	return query(ctx, db, "PRAGMA integrity_check", func(s scanner) (problem string, err error) {
+		return problem, s.Scan(&problem)
+	})
+}
+
+// usable refuses reads of a database that has stopped or was closed.
+func (db *DB) usable() error {
+	if err := db.Err(); err != nil {
+		return err
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return errClosed
+	}
+	return nil
+}
+
+var errClosed = errors.New("the store is closed")
+
+// prepared returns a statement of the reading pool; it is prepared once per connection.
+func (db *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
+	if err := db.Err(); err != nil {
+		return nil, err
+	}
+	db.mu.Lock()
+	s, ok := db.stmts[text]
+	closed := db.closed
+	db.mu.Unlock()
+	switch {
+	case closed:
+		return nil, errClosed
+	case ok:
+		return s, nil
+	}
+	// Without the lock: it may have to wait for a connection.
+	s, err := db.read.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, readError(ctx, err)
+	}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		return nil, errors.Join(errClosed, s.Close())
+	}
+	if other, ok := db.stmts[text]; ok {
+		return other, s.Close()
+	}
+	db.stmts[text] = s
+	return s, nil
+}
+
+// syncPath makes the names in a directory durable.
+func syncPath(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(d), d.Close())
+}
+
+// scanner is a row.
+type scanner interface{ Scan(...any) error }
+
+// query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
+func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) ([]T, error) {
+	s, err := db.prepared(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return nil, readError(ctx, err)
+	}
+	defer rows.Close() // its error is that of Err below
+	var all []T
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, readError(ctx, err)
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, readError(ctx, err)
+	}
+	return all, nil
+}
+
+// queryOne reads one row; without any it returns the given error.
+func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {
+	all, err := query(ctx, db, text, scan, args...)
+	if err == nil && len(all) == 0 {
+		err = missing
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return all[0], nil
+}
+
+func readError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("read the database: %w", err)
+}
+
+// notFound names what was looked for.
+func notFound(what, id string) error {
+	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
+}
+
+// dsn is the address of the database with settings for each connection. Transactions of writers are immediate: they wait
+// for the lock at their beginning, where waiting is possible.
+func dsn(path, lock string, pragmas ...string) string {
+	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
+}
+
+// unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
+func unusable(dir string, err error) error {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e
+	}
+	remedy := ""
+	switch sqlite, ok := errors.AsType[*driver.Error](err); {
+	case errors.Is(err, os.ErrPermission), isReadOnly(err), ok && (sqlite.Code()&0xff == codeReadOnly || sqlite.Code()&0xff == codeCantOpen || sqlite.Code()&0xff == codePerm):
+		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
+	case isFull(err):
+		remedy = "; the disk is full: make room or choose another directory"
+		err = errors.Join(store.ErrFull, err)
+	case ok && (sqlite.Code()&0xff == codeCorrupt || sqlite.Code()&0xff == codeNotADB):
+		remedy = "; the database is damaged: restore it from a copy"
+	}
+	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
+}
+
+// Primary result codes of SQLite.
+const (
+	codePerm       = 3
+	codeReadOnly   = 8
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeTooBig     = 18
+	codeConstraint = 19
+	codeMismatch   = 20
+	codeNotADB     = 26
+)
+
+// isFull says that there was no room for a write, which then did not happen.
+func isFull(err error) bool {
+	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == codeFull {
+		return true
+	}
+	return noSpace(err)
+}
+
+// gosched lets the callers that a commit has just woken come back with their next write, so that they share the next
+// transaction instead of watching the first of them have one alone. It costs nothing when nobody is there.
+func gosched() { runtime.Gosched() }

@@ -1,0 +1,34 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"tandem/store"
+	"tandem/store/sqlite"
+	"tandem/store/storetest"
+)
+
+// open opens a data directory of the test's own.
+func open(t testing.TB) *sqlite.DB {
+	t.Helper()
+	return openDir(t, t.TempDir())
+}
+
+func openDir(t testing.TB, dir string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+func TestStores(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Stores { return open(t).Stores() })
+}

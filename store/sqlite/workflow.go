@@ -1,0 +1,303 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"strings"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// readOnly makes a reading transaction one that waits for no writer, whatever the connection's default is.
+func readOnly() *sql.TxOptions { return &sql.TxOptions{ReadOnly: true} }
+
+type workflows struct{ db *DB }
+
+const workflowColumns = `workspace_id, id, name, description, icon_url, tags, version, parent, revision, revision_hash, deployment_status, deployment_error,
+	created_by, updated_by, created, updated, last_status, last_execution, total_runs, iif(ended_runs > 0, total_duration_ms / ended_runs, 0), total_credits, last_success`
+
+func scanWorkflow(s scanner) (w store.Workflow, err error) {
+	var tags []byte
+	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash, &w.DeploymentStatus, &w.DeploymentError,
+		&w.CreatedBy, &w.UpdatedBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns, &w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
+		return w, err
+	}
+	return w, json.Unmarshal(tags, &w.Tags)
+}
+
+// Save implements [store.Workflows].
+func (x workflows) Save(ctx context.Context, p identity.Principal, s store.SaveWorkflow) (store.Workflow, bool, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Workflow{}, false, err
+	}
+	if s.ID == "" || s.Hash == "" {
+		return store.Workflow{}, false, fault.New(fault.Invalid, "save workflow: the id and the hash of the content are needed")
+	}
+	tags, err := texts(s.Tags)
+	if err != nil {
+		return store.Workflow{}, false, err
+	}
+	var created bool
+	err = x.db.writer.do(ctx, func(w *writer) (err error) {
+		created, err = w.saveWorkflow(workspace, p.User, tags, s)
+		return err
+	})
+	if err != nil {
+		return store.Workflow{}, false, err
+	}
+	saved, err := x.Get(ctx, p, s.ID)
+	return saved, created, err
+}
+
+func (w *writer) saveWorkflow(workspace, user, tags string, s store.SaveWorkflow) (created bool, err error) {
+	var row [3]driver.Value
+	known, err := w.c.row(row[:], `SELECT revision, revision_hash, deleted FROM workflows WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
+	if err != nil {
+		return false, err
+	}
+	var number, deleted int64
+	hash := ""
+	if known {
+		number, hash, deleted = row[0].(int64), row[1].(string), row[2].(int64)
+	}
+	visible := known && deleted == 0
+	switch {
+	case s.Expect < 0 && visible:
+		return false, fault.Newf(fault.Conflict, "workflow %q exists already", s.ID)
+	case s.Expect > 0 && (!visible || s.Expect != number):
+		return false, fault.Newf(fault.Conflict, "workflow %q is at revision %d, not at %d; read it again", s.ID, number, s.Expect)
+	case visible && hash == s.Hash:
+		return false, nil
+	}
+	if hash != s.Hash {
+		created = true
+		number++
+		w.logged += len(s.Definition)
+		if _, err := w.c.exec(`INSERT INTO revisions (workspace_id, workflow_id, number, hash, definition, created_by, created) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			workspace, s.ID, number, s.Hash, s.Definition, user, s.Time); err != nil {
+			return false, err
+		}
+	}
+	search := strings.ToLower(s.ID + "\n" + s.Name + "\n" + s.Description)
+	if !known {
+		_, err = w.c.exec(`INSERT INTO workflows (workspace_id, id, name, description, icon_url, tags, version, parent, search, revision, revision_hash,
+			deployment_status, deployment_error, created_by, updated_by, created, updated, deleted, last_status, last_execution, total_runs, ended_runs, total_duration_ms, total_credits, last_success)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, 0, '', 0, 0, 0, 0, 0, 0)`,
+			workspace, s.ID, s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash,
+			string(store.DeploymentDraft), user, user, s.Time, s.Time)
+		return created, err
+	}
+	_, err = w.c.exec(`UPDATE workflows SET name = ?, description = ?, icon_url = ?, tags = ?, version = ?, parent = ?, search = ?, revision = ?, revision_hash = ?,
+		updated_by = ?, updated = ?, deleted = 0 WHERE workspace_id = ? AND id = ?`,
+		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, user, s.Time, workspace, s.ID)
+	return created, err
+}
+
+// texts writes a list as JSON; an empty one is [].
+func texts[T ~string](list []T) (string, error) {
+	if list == nil {
+		list = []T{}
+	}
+	out, err := json.Marshal(list)
+	return string(out), err
+}
+
+// Get implements [store.Workflows].
+func (x workflows) Get(ctx context.Context, p identity.Principal, id string) (store.Workflow, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Workflow{}, err
+	}
+	return queryOne(ctx, x.db, notFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+		scanWorkflow, workspace, id)
+}
+
+// List implements [store.Workflows].
+func (x workflows) List(ctx context.Context, p identity.Principal, q store.WorkflowQuery) (store.WorkflowPage, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.WorkflowPage{}, err
+	}
+	var f filter
+	f.add("workspace_id = ? AND deleted = 0", workspace)
+	if q.Text != "" {
+		f.add("instr(search, ?) > 0", strings.ToLower(q.Text))
+	}
+	if q.Name != "" {
+		f.add("name = ?", q.Name)
+	}
+	if q.DeploymentStatus != "" {
+		f.add("deployment_status = ?", string(q.DeploymentStatus))
+	}
+	for _, tag := range q.Tags {
+		f.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
+	}
+	var page store.WorkflowPage
+	page.Workflows, page.Total, err = list(ctx, x.db, "workflows", workflowColumns, f, "updated DESC, id", q.Page, scanWorkflow)
+	return page, err
+}
+
+const revisionColumns = `workspace_id, workflow_id, number, hash, created_by, created`
+
+func scanRevisionLine(s scanner) (r store.Revision, err error) {
+	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.Created)
+}
+
+func scanRevision(s scanner) (r store.Revision, err error) {
+	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.Created, &r.Definition)
+}
+
+// Revision implements [store.Workflows].
+func (x workflows) Revision(ctx context.Context, p identity.Principal, id string, number int64) (store.Revision, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Revision{}, err
+	}
+	if number == 0 {
+		return queryOne(ctx, x.db, notFound("workflow", id), `SELECT `+revisionColumns+`, definition FROM revisions
+			WHERE workspace_id = ?1 AND workflow_id = ?2 AND number = (SELECT revision FROM workflows WHERE workspace_id = ?1 AND id = ?2 AND deleted = 0)`,
+			scanRevision, workspace, id)
+	}
+	missing := fault.Newf(fault.NotFound, "there is no revision %d of workflow %q in this workspace", number, id)
+	return queryOne(ctx, x.db, missing, `SELECT `+revisionColumns+`, definition FROM revisions WHERE workspace_id = ? AND workflow_id = ? AND number = ?`,
+		scanRevision, workspace, id, number)
+}
+
+// RevisionByHash implements [store.Workflows].
+func (x workflows) RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (store.Revision, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Revision{}, err
+	}
+	missing := fault.Newf(fault.NotFound, "there is no revision of workflow %q with hash %q in this workspace", id, hash)
+	return queryOne(ctx, x.db, missing, `SELECT `+revisionColumns+`, definition FROM revisions
+		WHERE workspace_id = ? AND workflow_id = ? AND hash = ? ORDER BY number DESC LIMIT 1`, scanRevision, workspace, id, hash)
+}
+
+// Revisions implements [store.Workflows].
+func (x workflows) Revisions(ctx context.Context, p identity.Principal, id string, page store.Page) (store.RevisionPage, error) {
+	if _, err := x.Get(ctx, p, id); err != nil {
+		return store.RevisionPage{}, err
+	}
+	var f filter
+	f.add("workspace_id = ? AND workflow_id = ?", p.Workspace, id)
+	var out store.RevisionPage
+	var err error
+	out.Revisions, out.Total, err = list(ctx, x.db, "revisions", revisionColumns, f, "number DESC", page, scanRevisionLine)
+	return out, err
+}
+
+// SetDeployment implements [store.Workflows].
+func (x workflows) SetDeployment(ctx context.Context, p identity.Principal, id string, status store.DeploymentStatus, reason string) error {
+	return x.db.changeOne(ctx, p, notFound("workflow", id), `UPDATE workflows SET deployment_status = ?, deployment_error = ? WHERE deleted = 0 AND id = ? AND workspace_id = ?`,
+		string(status), reason, id)
+}
+
+// changeOne runs a statement that changes one row of the principal's workspace, which is its last argument. Without such
+// a row nothing is written and the error is the given one.
+func (db *DB) changeOne(ctx context.Context, p identity.Principal, missing error, text string, args ...driver.Value) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	var changed int64
+	err = db.writer.do(ctx, func(w *writer) (err error) {
+		changed, err = w.c.change(text, append(args, workspace)...)
+		return err
+	})
+	if err == nil && changed == 0 {
+		err = missing
+	}
+	return err
+}
+
+// Delete implements [store.Workflows].
+func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, at int64) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		found, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return notFound("workflow", id)
+		}
+		var row [1]driver.Value
+		// By status, of which few are unfinished, not by workflow, of which there may be a million that are finished.
+		if _, err := w.c.row(row[:], `SELECT count(*) FROM executions WHERE workspace_id = ? AND +workflow_id = ?
+			AND status IN ('NEW', 'PENDING', 'RUNNING', 'PAUSED', 'WAITING', 'WAITING_FOR_HUMAN')`, workspace, id); err != nil {
+			return err
+		}
+		if n := row[0].(int64); n > 0 {
+			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
+		}
+		_, err = w.c.exec(`UPDATE workflows SET deleted = ?, deployment_status = ?, deployment_error = '' WHERE workspace_id = ? AND id = ?`,
+			max(at, 1), string(store.DeploymentUndeployed), workspace, id)
+		return err
+	})
+}
+
+type templates struct{ db *DB }
+
+const templateColumns = `workspace_id, id, kind, name, known_params, override_input, override_output, created, updated`
+
+func scanTemplate(s scanner) (t store.Template, err error) {
+	var known, in, out []byte
+	err = s.Scan(&t.Workspace, &t.ID, &t.Kind, &t.Name, &known, &in, &out, &t.Created, &t.Updated)
+	t.KnownParams, t.OverrideInput, t.OverrideOutput = known, in, out
+	for _, raw := range []*json.RawMessage{&t.KnownParams, &t.OverrideInput, &t.OverrideOutput} {
+		if len(*raw) == 0 {
+			*raw = nil
+		}
+	}
+	return t, err
+}
+
+// Put implements [store.Templates].
+func (x templates) Put(ctx context.Context, p identity.Principal, t store.Template) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if t.ID == "" || t.Kind == "" {
+		return fault.New(fault.Invalid, "a template needs an id and a kind")
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		_, err := w.c.exec(`INSERT INTO templates (`+templateColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, name = excluded.name, known_params = excluded.known_params,
+			override_input = excluded.override_input, override_output = excluded.override_output, updated = excluded.updated`,
+			workspace, t.ID, t.Kind, t.Name, []byte(t.KnownParams), []byte(t.OverrideInput), []byte(t.OverrideOutput), t.Created, t.Updated)
+		return err
+	})
+}
+
+// Get implements [store.Templates].
+func (x templates) Get(ctx context.Context, p identity.Principal, id string) (store.Template, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Template{}, err
+	}
+	return queryOne(ctx, x.db, notFound("template", id), `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? AND id = ?`, scanTemplate, workspace, id)
+}
+
+// List implements [store.Templates].
+func (x templates) List(ctx context.Context, p identity.Principal) ([]store.Template, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+templateColumns+` FROM templates WHERE workspace_id = ? ORDER BY id`, scanTemplate, workspace)
+}
+
+// Delete implements [store.Templates].
+func (x templates) Delete(ctx context.Context, p identity.Principal, id string) error {
+	return x.db.changeOne(ctx, p, notFound("template", id), `DELETE FROM templates WHERE id = ? AND workspace_id = ?`, id)
+}

@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+
+	sqlite "modernc.org/sqlite"
+)
+
+// conn is one connection used by one goroutine, without the pool of database/sql: its locks and conversions would be a
+// third of the cost of a row.
+type conn struct {
+	raw   driver.Conn
+	stmts map[string]*stmt
+	// writes counts the statements that may have changed something.
+	writes uint64
+}
+
+// stmt is a prepared statement with its argument list, which is used again and again.
+type stmt struct {
+	exec  driver.StmtExecContext
+	query driver.StmtQueryContext
+	close func() error
+	args  []driver.NamedValue
+}
+
+// dbError is an error of SQLite, as opposed to a refusal of ours.
+type dbError struct{ err error }
+
+func (e *dbError) Error() string { return e.err.Error() }
+func (e *dbError) Unwrap() error { return e.err }
+
+// harmless says that SQLite refused one statement for what was in it, and undid that statement only.
+func (e *dbError) harmless() bool {
+	s, ok := errors.AsType[*sqlite.Error](e.err)
+	if !ok {
+		return false
+	}
+	switch s.Code() & 0xff {
+	case codeTooBig, codeConstraint, codeMismatch:
+		return true
+	}
+	return false
+}
+
+func openConn(path string, pragmas ...string) (*conn, error) {
+	raw, err := new(sqlite.Driver).Open(dsn(path, "immediate", pragmas...))
+	if err != nil {
+		return nil, err
+	}
+	return &conn{raw: raw, stmts: map[string]*stmt{}}, nil
+}
+
+// prepare returns the statement of a text. It stays prepared until the connection is closed.
+func (c *conn) prepare(text string) (*stmt, error) {
+	if s, ok := c.stmts[text]; ok {
+		return s, nil
+	}
+	p, err := c.raw.Prepare(text)
+	if err != nil {
+		return nil, &dbError{fmt.Errorf("prepare %q: %w", text, err)}
+	}
+	exec, ok1 := p.(driver.StmtExecContext)
+	query, ok2 := p.(driver.StmtQueryContext)
+	if !ok1 || !ok2 {
+		return nil, &dbError{errors.Join(fmt.Errorf("the driver's statement %T lacks what is needed", p), p.Close())}
+	}
+	s := &stmt{exec: exec, query: query, close: p.Close}
+	c.stmts[text] = s
+	return s, nil
+}
+
+// bind fills the argument list. Values are int64, float64, string, []byte or nil.
+func (s *stmt) bind(args []driver.Value) []driver.NamedValue {
+	s.args = s.args[:0]
+	for i, v := range args {
+		if b, ok := v.([]byte); ok && b == nil {
+			v = []byte{} // nil would be NULL
+		}
+		s.args = append(s.args, driver.NamedValue{Ordinal: i + 1, Value: v})
+	}
+	return s.args
+}
+
+// exec runs a statement and returns what it did.
+func (c *conn) exec(text string, args ...driver.Value) (driver.Result, error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	c.writes++
+	r, err := s.exec.ExecContext(context.Background(), s.bind(args))
+	clear(s.args) // they may be large
+	if err != nil {
+		return nil, &dbError{err}
+	}
+	return r, nil
+}
+
+// change runs a statement and returns how many rows it changed.
+func (c *conn) change(text string, args ...driver.Value) (int64, error) {
+	r, err := c.exec(text, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.RowsAffected()
+	if err != nil {
+		return 0, &dbError{err}
+	}
+	return n, nil
+}
+
+// insert runs a statement and returns the id of the new row.
+func (c *conn) insert(text string, args ...driver.Value) (int64, error) {
+	r, err := c.exec(text, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := r.LastInsertId()
+	if err != nil {
+		return 0, &dbError{err}
+	}
+	return n, nil
+}
+
+// row reads the first row of a statement into dest, whose length is that of the row, and says whether there was one.
+func (c *conn) row(dest []driver.Value, text string, args ...driver.Value) (bool, error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return false, err
+	}
+	rows, err := s.query.QueryContext(context.Background(), s.bind(args))
+	clear(s.args)
+	if err != nil {
+		return false, &dbError{err}
+	}
+	err = rows.Next(dest)
+	if closeErr := rows.Close(); closeErr != nil {
+		return false, &dbError{closeErr}
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return false, nil
+	case err != nil:
+		return false, &dbError{err}
+	}
+	return true, nil
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.close())
+	}
+	return errors.Join(append(errs, c.raw.Close())...)
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import "database/sql/driver"
+
+// executionKey is an execution as callers name it.
+type executionKey struct{ workspace, id string }
+
+// head is how far the journal of an execution goes.
+type head struct {
+	n   int64 // its number in the database
+	seq uint64
+}
+
+// maxHeads bounds how many executions are remembered, twice: the ones in use and the ones before.
+const maxHeads = 8192
+
+// heads remembers the heads of the executions used lately. It belongs to the committer. Changes within a transaction are
+// undone with it.
+type heads struct {
+	now, before map[executionKey]*head
+	undo        []headChange
+}
+
+type headChange struct {
+	key     executionKey
+	h       *head
+	old     uint64
+	created bool
+}
+
+func (t *heads) begin()    { t.undo = t.undo[:0] }
+func (t *heads) mark() int { return len(t.undo) }
+
+func (t *heads) commit() {
+	t.undo = t.undo[:0]
+	// Only between transactions does anything leave, so that undoing finds what it knew.
+	if len(t.now) >= maxHeads {
+		t.before, t.now = t.now, nil
+	}
+}
+
+// rewind undoes the changes since a mark.
+func (t *heads) rewind(mark int) {
+	for i := len(t.undo) - 1; i >= mark; i-- {
+		u := t.undo[i]
+		u.h.seq = u.old
+		if u.created {
+			delete(t.now, u.key)
+		}
+	}
+	t.undo = t.undo[:mark]
+}
+
+// find returns the head of an execution, or nil if there is no such execution.
+func (t *heads) find(c *conn, k executionKey) (*head, error) {
+	if h, ok := t.now[k]; ok {
+		return h, nil
+	}
+	if h, ok := t.before[k]; ok {
+		delete(t.before, k)
+		t.put(k, h)
+		return h, nil
+	}
+	var row [2]driver.Value
+	ok, err := c.row(row[:], `SELECT n, (SELECT max(place) & 0xffffffff FROM journal WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff) FROM executions WHERE workspace_id = ? AND id = ?`, k.workspace, k.id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	h := &head{n: row[0].(int64)}
+	if seq, ok := row[1].(int64); ok {
+		h.seq = uint64(seq)
+	}
+	t.put(k, h)
+	return h, nil
+}
+
+func (t *heads) put(k executionKey, h *head) {
+	if t.now == nil {
+		t.now = make(map[executionKey]*head)
+	}
+	t.now[k] = h
+}
+
+// create enters a new execution.
+func (t *heads) create(k executionKey, n int64) *head {
+	h := &head{n: n}
+	t.put(k, h)
+	t.undo = append(t.undo, headChange{key: k, h: h, created: true})
+	return h
+}
+
+// advance moves a head on by one row.
+func (t *heads) advance(k executionKey, h *head) {
+	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq})
+	h.seq++
+}

@@ -1,0 +1,106 @@
+// Package store is the seam between Tandem and its database: small interfaces, the plain records they exchange, and the
+// errors they answer with.
+//
+// Every row belongs to a workspace and every call says for whom it is made: a [identity.Principal] sees and changes the
+// rows of its own workspace only, and an id of another workspace is as unknown as one that never existed. Only Tandem
+// itself, without a workspace, sees all of them, and only in the calls that say so. Roles are not looked at here: what a
+// user may do is decided at the door, where the user comes in.
+//
+// The package holds no SQL and opens nothing: store/sqlite and store/postgres do, and store/storetest says what they
+// must have in common. Hosts, the server and the commands import store; the engine does not know that it exists.
+package store
+
+import (
+	"errors"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// What stores answer with. These two are recognised by their code, so errors.Is(err, ErrNotFound) is true of every
+// not_found error, whatever its words.
+var (
+	ErrNotFound = fault.New(fault.NotFound, "there is no such record in this workspace")
+	ErrConflict = fault.New(fault.Conflict, "the record has changed in the meantime; read it again")
+)
+
+// Two conditions of the disk. They stand in the chain of an error whose words are for the operator.
+var (
+	// ErrFull: there is no room. Nothing was written and nothing is lost: the same call succeeds once there is.
+	ErrFull = errors.New("the disk is full")
+	// ErrBroken: the disk did not take what it had been given. What the process believes and what is on disk may
+	// differ, so the store answers nothing any more; a restart recovers from what is there.
+	ErrBroken = errors.New("the store has stopped after a disk error")
+)
+
+// Stores is all there is of one database. A driver that has only a part leaves the rest nil.
+type Stores struct {
+	Journal     Journal
+	Inbox       Inbox
+	Timers      Timers
+	Executions  Executions
+	Logs        Logs
+	Ledger      Ledger
+	Keys        IdempotencyKeys
+	Workflows   Workflows
+	Templates   Templates
+	Blobs       Blobs
+	Workspaces  Workspaces
+	Users       Users
+	Tokens      Tokens
+	Credentials Credentials
+}
+
+// Scope returns the workspace a call is for. Drivers begin every call that names a record with it.
+func Scope(p identity.Principal) (string, error) {
+	if p.Workspace == "" {
+		return "", fault.New(fault.Forbidden, "the call names no workspace; act for one")
+	}
+	return p.Workspace, nil
+}
+
+// ScopeAll is [Scope] for the calls in which Tandem itself may look at all workspaces: all is true, and the workspace
+// empty, for a system principal without one.
+func ScopeAll(p identity.Principal) (workspace string, all bool, err error) {
+	if p.Workspace == "" && p.IsSystem() {
+		return "", true, nil
+	}
+	workspace, err = Scope(p)
+	return workspace, false, err
+}
+
+// RequireSystem refuses everybody but Tandem itself.
+func RequireSystem(p identity.Principal) error {
+	if !p.IsSystem() {
+		return fault.New(fault.Forbidden, "only the server itself may do this")
+	}
+	return nil
+}
+
+// Page sizes of listings.
+const (
+	DefaultPageSize = 20
+	MaxPageSize     = 500
+)
+
+// Page says which part of a listing is wanted. Listings have a total order, so that pages of a listing that does not
+// change never overlap and leave nothing out.
+type Page struct {
+	// Number counts from 1; zero is 1.
+	Number int
+	// Size is 20 when zero and 500 at most.
+	Size int
+}
+
+// Limits returns what to take and what to pass over.
+func (p Page) Limits() (limit, offset int) {
+	limit = p.Size
+	if limit <= 0 {
+		limit = DefaultPageSize
+	}
+	limit = min(limit, MaxPageSize)
+	if p.Number <= 1 {
+		return limit, 0
+	}
+	return limit, (min(p.Number, 1<<40/limit) - 1) * limit
+}

@@ -1,0 +1,344 @@
+package storetest
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// secret stands in everything that tenant A stores. Whatever tenant B is told must not have it.
+const secret = "canary-of-tenant-a"
+
+// probe is a call of one method for a principal, with the ids of tenant A. It returns what it was told.
+type probe func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error)
+
+// known is what B may have heard of A: ids.
+type known struct {
+	workspace string
+	item      int64
+	blob      string
+}
+
+// probes has one entry for each method of each interface in [store.Stores]; a test counts them.
+func probes() map[string]probe {
+	line := []store.LogLine{{Activation: "a", Message: "from b"}}
+	return map[string]probe{
+		"Journal.Append": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			a := next("e1", 1)
+			a.ClearTimers, a.TakeInbox, a.Logs = []string{"t"}, []int64{k.item}, line
+			a.Snapshot = &store.Snapshot{Seq: 1, Body: []byte("from b")}
+			a.Change = &store.Change{Status: engine.StatusCanceled}
+			return nil, s.Journal.Append(ctx, p, a)
+		},
+		"Journal.Rows": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			var all []store.Row
+			for r, err := range s.Journal.Rows(ctx, p, "e1", 0) {
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, r)
+			}
+			return all, nil
+		},
+		"Journal.LastSnapshot": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			snap, _, err := s.Journal.LastSnapshot(ctx, p, "e1")
+			return snap, err
+		},
+		"Inbox.Deliver": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			id, dup, err := s.Inbox.Deliver(ctx, p, store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k"})
+			return []any{id, dup}, err
+		},
+		"Inbox.Pending": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Inbox.Pending(ctx, p, "e1")
+		},
+		"Inbox.PendingExecutions": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Inbox.PendingExecutions(ctx, p)
+		},
+		"Timers.Upcoming": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Timers.Upcoming(ctx, p, store.Timer{}, 100)
+		},
+		"Executions.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Executions.Get(ctx, p, "e1")
+		},
+		"Executions.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: "w"})
+		},
+		"Executions.Unfinished": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			var all []store.Unfinished
+			for u, err := range s.Executions.Unfinished(ctx, p) {
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, u)
+			}
+			return all, nil
+		},
+		"Logs.Write": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Logs.Write(ctx, p, "e1", line)
+		},
+		"Logs.Lines": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Logs.Lines(ctx, p, store.LogQuery{Execution: "e1"})
+		},
+		"Ledger.Open": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Ledger.Open(ctx, p, store.LedgerEntry{ID: "from b", Execution: "e1", Workflow: "w", Tokens: 1_000_000})
+		},
+		"Ledger.Settle": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Ledger.Settle(ctx, p, store.Settlement{ID: "c1", Tokens: 1})
+		},
+		"Ledger.Sum": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Ledger.Sum(ctx, p, store.LedgerQuery{Execution: "e1"})
+		},
+		"Keys.Find": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Keys.Find(ctx, p, "key")
+		},
+		"Keys.Expire": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Keys.Expire(ctx, p, 1<<60)
+		},
+		"Workflows.Save": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			w, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: "w", Name: "from b", Hash: "b", Definition: []byte("from b")})
+			return w, err
+		},
+		"Workflows.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.Get(ctx, p, "w")
+		},
+		"Workflows.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.List(ctx, p, store.WorkflowQuery{})
+		},
+		"Workflows.Revision": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.Revision(ctx, p, "w", 1)
+		},
+		"Workflows.RevisionByHash": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.RevisionByHash(ctx, p, "w", "h")
+		},
+		"Workflows.Revisions": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.Revisions(ctx, p, "w", store.Page{})
+		},
+		"Workflows.SetDeployment": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Workflows.SetDeployment(ctx, p, "w", store.DeploymentFailed, "from b")
+		},
+		"Workflows.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Workflows.Delete(ctx, p, "w2", 1)
+		},
+		"Templates.Put": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Templates.Put(ctx, p, store.Template{Workspace: k.workspace, ID: "t", Kind: "K", Name: "from b"})
+		},
+		"Templates.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Templates.Get(ctx, p, "t")
+		},
+		"Templates.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Templates.List(ctx, p)
+		},
+		"Templates.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Templates.Delete(ctx, p, "t")
+		},
+		"Blobs.Put": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Blobs.Put(ctx, p, strings.NewReader("from b"))
+		},
+		"Blobs.Get": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			r, _, err := s.Blobs.Get(ctx, p, k.blob)
+			if err != nil {
+				return nil, err
+			}
+			all, err := io.ReadAll(r)
+			return all, errors.Join(err, r.Close())
+		},
+		"Blobs.Stat": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			blob, err := s.Blobs.Stat(ctx, p, k.blob)
+			if err == nil {
+				return secret, nil // knowing that it exists is too much
+			}
+			return blob, err
+		},
+		"Workspaces.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Workspaces.Create(ctx, p, identity.Workspace{ID: k.workspace, Name: "from b"})
+		},
+		"Workspaces.Get": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return s.Workspaces.Get(ctx, p, k.workspace)
+		},
+		"Workspaces.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workspaces.List(ctx, p)
+		},
+		"Users.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Users.Create(ctx, p, identity.User{Workspace: k.workspace, ID: "intruder"})
+		},
+		"Users.Update": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Users.Update(ctx, p, identity.User{Workspace: k.workspace, ID: "ann", Disabled: true})
+		},
+		"Users.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Users.Get(ctx, p, "ann")
+		},
+		"Users.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Users.List(ctx, p)
+		},
+		"Users.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Users.Delete(ctx, p, "ann")
+		},
+		"Tokens.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Tokens.Create(ctx, p, identity.Token{Workspace: k.workspace, ID: "intruder", User: "ann"}, identity.HashSecret("b"))
+		},
+		"Tokens.Resolve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			t, u, err := s.Tokens.Resolve(ctx, p, identity.HashSecret(secret), 0)
+			return []any{t, u}, err
+		},
+		"Tokens.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Tokens.List(ctx, p, "")
+		},
+		"Tokens.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Tokens.Delete(ctx, p, "tok")
+		},
+		"Credentials.Create": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Credentials.Create(ctx, p, store.Credential{Workspace: k.workspace, ID: "intruder", Name: "from b"})
+		},
+		"Credentials.Update": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Credentials.Update(ctx, p, store.Credential{Workspace: k.workspace, ID: "c", Name: "from b", Sealed: []byte("from b")})
+		},
+		"Credentials.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Credentials.Get(ctx, p, "c")
+		},
+		"Credentials.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Credentials.List(ctx, p)
+		},
+		"Credentials.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Credentials.Delete(ctx, p, "c")
+		},
+	}
+}
+
+// fill stores one of everything for a tenant.
+func fill(t *testing.T, s store.Stores, p identity.Principal) known {
+	t.Helper()
+	ctx := t.Context()
+	ok(t, s.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: secret}))
+	ok(t, s.Users.Create(ctx, p, identity.User{ID: "ann", Name: secret, Roles: []identity.Role{identity.Admin}}))
+	ok(t, s.Tokens.Create(ctx, p, identity.Token{ID: "tok", User: "ann", Name: secret}, identity.HashSecret(secret)))
+	ok(t, s.Credentials.Create(ctx, p, store.Credential{ID: "c", Name: "cred", Type: secret, Sealed: []byte(secret)}))
+	ok(t, s.Templates.Put(ctx, p, store.Template{ID: "t", Kind: "K", Name: secret}))
+	for _, id := range []string{"w", "w2"} {
+		_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: id, Name: secret, Hash: "h", Definition: []byte(secret)})
+		ok(t, err)
+	}
+	blob, err := s.Blobs.Put(ctx, p, strings.NewReader(secret))
+	ok(t, err)
+	started(t, s, p, "e1", func(a *store.Append) {
+		a.Body = []byte(secret)
+		a.Key = &store.IdempotencyKey{Key: "key", RequestHash: secret}
+		a.Create.WorkflowID, a.Create.WorkflowName = "w", secret
+		a.Snapshot = &store.Snapshot{Seq: 1, Body: []byte(secret)}
+		a.SetTimers = []store.Timer{{ID: "t", Until: 1}}
+		a.Logs = []store.LogLine{{Activation: "a", Message: secret}}
+		a.OpenLedger = []store.LedgerEntry{{ID: "c1", Execution: "e1", Workflow: "w", Tokens: 777}}
+	})
+	item, _, err := s.Inbox.Deliver(ctx, p, store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k", Body: []byte(secret)})
+	ok(t, err)
+	return known{workspace: p.Workspace, item: item, blob: blob.Hash}
+}
+
+// reading are the probes that change nothing: together they are a picture of a tenant.
+func reading() []string {
+	names := slices.Sorted(maps.Keys(probes()))
+	return slices.DeleteFunc(names, func(name string) bool {
+		_, method, _ := strings.Cut(name, ".")
+		switch method {
+		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
+			"Revision", "RevisionByHash", "Revisions":
+			return false
+		}
+		return true
+	})
+}
+
+func picture(t *testing.T, s store.Stores, p identity.Principal, k known) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, name := range reading() {
+		got, err := probes()[name](t.Context(), s, p, k)
+		if err != nil {
+			t.Fatalf("%s for the owner: %v", name, err)
+		}
+		all[name] = show(got)
+	}
+	return all
+}
+
+// show prints a value so that text inside byte slices can be found.
+func show(v any) string {
+	text := fmt.Sprintf("%+v|%s|%q", v, v, v)
+	if raw, ok := v.([]byte); ok {
+		text += string(raw)
+	}
+	return text
+}
+
+// leaks says whether what B was told holds anything of A's.
+func leaks(text string, a known) bool {
+	return strings.Contains(text, secret) || strings.Contains(text, hex.EncodeToString([]byte(secret))) || strings.Contains(text, a.workspace) || strings.Contains(text, "777")
+}
+
+func testTenants(t *testing.T, s store.Stores) {
+	all := probes()
+	stores := reflect.TypeFor[store.Stores]()
+	methods := 0
+	for i := range stores.NumField() {
+		f := stores.Field(i)
+		for j := range f.Type.NumMethod() {
+			methods++
+			if name := f.Name + "." + f.Type.Method(j).Name; all[name] == nil {
+				t.Errorf("%s has no probe: write one, so that two tenants are tried against each other", name)
+			}
+		}
+	}
+	equal(t, "probes", methods, len(all))
+
+	a, b := tenant(t), tenant(t)
+	k := fill(t, s, a)
+	before := picture(t, s, a, k)
+	for name, text := range before {
+		// The canary is where it should be; otherwise looking for it would prove nothing.
+		if !leaks(text, k) && !slices.Contains([]string{"Workflows.Revisions"}, name) {
+			t.Errorf("%s does not show the owner its own data: %s", name, text)
+		}
+	}
+	// B exists, with the same roles, and has nothing. A system principal for B is no more than B.
+	ok(t, s.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: b.Workspace}))
+	for _, p := range []identity.Principal{b, identity.System(b.Workspace)} {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if p.IsSystem() && (name == "Tokens.Resolve" || name == "Workspaces.Create") {
+				continue // these are for Tandem itself, and not about one workspace
+			}
+			got, err := all[name](t.Context(), s, p, k)
+			if err != nil && fmt.Sprint(err) == "" {
+				t.Errorf("%s: an error without words", name)
+			}
+			// What B was told, words of the error included, except for the ids that B itself has named.
+			text := show(got)
+			if err != nil {
+				text += strings.ReplaceAll(err.Error(), k.workspace, "")
+			}
+			if leaks(text, k) {
+				t.Errorf("%s told tenant B of tenant A: %s", name, text)
+			}
+			equal(t, "tenant A after "+name+" of tenant B", before, picture(t, s, a, k))
+		}
+	}
+}
+
+func testNobody(t *testing.T, s store.Stores) {
+	k := fill(t, s, tenant(t))
+	for name, call := range probes() {
+		got, err := call(t.Context(), s, identity.Principal{User: "ann", Roles: []identity.Role{identity.Admin}}, k)
+		if err == nil {
+			t.Errorf("%s answered somebody without a workspace: %v", name, got)
+		}
+	}
+}

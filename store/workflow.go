@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"tandem/engine"
+	"tandem/identity"
+)
+
+// DeploymentStatus is where a workflow's triggers stand.
+type DeploymentStatus string
+
+// The deployment statuses.
+const (
+	DeploymentDraft      DeploymentStatus = "draft"
+	DeploymentPending    DeploymentStatus = "pending"
+	DeploymentDeployed   DeploymentStatus = "deployed"
+	DeploymentFailed     DeploymentStatus = "failed"
+	DeploymentUndeployed DeploymentStatus = "undeployed"
+)
+
+// Workflow is what is known about a workflow beside its definition. The first group is taken from the newest definition;
+// the rest belongs to the server.
+type Workflow struct {
+	Workspace   string
+	ID          string
+	Name        string
+	Description string
+	IconURL     string
+	Tags        []string
+	Version     string
+	Parent      string
+
+	Revision         int64
+	RevisionHash     string
+	DeploymentStatus DeploymentStatus
+	DeploymentError  string
+	CreatedBy        string
+	UpdatedBy        string
+	Created          int64
+	Updated          int64
+	LastStatus       engine.Status
+	LastExecution    int64
+	Statistics       Statistics
+}
+
+// Statistics are kept as executions begin and end. One that was revived after its end counts once, with its last end.
+type Statistics struct {
+	TotalRuns         int64
+	AverageDurationMS int64
+	TotalCredits      float64
+	LastSuccess       int64
+}
+
+// Revision is an immutable definition.
+type Revision struct {
+	Workspace  string
+	WorkflowID string
+	// Number counts from 1.
+	Number     int64
+	Hash       string
+	Definition []byte
+	CreatedBy  string
+	Created    int64
+}
+
+// SaveWorkflow is a definition to be kept, with what listings show of it.
+type SaveWorkflow struct {
+	ID          string
+	Name        string
+	Description string
+	IconURL     string
+	Tags        []string
+	Version     string
+	Parent      string
+	// Hash tells whether the content is new. The store does not look into the definition.
+	Hash       string
+	Definition []byte
+	Time       int64
+	// Expect, when not zero, is the revision the author has seen: [ErrConflict] if there is a newer one. -1: there must be
+	// no such workflow yet.
+	Expect int64
+}
+
+// WorkflowQuery narrows a listing. Empty fields do not.
+type WorkflowQuery struct {
+	// Text is looked for in id, name and description, without regard to case.
+	Text string
+	// Name is the exact name.
+	Name string
+	// Tags must all be there.
+	Tags             []string
+	DeploymentStatus DeploymentStatus
+	Page             Page
+}
+
+// WorkflowPage is a part of a listing, last saved first, and the size of the whole.
+type WorkflowPage struct {
+	Workflows []Workflow
+	Total     int
+}
+
+// RevisionPage is a part of a workflow's past, newest first, and the size of the whole. The definitions are left out.
+type RevisionPage struct {
+	Revisions []Revision
+	Total     int
+}
+
+// Workflows keeps definitions. A revision, once made, never changes and never goes: executions are pinned to it.
+type Workflows interface {
+	// Save makes a new revision, or none when the content is that of the newest one.
+	Save(ctx context.Context, p identity.Principal, w SaveWorkflow) (w2 Workflow, created bool, err error)
+	Get(ctx context.Context, p identity.Principal, id string) (Workflow, error)
+	List(ctx context.Context, p identity.Principal, q WorkflowQuery) (WorkflowPage, error)
+	// Revision reads one by number; zero is the newest. Those of a deleted workflow can still be read by number and hash.
+	Revision(ctx context.Context, p identity.Principal, id string, number int64) (Revision, error)
+	RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (Revision, error)
+	Revisions(ctx context.Context, p identity.Principal, id string, page Page) (RevisionPage, error)
+	SetDeployment(ctx context.Context, p identity.Principal, id string, status DeploymentStatus, reason string) error
+	// Delete takes a workflow out of sight. [ErrConflict] while executions of it are unfinished. Saving it again brings it
+	// back, with its revisions.
+	Delete(ctx context.Context, p identity.Principal, id string, at int64) error
+}
+
+// Template is a stored set of values and schema overrides that nodes refer to.
+type Template struct {
+	Workspace      string
+	ID             string
+	Kind           string
+	Name           string
+	KnownParams    json.RawMessage
+	OverrideInput  json.RawMessage
+	OverrideOutput json.RawMessage
+	Created        int64
+	Updated        int64
+}
+
+// Templates keeps node templates.
+type Templates interface {
+	// Put makes one or replaces what is there, except for when it was made.
+	Put(ctx context.Context, p identity.Principal, t Template) error
+	Get(ctx context.Context, p identity.Principal, id string) (Template, error)
+	// List returns all, in order of id.
+	List(ctx context.Context, p identity.Principal) ([]Template, error)
+	Delete(ctx context.Context, p identity.Principal, id string) error
+}
+
+// Blob names a large value by its content.
+type Blob struct {
+	// Hash is the SHA-256 of the content in lower-case hex.
+	Hash string
+	Size int64
+}
+
+// Blobs keeps large values, each once per workspace. How large they may be is the caller's to say.
+type Blobs interface {
+	// Put stores a value and returns when it is on disk, so that a row may name it.
+	Put(ctx context.Context, p identity.Principal, r io.Reader) (Blob, error)
+	// Get opens a value. The caller closes it.
+	Get(ctx context.Context, p identity.Principal, hash string) (io.ReadCloser, Blob, error)
+	Stat(ctx context.Context, p identity.Principal, hash string) (Blob, error)
+}
