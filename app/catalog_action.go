@@ -75,6 +75,16 @@ func transformationRules(c *config) {
 	if field != "" && operation != "flatten" && operation != "join" {
 		c.requireFor(field, `when operation is "`+operation+`"`)
 	}
+	// Both are written in the expression language, which binds placeholders as values.
+	if c.has("field_mapping") {
+		c.plan.Shielded = append(c.plan.Shielded, c.at("field_mapping"))
+	}
+	for i, item := range c.items("filter_conditions") {
+		if e := item.Get("expression"); e.Type == gjson.String {
+			path := fmt.Sprintf("%s[%d].expression", c.at("filter_conditions"), i)
+			c.plan.Expressions = append(c.plan.Expressions, workflow.Expression{Path: path, Source: e.Str})
+		}
+	}
 }
 
 // validationRules: the value of a rule of the sort "expression" is one.

@@ -248,6 +248,8 @@ type Child struct {
 	Revision string `json:"revision,omitempty"`
 	Input    Ref    `json:"input,omitempty"`
 	Detached bool   `json:"detached,omitempty"`
+	// Outputs are the nodes whose outputs are wanted when it ends; none means its last nodes.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // AskOutcome is how a question ended.

@@ -1,0 +1,428 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+type formattingConfig struct {
+	Format    string        `json:"format_type" required:"true" enum:"template|json|csv|xml|yaml|markdown|html|date|number|text|base64|url"`
+	Direction string        `json:"direction" enum:"format|parse"`
+	Template  any           `json:"template"`
+	Options   formatOptions `json:"options"`
+}
+
+func (c *formattingConfig) Defaults() { c.Direction = "format" }
+
+// formatOptions are the options of all formats; each reads its own.
+type formatOptions struct {
+	// json
+	Indent int64 `json:"indent" range:"0..16"`
+	// csv
+	Delimiter string   `json:"delimiter"`
+	Header    *bool    `json:"header"`
+	Columns   []string `json:"columns"`
+	// xml
+	Root string `json:"root"`
+	Item string `json:"item"`
+	// date
+	DateFormat string `json:"date_format"`
+	Timezone   string `json:"timezone"`
+	// number
+	Decimals           *int64 `json:"decimals" range:"0..100"`
+	ThousandsSeparator string `json:"thousands_separator"`
+	DecimalSeparator   string `json:"decimal_separator"`
+	// text
+	Case string `json:"case" enum:"upper|lower"`
+	Trim bool   `json:"trim"`
+	// base64
+	URLSafe bool `json:"url_safe"`
+	// url
+	Query bool `json:"query"`
+}
+
+// dataFormatting turns values into text and back.
+func dataFormatting() node.Kind {
+	return node.Define(
+		info("ACTION.DATA_FORMATTING", "Data formatting", "数据格式化", "Turns values into text and back.", "在值与文本之间相互转换。"),
+		func(_ context.Context, call *node.Call, cfg formattingConfig, in json.RawMessage) (json.RawMessage, error) {
+			data := in
+			if own, ok := (path{"data"}).walk(in); ok {
+				data = own
+			}
+			if cfg.Direction == "parse" {
+				v, err := cfg.parse(call, data)
+				if err != nil {
+					return nil, err
+				}
+				return object([]member{{"data", v}}), nil
+			}
+			text, err := cfg.format(call, data)
+			if err != nil {
+				return nil, err
+			}
+			return object([]member{field("formatted", text)}), nil
+		})
+}
+
+func (c *formattingConfig) format(call *node.Call, data json.RawMessage) (string, error) {
+	o := c.Options
+	switch c.Format {
+	case "template":
+		if c.Template == nil || c.Template == "" {
+			return "", fault.Newf(fault.InvalidConfig, "%q is required when format_type is %q", "template", "template")
+		}
+		return textOf(c.Template), nil
+	case "json":
+		return formatJSON(data, o)
+	case "csv":
+		return formatCSV(data, o)
+	case "xml":
+		return formatXML(data, o), nil
+	case "yaml":
+		return formatYAML(data)
+	case "markdown":
+		return formatMarkdown(data), nil
+	case "html":
+		return formatHTML(data), nil
+	case "date":
+		return formatDate(call, decode(data), o)
+	case "number":
+		return formatNumber(decode(data), o)
+	case "base64":
+		if o.URLSafe {
+			return base64.URLEncoding.EncodeToString([]byte(plainText(data))), nil
+		}
+		return base64.StdEncoding.EncodeToString([]byte(plainText(data))), nil
+	case "url":
+		return formatURL(data), nil
+	}
+	return o.text(plainText(data)), nil
+}
+
+func (o formatOptions) text(text string) string {
+	if o.Trim {
+		text = strings.TrimSpace(text)
+	}
+	switch o.Case {
+	case "upper":
+		return strings.ToUpper(text)
+	case "lower":
+		return strings.ToLower(text)
+	}
+	return text
+}
+
+func (c *formattingConfig) parse(call *node.Call, data json.RawMessage) (json.RawMessage, error) {
+	switch c.Format {
+	case "template", "markdown", "html":
+		return nil, fault.Newf(fault.Unsupported, "%s can be written and not read; set direction to %q", c.Format, "format")
+	}
+	text, ok := decode(data).(string)
+	if !ok {
+		return nil, fault.Newf(fault.InvalidInput, "%q must be a text to be parsed, not %s", "data", typeOf(decode(data)))
+	}
+	o := c.Options
+	switch c.Format {
+	case "json":
+		return parseJSON(text)
+	case "csv":
+		return parseCSV(text, o)
+	case "xml":
+		return parseXML(text)
+	case "yaml":
+		return parseYAML(text)
+	case "date":
+		return parseDate(call, text, o)
+	case "number":
+		return parseNumber(text, o)
+	case "base64":
+		return parseBase64(text)
+	case "url":
+		return parseURL(text, o)
+	}
+	return encode(o.text(text)), nil
+}
+
+// badText is the error of a text that cannot be read, with the place in it.
+func badText(what string, line, column int, reason string) error {
+	return fault.Newf(fault.InvalidInput, "the text is no %s: line %d, column %d: %s", what, line, column, reason).
+		With("position", map[string]any{"line": line, "column": column})
+}
+
+// place counts line and column of an offset from 1, columns in characters.
+func place(text string, offset int) (line, column int) {
+	before := text[:max(0, min(offset, len(text)))]
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+}
+
+func formatJSON(data json.RawMessage, o formatOptions) (string, error) {
+	var b bytes.Buffer
+	var err error
+	if o.Indent > 0 {
+		err = json.Indent(&b, data, "", strings.Repeat(" ", int(o.Indent)))
+	} else {
+		err = json.Compact(&b, data)
+	}
+	return b.String(), err
+}
+
+func parseJSON(text string) (json.RawMessage, error) {
+	var v json.RawMessage
+	err := json.Unmarshal([]byte(text), &v)
+	if err == nil {
+		return v, nil
+	}
+	offset := len(text)
+	if syntax, ok := err.(*json.SyntaxError); ok {
+		offset = int(syntax.Offset) - 1
+	}
+	line, column := place(text, offset)
+	return nil, badText("JSON", line, column, err.Error())
+}
+
+// formatDate shows a date in a zone and a layout; without a layout as RFC 3339.
+func formatDate(call *node.Call, v any, o formatOptions) (string, error) {
+	t, err := readDate(call, v, o)
+	if err != nil {
+		return "", err
+	}
+	if o.DateFormat == "" {
+		return t.Format(time.RFC3339Nano), nil
+	}
+	text, err := call.Eval("format_date(date_value, date_layout)", map[string]any{"date_value": t.Format(time.RFC3339Nano), "date_layout": o.DateFormat})
+	if err != nil {
+		return "", fault.Newf(fault.InvalidConfig, "%q is no layout of a date: %s", "options.date_format", fault.From(err).Message).WithCause(err)
+	}
+	return textOf(text), nil
+}
+
+// readDate reads what the expression language takes for a date, and shows it in the zone asked for.
+func readDate(call *node.Call, v any, o formatOptions) (time.Time, error) {
+	location, err := time.LoadLocation(o.Timezone)
+	if err != nil {
+		return time.Time{}, fault.Newf(fault.InvalidConfig, "%q is no time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
+	}
+	got, err := call.Eval("date(date_value)", map[string]any{"date_value": v})
+	text, ok := got.(string)
+	if err == nil && ok {
+		var t time.Time
+		if t, err = time.Parse(time.RFC3339Nano, text); err == nil {
+			return t.In(location), nil
+		}
+	}
+	return time.Time{}, badText("date", 1, 1, "write it like 2030-01-31T09:00:00Z, 2030-01-31 or as Unix seconds")
+}
+
+func parseDate(call *node.Call, text string, o formatOptions) (json.RawMessage, error) {
+	if o.DateFormat == "" {
+		t, err := readDate(call, text, formatOptions{Timezone: "UTC"})
+		if err != nil {
+			return nil, err
+		}
+		return encode(t.UTC().Format(time.RFC3339Nano)), nil
+	}
+	location, err := time.LoadLocation(o.Timezone)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is no time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
+	}
+	layout, err := goLayout(o.DateFormat)
+	if err != nil {
+		return nil, err
+	}
+	t, err := time.ParseInLocation(layout, text, location)
+	if err != nil {
+		return nil, badText("date", 1, 1, fmt.Sprintf("it does not fit %q", o.DateFormat))
+	}
+	return encode(t.UTC().Format(time.RFC3339Nano)), nil
+}
+
+// goLayout turns the layout of format_date into that of the time package.
+func goLayout(layout string) (string, error) {
+	parts := map[byte]string{
+		'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'e': "_2", 'j': "002", 'H': "15", 'I': "03", 'M': "04", 'S': "05", 'L': "000",
+		'p': "PM", 'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'F': "2006-01-02", 'T': "15:04:05", 'z': "-0700", '%': "%",
+	}
+	var b strings.Builder
+	for i := 0; i < len(layout); i++ {
+		if layout[i] != '%' {
+			b.WriteByte(layout[i])
+			continue
+		}
+		i++
+		if i == len(layout) || parts[layout[i]] == "" {
+			return "", fault.Newf(fault.InvalidConfig, "%q has a part that cannot be parsed; use %%Y %%m %%d %%H %%M %%S and the like", "options.date_format")
+		}
+		b.WriteString(parts[layout[i]])
+	}
+	return b.String(), nil
+}
+
+// formatNumber rounds half away from zero, in decimal, so that 1.005 with two decimals is 1.01.
+func formatNumber(v any, o formatOptions) (string, error) {
+	n, ok := v.(json.Number)
+	if text, isText := v.(string); isText {
+		n, ok = json.Number(strings.TrimSpace(text)), true
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if !ok || err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return "", badText("number", 1, 1, "write it like 1234.5")
+	}
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if exact, ok := new(big.Rat).SetString(string(n)); ok && len(n) < 400 {
+		text = exactDecimal(exact, o.Decimals, text)
+	}
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	whole, fraction, has := strings.Cut(text, ".")
+	if o.ThousandsSeparator != "" {
+		var b strings.Builder
+		for i, digit := range whole {
+			if i > 0 && (len(whole)-i)%3 == 0 {
+				b.WriteString(o.ThousandsSeparator)
+			}
+			b.WriteRune(digit)
+		}
+		whole = b.String()
+	}
+	if !has {
+		return sign + whole, nil
+	}
+	point := o.DecimalSeparator
+	if point == "" {
+		point = "."
+	}
+	return sign + whole + point + fraction, nil
+}
+
+func exactDecimal(r *big.Rat, decimals *int64, otherwise string) string {
+	switch {
+	case decimals != nil:
+		if text := r.FloatString(int(*decimals)); strings.Trim(text, "-0.") != "" {
+			return text
+		}
+		return new(big.Rat).FloatString(int(*decimals)) // no minus before a zero
+	case r.IsInt():
+		return r.Num().String()
+	}
+	return otherwise
+}
+
+func parseNumber(text string, o formatOptions) (json.RawMessage, error) {
+	plain := strings.TrimSpace(text)
+	thousands := o.ThousandsSeparator
+	if thousands != "" {
+		plain = strings.ReplaceAll(plain, thousands, "")
+	}
+	if o.DecimalSeparator != "" {
+		plain = strings.Replace(plain, o.DecimalSeparator, ".", 1)
+	}
+	plain = strings.TrimPrefix(plain, "+")
+	if !json.Valid([]byte(plain)) || plain == "" || plain[0] != '-' && (plain[0] < '0' || plain[0] > '9') {
+		return nil, badText("number", 1, 1, fmt.Sprintf("%q cannot be read as one", text))
+	}
+	return json.RawMessage(plain), nil
+}
+
+func parseBase64(text string) (json.RawMessage, error) {
+	clean := strings.TrimRight(strings.NewReplacer("\n", "", "\r", "", "-", "+", "_", "/").Replace(text), "=")
+	raw, err := base64.RawStdEncoding.DecodeString(clean)
+	if err != nil {
+		offset := 0
+		if corrupt, ok := err.(base64.CorruptInputError); ok {
+			offset = int(corrupt)
+		}
+		line, column := place(text, offset)
+		return nil, badText("base64", line, column, err.Error())
+	}
+	if !utf8.Valid(raw) {
+		return nil, badText("base64 of a text", 1, 1, "what it holds is not UTF-8")
+	}
+	return encode(string(raw)), nil
+}
+
+// formatURL escapes a text, or makes the query of an object.
+func formatURL(data json.RawMessage) string {
+	if !isObject(data) {
+		return url.QueryEscape(plainText(data))
+	}
+	var parts []string
+	for _, m := range members(data) {
+		values := []json.RawMessage{m.value}
+		if isList(m.value) {
+			values = elements(m.value)
+		}
+		for _, v := range values {
+			parts = append(parts, url.QueryEscape(m.key)+"="+url.QueryEscape(plainText(v)))
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+func parseURL(text string, o formatOptions) (json.RawMessage, error) {
+	bad := func(err error) error { return badText("escaped URL part", 1, 1, err.Error()) }
+	if !o.Query {
+		plain, err := url.QueryUnescape(text)
+		if err != nil {
+			return nil, bad(err)
+		}
+		return encode(plain), nil
+	}
+	var fields gathering
+	for _, part := range strings.Split(strings.TrimPrefix(text, "?"), "&") {
+		if part == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(part, "=")
+		name, err := url.QueryUnescape(key)
+		if err != nil {
+			return nil, bad(err)
+		}
+		if value, err = url.QueryUnescape(value); err != nil {
+			return nil, bad(err)
+		}
+		fields.add(name, encode(value))
+	}
+	return object(fields.members()), nil
+}
+
+// gathering collects fields of which some may come several times: those become lists.
+type gathering struct {
+	names  []string
+	values map[string][]json.RawMessage
+}
+
+func (g *gathering) add(name string, value json.RawMessage) {
+	if g.values == nil {
+		g.values = map[string][]json.RawMessage{}
+	}
+	if len(g.values[name]) == 0 {
+		g.names = append(g.names, name)
+	}
+	g.values[name] = append(g.values[name], value)
+}
+
+func (g *gathering) members() []member {
+	list := make([]member, len(g.names))
+	for i, name := range g.names {
+		if list[i] = (member{name, g.values[name][0]}); len(g.values[name]) > 1 {
+			list[i].value = array(g.values[name])
+		}
+	}
+	return list
+}

@@ -1,0 +1,339 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+type transformConfig struct {
+	Operation     string            `json:"operation" enum:"map|filter|aggregate|sort|group_by|join|flatten|pivot|custom|extract_fields"`
+	Mapping       node.Object       `json:"field_mapping"`
+	ItemsPath     string            `json:"items_path"`
+	Conditions    []filterCondition `json:"filter_conditions"`
+	Sort          transformSort     `json:"sort_config"`
+	GroupBy       []string          `json:"group_by_fields"`
+	Aggregations  node.Object       `json:"aggregation_functions"`
+	Join          transformJoin     `json:"join_config"`
+	Flatten       transformFlatten  `json:"flatten_config"`
+	Pivot         transformPivot    `json:"pivot_config"`
+	Script        string            `json:"transformation_script"`
+	OutputFormat  string            `json:"output_format" enum:"json|array|csv|xml"`
+	KeepsMetadata bool              `json:"preserve_metadata"`
+}
+
+func (c *transformConfig) Defaults() {
+	c.Operation, c.OutputFormat, c.KeepsMetadata = "map", "json", true
+	c.Sort.Defaults()
+	c.Join.Defaults()
+	c.Flatten.Defaults()
+}
+
+type transformSort struct {
+	Field     string `json:"field"`
+	Direction string `json:"direction" enum:"asc|desc"`
+}
+
+func (c *transformSort) Defaults() { c.Direction = "asc" }
+
+type transformJoin struct {
+	RightPath string `json:"right_path"`
+	LeftKey   string `json:"left_key"`
+	RightKey  string `json:"right_key"`
+	Type      string `json:"type" enum:"inner|left|right|full"`
+}
+
+func (c *transformJoin) Defaults() { c.RightPath, c.Type = "right", "inner" }
+
+type transformFlatten struct {
+	Path  string `json:"path"`
+	Depth int64  `json:"depth" range:"1.."`
+}
+
+func (c *transformFlatten) Defaults() { c.Depth = 1 }
+
+type transformPivot struct {
+	Index    any    `json:"index"`
+	Columns  string `json:"columns"`
+	Values   string `json:"values"`
+	Function string `json:"function"`
+}
+
+type transformStats struct {
+	Operation string `json:"operation"`
+	Input     int    `json:"input_count"`
+	Output    int    `json:"output_count"`
+}
+
+// dataTransformation reshapes a list of records.
+func dataTransformation() node.Kind {
+	return node.Define(
+		info("ACTION.DATA_TRANSFORMATION", "Data transformation", "数据转换", "Reshapes a list of records.", "重塑一组记录。"),
+		func(_ context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
+			list, err := listInput(in, cfg.ItemsPath)
+			if err != nil {
+				if fault.CodeOf(err) != fault.InvalidInput {
+					return nil, err
+				}
+				list = listOf(in) // no list: the input is the one record
+			}
+			t := transformation{call: call, cfg: cfg, in: in, records: list.items}
+			out, err := t.run()
+			if err != nil {
+				return nil, err
+			}
+			fields := []member{
+				{"transformed_data", array(out)}, field("original_count", len(list.items)), field("output_count", len(out)),
+				field("transformation_stats", transformStats{t.cfg.Operation, len(list.items), len(out)}),
+			}
+			switch cfg.OutputFormat {
+			case "csv":
+				text, err := formatCSV(array(out), formatOptions{})
+				if err != nil {
+					return nil, err
+				}
+				fields = append(fields, field("formatted", text))
+			case "xml":
+				fields = append(fields, field("formatted", formatXML(array(out), formatOptions{})))
+			}
+			return object(fields), nil
+		})
+}
+
+// transformation is one run.
+type transformation struct {
+	call    *node.Call
+	cfg     transformConfig
+	in      json.RawMessage
+	records []json.RawMessage
+}
+
+func (t *transformation) run() ([]json.RawMessage, error) {
+	switch t.cfg.Operation {
+	case "filter":
+		return t.filter()
+	case "sort":
+		return t.sort()
+	case "aggregate", "group_by":
+		return t.group()
+	case "join":
+		return t.join()
+	case "flatten":
+		return t.flatten()
+	case "pivot":
+		return t.pivot()
+	case "custom":
+		return nil, fault.New(fault.Unsupported, `a transformation with "transformation_script" needs the sandbox, which is not there yet; use "map" with expressions`)
+	}
+	t.cfg.Operation = "map"
+	return t.mapped()
+}
+
+// mapped makes a new record of each: every target has a path into the record, an expression, or a value of its own.
+func (t *transformation) mapped() ([]json.RawMessage, error) {
+	if t.cfg.Mapping == nil {
+		return t.records, nil
+	}
+	type target struct {
+		name  string
+		read  reader
+		value json.RawMessage
+	}
+	var targets []target
+	err := t.cfg.Mapping.Each(func(name string, raw json.RawMessage) error {
+		source, isText := decode(raw).(string)
+		if !isText {
+			targets = append(targets, target{name: name, value: raw})
+			return nil
+		}
+		read, err := newReader(t.call, source)
+		targets = append(targets, target{name: name, read: read})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	fields := allFields(t.records)
+	out := make([]json.RawMessage, len(t.records))
+	for i, record := range t.records {
+		var made []member
+		for _, m := range members(objectOnly(record)) {
+			if t.cfg.KeepsMetadata && len(m.key) > 0 && m.key[0] == '_' {
+				made = append(made, m)
+			}
+		}
+		for _, target := range targets {
+			value := target.value
+			if target.read != nil {
+				v, err := target.read(record, i, fields)
+				if err != nil {
+					return nil, fault.From(err).With("field", target.name).With("index", i)
+				}
+				if value, err = finite(v); err != nil {
+					return nil, err
+				}
+			}
+			made = overlay(made, member{target.name, value})
+		}
+		out[i] = object(made)
+	}
+	return out, nil
+}
+
+func objectOnly(raw json.RawMessage) json.RawMessage {
+	if isObject(raw) {
+		return raw
+	}
+	return json.RawMessage("{}")
+}
+
+// filter keeps the records for which every condition holds; one that cannot be judged is left out.
+func (t *transformation) filter() ([]json.RawMessage, error) {
+	f, err := newFilter(t.call, "", t.cfg.Conditions, "AND", "exclude", true, t.records)
+	if err != nil {
+		return nil, err
+	}
+	var out []json.RawMessage
+	for i, record := range t.records {
+		v, err := f.judge(record, i)
+		if err != nil && fault.CodeOf(err) == fault.InvalidConfig {
+			return nil, err
+		}
+		if err == nil && v == matches {
+			out = append(out, record)
+		}
+	}
+	return out, nil
+}
+
+func (t *transformation) sort() ([]json.RawMessage, error) {
+	if t.cfg.Sort.Field == "" {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is required when operation is %q", "sort_config.field", "sort")
+	}
+	key, err := newSortKey(t.cfg.Sort.Field, t.cfg.Sort.Direction, "")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]json.RawMessage, len(t.records))
+	for i, s := range sorted(t.records, []sortKey{key}, true) {
+		out[i] = s.item
+	}
+	return out, nil
+}
+
+// flatten takes lists apart: those that records are, or those at a path, whose elements become records with the other
+// fields of theirs. A record without elements is gone.
+func (t *transformation) flatten() ([]json.RawMessage, error) {
+	var out []json.RawMessage
+	if t.cfg.Flatten.Path == "" {
+		for _, record := range t.records {
+			out = append(out, flattened(record, t.cfg.Flatten.Depth)...)
+		}
+		return out, nil
+	}
+	p, err := parsePath(t.cfg.Flatten.Path)
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range t.records {
+		value, ok := p.at(record)
+		if !ok || isNull(value) {
+			continue
+		}
+		var rest []member
+		for _, m := range members(objectOnly(record)) {
+			if m.key != p[0] {
+				rest = append(rest, m)
+			}
+		}
+		for _, element := range flattened(value, t.cfg.Flatten.Depth) {
+			if isObject(element) {
+				out = append(out, object(overlay(rest, members(element)...)))
+			} else {
+				out = append(out, object(overlay(rest, member{p[len(p)-1], element})))
+			}
+		}
+	}
+	return out, nil
+}
+
+// flattened are the elements of a value, of those that are lists the elements, and so on to a depth.
+func flattened(value json.RawMessage, depth int64) []json.RawMessage {
+	if !isList(value) || depth == 0 {
+		return []json.RawMessage{value}
+	}
+	var out []json.RawMessage
+	for _, element := range elements(value) {
+		out = append(out, flattened(element, depth-1)...)
+	}
+	return out
+}
+
+// join puts the fields of matching records together, those of the right over those of the left. A null matches nothing.
+func (t *transformation) join() ([]json.RawMessage, error) {
+	c := t.cfg.Join
+	if c.LeftKey == "" {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is required when operation is %q", "join_config.left_key", "join")
+	}
+	if c.RightKey == "" {
+		c.RightKey = c.LeftKey
+	}
+	at, err := parsePath(c.RightPath)
+	if err != nil {
+		return nil, err
+	}
+	value, _ := at.at(t.in)
+	right := listOf(value).items
+	leftKeys, err := joinKeys(t.records, c.LeftKey, "left")
+	if err != nil {
+		return nil, err
+	}
+	rightKeys, err := joinKeys(right, c.RightKey, "right")
+	if err != nil {
+		return nil, err
+	}
+	byKey := map[string][]int{}
+	for j, key := range rightKeys {
+		if key != "" {
+			byKey[key] = append(byKey[key], j)
+		}
+	}
+	used := make([]bool, len(right))
+	var out []json.RawMessage
+	for i, record := range t.records {
+		matched := byKey[leftKeys[i]]
+		for _, j := range matched {
+			used[j] = true
+			out = append(out, object(overlay(members(record), members(right[j])...)))
+		}
+		if len(matched) == 0 && (c.Type == "left" || c.Type == "full") {
+			out = append(out, record)
+		}
+	}
+	for j, record := range right {
+		if !used[j] && (c.Type == "right" || c.Type == "full") {
+			out = append(out, record)
+		}
+	}
+	return out, nil
+}
+
+// joinKeys are the keys of records as texts, "" where a record has none.
+func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
+	p, err := parsePath(name)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(records))
+	for i, record := range records {
+		if !isObject(record) {
+			return nil, fault.Newf(fault.InvalidInput, "record %d of the %s side is no object, so it cannot be joined", i, side)
+		}
+		if value, ok := p.at(record); ok && !isNull(value) {
+			keys[i] = canonical(decode(value))
+		}
+	}
+	return keys, nil
+}

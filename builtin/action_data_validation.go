@@ -1,0 +1,443 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/node"
+)
+
+type validationConfig struct {
+	Schema    json.RawMessage  `json:"schema"`
+	Rules     []validationRule `json:"rules"`
+	Each      bool             `json:"each"`
+	OnInvalid string           `json:"on_invalid" enum:"route|fail"`
+	ItemsPath string           `json:"items_path"`
+}
+
+func (c *validationConfig) Defaults() { c.OnInvalid = "route" }
+
+type validationRule struct {
+	Field   string `json:"field" required:"true"`
+	Rule    string `json:"rule" required:"true" enum:"required|type|min|max|length|pattern|enum|email|url|date|unique|expression"`
+	Value   any    `json:"value"`
+	Message string `json:"message"`
+}
+
+// validationProblem is one thing that is wrong with data.
+type validationProblem struct {
+	Path    string `json:"path"`
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+func (p validationProblem) String() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// maxProblems is how many problems are told.
+const maxProblems = 100
+
+// dataValidation checks data against a schema and rules, tells every problem at once and routes the data.
+func dataValidation() node.Kind {
+	return node.Raw(
+		info("ACTION.DATA_VALIDATION", "Data validation", "数据校验", "Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
+		func(_ context.Context, call *node.Call, cfg validationConfig, in json.RawMessage) (node.Outcome, error) {
+			check, err := newDataCheck(call, cfg)
+			if err != nil {
+				return nil, err
+			}
+			if cfg.Each {
+				return cfg.each(check, in)
+			}
+			data := in
+			if cfg.ItemsPath != "" {
+				p, err := parsePath(cfg.ItemsPath)
+				if err != nil {
+					return nil, err
+				}
+				if data, _ = p.at(in); data == nil {
+					data = json.RawMessage("null")
+				}
+			} else if own, ok := (path{"data"}).walk(in); ok {
+				data = own
+			}
+			problems, err := check.all("", data)
+			if err != nil {
+				return nil, err
+			}
+			valid, invalid := []json.RawMessage{data}, []json.RawMessage{}
+			if len(problems) > 0 {
+				valid, invalid = invalid, valid
+			}
+			result, err := cfg.result(problems, data, valid, invalid)
+			if err != nil {
+				return nil, err
+			}
+			key := "valid"
+			if len(problems) > 0 {
+				key = "invalid"
+			}
+			return node.Done{"result": result, key: result}, nil
+		})
+}
+
+// each checks the items of a list one by one; the branches get those that belong to them.
+func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outcome, error) {
+	list, err := listInput(in, c.ItemsPath)
+	if err != nil {
+		return nil, err
+	}
+	var problems []validationProblem
+	var valid, invalid []json.RawMessage
+	repeated, err := check.repeated(list.items)
+	if err != nil {
+		return nil, err
+	}
+	for i, item := range list.items {
+		found, err := check.all(fmt.Sprintf("[%d]", i), item)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, repeated[i]...)
+		problems = append(problems, found...)
+		if len(found) == 0 {
+			valid = append(valid, item)
+		} else {
+			invalid = append(invalid, item)
+		}
+	}
+	result, err := c.result(problems, list.value, valid, invalid)
+	if err != nil {
+		return nil, err
+	}
+	done := node.Done{"result": result}
+	if len(valid) > 0 {
+		done["valid"] = array(valid)
+	}
+	if len(invalid) > 0 {
+		done["invalid"] = array(invalid)
+	}
+	return done, nil
+}
+
+func (c *validationConfig) result(problems []validationProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
+	total := len(problems)
+	problems = append([]validationProblem{}, problems[:min(total, maxProblems)]...)
+	if total > 0 && c.OnInvalid == "fail" {
+		return nil, fault.Newf(fault.ValidationFailed, "the data has %d problems; the first is %s", total, problems[0]).With("errors", problems)
+	}
+	return object([]member{
+		field("valid", total == 0), field("errors", problems), {"data", data}, {"valid_items", array(valid)}, {"invalid_items", array(invalid)},
+	}), nil
+}
+
+// dataCheck is a schema and rules, ready to check.
+type dataCheck struct {
+	call   *node.Call
+	schema *schemaCheck
+	rules  []ruleCheck
+	each   bool
+}
+
+// ruleCheck is one rule. An empty path is the data itself.
+type ruleCheck struct {
+	validationRule
+	path    path
+	pattern *regexp.Regexp
+}
+
+func newDataCheck(call *node.Call, c validationConfig) (*dataCheck, error) {
+	if isNull(c.Schema) && len(c.Rules) == 0 {
+		return nil, fault.New(fault.InvalidConfig, `"schema" or "rules" is required, or there is nothing to check`)
+	}
+	check := &dataCheck{call: call, each: c.Each}
+	if !isNull(c.Schema) {
+		var err error
+		if check.schema, err = newSchemaCheck(c.Schema); err != nil {
+			return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "schema", err)
+		}
+	}
+	for i, r := range c.Rules {
+		at := fmt.Sprintf("rules[%d]", i)
+		rule := ruleCheck{validationRule: r}
+		var err error
+		if r.Field != "." {
+			if rule.path, err = parsePath(r.Field); err != nil {
+				return nil, err
+			}
+		}
+		if err := rule.prepare(at); err != nil {
+			return nil, err
+		}
+		check.rules = append(check.rules, rule)
+	}
+	return check, nil
+}
+
+// prepare checks the value that a rule compares with.
+func (r *ruleCheck) prepare(at string) error {
+	wrong := func(want string) error {
+		return fault.Newf(fault.InvalidConfig, "%q must be %s for the rule %q", at+".value", want, r.Rule)
+	}
+	switch r.Rule {
+	case "type":
+		if text, ok := r.Value.(string); !ok || !slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, text) {
+			return wrong("string, number, integer, boolean, array, object or null")
+		}
+	case "min", "max":
+		if _, ok := numberOf(r.Value); !ok {
+			return wrong("a number")
+		}
+	case "length":
+		if _, _, ok := lengthBounds(r.Value); !ok {
+			return wrong(`a number, a list of two, or an object with "min" and "max"`)
+		}
+	case "enum":
+		if _, ok := r.Value.([]any); !ok {
+			return wrong("a list")
+		}
+	case "pattern", "expression":
+		text, ok := r.Value.(string)
+		if !ok || text == "" {
+			return wrong("a text")
+		}
+		if r.Rule == "expression" {
+			return nil
+		}
+		if len(text) > expr.MaxPattern {
+			return wrong(fmt.Sprintf("a text of at most %d characters", expr.MaxPattern))
+		}
+		var err error
+		if r.pattern, err = regexp.Compile(text); err != nil {
+			return fault.Newf(fault.InvalidConfig, "%q is no regular expression: %w", at+".value", err)
+		}
+	}
+	return nil
+}
+
+// all are the problems of one value.
+func (c *dataCheck) all(at string, raw json.RawMessage) ([]validationProblem, error) {
+	v := decode(raw)
+	var problems []validationProblem
+	if c.schema != nil {
+		problems = c.schema.problems(at, v)
+	}
+	for i := range c.rules {
+		r := &c.rules[i]
+		if r.Rule == "unique" && c.each {
+			continue // a matter of all items, see repeated
+		}
+		message, err := r.check(c.call, raw, v)
+		if err != nil {
+			return nil, err
+		}
+		if message != "" {
+			problems = append(problems, r.problem(at, message))
+		}
+	}
+	return problems, nil
+}
+
+func (r *ruleCheck) problem(at, message string) validationProblem {
+	if r.Message != "" {
+		message = r.Message
+	}
+	where := r.Field
+	switch {
+	case where == ".":
+		where = at
+	case at != "":
+		where = at + "." + where
+	}
+	return validationProblem{where, r.Rule, message}
+}
+
+// check returns what is wrong, "" when nothing is. What is missing is wrong only where it is required.
+func (r *ruleCheck) check(call *node.Call, raw json.RawMessage, whole any) (string, error) {
+	v := whole
+	if len(r.path) > 0 {
+		v = nil
+		if found, ok := r.path.at(raw); ok {
+			v = decode(found)
+		}
+	}
+	if v == nil && r.Rule != "expression" && !(r.Rule == "type" && r.Value == "null") {
+		if r.Rule == "required" {
+			return "is required", nil
+		}
+		return "", nil
+	}
+	switch r.Rule {
+	case "type":
+		if want := r.Value.(string); !hasType(v, want) {
+			return fmt.Sprintf("must be of type %s, not %s", want, typeOf(v)), nil
+		}
+	case "min", "max":
+		return r.bound(v), nil
+	case "length":
+		return r.length(v), nil
+	case "enum":
+		if !slices.ContainsFunc(r.Value.([]any), func(x any) bool { return equal(x, v) }) {
+			return "must be one of " + string(encode(r.Value)), nil
+		}
+	case "unique":
+		list, ok := v.([]any)
+		if !ok {
+			return "must be a list to have unique elements", nil
+		}
+		seen := map[string]bool{}
+		for _, item := range list {
+			if key := canonical(item); seen[key] {
+				return "must not have an element twice", nil
+			} else {
+				seen[key] = true
+			}
+		}
+	case "expression":
+		names := itemNames(raw, 0, nil)
+		names["value"] = v
+		got, err := call.Eval(r.Value.(string), names)
+		if err != nil {
+			return "", err
+		}
+		if !expr.Truth(got) {
+			return "must satisfy " + r.Value.(string), nil
+		}
+	case "pattern", "email", "url", "date":
+		text, ok := v.(string)
+		if !ok {
+			return "must be a text, not " + typeOf(v), nil
+		}
+		return r.text(text), nil
+	}
+	return "", nil
+}
+
+func (r *ruleCheck) bound(v any) string {
+	want, _ := numberOf(r.Value)
+	n, ok := numberOf(v)
+	switch {
+	case !ok:
+		return "must be a number, not " + typeOf(v)
+	case r.Rule == "min" && n.compare(want) < 0:
+		return "must be at least " + want.text()
+	case r.Rule == "max" && n.compare(want) > 0:
+		return "must be at most " + want.text()
+	}
+	return ""
+}
+
+func (r *ruleCheck) length(v any) string {
+	n := 0
+	switch x := v.(type) {
+	case string:
+		n = utf8.RuneCountInString(x)
+	case []any:
+		n = len(x)
+	case map[string]any:
+		n = len(x)
+	default:
+		return "must be a text, a list or an object to have a length"
+	}
+	lo, hi, _ := lengthBounds(r.Value)
+	if float64(n) < lo || float64(n) > hi {
+		return fmt.Sprintf("has the length %d, which is not allowed", n)
+	}
+	return ""
+}
+
+// lengthBounds reads 5 (exactly), [2, 5] or {"min": 2, "max": 5}.
+func lengthBounds(v any) (lo, hi float64, ok bool) {
+	const most = 1 << 53
+	one := func(v any, otherwise float64) (float64, bool) {
+		if v == nil {
+			return otherwise, true
+		}
+		n, ok := numberOf(v)
+		return n.float, ok
+	}
+	first, last := v, v
+	switch x := v.(type) {
+	case nil:
+		return 0, 0, false
+	case []any:
+		if len(x) != 2 {
+			return 0, 0, false
+		}
+		first, last = x[0], x[1]
+	case map[string]any:
+		first, last = x["min"], x["max"]
+	}
+	lo, ok = one(first, 0)
+	hi, both := one(last, most)
+	return lo, hi, ok && both
+}
+
+func (r *ruleCheck) text(text string) string {
+	switch r.Rule {
+	case "pattern":
+		if !r.pattern.MatchString(text) {
+			return fmt.Sprintf("must match %q", r.pattern)
+		}
+	case "email":
+		a, err := mail.ParseAddress(text)
+		if err != nil || a.Address != text || !strings.Contains(text[strings.LastIndexByte(text, '@'):], ".") {
+			return "must be an e-mail address"
+		}
+	case "url":
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme == "" || u.Host == "" {
+			return "must be a URL with scheme and host"
+		}
+	case "date":
+		for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04:05"} {
+			if _, err := time.Parse(layout, text); err == nil {
+				return ""
+			}
+		}
+		return "must be a date like 2030-01-31 or 2030-01-31T09:00:00Z"
+	}
+	return ""
+}
+
+// repeated finds the items whose value of a unique field another item had before.
+func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]validationProblem, error) {
+	found := map[int][]validationProblem{}
+	for i := range c.rules {
+		r := &c.rules[i]
+		if r.Rule != "unique" {
+			continue
+		}
+		seen := map[string]int{}
+		for j, item := range items {
+			value, ok := item, true
+			if len(r.path) > 0 {
+				value, ok = r.path.at(item)
+			}
+			if !ok || isNull(value) {
+				continue
+			}
+			key := canonical(decode(value))
+			if first, again := seen[key]; again {
+				found[j] = append(found[j], r.problem(fmt.Sprintf("[%d]", j), fmt.Sprintf("has the value that item %d has", first)))
+			} else {
+				seen[key] = j
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,41 @@
+// Package builtin holds the kinds of nodes that need no vendor: the flow of a graph, the shape of data, and the small
+// calls that other parts are made of.
+//
+// A kind is one file: its texts, its configuration, what it does. The value_*.go files are what they share: reading
+// lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
+// anything runs; a kind checks again only what a placeholder or a template can still get wrong.
+//
+// Nothing here reads the clock, the disk or the network: time comes with the call, and conditions are evaluated by it.
+// The package that puts a program together imports builtin; nothing else does.
+package builtin
+
+import "tandem/node"
+
+// Kinds lists every kind of this package.
+func Kinds() []node.Kind {
+	return []node.Kind{
+		dataFormatting(),
+		dataTransformation(),
+		dataValidation(),
+		callEmpty(),
+		flowDelay(),
+		flowFilter(),
+		flowForEach(),
+		flowIf(),
+		flowLoop(),
+		flowMerge(),
+		flowSort(),
+		flowSplit(),
+		flowSubWorkflow(),
+		flowSwitch(),
+		flowTimeout(),
+		flowWait(),
+		flowWhile(),
+		triggerManual(),
+	}
+}
+
+// info spares every kind the names of four fields.
+func info(name, titleEn, titleZh, textEn, textZh string) node.Info {
+	return node.Info{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
+}

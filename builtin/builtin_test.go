@@ -1,0 +1,45 @@
+package builtin_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/builtin"
+	"tandem/fault"
+	"tandem/node"
+)
+
+func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
+	t.Parallel()
+	var r node.Registry
+	r.Register(builtin.Kinds()...) // panics on a missing text and on a duplicate
+	want := []string{
+		"ACTION.DATA_FORMATTING", "ACTION.DATA_TRANSFORMATION", "ACTION.DATA_VALIDATION", "CALL.EMPTY", "FLOW.DELAY", "FLOW.FILTER", "FLOW.FOR_EACH",
+		"FLOW.IF", "FLOW.LOOP", "FLOW.MERGE", "FLOW.SORT", "FLOW.SPLIT", "FLOW.SUB_WORKFLOW", "FLOW.SWITCH", "FLOW.TIMEOUT", "FLOW.WAIT", "FLOW.WHILE", "TRIGGER.MANUAL",
+	}
+	if got := r.Names(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for _, k := range r.List() {
+		var schema struct {
+			Type       string         `json:"type"`
+			Properties map[string]any `json:"properties"`
+		}
+		if err := json.Unmarshal(k.ConfigSchema, &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
+			t.Errorf("%s: schema %s: %v", k.Info.Name, k.ConfigSchema, err)
+		}
+		if !strings.ContainsFunc(k.Info.Title.Zh+k.Info.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
+			t.Errorf("%s: the Chinese texts have no Chinese in them", k.Info.Name)
+		}
+	}
+}
+
+func TestKinds_RefuseUnknownConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, k := range builtin.Kinds() {
+		_, err := run(t, k.Info.Name, newCall(t, `{"no_such_field": 1}`, `{"data": []}`))
+		wantError(t, err, fault.InvalidConfig, "no_such_field")
+	}
+}

@@ -1,0 +1,69 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
+	"tandem/node"
+)
+
+// cancelSignal is the name of the signal that ends a delay or a wait early.
+const cancelSignal = "cancel"
+
+type delayConfig struct {
+	Seconds float64 `json:"duration_seconds" range:"0..31536000"`
+}
+
+func (c *delayConfig) Defaults() { c.Seconds = 5 }
+
+// flowDelay lets its input pass after a time. The end is fixed when the activation starts, so neither a restart nor a
+// pause moves it.
+func flowDelay() node.Kind {
+	return node.Raw(
+		info("FLOW.DELAY", "Delay", "延迟", "Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+		func(_ context.Context, call *node.Call, cfg delayConfig, in json.RawMessage) (node.Outcome, error) {
+			end := call.Now.Add(seconds(cfg.Seconds))
+			told := func(cancelled bool) json.RawMessage {
+				return handOn(in, field("delay_info", delayInfo{cfg.Seconds, stamp(call.Now), stamp(end), cancelled}))
+			}
+			switch {
+			case !end.After(call.Now), call.Wake != nil && call.Wake.By == engine.WakeTimer:
+				return node.Done{"result": told(false)}, nil
+			case call.Wake != nil && cancels(call.Wake):
+				return node.Done{"cancelled": told(true)}, nil
+			}
+			return node.Wait{Until: end, Signal: cancelSignal}, nil
+		})
+}
+
+type delayInfo struct {
+	Seconds   float64 `json:"duration_seconds"`
+	StartedAt string  `json:"started_at"`
+	EndsAt    string  `json:"ends_at"`
+	Cancelled bool    `json:"cancelled"`
+}
+
+// cancels says that a signal ends the wait: one called "cancel" does by its name unless it says {"cancel": false}.
+func cancels(w *node.Wake) bool {
+	if w.By != engine.WakeSignal {
+		return false
+	}
+	c := gjson.GetBytes(w.Payload, "cancel")
+	return !c.Exists() || c.Bool()
+}
+
+// seconds is a duration; what is longer than a duration can be is as long as one can be.
+func seconds(n float64) time.Duration {
+	const most = float64(1<<63-1) / float64(time.Second)
+	if n >= most {
+		return 1<<63 - 1
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+// stamp is a time as it stands in payloads.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

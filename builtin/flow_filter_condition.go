@@ -1,0 +1,439 @@
+package builtin
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/node"
+)
+
+// filterCondition is a condition of any type; which of its fields count depends on the type.
+type filterCondition struct {
+	Field      string      `json:"field"`
+	Operator   string      `json:"operator" enum:"equals|not_equals|greater_than|greater_or_equal|less_than|less_or_equal|in|not_in|contains|not_contains|starts_with|ends_with|is_null|is_not_null"`
+	Value      any         `json:"value"`
+	Expression node.Scalar `json:"expression"`
+	Pattern    string      `json:"pattern"`
+	Min        any         `json:"min_value"`
+	Max        any         `json:"max_value"`
+	Inclusive  bool        `json:"inclusive"`
+	Exists     bool        `json:"exists"`
+	Type       string      `json:"type"`
+	Mode       string      `json:"mode" enum:"any|all"`
+	Threshold  float64     `json:"threshold" range:"0..1"`
+}
+
+func (c *filterCondition) Defaults() {
+	c.Inclusive, c.Exists, c.Mode, c.Threshold = true, true, "any", 0.8
+}
+
+// filterType finds the type of a condition where nothing else says it.
+func (c *filterCondition) filterType() string {
+	switch {
+	case c.Expression != "":
+		return "complex_expression"
+	case c.Operator != "":
+		return "simple_condition"
+	case c.Pattern != "":
+		return "regex_pattern"
+	case c.Min != nil || c.Max != nil:
+		return "range_filter"
+	case c.Type != "":
+		return "type_filter"
+	}
+	return "exists_filter"
+}
+
+// verdict is what a filter says about an item.
+type verdict int
+
+const (
+	differs verdict = iota
+	matches
+	nullKept    // a field is null, and such items are kept
+	nullDropped // a field is null, and such items are not
+)
+
+// filter judges items by conditions.
+type filter struct {
+	conditions []filterTest
+	logic      string
+	nulls      string
+	// fields are the names that any item has.
+	fields []string
+}
+
+// filterTest is one condition, ready to judge.
+type filterTest struct {
+	// path is the field it is about, nil for an expression, empty for the item itself.
+	path  path
+	about bool
+	// aboutNull says that the test itself asks whether there is a value, so nulls are nothing special to it.
+	aboutNull bool
+	// empty is what a null is compared as when it is treated as empty.
+	empty any
+	holds func(v any, found bool) (bool, error)
+	expr  func(item json.RawMessage, index int, fields []string) (bool, error)
+}
+
+func newFilter(call *node.Call, typ string, conditions []filterCondition, logic, nulls string, caseSensitive bool, items []json.RawMessage) (*filter, error) {
+	if len(conditions) == 0 {
+		return nil, fault.New(fault.InvalidConfig, "conditions are required, at least one")
+	}
+	f := &filter{logic: logic, nulls: nulls}
+	for i := range conditions {
+		of := typ
+		if of == "" {
+			of = conditions[i].filterType()
+		}
+		t, err := newFilterTest(call, of, &conditions[i], caseSensitive)
+		if err != nil {
+			return nil, err
+		}
+		if t.expr != nil && f.fields == nil {
+			f.fields = allFields(items)
+		}
+		f.conditions = append(f.conditions, t)
+	}
+	return f, nil
+}
+
+// judge applies every condition. A null decides before anything else does.
+func (f *filter) judge(item json.RawMessage, index int) (verdict, error) {
+	values := make([]any, len(f.conditions))
+	found := make([]bool, len(f.conditions))
+	for i, t := range f.conditions {
+		if !t.about {
+			continue
+		}
+		raw, ok := item, true
+		if len(t.path) > 0 {
+			raw, ok = t.path.at(item)
+		}
+		if found[i] = ok; ok {
+			values[i] = decode(raw)
+		}
+		if values[i] != nil || t.aboutNull {
+			continue
+		}
+		switch f.nulls {
+		case "include":
+			return nullKept, nil
+		case "treat_as_empty":
+			values[i] = t.empty
+		default:
+			return nullDropped, nil
+		}
+	}
+	some, all := false, true
+	for i, t := range f.conditions {
+		var holds bool
+		var err error
+		if t.expr != nil {
+			holds, err = t.expr(item, index, f.fields)
+		} else {
+			holds, err = t.holds(values[i], found[i])
+		}
+		if err != nil {
+			return differs, err
+		}
+		some, all = some || holds, all && holds
+	}
+	switch {
+	case f.logic == "OR" && some, f.logic == "NOT" && !some, f.logic != "OR" && f.logic != "NOT" && all:
+		return matches, nil
+	}
+	return differs, nil
+}
+
+func newFilterTest(call *node.Call, typ string, c *filterCondition, caseSensitive bool) (filterTest, error) {
+	if typ == "complex_expression" {
+		if c.Expression == "" {
+			return filterTest{}, fault.Newf(fault.InvalidConfig, "%q of a condition is required when filter_type is %q", "expression", typ)
+		}
+		source := string(c.Expression)
+		return filterTest{expr: func(item json.RawMessage, index int, fields []string) (bool, error) {
+			v, err := call.Eval(source, itemNames(item, index, fields))
+			return expr.Truth(v), err
+		}}, nil
+	}
+	t := filterTest{about: true}
+	if c.Field == "" {
+		return t, fault.Newf(fault.InvalidConfig, "%q of a condition is required when filter_type is %q", "field", typ)
+	}
+	if c.Field != "." {
+		var err error
+		if t.path, err = parsePath(c.Field); err != nil {
+			return t, err
+		}
+	}
+	fold := func(v any) any {
+		if s, ok := v.(string); ok && !caseSensitive {
+			return strings.ToLower(s)
+		}
+		return v
+	}
+	var err error
+	switch typ {
+	case "regex_pattern":
+		err = t.regex(c, caseSensitive)
+	case "range_filter":
+		err = t.between(c, fold)
+	case "exists_filter":
+		t.aboutNull = true
+		t.holds = func(_ any, found bool) (bool, error) { return found == c.Exists, nil }
+	case "type_filter":
+		err = t.typed(c)
+	case "array_contains":
+		t.empty = []any{}
+		t.holds = func(v any, _ bool) (bool, error) { return arrayContains(c, v, fold) }
+	case "fuzzy_match":
+		err = t.fuzzy(c, fold)
+	default:
+		err = t.simple(c, fold)
+	}
+	return t, err
+}
+
+// wrongType is the error of an item whose value a condition cannot be asked about.
+func wrongType(c *filterCondition, want string, v any) error {
+	return fault.Newf(fault.InvalidInput, "%q must be %s, not %s", c.Field, want, typeOf(v))
+}
+
+func (t *filterTest) regex(c *filterCondition, caseSensitive bool) error {
+	pattern := c.Pattern
+	if len(pattern) > expr.MaxPattern || pattern == "" {
+		return fault.Newf(fault.InvalidConfig, "%q of a condition must have 1 to %d characters", "pattern", expr.MaxPattern)
+	}
+	if !caseSensitive {
+		pattern = "(?i)" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return fault.Newf(fault.InvalidConfig, "%q is no regular expression: %w", c.Pattern, err)
+	}
+	t.empty = ""
+	t.holds = func(v any, _ bool) (bool, error) {
+		s, ok := v.(string)
+		if !ok {
+			return false, wrongType(c, "a text", v)
+		}
+		return re.MatchString(s), nil
+	}
+	return nil
+}
+
+func (t *filterTest) between(c *filterCondition, fold func(any) any) error {
+	if c.Min == nil && c.Max == nil {
+		return fault.New(fault.InvalidConfig, `"min_value" or "max_value" of a condition is required when filter_type is "range_filter"`)
+	}
+	if t.empty = emptyLike(c.Min); c.Min == nil {
+		t.empty = emptyLike(c.Max)
+	}
+	t.holds = func(v any, _ bool) (bool, error) {
+		for _, bound := range []struct {
+			value any
+			sign  int
+		}{{c.Min, 1}, {c.Max, -1}} {
+			if bound.value == nil {
+				continue
+			}
+			o, ok := order(fold(v), fold(bound.value))
+			if !ok {
+				return false, wrongType(c, "of the type of its bounds", v)
+			}
+			if o *= bound.sign; o < 0 || o == 0 && !c.Inclusive {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	return nil
+}
+
+func (t *filterTest) typed(c *filterCondition) error {
+	want, ok := map[string]string{
+		"string": "string", "str": "string", "text": "string", "number": "number", "num": "number", "float": "number",
+		"integer": "integer", "int": "integer", "boolean": "boolean", "bool": "boolean", "array": "array", "list": "array",
+		"object": "object", "obj": "object", "dict": "object", "null": "null", "none": "null",
+	}[strings.ToLower(c.Type)]
+	if !ok {
+		return fault.Newf(fault.InvalidConfig, "%q is no type; use string, number, integer, boolean, array, object or null", c.Type)
+	}
+	t.aboutNull = want == "null"
+	t.holds = func(v any, _ bool) (bool, error) { return hasType(v, want), nil }
+	return nil
+}
+
+func hasType(v any, want string) bool {
+	if want == "integer" {
+		n, ok := numberOf(v)
+		return ok && !strings.ContainsAny(n.text(), ".IN")
+	}
+	return typeOf(v) == want
+}
+
+// arrayContains asks for one value, or for any or all of a list of them.
+func arrayContains(c *filterCondition, v any, fold func(any) any) (bool, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return false, wrongType(c, "a list", v)
+	}
+	wanted, several := c.Value.([]any)
+	if !several {
+		wanted = []any{c.Value}
+	}
+	has := func(w any) bool {
+		return slices.ContainsFunc(list, func(item any) bool { return equal(fold(item), fold(w)) })
+	}
+	if c.Mode == "all" {
+		return !slices.ContainsFunc(wanted, func(w any) bool { return !has(w) }), nil
+	}
+	return slices.ContainsFunc(wanted, has), nil
+}
+
+// maxFuzzy bounds the cost of a distance, which grows with the product of the lengths.
+const maxFuzzy = 2000
+
+func (t *filterTest) fuzzy(c *filterCondition, fold func(any) any) error {
+	want, ok := fold(c.Value).(string)
+	if !ok {
+		return fault.Newf(fault.InvalidConfig, "%q of a condition must be a text when filter_type is %q", "value", "fuzzy_match")
+	}
+	t.empty = ""
+	t.holds = func(v any, _ bool) (bool, error) {
+		s, ok := fold(v).(string)
+		if !ok {
+			return false, wrongType(c, "a text", v)
+		}
+		if utf8.RuneCountInString(s) > maxFuzzy || utf8.RuneCountInString(want) > maxFuzzy {
+			return false, fault.Newf(fault.InvalidInput, "%q has more than %d characters, too many to compare by likeness", c.Field, maxFuzzy)
+		}
+		return likeness(s, want) >= c.Threshold, nil
+	}
+	return nil
+}
+
+// likeness is 1 for equal texts and 0 for those that have nothing in common, by edit distance.
+func likeness(a, b string) float64 {
+	x, y := []rune(a), []rune(b)
+	most := max(len(x), len(y))
+	if most == 0 {
+		return 1
+	}
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range y {
+			cost := 1
+			if x[i] == y[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return 1 - float64(row[len(y)])/float64(most)
+}
+
+// emptyLike is the empty value of a value's type.
+func emptyLike(v any) any {
+	switch v.(type) {
+	case string:
+		return ""
+	case bool:
+		return false
+	case []any:
+		return []any{}
+	case map[string]any:
+		return map[string]any{}
+	case nil:
+		return nil
+	}
+	return json.Number("0")
+}
+
+func (t *filterTest) simple(c *filterCondition, fold func(any) any) error {
+	t.empty = emptyLike(c.Value)
+	want := fold(c.Value)
+	switch c.Operator {
+	case "":
+		return fault.Newf(fault.InvalidConfig, "%q of a condition is required when filter_type is %q", "operator", "simple_condition")
+	case "is_null", "is_not_null":
+		t.aboutNull = true
+		t.holds = func(v any, _ bool) (bool, error) { return (v == nil) == (c.Operator == "is_null"), nil }
+	case "equals", "not_equals":
+		t.aboutNull = c.Value == nil // then the condition asks for null itself
+		t.holds = func(v any, _ bool) (bool, error) { return equal(fold(v), want) == (c.Operator == "equals"), nil }
+	case "in", "not_in":
+		list, ok := c.Value.([]any)
+		if !ok {
+			return fault.Newf(fault.InvalidConfig, "%q of a condition must be a list when its operator is %q", "value", c.Operator)
+		}
+		t.empty = nil
+		if len(list) > 0 {
+			t.empty = emptyLike(list[0])
+		}
+		t.holds = func(v any, _ bool) (bool, error) {
+			found := slices.ContainsFunc(list, func(item any) bool { return equal(fold(item), fold(v)) })
+			return found == (c.Operator == "in"), nil
+		}
+	case "contains", "not_contains":
+		t.empty = []any{}
+		t.holds = func(v any, _ bool) (bool, error) {
+			whole := fold(v)
+			if list, ok := v.([]any); ok {
+				folded := make([]any, len(list))
+				for i, item := range list {
+					folded[i] = fold(item)
+				}
+				whole = folded
+			}
+			found, ok := holdsPart(whole, want)
+			if !ok {
+				return false, wrongType(c, "a list, an object or a text that can contain the value", v)
+			}
+			return found == (c.Operator == "contains"), nil
+		}
+	case "starts_with", "ends_with":
+		part, is := want.(string)
+		if !is {
+			return fault.Newf(fault.InvalidConfig, "%q of a condition must be a text when its operator is %q", "value", c.Operator)
+		}
+		t.holds = func(v any, _ bool) (bool, error) {
+			s, ok := fold(v).(string)
+			if !ok {
+				return false, wrongType(c, "a text", v)
+			}
+			if c.Operator == "starts_with" {
+				return strings.HasPrefix(s, part), nil
+			}
+			return strings.HasSuffix(s, part), nil
+		}
+	default:
+		t.holds = func(v any, _ bool) (bool, error) {
+			o, ok := order(fold(v), want)
+			if !ok {
+				return false, wrongType(c, "of the type of the value it is compared with", v)
+			}
+			switch c.Operator {
+			case "greater_than":
+				return o > 0, nil
+			case "greater_or_equal":
+				return o >= 0, nil
+			case "less_than":
+				return o < 0, nil
+			}
+			return o <= 0, nil
+		}
+	}
+	return nil
+}

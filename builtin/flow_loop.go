@@ -1,0 +1,163 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+type loopConfig struct {
+	Type          string      `json:"loop_type" enum:"for_range|for_each|while"`
+	Start         float64     `json:"start_value"`
+	End           float64     `json:"end_value"`
+	Step          float64     `json:"step"`
+	ArrayPath     string      `json:"array_path" older:"items_path"`
+	Condition     node.Scalar `json:"loop_condition"`
+	Variable      string      `json:"iteration_variable"`
+	MaxIterations int64       `json:"max_iterations" range:"1..10000000"`
+	OnLimit       string      `json:"on_limit" enum:"fail|complete"`
+	loopCommon
+}
+
+func (c *loopConfig) Defaults() {
+	c.Type, c.End, c.Step, c.Variable, c.MaxIterations = "for_range", 10, 1, "index", 100
+	c.loopCommon = loopDefaults()
+}
+
+// turning is a loop whose condition is asked before each iteration.
+func (c *loopConfig) turning() whileLoop {
+	onLimit := c.OnLimit
+	if onLimit == "" {
+		onLimit = "complete"
+	}
+	return whileLoop{condition: string(c.Condition), variable: c.Variable, limit: c.MaxIterations, onLimit: onLimit, common: c.loopCommon}
+}
+
+// flowLoop repeats its body over a range, over a list, or while a condition holds.
+func flowLoop() node.Kind {
+	return node.Loop(
+		info("FLOW.LOOP", "Loop", "循环", "Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+		node.Body[loopConfig]{
+			Open: func(_ context.Context, call *node.Call, cfg loopConfig) (node.Opening, error) {
+				if err := needsBody(call, "iteration"); err != nil {
+					return node.Opening{}, err
+				}
+				if cfg.Type == "while" {
+					if cfg.Condition == "" {
+						return node.Opening{}, fault.Newf(fault.InvalidConfig, "%q is required when loop_type is %q", "loop_condition", "while")
+					}
+					return cfg.turning().open(call), nil
+				}
+				return cfg.open(call)
+			},
+			Iteration: func(call *node.Call, cfg loopConfig, state json.RawMessage, index int64) (node.Iteration, error) {
+				switch cfg.Type {
+				case "while":
+					return cfg.turning().iteration(call, state, index)
+				case "for_range":
+					return iteration(call.Input, encode(cfg.counter(index)), index, cfg.Variable), nil
+				}
+				items, err := keptItems(call, cfg.ArrayPath)
+				if err != nil {
+					return node.Iteration{}, err
+				}
+				return iteration(call.Input, batch(items, 1, index), index, cfg.Variable), nil
+			},
+			Turn: func(_ context.Context, call *node.Call, cfg loopConfig, t node.Turn) (node.Advance, error) {
+				if cfg.Type == "while" {
+					return cfg.turning().turn(call, t)
+				}
+				item := func(index int64) (any, error) {
+					if cfg.Type == "for_range" {
+						return cfg.counter(index), nil
+					}
+					items, err := keptItems(call, cfg.ArrayPath)
+					if err != nil {
+						return nil, err
+					}
+					return decode(batch(items, 1, index)), nil
+				}
+				return cfg.turn(call, t, cfg.Variable, item)
+			},
+			Close: func(_ context.Context, call *node.Call, cfg loopConfig, t node.Closing) (node.Done, error) {
+				return completed(t, cfg.CollectResults, cfg.final(call, t))
+			},
+		})
+}
+
+// open counts the iterations of a range or a list.
+func (c *loopConfig) open(call *node.Call) (node.Opening, error) {
+	var count int64
+	if c.Type == "for_range" {
+		if c.Step == 0 {
+			return node.Opening{}, fault.Newf(fault.InvalidConfig, "%q must not be 0, or the loop would never end", "step")
+		}
+		count = c.steps()
+	} else {
+		items, err := keptItems(call, c.ArrayPath)
+		if err != nil {
+			return node.Opening{}, err
+		}
+		count = int64(len(items))
+	}
+	state := loopState{}
+	if count > c.MaxIterations {
+		if c.OnLimit != "complete" {
+			return node.Opening{}, tooMany(count, c.MaxIterations)
+		}
+		count, state.LimitReached = c.MaxIterations, true
+	}
+	if count == 0 {
+		done, err := completed(node.Closing{State: encode(state)}, false, c.final(call, node.Closing{}))
+		return node.Opening{Done: done}, err
+	}
+	return node.Opening{Count: count, Concurrency: 1, KeepGoing: !c.BreakOnError, Turns: c.BreakCondition != "", State: encode(state)}, nil
+}
+
+func tooMany(count, limit int64) error {
+	return fault.Newf(fault.LoopLimit, "the loop would run %d times, and %q is %d; raise it or give it less", count, "max_iterations", limit)
+}
+
+// steps counts the values from start to end, the end included. A tiny part of a step is forgiven, so that 0 to 1 by 0.1
+// has eleven.
+func (c *loopConfig) steps() int64 {
+	n := math.Floor((c.End-c.Start)/c.Step + 1e-9)
+	switch {
+	case math.IsNaN(n) || n < 0:
+		return 0
+	case n >= math.MaxInt64/2:
+		return math.MaxInt64 / 2
+	}
+	return int64(n) + 1
+}
+
+// counter is the value of an iteration of a range, without the noise of adding fractions.
+func (c *loopConfig) counter(index int64) json.Number {
+	v := c.Start + float64(index)*c.Step
+	if rounded := math.Round(v*1e9) / 1e9; math.Abs(v) < 1e6 {
+		v = rounded
+	}
+	return json.Number(encode(v))
+}
+
+// final is the loop's last word, by type.
+func (c *loopConfig) final(call *node.Call, t node.Closing) *member {
+	var f member
+	switch c.Type {
+	case "while":
+		f = member{"final_result", c.turning().state(call, t.State).Data}
+	case "for_each":
+		f = field("final_result", map[string]int64{"processed_count": t.Iterations})
+	default:
+		last := json.RawMessage("null")
+		if t.Iterations > 0 {
+			last = encode(c.counter(t.Iterations - 1))
+		}
+		data, _ := carried(call.Input)
+		f = member{"final_result", object([]member{{"data", data}, {"counter", last}})}
+	}
+	return &f
+}

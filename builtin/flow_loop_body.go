@@ -1,0 +1,293 @@
+package builtin
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/node"
+)
+
+// What the loops have in common: how a body is given its iterations, when it ends early, and what comes of it.
+
+// maxResults is how many bytes of results a loop hands on.
+const maxResults = 64 << 20
+
+type loopCommon struct {
+	BreakOnError   bool        `json:"break_on_error"`
+	BreakCondition node.Scalar `json:"break_condition"`
+	CollectResults bool        `json:"collect_results"`
+}
+
+func loopDefaults() loopCommon { return loopCommon{BreakOnError: true, CollectResults: true} }
+
+// loopState is what a loop keeps from turn to turn.
+type loopState struct {
+	LimitReached bool `json:"limit_reached,omitempty"`
+	Broken       bool `json:"broken,omitempty"`
+	// Data is what a loop with a condition carries on.
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+func readState(raw json.RawMessage) loopState {
+	var s loopState
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &s); err != nil {
+			panic("the state of a loop cannot be read: " + err.Error())
+		}
+	}
+	return s
+}
+
+// keptItems is the list a loop runs over. It is found once and kept for the next iteration, as long as the runtime
+// keeps it.
+func keptItems(call *node.Call, itemsPath string) ([]json.RawMessage, error) {
+	if items, ok := call.Kept.([]json.RawMessage); ok {
+		return items, nil
+	}
+	list, err := listInput(call.Input, itemsPath)
+	if err != nil {
+		return nil, err
+	}
+	call.Kept = list.items
+	return list.items, nil
+}
+
+func batches(items []json.RawMessage, size int64) int64 { return (int64(len(items)) + size - 1) / size }
+
+// batch is what an iteration gets: one element, or a list of up to size of them.
+func batch(items []json.RawMessage, size, index int64) json.RawMessage {
+	if size == 1 {
+		return items[index]
+	}
+	return array(items[index*size : min((index+1)*size, int64(len(items)))])
+}
+
+// iteration is what a body sees: the input with the item, the index, and the item once more under the loop's variable.
+func iteration(input, item json.RawMessage, index int64, variable string) node.Iteration {
+	position := encode(index)
+	vars := map[string]json.RawMessage{"item": item, "index": position}
+	fields := []member{{"item", item}, {"index", position}}
+	if variable != "" && variable != "index" && variable != "item" {
+		vars[variable] = item
+		fields = append(fields, member{variable, item})
+	}
+	return node.Iteration{Payload: handOn(input, fields...), Vars: vars}
+}
+
+// turn asks the break condition after an iteration, with the names of that iteration. When several run at once, it is
+// the one that began last.
+func (c *loopCommon) turn(call *node.Call, t node.Turn, variable string, item func(index int64) (any, error)) (node.Advance, error) {
+	state := readState(t.State)
+	if t.Index > 0 && c.BreakCondition != "" {
+		names, err := turnNames(t, string(c.BreakCondition))
+		if err != nil {
+			return node.Advance{}, err
+		}
+		value, err := item(t.Index - 1)
+		if err != nil {
+			return node.Advance{}, err
+		}
+		nameItem(names, value, t.Index-1, variable)
+		v, err := call.Eval(string(c.BreakCondition), names)
+		if err != nil {
+			return node.Advance{}, err
+		}
+		if expr.Truth(v) {
+			state.Broken = true
+			return node.Advance{State: encode(state)}, nil
+		}
+	}
+	return node.Advance{Open: true, State: encode(state)}, nil
+}
+
+// turnNames are the results so far, as a condition can read them. All of them are fetched only for a condition that asks.
+func turnNames(t node.Turn, source string) (map[string]any, error) {
+	names := map[string]any{"last": nil}
+	if len(t.Last) > 0 {
+		names["last"] = decode(t.Last)
+	}
+	program, err := expr.Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(program.Roots(), "results") {
+		return names, nil
+	}
+	results, err := t.Results()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]any, len(results))
+	for i, r := range results {
+		if len(r) > 0 {
+			list[i] = decode(r)
+		}
+	}
+	names["results"] = list
+	return names, nil
+}
+
+func nameItem(names map[string]any, item any, index int64, variable string) {
+	names["item"], names["index"] = item, index
+	if variable != "" && variable != "index" {
+		names[variable] = item
+	}
+}
+
+// collected is the list of results, checked for its size.
+func collected(t node.Closing, collect bool) (json.RawMessage, error) {
+	if !collect || t.Results == nil {
+		return json.RawMessage("[]"), nil
+	}
+	results, err := t.Results()
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	list := make([]json.RawMessage, len(results))
+	for i, r := range results {
+		if list[i] = r; len(r) == 0 {
+			list[i] = json.RawMessage("null")
+		}
+		size += len(list[i]) + 1
+	}
+	if size > maxResults {
+		return nil, fault.Newf(fault.TooLarge, "the results of the loop have %d bytes, and %d are allowed; set collect_results to false", size, maxResults)
+	}
+	return array(list), nil
+}
+
+func listOfErrors(t node.Closing) []node.IterationError {
+	if t.Errors == nil {
+		return []node.IterationError{}
+	}
+	return t.Errors
+}
+
+// completed is what a loop hands on when it has ended.
+func completed(t node.Closing, collect bool, final *member) (node.Done, error) {
+	results, err := collected(t, collect)
+	if err != nil {
+		return nil, err
+	}
+	state := readState(t.State)
+	fields := []member{{"results", results}, {"iteration_results", results}}
+	if final != nil {
+		fields = append(fields, *final)
+	}
+	fields = append(fields, field("successful_iterations", t.Succeeded), field("failed_iterations", t.Failed),
+		field("errors", listOfErrors(t)), field("limit_reached", state.LimitReached), field("broken", state.Broken))
+	return node.Done{"completed": object(fields)}, nil
+}
+
+// carried is the data a loop with a condition begins with: the input's own "data", else all of the input.
+func carried(input json.RawMessage) (data json.RawMessage, own bool) {
+	if v, ok := (path{"data"}).walk(input); ok {
+		return v, true
+	}
+	return input, false
+}
+
+// whileLoop repeats a body while a condition holds. An object that the body gives is merged over the data, for the next
+// test and for the next iteration.
+type whileLoop struct {
+	condition string
+	variable  string
+	limit     int64
+	onLimit   string
+	after     bool // the first iteration is not tested
+	delay     time.Duration
+	common    loopCommon
+}
+
+func (w whileLoop) open(call *node.Call) node.Opening {
+	data, _ := carried(call.Input)
+	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, State: encode(loopState{Data: data})}
+}
+
+// state is what the loop carries; before the first turn that is the input's data.
+func (w whileLoop) state(call *node.Call, raw json.RawMessage) loopState {
+	s := readState(raw)
+	if len(s.Data) == 0 {
+		s.Data, _ = carried(call.Input)
+	}
+	return s
+}
+
+func (w whileLoop) iteration(call *node.Call, state json.RawMessage, index int64) (node.Iteration, error) {
+	input := w.state(call, state).Data
+	if _, own := carried(call.Input); own {
+		input = handOn(call.Input, member{"data", input})
+	}
+	return iteration(input, encode(index+1), index, w.variable), nil
+}
+
+func (w whileLoop) turn(call *node.Call, t node.Turn) (node.Advance, error) {
+	state := w.state(call, t.State)
+	if isObject(t.Last) {
+		if isObject(state.Data) {
+			state.Data = object(overlay(members(state.Data), members(t.Last)...))
+		} else {
+			state.Data = t.Last
+		}
+	}
+	if call.Wake != nil { // the pause before an iteration that was tested already
+		return node.Advance{Open: true, State: encode(state)}, nil
+	}
+	if t.Index > 0 && w.common.BreakCondition != "" {
+		breaks, err := w.test(call, t, state, string(w.common.BreakCondition), t.Index-1)
+		if err != nil {
+			return node.Advance{}, err
+		}
+		if breaks {
+			state.Broken = true
+			return node.Advance{State: encode(state)}, nil
+		}
+	}
+	if t.Index > 0 || !w.after {
+		holds, err := w.test(call, t, state, w.condition, t.Index)
+		if err != nil || !holds {
+			return node.Advance{State: encode(state)}, err
+		}
+	}
+	if t.Index >= w.limit {
+		if w.onLimit == "fail" {
+			return node.Advance{}, fault.Newf(fault.LoopLimit, "the condition still holds after %d iterations, and %q is %d; raise it or change the condition", t.Index, "max_iterations", w.limit)
+		}
+		state.LimitReached = true
+		return node.Advance{State: encode(state)}, nil
+	}
+	if t.Index > 0 && w.delay > 0 {
+		now := call.Now
+		if call.Clock != nil {
+			now = call.Clock()
+		}
+		return node.Advance{State: encode(state), Wait: &node.Wait{Until: now.Add(w.delay)}}, nil
+	}
+	return node.Advance{Open: true, State: encode(state)}, nil
+}
+
+func (w whileLoop) test(call *node.Call, t node.Turn, state loopState, source string, index int64) (bool, error) {
+	names, err := turnNames(t, source)
+	if err != nil {
+		return false, err
+	}
+	data := decode(state.Data)
+	// Where all of the input is the data, its fields are names of their own.
+	if _, own := carried(call.Input); !own {
+		if fields, ok := data.(map[string]any); ok {
+			for key, value := range fields {
+				if key != "last" && key != "results" {
+					names[key] = value
+				}
+			}
+		}
+	}
+	names["data"] = data
+	nameItem(names, index+1, index, w.variable)
+	v, err := call.Eval(source, names)
+	return expr.Truth(v), err
+}

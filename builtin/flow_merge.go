@@ -1,0 +1,235 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+type mergeConfig struct {
+	Strategy     string  `json:"merge_strategy" enum:"concatenate|union|by_key|first|zip|first_complete"`
+	Key          string  `json:"merge_key"`
+	ItemsPath    string  `json:"items_path"`
+	Duplicates   string  `json:"handle_duplicates" enum:"keep_all|keep_first|keep_last|remove_duplicates"`
+	Join         string  `json:"join" enum:"outer|inner|left"`
+	ZipLength    string  `json:"zip_length" enum:"longest|shortest"`
+	Timeout      float64 `json:"timeout_seconds" range:"0..2592000"`
+	CancelLosers bool    `json:"cancel_losers"`
+}
+
+func (c *mergeConfig) Defaults() { c.Strategy, c.Join, c.ZipLength = "concatenate", "outer", "longest" }
+
+// flowMerge joins branches. When it fires, and what becomes of those that come later, is decided before it runs; here
+// is only what is made of the contributions.
+func flowMerge() node.Kind {
+	return node.Raw(
+		info("FLOW.MERGE", "Merge", "合并", "Joins branches into one list.", "将多个分支合并为一个列表。"),
+		func(_ context.Context, call *node.Call, cfg mergeConfig, _ json.RawMessage) (node.Outcome, error) {
+			sources, err := cfg.sources(call)
+			if err != nil {
+				return nil, err
+			}
+			merged, err := cfg.merge(sources)
+			if err != nil {
+				return nil, err
+			}
+			mapping, total := []mergeRange{}, 0
+			for _, s := range sources {
+				mapping = append(mapping, mergeRange{s.node, [2]int{total, total + len(s.items)}})
+				total += len(s.items)
+			}
+			stats := mergeStats{cfg.Strategy, len(sources), total, len(merged)}
+			return node.Done{"result": object([]member{
+				{"merged_data", array(merged)}, field("merge_stats", stats), field("source_mapping", mapping), field("timed_out", call.TimedOut),
+			})}, nil
+		})
+}
+
+// mergeRange says which of all items, in the order of the contributions, came from a source: from the first position up
+// to, and without, the second.
+type mergeRange struct {
+	Source string `json:"source"`
+	Range  [2]int `json:"range"`
+}
+
+type mergeStats struct {
+	Strategy string `json:"strategy"`
+	Sources  int    `json:"source_count"`
+	Items    int    `json:"input_count"`
+	Merged   int    `json:"merged_count"`
+}
+
+// mergeSource is what one connection brings.
+type mergeSource struct {
+	node  string
+	items []json.RawMessage
+}
+
+func (c *mergeConfig) sources(call *node.Call) ([]mergeSource, error) {
+	if c.Strategy == "first_complete" {
+		c.Strategy = "first"
+	}
+	contributions := call.Contributions
+	if c.Strategy == "first" && len(contributions) > 1 {
+		contributions = contributions[:1]
+	}
+	var at path
+	if c.ItemsPath != "" {
+		var err error
+		if at, err = parsePath(c.ItemsPath); err != nil {
+			return nil, err
+		}
+	}
+	sources := []mergeSource{}
+	for _, each := range contributions {
+		value := each.Payload
+		if at != nil {
+			value, _ = at.at(value)
+		}
+		sources = append(sources, mergeSource{each.Node, listOf(value).items})
+	}
+	return sources, nil
+}
+
+func (c *mergeConfig) merge(sources []mergeSource) ([]json.RawMessage, error) {
+	switch c.Strategy {
+	case "by_key":
+		return c.byKey(sources)
+	case "zip":
+		return c.zip(sources), nil
+	}
+	var all []json.RawMessage
+	for _, s := range sources {
+		all = append(all, s.items...)
+	}
+	duplicates := c.Duplicates
+	if duplicates == "" && c.Strategy == "union" {
+		duplicates = "remove_duplicates"
+	}
+	if duplicates == "" || duplicates == "keep_all" || c.Strategy == "first" {
+		return all, nil
+	}
+	return c.unique(all, duplicates == "keep_first")
+}
+
+// unique leaves one of equal items, at the place of the first: the first itself, or else the last.
+func (c *mergeConfig) unique(all []json.RawMessage, keepFirst bool) ([]json.RawMessage, error) {
+	key, err := c.keyPath()
+	if err != nil {
+		return nil, err
+	}
+	var merged []json.RawMessage
+	places := map[string]int{}
+	for _, item := range all {
+		value, ok := item, true
+		if key != nil {
+			if value, ok = key.at(item); ok && isNull(value) {
+				ok = false
+			}
+		}
+		if !ok { // without the key nothing is a duplicate
+			merged = append(merged, item)
+			continue
+		}
+		same := canonical(decode(value))
+		place, again := places[same]
+		switch {
+		case !again:
+			places[same] = len(merged)
+			merged = append(merged, item)
+		case !keepFirst:
+			merged[place] = item
+		}
+	}
+	return merged, nil
+}
+
+func (c *mergeConfig) keyPath() (path, error) {
+	if c.Key == "" {
+		return nil, nil
+	}
+	return parsePath(c.Key)
+}
+
+// byKey merges the objects of one key field by field, later ones winning. What has no key is merged with nothing: it
+// comes last, and belongs to no inner join.
+func (c *mergeConfig) byKey(sources []mergeSource) ([]json.RawMessage, error) {
+	key, err := c.keyPath()
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is required when merge_strategy is %q", "merge_key", "by_key")
+	}
+	type row struct {
+		fields []member
+		in     map[int]bool
+	}
+	var rows []*row
+	var keyless []json.RawMessage
+	byKey := map[string]*row{}
+	for i, s := range sources {
+		for j, item := range s.items {
+			if !isObject(item) {
+				return nil, fault.Newf(fault.InvalidInput, "item %d of %q is no object, so it cannot be merged by key", j, s.node)
+			}
+			value, ok := key.at(item)
+			if !ok || isNull(value) {
+				if c.Join == "outer" || c.Join == "left" && i == 0 {
+					keyless = append(keyless, item)
+				}
+				continue
+			}
+			same := canonical(decode(value))
+			r := byKey[same]
+			if r == nil {
+				r = &row{in: map[int]bool{}}
+				byKey[same] = r
+				rows = append(rows, r)
+			}
+			r.fields = overlay(r.fields, members(item)...)
+			r.in[i] = true
+		}
+	}
+	var merged []json.RawMessage
+	for _, r := range rows {
+		if c.Join == "inner" && len(r.in) < len(sources) || c.Join == "left" && !r.in[0] {
+			continue
+		}
+		merged = append(merged, object(r.fields))
+	}
+	return append(merged, keyless...), nil
+}
+
+// zip puts the items of one position together: objects are merged, anything else becomes a list.
+func (c *mergeConfig) zip(sources []mergeSource) []json.RawMessage {
+	length := 0
+	for i, s := range sources {
+		if n := len(s.items); i == 0 || (n > length) == (c.ZipLength == "longest") {
+			length = n
+		}
+	}
+	var merged []json.RawMessage
+	for i := range length {
+		tuple, objects := make([]json.RawMessage, len(sources)), true
+		for j, s := range sources {
+			tuple[j] = json.RawMessage("null")
+			if i < len(s.items) {
+				tuple[j] = s.items[i]
+			}
+			objects = objects && isObject(tuple[j])
+		}
+		if !objects {
+			merged = append(merged, array(tuple))
+			continue
+		}
+		var fields []member
+		for _, item := range tuple {
+			fields = overlay(fields, members(item)...)
+		}
+		merged = append(merged, object(fields))
+	}
+	return merged
+}

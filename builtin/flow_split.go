@@ -1,0 +1,282 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/node"
+)
+
+type splitConfig struct {
+	Mode         string      `json:"split_mode" enum:"items|predicate|by_key"`
+	ItemsPath    string      `json:"items_path"`
+	Predicates   node.Object `json:"predicate_paths"`
+	Match        string      `json:"match" enum:"first|all"`
+	ByKey        []string    `json:"by_key"`
+	BatchSize    int64       `json:"batch_size" range:"1.."`
+	Concurrency  int64       `json:"max_concurrency" range:"1..100"`
+	BreakOnError bool        `json:"break_on_error"`
+}
+
+func (c *splitConfig) Defaults() {
+	c.Mode, c.Match, c.BatchSize, c.Concurrency, c.BreakOnError = "items", "first", 1, 10, true
+}
+
+// flowSplit spreads a list or a record over branches. Only the split into items runs a body; the other two choose keys.
+func flowSplit() node.Kind {
+	return node.Loop(
+		info("FLOW.SPLIT", "Split", "拆分", "Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
+		node.Body[splitConfig]{
+			Open: func(_ context.Context, call *node.Call, cfg splitConfig) (node.Opening, error) {
+				var done node.Done
+				var err error
+				switch cfg.Mode {
+				case "predicate":
+					done, err = cfg.byPredicate(call)
+				case "by_key":
+					done, err = cfg.byField(call)
+				default:
+					return cfg.open(call)
+				}
+				return node.Opening{Done: done}, err
+			},
+			Iteration: func(call *node.Call, cfg splitConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
+				items, err := keptItems(call, cfg.ItemsPath)
+				if err != nil {
+					return node.Iteration{}, err
+				}
+				return iteration(call.Input, batch(items, cfg.BatchSize, index), index, ""), nil
+			},
+			Close: func(_ context.Context, _ *node.Call, _ splitConfig, t node.Closing) (node.Done, error) {
+				results, err := collected(t, true)
+				if err != nil {
+					return nil, err
+				}
+				return node.Done{"result": splitResult(results, t)}, nil
+			},
+		})
+}
+
+func splitResult(results json.RawMessage, t node.Closing) json.RawMessage {
+	return object([]member{
+		{"results", results}, field("successful_iterations", t.Succeeded), field("failed_iterations", t.Failed), field("errors", listOfErrors(t)),
+	})
+}
+
+func (c *splitConfig) open(call *node.Call) (node.Opening, error) {
+	if err := needsBody(call, "branch"); err != nil {
+		return node.Opening{}, err
+	}
+	items, err := keptItems(call, c.ItemsPath)
+	if err != nil {
+		return node.Opening{}, err
+	}
+	if len(items) == 0 {
+		return node.Opening{Done: node.Done{"result": splitResult(json.RawMessage("[]"), node.Closing{})}}, nil
+	}
+	return node.Opening{Count: batches(items, c.BatchSize), Concurrency: c.Concurrency, KeepGoing: !c.BreakOnError}, nil
+}
+
+// branch is one key of a split with the test that leads to it.
+type branch struct {
+	key   string
+	holds test
+}
+
+// byPredicate gives each item to the first key whose test holds, or to every such key. One value that is no list is
+// routed itself.
+func (c *splitConfig) byPredicate(call *node.Call) (node.Done, error) {
+	var branches []branch
+	err := c.Predicates.Each(func(key string, raw json.RawMessage) error {
+		source, ok := decode(raw).(string)
+		if !ok {
+			return fault.Newf(fault.InvalidConfig, "%q must be a path or an expression", "predicate_paths."+key)
+		}
+		if err := c.checkKey(key, len(branches), func(i int) string { return branches[i].key }); err != nil {
+			return err
+		}
+		holds, err := newTest(call, source)
+		branches = append(branches, branch{key, holds})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(branches) == 0 {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is required when split_mode is %q", "predicate_paths", "predicate")
+	}
+	list, err := listInput(call.Input, c.ItemsPath)
+	if err != nil {
+		if c.ItemsPath != "" {
+			return nil, err
+		}
+		list = listOf(call.Input) // no list in it: the record itself is routed
+	}
+	routed, counts := map[string][]json.RawMessage{}, map[string]int{"unmatched": 0}
+	fields := allFields(list.items)
+	for _, b := range branches {
+		counts[b.key] = 0
+	}
+	for i, item := range list.items {
+		taken := false
+		for _, b := range branches {
+			holds, err := b.holds(item, i, fields)
+			if err != nil {
+				return nil, err
+			}
+			if holds {
+				routed[b.key], taken = append(routed[b.key], item), true
+				counts[b.key]++
+				if c.Match == "first" {
+					break
+				}
+			}
+		}
+		if !taken {
+			routed["unmatched"] = append(routed["unmatched"], item)
+			counts["unmatched"]++
+		}
+	}
+	done := node.Done{"result": object([]member{field("counts", counts)})}
+	for key, items := range routed {
+		if done[key] = array(items); list.single {
+			done[key] = items[0]
+		}
+	}
+	return done, nil
+}
+
+// byField makes a key of each field that has a value.
+func (c *splitConfig) byField(call *node.Call) (node.Done, error) {
+	if len(c.ByKey) == 0 {
+		return nil, fault.Newf(fault.InvalidConfig, "%q is required when split_mode is %q", "by_key", "by_key")
+	}
+	record := call.Input
+	if c.ItemsPath != "" {
+		p, err := parsePath(c.ItemsPath)
+		if err != nil {
+			return nil, err
+		}
+		record, _ = p.at(record)
+	}
+	if !isObject(record) {
+		return nil, fault.New(fault.InvalidInput, "there is no object to split by key; set items_path to one")
+	}
+	counts := map[string]int{}
+	done := node.Done{}
+	for i, name := range c.ByKey {
+		if err := c.checkKey(name, i, func(j int) string { return c.ByKey[j] }); err != nil {
+			return nil, err
+		}
+		counts[name] = 0
+		if value, ok := (path{name}).at(record); ok && !isNull(value) {
+			done[name] = value
+			counts[name] = 1
+		}
+	}
+	done["result"] = object([]member{field("counts", counts)})
+	return done, nil
+}
+
+func (c *splitConfig) checkKey(key string, before int, name func(int) string) error {
+	if err := checkKey(key, "unmatched", "branch"); err != nil {
+		return err
+	}
+	for i := range before {
+		if name(i) == key {
+			return fault.Newf(fault.InvalidConfig, "the key %q is there twice; keep one", key)
+		}
+	}
+	return nil
+}
+
+// test judges an item. fields are the names any item of the list has, so that one that lacks a field reads it as null.
+type test func(item json.RawMessage, index int, fields []string) (bool, error)
+
+var plainPath = regexp.MustCompile(`^[\p{L}_$][\p{L}\d_$-]*(\.[\p{L}\d_$-]+|\[\d+\]|\["[^"]*"\])*$`)
+
+// newTest makes a test of a path into the item, or of an expression.
+func newTest(call *node.Call, source string) (test, error) {
+	value, err := newReader(call, source)
+	if err != nil {
+		return nil, err
+	}
+	return func(item json.RawMessage, index int, fields []string) (bool, error) {
+		v, err := value(item, index, fields)
+		return expr.Truth(v), err
+	}, nil
+}
+
+// reader reads something of an item.
+type reader func(item json.RawMessage, index int, fields []string) (any, error)
+
+// newReader makes a reader of a path into the item, where a missing step is null, or of an expression.
+func newReader(call *node.Call, source string) (reader, error) {
+	if !plainPath.MatchString(source) {
+		return func(item json.RawMessage, index int, fields []string) (any, error) {
+			return call.Eval(source, itemNames(item, index, fields))
+		}, nil
+	}
+	p, err := parsePath(source)
+	if err != nil {
+		return nil, err
+	}
+	return func(item json.RawMessage, index int, _ []string) (any, error) {
+		if v, ok := p.at(item); ok {
+			return decode(v), nil
+		}
+		switch {
+		case p[0] == "item" && len(p) == 1:
+			return decode(item), nil
+		case p[0] == "item":
+			if v, ok := p[1:].walk(item); ok {
+				return decode(v), nil
+			}
+		case source == "index":
+			return index, nil
+		}
+		return nil, nil
+	}, nil
+}
+
+// itemNames is what an expression about one item can read besides what it always can: the item, its position, and its
+// fields by name.
+func itemNames(item json.RawMessage, index int, fields []string) map[string]any {
+	names := make(map[string]any, len(fields)+2)
+	for _, name := range fields {
+		names[name] = nil
+	}
+	v := decode(item)
+	if o, ok := v.(map[string]any); ok {
+		for key, value := range o {
+			names[key] = value
+		}
+	}
+	names["item"] = v
+	if _, own := names["index"]; !own {
+		names["index"] = index
+	}
+	return names
+}
+
+// allFields are the names of the fields that any item has, sorted.
+func allFields(items []json.RawMessage) []string {
+	seen := map[string]bool{}
+	for _, item := range items {
+		if isObject(item) {
+			for _, m := range members(item) {
+				seen[m.key] = true
+			}
+		}
+	}
+	names := make([]string, 0, len(seen))
+	for name := range seen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,316 @@
+package builtin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+// Data stays the JSON it came as wherever it is only handed on, so that numbers keep their digits and objects the order
+// of their fields. It is decoded (numbers as json.Number) where it is compared or computed with.
+
+// decode reads a JSON value. What arrives in a call is JSON already, so anything else is a defect.
+func decode(raw json.RawMessage) any {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		panic(fmt.Sprintf("data of a call is no JSON: %v", err))
+	}
+	return v
+}
+
+// encode writes a value made here.
+func encode(v any) json.RawMessage {
+	raw, err := node.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("a kind made a value that JSON cannot hold: %v", err))
+	}
+	return raw
+}
+
+// finite is encode for what an expression computed, which may be no JSON.
+func finite(v any) (json.RawMessage, error) {
+	raw, err := node.Marshal(v)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the expression gives a value that JSON cannot hold").WithCause(err)
+	}
+	return raw, nil
+}
+
+// member is one field of an object.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+func field(key string, v any) member { return member{key, encode(v)} }
+
+// members are the fields of an object in order; of equal keys the last one counts, at the place of the first.
+func members(raw json.RawMessage) []member {
+	var list []member
+	index := map[string]int{}
+	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
+		name := key.Str
+		if i, again := index[name]; again {
+			list[i].value = json.RawMessage(value.Raw)
+			return true
+		}
+		index[name] = len(list)
+		list = append(list, member{name, json.RawMessage(value.Raw)})
+		return true
+	})
+	return list
+}
+
+// object writes fields as an object.
+func object(list []member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(m.key))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// array writes values as a list, [] when there are none.
+func array(items []json.RawMessage) json.RawMessage {
+	size := 2
+	for _, item := range items {
+		size += len(item) + 1
+	}
+	b := make([]byte, 0, size)
+	b = append(b, '[')
+	for i, item := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, item...)
+	}
+	return append(b, ']')
+}
+
+// handOn is the input as received plus the fields named, which replace those of the same name.
+func handOn(input json.RawMessage, fields ...member) json.RawMessage {
+	return object(overlay(members(input), fields...))
+}
+
+// overlay lays fields over others: an equal key is replaced where it stands, a new one comes last.
+func overlay(list []member, fields ...member) []member {
+	list = slices.Clone(list)
+	for _, f := range fields {
+		if i := slices.IndexFunc(list, func(m member) bool { return m.key == f.key }); i >= 0 {
+			list[i].value = f.value
+		} else {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+func isObject(raw json.RawMessage) bool { return leading(raw) == '{' }
+func isList(raw json.RawMessage) bool   { return leading(raw) == '[' }
+func isNull(raw json.RawMessage) bool   { return len(raw) == 0 || leading(raw) == 'n' }
+
+func leading(raw json.RawMessage) byte {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 {
+		return 0
+	}
+	return raw[0]
+}
+
+// elements are the values of a list.
+func elements(raw json.RawMessage) []json.RawMessage {
+	list := []json.RawMessage{}
+	gjson.ParseBytes(raw).ForEach(func(_, value gjson.Result) bool {
+		list = append(list, json.RawMessage(value.Raw))
+		return true
+	})
+	return list
+}
+
+// path is where a value stands inside another.
+type path []string
+
+// parsePath reads a.b.0.c, a[0] and a["odd key"].
+func parsePath(text string) (path, error) {
+	var p path
+	rest := strings.TrimSpace(text)
+	wrong := func() error {
+		return fault.Newf(fault.InvalidConfig, `the path %q cannot be read; write it like a.b, a[0].b or a["odd key"]`, text)
+	}
+	for first := true; rest != ""; first = false {
+		if rest[0] == '[' {
+			inside, after, err := bracketed(rest)
+			if err != nil {
+				return nil, wrong()
+			}
+			p, rest = append(p, inside), after
+			continue
+		}
+		if !first {
+			if rest[0] != '.' {
+				return nil, wrong()
+			}
+			rest = rest[1:]
+		}
+		end := strings.IndexAny(rest, ".[")
+		if end < 0 {
+			end = len(rest)
+		}
+		if end == 0 {
+			return nil, wrong()
+		}
+		p, rest = append(p, rest[:end]), rest[end:]
+	}
+	if len(p) == 0 {
+		return nil, wrong()
+	}
+	return p, nil
+}
+
+// bracketed reads [0], ["key"] or ['key'] at the beginning of a text.
+func bracketed(text string) (inside, rest string, err error) {
+	if len(text) > 1 && (text[1] == '"' || text[1] == '\'') {
+		quote := text[1]
+		for i := 2; i < len(text); i++ {
+			switch {
+			case text[i] == '\\':
+				i++
+			case text[i] == quote && i+1 < len(text) && text[i+1] == ']':
+				return strings.ReplaceAll(text[2:i], `\`+string(quote), string(quote)), text[i+2:], nil
+			}
+		}
+		return "", "", strconv.ErrSyntax
+	}
+	end := strings.IndexByte(text, ']')
+	if end < 2 {
+		return "", "", strconv.ErrSyntax
+	}
+	if _, err := strconv.ParseUint(text[1:end], 10, 31); err != nil {
+		return "", "", err
+	}
+	return text[1:end], text[end+1:], nil
+}
+
+// at follows a path; false when a step is missing. A leading "data" may be written or left out.
+func (p path) at(raw json.RawMessage) (json.RawMessage, bool) {
+	if v, ok := p.walk(raw); ok {
+		return v, true
+	}
+	if p[0] == "data" && len(p) > 1 {
+		return p[1:].walk(raw)
+	}
+	return append(path{"data"}, p...).walk(raw)
+}
+
+func (p path) walk(raw json.RawMessage) (json.RawMessage, bool) {
+	for _, step := range p {
+		var found json.RawMessage
+		switch {
+		case isObject(raw):
+			gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
+				if key.Str == step {
+					found = json.RawMessage(value.Raw)
+				}
+				return true
+			})
+		case isList(raw):
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 {
+				if list := elements(raw); i < len(list) {
+					found = list[i]
+				}
+			}
+		}
+		if found == nil {
+			return nil, false
+		}
+		raw = found
+	}
+	return raw, true
+}
+
+// listed is what the list input of a kind is.
+type listed struct {
+	items []json.RawMessage
+	// value is what was found; single says that it is no list but one value.
+	value  json.RawMessage
+	single bool
+}
+
+// listNames are the names under which kinds hand lists on, in the order in which they are looked for. read-only
+var listNames = []string{"data", "items", "filtered_data", "sorted_data", "merged_data", "transformed_data", "results", "rows"}
+
+// listInput finds the list that a kind works on: at a path if one is configured, else under a usual name, else the only
+// list there is, else "data" or "items" whatever they are. Null is the empty list, another value a list of one.
+func listInput(input json.RawMessage, itemsPath string) (listed, error) {
+	if itemsPath != "" {
+		p, err := parsePath(itemsPath)
+		if err != nil {
+			return listed{}, err
+		}
+		value, ok := p.at(input)
+		if !ok {
+			value = json.RawMessage("null")
+		}
+		return listOf(value), nil
+	}
+	all := members(input)
+	byName := func(name string) (json.RawMessage, bool) {
+		i := slices.IndexFunc(all, func(m member) bool { return m.key == name })
+		if i < 0 {
+			return nil, false
+		}
+		return all[i].value, true
+	}
+	for _, name := range listNames {
+		if value, ok := byName(name); ok && isList(value) {
+			return listOf(value), nil
+		}
+	}
+	var lists []json.RawMessage
+	var names []string
+	for _, m := range all {
+		names = append(names, m.key)
+		if isList(m.value) {
+			lists = append(lists, m.value)
+		}
+	}
+	if len(lists) == 1 {
+		return listOf(lists[0]), nil
+	}
+	for _, name := range []string{"data", "items"} {
+		if value, ok := byName(name); ok {
+			return listOf(value), nil
+		}
+	}
+	what := "the input has no field"
+	if len(names) > 0 {
+		what = "the input has " + strings.Join(names, ", ")
+	}
+	return listed{}, fault.Newf(fault.InvalidInput, "there is no list to work on: %s; set items_path, or hand the list on as %q", what, "data").With("keys", names)
+}
+
+func listOf(value json.RawMessage) listed {
+	switch {
+	case isNull(value):
+		return listed{items: []json.RawMessage{}, value: value}
+	case isList(value):
+		return listed{items: elements(value), value: value}
+	}
+	return listed{items: []json.RawMessage{value}, value: value, single: true}
+}

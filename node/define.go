@@ -1,0 +1,180 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+
+	"tandem/fault"
+)
+
+// Define makes a kind of a typed function. What it returns is the payload of "result".
+//
+// C is a struct of the kind's own configuration fields, read as [Configuration] says. I is what the function wants to
+// know of the input: json.RawMessage for all of it as it came, or a struct.
+func Define[C, I, O any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (O, error)) Kind {
+	k := Raw(info, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
+		out, err := run(ctx, call, cfg, in)
+		if err != nil {
+			return nil, err
+		}
+		payload, err := Marshal(out)
+		if err != nil {
+			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
+		}
+		return Done{"result": payload}, nil
+	})
+	k.OutputSchema = schemaOf[O](info.Name)
+	return k
+}
+
+// Raw makes a kind of a function that chooses its output keys, or waits.
+func Raw[C, I any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error)) Kind {
+	shape := shapeOf(reflect.TypeFor[C]())
+	return Kind{
+		Info:         info,
+		ConfigSchema: configSchema[C](info.Name, shape),
+		InputSchema:  schemaOf[I](info.Name),
+		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return nil, err
+			}
+			in, err := input[I](call.Input)
+			if err != nil {
+				return nil, err
+			}
+			return run(ctx, call, cfg, in)
+		},
+	}
+}
+
+// Body is a [Scope] with its configuration read. Turn may be nil when no opening has Turns.
+type Body[C any] struct {
+	Open      func(ctx context.Context, call *Call, cfg C) (Opening, error)
+	Iteration func(call *Call, cfg C, state json.RawMessage, index int64) (Iteration, error)
+	Turn      func(ctx context.Context, call *Call, cfg C, t Turn) (Advance, error)
+	Close     func(ctx context.Context, call *Call, cfg C, t Closing) (Done, error)
+}
+
+// Loop makes a kind that runs a body.
+func Loop[C any](info Info, body Body[C]) Kind {
+	shape := shapeOf(reflect.TypeFor[C]())
+	s := &Scope{
+		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return Opening{}, err
+			}
+			return body.Open(ctx, call, cfg)
+		},
+		Iteration: func(call *Call, state json.RawMessage, index int64) (it Iteration, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return Iteration{}, err
+			}
+			return body.Iteration(call, cfg, state, index)
+		},
+		Close: func(ctx context.Context, call *Call, t Closing) (d Done, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return nil, err
+			}
+			return body.Close(ctx, call, cfg, t)
+		},
+	}
+	if body.Turn != nil {
+		s.Turn = func(ctx context.Context, call *Call, t Turn) (a Advance, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return Advance{}, err
+			}
+			return body.Turn(ctx, call, cfg, t)
+		}
+	}
+	return Kind{Info: info, Scope: s, ConfigSchema: configSchema[C](info.Name, shape)}
+}
+
+// recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.
+func recovered(kind string, err *error) {
+	if p := recover(); p != nil {
+		*err = fault.Newf(fault.Internal, "%s stopped because of a defect; the operator's log has the detail", kind).
+			WithDetail(fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
+	}
+}
+
+// input reads what a kind wants of its input. Fields it does not know are left alone.
+func input[I any](raw json.RawMessage) (I, error) {
+	var in I
+	switch target := any(&in).(type) {
+	case *json.RawMessage:
+		*target = raw
+		if len(raw) == 0 {
+			*target = json.RawMessage(`{}`)
+		}
+		return in, nil
+	case *struct{}:
+		return in, nil
+	}
+	if len(raw) == 0 {
+		return in, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err := d.Decode(&in)
+	if err == nil {
+		return in, nil
+	}
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+		name := wrong.Field
+		if name == "" {
+			name = "input"
+		}
+		return in, fault.Newf(fault.InvalidInput, "%q must be %s, not %s", name, wordOf(wrong.Type), wrong.Value).With("path", name)
+	}
+	return in, fault.Newf(fault.InvalidInput, "the input cannot be read: %w", err)
+}
+
+// Marshal writes compact JSON with every character as it is; json.Marshal would escape what HTML minds.
+func Marshal(v any) (json.RawMessage, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		if raw == nil {
+			return json.RawMessage("null"), nil
+		}
+		return raw, nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// wordOf says in words what a Go type takes.
+func wordOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "another value"
+}

@@ -1,0 +1,388 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+)
+
+// Configuration reads a kind's own fields. The fields of a struct are named by their json tags; further tags say what
+// a Go type cannot:
+//
+//	older:"condition,cond"  accepted older spellings
+//	enum:"a|b|c"            the values of a text, accepted in any letter case and read as written here
+//	range:"0..100"          the bounds of a number; either end may be left out
+//	required:"true"         absent and null are refused
+//
+// Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
+// sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in
+// common (timeout, on_error and so on) is not a kind's business and is passed over; any other unknown name is refused.
+// Errors are invalid_config and name the field.
+func Configuration[C any](raw json.RawMessage) (C, error) {
+	return configuration[C](shapeOf(reflect.TypeFor[C]()), raw)
+}
+
+// configuration is Configuration for a type whose shape is known: kinds find theirs out once.
+func configuration[C any](s *shape, raw json.RawMessage) (C, error) {
+	var cfg C
+	root := gjson.ParseBytes(raw)
+	if len(raw) == 0 || root.Type == gjson.Null {
+		root = gjson.Parse("{}")
+	}
+	if !root.IsObject() {
+		return cfg, fault.New(fault.InvalidConfig, "the configurations must be an object")
+	}
+	err := s.read("", root, reflect.ValueOf(&cfg).Elem())
+	return cfg, err
+}
+
+// shape is what the tags of a struct say.
+type shape struct {
+	fields   []shapeField
+	defaults bool
+}
+
+// shapeField is one field, embedded structs flattened.
+type shapeField struct {
+	name     string
+	older    []string
+	enum     []string
+	lo, hi   *float64
+	required bool
+	typ      reflect.Type
+	index    []int
+	inner    *shape // of a struct, or of the structs of a list
+}
+
+// shapeOf reads the tags of a struct. A type that no configuration can have is a defect of its kind and panics.
+func shapeOf(t reflect.Type) *shape {
+	if t.Kind() != reflect.Struct {
+		panic(fmt.Sprintf("node: configuration type %s is no struct", t))
+	}
+	s := &shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous {
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || !f.IsExported() {
+			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
+		}
+		field := shapeField{name: name, required: f.Tag.Get("required") == "true", typ: f.Type, index: f.Index}
+		if older := f.Tag.Get("older"); older != "" {
+			field.older = strings.Split(older, ",")
+		}
+		if enum := f.Tag.Get("enum"); enum != "" {
+			field.enum = strings.Split(enum, "|")
+		}
+		field.lo, field.hi = bounds(f.Tag.Get("range"))
+		inner := f.Type
+		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
+			inner = inner.Elem()
+		}
+		if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			field.inner = shapeOf(inner)
+		}
+		s.fields = append(s.fields, field)
+	}
+	return s
+}
+
+// Scalar is a text that may also be written as a number or a boolean: an expression such as true, a template whose
+// placeholder stands alone.
+type Scalar string
+
+// Object is a JSON object whose fields keep the order in which they were written.
+type Object json.RawMessage
+
+// MarshalJSON writes the object as it is, null when there is none.
+func (o Object) MarshalJSON() ([]byte, error) {
+	if o == nil {
+		return []byte("null"), nil
+	}
+	return o, nil
+}
+
+// Each visits the fields in order.
+func (o Object) Each(visit func(key string, value json.RawMessage) error) error {
+	var err error
+	gjson.ParseBytes(o).ForEach(func(key, value gjson.Result) bool {
+		err = visit(key.Str, json.RawMessage(value.Raw))
+		return err == nil
+	})
+	return err
+}
+
+// commonFields are those of every kind; the runtime has read them already. read-only
+var commonFields = []string{
+	"timeout", "max_retries", "retry_attempts", "on_error", "default_output", "on_unknown", "enabled", "credential_id",
+	"template_id", "enable_filling", "to_user", "credit_cost",
+}
+
+func invalidConfig(path, format string, args ...any) error {
+	return fault.Newf(fault.InvalidConfig, "%q %s", path, fmt.Sprintf(format, args...)).With("path", "configurations."+path)
+}
+
+func (s *shape) read(path string, object gjson.Result, v reflect.Value) error {
+	if s.defaults {
+		v.Addr().Interface().(interface{ Defaults() }).Defaults()
+	}
+	var err error
+	set := make([]bool, len(s.fields))
+	object.ForEach(func(key, value gjson.Result) bool {
+		at := under(path, key.Str)
+		i := s.field(key.Str)
+		switch {
+		case i < 0 && path == "" && (slices.Contains(commonFields, key.Str) || slices.Contains(commonFields, snake(key.Str))):
+			return true
+		case i < 0:
+			err = invalidConfig(at, "is no configuration of this kind%s", s.nearest(key.Str))
+		case value.Type == gjson.Null:
+			return true
+		case set[i]:
+			err = invalidConfig(at, "sets the same as another spelling of %q; keep one of them", s.fields[i].name)
+		default:
+			set[i] = true
+			err = s.fields[i].read(at, value, v.FieldByIndex(s.fields[i].index))
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range s.fields {
+		if f := &s.fields[i]; f.required && !set[i] && v.FieldByIndex(f.index).IsZero() {
+			return invalidConfig(under(path, f.name), "is required; set it to %s", f.describe(f.typ))
+		}
+	}
+	return nil
+}
+
+func under(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error {
+	wrong := func() error { return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), excerpt(value)) }
+	switch target := v.Addr().Interface().(type) {
+	case *json.RawMessage:
+		*target = json.RawMessage(value.Raw)
+		return nil
+	case *Object:
+		if !value.IsObject() {
+			return wrong()
+		}
+		*target = Object(value.Raw)
+		return nil
+	case *Scalar:
+		if value.Type != gjson.String && value.Type != gjson.Number && !value.IsBool() {
+			return wrong()
+		}
+		*target = Scalar(value.Raw)
+		if value.Type == gjson.String {
+			*target = Scalar(value.Str)
+		}
+		return nil
+	case *any:
+		d := json.NewDecoder(strings.NewReader(value.Raw))
+		d.UseNumber()
+		return d.Decode(target)
+	case json.Unmarshaler:
+		if err := target.UnmarshalJSON([]byte(value.Raw)); err != nil {
+			return invalidConfig(at, "cannot be read: %v", err)
+		}
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return f.read(at, value, v.Elem())
+	case reflect.String:
+		if value.Type != gjson.String {
+			return wrong()
+		}
+		text := value.Str
+		if f.enum != nil {
+			i := slices.IndexFunc(f.enum, func(e string) bool { return strings.EqualFold(e, text) })
+			if i < 0 {
+				return wrong()
+			}
+			text = f.enum[i]
+		}
+		v.SetString(text)
+	case reflect.Bool:
+		if !value.IsBool() {
+			return wrong()
+		}
+		v.SetBool(value.Bool())
+	case reflect.Int, reflect.Int64:
+		if value.Type != gjson.Number || value.Num != math.Trunc(value.Num) || math.Abs(value.Num) > 1<<53 || !f.holds(value.Num) {
+			return wrong()
+		}
+		v.SetInt(int64(value.Num))
+	case reflect.Float64:
+		if value.Type != gjson.Number || math.IsInf(value.Num, 0) || !f.holds(value.Num) {
+			return wrong()
+		}
+		v.SetFloat(value.Num)
+	case reflect.Slice:
+		if !value.IsArray() {
+			return wrong()
+		}
+		items := value.Array()
+		list := reflect.MakeSlice(v.Type(), len(items), len(items))
+		for i, item := range items {
+			if err := f.read(fmt.Sprintf("%s[%d]", at, i), item, list.Index(i)); err != nil {
+				return err
+			}
+		}
+		v.Set(list)
+	case reflect.Struct:
+		if !value.IsObject() {
+			return wrong()
+		}
+		return f.inner.read(at, value, v)
+	default:
+		return fmt.Errorf("configuration field %q has the type %s, which no configuration can have", at, v.Type())
+	}
+	return nil
+}
+
+// field finds the field that a key means, -1 when there is none.
+func (s *shape) field(key string) int {
+	find := func(name string) int {
+		return slices.IndexFunc(s.fields, func(f shapeField) bool { return f.name == name || slices.Contains(f.older, name) })
+	}
+	if i := find(key); i >= 0 {
+		return i
+	}
+	return find(snake(key))
+}
+
+func (f *shapeField) holds(n float64) bool {
+	return (f.lo == nil || n >= *f.lo) && (f.hi == nil || n <= *f.hi)
+}
+
+func bounds(text string) (lo, hi *float64) {
+	from, to, _ := strings.Cut(text, "..")
+	bound := func(s string) *float64 {
+		n, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return nil // left out
+		}
+		return &n
+	}
+	return bound(from), bound(to)
+}
+
+// describe says in words what a value of type t takes in this field.
+func (f *shapeField) describe(t reflect.Type) string {
+	if f.enum != nil && t.Kind() != reflect.Slice {
+		return `one of "` + strings.Join(f.enum, `", "`) + `"`
+	}
+	text := wordOf(t)
+	switch t {
+	case reflect.TypeFor[Scalar]():
+		text = "a text"
+	case reflect.TypeFor[Object]():
+		text = "an object"
+	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():
+		text = "a value"
+	}
+	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	switch {
+	case f.lo != nil && f.hi != nil:
+		text += " from " + number(*f.lo) + " to " + number(*f.hi)
+	case f.lo != nil:
+		text += " of at least " + number(*f.lo)
+	case f.hi != nil:
+		text += " of at most " + number(*f.hi)
+	}
+	return text
+}
+
+// excerpt shows a value without flooding the message.
+func excerpt(v gjson.Result) string {
+	switch {
+	case v.IsObject():
+		return "an object"
+	case v.IsArray():
+		return "a list"
+	}
+	if r := []rune(v.Raw); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return v.Raw
+}
+
+// snake turns camel case into snake case; other names stay as they are.
+func snake(name string) string {
+	if strings.IndexFunc(name, unicode.IsUpper) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) {
+			if i > 0 {
+				b.WriteByte('_')
+			}
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// nearest offers the field most like a name, or all of them when none is like it.
+func (s *shape) nearest(name string) string {
+	best, least := "", len(name)/3+1
+	var names []string
+	for _, f := range s.fields {
+		names = append(names, f.name)
+		if len(name) > 64 {
+			continue
+		}
+		if d := distance(strings.ToLower(name), f.name); d < least || d == least && best == "" {
+			best, least = f.name, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("; did you mean %q?", best)
+	case len(names) == 0:
+		return "; it has none of its own"
+	}
+	return "; it has " + strings.Join(names, ", ")
+}
+
+// distance counts the letters to insert, delete or replace to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,176 @@
+package node
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"tandem/dataflow"
+	"tandem/expr"
+	"tandem/fault"
+)
+
+// env is the data that the expressions of one run read: names the kind adds, the node's input and its fields, the
+// variables of the scopes around it, and the layers. What is read is decoded once.
+type env struct {
+	data     *Data
+	input    json.RawMessage
+	extra    map[string]any
+	inputs   map[string]any // the input, decoded on first use
+	decoded  bool
+	context  *dataflow.Context
+	now      time.Time
+	program  *expr.Program
+	firstErr error
+}
+
+// rootNames are the names that every expression can read, besides those of its data.
+func rootNames() []string {
+	return []string{"data", "env", "execution", "initial", "input", "runtime", "steps", "trigger", "workflow"}
+}
+
+func (e *env) Now() time.Time { return e.now }
+
+func (e *env) Names() []string {
+	names := rootNames()
+	for name := range e.extra { // order does not matter: sorted below
+		names = append(names, name)
+	}
+	for name := range e.fields() { // order does not matter: sorted below
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (e *env) fields() map[string]any {
+	if !e.decoded {
+		e.decoded = true
+		value, err := decode(e.input)
+		if err != nil {
+			e.firstErr = err
+		}
+		e.inputs, _ = value.(map[string]any)
+	}
+	return e.inputs
+}
+
+func (e *env) Lookup(name string) (any, bool) {
+	if v, ok := e.extra[name]; ok {
+		return v, true
+	}
+	for i, inner := range e.program.Placeholders() {
+		if name == expr.PlaceholderName(i) {
+			return e.placeholder(inner)
+		}
+	}
+	if v, ok := e.fields()[name]; ok && name != "input" {
+		return v, true
+	}
+	switch name {
+	case "input", "data":
+		return e.inputs, true
+	case "runtime", "initial", "steps":
+		return e.layer(name)
+	}
+	return e.read(name)
+}
+
+// read asks the layers for a name by itself: a scope's variable, trigger, execution, workflow, env.
+func (e *env) read(path string) (any, bool) {
+	raw, source, ok, err := e.data.lookup(path)
+	if err != nil || !ok {
+		return nil, false
+	}
+	switch source.Layer {
+	case dataflow.LayerScope, dataflow.LayerTrigger, dataflow.LayerExecution, dataflow.LayerEnv:
+	default:
+		return nil, false // other names are written runtime.x, initial.x or steps.a.x
+	}
+	return e.value(raw)
+}
+
+func (e *env) placeholder(inner string) (any, bool) {
+	template, err := dataflow.CompileText("{{" + inner + "}}")
+	if err != nil {
+		e.firstErr = err
+		return nil, false
+	}
+	raw, err := e.data.resolve(template, e.input)
+	if err != nil {
+		e.firstErr = err
+		return nil, false
+	}
+	return e.value(raw)
+}
+
+func (e *env) layer(name string) (any, bool) {
+	if e.context == nil {
+		c, err := e.data.context()
+		if err != nil {
+			e.firstErr = err
+			return nil, false
+		}
+		e.context = &c
+	}
+	switch name {
+	case "runtime":
+		return e.object(e.context.RuntimeMetadata)
+	case "initial":
+		return e.object(e.context.InitialMetadata)
+	}
+	steps := make(map[string]any, len(e.context.StepResults))
+	for id, result := range e.context.StepResults { // order does not matter: one entry per node
+		v, ok := e.value(result.Output)
+		if !ok {
+			return nil, false
+		}
+		steps[id] = v
+		if result.StepName != "" {
+			steps[result.StepName] = v
+		}
+	}
+	return steps, true
+}
+
+func (e *env) object(fields map[string]json.RawMessage) (any, bool) {
+	out := make(map[string]any, len(fields))
+	for name, raw := range fields { // order does not matter: one entry per name
+		v, ok := e.value(raw)
+		if !ok {
+			return nil, false
+		}
+		out[name] = v
+	}
+	return out, true
+}
+
+func (e *env) value(raw json.RawMessage) (any, bool) {
+	v, err := decode(raw)
+	if err != nil {
+		e.firstErr = err
+		return nil, false
+	}
+	return v, true
+}
+
+// decode reads a value with its numbers as they are written.
+func decode(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fault.Newf(fault.InvalidInput, "a value cannot be read: %w", err)
+	}
+	return v, nil
+}
+
+// evaluate runs a program within the limits of time and size.
+func evaluate(program *expr.Program, e expr.Env) (any, error) {
+	start := time.Now()
+	return program.Eval(e, expr.Limits{Expired: func() bool { return time.Since(start) > expr.MaxTime }})
+}

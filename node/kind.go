@@ -1,0 +1,220 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"tandem/engine"
+)
+
+// Text is a text in the two languages that people read.
+type Text struct {
+	Zh string `json:"zh"`
+	En string `json:"en"`
+}
+
+// Info describes a kind to people and programs.
+type Info struct {
+	// Name is TYPE.SUBTYPE.
+	Name        string
+	Title       Text
+	Description Text
+}
+
+// Kind is a kind of node that can be run. Exactly one of Run and Scope is set. Make one with [Define], [Raw] or [Loop], which
+// infer the schemas.
+type Kind struct {
+	Info Info
+	// Run does one run of an attempt: the work from its start, or what follows a wait.
+	Run func(ctx context.Context, c *Call) (Outcome, error)
+	// Scope is set for kinds that run a body.
+	Scope *Scope
+	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
+	// node became ready: what waits for a change must be able to see it.
+	Fresh bool
+
+	// The schemas of configuration, input and output are inferred from Go types; nil means anything.
+	ConfigSchema json.RawMessage
+	InputSchema  json.RawMessage
+	OutputSchema json.RawMessage
+}
+
+// Outcome is how a run ended: [Done] or [Wait]. A failure is an error, best a *fault.Error.
+type Outcome interface{ outcome() }
+
+// Done is a success: payload by output key.
+type Done map[string]json.RawMessage
+
+// Wait ends a run without an end of the activation: nothing is held until the time, signal, answer or child that it names
+// comes, whichever is first; then the kind is run again with [Call.Wake] and [Call.Memo].
+type Wait struct {
+	// Until is when to wake at the latest; zero: only by what else is named.
+	Until time.Time
+	// Signal is the name of a signal that wakes it.
+	Signal string
+	Ask    *Question
+	Child  *Child
+	// Memo comes back with the next run.
+	Memo json.RawMessage
+}
+
+// Question is a question to a person.
+type Question struct {
+	Purpose string
+	Request json.RawMessage
+}
+
+// Child is another workflow to start.
+type Child struct {
+	Workflow string
+	// Revision is "deployed", "latest" or a number.
+	Revision string
+	Input    json.RawMessage
+	// Detached children are not waited for.
+	Detached bool
+	// Outputs are the nodes whose outputs the payload of the wake has, by node id; none means the child's last nodes.
+	Outputs []string
+}
+
+func (Done) outcome() {}
+func (Wait) outcome() {}
+
+// Call is one run of one attempt, as its kind sees it. It is valid during the run.
+type Call struct {
+	ExecutionID  string
+	ActivationID engine.ActivationID
+	NodeID       string
+	NodeName     string
+	WorkflowID   string
+	UserID       string
+	Language     string
+	Generation   uint32
+	Attempt      uint32
+
+	// Config are the configurations with their placeholders resolved, an object. Expressions and code are as written.
+	Config json.RawMessage
+	// Input is what the node received, an object: the payloads of its live connections merged, its input_params over them.
+	Input json.RawMessage
+	// Contributions are the payloads one by one, in definition order: what a merge joins.
+	Contributions []Contribution
+	// TimedOut says that a join went on without waiting for all of its connections.
+	TimedOut bool
+
+	// Now is the start of the activation: the clock of pure kinds.
+	Now time.Time
+	// Clock is the host's clock, for kinds that set a timer from now on; nil means that Now is all there is.
+	Clock func() time.Time
+	// Kept is whatever a scope's methods leave here for their next call, to spare them work. It lives as long as the
+	// runtime finds convenient, so they must do as well without it.
+	Kept any
+	// Wake is what ended the last wait, nil in a first run; Memo what the kind left when it began to wait.
+	Wake *Wake
+	Memo json.RawMessage
+
+	// Eval evaluates an expression of the configurations in the node's scope; extra names come before all others.
+	Eval func(source string, extra map[string]any) (any, error)
+	// Connected says whether anything is connected to an output key.
+	Connected func(key string) bool
+	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.
+	Emit func(chunk any)
+	// Log writes a line for people who look into the execution.
+	Log func(level Level, message string, context map[string]any)
+}
+
+// Contribution is the payload of one live connection.
+type Contribution struct {
+	Node    string
+	Payload json.RawMessage
+}
+
+// Wake is what ended a wait.
+type Wake struct {
+	By engine.WakeKind
+	// Payload is what it brought: a signal's payload, an answer, a child's outputs.
+	Payload json.RawMessage
+	Outcome engine.AskOutcome
+	// Child, Status and Error are about a child that has ended.
+	Child  string
+	Status engine.Status
+	Error  error
+}
+
+// Level is the level of a log line.
+type Level string
+
+// The levels.
+const (
+	Debug  Level = "DEBUG"
+	Notice Level = "INFO"
+	Warn   Level = "WARN"
+	Error  Level = "ERROR"
+)
+
+// Scope is what a kind that runs a body does. Its methods are called with the same Call as Run would be; State is the
+// kind's own, kept by the runtime from call to call.
+type Scope struct {
+	// Open decides how often the body runs, or that it does not run at all (Done).
+	Open func(ctx context.Context, c *Call) (Opening, error)
+	// Iteration returns what iteration number index gets.
+	Iteration func(c *Call, state json.RawMessage, index int64) (Iteration, error)
+	// Turn says whether the next iteration begins. Only called for openings with Turns.
+	Turn func(ctx context.Context, c *Call, t Turn) (Advance, error)
+	// Close produces the exit keys.
+	Close func(ctx context.Context, c *Call, t Closing) (Done, error)
+}
+
+// Opening is how a body is run.
+type Opening struct {
+	// Done, when it is not nil, ends the node without running its body.
+	Done        Done
+	Count       int64 // -1: the turns tell
+	Concurrency int64
+	// KeepGoing keeps a failed iteration from failing the scope.
+	KeepGoing bool
+	Turns     bool
+	Deadline  time.Time
+	State     json.RawMessage
+}
+
+// Iteration is what one iteration gets: the payload of the entry key, and the names its body can read.
+type Iteration struct {
+	Payload json.RawMessage
+	Vars    map[string]json.RawMessage
+}
+
+// Turn is a question whether iteration Index begins.
+type Turn struct {
+	Index int64
+	State json.RawMessage
+	// Last is the result of the iteration that ended last, nil before the first; Results those collected so far.
+	Last    json.RawMessage
+	Results func() ([]json.RawMessage, error)
+}
+
+// Advance answers a turn.
+type Advance struct {
+	Open bool
+	// State replaces the scope's state.
+	State json.RawMessage
+	// Wait, when it is not nil, puts the turn off.
+	Wait *Wait
+}
+
+// Closing is a scope that has ended.
+type Closing struct {
+	engine.Closed
+	State json.RawMessage
+	// Results returns the result of every iteration in index order, null for one that failed or had none.
+	Results func() ([]json.RawMessage, error)
+	// Errors lists the iterations that failed.
+	Errors []IterationError
+	// Elapsed is how long the scope was open.
+	Elapsed time.Duration
+}
+
+// IterationError is the failure of one iteration.
+type IterationError struct {
+	Index int64           `json:"index"`
+	Error json.RawMessage `json:"error"`
+}

@@ -1,0 +1,292 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/dataflow"
+	"tandem/engine"
+	"tandem/expr"
+	"tandem/fault"
+)
+
+// Data is what a run may read of its execution. The layers have one owner, who writes them under the write lock; runs
+// read under the read lock.
+type Data struct {
+	Layers *dataflow.Layers
+	Lock   *sync.RWMutex
+	View   dataflow.View
+}
+
+func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, error) {
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	return d.Layers.Lookup(d.View, path)
+}
+
+func (d *Data) resolve(t *dataflow.Template, own json.RawMessage) (json.RawMessage, error) {
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	raw, _, err := t.Resolve(d.Layers, dataflow.Request{View: d.View, Own: own})
+	return raw, err
+}
+
+func (d *Data) context() (dataflow.Context, error) {
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	return d.Layers.Context(d.View)
+}
+
+// Job is one RunNode command with what it takes to carry it out.
+type Job struct {
+	Run  engine.RunNode
+	Data Data
+	// Value returns a value by its reference.
+	Value func(engine.Ref) (json.RawMessage, error)
+	// Now is the start of the activation.
+	Now time.Time
+	// Seq is the newest row, which kinds that are Fresh read as of.
+	Seq uint64
+	// Execution is what calls are told about it, Start what it was started with: the input of its trigger.
+	Execution Execution
+	Start     json.RawMessage
+	// Scope is set for turns and closes.
+	Scope ScopeData
+	Emit  func(chunk any)
+	Log   func(level Level, message string, context map[string]any)
+}
+
+// Execution is what a node may know about the execution it runs in.
+type Execution struct {
+	ID         string
+	WorkflowID string
+	UserID     string
+	Language   string
+}
+
+// ScopeData is what a host has kept of a scope's iterations.
+type ScopeData struct {
+	Last    json.RawMessage
+	Results func() ([]json.RawMessage, error)
+	Errors  []IterationError
+	Opened  time.Time
+}
+
+// Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into.
+type Put func(json.RawMessage) engine.Ref
+
+// Result is how a run ended.
+type Result struct {
+	// Fact makes the event of it.
+	Fact func(Put) engine.Fact
+	// Trace is what became of the parameters, for the host's log.
+	Trace dataflow.ResolveTrace
+	// Input is the node's input, which hosts keep for once attempts.
+	Input json.RawMessage
+}
+
+// Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
+func (r *Revision) Run(ctx context.Context, job Job) Result {
+	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: ctx}
+	fact, err := x.do()
+	if err != nil {
+		fact = x.failed(err)
+	}
+	return Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
+}
+
+// run is one run under way.
+type run struct {
+	revision *Revision
+	job      Job
+	node     *readyNode
+	ctx      context.Context
+	call     Call
+	trace    dataflow.ResolveTrace
+}
+
+type factOf func(Put) engine.Fact
+
+func (x *run) do() (factOf, error) {
+	cause := x.job.Run.Cause
+	switch cause.Kind {
+	case engine.CauseError:
+		return x.settleError(cause.Error), nil
+	case engine.CauseOutput:
+		output, err := x.job.Value(cause.Ref)
+		if err != nil {
+			return nil, err
+		}
+		return x.done(Done{dataflow.DefaultKey: output}), nil
+	}
+	if err := x.prepare(); err != nil {
+		return nil, err
+	}
+	if x.revision.Graph.Nodes[x.job.Run.Node].Plan.Disabled {
+		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
+	}
+	if scope := x.node.kind.Scope; scope != nil {
+		return x.scope(scope)
+	}
+	outcome, err := x.node.kind.Run(x.ctx, &x.call)
+	if err != nil {
+		return nil, err
+	}
+	return x.outcome(outcome)
+}
+
+// prepare builds the node's input, then its configurations, whose text fields may read the input.
+func (x *run) prepare() error {
+	job, node := x.job, &x.revision.Graph.Nodes[x.job.Run.Node]
+	x.call = Call{
+		ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
+		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
+		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
+		Eval: x.eval, Emit: job.Emit, Log: job.Log, Clock: time.Now,
+		Connected: func(key string) bool { return x.node.connected[key] },
+	}
+	payloads, err := x.payloads()
+	if err != nil {
+		return err
+	}
+	for _, p := range payloads {
+		x.call.Contributions = append(x.call.Contributions, Contribution{Node: p.Node, Payload: p.Value})
+	}
+	if err := x.build(payloads); err != nil {
+		return err
+	}
+	return x.wake()
+}
+
+func (x *run) build(payloads []dataflow.Payload) error {
+	d := &x.job.Data
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	request := dataflow.Request{View: d.View, StepID: x.call.NodeID, OnUnresolved: x.revision.onUnresolved}
+	var err error
+	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	if x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
+		return err
+	}
+	request.Own = x.call.Input
+	x.call.Config, _, err = x.node.config.Resolve(d.Layers, request)
+	return err
+}
+
+// payloads are what the live connections bring, or the input that a fork or a program gave instead.
+func (x *run) payloads() ([]dataflow.Payload, error) {
+	job := x.job
+	if job.Run.Input != "" {
+		value, err := job.Value(job.Run.Input)
+		if err != nil {
+			return nil, err
+		}
+		return []dataflow.Payload{{Value: value}}, nil
+	}
+	if strings.HasPrefix(x.node.kind.Info.Name, "TRIGGER.") && len(job.Start) > 0 {
+		return []dataflow.Payload{{Value: job.Start}}, nil
+	}
+	payloads := make([]dataflow.Payload, 0, len(job.Run.Inputs))
+	for _, in := range job.Run.Inputs {
+		edge := &x.revision.Graph.Edges[in.Edge]
+		value, err := job.Value(in.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if in.Convert {
+			converted, live, err := x.convert(in.Edge, value)
+			if err != nil {
+				return nil, err
+			}
+			if !live {
+				continue
+			}
+			value = converted
+		}
+		payloads = append(payloads, dataflow.Payload{
+			Node: x.revision.Graph.Nodes[edge.From].ID, Key: edge.Key, Connection: edge.ID, Converted: edge.Converts, Value: value,
+		})
+	}
+	return payloads, nil
+}
+
+// wake tells the call what ended its last wait.
+func (x *run) wake() error {
+	cause := x.job.Run.Cause
+	if cause.Memo != "" {
+		memo, err := x.job.Value(cause.Memo)
+		if err != nil {
+			return err
+		}
+		x.call.Memo = memo
+	}
+	w := cause.Wake
+	if w == nil {
+		return nil
+	}
+	x.call.Wake = &Wake{By: w.By, Outcome: w.Outcome, Child: w.Child, Status: w.Status}
+	if w.Error != nil {
+		x.call.Wake.Error = w.Error
+	}
+	if w.Ref == "" {
+		return nil
+	}
+	payload, err := x.job.Value(w.Ref)
+	x.call.Wake.Payload = payload
+	return err
+}
+
+func (x *run) eval(source string, extra map[string]any) (any, error) {
+	program := x.node.expressions[source]
+	if program == nil {
+		var err error
+		if program, err = expr.Compile(source); err != nil {
+			return nil, err
+		}
+	}
+	data := x.job.Data
+	if x.node.kind.Fresh {
+		data.View.AsOf = max(data.View.AsOf, x.job.Seq)
+	}
+	e := &env{data: &data, input: x.call.Input, extra: extra, now: x.job.Now, program: program}
+	v, err := evaluate(program, e)
+	if e.firstErr != nil {
+		return nil, e.firstErr
+	}
+	return v, err
+}
+
+func (x *run) outcome(o Outcome) (factOf, error) {
+	switch o := o.(type) {
+	case Done:
+		if err := dataflow.CheckOutput(o); err != nil {
+			return nil, err
+		}
+		return x.done(o), nil
+	case Wait:
+		return x.suspended(o), nil
+	}
+	return nil, fault.Newf(fault.Internal, "kind %s ended a run with %T", x.node.kind.Info.Name, o)
+}
+
+func (x *run) suspended(w Wait) factOf {
+	return func(put Put) engine.Fact {
+		f := engine.NodeSuspended{Attempt: x.job.Run.Attempt, Signal: w.Signal}
+		if !w.Until.IsZero() {
+			f.Until = w.Until.UnixMilli()
+		}
+		if w.Ask != nil {
+			f.Ask = &engine.Question{Purpose: w.Ask.Purpose, Ref: put(w.Ask.Request)}
+		}
+		if w.Child != nil {
+			f.Child = &engine.Child{Workflow: w.Child.Workflow, Revision: w.Child.Revision, Input: put(w.Child.Input), Detached: w.Child.Detached, Outputs: w.Child.Outputs}
+		}
+		if w.Memo != nil {
+			f.Memo = put(w.Memo)
+		}
+		return f
+	}
+}
