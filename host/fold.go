@@ -29,8 +29,9 @@ type Iterate func(state json.RawMessage, index int64) (payload json.RawMessage, 
 type Data struct {
 	Execution string
 	Start     Start
-	// Now is when the run was decided: the clock of a pure node.
+	// Now is when the run was decided: the clock of a pure node. Seq is the newest row.
 	Now    time.Time
+	Seq    uint64
 	Layers *dataflow.Layers
 	// Lock is what the owner writes the layers under; a run reads them under its read lock.
 	Lock *sync.RWMutex
@@ -72,6 +73,8 @@ type Start struct {
 	Language   string          `json:"language,omitempty"`
 	Initial    json.RawMessage `json:"initial,omitempty"`
 	Trigger    json.RawMessage `json:"trigger,omitempty"`
+	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
+	Outputs []string `json:"outputs,omitempty"`
 }
 
 // NewFold returns the fold of an empty journal. Load reads one row of the journal, for values that are no longer at
@@ -90,6 +93,28 @@ func (f *Fold) State() *engine.State { return f.state }
 // Context returns the data layers as an activation in a scope sees them now.
 func (f *Fold) Context(scope string) (dataflow.Context, error) {
 	return f.layers.Context(dataflow.View{Scope: scope, AsOf: f.state.Seq()})
+}
+
+// Outputs returns the execution's outputs by node id: of the nodes its start names, else of the last ones at the top
+// level, as far as they have succeeded.
+func (f *Fold) Outputs() (map[string]json.RawMessage, error) {
+	c, err := f.Context("")
+	if err != nil {
+		return nil, err
+	}
+	names := f.start.Outputs
+	if len(names) == 0 {
+		for _, n := range f.graph.Bodies[0].Last {
+			names = append(names, f.graph.Nodes[n].ID)
+		}
+	}
+	outputs := map[string]json.RawMessage{}
+	for _, id := range names {
+		if c.StepResults[id].IsSuccess {
+			outputs[id] = c.StepResults[id].Output
+		}
+	}
+	return outputs, nil
 }
 
 // Apply folds one row that is in the journal.
@@ -341,10 +366,13 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	return row.Values[n], nil
 }
 
+// Execution is the execution's id, and what it was started with.
+func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
+
 // Data is what a run reads of the execution, as of what made the activation ready.
 func (f *Fold) Data(run engine.RunNode) Data {
 	return Data{
-		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
+		Execution: f.id, Start: f.start, Seq: f.state.Seq(), Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
 		Layers: f.layers, Lock: f.lock, View: dataflow.View{Scope: run.Scope, AsOf: run.AsOf},
 	}
 }

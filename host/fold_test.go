@@ -247,6 +247,15 @@ func TestFold_Apply(t *testing.T) {
 			t.Errorf("row %+v", turn.Row())
 		}
 	})
+	t.Run("ARowThatWasNotWrittenLeavesNoValueBehind", func(t *testing.T) {
+		t.Parallel()
+		b := open(t)
+		b.fold.Begin(2000).Put(json.RawMessage(`{"x":"stale"}`))
+		b.complete("start", "result", `{"x":"fresh"}`)
+		if got := b.input("each"); got != `{"x":"fresh"}` {
+			t.Errorf("got %s", got)
+		}
+	})
 	t.Run("ValuesThatWereLetGoAreReadAgain", func(t *testing.T) {
 		t.Parallel()
 		b := open(t)

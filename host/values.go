@@ -28,7 +28,10 @@ func (v *values) get(ref engine.Ref) (json.RawMessage, bool) {
 }
 
 func (v *values) put(ref engine.Ref, value json.RawMessage) {
-	if _, ok := v.held[ref]; ok {
+	// A row that was begun and not written leaves references behind that the next row uses again.
+	if old, ok := v.held[ref]; ok {
+		v.bytes += len(value) - len(old)
+		v.held[ref] = value
 		return
 	}
 	v.held[ref] = value

@@ -1,4 +1,4 @@
-// Command tandem works on workflow files: it checks them and draws them.
+// Command tandem works on workflow files: it checks them, draws them and runs them.
 //
 // Each subcommand has a file of its own and no logic: what it does is in package app.
 package main
@@ -13,19 +13,23 @@ import (
 
 var version = "dev" // read-only; the linker sets it when a release is built
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(execute()) }
 
 // The exit codes. Scripts rely on them.
 const (
 	exitOK      = 0
-	exitProblem = 1 // the file has errors, or cannot be read
-	exitUsage   = 2 // the command was called wrongly
+	exitProblem = 1   // the file has errors, or cannot be read
+	exitUsage   = 2   // the command was called wrongly
+	exitParked  = 130 // a run was interrupted and can be resumed
 )
 
-// errReported ends a command that has already said what is wrong.
-var errReported = errors.New("reported")
+// errReported ends a command that has already said what is wrong, errParked one that has said how to go on.
+var (
+	errReported = errors.New("reported")
+	errParked   = errors.New("parked")
+)
 
-func run() int {
+func execute() int {
 	cmd := newRoot()
 	err := cmd.Execute()
 	var problem problemError
@@ -34,6 +38,8 @@ func run() int {
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitProblem
+	case errors.Is(err, errParked):
+		return exitParked
 	case errors.As(err, &problem):
 		fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\n", err)
 		return exitProblem
@@ -50,7 +56,7 @@ func (e problemError) Unwrap() error { return e.error }
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tandem",
-		Short: "Check and draw workflows in which people, tools and models take turns",
+		Short: "Check, draw and run workflows in which people, tools and models take turns",
 		Long: `Tandem is a durable workflow engine. A workflow is a file, YAML or JSON, that lists
 nodes (what is done) and connections (what follows what).
 
@@ -58,6 +64,7 @@ This command works on such files:
 
   tandem validate order.yaml    say what is wrong with it, and where
   tandem graph order.yaml       draw it as a Mermaid diagram
+  tandem run order.yaml         run it here, durably, without a server
 
 The directory "examples" has workflows to start from.`,
 		Version:       version,
@@ -67,6 +74,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph())
+	root.AddCommand(newValidate(), newGraph(), newRun())
 	return root
 }

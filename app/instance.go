@@ -1,0 +1,255 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/builtin"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/store/sqlite"
+	"tandem/workflow"
+)
+
+// Instance is Tandem on one data directory: its store, its kinds and its host.
+type Instance struct {
+	stores   store.Stores
+	db       *sqlite.DB
+	kinds    workflow.Kinds
+	registry node.Registry
+	host     *local.Host
+
+	mu        sync.Mutex
+	revisions map[revisionKey]*node.Revision
+	watchers  map[store.Ref]map[int]Watcher
+	watched   int // numbers watchers
+}
+
+// Watcher is told of a row that is on disk, and of what is to be done about it.
+type Watcher func(host.Row, []engine.Command)
+
+type revisionKey struct{ workspace, workflow, hash string }
+
+// maxRevisions is how many revisions are kept ready; more are prepared again when they are needed.
+const maxRevisions = 1000
+
+// Open opens a data directory and takes up what was under way in it.
+func Open(ctx context.Context, dir string, log *slog.Logger) (*Instance, error) {
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, watchers: map[store.Ref]map[int]Watcher{}}
+	i.registry.Register(builtin.Kinds()...)
+	i.host, err = local.New(ctx, local.Options{
+		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
+		Revision: i.revision, Child: i.child, Workers: 8 * runtime.GOMAXPROCS(0), Log: log, Recorded: i.recorded,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start the host: %w", closing(err, db))
+	}
+	return i, nil
+}
+
+func closing(err error, db *sqlite.DB) error {
+	if cerr := db.Close(); cerr != nil {
+		return fmt.Errorf("%w (and closing: %w)", err, cerr)
+	}
+	return err
+}
+
+// Close parks what runs and closes the data directory.
+func (i *Instance) Close() error {
+	i.host.Close()
+	return i.db.Close()
+}
+
+// Save keeps a definition that has no errors. Content that is already the newest revision makes no new one.
+func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow.Definition) (store.Workflow, error) {
+	if def.Metadata.ID == "" {
+		return store.Workflow{}, fault.New(fault.Invalid, "metadata.id: the workflow has no id")
+	}
+	w, _, err := i.stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, IconURL: def.Metadata.IconURL,
+		Tags: def.Metadata.Tags, Version: def.Metadata.Version, Parent: def.Metadata.ParentWorkflow,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: time.Now().UnixMilli(),
+	})
+	return w, err
+}
+
+// revision returns a revision that is ready to run.
+func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
+	key := revisionKey{p.Workspace, id, hash}
+	i.mu.Lock()
+	ready := i.revisions[key]
+	i.mu.Unlock()
+	if ready != nil {
+		return ready, nil
+	}
+	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, id, hash)
+	if err != nil {
+		return nil, err
+	}
+	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: i.kinds})
+	if source == nil {
+		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, id, problems)
+	}
+	graph, problems := workflow.Compile(source.Definition, i.kinds)
+	if graph == nil {
+		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, id, problems[0].Message)
+	}
+	if graph.Hash != hash {
+		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, id, graph.Hash, hash)
+	}
+	ready, err = node.Prepare(source.Definition, graph, &i.registry)
+	if err != nil {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.revisions) >= maxRevisions {
+		clear(i.revisions)
+	}
+	i.revisions[key] = ready
+	return ready, nil
+}
+
+// Start starts an execution of a workflow's newest revision at its first trigger and returns the execution's id.
+func (i *Instance) Start(ctx context.Context, p identity.Principal, id string, inputs json.RawMessage) (string, error) {
+	request, err := i.request(ctx, p, id, inputs)
+	if err != nil {
+		return "", err
+	}
+	return request.ID, i.host.Start(ctx, p, request)
+}
+
+func (i *Instance) request(ctx context.Context, p identity.Principal, id string, inputs json.RawMessage) (local.StartRequest, error) {
+	request, err := i.child(ctx, p, id, "latest")
+	request.ID, request.Initial, request.TriggerData = "exec_"+strings.ToLower(rand.Text()), inputs, inputs
+	return request, err
+}
+
+// child says how a workflow is started: which revision, at which trigger.
+func (i *Instance) child(ctx context.Context, p identity.Principal, id, revision string) (local.StartRequest, error) {
+	w, err := i.stores.Workflows.Get(ctx, p, id)
+	if err != nil {
+		return local.StartRequest{}, err
+	}
+	number := int64(0)
+	switch revision {
+	case "latest":
+	case "deployed":
+		if w.DeploymentStatus != store.DeploymentDeployed {
+			return local.StartRequest{}, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", id)
+		}
+	default:
+		if number, err = strconv.ParseInt(revision, 10, 64); err != nil || number < 1 {
+			return local.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
+		}
+	}
+	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
+	if err != nil {
+		return local.StartRequest{}, err
+	}
+	ready, err := i.revision(ctx, p, id, stored.Hash)
+	if err != nil {
+		return local.StartRequest{}, err
+	}
+	r := local.StartRequest{
+		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: stored.Number, RevisionHash: stored.Hash, TriggerType: "API", Priority: 3,
+	}
+	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
+		n := &ready.Graph.Nodes[triggers[0]]
+		r.Trigger = n.ID
+		_, r.TriggerType, _ = strings.Cut(n.Kind, ".")
+	}
+	return r, nil
+}
+
+// Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The
+// callback is waited for, so it should be quick.
+func (i *Instance) Watch(p identity.Principal, execution string, each Watcher) (stop func()) {
+	ref := store.Ref{Workspace: p.Workspace, Execution: execution}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.watched++
+	n := i.watched
+	if i.watchers[ref] == nil {
+		i.watchers[ref] = map[int]Watcher{}
+	}
+	i.watchers[ref][n] = each
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if delete(i.watchers[ref], n); len(i.watchers[ref]) == 0 {
+			delete(i.watchers, ref)
+		}
+	}
+}
+
+func (i *Instance) recorded(ref store.Ref, row host.Row, commands []engine.Command) {
+	i.mu.Lock()
+	watchers := slices.Collect(maps.Values(i.watchers[ref]))
+	i.mu.Unlock()
+	for _, each := range watchers {
+		each(row, commands)
+	}
+}
+
+// Outputs returns the outputs of an execution's last nodes, by node id.
+func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution string) (map[string]json.RawMessage, error) {
+	summary, err := i.stores.Executions.Get(ctx, p, execution)
+	if err != nil {
+		return nil, err
+	}
+	ready, err := i.revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
+	if err != nil {
+		return nil, err
+	}
+	fold, err := local.Read(ctx, i.stores.Journal, p, execution, ready)
+	if err != nil {
+		return nil, err
+	}
+	return fold.Outputs()
+}
+
+// Wait returns when an execution has ended, with how it ended.
+func (i *Instance) Wait(ctx context.Context, p identity.Principal, execution string) (store.Execution, error) {
+	end := make(chan struct{}, 1)
+	stop := i.Watch(p, execution, func(_ host.Row, commands []engine.Command) {
+		for _, c := range commands {
+			if _, ok := c.(engine.Finish); ok {
+				select {
+				case end <- struct{}{}:
+				default:
+				}
+			}
+		}
+	})
+	defer stop()
+	summary, err := i.stores.Executions.Get(ctx, p, execution)
+	if err != nil || summary.Status.Final() {
+		return summary, err
+	}
+	select {
+	case <-end:
+		return i.stores.Executions.Get(ctx, p, execution)
+	case <-ctx.Done():
+		return summary, context.Cause(ctx)
+	}
+}

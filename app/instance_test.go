@@ -1,0 +1,202 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"tandem/engine"
+	"tandem/host/local"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// user is who acts in these tests.
+var user = identity.Principal{Workspace: "default", User: "ann", Roles: []identity.Role{identity.Admin}} // read-only
+
+func openInstance(t *testing.T, dir string) *Instance {
+	t.Helper()
+	i, err := Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func (i *Instance) saveText(t *testing.T, text string) {
+	t.Helper()
+	source, problems := workflow.Parse([]byte(text), workflow.Options{Kinds: i.kinds})
+	if source == nil {
+		t.Fatal(problems)
+	}
+	if problems := source.Validate(Rules(i.kinds)); workflow.HasErrors(problems) {
+		t.Fatal(problems)
+	}
+	if _, err := i.Save(t.Context(), user, source.Definition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (i *Instance) startText(t *testing.T, id, inputs string) string {
+	t.Helper()
+	execution, err := i.Start(t.Context(), user, id, json.RawMessage(inputs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return execution
+}
+
+func (i *Instance) await(t *testing.T, execution string, want engine.Status) store.Execution {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	e, err := i.Wait(ctx, user, execution)
+	if err != nil || e.Status != want {
+		for row, err := range i.stores.Journal.Rows(t.Context(), user, execution, 0) {
+			t.Logf("%d %s %v", row.Seq, row.Body, err)
+		}
+		t.Fatalf("execution %+v, %v; want %s", e, err, want)
+	}
+	return e
+}
+
+const loopFlow = `
+metadata: {id: loops, name: loops, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: check, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "data.n > 3"}}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list, max_concurrency: 2}}
+  - {id: work, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {got: "{{item}}"}}
+  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 0.2}}
+  - {id: no, description: d, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: check}
+  - {from_node: check, to_node: each, output_key: "true"}
+  - {from_node: check, to_node: no, output_key: "false"}
+  - {from_node: each, to_node: work, output_key: iteration, conversion_function: "{'item': item, 'twice': item * 2}"}
+  - {from_node: work, to_node: each}
+  - {from_node: each, to_node: nap, output_key: completed}
+`
+
+func TestInstance_RunsAWorkflow(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer i.Close()
+	i.saveText(t, loopFlow)
+	execution := i.startText(t, "loops", `{"n":5,"list":[1,2,3]}`)
+	i.await(t, execution, engine.StatusSuccess)
+	var last string
+	for row, err := range i.stores.Journal.Rows(t.Context(), user, execution, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = string(row.Body)
+	}
+	var row struct {
+		Values []struct{ Results []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(last), &row); err != nil || len(row.Values) != 1 || len(row.Values[0].Results) != 3 {
+		t.Fatalf("last row %s: %v", last, err)
+	}
+	for n, r := range row.Values[0].Results {
+		if r["got"] != float64(n+1) || r["twice"] != float64(2*n+2) {
+			t.Errorf("iteration %d gave %v", n, r)
+		}
+	}
+}
+
+func TestInstance_GoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	i.saveText(t, loopFlow)
+	execution := i.startText(t, "loops", `{"n":5,"list":[1,2,3]}`)
+	if err := i.Close(); err != nil { // wherever it stands
+		t.Fatal(err)
+	}
+	again := openInstance(t, dir)
+	defer again.Close()
+	again.await(t, execution, engine.StatusSuccess)
+}
+
+const parentFlow = `
+metadata: {id: parent, name: parent, description: d}
+nodes:
+  - {id: sub, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: child, revision: latest}, input_params: {x: 7}}
+  - {id: after, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: sub, to_node: after}
+`
+
+func TestInstance_Children(t *testing.T) {
+	t.Parallel()
+	t.Run("TheParentWaitsAndGetsTheOutputs", func(t *testing.T) {
+		t.Parallel()
+		i := openInstance(t, t.TempDir())
+		defer i.Close()
+		i.saveText(t, parentFlow)
+		i.saveText(t, `
+metadata: {id: child, name: child, description: d}
+nodes:
+  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 0.01}}
+  - {id: out, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {y: "{{x}}"}}
+connections:
+  - {from_node: nap, to_node: out}
+`)
+		execution := i.startText(t, "parent", `{}`)
+		i.await(t, execution, engine.StatusSuccess)
+		child := engine.ChildID(execution, "sub", 0)
+		if e, err := i.stores.Executions.Get(t.Context(), user, child); err != nil || e.Parent != execution || e.Status != engine.StatusSuccess {
+			t.Errorf("child %+v, %v", e, err)
+		}
+		left, err := i.stores.Timers.Upcoming(t.Context(), user, store.Timer{}, 10)
+		if err != nil || len(left) != 0 {
+			t.Errorf("timers left %v, %v", left, err)
+		}
+	})
+	t.Run("AChildThatDoesNotExistFailsTheNode", func(t *testing.T) {
+		t.Parallel()
+		i := openInstance(t, t.TempDir())
+		defer i.Close()
+		i.saveText(t, parentFlow)
+		execution := i.startText(t, "parent", `{}`)
+		if e := i.await(t, execution, engine.StatusError); e.Error == "" {
+			t.Errorf("execution %+v", e)
+		}
+	})
+	t.Run("CancelReachesThem", func(t *testing.T) {
+		t.Parallel()
+		i := openInstance(t, t.TempDir())
+		defer i.Close()
+		i.saveText(t, parentFlow)
+		i.saveText(t, `
+metadata: {id: child, name: child, description: d}
+nodes:
+  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 3600}}
+`)
+		execution := i.startText(t, "parent", `{}`)
+		if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: execution, Kind: local.ItemCancel, Body: []byte(`{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		i.await(t, execution, engine.StatusCanceled)
+	})
+}
+
+// A condition sees what other nodes write while it waits.
+func TestInstance_WaitsForACondition(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer i.Close()
+	i.saveText(t, `
+metadata: {id: waits, name: waits, description: d}
+nodes:
+  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 0.1}}
+  - {id: write, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {flag: ready}}
+  - {id: wait, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: condition, wait_condition: "runtime.flag == 'ready'", check_interval_seconds: 0.1, timeout_seconds: 10}}
+connections:
+  - {from_node: nap, to_node: write}
+`)
+	i.await(t, i.startText(t, "waits", `{}`), engine.StatusSuccess)
+}

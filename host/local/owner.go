@@ -1,0 +1,478 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// message is what an owner has to deal with.
+type message interface{ isMessage() }
+
+type (
+	// wanted: somebody should look after the execution.
+	wanted struct{}
+	// delivered: there is something in the inbox.
+	delivered struct{}
+	timerDue  struct{ id engine.TimerID }
+	// outcome: a worker has ended a run.
+	outcome struct {
+		attempt engine.Attempt
+		result  node.Result
+	}
+	// overtime: an attempt's time is up.
+	overtime struct{ attempt engine.Attempt }
+)
+
+func (wanted) isMessage()    {}
+func (delivered) isMessage() {}
+func (timerDue) isMessage()  {}
+func (outcome) isMessage()   {}
+func (overtime) isMessage()  {}
+
+// owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
+type owner struct {
+	host     *Host
+	ref      store.Ref
+	revision *node.Revision
+	fold     *host.Fold
+	// parent is the execution that waits for this one, if one does.
+	parent  string
+	status  engine.Status
+	started int64
+	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
+	startedChildren []string
+	// attempts are the runs that workers have in hand, by activation.
+	attempts map[engine.ActivationID]attempt
+
+	mu    sync.Mutex
+	queue []message
+	wake  chan struct{}
+}
+
+type attempt struct {
+	id     engine.Attempt
+	cancel context.CancelFunc
+	limit  *time.Timer
+}
+
+func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
+	o := &owner{host: h, ref: ref, attempts: map[engine.ActivationID]attempt{}, wake: make(chan struct{}, 1)}
+	if revision != nil {
+		o.use(revision)
+	}
+	return o
+}
+
+// use pins the owner to a revision.
+func (o *owner) use(revision *node.Revision) {
+	o.revision = revision
+	o.fold = newFold(o.host.ctx, o.host.opts.Journal, o.principal(), o.ref.Execution, revision)
+}
+
+func newFold(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) *host.Fold {
+	return host.NewFold(revision.Graph, scopes{revision}, nil, func(seq uint64) (host.Row, error) {
+		for row, err := range journal.Rows(ctx, p, execution, seq-1) {
+			if err != nil {
+				return host.Row{}, err
+			}
+			return host.DecodeRow(row.Seq, row.Time, row.Body)
+		}
+		return host.Row{}, fault.Newf(fault.Internal, "execution %q has no row %d", execution, seq)
+	})
+}
+
+// Read folds the journal of an execution as it is on disk, to look at it.
+func Read(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) (*host.Fold, error) {
+	fold := newFold(ctx, journal, p, execution, revision)
+	return fold, replay(ctx, journal, p, execution, fold)
+}
+
+func replay(ctx context.Context, journal store.Journal, p identity.Principal, execution string, fold *host.Fold) error {
+	for row, err := range journal.Rows(ctx, p, execution, 0) {
+		if err != nil {
+			return err
+		}
+		decoded, err := host.DecodeRow(row.Seq, row.Time, row.Body)
+		if err != nil {
+			return err
+		}
+		if _, err := fold.Apply(decoded); err != nil {
+			return fmt.Errorf("row %d of execution %q: %w", row.Seq, execution, err)
+		}
+	}
+	return nil
+}
+
+// scopes is a revision as a fold sees it.
+type scopes struct{ *node.Revision }
+
+// Iterations implements host.Revision.
+func (s scopes) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
+	of, err := s.Revision.Iterations(newJob(run, values, data))
+	if err != nil {
+		return nil, err
+	}
+	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+		iteration, err := of(state, index)
+		return iteration.Payload, iteration.Vars, err
+	}, nil
+}
+
+// principal is Tandem itself, acting in the execution's workspace.
+func (o *owner) principal() identity.Principal { return identity.System(o.ref.Workspace) }
+
+func (o *owner) push(m message) {
+	o.mu.Lock()
+	o.queue = append(o.queue, m)
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (o *owner) waiting() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.queue) > 0
+}
+
+func (o *owner) take() []message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.queue
+	o.queue = nil
+	return list
+}
+
+// load reads the journal, then goes on as the owner.
+func (o *owner) load() {
+	if err := o.read(); err != nil {
+		o.fail(err)
+		return
+	}
+	if err := o.recover(); err != nil {
+		o.fail(err)
+		return
+	}
+	o.loop()
+}
+
+// recover takes up what the process before had in hand: what runs according to the journal runs nowhere.
+func (o *owner) recover() error {
+	lost := slices.ContainsFunc(o.fold.State().Outstanding(), func(c engine.Command) bool {
+		_, ok := c.(engine.RunNode)
+		return ok
+	})
+	if !lost {
+		return nil
+	}
+	turn := o.fold.Begin(time.Now().UnixMilli())
+	commands, err := turn.Add(engine.ExecutionRecovered{})
+	if err != nil {
+		return err
+	}
+	if commands, err = o.commit(o.host.ctx, turn, commands, nil, nil); err != nil {
+		return err
+	}
+	o.carryOut(commands)
+	return nil
+}
+
+func (o *owner) read() error {
+	ctx, p := o.host.ctx, o.principal()
+	summary, err := o.host.opts.Executions.Get(ctx, p, o.ref.Execution)
+	if err != nil {
+		return err
+	}
+	revision, err := o.host.opts.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
+	if err != nil {
+		return err
+	}
+	o.use(revision)
+	o.started, o.parent = summary.Started, summary.Parent
+	if err := replay(ctx, o.host.opts.Journal, p, o.ref.Execution, o.fold); err != nil {
+		return err
+	}
+	o.status = o.fold.State().Status()
+	return nil
+}
+
+// fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
+func (o *owner) fail(err error) {
+	o.stopAll()
+	if !errors.Is(err, context.Canceled) {
+		o.host.opts.Log.Error("execution given up until the next start", "execution", o.ref.Execution, "error", err)
+	}
+	o.host.mu.Lock()
+	delete(o.host.owners, o.ref)
+	o.host.mu.Unlock()
+}
+
+// loop deals with messages until there is nothing left to do here: the execution has ended, or only waits.
+func (o *owner) loop() {
+	for {
+		if list := o.take(); len(list) > 0 {
+			if err := o.deal(list); err != nil {
+				o.fail(err)
+				return
+			}
+			continue
+		}
+		if len(o.attempts) == 0 && o.host.retire(o) {
+			return
+		}
+		select {
+		case <-o.wake:
+		case <-o.host.ctx.Done():
+			o.stopAll()
+			return
+		}
+	}
+}
+
+func (o *owner) stopAll() {
+	for _, a := range o.attempts {
+		a.limit.Stop()
+		a.cancel()
+	}
+}
+
+// deal makes one row of what has come in, appends it, and acts on it.
+func (o *owner) deal(list []message) error {
+	turn := o.fold.Begin(time.Now().UnixMilli())
+	var commands []engine.Command
+	var inbox []int64
+	add := func(fact engine.Fact) error {
+		more, err := turn.Add(fact)
+		if err != nil {
+			// What cannot follow any more (a late outcome, a timer that was removed) is dropped; a defect is not.
+			switch fault.CodeOf(err) {
+			case fault.Conflict, fault.NotFound, fault.Invalid:
+				o.host.opts.Log.Debug("fact refused", "execution", o.ref.Execution, "fact", fmt.Sprintf("%T", fact), "error", err)
+				return nil
+			}
+			return err
+		}
+		commands = append(commands, more...)
+		return nil
+	}
+	for _, m := range list {
+		var err error
+		switch m := m.(type) {
+		case timerDue:
+			if child, ok := reminded(m.id); ok {
+				o.startAgain(child)
+				continue
+			}
+			err = add(engine.TimerFired{Timer: m.id})
+		case overtime:
+			err = add(engine.AttemptTimedOut{Attempt: m.attempt})
+		case outcome:
+			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
+				a.limit.Stop()
+				a.cancel()
+				delete(o.attempts, m.attempt.Activation)
+			}
+			err = add(m.result.Fact(turn.Put))
+		case delivered:
+			inbox, err = o.readInbox(turn, add, inbox)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(turn.Row().Facts) == 0 && len(inbox) == 0 {
+		return nil
+	}
+	commands, err := o.commit(o.host.ctx, turn, commands, inbox, nil)
+	if err != nil {
+		return err
+	}
+	o.carryOut(commands)
+	return nil
+}
+
+// The kinds of inbox items that this host understands.
+const (
+	ItemPause  = "pause"
+	ItemResume = "resume"
+	ItemCancel = "cancel"
+	ItemRetry  = "retry_node"
+	ItemSkip   = "skip_node"
+	ItemSignal = "signal"
+	ItemAnswer = "answer"
+	ItemChild  = "child_finished"
+)
+
+// Item is the body of an inbox item.
+type Item struct {
+	By         string              `json:"by,omitempty"`
+	Node       string              `json:"node,omitempty"`
+	Activation engine.ActivationID `json:"activation,omitempty"`
+	Signal     string              `json:"signal,omitempty"`
+	Ask        engine.AskID        `json:"ask,omitempty"`
+	Outcome    engine.AskOutcome   `json:"outcome,omitempty"`
+	Choice     string              `json:"choice,omitempty"`
+	Child      string              `json:"child,omitempty"`
+	Status     engine.Status       `json:"status,omitempty"`
+	Error      *fault.Error        `json:"error,omitempty"`
+	// Value is the payload, output or answer.
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) error, taken []int64) ([]int64, error) {
+	items, err := o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
+	if err != nil {
+		return taken, err
+	}
+	for _, item := range items {
+		fact, err := item2fact(turn, item)
+		if err != nil {
+			o.host.opts.Log.Warn("inbox item dropped", "execution", o.ref.Execution, "kind", item.Kind, "error", err)
+		} else if err := add(fact); err != nil {
+			return taken, err
+		}
+		taken = append(taken, item.ID)
+	}
+	return taken, nil
+}
+
+func item2fact(turn *host.Turn, item store.InboxItem) (engine.Fact, error) {
+	var body Item
+	if err := json.Unmarshal(item.Body, &body); err != nil {
+		return nil, fmt.Errorf("read inbox item %d: %w", item.ID, err)
+	}
+	value := func() engine.Ref {
+		if len(body.Value) == 0 {
+			return ""
+		}
+		return turn.Put(body.Value)
+	}
+	switch item.Kind {
+	case ItemPause:
+		return engine.ExecutionPaused{By: body.By}, nil
+	case ItemResume:
+		return engine.ExecutionResumed{By: body.By}, nil
+	case ItemCancel:
+		return engine.CancelRequested{By: body.By}, nil
+	case ItemRetry:
+		return engine.NodeRetried{Activation: body.Activation, By: body.By}, nil
+	case ItemSkip:
+		return engine.NodeSkipped{Activation: body.Activation, HasOutput: len(body.Value) > 0, Output: value(), By: body.By}, nil
+	case ItemSignal:
+		return engine.SignalReceived{Node: body.Node, Activation: body.Activation, Name: body.Signal, Ref: value()}, nil
+	case ItemAnswer:
+		return engine.AskAnswered{Ask: body.Ask, Outcome: body.Outcome, Choice: body.Choice, Ref: value()}, nil
+	case ItemChild:
+		return engine.ChildFinished{Child: body.Child, Status: body.Status, Ref: value(), Error: body.Error}, nil
+	}
+	return nil, fault.Newf(fault.Unsupported, "inbox item %d is of kind %q", item.ID, item.Kind)
+}
+
+// commit appends a row with everything that goes with it. Once attempts that the row dispatches are recorded as begun in
+// the same row, since nothing comes between the two.
+func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.Command, inbox []int64, create *store.Execution) ([]engine.Command, error) {
+	for _, c := range commands {
+		run, ok := c.(engine.RunNode)
+		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once {
+			continue
+		}
+		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
+			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt}); err != nil && fault.CodeOf(err) != fault.Conflict {
+				return nil, err
+			}
+		}
+	}
+	row := turn.Row()
+	body, err := row.Encode()
+	if err != nil {
+		return nil, err
+	}
+	a := &store.Append{Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: inbox, Create: create}
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.Sleep:
+			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(c.Timer), Until: c.Until})
+		case engine.CancelTimer:
+			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
+		case engine.StartChild:
+			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
+		}
+	}
+	for _, f := range row.Facts {
+		switch f := f.(type) {
+		case engine.TimerFired:
+			a.ClearTimers = append(a.ClearTimers, string(f.Timer))
+		case engine.ChildFinished:
+			a.ClearTimers = append(a.ClearTimers, string(reminder(f.Child)))
+		}
+	}
+	for _, child := range o.startedChildren {
+		a.ClearTimers = append(a.ClearTimers, string(reminder(child)))
+	}
+	status := o.fold.State().Status()
+	if status != o.status && create == nil {
+		a.Change = &store.Change{Status: status, Started: o.started}
+		for _, c := range commands {
+			if end, ok := c.(engine.Finish); ok {
+				a.Change.Ended, a.Change.DurationMS = row.Time, row.Time-o.started
+				if end.Error != nil {
+					a.Change.Error = end.Error.Message
+				}
+			}
+		}
+	}
+	for _, c := range commands {
+		if end, ok := c.(engine.Finish); ok && o.parent != "" {
+			item, err := o.tellParent(end, row)
+			if err != nil {
+				return nil, err
+			}
+			a.Deliver = append(a.Deliver, item)
+		}
+	}
+	if create != nil {
+		create.Status, o.started = status, create.Started
+	}
+	if err := o.host.opts.Journal.Append(ctx, o.principal(), a); err != nil {
+		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+	}
+	o.status, o.startedChildren = status, nil
+	if o.host.opts.Recorded != nil {
+		o.host.opts.Recorded(o.ref, *row, commands)
+	}
+	return commands, nil
+}
+
+// reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which
+// starts the child right after the append; after a crash the next process finds it due. Timers of the engine have a "#".
+func reminder(child string) engine.TimerID { return engine.TimerID("child:" + child) }
+
+func reminded(id engine.TimerID) (child string, ok bool) {
+	child, ok = strings.CutPrefix(string(id), "child:")
+	return child, ok && !strings.Contains(child, "#")
+}
+
+// startAgain starts a child that the process before may not have started.
+func (o *owner) startAgain(child string) {
+	for _, c := range o.fold.State().Outstanding() {
+		if start, ok := c.(engine.StartChild); ok && start.Child == child {
+			o.startChild(start)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/node"
+	"tandem/store"
+)
+
+// carryOut does what the engine wants, in its order, after the row that decided it is on disk.
+func (o *owner) carryOut(commands []engine.Command) {
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.RunNode:
+			o.run(c)
+		case engine.CancelNode:
+			if a, ok := o.attempts[c.Activation]; ok && a.id == c.Attempt {
+				a.cancel()
+			}
+		case engine.Sleep:
+			o.host.timers.set(o.ref, c.Timer, c.Until)
+		case engine.CancelTimer:
+			o.host.timers.clear(o.ref, c.Timer)
+		case engine.StartChild:
+			o.startChild(c)
+		case engine.TellChild:
+			o.tell(c.Child, childItem(c.Action), "", Item{By: "parent"})
+		case engine.Finish:
+			o.finished()
+		}
+	}
+}
+
+// run hands an attempt to a worker.
+func (o *owner) run(c engine.RunNode) {
+	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
+		return // a later fact of the same row has taken it back
+	}
+	job, err := o.job(c)
+	if err != nil {
+		o.push(outcome{c.Attempt, failure(c, err)})
+		return
+	}
+	ctx, cancel := context.WithCancel(o.host.ctx)
+	limit := time.Duration(o.revision.Graph.Nodes[c.Node].Plan.TimeoutMS) * time.Millisecond
+	if limit <= 0 {
+		limit = 420 * time.Second
+	}
+	o.attempts[c.Activation] = attempt{
+		id: c.Attempt, cancel: cancel,
+		limit: time.AfterFunc(limit, func() { o.push(overtime{c.Attempt}) }),
+	}
+	o.host.running.Add(1)
+	go func() {
+		defer o.host.running.Done()
+		select {
+		case o.host.workers <- struct{}{}:
+		case <-ctx.Done():
+			if o.host.ctx.Err() == nil {
+				o.push(outcome{c.Attempt, failure(c, fault.New(fault.Canceled, "the attempt was stopped before it began"))})
+			}
+			return
+		}
+		result := o.revision.Run(ctx, job)
+		<-o.host.workers
+		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
+			o.push(outcome{c.Attempt, result})
+		}
+	}()
+}
+
+func failure(c engine.RunNode, err error) node.Result {
+	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: c.Attempt, Error: fault.From(err)} }}
+}
+
+// job gathers what a run needs of the fold, in the owner's goroutine.
+func (o *owner) job(c engine.RunNode) (node.Job, error) {
+	values, err := o.fold.Inputs(c)
+	if err != nil {
+		return node.Job{}, err
+	}
+	job := newJob(c, values, o.fold.Data(c))
+	scope, ok := o.fold.Scope(c.Activation)
+	if !ok {
+		return job, nil
+	}
+	job.Scope = node.ScopeData{Last: scope.Last, Results: scope.Results, Opened: scope.Opened}
+	for _, f := range scope.Failures {
+		raw, err := json.Marshal(f.Error.Public())
+		if err != nil {
+			return job, err
+		}
+		job.Scope.Errors = append(job.Scope.Errors, node.IterationError{Index: f.Index, Error: raw})
+	}
+	return job, nil
+}
+
+func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
+	return node.Job{
+		Run: run, Now: data.Now, Seq: data.Seq, Start: data.Start.Initial,
+		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
+		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Language: data.Start.Language},
+		Value: func(ref engine.Ref) (json.RawMessage, error) {
+			if ref == "" {
+				ref = host.EntryRef
+			}
+			value, ok := values[ref]
+			if !ok {
+				return nil, fault.Newf(fault.Internal, "the run of %q was not given the value %q", run.Activation, ref)
+			}
+			return value, nil
+		},
+		Emit: func(any) {},
+		Log:  func(node.Level, string, map[string]any) {},
+	}
+}
+
+// startChild starts another execution. Its id follows from this one, so starting it again after a crash finds it there.
+func (o *owner) startChild(c engine.StartChild) {
+	err := func() error {
+		request, err := o.host.opts.Child(o.host.ctx, o.principal(), c.Spec.Workflow, c.Spec.Revision)
+		if err != nil {
+			return err
+		}
+		if request.Initial, err = o.fold.Value(c.Spec.Input); err != nil {
+			return err
+		}
+		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
+		_, start := o.fold.Execution()
+		request.Language = start.Language
+		if !c.Spec.Detached {
+			request.Parent = o.ref.Execution
+		}
+		p := o.principal()
+		p.User = start.UserID
+		err = o.host.Start(o.host.ctx, p, request)
+		if errors.Is(err, store.ErrConflict) {
+			return nil // it was started before the crash
+		}
+		return err
+	}()
+	if o.host.ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		o.startedChildren = append(o.startedChildren, c.Child)
+		return
+	}
+	o.tell(o.ref.Execution, ItemChild, "unstarted:"+c.Child, Item{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
+}
+
+// tellParent is the inbox item with which a parent learns of its child's end. It is committed with the end.
+func (o *owner) tellParent(end engine.Finish, row *host.Row) (store.InboxItem, error) {
+	outputs, err := o.fold.Outputs()
+	if err != nil {
+		return store.InboxItem{}, err
+	}
+	value, err := json.Marshal(outputs)
+	if err != nil {
+		return store.InboxItem{}, fmt.Errorf("outputs of execution %q: %w", o.ref.Execution, err)
+	}
+	body, err := json.Marshal(Item{Child: o.ref.Execution, Status: end.Status, Error: end.Error, Value: value})
+	if err != nil {
+		return store.InboxItem{}, fmt.Errorf("end of execution %q: %w", o.ref.Execution, err)
+	}
+	return store.InboxItem{
+		Execution: o.parent, Kind: ItemChild, Dedup: fmt.Sprintf("ended:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
+	}, nil
+}
+
+// tell puts something into the inbox of an execution of the same workspace.
+func (o *owner) tell(execution, kind, dedup string, item Item) {
+	body, err := json.Marshal(item)
+	if err != nil {
+		o.host.opts.Log.Error("inbox item lost", "execution", execution, "kind", kind, "error", err)
+		return
+	}
+	in := store.InboxItem{Execution: execution, Kind: kind, Dedup: dedup, Time: time.Now().UnixMilli(), Body: body}
+	if err := o.host.Deliver(o.host.ctx, o.principal(), in); err != nil {
+		o.host.opts.Log.Error("inbox item not delivered", "execution", execution, "kind", kind, "error", err)
+	}
+}
+
+// childItem is the inbox item that carries an action to a child.
+func childItem(a engine.ChildAction) string {
+	switch a {
+	case engine.ChildPause:
+		return ItemPause
+	case engine.ChildResume:
+		return ItemResume
+	}
+	return ItemCancel
+}
+
+func (o *owner) finished() {
+	if o.parent != "" {
+		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: o.parent}, delivered{})
+	}
+}
