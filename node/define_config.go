@@ -347,17 +347,11 @@ func snake(name string) string {
 
 // nearest offers the field most like a name, or all of them when none is like it.
 func (s *shape) nearest(name string) string {
-	best, least := "", len(name)/3+1
 	var names []string
 	for _, f := range s.fields {
 		names = append(names, f.name)
-		if len(name) > 64 {
-			continue
-		}
-		if d := distance(strings.ToLower(name), f.name); d < least || d == least && best == "" {
-			best, least = f.name, d
-		}
 	}
+	best := fault.Nearest(name, names)
 	switch {
 	case best != "":
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -365,24 +359,4 @@ func (s *shape) nearest(name string) string {
 		return "; it has none of its own"
 	}
 	return "; it has " + strings.Join(names, ", ")
-}
-
-// distance counts the letters to insert, delete or replace to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
