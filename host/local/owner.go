@@ -66,7 +66,6 @@ type owner struct {
 type attempt struct {
 	id     engine.Attempt
 	cancel context.CancelFunc
-	limit  *time.Timer
 }
 
 func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
@@ -247,7 +246,6 @@ func (o *owner) loop() {
 
 func (o *owner) stopAll() {
 	for _, a := range o.attempts {
-		a.limit.Stop()
 		a.cancel()
 	}
 }
@@ -284,7 +282,6 @@ func (o *owner) deal(list []message) error {
 			err = add(engine.AttemptTimedOut{Attempt: m.attempt})
 		case outcome:
 			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
-				a.limit.Stop()
 				a.cancel()
 				delete(o.attempts, m.attempt.Activation)
 			}

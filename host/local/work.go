@@ -53,10 +53,7 @@ func (o *owner) run(c engine.RunNode) {
 	if limit <= 0 {
 		limit = 420 * time.Second
 	}
-	o.attempts[c.Activation] = attempt{
-		id: c.Attempt, cancel: cancel,
-		limit: time.AfterFunc(limit, func() { o.push(overtime{c.Attempt}) }),
-	}
+	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel}
 	o.host.running.Add(1)
 	go func() {
 		defer o.host.running.Done()
@@ -68,7 +65,9 @@ func (o *owner) run(c engine.RunNode) {
 			}
 			return
 		}
+		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
+		clock.Stop()
 		<-o.host.workers
 		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
 			o.push(outcome{c.Attempt, result})
