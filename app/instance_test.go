@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
@@ -199,4 +201,38 @@ connections:
   - {from_node: nap, to_node: write}
 `)
 	i.await(t, i.startText(t, "waits", `{}`), engine.StatusSuccess)
+}
+
+// A request that comes too late is answered in the journal, once, and does no harm.
+func TestInstance_RefusesWhatComesTooLate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	i.saveText(t, `
+metadata: {id: short, name: short, description: d}
+nodes:
+  - {id: a, description: d, type: CALL, subtype: EMPTY}
+`)
+	execution := i.startText(t, "short", `{}`)
+	i.await(t, execution, engine.StatusSuccess)
+	refused := make(chan host.Row, 1)
+	stop := i.Watch(user, execution, func(row host.Row, _ []engine.Command) { refused <- row })
+	defer stop()
+	if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: execution, Kind: local.ItemPause, Body: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	row := <-refused
+	if f, ok := row.Facts[0].(engine.RequestRefused); !ok || f.Request != local.ItemPause || f.Error.Code != fault.Conflict {
+		t.Errorf("row %+v", row)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openInstance(t, dir)
+	defer again.Close()
+	pending, err := again.stores.Inbox.Pending(t.Context(), user, execution)
+	if err != nil || len(pending) != 0 {
+		t.Errorf("pending %v, %v", pending, err)
+	}
+	again.await(t, execution, engine.StatusSuccess)
 }

@@ -223,6 +223,14 @@ type (
 		Ref        Ref          `json:"ref,omitempty"`
 	}
 
+	// RequestRefused says that something from outside (an action, an answer, a signal) could not be done, and why. It
+	// changes nothing, and is recorded so that nobody asks twice what became of it. It may follow the end.
+	RequestRefused struct {
+		Request string       `json:"request"`
+		By      string       `json:"by,omitempty"`
+		Error   *fault.Error `json:"error"`
+	}
+
 	// ChildFinished says how a child execution ended.
 	ChildFinished struct {
 		Child  string       `json:"child"`
@@ -291,6 +299,7 @@ func (NodeSkipped) factName() string        { return "node_skipped" }
 func (TimerFired) factName() string         { return "timer_fired" }
 func (AskAnswered) factName() string        { return "ask_answered" }
 func (SignalReceived) factName() string     { return "signal_received" }
+func (RequestRefused) factName() string     { return "request_refused" }
 func (ChildFinished) factName() string      { return "child_finished" }
 
 // eventJSON is the stored form of an event.
@@ -367,6 +376,8 @@ func decodeFact(name string, data []byte) (Fact, error) {
 		return decode[AskAnswered](data)
 	case SignalReceived{}.factName():
 		return decode[SignalReceived](data)
+	case RequestRefused{}.factName():
+		return decode[RequestRefused](data)
 	case ChildFinished{}.factName():
 		return decode[ChildFinished](data)
 	}

@@ -414,6 +414,24 @@ func TestOperator_Fork(t *testing.T) {
 	})
 }
 
+func TestOperator_RefusedRequest(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "a")
+	s.complete("a")
+	s.status(engine.StatusSuccess)
+	before, seq := s.finish, s.seq
+	s.finish = nil // the fact may follow the end
+	if commands := s.do(engine.RequestRefused{Request: "pause", Error: fault.New(fault.Conflict, "it has ended")}); len(commands) != 0 {
+		t.Errorf("commands %v", commands)
+	}
+	s.finish = before
+	s.status(engine.StatusSuccess)
+	if s.state.Seq() != seq+1 {
+		t.Errorf("the state is at %d", s.state.Seq())
+	}
+	s.replay()
+}
+
 func TestState_Outstanding(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "a\ndelay\nhuman")

@@ -109,8 +109,11 @@ func (s *State) apply(fact Fact) error {
 	if s.root == nil {
 		return fault.Newf(fault.Conflict, "%q is not how a journal begins; the first event is execution_created or execution_forked", fact.factName())
 	}
-	if f, ok := fact.(NodeRetried); ok {
+	switch f := fact.(type) {
+	case NodeRetried:
 		return s.retryNode(f)
+	case RequestRefused:
+		return nil
 	}
 	if s.final != "" {
 		if f, ok := fact.(NodeSkipped); ok {

@@ -255,19 +255,20 @@ func (o *owner) deal(list []message) error {
 	turn := o.fold.Begin(time.Now().UnixMilli())
 	var commands []engine.Command
 	var inbox []int64
-	add := func(fact engine.Fact) error {
+	// add applies a fact. What cannot follow any more (a late outcome, a timer that was removed, an action too late) is
+	// refused; a defect is an error.
+	add := func(fact engine.Fact) (refused *fault.Error, err error) {
 		more, err := turn.Add(fact)
 		if err != nil {
-			// What cannot follow any more (a late outcome, a timer that was removed) is dropped; a defect is not.
 			switch fault.CodeOf(err) {
 			case fault.Conflict, fault.NotFound, fault.Invalid:
 				o.host.opts.Log.Debug("fact refused", "execution", o.ref.Execution, "fact", fmt.Sprintf("%T", fact), "error", err)
-				return nil
+				return fault.From(err), nil
 			}
-			return err
+			return nil, err
 		}
 		commands = append(commands, more...)
-		return nil
+		return nil, nil
 	}
 	for _, m := range list {
 		var err error
@@ -277,15 +278,15 @@ func (o *owner) deal(list []message) error {
 				o.startAgain(child)
 				continue
 			}
-			err = add(engine.TimerFired{Timer: m.id})
+			_, err = add(engine.TimerFired{Timer: m.id})
 		case overtime:
-			err = add(engine.AttemptTimedOut{Attempt: m.attempt})
+			_, err = add(engine.AttemptTimedOut{Attempt: m.attempt})
 		case outcome:
 			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
 				a.cancel()
 				delete(o.attempts, m.attempt.Activation)
 			}
-			err = add(m.result.Fact(turn.Put))
+			_, err = add(m.result.Fact(turn.Put))
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
 		}
@@ -293,7 +294,7 @@ func (o *owner) deal(list []message) error {
 			return err
 		}
 	}
-	if len(turn.Row().Facts) == 0 && len(inbox) == 0 {
+	if len(turn.Row().Facts) == 0 {
 		return nil
 	}
 	commands, err := o.commit(o.host.ctx, turn, commands, inbox, nil)
@@ -332,17 +333,26 @@ type Item struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) error, taken []int64) ([]int64, error) {
+func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, error), taken []int64) ([]int64, error) {
 	items, err := o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
 	if err != nil {
 		return taken, err
 	}
 	for _, item := range items {
+		if slices.Contains(taken, item.ID) {
+			continue // two messages told of it
+		}
 		fact, err := item2fact(turn, item)
-		if err != nil {
-			o.host.opts.Log.Warn("inbox item dropped", "execution", o.ref.Execution, "kind", item.Kind, "error", err)
-		} else if err := add(fact); err != nil {
-			return taken, err
+		refused := fault.From(err)
+		if err == nil {
+			if refused, err = add(fact); err != nil {
+				return taken, err
+			}
+		}
+		if refused != nil {
+			if _, err := add(engine.RequestRefused{Request: item.Kind, Error: refused}); err != nil {
+				return taken, err
+			}
 		}
 		taken = append(taken, item.ID)
 	}
