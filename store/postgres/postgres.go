@@ -205,6 +205,17 @@ func company(ctx context.Context, tx pgx.Tx, workspace string, n int64, a *store
 		b.Queue(`DELETE FROM inbox WHERE id = ANY($1) AND execution = $2 AND dedup IS NULL`, a.TakeInbox, n)
 		b.Queue(`UPDATE inbox SET taken = true, body = '' WHERE id = ANY($1) AND execution = $2 AND NOT taken`, a.TakeInbox, n)
 	}
+	for i := range a.Deliver {
+		item := &a.Deliver[i]
+		var dedup *string
+		if item.Dedup != "" {
+			dedup = &item.Dedup
+		}
+		b.Queue(`INSERT INTO inbox (workspace_id, execution, dedup, kind, time, body, taken)
+			SELECT $1::text, n, $3::text, $4::text, $5::bigint, $6::bytea, false FROM executions WHERE workspace_id = $1 AND id = $2
+			ON CONFLICT (execution, dedup) WHERE dedup IS NOT NULL DO NOTHING`,
+			workspace, item.Execution, dedup, item.Kind, item.Time, bytes(item.Body))
+	}
 	if s := a.Snapshot; s != nil {
 		b.Queue(`INSERT INTO snapshots (execution, workspace_id, seq, body) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (execution) DO UPDATE SET seq = excluded.seq, body = excluded.body`, n, workspace, s.Seq, bytes(s.Body))

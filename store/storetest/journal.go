@@ -272,6 +272,27 @@ func testInbox(t *testing.T, s store.Stores) {
 	equal(t, "executions at the end", 0, len(must[[]store.Ref](t)(s.Inbox.PendingExecutions(t.Context(), p))))
 }
 
+// An item for another execution commits with the row that sends it, or not at all.
+func testDeliverWithARow(t *testing.T, s store.Stores) {
+	p, other := tenant(t), tenant(t)
+	started(t, s, p, "child")
+	started(t, s, p, "parent")
+	started(t, s, other, "parent")
+	item := store.InboxItem{Execution: "parent", Dedup: "ended", Kind: "child_finished", Time: 7, Body: []byte("how")}
+	a := next("child", 5) // the journal is at 1
+	a.Deliver = []store.InboxItem{item}
+	wantCode(t, "append out of turn", s.Journal.Append(t.Context(), p, a), fault.Conflict)
+	equal(t, "pending after a refused append", 0, len(must[[]store.InboxItem](t)(s.Inbox.Pending(t.Context(), p, "parent"))))
+	a = next("child", 1)
+	a.Deliver = []store.InboxItem{item, item, {Execution: "nobody", Kind: "k"}}
+	mustAppend(t, s, p, a)
+	pending := must[[]store.InboxItem](t)(s.Inbox.Pending(t.Context(), p, "parent"))
+	equal(t, "items", 1, len(pending))
+	equal(t, "body", "how", string(pending[0].Body))
+	equal(t, "dedup", "ended", pending[0].Dedup)
+	equal(t, "pending of another workspace", 0, len(must[[]store.InboxItem](t)(s.Inbox.Pending(t.Context(), other, "parent"))))
+}
+
 func testDedup(t *testing.T, s store.Stores) {
 	p, other := tenant(t), tenant(t)
 	started(t, s, p, "e1")

@@ -59,6 +59,7 @@ func RunJournal(t *testing.T, open Open) {
 		{"Journal/SnapshotReplaces", testSnapshot},
 		{"Journal/Isolation", testJournalIsolation},
 		{"Inbox/DeliverPendingTake", testInbox},
+		{"Inbox/CommitsWithARow", testDeliverWithARow},
 		{"Inbox/DedupIsRemembered", testDedup},
 		{"Timers/OrderAndPages", testTimers},
 		{"Timers/SetMoveClear", testTimerChanges},
