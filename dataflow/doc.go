@@ -8,6 +8,9 @@
 // reads go from the inner scope outwards. Everything is versioned by journal sequence number, so that an activation
 // reads the same in its first attempt, in a retry and after a crash: a [View] names a scope and an as_of.
 //
+// An execution that waits is dropped from memory. [Layers.Snapshot] keeps its data, [RestoreLayers] brings it back, and
+// the rows of the journal that came later are applied to that.
+//
 // # Templates
 //
 // [Compile] finds the placeholders of a parameter object once; [Template.Resolve] puts values in their place. What a

@@ -71,18 +71,19 @@ func encodeAll(rt *rapid.T, values map[string]any) map[string]json.RawMessage {
 	return out
 }
 
-// drawHistory makes a random history and returns it with the layers it was applied to.
-func drawHistory(rt *rapid.T) (func(asOf uint64) *model, *dataflow.Layers, []modelOp) {
-	initial, trigger := drawObject(rt, 3), drawObject(rt, 2)
-	initial["u"] = drawObject(rt, 2)
-	env := map[string]string{"x": "from env"}
-	l, err := dataflow.New(dataflow.Start{Initial: encode(rt, initial), Trigger: encode(rt, trigger), Env: env})
-	if err != nil {
-		rt.Fatal(err)
-	}
+// modelHistory is what an execution began with and what happened to it, for the model and for layers alike.
+type modelHistory struct {
+	initial, trigger map[string]any
+	env              map[string]string
+	ops              []modelOp
+}
+
+// drawHistory makes a random history.
+func drawHistory(rt *rapid.T) modelHistory {
+	h := modelHistory{initial: drawObject(rt, 3), trigger: drawObject(rt, 2), env: map[string]string{"x": "from env"}}
+	h.initial["u"] = drawObject(rt, 2)
 	live := &model{root: newModelScope("", nil)} // tells which scopes are open
 	next := map[string]int{}
-	var ops []modelOp
 	seq := uint64(1)
 	for range rapid.SampledFrom([]int{0, 3, 12, 25, 50}).Draw(rt, "operations") {
 		seq += uint64(rapid.IntRange(0, 2).Draw(rt, "gap"))
@@ -116,12 +117,10 @@ func drawHistory(rt *rapid.T) (func(asOf uint64) *model, *dataflow.Layers, []mod
 			if rapid.Bool().Draw(rt, "item") {
 				op.vars["item"] = drawValue(rt, 2)
 			}
-			err = l.OpenScope(op.scope, seq, encodeAll(rt, op.vars))
 		case "close":
 			if op.scope == "" {
 				continue
 			}
-			_, err = l.CloseScope(op.scope, seq)
 		default:
 			op.node = rapid.SampledFrom(modelNodes).Draw(rt, "node")
 			op.name = modelNames[op.node]
@@ -134,35 +133,70 @@ func drawHistory(rt *rapid.T) (func(asOf uint64) *model, *dataflow.Layers, []mod
 			if rapid.Bool().Draw(rt, "params") {
 				op.params = []string{rapid.SampledFrom(modelFields).Draw(rt, "param")}
 			}
-			if op.kind == "fail" {
-				err = l.Fail(dataflow.Failure{Seq: seq, Scope: op.scope, NodeID: op.node, NodeName: op.name, Output: encodeAll(rt, op.keys)})
-			} else {
-				_, err = l.Sync(dataflow.Step{Seq: seq, Scope: op.scope, NodeID: op.node, NodeName: op.name, Output: encodeAll(rt, op.keys), OutputParams: op.params})
-			}
 		}
-		if err != nil {
-			rt.Fatal(err)
-		}
-		ops = append(ops, op)
+		h.ops = append(h.ops, op)
 		live.apply(op)
 	}
-	at := func(asOf uint64) *model {
-		m := &model{initial: initial, trigger: trigger, env: env, root: newModelScope("", nil)}
-		for _, op := range ops {
-			if op.seq <= asOf {
-				m.apply(op)
-			}
+	return h
+}
+
+// at is the model as of a row.
+func (h modelHistory) at(asOf uint64) *model {
+	m := &model{initial: h.initial, trigger: h.trigger, env: h.env, root: newModelScope("", nil)}
+	for _, op := range h.ops {
+		if op.seq <= asOf {
+			m.apply(op)
 		}
-		return m
 	}
-	return at, l, ops
+	return m
+}
+
+// last is the row of the last operation.
+func (h modelHistory) last() uint64 {
+	if len(h.ops) == 0 {
+		return 1
+	}
+	return h.ops[len(h.ops)-1].seq
+}
+
+// layers applies the history to new layers.
+func (h modelHistory) layers(rt *rapid.T) *dataflow.Layers {
+	l, err := dataflow.New(dataflow.Start{ExecutionID: "exec", WorkflowID: "flow", PlanID: "plan",
+		Initial: encode(rt, h.initial), Trigger: encode(rt, h.trigger), Env: h.env})
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, op := range h.ops {
+		applyTo(rt, l, op)
+	}
+	return l
+}
+
+// applyTo does one operation and returns its trace.
+func applyTo(rt *rapid.T, l *dataflow.Layers, op modelOp) (trace any) {
+	var err error
+	activation := fmt.Sprintf("act%d", op.seq)
+	switch op.kind {
+	case "open":
+		err = l.OpenScope(op.scope, op.seq, encodeAll(rt, op.vars))
+	case "close":
+		trace, err = l.CloseScope(op.scope, op.seq)
+	case "fail":
+		err = l.Fail(dataflow.Failure{Seq: op.seq, Scope: op.scope, Activation: activation, NodeID: op.node, NodeName: op.name, ToolID: "tool", Message: "broke", Output: encodeAll(rt, op.keys)})
+	default:
+		trace, err = l.Sync(dataflow.Step{Seq: op.seq, Scope: op.scope, Activation: activation, NodeID: op.node, NodeName: op.name, ToolID: "tool", Output: encodeAll(rt, op.keys), OutputParams: op.params})
+	}
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return trace
 }
 
 // readable lists the scopes that are open at the end with the row that opened each.
-func readable(at func(uint64) *model, ops []modelOp) map[string]uint64 {
-	m := at(1 << 60)
+func (h modelHistory) readable() map[string]uint64 {
+	m := h.at(1 << 60)
 	scopes := map[string]uint64{"": 0}
-	for _, op := range ops {
+	for _, op := range h.ops {
 		if op.kind == "open" && m.root.at(op.scope) != nil {
 			scopes[op.scope] = op.seq
 		}
@@ -220,12 +254,8 @@ func inText(rt *rapid.T, v any) string {
 func TestModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		at, l, ops := drawHistory(rt)
-		scopes := readable(at, ops)
-		last := uint64(1)
-		if len(ops) > 0 {
-			last = ops[len(ops)-1].seq
-		}
+		history := drawHistory(rt)
+		l, scopes, last := history.layers(rt), history.readable(), history.last()
 		type question struct {
 			scope string
 			asOf  uint64
@@ -244,7 +274,7 @@ func TestModel(t *testing.T) {
 		}
 		ask := func(when string) {
 			for _, q := range questions {
-				m := at(q.asOf)
+				m := history.at(q.asOf)
 				if got, want := contextOf(rt, l, q.scope, q.asOf), modelContext(m, q.scope); !reflect.DeepEqual(got, want) {
 					rt.Fatalf("%s: runtime_metadata in %q as of %d is %v; want %v", when, q.scope, q.asOf, got, want)
 				}

@@ -206,8 +206,6 @@ func appendKey(path, key string) string {
 	}
 }
 
-func appendIndex(path string, index int) string { return path + "[" + strconv.Itoa(index) + "]" }
-
 func formatPath(path []segment) string {
 	text := ""
 	for _, s := range path {

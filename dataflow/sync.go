@@ -103,11 +103,16 @@ func newResult(output map[string]json.RawMessage) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return resultOf(keys), nil
+}
+
+// resultOf makes a result of normalized payloads, sorted by key, with all that follows from them.
+func resultOf(keys []member) *result {
 	r := &result{keys: keys, output: outputOf(keys)}
 	if r.output[0] == '{' {
 		r.fields = sortMembers(membersOf(r.output))
 	}
-	return r, nil
+	return r
 }
 
 // Sync records a success in step_results and writes its output's fields into runtime_metadata of its scope, each as

@@ -2,6 +2,7 @@ package dataflow
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -53,15 +54,14 @@ func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "the parameters cannot be read: %w", err)
 	}
-	c := compiler{t: &Template{raw: value}}
+	shields := &shield{}
 	for _, path := range shielded {
-		segs, end, problem := scanPath(strings.ReplaceAll(path, "[*]", ".*"), 0)
-		if problem != "" || end != len(strings.ReplaceAll(path, "[*]", ".*")) {
-			return nil, fault.Newf(fault.Internal, "the shielded path %q is no path", path)
+		if err := shields.add(path); err != nil {
+			return nil, err
 		}
-		c.shielded = append(c.shielded, segs)
 	}
-	if err := c.value(value, "", c.shielded); err != nil {
+	c := compiler{t: &Template{raw: value}}
+	if err := c.value(value, []*shield{shields}); err != nil {
 		return nil, err
 	}
 	c.finish()
@@ -78,7 +78,7 @@ func CompileText(text string) (*Template, error) {
 		return nil, fault.New(fault.InvalidConfig, "the text is not valid UTF-8")
 	}
 	c := compiler{t: &Template{raw: appendQuoted(nil, text), text: true}}
-	if err := c.str(text, ""); err != nil {
+	if err := c.str(text); err != nil {
 		return nil, err
 	}
 	c.t.tokens, _ = parseText(text)
@@ -95,10 +95,11 @@ func (t *Template) Static() bool {
 func (t *Template) Raw() json.RawMessage { return t.raw }
 
 type compiler struct {
-	t        *Template
-	pending  []byte
-	count    int
-	shielded [][]segment
+	t       *Template
+	pending []byte
+	count   int
+	// at is where the compiler is. It is spelled only for a placeholder or an error: most values have neither.
+	at []segment
 }
 
 func (c *compiler) finish() {
@@ -110,18 +111,16 @@ func (c *compiler) finish() {
 	}
 }
 
-// value compiles one value at a path. shields are the shielded paths that still match, as what is left of them.
-func (c *compiler) value(raw []byte, at string, shields [][]segment) error {
-	for _, s := range shields {
-		if len(s) == 0 {
-			c.pending = append(c.pending, raw...)
-			return nil
-		}
+// value compiles one value. shields are what is left of the shielded paths that lead here.
+func (c *compiler) value(raw []byte, shields []*shield) error {
+	if slices.ContainsFunc(shields, func(s *shield) bool { return s.here }) {
+		c.pending = append(c.pending, raw...)
+		return nil
 	}
 	var err error
 	switch raw[0] {
 	case '"':
-		return c.quoted(raw, at)
+		return c.quoted(raw)
 	case '{':
 		c.pending = append(c.pending, '{')
 		for i, m := range membersOf(raw) {
@@ -129,7 +128,7 @@ func (c *compiler) value(raw []byte, at string, shields [][]segment) error {
 				c.pending = append(c.pending, ',')
 			}
 			c.pending = append(appendQuoted(c.pending, m.key), ':')
-			if err := c.value(m.value, appendKey(at, m.key), under(shields, m.key)); err != nil {
+			if err := c.inside(m.value, keySegment(m.key), shields); err != nil {
 				return err
 			}
 		}
@@ -141,7 +140,7 @@ func (c *compiler) value(raw []byte, at string, shields [][]segment) error {
 			if n > 0 {
 				c.pending = append(c.pending, ',')
 			}
-			err = c.value(value, appendIndex(at, n), under(shields, strconv.Itoa(n)))
+			err = c.inside(value, segment{key: strconv.Itoa(n), index: n, bracketed: true}, shields)
 			n++
 			return err == nil
 		})
@@ -152,27 +151,76 @@ func (c *compiler) value(raw []byte, at string, shields [][]segment) error {
 	return err
 }
 
-// under returns what is left of the shielded paths one step further in.
-func under(shields [][]segment, key string) [][]segment {
-	var left [][]segment
+// inside compiles a value one step further in.
+func (c *compiler) inside(raw []byte, step segment, shields []*shield) error {
+	c.at = append(c.at, step)
+	err := c.value(raw, under(shields, step.key))
+	c.at = c.at[:len(c.at)-1]
+	return err
+}
+
+// shield is the shielded paths with the same beginning: a tree by path segment, so that one step into the value costs
+// a look-up however many paths there are.
+type shield struct {
+	here bool // a path ends here: the value is shielded with all that is in it
+	keys map[string]*shield
+	any  *shield // under "*"
+}
+
+func (s *shield) add(path string) error {
+	spelled := strings.ReplaceAll(path, "[*]", ".*")
+	segs, end, problem := scanPath(spelled, 0)
+	if problem != "" || end != len(spelled) {
+		return fault.Newf(fault.Internal, "the shielded path %q is no path", path)
+	}
+	for _, seg := range segs {
+		next := s.any
+		if seg.key != "*" {
+			next = s.keys[seg.key]
+		}
+		if next == nil {
+			next = &shield{}
+			switch {
+			case seg.key == "*":
+				s.any = next
+			case s.keys == nil:
+				s.keys = map[string]*shield{seg.key: next}
+			default:
+				s.keys[seg.key] = next
+			}
+		}
+		s = next
+	}
+	s.here = true
+	return nil
+}
+
+// under returns what is left of shields one step further in: one for each that has the key, one for each that has "*".
+// There are several only where paths have a key beside a "*".
+func under(shields []*shield, key string) []*shield {
+	var left []*shield
 	for _, s := range shields {
-		if s[0].key == key || s[0].key == "*" {
-			left = append(left, s[1:])
+		if next := s.keys[key]; next != nil {
+			left = append(left, next)
+		}
+		if s.any != nil {
+			left = append(left, s.any)
 		}
 	}
 	return left
 }
 
-func (c *compiler) quoted(raw []byte, at string) error {
+func (c *compiler) quoted(raw []byte) error {
 	text := unquote(raw[1 : len(raw)-1])
 	if nextOpening(text, 0) < 0 && strings.IndexByte(text, 0) < 0 {
 		c.pending = append(c.pending, raw...)
 		return nil
 	}
-	return c.str(text, at)
+	return c.str(text)
 }
 
-func (c *compiler) str(text, at string) error {
+func (c *compiler) str(text string) error {
+	at := formatPath(c.at)
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return fault.Newf(fault.InvalidConfig, "the text%s has a NUL character at byte %d; remove it", where(at), i).With("path", at)
 	}
