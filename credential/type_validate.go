@@ -1,0 +1,402 @@
+package credential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tandem/fault"
+)
+
+// Problem is one thing that is wrong with a credential's data. It never holds a value: what stands in the wrong field
+// may be a secret.
+type Problem struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// maxShownName bounds the unknown names that a problem quotes.
+const maxShownName = 64
+
+// Validate checks the data of a credential and reports everything that is wrong with it at once: as Invalid, with the
+// fact "problems", a list of [Problem].
+func Validate(typeName string, data json.RawMessage) error {
+	t, err := findType(typeName)
+	if err != nil {
+		return err
+	}
+	if len(data) > MaxSize {
+		return fault.Newf(fault.TooLarge, "a credential of %d bytes is too large; the limit is %d", len(data), MaxSize)
+	}
+	values, err := decodeObject(data)
+	if err != nil {
+		return err
+	}
+	problems := t.check(values, "")
+	if len(problems) == 0 {
+		return nil
+	}
+	var messages []string
+	for _, p := range problems {
+		messages = append(messages, p.Message)
+	}
+	return fault.Newf(fault.Invalid, "credential of type %q: %s", typeName, strings.Join(messages, "; ")).With("problems", problems)
+}
+
+// Secrets returns the secret values of a credential and the secret parts of those that are made of several, such as the
+// password in a data source name: what a [Redactor] has to hold while it is in use.
+func Secrets(typeName string, data json.RawMessage) ([]string, error) {
+	t, err := findType(typeName)
+	if err != nil {
+		return nil, err
+	}
+	values, err := decodeObject(data)
+	if err != nil {
+		return nil, err
+	}
+	return t.secrets(values), nil
+}
+
+func findType(name string) (Type, error) {
+	t, ok := TypeOf(name)
+	if ok {
+		return t, nil
+	}
+	var names []string
+	for _, known := range Types() {
+		names = append(names, known.Name)
+	}
+	return Type{}, fault.Newf(fault.Invalid, "there is no credential type %s%s", quoteName(name), hint(name, names)).With("known", names)
+}
+
+// decodeObject never repeats what it read; a parser's message might.
+func decodeObject(data json.RawMessage) (map[string]json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var values map[string]json.RawMessage
+	if err := decoder.Decode(&values); err != nil || values == nil {
+		return nil, fault.New(fault.Invalid, "the data of a credential must be a JSON object with the fields of its type")
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, fault.New(fault.Invalid, "the data of a credential must be one JSON object, and something follows it")
+	}
+	return values, nil
+}
+
+// check reports what is wrong, in the order of the type's fields; prefix is put before names.
+func (t Type) check(values map[string]json.RawMessage, prefix string) []Problem {
+	var problems []Problem
+	add := func(field, format string, args ...any) {
+		name := prefix + field
+		problems = append(problems, Problem{name, fmt.Sprintf("%s "+format, append([]any{quoteName(name)}, args...)...)})
+	}
+	var names []string
+	for _, f := range t.Fields {
+		names = append(names, f.Name)
+		raw := values[f.Name]
+		if absent(raw) {
+			if f.Required {
+				add(f.Name, "is missing")
+			}
+			continue
+		}
+		if f.Format == FormatAuth {
+			problems = append(problems, checkAuth(raw, prefix+f.Name)...)
+		} else if message := f.checkValue(raw); message != "" {
+			add(f.Name, "%s", message)
+		}
+	}
+	var unknown []string
+	for name := range values {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		add(name, "is not a field of %q%s", t.Name, hint(name, names))
+	}
+	if field, message := t.checkAlternatives(values, prefix); message != "" {
+		problems = append(problems, Problem{field, message})
+	}
+	return problems
+}
+
+// checkAlternatives says which fields are missing, going by the alternative that was begun, or names all of them.
+func (t Type) checkAlternatives(values map[string]json.RawMessage, prefix string) (field, message string) {
+	var selected string
+	if t.Selector != "" && json.Unmarshal(values[t.Selector], &selected) != nil {
+		return "", "" // the selector itself was reported
+	}
+	var ways []string
+	var begun []string // what is missing in the first alternative that has a field of its own set
+	open := false      // an alternative that asks for nothing; it counts only if no other was begun
+	for _, a := range t.Alternatives {
+		if a.When != "" && a.When != selected {
+			continue
+		}
+		missing := slices.DeleteFunc(slices.Clone(a.Requires), func(name string) bool { return !absent(values[name]) })
+		switch {
+		case len(a.Requires) == 0:
+			open = true
+		case len(missing) == 0:
+			return "", ""
+		case len(missing) < len(a.Requires) && begun == nil:
+			begun = missing
+		}
+		ways = append(ways, strings.Join(quoteAll(a.Requires, prefix), " and "))
+	}
+	switch {
+	case begun != nil && len(ways) > 1 && !open:
+		return prefix + begun[0], fmt.Sprintf("%s missing (a %s needs %s)", areMissing(begun, prefix), t.Name, strings.Join(ways, ", or "))
+	case begun != nil:
+		return prefix + begun[0], areMissing(begun, prefix) + " missing"
+	case open || len(ways) == 0:
+		return "", ""
+	case len(ways) == 1 && t.Selector != "":
+		return prefix + t.Selector, fmt.Sprintf("%s %q needs %s", t.Selector, selected, ways[0])
+	default:
+		return "", fmt.Sprintf("a %s needs %s", t.Name, strings.Join(ways, ", or "))
+	}
+}
+
+func areMissing(names []string, prefix string) string {
+	if len(names) == 1 {
+		return quoteName(prefix+names[0]) + " is"
+	}
+	return strings.Join(quoteAll(names, prefix), " and ") + " are"
+}
+
+// authType is http_auth as a part of another type, which has the address itself.
+func authType() (Type, bool) {
+	t, ok := TypeOf("http_auth")
+	t.Fields = slices.DeleteFunc(t.Fields, func(f Field) bool { return f.Name == "base_url" })
+	return t, ok
+}
+
+func checkAuth(raw json.RawMessage, name string) []Problem {
+	t, ok := authType()
+	values, err := decodeObject(raw)
+	if !ok || err != nil {
+		return []Problem{{name, quoteName(name) + " must be an object with the fields of http_auth"}}
+	}
+	return t.check(values, name+".")
+}
+
+// absent values are the missing ones, null, and empty text.
+func absent(raw json.RawMessage) bool {
+	text := bytes.TrimSpace(raw)
+	return len(text) == 0 || string(text) == "null" || string(text) == `""`
+}
+
+// checkValue returns what is wrong with a value, or "".
+func (f Field) checkValue(raw json.RawMessage) string {
+	switch f.Format {
+	case FormatPort:
+		var port int
+		if json.Unmarshal(raw, &port) != nil || port < 1 || port > 65535 {
+			return "must be a whole number from 1 to 65535"
+		}
+		return ""
+	case FormatTexts:
+		var list []string
+		if json.Unmarshal(raw, &list) != nil {
+			return "must be a list of texts"
+		}
+		for _, text := range list {
+			if message := checkLine(text); message != "" {
+				return "has an entry that " + message
+			}
+		}
+		return ""
+	case FormatObjects:
+		var list []map[string]json.RawMessage
+		if json.Unmarshal(raw, &list) != nil || len(list) == 0 || slices.ContainsFunc(list, func(o map[string]json.RawMessage) bool { return o == nil }) {
+			return "must be a list of objects with at least one"
+		}
+		return ""
+	case FormatDocument:
+		object := document(raw)
+		if object == nil {
+			return "must be a JSON object, or one as text"
+		}
+		for _, member := range f.members {
+			if len(object[member]) > MaxSecret {
+				return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
+			}
+		}
+		return ""
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return "must be text"
+	}
+	if message := checkLine(text); message != "" {
+		return message
+	}
+	switch f.Format {
+	case FormatChoice:
+		if !slices.Contains(f.Choices, text) {
+			// Only a word that is nearly right is worth a hint, and the hint holds no part of the value.
+			return "must be one of " + strings.Join(f.Choices, ", ") + hint(text, f.Choices)
+		}
+	case FormatURL:
+		return f.checkURL(text)
+	}
+	return ""
+}
+
+// checkLine refuses what a paste brings along unseen, and what could end a header early.
+func checkLine(text string) string {
+	switch {
+	case len(text) > MaxSecret:
+		return fmt.Sprintf("is longer than %d bytes", MaxSecret)
+	case strings.TrimSpace(text) == "":
+		return "is only space"
+	case strings.TrimSpace(text) != text:
+		return "begins or ends with space or a line break; paste it without"
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "has a line break or another control character in it; paste it as one line"
+	}
+	return ""
+}
+
+func (f Field) checkURL(text string) string {
+	schemes := f.schemes
+	if schemes == nil {
+		schemes = []string{"http", "https"}
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return "must be an absolute address such as " + schemes[len(schemes)-1] + "://host/path"
+	case !slices.Contains(schemes, u.Scheme):
+		return "must begin with one of " + strings.Join(schemes, "://, ") + "://"
+	case u.User != nil && !f.Secret:
+		return "must not hold a user name or password; they have fields of their own"
+	}
+	return ""
+}
+
+// document reads an object, or an object written as text; nil if it is neither.
+func document(raw json.RawMessage) map[string]json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) != nil {
+		return nil
+	}
+	return object
+}
+
+// secrets collects the secret values; values of the wrong shape give what text they have.
+func (t Type) secrets(values map[string]json.RawMessage) []string {
+	var out []string
+	for _, f := range t.Fields {
+		raw := values[f.Name]
+		if !f.Secret || absent(raw) {
+			continue
+		}
+		switch f.Format {
+		case FormatAuth:
+			if auth, ok := authType(); ok {
+				if inside, err := decodeObject(raw); err == nil {
+					out = append(out, auth.secrets(inside)...)
+				}
+			}
+		case FormatDocument:
+			object := document(raw)
+			for _, member := range f.members {
+				var text string
+				if json.Unmarshal(object[member], &text) == nil {
+					out = append(out, text)
+				}
+			}
+		default:
+			var text string
+			if json.Unmarshal(raw, &text) == nil {
+				out = append(out, text)
+				out = append(out, secretParts(text)...)
+				if u, err := url.Parse(text); err == nil && f.Format == FormatURL && len(u.RequestURI()) > 1 {
+					out = append(out, u.RequestURI()) // what a request line shows
+				}
+			}
+		}
+	}
+	return out
+}
+
+// secretParts finds the secrets inside an address, a data source name, a connection string or a query: programs print
+// them apart from what they were given in.
+func secretParts(text string) []string {
+	var out []string
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		if password, ok := u.User.Password(); ok {
+			out = append(out, password)
+		}
+	}
+	// user:password@tcp(host)/database
+	if before, _, ok := cutLast(text, "@"); ok && !strings.Contains(text, "://") {
+		if _, password, ok := strings.Cut(before, ":"); ok {
+			out = append(out, password)
+		}
+	}
+	for _, found := range secretPart.FindAllStringSubmatch(text, -1) {
+		value := found[1]
+		if value[:1] == "'" || value[:1] == `"` {
+			value = unescapeQuoted.ReplaceAllString(strings.TrimSuffix(value[1:], value[:1]), "$1")
+		}
+		out = append(out, value)
+		if plain, err := url.QueryUnescape(value); err == nil && plain != value {
+			out = append(out, plain)
+		}
+	}
+	return out
+}
+
+// secretPart is name=value or name='value' for the names under which connection strings and queries hold secrets.
+var secretPart = regexp.MustCompile(`(?i)(?:^|[\s;&?])(?:password|pwd|sslpassword|sig|accountkey|sharedaccesskey|sharedaccesssignature)\s*=\s*('(?:[^'\\]|\\.)*'|"[^"]*"|[^\s;&]+)`)
+
+// unescapeQuoted is what a backslash in a quoted value does.
+var unescapeQuoted = regexp.MustCompile(`\\(.)`)
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, separator); i >= 0 {
+		return s[:i], s[i+len(separator):], true
+	}
+	return s, "", false
+}
+
+func hint(name string, known []string) string {
+	if near := fault.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+func quoteName(name string) string {
+	if len(name) > maxShownName {
+		name = name[:maxShownName]
+		for !utf8.ValidString(name) && name != "" {
+			name = name[:len(name)-1]
+		}
+		name += "…"
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+func quoteAll(names []string, prefix string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = quoteName(prefix + name)
+	}
+	return out
+}
