@@ -59,7 +59,7 @@ func TestCrash_Process(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 0; ; n++ {
-		id, err := i.Start(context.Background(), user, "crash", json.RawMessage(`{"list":[1,2,3,4,5]}`))
+		id, err := i.Start(context.Background(), user, "crash", json.RawMessage(`{"list":[1,2,3,4,5,6,7,8,9,10,11,12,13,14]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func killed(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	var ids []string
-	limit := 5 + rand.IntN(40)
+	limit := 3 + rand.IntN(25)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		id, ok := strings.CutPrefix(lines.Text(), "accepted ")
@@ -157,11 +157,11 @@ func checkJournal(t *testing.T, i *Instance, id string) {
 		}
 		values = row.Values
 	}
-	if len(completed) != 4+2*5 {
-		t.Errorf("execution %s: %d activations completed, want 14: %v", id, len(completed), completed)
+	if len(completed) != 4+2*14 {
+		t.Errorf("execution %s: %d activations completed, want 32: %v", id, len(completed), completed)
 	}
 	var last struct{ List []struct{ Got int } }
-	if err := json.Unmarshal(values[len(values)-1], &last); err != nil || len(last.List) != 5 {
+	if err := json.Unmarshal(values[len(values)-1], &last); err != nil || len(last.List) != 14 {
 		t.Fatalf("execution %s ended with %s: %v", id, values, err)
 	}
 	for n, item := range last.List {

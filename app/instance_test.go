@@ -236,3 +236,60 @@ nodes:
 	}
 	again.await(t, execution, engine.StatusSuccess)
 }
+
+// A long execution comes back from its snapshot and what follows it.
+func TestInstance_ComesBackFromASnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	i.saveText(t, `
+metadata: {id: long, name: long, description: d}
+nodes:
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list}, input_params: {list: "{{list}}"}}
+  - {id: work, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {got: "{{item}}"}}
+  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 1}}
+connections:
+  - {from_node: each, to_node: work, output_key: iteration}
+  - {from_node: work, to_node: each}
+  - {from_node: each, to_node: nap, output_key: completed}
+`)
+	list, err := json.Marshal(make([]int, 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parked := make(chan struct{}, 1)
+	request, err := i.request(t.Context(), user, "long", json.RawMessage(`{"list":`+string(list)+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := i.Watch(user, request.ID, func(row host.Row, _ []engine.Command) {
+		for _, f := range row.Facts {
+			if s, ok := f.(engine.NodeSuspended); ok && s.Activation == "nap" {
+				parked <- struct{}{}
+			}
+		}
+	})
+	if err := i.host.Start(t.Context(), user, request); err != nil {
+		t.Fatal(err)
+	}
+	<-parked
+	stop()
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := openInstance(t, dir)
+	defer again.Close()
+	snap, ok, err := again.stores.Journal.LastSnapshot(t.Context(), user, request.ID)
+	if err != nil || !ok || snap.Seq < 100 {
+		t.Fatalf("snapshot at %d, %v, %v", snap.Seq, ok, err)
+	}
+	again.await(t, request.ID, engine.StatusSuccess)
+	outputs, err := again.Outputs(t.Context(), user, request.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nap struct{ Results []any }
+	if err := json.Unmarshal(outputs["nap"], &nap); err != nil || len(nap.Results) != 100 {
+		t.Errorf("outputs %s, %v", outputs["nap"], err)
+	}
+}

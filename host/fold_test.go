@@ -227,6 +227,47 @@ func TestFold_Apply(t *testing.T) {
 			}
 		}
 	})
+	t.Run("ASnapshotAndTheRestGiveTheSameFold", func(t *testing.T) {
+		t.Parallel()
+		b := open(t)
+		b.complete("start", "result", `{"x":1}`)
+		b.do(func(put func(json.RawMessage) engine.Ref) engine.Fact {
+			return engine.ScopeOpened{Attempt: b.runs["each"].Attempt, Count: 3, Concurrency: 2, State: put(json.RawMessage(`[1,2,3]`))}
+		})
+		b.complete("each[1]/work", "result", `{"y":2}`)
+		b.complete("each[0]/work", "result", `{"y":1}`)
+		b.complete("each[2]/work", "result", `{"y":3}`)
+		b.complete("each", "completed", `{"results":[]}`)
+		want, err := b.fold.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		load := func(seq uint64) (host.Row, error) { return b.rows[seq-1], nil }
+		for cut := 1; cut <= len(b.rows); cut++ {
+			snap, err := b.reread(b.rows[:cut]).Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fold, err := host.RestoreFold(b.graph, revision{}, nil, load, snap)
+			if err != nil {
+				t.Fatalf("restore at row %d: %v", cut, err)
+			}
+			if again, err := fold.Snapshot(); err != nil || string(again) != string(snap) {
+				t.Errorf("row %d: the snapshot does not survive: %v\n%s\n%s", cut, err, again, snap)
+			}
+			for _, row := range b.rows[cut:] {
+				if _, err := fold.Apply(row); err != nil {
+					t.Fatalf("row %d after a snapshot at %d: %v", row.Seq, cut, err)
+				}
+			}
+			if got, err := fold.Snapshot(); err != nil || string(got) != string(want) {
+				t.Errorf("cut at %d: %v\n%s\n%s", cut, err, got, want)
+			}
+		}
+		if _, err := host.RestoreFold(b.graph, revision{}, nil, load, []byte(`{"engine":`)); fault.CodeOf(err) != fault.Internal {
+			t.Errorf("broken snapshot: %v", err)
+		}
+	})
 	t.Run("RefusesAGap", func(t *testing.T) {
 		t.Parallel()
 		b := open(t)

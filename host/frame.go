@@ -30,8 +30,8 @@ type frame struct {
 
 // Failure is the failure of one iteration.
 type Failure struct {
-	Index int64
-	Error *fault.Error
+	Index int64        `json:"index"`
+	Error *fault.Error `json:"error"`
 }
 
 // Scope is what a run of a scope's node may know of its iterations.

@@ -53,6 +53,8 @@ type owner struct {
 	parent  string
 	status  engine.Status
 	started int64
+	// tail counts the rows and bytes since the last snapshot, whose size is snapshot.
+	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
 	startedChildren []string
 	// attempts are the runs that workers have in hand, by activation.
@@ -83,7 +85,12 @@ func (o *owner) use(revision *node.Revision) {
 }
 
 func newFold(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) *host.Fold {
-	return host.NewFold(revision.Graph, scopes{revision}, nil, func(seq uint64) (host.Row, error) {
+	return host.NewFold(revision.Graph, scopes{revision}, nil, rowReader(ctx, journal, p, execution))
+}
+
+// rowReader reads one row of an execution's journal.
+func rowReader(ctx context.Context, journal store.Journal, p identity.Principal, execution string) func(uint64) (host.Row, error) {
+	return func(seq uint64) (host.Row, error) {
 		for row, err := range journal.Rows(ctx, p, execution, seq-1) {
 			if err != nil {
 				return host.Row{}, err
@@ -91,29 +98,32 @@ func newFold(ctx context.Context, journal store.Journal, p identity.Principal, e
 			return host.DecodeRow(row.Seq, row.Time, row.Body)
 		}
 		return host.Row{}, fault.Newf(fault.Internal, "execution %q has no row %d", execution, seq)
-	})
+	}
 }
 
 // Read folds the journal of an execution as it is on disk, to look at it.
 func Read(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) (*host.Fold, error) {
 	fold := newFold(ctx, journal, p, execution, revision)
-	return fold, replay(ctx, journal, p, execution, fold)
+	_, _, err := replay(ctx, journal, p, execution, fold)
+	return fold, err
 }
 
-func replay(ctx context.Context, journal store.Journal, p identity.Principal, execution string, fold *host.Fold) error {
-	for row, err := range journal.Rows(ctx, p, execution, 0) {
+// replay folds the rows that a fold has not seen, and says how many there were.
+func replay(ctx context.Context, journal store.Journal, p identity.Principal, execution string, fold *host.Fold) (rows, bytes int, err error) {
+	for row, err := range journal.Rows(ctx, p, execution, fold.State().Seq()) {
 		if err != nil {
-			return err
+			return rows, bytes, err
 		}
 		decoded, err := host.DecodeRow(row.Seq, row.Time, row.Body)
 		if err != nil {
-			return err
+			return rows, bytes, err
 		}
 		if _, err := fold.Apply(decoded); err != nil {
-			return fmt.Errorf("row %d of execution %q: %w", row.Seq, execution, err)
+			return rows, bytes, fmt.Errorf("row %d of execution %q: %w", row.Seq, execution, err)
 		}
+		rows, bytes = rows+1, bytes+len(row.Body)
 	}
-	return nil
+	return rows, bytes, nil
 }
 
 // scopes is a revision as a fold sees it.
@@ -204,11 +214,51 @@ func (o *owner) read() error {
 	}
 	o.use(revision)
 	o.started, o.parent = summary.Started, summary.Parent
-	if err := replay(ctx, o.host.opts.Journal, p, o.ref.Execution, o.fold); err != nil {
+	if err := o.restore(); err != nil {
+		return err
+	}
+	if o.tailRows, o.tailBytes, err = replay(ctx, o.host.opts.Journal, p, o.ref.Execution, o.fold); err != nil {
 		return err
 	}
 	o.status = o.fold.State().Status()
 	return nil
+}
+
+// restore begins with the last snapshot, if there is one. One that cannot be used is passed over: the journal is the
+// truth.
+func (o *owner) restore() error {
+	snap, ok, err := o.host.opts.Journal.LastSnapshot(o.host.ctx, o.principal(), o.ref.Execution)
+	if err != nil || !ok {
+		return err
+	}
+	fold, err := host.RestoreFold(o.revision.Graph, scopes{o.revision}, nil, rowReader(o.host.ctx, o.host.opts.Journal, o.principal(), o.ref.Execution), snap.Body)
+	if err != nil {
+		o.host.opts.Log.Warn("snapshot passed over", "execution", o.ref.Execution, "seq", snap.Seq, "error", err)
+		return nil
+	}
+	o.fold, o.snapshot = fold, len(snap.Body)
+	return nil
+}
+
+// When a snapshot is taken: on parking after a number of rows, and in long runs when what follows the last one has
+// outgrown it.
+const (
+	snapshotOnParking = 32
+	snapshotOnRunning = 1000
+)
+
+// snapshotDue says whether the row that is being committed comes with a snapshot.
+func (o *owner) snapshotDue(commands []engine.Command) bool {
+	if o.tailRows >= snapshotOnRunning && o.tailBytes >= 2*o.snapshot {
+		return true
+	}
+	if o.tailRows < snapshotOnParking || len(o.attempts) > 0 || o.fold.State().Status().Final() {
+		return false
+	}
+	return !slices.ContainsFunc(commands, func(c engine.Command) bool {
+		_, runs := c.(engine.RunNode)
+		return runs
+	})
 }
 
 // fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
@@ -455,6 +505,15 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 	}
 	if create != nil {
 		create.Status, o.started = status, create.Started
+	}
+	o.tailRows, o.tailBytes = o.tailRows+1, o.tailBytes+len(body)
+	if o.snapshotDue(commands) {
+		snap, err := o.fold.Snapshot()
+		if err != nil {
+			return nil, fmt.Errorf("snapshot of execution %q: %w", o.ref.Execution, err)
+		}
+		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
+		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
 	}
 	if err := o.host.opts.Journal.Append(ctx, o.principal(), a); err != nil {
 		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
