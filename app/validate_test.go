@@ -126,7 +126,7 @@ func FuzzPlan(f *testing.F) {
 	names := kinds.Names()
 	f.Fuzz(func(t *testing.T, which uint8, configurations string) {
 		if !json.Valid([]byte(configurations)) {
-			t.Skip()
+			return // it never gets so far: parsing has refused it
 		}
 		k, _ := kinds.Kind(names[int(which)%len(names)])
 		typ, subtype, _ := strings.Cut(k.Name, ".")

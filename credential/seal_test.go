@@ -313,9 +313,6 @@ func TestKeyFile_Refusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if c.mode != 0o600 && runtime.GOOS == "windows" {
-				t.Skip("file modes mean nothing on Windows")
-			}
 			dir, path := directory(t)
 			file := filepath.Join(path, credential.KeyFile)
 			if err := os.WriteFile(file, []byte(c.content), c.mode); err != nil {

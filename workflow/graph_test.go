@@ -258,9 +258,6 @@ func TestDominators(t *testing.T) {
 
 // TestCompileLarge compiles shapes that break methods whose time grows with the square of the graph.
 func TestCompileLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("large graphs")
-	}
 	t.Parallel()
 	const n = 10_000
 	build := func(kind func(i int) string, links func(link func(from int, key string, to int))) *Definition {
