@@ -392,7 +392,7 @@ func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, 
 		if slices.Contains(taken, item.ID) {
 			continue // two messages told of it
 		}
-		fact, err := item2fact(turn, item)
+		fact, err := requested(turn, item)
 		refused := fault.From(err)
 		if err == nil {
 			if refused, err = add(fact); err != nil {
@@ -409,7 +409,8 @@ func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, 
 	return taken, nil
 }
 
-func item2fact(turn *host.Turn, item store.InboxItem) (engine.Fact, error) {
+// requested makes a fact of an inbox item.
+func requested(turn *host.Turn, item store.InboxItem) (engine.Fact, error) {
 	var body Item
 	if err := json.Unmarshal(item.Body, &body); err != nil {
 		return nil, fmt.Errorf("read inbox item %d: %w", item.ID, err)
