@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -291,5 +293,52 @@ connections:
 	var nap struct{ Results []any }
 	if err := json.Unmarshal(outputs["nap"], &nap); err != nil || len(nap.Results) != 100 {
 		t.Errorf("outputs %s, %v", outputs["nap"], err)
+	}
+}
+
+// fullDisk is a journal that has no room for a while.
+type fullDisk struct {
+	store.Journal
+	refusals atomic.Int32
+}
+
+func (d *fullDisk) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+	if a.Create == nil && d.refusals.Add(-1) >= 0 {
+		return fmt.Errorf("append: %w", store.ErrFull)
+	}
+	return d.Journal.Append(ctx, p, a)
+}
+
+func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer i.Close()
+	i.saveText(t, loopFlow)
+	disk := &fullDisk{Journal: i.stores.Journal}
+	disk.refusals.Store(2)
+	ended := make(chan engine.Status, 1)
+	h, err := local.New(t.Context(), local.Options{
+		Journal: disk, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions, Revision: i.revision, Child: i.child, Workers: 2,
+		Recorded: func(_ store.Ref, _ host.Row, commands []engine.Command) {
+			for _, c := range commands {
+				if f, ok := c.(engine.Finish); ok {
+					ended <- f.Status
+				}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	request, err := i.request(t.Context(), user, "loops", json.RawMessage(`{"n":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(t.Context(), user, request); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-ended; status != engine.StatusSuccess || disk.refusals.Load() >= 0 {
+		t.Errorf("status %s after %d refusals", status, 2-disk.refusals.Load())
 	}
 }

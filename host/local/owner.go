@@ -516,7 +516,7 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
 		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
 	}
-	if err := o.host.opts.Journal.Append(ctx, o.principal(), a); err != nil {
+	if err := o.append(ctx, a); err != nil {
 		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
 	o.status, o.startedChildren = status, nil
@@ -525,6 +525,26 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 	}
 	return commands, nil
 }
+
+// append writes a row. A start that finds the disk full is refused; what comes of work that is under way is kept and
+// tried again until there is room.
+func (o *owner) append(ctx context.Context, a *store.Append) error {
+	for {
+		err := o.host.opts.Journal.Append(ctx, o.principal(), a)
+		if a.Create != nil || !errors.Is(err, store.ErrFull) {
+			return err
+		}
+		o.host.opts.Log.Error("the disk is full; an outcome waits for room", "execution", o.ref.Execution, "error", err)
+		select {
+		case <-time.After(fullDiskPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// fullDiskPause is how long an owner waits before it looks for room again.
+const fullDiskPause = 500 * time.Millisecond
 
 // reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which
 // starts the child right after the append; after a crash the next process finds it due. Timers of the engine have a "#".
