@@ -100,17 +100,23 @@ func (i *Instance) run(ctx context.Context, r Run, def *workflow.Definition) (st
 			return store.Execution{}, nil, err
 		}
 		id = request.ID
-		stop := i.Watch(p, id, tellProgress(r.Progress))
+		progress := tellProgress(r.Progress)
+		stop := i.Watch(p, id, func(row host.Row, commands []engine.Command) {
+			if row.Seq == 1 && r.Started != nil {
+				r.Started(id)
+			}
+			progress(row, commands)
+		})
 		defer stop()
 		if err := i.host.Start(ctx, p, request); err != nil {
 			return store.Execution{}, nil, err
 		}
 	} else {
+		if r.Started != nil {
+			r.Started(id)
+		}
 		stop := i.Watch(p, id, tellProgress(r.Progress))
 		defer stop()
-	}
-	if r.Started != nil {
-		r.Started(id)
 	}
 	e, err := i.Wait(ctx, p, id)
 	if err != nil {

@@ -66,6 +66,14 @@ func ChildID(parent string, activation ActivationID, generation uint32) string {
 	return "child_" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
+// NthChildID is ChildID for an activation that starts several children in one generation, counted from 0.
+func NthChildID(parent string, activation ActivationID, generation uint32, n int) string {
+	if n > 0 {
+		activation += ActivationID("#" + strconv.Itoa(n))
+	}
+	return ChildID(parent, activation, generation)
+}
+
 // Status is the status of an execution.
 type Status string
 

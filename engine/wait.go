@@ -90,10 +90,7 @@ func (s *State) sendNew(a *activation) {
 // childID is the id of the next child an activation starts: the first of a generation is ChildID's, a later one is
 // told from it by its number.
 func (s *State) childID(a *activation) string {
-	if a.spawned == 0 {
-		return ChildID(s.created.Execution, a.id, a.gen)
-	}
-	return ChildID(s.created.Execution, a.id+ActivationID("#"+formatOrd(uint64(a.spawned))), a.gen)
+	return NthChildID(s.created.Execution, a.id, a.gen, int(a.spawned))
 }
 
 // register enters a wait into the indexes.

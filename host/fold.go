@@ -2,6 +2,8 @@ package host
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -29,9 +31,8 @@ type Iterate func(state json.RawMessage, index int64) (payload json.RawMessage, 
 type Data struct {
 	Execution string
 	Start     Start
-	// Now is when the run was decided: the clock of a pure node. Seq is the newest row.
+	// Now is when the run was decided: the clock of a pure node.
 	Now    time.Time
-	Seq    uint64
 	Layers *dataflow.Layers
 	// Lock is what the owner writes the layers under; a run reads them under its read lock.
 	Lock *sync.RWMutex
@@ -169,7 +170,10 @@ func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
 	t.row.Facts = append(t.row.Facts, fact)
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return append([]engine.Command(nil), commands...), f.follow(t.row.Seq, t.row.Time, fact, commands)
+	if err := f.follow(t.row.Seq, t.row.Time, fact, commands); err != nil {
+		return nil, fault.Newf(fault.Internal, "row %d: %w", t.row.Seq, err) // a defect: the engine has accepted the fact
+	}
+	return slices.Clone(commands), nil
 }
 
 // follow brings layers and frames to where the engine is.
@@ -280,6 +284,9 @@ func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
 		return f.openOverlay(c.Scope, seq)
 	case engine.CloseScope:
 		f.closeIteration(c)
+		if c.Failed {
+			f.forgetInside(c.Scope + "/")
+		}
 		if !f.overlays[c.Scope] {
 			return nil // nothing ran in it
 		}
@@ -287,12 +294,20 @@ func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
 		_, err := f.layers.CloseScope(c.Scope, seq)
 		return err
 	case engine.EndNode:
-		if c.Status != engine.NodeFailure {
-			delete(f.runs, c.Activation)
-		}
 		f.noteFailure(c)
+		if _, kept := f.state.Activation(c.Activation); !kept { // one that is kept may be retried, with its scope
+			delete(f.runs, c.Activation)
+			delete(f.frames, c.Activation)
+		}
 	}
 	return nil
+}
+
+// forgetInside drops what is kept of activations in a scope that was cut off.
+func (f *Fold) forgetInside(prefix string) {
+	inside := func(id engine.ActivationID) bool { return strings.HasPrefix(string(id), prefix) }
+	maps.DeleteFunc(f.runs, func(id engine.ActivationID, _ openRun) bool { return inside(id) })
+	maps.DeleteFunc(f.frames, func(id engine.ActivationID, _ *frame) bool { return inside(id) })
 }
 
 // openOverlay opens the data overlays on the way to a scope.
@@ -328,7 +343,11 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 		return nil, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
 	}
 	if fr.iterate == nil {
-		run := f.runs[owner].command
+		opened, ok := f.runs[owner]
+		if !ok {
+			return nil, nil, fault.Newf(fault.Internal, "the run that opened the scope %q is not known", path)
+		}
+		run := opened.command
 		run.Cause = engine.Cause{Kind: engine.CauseRun}
 		values, err := f.Inputs(run)
 		if err != nil {
@@ -372,7 +391,7 @@ func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
 // Data is what a run reads of the execution, as of what made the activation ready.
 func (f *Fold) Data(run engine.RunNode) Data {
 	return Data{
-		Execution: f.id, Start: f.start, Seq: f.state.Seq(), Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
+		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
 		Layers: f.layers, Lock: f.lock, View: dataflow.View{Scope: run.Scope, AsOf: run.AsOf},
 	}
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -48,8 +49,6 @@ type Job struct {
 	Value func(engine.Ref) (json.RawMessage, error)
 	// Now is the start of the activation.
 	Now time.Time
-	// Seq is the newest row, which kinds that are Fresh read as of.
-	Seq uint64
 	// Execution is what calls are told about it, Start what it was started with: the input of its trigger.
 	Execution Execution
 	Start     json.RawMessage
@@ -106,6 +105,7 @@ type run struct {
 	ctx      context.Context
 	call     Call
 	trace    dataflow.ResolveTrace
+	begun    bool // the kind's own work has begun: an effect may have happened
 }
 
 type factOf func(Put) engine.Fact
@@ -131,6 +131,7 @@ func (x *run) do() (factOf, error) {
 	if scope := x.node.kind.Scope; scope != nil {
 		return x.scope(scope)
 	}
+	x.begun = true
 	outcome, err := x.node.kind.Run(x.ctx, &x.call)
 	if err != nil {
 		return nil, err
@@ -249,7 +250,7 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	}
 	data := x.job.Data
 	if x.node.kind.Fresh {
-		data.View.AsOf = max(data.View.AsOf, x.job.Seq)
+		data.View.AsOf = math.MaxUint64
 	}
 	e := &env{data: &data, input: x.call.Input, extra: extra, now: x.job.Now, program: program}
 	v, err := evaluate(program, e)

@@ -20,6 +20,7 @@ type planKinds struct{}
 func (planKinds) Kind(name string) (workflow.Kind, bool) {
 	k := workflow.Kind{Name: name, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		var c struct {
+			Effect    workflow.Effect  `json:"effect"`
 			OnError   workflow.OnError `json:"on_error"`
 			Disabled  bool             `json:"disabled"`
 			Condition string           `json:"condition"`
@@ -28,6 +29,9 @@ func (planKinds) Kind(name string) (workflow.Kind, bool) {
 			return workflow.Plan{}, []workflow.Problem{{Severity: workflow.SeverityError, Message: err.Error()}}
 		}
 		plan := workflow.Plan{Effect: workflow.Pure, OnError: c.OnError, Disabled: c.Disabled, Shielded: []string{"configurations.code"}}
+		if c.Effect != "" {
+			plan.Effect = c.Effect
+		}
 		if c.Condition != "" {
 			plan.Expressions = []workflow.Expression{{Path: "configurations.condition", Source: c.Condition}}
 		}
@@ -194,6 +198,25 @@ func errOrNil(e *fault.Error) error {
 func TestRun_Failures(t *testing.T) {
 	t.Parallel()
 	bad := step(func(context.Context, *Call) (Outcome, error) { return nil, fault.New(fault.NotFound, "gone") })
+	t.Run("AOnceEffectThatMayHaveHappenedIsUnknown", func(t *testing.T) {
+		t.Parallel()
+		unsure := step(func(context.Context, *Call) (Outcome, error) {
+			return nil, fault.New(fault.OutcomeUnknown, "the connection broke after the request was sent")
+		})
+		for config, want := range map[string]bool{`{"effect":"once","on_error":"continue"}`: true, `{"effect":"idempotent"}`: false} {
+			if f := newRig(t, unsure, config, "{}").run(engine.Cause{}).(engine.NodeFailed); f.Unknown != want || f.Handled {
+				t.Errorf("%s: fact %+v", config, f)
+			}
+		}
+		// A known failure is one, also of a once kind.
+		if f := newRig(t, bad, `{"effect":"once"}`, "{}").run(engine.Cause{}).(engine.NodeFailed); f.Unknown {
+			t.Errorf("fact %+v", f)
+		}
+		// What fails before the kind's own work begins has had no effect.
+		if f := newRig(t, unsure, `{"effect":"once"}`, `{"x":"{{citty}}"}`).run(engine.Cause{}).(engine.NodeFailed); f.Unknown {
+			t.Errorf("fact %+v", f)
+		}
+	})
 	t.Run("GoToTheEngine", func(t *testing.T) {
 		t.Parallel()
 		f := newRig(t, bad, "{}", "{}").run(engine.Cause{}).(engine.NodeFailed)

@@ -110,6 +110,10 @@ func (x *run) failed(err error) factOf {
 	if x.ctx.Err() != nil && fault.CodeOf(err) == fault.Internal {
 		f = fault.New(fault.Canceled, "the attempt was stopped").WithCause(err)
 	}
+	if x.begun && x.plan().Effect == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown) {
+		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
+		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
+	}
 	if handles(x.plan().OnError) && (x.job.Run.LastTry || !f.Retryable) {
 		return x.handled(f, true)
 	}

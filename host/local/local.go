@@ -108,10 +108,13 @@ func (h *Host) takeUp(ctx context.Context) error {
 // It returns when nothing of the host runs any more.
 func (h *Host) Close() {
 	h.mu.Lock()
+	again := h.closed
 	h.closed = true
-	h.mu.Unlock()
 	h.stop(errClosed)
-	h.timers.close()
+	h.mu.Unlock()
+	if !again {
+		h.timers.close()
+	}
 	h.running.Wait()
 }
 
@@ -185,7 +188,11 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r StartRequest) 
 	if err != nil {
 		h.mu.Lock()
 		delete(h.owners, ref)
+		queued := o.take()
 		h.mu.Unlock()
+		for _, m := range queued { // they are for the execution that is there already
+			h.post(ref, m)
+		}
 		h.running.Done()
 		return err
 	}

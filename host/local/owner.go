@@ -264,7 +264,7 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 // fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
 func (o *owner) fail(err error) {
 	o.stopAll()
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
 		o.host.opts.Log.Error("execution given up until the next start", "execution", o.ref.Execution, "error", err)
 	}
 	o.host.mu.Lock()
@@ -325,7 +325,9 @@ func (o *owner) deal(list []message) error {
 		switch m := m.(type) {
 		case timerDue:
 			if child, ok := reminded(m.id); ok {
-				o.startAgain(child)
+				if err := o.startAgain(child); err != nil {
+					return err
+				}
 				continue
 			}
 			_, err = add(engine.TimerFired{Timer: m.id})
@@ -468,6 +470,15 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(c.Timer), Until: c.Until})
 		case engine.CancelTimer:
 			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
+			a.SetTimers = slices.DeleteFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == string(c.Timer) })
+		case engine.TellChild:
+			body, err := json.Marshal(Item{By: "parent"})
+			if err != nil {
+				return nil, err
+			}
+			a.Deliver = append(a.Deliver, store.InboxItem{
+				Execution: c.Child, Kind: childItem(c.Action), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
+			})
 		case engine.StartChild:
 			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
 		}
@@ -555,11 +566,52 @@ func reminded(id engine.TimerID) (child string, ok bool) {
 	return child, ok && !strings.Contains(child, "#")
 }
 
-// startAgain starts a child that the process before may not have started.
-func (o *owner) startAgain(child string) {
+// startAgain starts a child that the process before may not have started. The row that wanted it tells what to start:
+// the state no longer does if nobody waits for the child.
+func (o *owner) startAgain(child string) error {
+	start, ok, err := o.findStart(child)
+	if err != nil || !ok {
+		return err
+	}
+	o.startChild(start)
 	for _, c := range o.fold.State().Outstanding() {
-		if start, ok := c.(engine.StartChild); ok && start.Child == child {
-			o.startChild(start)
+		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
+			o.tell(child, childItem(tell.Action), "again:"+string(tell.Action), Item{By: "parent"})
 		}
 	}
+	return nil
+}
+
+// findStart looks for the row that started a child.
+func (o *owner) findStart(child string) (engine.StartChild, bool, error) {
+	type generation struct {
+		activation engine.ActivationID
+		number     uint32
+	}
+	depth, spawned := 0, map[generation]int{}
+	for stored, err := range o.host.opts.Journal.Rows(o.host.ctx, o.principal(), o.ref.Execution, 0) {
+		if err != nil {
+			return engine.StartChild{}, false, err
+		}
+		row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
+		if err != nil {
+			return engine.StartChild{}, false, err
+		}
+		for _, f := range row.Facts {
+			switch f := f.(type) {
+			case engine.ExecutionCreated:
+				depth = f.Depth
+			case engine.NodeSuspended:
+				if f.Child == nil {
+					continue
+				}
+				g := generation{f.Activation, f.Generation}
+				if engine.NthChildID(o.ref.Execution, f.Activation, f.Generation, spawned[g]) == child {
+					return engine.StartChild{Child: child, Activation: f.Activation, Spec: *f.Child, Depth: depth + 1}, true, nil
+				}
+				spawned[g]++
+			}
+		}
+	}
+	return engine.StartChild{}, false, nil
 }

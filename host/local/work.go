@@ -31,7 +31,7 @@ func (o *owner) carryOut(commands []engine.Command) {
 		case engine.StartChild:
 			o.startChild(c)
 		case engine.TellChild:
-			o.tell(c.Child, childItem(c.Action), "", Item{By: "parent"})
+			o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: c.Child}, delivered{}) // it went with the row
 		case engine.Finish:
 			o.finished()
 		}
@@ -103,7 +103,7 @@ func (o *owner) job(c engine.RunNode) (node.Job, error) {
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
 	return node.Job{
-		Run: run, Now: data.Now, Seq: data.Seq, Start: data.Start.Initial,
+		Run: run, Now: data.Now, Start: data.Start.Initial,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
 		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
@@ -124,6 +124,10 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 // startChild starts another execution. Its id follows from this one, so starting it again after a crash finds it there.
 func (o *owner) startChild(c engine.StartChild) {
 	err := func() error {
+		_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), c.Child)
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
+			return err // it was started before the crash, or nobody knows
+		}
 		request, err := o.host.opts.Child(o.host.ctx, o.principal(), c.Spec.Workflow, c.Spec.Revision)
 		if err != nil {
 			return err
@@ -146,6 +150,10 @@ func (o *owner) startChild(c engine.StartChild) {
 		return err
 	}()
 	if o.host.ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, store.ErrFull) {
+		o.host.timers.set(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return
 	}
 	if err == nil {
