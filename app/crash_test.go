@@ -88,7 +88,7 @@ func TestCrash_KillNine(t *testing.T) {
 	again := openInstance(t, dir)
 	defer again.Close()
 	for _, id := range accepted {
-		again.await(t, id, engine.StatusSuccess)
+		again.ends(t, id, engine.StatusSuccess)
 		checkJournal(t, again, id)
 	}
 	t.Logf("%d executions went through %d crashes", len(accepted), crashes)

@@ -38,6 +38,7 @@ type Instance struct {
 	revisions map[revisionKey]*node.Revision
 	watchers  map[store.Ref]map[int]Watcher
 	watched   int // numbers watchers
+	waiting   map[store.Ref]map[int]chan error
 }
 
 // Watcher is told of a row that is on disk, and of what is to be done about it.
@@ -54,11 +55,11 @@ func Open(ctx context.Context, dir string, log *slog.Logger) (*Instance, error) 
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, watchers: map[store.Ref]map[int]Watcher{}}
+	i := &Instance{stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}}
 	i.registry.Register(builtin.Kinds()...)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
-		Revision: i.revision, Child: i.child, Workers: 8 * runtime.GOMAXPROCS(0), Log: log, Recorded: i.recorded,
+		Revision: i.revision, Child: i.child, Workers: 8 * runtime.GOMAXPROCS(0), Log: log, Recorded: i.recorded, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
@@ -228,8 +229,42 @@ func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution 
 	return fold.Outputs()
 }
 
-// Wait returns when an execution has ended, with how it ended.
+// givenUp tells those who wait for an execution that this process cannot go on with it.
+func (i *Instance) givenUp(ref store.Ref, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, c := range i.waiting[ref] {
+		select {
+		case c <- err:
+		default: // it has been told already
+		}
+	}
+}
+
+// await registers somebody who waits for an execution.
+func (i *Instance) await(ref store.Ref) (gone <-chan error, stop func()) {
+	c := make(chan error, 1)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.watched++
+	n := i.watched
+	if i.waiting[ref] == nil {
+		i.waiting[ref] = map[int]chan error{}
+	}
+	i.waiting[ref][n] = c
+	return c, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if delete(i.waiting[ref], n); len(i.waiting[ref]) == 0 {
+			delete(i.waiting, ref)
+		}
+	}
+}
+
+// Wait returns when an execution has ended, with how it ended. It fails when this process cannot go on with it.
 func (i *Instance) Wait(ctx context.Context, p identity.Principal, execution string) (store.Execution, error) {
+	gone, forget := i.await(store.Ref{Workspace: p.Workspace, Execution: execution})
+	defer forget()
 	end := make(chan struct{}, 1)
 	stop := i.Watch(p, execution, func(_ host.Row, commands []engine.Command) {
 		for _, c := range commands {
@@ -249,6 +284,8 @@ func (i *Instance) Wait(ctx context.Context, p identity.Principal, execution str
 	select {
 	case <-end:
 		return i.stores.Executions.Get(ctx, p, execution)
+	case err := <-gone:
+		return summary, err
 	case <-ctx.Done():
 		return summary, context.Cause(ctx)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -52,9 +53,9 @@ func (i *Instance) startText(t *testing.T, id, inputs string) string {
 	return execution
 }
 
-func (i *Instance) await(t *testing.T, execution string, want engine.Status) store.Execution {
+func (i *Instance) ends(t *testing.T, execution string, want engine.Status) store.Execution {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e, err := i.Wait(ctx, user, execution)
 	if err != nil || e.Status != want {
@@ -90,7 +91,7 @@ func TestInstance_RunsAWorkflow(t *testing.T) {
 	defer i.Close()
 	i.saveText(t, loopFlow)
 	execution := i.startText(t, "loops", `{"n":5,"list":[1,2,3]}`)
-	i.await(t, execution, engine.StatusSuccess)
+	i.ends(t, execution, engine.StatusSuccess)
 	var last string
 	for row, err := range i.stores.Journal.Rows(t.Context(), user, execution, 0) {
 		if err != nil {
@@ -122,7 +123,7 @@ func TestInstance_GoesOnAfterARestart(t *testing.T) {
 	}
 	again := openInstance(t, dir)
 	defer again.Close()
-	again.await(t, execution, engine.StatusSuccess)
+	again.ends(t, execution, engine.StatusSuccess)
 }
 
 const parentFlow = `
@@ -150,7 +151,7 @@ connections:
   - {from_node: nap, to_node: out}
 `)
 		execution := i.startText(t, "parent", `{}`)
-		i.await(t, execution, engine.StatusSuccess)
+		i.ends(t, execution, engine.StatusSuccess)
 		child := engine.ChildID(execution, "sub", 0)
 		if e, err := i.stores.Executions.Get(t.Context(), user, child); err != nil || e.Parent != execution || e.Status != engine.StatusSuccess {
 			t.Errorf("child %+v, %v", e, err)
@@ -166,7 +167,7 @@ connections:
 		defer i.Close()
 		i.saveText(t, parentFlow)
 		execution := i.startText(t, "parent", `{}`)
-		if e := i.await(t, execution, engine.StatusError); e.Error == "" {
+		if e := i.ends(t, execution, engine.StatusError); e.Error == "" {
 			t.Errorf("execution %+v", e)
 		}
 	})
@@ -184,7 +185,7 @@ nodes:
 		if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: execution, Kind: local.ItemCancel, Body: []byte(`{}`)}); err != nil {
 			t.Fatal(err)
 		}
-		i.await(t, execution, engine.StatusCanceled)
+		i.ends(t, execution, engine.StatusCanceled)
 	})
 }
 
@@ -202,7 +203,7 @@ nodes:
 connections:
   - {from_node: nap, to_node: write}
 `)
-	i.await(t, i.startText(t, "waits", `{}`), engine.StatusSuccess)
+	i.ends(t, i.startText(t, "waits", `{}`), engine.StatusSuccess)
 }
 
 // A request that comes too late is answered in the journal, once, and does no harm.
@@ -216,7 +217,7 @@ nodes:
   - {id: a, description: d, type: CALL, subtype: EMPTY}
 `)
 	execution := i.startText(t, "short", `{}`)
-	i.await(t, execution, engine.StatusSuccess)
+	i.ends(t, execution, engine.StatusSuccess)
 	refused := make(chan host.Row, 1)
 	stop := i.Watch(user, execution, func(row host.Row, _ []engine.Command) { refused <- row })
 	defer stop()
@@ -236,7 +237,7 @@ nodes:
 	if err != nil || len(pending) != 0 {
 		t.Errorf("pending %v, %v", pending, err)
 	}
-	again.await(t, execution, engine.StatusSuccess)
+	again.ends(t, execution, engine.StatusSuccess)
 }
 
 // A long execution comes back from its snapshot and what follows it.
@@ -285,7 +286,7 @@ connections:
 	if err != nil || !ok || snap.Seq < 100 {
 		t.Fatalf("snapshot at %d, %v, %v", snap.Seq, ok, err)
 	}
-	again.await(t, request.ID, engine.StatusSuccess)
+	again.ends(t, request.ID, engine.StatusSuccess)
 	outputs, err := again.Outputs(t.Context(), user, request.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -340,5 +341,31 @@ func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	}
 	if status := <-ended; status != engine.StatusSuccess || disk.refusals.Load() >= 0 {
 		t.Errorf("status %s after %d refusals", status, 2-disk.refusals.Load())
+	}
+}
+
+// Somebody who waits for an execution is told when this process cannot go on with it.
+func TestInstance_WaitingEndsWhenTheExecutionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer i.Close()
+	i.saveText(t, waitingFlow)
+	execution := i.startText(t, "kid", `{}`)
+	broken := errors.New("the disk is gone")
+	done := make(chan error, 1)
+	go func() {
+		_, err := i.Wait(context.Background(), user, execution)
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			if !errors.Is(err, broken) {
+				t.Errorf("error %v", err)
+			}
+			return
+		default:
+			i.givenUp(store.Ref{Workspace: user.Workspace, Execution: execution}, broken) // until it has begun to wait
+		}
 	}
 }

@@ -146,7 +146,7 @@ func TestLocal_TellsAChildWithTheRow(t *testing.T) {
 		t.Errorf("the child's inbox has %+v, %v", items, err)
 	}
 	close(release)
-	i.await(t, r.ID, engine.StatusCanceled)
+	i.ends(t, r.ID, engine.StatusCanceled)
 	h.Close()
 }
 
@@ -186,7 +186,7 @@ func TestLocal_ASecondStartLosesNothing(t *testing.T) {
 	if err := <-second; err == nil {
 		t.Error("an execution was started twice")
 	}
-	i.await(t, r.ID, engine.StatusSuccess)
+	i.ends(t, r.ID, engine.StatusSuccess)
 }
 
 // A loop that was canceled with a failure elsewhere, revived, and then comes back from a snapshot, still knows its items.
@@ -212,7 +212,7 @@ connections:
 		t.Fatal(err)
 	}
 	id := i.startText(t, "both", string(list))
-	i.await(t, id, engine.StatusError)
+	i.ends(t, id, engine.StatusError)
 	i.saveText(t, `
 metadata: {id: later, name: later, description: d}
 nodes:
@@ -238,5 +238,5 @@ nodes:
 	if snap, ok, err := again.stores.Journal.LastSnapshot(t.Context(), user, id); err != nil || !ok || snap.Seq < 30 {
 		t.Fatalf("snapshot at %d, %v, %v", snap.Seq, ok, err)
 	}
-	again.await(t, id, engine.StatusSuccess)
+	again.ends(t, id, engine.StatusSuccess)
 }

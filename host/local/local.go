@@ -33,6 +33,9 @@ type Options struct {
 	// Recorded is told of every row that is on disk, with what is to be done about it, in the order of each execution. It
 	// is called by the execution's owner, which waits for it. May be nil.
 	Recorded func(store.Ref, host.Row, []engine.Command)
+	// GivenUp is told of an execution that this process cannot go on with: its journal is as it was, and the next process
+	// takes it up. May be nil.
+	GivenUp func(store.Ref, error)
 }
 
 // Host drives executions in this process.

@@ -264,12 +264,16 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 // fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
 func (o *owner) fail(err error) {
 	o.stopAll()
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
-		o.host.opts.Log.Error("execution given up until the next start", "execution", o.ref.Execution, "error", err)
-	}
 	o.host.mu.Lock()
 	delete(o.host.owners, o.ref)
 	o.host.mu.Unlock()
+	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
+		return
+	}
+	o.host.opts.Log.Error("execution given up until the next start", "execution", o.ref.Execution, "error", err)
+	if o.host.opts.GivenUp != nil {
+		o.host.opts.GivenUp(o.ref, err)
+	}
 }
 
 // loop deals with messages until there is nothing left to do here: the execution has ended, or only waits.
