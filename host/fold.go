@@ -188,11 +188,36 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 		f.frames[opened.Activation] = newFrame(now)
 	}
 	for _, c := range commands {
+		if err := f.recordEnd(seq, fact, c); err != nil {
+			return err
+		}
 		if err := f.command(seq, now, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// recordEnd writes a failure that the engine decided (a timeout, an interruption, an unknown outcome) into the layers.
+func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
+	end, ok := c.(engine.EndNode)
+	if !ok || end.Status != engine.NodeFailure || end.Error == nil {
+		return nil
+	}
+	switch fact := fact.(type) { // these have been recorded with their outputs
+	case engine.NodeFailed:
+		if fact.Activation == end.Activation {
+			return nil
+		}
+	case engine.NodeCompleted:
+		if fact.Activation == end.Activation {
+			return nil
+		}
+	}
+	if run, ran := f.runs[end.Activation]; !ran || (run.command.Scope != "" && !f.overlays[run.command.Scope]) {
+		return nil
+	}
+	return f.recordFailure(seq, end.Activation, end.Error, nil)
 }
 
 func (f *Fold) created(c engine.ExecutionCreated) error {

@@ -309,6 +309,20 @@ func TestFold_Apply(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+	t.Run("AFailureThatTheEngineDecidedIsKeptToo", func(t *testing.T) {
+		t.Parallel()
+		b := open(t)
+		for range engine.MaxRecoveries + 1 {
+			b.do(func(func(json.RawMessage) engine.Ref) engine.Fact { return engine.ExecutionRecovered{} })
+		}
+		c, err := b.fold.Context("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.StepResults["start"]; s.IsSuccess || s.ErrorMessage == "" {
+			t.Errorf("step %+v", s)
+		}
+	})
 	t.Run("AFailureIsKeptAndHidesNoSuccess", func(t *testing.T) {
 		t.Parallel()
 		b := open(t)

@@ -34,7 +34,10 @@ type (
 		result  node.Result
 	}
 	// overtime: an attempt's time is up.
-	overtime struct{ attempt engine.Attempt }
+	overtime struct {
+		attempt engine.Attempt
+		run     uint64
+	}
 )
 
 func (wanted) isMessage()    {}
@@ -59,6 +62,7 @@ type owner struct {
 	startedChildren []string
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
+	runs     uint64 // numbers the runs
 
 	mu    sync.Mutex
 	queue []message
@@ -68,6 +72,8 @@ type owner struct {
 type attempt struct {
 	id     engine.Attempt
 	cancel context.CancelFunc
+	// run tells the runs of an attempt apart: one that has waited runs again under the same number of attempt.
+	run uint64
 }
 
 func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
@@ -336,13 +342,19 @@ func (o *owner) deal(list []message) error {
 			}
 			_, err = add(engine.TimerFired{Timer: m.id})
 		case overtime:
-			_, err = add(engine.AttemptTimedOut{Attempt: m.attempt})
+			if a, ok := o.attempts[m.attempt.Activation]; ok && a.run == m.run {
+				_, err = add(engine.AttemptTimedOut{Attempt: m.attempt})
+			}
 		case outcome:
 			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
 				a.cancel()
 				delete(o.attempts, m.attempt.Activation)
 			}
-			_, err = add(m.result.Fact(turn.Put))
+			kept := len(turn.Row().Values)
+			var refused *fault.Error
+			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
+				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
+			}
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
 		}

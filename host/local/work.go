@@ -53,7 +53,9 @@ func (o *owner) run(c engine.RunNode) {
 	if limit <= 0 {
 		limit = 420 * time.Second
 	}
-	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel}
+	o.runs++
+	n := o.runs
+	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel, run: n}
 	o.host.running.Add(1)
 	go func() {
 		defer o.host.running.Done()
@@ -65,7 +67,7 @@ func (o *owner) run(c engine.RunNode) {
 			}
 			return
 		}
-		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt}) }) // waiting for a worker does not count
+		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt, n}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
 		clock.Stop()
 		<-o.host.workers
