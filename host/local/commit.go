@@ -1,0 +1,189 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// commit appends a row with everything that goes with it. Once attempts that the row dispatches are recorded as begun in
+// the same row, since nothing comes between the two.
+func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.Command, inbox []int64, create *store.Execution) ([]engine.Command, error) {
+	for _, c := range commands {
+		run, ok := c.(engine.RunNode)
+		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once {
+			continue
+		}
+		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
+			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt}); err != nil && fault.CodeOf(err) != fault.Conflict {
+				return nil, err
+			}
+		}
+	}
+	row := turn.Row()
+	body, err := row.Encode()
+	if err != nil {
+		return nil, err
+	}
+	a := &store.Append{Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: inbox, Create: create}
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.Sleep:
+			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(c.Timer), Until: c.Until})
+		case engine.CancelTimer:
+			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
+			a.SetTimers = slices.DeleteFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == string(c.Timer) })
+		case engine.TellChild:
+			body, err := json.Marshal(Item{By: "parent"})
+			if err != nil {
+				return nil, err
+			}
+			a.Deliver = append(a.Deliver, store.InboxItem{
+				Execution: c.Child, Kind: childItem(c.Action), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
+			})
+		case engine.StartChild:
+			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
+		}
+	}
+	for _, f := range row.Facts {
+		switch f := f.(type) {
+		case engine.TimerFired:
+			a.ClearTimers = append(a.ClearTimers, string(f.Timer))
+		case engine.ChildFinished:
+			a.ClearTimers = append(a.ClearTimers, string(reminder(f.Child)))
+		}
+	}
+	for _, child := range o.startedChildren {
+		a.ClearTimers = append(a.ClearTimers, string(reminder(child)))
+	}
+	status := o.fold.State().Status()
+	if status != o.status && create == nil {
+		a.Change = &store.Change{Status: status, Started: o.started}
+		for _, c := range commands {
+			if end, ok := c.(engine.Finish); ok {
+				a.Change.Ended, a.Change.DurationMS = row.Time, row.Time-o.started
+				if end.Error != nil {
+					a.Change.Error = end.Error.Message
+				}
+			}
+		}
+	}
+	for _, c := range commands {
+		if end, ok := c.(engine.Finish); ok && o.parent != "" {
+			item, err := o.tellParent(end, row)
+			if err != nil {
+				return nil, err
+			}
+			a.Deliver = append(a.Deliver, item)
+		}
+	}
+	if create != nil {
+		create.Status, o.started = status, create.Started
+	}
+	o.tailRows, o.tailBytes = o.tailRows+1, o.tailBytes+len(body)
+	if o.snapshotDue(commands) {
+		snap, err := o.fold.Snapshot()
+		if err != nil {
+			return nil, fmt.Errorf("snapshot of execution %q: %w", o.ref.Execution, err)
+		}
+		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
+		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
+	}
+	if err := o.append(ctx, a); err != nil {
+		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+	}
+	o.status, o.startedChildren = status, nil
+	if o.host.opts.Recorded != nil {
+		o.host.opts.Recorded(o.ref, *row, commands)
+	}
+	return commands, nil
+}
+
+// append writes a row. A start that finds the disk full is refused; what comes of work that is under way is kept and
+// tried again until there is room.
+func (o *owner) append(ctx context.Context, a *store.Append) error {
+	for {
+		err := o.host.opts.Journal.Append(ctx, o.principal(), a)
+		if a.Create != nil || !errors.Is(err, store.ErrFull) {
+			return err
+		}
+		o.host.opts.Log.Error("the disk is full; an outcome waits for room", "execution", o.ref.Execution, "error", err)
+		select {
+		case <-time.After(fullDiskPause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// fullDiskPause is how long an owner waits before it looks for room again.
+const fullDiskPause = 500 * time.Millisecond
+
+// reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which
+// starts the child right after the append; after a crash the next process finds it due. Timers of the engine have a "#".
+func reminder(child string) engine.TimerID { return engine.TimerID("child:" + child) }
+
+func reminded(id engine.TimerID) (child string, ok bool) {
+	child, ok = strings.CutPrefix(string(id), "child:")
+	return child, ok && !strings.Contains(child, "#")
+}
+
+// startAgain starts a child that the process before may not have started. The row that wanted it tells what to start:
+// the state no longer does if nobody waits for the child.
+func (o *owner) startAgain(child string) error {
+	start, ok, err := o.findStart(child)
+	if err != nil || !ok {
+		return err
+	}
+	o.startChild(start)
+	for _, c := range o.fold.State().Outstanding() {
+		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
+			o.tell(child, childItem(tell.Action), "again:"+string(tell.Action), Item{By: "parent"})
+		}
+	}
+	return nil
+}
+
+// findStart looks for the row that started a child.
+func (o *owner) findStart(child string) (engine.StartChild, bool, error) {
+	type generation struct {
+		activation engine.ActivationID
+		number     uint32
+	}
+	depth, spawned := 0, map[generation]int{}
+	for stored, err := range o.host.opts.Journal.Rows(o.host.ctx, o.principal(), o.ref.Execution, 0) {
+		if err != nil {
+			return engine.StartChild{}, false, err
+		}
+		row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
+		if err != nil {
+			return engine.StartChild{}, false, err
+		}
+		for _, f := range row.Facts {
+			switch f := f.(type) {
+			case engine.ExecutionCreated:
+				depth = f.Depth
+			case engine.NodeSuspended:
+				if f.Child == nil {
+					continue
+				}
+				g := generation{f.Activation, f.Generation}
+				if engine.NthChildID(o.ref.Execution, f.Activation, f.Generation, spawned[g]) == child {
+					return engine.StartChild{Child: child, Activation: f.Activation, Spec: *f.Child, Depth: depth + 1}, true, nil
+				}
+				spawned[g]++
+			}
+		}
+	}
+	return engine.StartChild{}, false, nil
+}
