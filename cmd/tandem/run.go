@@ -35,8 +35,8 @@ func newRun() *cobra.Command {
 on disk before the next begins: a run that is interrupted, also by a crash, goes on where it was
 with --resume.
 
-Only kinds of nodes that this installation can run are allowed; FLOW, CALL, TRIGGER.MANUAL and the
-ACTION.DATA_ kinds are.
+Only kinds of nodes that this installation can run are allowed: the FLOW and ACTION.DATA_ kinds,
+TRIGGER.MANUAL and CALL.EMPTY.
 
 Exit status: 0 when the execution succeeded, 1 when it did not, 2 when the command is called
 wrongly, 130 when it was interrupted and can be resumed.`,
