@@ -3,9 +3,11 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"time"
 
 	"tandem/engine"
+	"tandem/fault"
 )
 
 // Text is a text in the two languages that people read.
@@ -120,6 +122,36 @@ type Call struct {
 	Emit func(chunk any)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
+	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
+	// with. They are no output.
+	Detail func(fields map[string]any)
+	// Credential opens a stored credential of the workspace, of one of the types. What is secret in it is taken out of
+	// everything that leaves the run.
+	Credential func(ctx context.Context, id string, types ...string) (Credential, error)
+	// Files keeps what is too large for a payload.
+	Files Files
+}
+
+// Credential is an opened credential: the fields of its type, as an object.
+type Credential struct {
+	ID   string
+	Type string
+	Data json.RawMessage
+}
+
+// Files keeps large values of a workspace by their content.
+type Files interface {
+	// Keep stores a value and returns when it is on disk. Hash is the SHA-256 of the content in lower-case hex.
+	Keep(ctx context.Context, r io.Reader) (hash string, size int64, err error)
+	// Open opens a value. The caller closes it.
+	Open(ctx context.Context, hash string) (content io.ReadCloser, size int64, err error)
+}
+
+// Redactor takes secrets out of what leaves a run.
+type Redactor interface {
+	Text(string) string
+	JSON(json.RawMessage) json.RawMessage
+	Fault(*fault.Error) *fault.Error
 }
 
 // Contribution is the payload of one live connection.

@@ -54,8 +54,15 @@ type Job struct {
 	Start     json.RawMessage
 	// Scope is set for turns and closes.
 	Scope ScopeData
-	Emit  func(chunk any)
-	Log   func(level Level, message string, context map[string]any)
+	// Emit, Log and Detail are told what the run says while it runs; nil: nobody listens.
+	Emit   func(chunk any)
+	Log    func(level Level, message string, context map[string]any)
+	Detail func(fields map[string]any)
+	// Credential opens a credential; release is called when the run has ended and nothing of it can leave any more.
+	Credential func(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
+	// Redact takes the secrets of open credentials out of what leaves the run.
+	Redact Redactor
+	Files  Files
 }
 
 // Execution is what a node may know about the execution it runs in.
@@ -90,11 +97,21 @@ type Result struct {
 // Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
 func (r *Revision) Run(ctx context.Context, job Job) Result {
 	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: ctx}
+	defer x.release()
 	fact, err := x.do()
 	if err != nil {
 		fact = x.failed(err)
 	}
 	return Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
+}
+
+// Input builds the input that a run gets, without running anything.
+func (r *Revision) Input(job Job) (json.RawMessage, error) {
+	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background()}
+	if err := x.prepare(); err != nil {
+		return nil, err
+	}
+	return x.call.Input, nil
 }
 
 // run is one run under way.
@@ -106,6 +123,7 @@ type run struct {
 	call     Call
 	trace    dataflow.ResolveTrace
 	begun    bool // the kind's own work has begun: an effect may have happened
+	opened   []func()
 }
 
 type factOf func(Put) engine.Fact
@@ -146,7 +164,7 @@ func (x *run) prepare() error {
 		ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
 		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Emit: job.Emit, Log: job.Log, Clock: time.Now,
+		Eval: x.eval, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Clock: time.Now,
 		Connected: func(key string) bool { return x.node.connected[key] },
 	}
 	payloads, err := x.payloads()
@@ -266,7 +284,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}
-		return x.done(o), nil
+		return x.done(x.clean(o)), nil
 	case Wait:
 		return x.suspended(o), nil
 	}

@@ -107,6 +107,9 @@ func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage,
 // it.
 func (x *run) failed(err error) factOf {
 	f := fault.From(err)
+	if x.guarded() {
+		f = x.job.Redact.Fault(f)
+	}
 	if x.ctx.Err() != nil && fault.CodeOf(err) == fault.Internal {
 		f = fault.New(fault.Canceled, "the attempt was stopped").WithCause(err)
 	}

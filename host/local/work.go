@@ -118,8 +118,6 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 			}
 			return value, nil
 		},
-		Emit: func(any) {},
-		Log:  func(node.Level, string, map[string]any) {},
 	}
 }
 

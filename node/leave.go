@@ -1,0 +1,101 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/fault"
+)
+
+// What leaves a run besides its outcome, and what must not leave it: the secrets of the credentials it has opened.
+
+func (x *run) credential(ctx context.Context, id string, types ...string) (Credential, error) {
+	if id == "" {
+		return Credential{}, fault.New(fault.CredentialMissing, "configurations.credential_id: the node needs a credential; choose one")
+	}
+	if x.job.Credential == nil {
+		return Credential{}, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
+	}
+	c, release, err := x.job.Credential(ctx, id, types...)
+	if err != nil {
+		return Credential{}, err
+	}
+	x.opened = append(x.opened, release)
+	return c, nil
+}
+
+// release lets go of the credentials that the run has opened.
+func (x *run) release() {
+	for _, release := range x.opened {
+		release()
+	}
+}
+
+// guarded says that the run knows secrets.
+func (x *run) guarded() bool { return len(x.opened) > 0 && x.job.Redact != nil }
+
+// clean takes secrets out of outputs.
+func (x *run) clean(outputs Done) Done {
+	if !x.guarded() {
+		return outputs
+	}
+	out := make(Done, len(outputs))
+	for key, payload := range outputs { // order does not matter: one entry per key
+		out[key] = x.job.Redact.JSON(payload)
+	}
+	return out
+}
+
+func (x *run) emit(chunk any) {
+	if x.job.Emit == nil {
+		return
+	}
+	if text, ok := chunk.(string); ok {
+		if x.guarded() {
+			text = x.job.Redact.Text(text)
+		}
+		x.job.Emit(text)
+		return
+	}
+	raw, err := Marshal(chunk)
+	if err != nil {
+		x.log(Warn, "an update was left out: JSON cannot hold it", map[string]any{"error": err.Error()})
+		return
+	}
+	if x.guarded() {
+		raw = x.job.Redact.JSON(raw)
+	}
+	x.job.Emit(raw)
+}
+
+func (x *run) log(level Level, message string, fields map[string]any) {
+	if x.job.Log == nil {
+		return
+	}
+	if x.guarded() {
+		message, fields = x.job.Redact.Text(message), x.cleanFields(fields)
+	}
+	x.job.Log(level, message, fields)
+}
+
+func (x *run) detail(fields map[string]any) {
+	if x.job.Detail == nil {
+		return
+	}
+	if x.guarded() {
+		fields = x.cleanFields(fields)
+	}
+	x.job.Detail(fields)
+}
+
+func (x *run) cleanFields(fields map[string]any) map[string]any {
+	out := make(map[string]any, len(fields))
+	for name, value := range fields { // order does not matter: one entry per name
+		raw, err := Marshal(value)
+		if err != nil {
+			continue // JSON cannot hold it, so it could not be kept either
+		}
+		out[name] = json.RawMessage(x.job.Redact.JSON(raw))
+	}
+	return out
+}
