@@ -41,6 +41,7 @@ func floors() map[string]floor {
 		"dataflow": {level: 2, pure: true},
 
 		"engine":   {level: 3, pure: true},
+		"outbound": {level: 3}, // below all that calls services
 		"identity": {level: 3}, // below the stores: every call of theirs takes its Principal
 
 		"node":       {level: 4},

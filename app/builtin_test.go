@@ -54,7 +54,7 @@ func shapeOfKind(t *testing.T, name string) *shape {
 // what the kind reads when it runs.
 func TestBuiltin_AgreesWithTheCatalogue(t *testing.T) {
 	t.Parallel()
-	for _, k := range builtin.Kinds() {
+	for _, k := range builtin.Kinds(builtin.Options{}) {
 		t.Run(k.Info.Name, func(t *testing.T) {
 			t.Parallel()
 			var schema property

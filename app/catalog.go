@@ -112,6 +112,7 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 	p.TimeoutMS = c.milliseconds("timeout")
 	retries, _ := c.number("max_retries")
 	p.MaxRetries = int(max(0, min(retries, 10)))
+	p.Credits, _ = c.number("credit_cost")
 	p.OnError = workflow.OnError(c.text("on_error"))
 	p.OnUnknown = workflow.OnUnknown(c.text("on_unknown"))
 	p.Disabled = c.text("enabled") == "false"

@@ -41,7 +41,8 @@ func actionKinds() []kind {
 			config: `method*{GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS}=GET; url*:tmpl; headers, query_params:obj; body:any;
 				body_type{json|form|raw|none}=json; follow_redirects=true; max_redirects=5[0..20]; response_type{auto|json|text|file}=auto;
 				fail_on_status=true; idempotency_header; cred http_auth;
-				pagination:obj(mode{link|cursor|page|offset}; items_path; max_pages=10[1..]; ...)`},
+				pagination:obj(mode*{link|cursor|page|offset}; items_path; max_pages=10[1..]; next_path; cursor_path; cursor_param=cursor;
+					page_param=page; start_page=1[0..]; offset_param=offset; limit_param=limit; page_size=0[0..])`},
 		{subtype: "WEBHOOK_CALL", keys: []string{"result", "timeout"},
 			effectOf: func(c *config) workflow.Effect { return byMethod(c.choice("method")) },
 			config: `url*:tmpl; method{POST|PUT|GET}=POST; headers:obj; payload:any; wait_for_callback=false;

@@ -54,7 +54,7 @@ func TestCrash_Process(t *testing.T) {
 	if dir == "" {
 		return // not in such a process: TestCrash_KillNine starts it
 	}
-	i, err := Open(context.Background(), dir, nil)
+	i, err := Open(context.Background(), Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +21,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/outbound"
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/workflow"
@@ -28,11 +29,14 @@ import (
 
 // Instance is Tandem on one data directory: its store, its kinds and its host.
 type Instance struct {
+	dir      string
 	stores   store.Stores
 	db       *sqlite.DB
 	kinds    workflow.Kinds
 	registry node.Registry
 	host     *local.Host
+	source   host.Source
+	vault    vault
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
@@ -41,25 +45,63 @@ type Instance struct {
 	waiting   map[store.Ref]map[int]chan error
 }
 
+// Options say how an instance is opened. The zero value of everything but Dir is a good choice.
+type Options struct {
+	// Dir is the data directory. It is made if it does not exist.
+	Dir string
+	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
+	HTTPAllow outbound.AllowList
+	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
+	Activations int
+	MaxRunning  int
+	// Idle instances work on what they are asked for and take nothing else up.
+	Idle bool
+	// MasterKey is the key that seals credentials; empty: the one in the data directory.
+	MasterKey string
+	Log       *slog.Logger
+	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
+	Recorded func(store.Ref, host.Row)
+	// Emitted is told what runs hand out while they go on. May be nil.
+	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
+}
+
 // Watcher is told of a row that is on disk, and of what is to be done about it.
 type Watcher func(host.Row, []engine.Command)
 
 type revisionKey struct{ workspace, workflow, hash string }
 
-// maxRevisions is how many revisions are kept ready; more are prepared again when they are needed.
-const maxRevisions = 1000
+// What an instance allows when it is not told otherwise.
+const (
+	// maxRevisions is how many revisions are kept ready; more are prepared again when they are needed.
+	maxRevisions       = 1000
+	defaultActivations = 100
+)
 
 // Open opens a data directory and takes up what was under way in it.
-func Open(ctx context.Context, dir string, log *slog.Logger) (*Instance, error) {
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir})
+func Open(ctx context.Context, o Options) (*Instance, error) {
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}}
-	i.registry.Register(builtin.Kinds()...)
+	i := &Instance{
+		dir: o.Dir, stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
+		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{},
+	}
+	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials}
+	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
+	i.registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{Allow: o.HTTPAllow})})...)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
-		Revision: i.revision, Child: i.child, Workers: 8 * runtime.GOMAXPROCS(0), Log: log, Recorded: i.recorded, GivenUp: i.givenUp,
+		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
+		Credential: i.vault.open, Redact: &i.vault.redactor,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Idle: o.Idle, Log: o.Log,
+		Recorded: func(ref store.Ref, row host.Row, commands []engine.Command) {
+			if o.Recorded != nil {
+				o.Recorded(ref, row)
+			}
+			i.recorded(ref, row, commands)
+		},
+		Emitted: o.Emitted, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
@@ -102,7 +144,8 @@ func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash 
 	if ready != nil {
 		return ready, nil
 	}
-	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, id, hash)
+	base, set, _ := strings.Cut(hash, templateMark)
+	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, id, base)
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +153,22 @@ func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash 
 	if source == nil {
 		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, id, problems)
 	}
-	graph, problems := workflow.Compile(source.Definition, i.kinds)
+	def := source.Definition
+	if got := workflow.Hash(def); got != base {
+		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, id, got, base)
+	}
+	templates, err := i.pinnedTemplates(ctx, p, set)
+	if err != nil {
+		return nil, err
+	}
+	if def, err = templates.apply(def); err != nil {
+		return nil, err
+	}
+	graph, problems := workflow.Compile(def, i.kinds)
 	if graph == nil {
 		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, id, problems[0].Message)
 	}
-	if graph.Hash != hash {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, id, graph.Hash, hash)
-	}
-	ready, err = node.Prepare(source.Definition, graph, &i.registry)
+	ready, err = node.Prepare(def, graph, &i.registry, templates.overrides())
 	if err != nil {
 		return nil, err
 	}
@@ -136,43 +187,51 @@ func (i *Instance) Start(ctx context.Context, p identity.Principal, id string, i
 	if err != nil {
 		return "", err
 	}
-	return request.ID, i.host.Start(ctx, p, request)
+	started, err := i.host.Start(ctx, p, request)
+	return started.Execution, err
 }
 
-func (i *Instance) request(ctx context.Context, p identity.Principal, id string, inputs json.RawMessage) (local.StartRequest, error) {
-	request, err := i.child(ctx, p, id, "latest")
-	request.ID, request.Initial, request.TriggerData = "exec_"+strings.ToLower(rand.Text()), inputs, inputs
+func (i *Instance) request(ctx context.Context, p identity.Principal, id string, inputs json.RawMessage) (host.StartRequest, error) {
+	request, err := i.Request(ctx, p, id, "latest")
+	request.ID, request.Initial, request.TriggerData = NewExecutionID(), inputs, inputs
 	return request, err
 }
 
-// child says how a workflow is started: which revision, at which trigger.
-func (i *Instance) child(ctx context.Context, p identity.Principal, id, revision string) (local.StartRequest, error) {
+// NewExecutionID returns an id that no execution has.
+func NewExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
+
+// Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
+func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
 	w, err := i.stores.Workflows.Get(ctx, p, id)
 	if err != nil {
-		return local.StartRequest{}, err
+		return host.StartRequest{}, err
 	}
 	number := int64(0)
 	switch revision {
 	case "latest":
 	case "deployed":
 		if w.DeploymentStatus != store.DeploymentDeployed {
-			return local.StartRequest{}, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", id)
+			return host.StartRequest{}, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", id)
 		}
 	default:
 		if number, err = strconv.ParseInt(revision, 10, 64); err != nil || number < 1 {
-			return local.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
+			return host.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
 		}
 	}
 	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
 	if err != nil {
-		return local.StartRequest{}, err
+		return host.StartRequest{}, err
 	}
-	ready, err := i.revision(ctx, p, id, stored.Hash)
+	hash, err := i.pin(ctx, p, stored)
 	if err != nil {
-		return local.StartRequest{}, err
+		return host.StartRequest{}, err
 	}
-	r := local.StartRequest{
-		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: stored.Number, RevisionHash: stored.Hash, TriggerType: "API", Priority: 3,
+	ready, err := i.revision(ctx, p, id, hash)
+	if err != nil {
+		return host.StartRequest{}, err
+	}
+	r := host.StartRequest{
+		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: stored.Number, RevisionHash: hash, TriggerType: "API", Priority: 3,
 	}
 	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
 		n := &ready.Graph.Nodes[triggers[0]]
@@ -222,7 +281,8 @@ func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution 
 	if err != nil {
 		return nil, err
 	}
-	fold, err := local.Read(ctx, i.stores.Journal, p, execution, ready)
+	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready)}
+	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ var user = identity.Principal{Workspace: "default", User: "ann", Roles: []identi
 
 func openInstance(t *testing.T, dir string) *Instance {
 	t.Helper()
-	i, err := Open(t.Context(), dir, nil)
+	i, err := Open(t.Context(), Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ nodes:
   - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 3600}}
 `)
 		execution := i.startText(t, "parent", `{}`)
-		if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: execution, Kind: local.ItemCancel, Body: []byte(`{}`)}); err != nil {
+		if _, err := i.host.Act(t.Context(), user, host.Request{Execution: execution, Action: host.ActionCancel, Dedup: "1"}); err != nil {
 			t.Fatal(err)
 		}
 		i.ends(t, execution, engine.StatusCanceled)
@@ -221,11 +221,11 @@ nodes:
 	refused := make(chan host.Row, 1)
 	stop := i.Watch(user, execution, func(row host.Row, _ []engine.Command) { refused <- row })
 	defer stop()
-	if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: execution, Kind: local.ItemPause, Body: []byte(`{}`)}); err != nil {
+	if _, err := i.host.Act(t.Context(), user, host.Request{Execution: execution, Action: host.ActionPause, Dedup: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	row := <-refused
-	if f, ok := row.Facts[0].(engine.RequestRefused); !ok || f.Request != local.ItemPause || f.Error.Code != fault.Conflict {
+	if f, ok := row.Facts[0].(engine.RequestRefused); !ok || f.Request != string(host.ActionPause) || f.Error.Code != fault.Conflict {
 		t.Errorf("row %+v", row)
 	}
 	if err := i.Close(); err != nil {
@@ -272,7 +272,7 @@ connections:
 			}
 		}
 	})
-	if err := i.host.Start(t.Context(), user, request); err != nil {
+	if _, err := i.host.Start(t.Context(), user, request); err != nil {
 		t.Fatal(err)
 	}
 	<-parked
@@ -319,7 +319,7 @@ func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	disk.refusals.Store(2)
 	ended := make(chan engine.Status, 1)
 	h, err := local.New(t.Context(), local.Options{
-		Journal: disk, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions, Revision: i.revision, Child: i.child, Workers: 2,
+		Journal: disk, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions, Revision: i.revision, Child: i.Request, Blobs: i.stores.Blobs, Logs: i.stores.Logs, Workers: 2,
 		Recorded: func(_ store.Ref, _ host.Row, commands []engine.Command) {
 			for _, c := range commands {
 				if f, ok := c.(engine.Finish); ok {
@@ -336,7 +336,7 @@ func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Start(t.Context(), user, request); err != nil {
+	if _, err := h.Start(t.Context(), user, request); err != nil {
 		t.Fatal(err)
 	}
 	if status := <-ended; status != engine.StatusSuccess || disk.refusals.Load() >= 0 {

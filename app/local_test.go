@@ -17,7 +17,7 @@ func hostOn(t *testing.T, i *Instance, journal store.Journal, told Watcher) *loc
 	t.Helper()
 	h, err := local.New(t.Context(), local.Options{
 		Journal: journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
-		Revision: i.revision, Child: i.child, Workers: 2,
+		Revision: i.revision, Child: i.Request, Blobs: i.stores.Blobs, Logs: i.stores.Logs, Workers: 2,
 		Recorded: func(ref store.Ref, row host.Row, commands []engine.Command) {
 			i.recorded(ref, row, commands)
 			if told != nil {
@@ -32,13 +32,13 @@ func hostOn(t *testing.T, i *Instance, journal store.Journal, told Watcher) *loc
 }
 
 // startOn starts an execution on a host of the test's own.
-func startOn(t *testing.T, i *Instance, h *local.Host, workflow string) local.StartRequest {
+func startOn(t *testing.T, i *Instance, h *local.Host, workflow string) host.StartRequest {
 	t.Helper()
 	r, err := i.request(t.Context(), user, workflow, json.RawMessage(`{}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Start(t.Context(), user, r); err != nil {
+	if _, err := h.Start(t.Context(), user, r); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -137,12 +137,12 @@ func TestLocal_TellsAChildWithTheRow(t *testing.T) {
 	})
 	r := startOn(t, i, h, "par")
 	<-waits
-	if err := h.Deliver(t.Context(), user, store.InboxItem{Execution: r.ID, Kind: local.ItemCancel, Body: []byte(`{"by":"ann"}`)}); err != nil {
+	if _, err := h.Act(t.Context(), user, host.Request{Execution: r.ID, Action: host.ActionCancel, By: "ann", Dedup: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	<-cancelled
 	items, err := i.stores.Inbox.Pending(t.Context(), user, engine.ChildID(r.ID, "k", 0))
-	if err != nil || len(items) != 1 || items[0].Kind != local.ItemCancel {
+	if err != nil || len(items) != 1 || items[0].Kind != string(host.ActionCancel) {
 		t.Errorf("the child's inbox has %+v, %v", items, err)
 	}
 	close(release)
@@ -168,7 +168,7 @@ func TestLocal_ASecondStartLosesNothing(t *testing.T) {
 		}
 	})
 	defer stop()
-	if err := first.Start(t.Context(), user, r); err != nil {
+	if _, err := first.Start(t.Context(), user, r); err != nil {
 		t.Fatal(err)
 	}
 	<-waits
@@ -177,9 +177,12 @@ func TestLocal_ASecondStartLosesNothing(t *testing.T) {
 	h := hostOn(t, i, g, nil)
 	defer h.Close()
 	second := make(chan error, 1)
-	go func() { second <- h.Start(context.Background(), user, r) }()
+	go func() {
+		_, err := h.Start(context.Background(), user, r)
+		second <- err
+	}()
 	<-g.reached
-	if err := h.Deliver(t.Context(), user, store.InboxItem{Execution: r.ID, Kind: local.ItemSignal, Body: []byte(`{"node":"w","signal":"go"}`)}); err != nil {
+	if _, err := h.Act(t.Context(), user, host.Request{Execution: r.ID, Action: host.ActionSignal, Node: "w", Signal: "go", Dedup: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	close(g.open)
@@ -225,7 +228,7 @@ nodes:
 			close(long)
 		}
 	})
-	if err := i.host.Deliver(t.Context(), user, store.InboxItem{Execution: id, Kind: local.ItemRetry, Body: []byte(`{"activation":"bad"}`)}); err != nil {
+	if _, err := i.host.Act(t.Context(), user, host.Request{Execution: id, Action: host.ActionRetry, Activation: "bad", Dedup: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	<-long

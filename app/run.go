@@ -42,9 +42,12 @@ type Progress struct {
 	Error      *fault.Error        `json:"error,omitempty"`
 }
 
+// defaultWorkspace is the one that a new installation has.
+const defaultWorkspace = "default"
+
 // Local is who acts on this machine without a server: the one user of the one workspace.
 func Local() identity.Principal {
-	return identity.Principal{Workspace: "default", User: "local", Roles: []identity.Role{identity.Admin}}
+	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}}
 }
 
 // RunFile runs a workflow file to its end on the engine in this process. When ctx ends first the execution is parked: it
@@ -57,7 +60,7 @@ func RunFile(ctx context.Context, r Run) (Report, store.Execution, map[string]js
 			return report, store.Execution{}, nil, nil
 		}
 	}
-	i, err := Open(ctx, r.Dir, nil)
+	i, err := Open(ctx, Options{Dir: r.Dir})
 	if err != nil {
 		return report, store.Execution{}, nil, err
 	}
@@ -108,7 +111,7 @@ func (i *Instance) run(ctx context.Context, r Run, def *workflow.Definition) (st
 			progress(row, commands)
 		})
 		defer stop()
-		if err := i.host.Start(ctx, p, request); err != nil {
+		if _, err := i.host.Start(ctx, p, request); err != nil {
 			return store.Execution{}, nil, err
 		}
 	} else {

@@ -34,20 +34,6 @@ type validationRule struct {
 	Message string `json:"message"`
 }
 
-// validationProblem is one thing that is wrong with data.
-type validationProblem struct {
-	Path    string `json:"path"`
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
-}
-
-func (p validationProblem) String() string {
-	if p.Path == "" {
-		return p.Message
-	}
-	return p.Path + ": " + p.Message
-}
-
 // maxProblems is how many problems are told.
 const maxProblems = 100
 
@@ -101,7 +87,7 @@ func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outc
 	if err != nil {
 		return nil, err
 	}
-	var problems []validationProblem
+	var problems []node.SchemaProblem
 	var valid, invalid []json.RawMessage
 	repeated, err := check.repeated(list.items)
 	if err != nil {
@@ -134,9 +120,9 @@ func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outc
 	return done, nil
 }
 
-func (c *validationConfig) result(problems []validationProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
+func (c *validationConfig) result(problems []node.SchemaProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
 	total := len(problems)
-	problems = append([]validationProblem{}, problems[:min(total, maxProblems)]...)
+	problems = append([]node.SchemaProblem{}, problems[:min(total, maxProblems)]...)
 	if total > 0 && c.OnInvalid == "fail" {
 		return nil, fault.Newf(fault.ValidationFailed, "the data has %d problems; the first is %s", total, problems[0]).With("errors", problems)
 	}
@@ -148,7 +134,7 @@ func (c *validationConfig) result(problems []validationProblem, data json.RawMes
 // dataCheck is a schema and rules, ready to check.
 type dataCheck struct {
 	call   *node.Call
-	schema *schemaCheck
+	schema *node.Schema
 	rules  []ruleCheck
 	each   bool
 }
@@ -167,7 +153,7 @@ func newDataCheck(call *node.Call, c validationConfig) (*dataCheck, error) {
 	check := &dataCheck{call: call, each: c.Each}
 	if !isNull(c.Schema) {
 		var err error
-		if check.schema, err = newSchemaCheck(c.Schema); err != nil {
+		if check.schema, err = node.CompileSchema(c.Schema); err != nil {
 			return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "schema", err)
 		}
 	}
@@ -230,11 +216,11 @@ func (r *ruleCheck) prepare(at string) error {
 }
 
 // all are the problems of one value.
-func (c *dataCheck) all(at string, raw json.RawMessage) ([]validationProblem, error) {
+func (c *dataCheck) all(at string, raw json.RawMessage) ([]node.SchemaProblem, error) {
 	v := decode(raw)
-	var problems []validationProblem
+	var problems []node.SchemaProblem
 	if c.schema != nil {
-		problems = c.schema.problems(at, v)
+		problems = c.schema.Problems(at, v)
 	}
 	for i := range c.rules {
 		r := &c.rules[i]
@@ -252,7 +238,7 @@ func (c *dataCheck) all(at string, raw json.RawMessage) ([]validationProblem, er
 	return problems, nil
 }
 
-func (r *ruleCheck) problem(at, message string) validationProblem {
+func (r *ruleCheck) problem(at, message string) node.SchemaProblem {
 	if r.Message != "" {
 		message = r.Message
 	}
@@ -263,7 +249,7 @@ func (r *ruleCheck) problem(at, message string) validationProblem {
 	case at != "":
 		where = at + "." + where
 	}
-	return validationProblem{where, r.Rule, message}
+	return node.SchemaProblem{Path: where, Rule: r.Rule, Message: message}
 }
 
 // check returns what is wrong, "" when nothing is. What is missing is wrong only where it is required.
@@ -415,8 +401,8 @@ func (r *ruleCheck) text(text string) string {
 }
 
 // repeated finds the items whose value of a unique field another item had before.
-func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]validationProblem, error) {
-	found := map[int][]validationProblem{}
+func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]node.SchemaProblem, error) {
+	found := map[int][]node.SchemaProblem{}
 	for i := range c.rules {
 		r := &c.rules[i]
 		if r.Rule != "unique" {

@@ -5,18 +5,32 @@
 // lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
 // anything runs; a kind checks again only what a placeholder or a template can still get wrong.
 //
-// Nothing here reads the clock, the disk or the network: time comes with the call, and conditions are evaluated by it.
+// Nothing here opens a connection or a file by itself: calls of services go through the guarded client, files through the
+// call. Time that decides anything comes with the call, and conditions are evaluated by it.
 // The package that puts a program together imports builtin; nothing else does.
 package builtin
 
-import "tandem/node"
+import (
+	"tandem/node"
+	"tandem/outbound"
+)
+
+// Options are what kinds need of the program that they are part of.
+type Options struct {
+	// HTTP is how they call services; nil means a client that reaches public addresses only.
+	HTTP *outbound.Client
+}
 
 // Kinds lists every kind of this package.
-func Kinds() []node.Kind {
+func Kinds(o Options) []node.Kind {
+	if o.HTTP == nil {
+		o.HTTP = outbound.New(outbound.Options{})
+	}
 	return []node.Kind{
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
+		httpRequest(o.HTTP),
 		callEmpty(),
 		flowDelay(),
 		flowFilter(),

@@ -14,9 +14,9 @@ import (
 func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 	t.Parallel()
 	var r node.Registry
-	r.Register(builtin.Kinds()...) // panics on a missing text and on a duplicate
+	r.Register(builtin.Kinds(builtin.Options{})...) // panics on a missing text and on a duplicate
 	want := []string{
-		"ACTION.DATA_FORMATTING", "ACTION.DATA_TRANSFORMATION", "ACTION.DATA_VALIDATION", "CALL.EMPTY", "FLOW.DELAY", "FLOW.FILTER", "FLOW.FOR_EACH",
+		"ACTION.DATA_FORMATTING", "ACTION.DATA_TRANSFORMATION", "ACTION.DATA_VALIDATION", "ACTION.HTTP_REQUEST", "CALL.EMPTY", "FLOW.DELAY", "FLOW.FILTER", "FLOW.FOR_EACH",
 		"FLOW.IF", "FLOW.LOOP", "FLOW.MERGE", "FLOW.SORT", "FLOW.SPLIT", "FLOW.SUB_WORKFLOW", "FLOW.SWITCH", "FLOW.TIMEOUT", "FLOW.WAIT", "FLOW.WHILE", "TRIGGER.MANUAL",
 	}
 	if got := r.Names(); !slices.Equal(got, want) {
@@ -38,7 +38,7 @@ func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 
 func TestKinds_RefuseUnknownConfiguration(t *testing.T) {
 	t.Parallel()
-	for _, k := range builtin.Kinds() {
+	for _, k := range builtin.Kinds(builtin.Options{}) {
 		_, err := run(t, k.Info.Name, newCall(t, `{"no_such_field": 1}`, `{"data": []}`))
 		wantError(t, err, fault.InvalidConfig, "no_such_field")
 	}

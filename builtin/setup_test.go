@@ -24,7 +24,7 @@ var start = time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC)
 // registered are all kinds; making them infers their schemas, which takes a while.
 var registered = sync.OnceValue(func() *node.Registry {
 	r := &node.Registry{}
-	r.Register(builtin.Kinds()...)
+	r.Register(builtin.Kinds(builtin.Options{})...)
 	return r
 })
 

@@ -24,11 +24,11 @@ func triggerManual() node.Kind {
 		info("TRIGGER.MANUAL", "Manual trigger", "手动触发", "Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
 		func(_ context.Context, call *node.Call, cfg manualConfig, in json.RawMessage) (json.RawMessage, error) {
 			if cfg.InputSchema != nil {
-				check, err := newSchemaCheck(json.RawMessage(cfg.InputSchema))
+				check, err := node.CompileSchema(json.RawMessage(cfg.InputSchema))
 				if err != nil {
 					return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "input_schema", err)
 				}
-				if problems := check.problems("", decode(in)); len(problems) > 0 {
+				if problems := check.Problems("", decode(in)); len(problems) > 0 {
 					return nil, fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("errors", problems)
 				}
 			}

@@ -289,3 +289,27 @@ func (l *Layers) Retained() int { return l.retained }
 
 // Scopes returns how many scopes are open, the top level not counted.
 func (l *Layers) Scopes() int { return len(l.scopes) - 1 }
+
+// Rebase makes the layers those of a new journal, which goes on from where this one was: everything that can be read now
+// counts as written before the new journal's first row, and what only older readers could see is gone.
+func (l *Layers) Rebase() {
+	l.Forget()
+	for _, s := range l.scopes { // order does not matter: each gets the same
+		for _, h := range s.runtime {
+			h.rebase()
+		}
+		for _, table := range []map[string]*attempts{s.steps, s.named} {
+			for _, a := range table {
+				a.ok.rebase()
+				a.failed.rebase()
+			}
+		}
+	}
+	l.seq = 0
+}
+
+func (h *history[T]) rebase() {
+	for i := range h.versions { // one is left
+		h.versions[i].seq = 0
+	}
+}

@@ -16,18 +16,20 @@ const (
 	ClassLimit                    // a limit of size, depth, rate or budget was reached
 	ClassUnavailable              // something outside did not answer or failed; trying again may help
 	ClassFailed                   // the work itself ended badly: remote refusal, user code, a person's timeout
+	ClassUnknown                  // nobody knows who the caller is
 )
 
 // The codes. The comment of each group says where they arise.
 const (
 	// Anywhere.
-	Internal    Code = "internal"
-	Invalid     Code = "invalid"
-	NotFound    Code = "not_found"
-	Conflict    Code = "conflict"
-	Forbidden   Code = "forbidden"
-	TooLarge    Code = "too_large"
-	Unsupported Code = "unsupported"
+	Internal     Code = "internal"
+	Invalid      Code = "invalid"
+	NotFound     Code = "not_found"
+	Conflict     Code = "conflict"
+	Forbidden    Code = "forbidden"
+	Unauthorized Code = "unauthorized"
+	TooLarge     Code = "too_large"
+	Unsupported  Code = "unsupported"
 
 	// A node's configuration and data.
 	InvalidConfig         Code = "invalid_config"
@@ -111,6 +113,7 @@ var table = [...]struct {
 	{NotFound, ClassNotFound, false},
 	{Conflict, ClassConflict, false},
 	{Forbidden, ClassForbidden, false},
+	{Unauthorized, ClassUnknown, false},
 	{TooLarge, ClassLimit, false},
 	{Unsupported, ClassInvalid, false},
 	{InvalidConfig, ClassInvalid, false},

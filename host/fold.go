@@ -21,6 +21,8 @@ type Revision interface {
 	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
 	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
 	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Iterate, error)
+	// Inspect returns the input that a run gets, and a list of where its values came from.
+	Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (input, origins json.RawMessage, err error)
 }
 
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
@@ -45,11 +47,12 @@ type Data struct {
 type Fold struct {
 	graph    *workflow.Graph
 	revision Revision
-	load     func(seq uint64) (Row, error)
+	load     Loader
 	id       string
 	start    Start
 
 	state  *engine.State
+	view   *View
 	layers *dataflow.Layers
 	lock   *sync.RWMutex
 	values *values
@@ -76,20 +79,47 @@ type Start struct {
 	Trigger    json.RawMessage `json:"trigger,omitempty"`
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string `json:"outputs,omitempty"`
+	// Ancestors are the executions whose past it shares, the one it was forked from last.
+	Ancestors []string `json:"ancestors,omitempty"`
 }
 
-// NewFold returns the fold of an empty journal. Load reads one row of the journal, for values that are no longer at
-// hand.
-func NewFold(graph *workflow.Graph, revision Revision, programs engine.Programs, load func(seq uint64) (Row, error)) *Fold {
+// Level is the level of the execution's own values.
+func (s Start) Level() int { return len(s.Ancestors) }
+
+// owner returns the execution in whose journal a value is.
+func (s Start) owner(self string, p Place) (string, error) {
+	switch {
+	case p.Level == len(s.Ancestors):
+		return self, nil
+	case p.Level < len(s.Ancestors):
+		return s.Ancestors[p.Level], nil
+	}
+	return "", fault.Newf(fault.Internal, "%q is a value of level %d, and execution %q is at level %d", p.Ref(), p.Level, self, len(s.Ancestors))
+}
+
+// Loader reads what a fold no longer has at hand: a row of the journal, a large value.
+type Loader struct {
+	Row  func(execution string, seq uint64) (Row, error)
+	Blob func(Blob) (json.RawMessage, error)
+}
+
+// NewFold returns the fold of an empty journal.
+func NewFold(graph *workflow.Graph, revision Revision, programs engine.Programs, load Loader) *Fold {
 	return &Fold{
-		graph: graph, revision: revision, load: load, state: engine.New(graph, programs), lock: &sync.RWMutex{},
+		graph: graph, revision: revision, load: load, state: engine.New(graph, programs), view: NewView(graph), lock: &sync.RWMutex{},
 		values: newValues(), runs: map[engine.ActivationID]openRun{}, frames: map[engine.ActivationID]*frame{},
 		overlays: map[string]bool{},
 	}
 }
 
+// Reload changes where the fold reads what it no longer has at hand.
+func (f *Fold) Reload(load Loader) { f.load = load }
+
 // State is the engine's state; it is not to be applied to.
 func (f *Fold) State() *engine.State { return f.state }
+
+// View is the execution as people look at it; it is not to be applied to.
+func (f *Fold) View() *View { return f.view }
 
 // Context returns the data layers as an activation in a scope sees them now.
 func (f *Fold) Context(scope string) (dataflow.Context, error) {
@@ -124,8 +154,11 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	if t.row.Seq != row.Seq {
 		return nil, fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
 	}
-	t.row.Values = row.Values
-	f.values.add(row.Seq, row.Values)
+	t.row.Values, t.row.Large, t.row.Told = row.Values, row.Large, row.Told
+	if row.Seq == 1 {
+		f.id = executionOf(row)
+	}
+	f.values.add(f.level(&row), &row)
 	var all []engine.Command
 	for _, fact := range row.Facts {
 		commands, err := t.Add(fact)
@@ -134,19 +167,21 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 		}
 		all = append(all, commands...)
 	}
+	f.view.Apply(&t.row)
 	return all, nil
 }
 
 // Turn is a row in the making: facts are added to it one by one, and it is appended to the journal before anything is
 // done about the commands.
 type Turn struct {
-	fold *Fold
-	row  Row
+	fold   *Fold
+	row    Row
+	before engine.Status
 }
 
 // Begin starts the next row.
 func (f *Fold) Begin(now int64) *Turn {
-	return &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}}
+	return &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
 }
 
 // Row is the row as it stands.
@@ -155,9 +190,9 @@ func (t *Turn) Row() *Row { return &t.row }
 // Put adds a value to the row and returns its reference.
 func (t *Turn) Put(value json.RawMessage) engine.Ref {
 	t.row.Values = append(t.row.Values, value)
-	n := len(t.row.Values) - 1
-	t.fold.values.put(ValueRef(t.row.Seq, n), value)
-	return ValueRef(t.row.Seq, n)
+	ref := Place{t.fold.start.Level(), t.row.Seq, len(t.row.Values) - 1}.Ref()
+	t.fold.values.put(ref, value)
+	return ref
 }
 
 // Add applies a fact. One that the engine refuses is not part of the row.
@@ -178,8 +213,13 @@ func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
 
 // follow brings layers and frames to where the engine is.
 func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine.Command) error {
-	if created, ok := fact.(engine.ExecutionCreated); ok {
-		return f.created(created)
+	switch fact := fact.(type) {
+	case engine.ExecutionCreated:
+		return f.created(fact)
+	case engine.ExecutionForked:
+		if err := f.forked(fact); err != nil {
+			return err
+		}
 	}
 	if err := f.record(seq, fact, commands); err != nil {
 		return err
@@ -220,14 +260,21 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 	return f.recordFailure(seq, end.Activation, end.Error, nil)
 }
 
+func readStart(execution string, raw json.RawMessage) (start Start, err error) {
+	if err := json.Unmarshal(raw, &start); err != nil {
+		return start, fault.Newf(fault.Internal, "the start of execution %q cannot be read: %w", execution, err)
+	}
+	return start, nil
+}
+
 func (f *Fold) created(c engine.ExecutionCreated) error {
 	raw, err := f.Value(c.Input)
 	if err != nil {
 		return err
 	}
-	var start Start
-	if err := json.Unmarshal(raw, &start); err != nil {
-		return fault.Newf(fault.Internal, "the start of execution %q cannot be read: %w", c.Execution, err)
+	start, err := readStart(c.Execution, raw)
+	if err != nil {
+		return err
 	}
 	f.id, f.start = c.Execution, start
 	f.layers, err = dataflow.New(dataflow.Start{
@@ -395,19 +442,32 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	if v, ok := f.values.get(ref); ok {
 		return v, nil
 	}
-	seq, n, err := ParseRef(ref)
+	place, err := ParseRef(ref)
 	if err != nil {
 		return nil, err
 	}
-	row, err := f.load(seq)
+	execution, err := f.start.owner(f.id, place)
 	if err != nil {
 		return nil, err
 	}
-	if n >= len(row.Values) {
-		return nil, fault.Newf(fault.Internal, "row %d has no value %d", seq, n)
+	row, err := f.load.Row(execution, place.Seq)
+	if err != nil {
+		return nil, err
 	}
-	f.values.add(seq, row.Values)
-	return row.Values[n], nil
+	if place.N >= len(row.Values) {
+		return nil, fault.Newf(fault.Internal, "row %d has no value %d", place.Seq, place.N)
+	}
+	f.values.add(place.Level, &row)
+	blob, large := row.Large[place.N]
+	if !large {
+		return row.Values[place.N], nil
+	}
+	value, err := f.load.Blob(blob)
+	if err != nil {
+		return nil, err
+	}
+	f.values.put(ref, value)
+	return value, nil
 }
 
 // Execution is the execution's id, and what it was started with.

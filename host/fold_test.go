@@ -48,6 +48,10 @@ func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMes
 	}, nil
 }
 
+func (revision) Inspect(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (input, origins json.RawMessage, err error) {
+	return json.RawMessage(`{}`), json.RawMessage(`[]`), nil
+}
+
 // book is a journal in memory and the fold of it.
 type book struct {
 	t     *testing.T
@@ -90,7 +94,7 @@ func open(t *testing.T) *book {
 // reread folds rows through their stored form.
 func (b *book) reread(rows []host.Row) *host.Fold {
 	b.t.Helper()
-	load := func(seq uint64) (host.Row, error) { return b.rows[seq-1], nil }
+	load := host.Loader{Row: func(_ string, seq uint64) (host.Row, error) { return b.rows[seq-1], nil }}
 	fold := host.NewFold(b.graph, revision{}, nil, load)
 	for _, row := range rows {
 		body, err := row.Encode()
@@ -115,6 +119,7 @@ func (b *book) do(fact func(put func(json.RawMessage) engine.Ref) engine.Fact) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	turn.Tell(commands)
 	b.rows = append(b.rows, *turn.Row())
 	for _, c := range commands {
 		if run, ok := c.(engine.RunNode); ok {
@@ -242,7 +247,7 @@ func TestFold_Apply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		load := func(seq uint64) (host.Row, error) { return b.rows[seq-1], nil }
+		load := host.Loader{Row: func(_ string, seq uint64) (host.Row, error) { return b.rows[seq-1], nil }}
 		for cut := 1; cut <= len(b.rows); cut++ {
 			snap, err := b.reread(b.rows[:cut]).Snapshot()
 			if err != nil {
@@ -341,12 +346,13 @@ func TestFold_Apply(t *testing.T) {
 
 func TestParseRef(t *testing.T) {
 	t.Parallel()
-	seq, n, err := host.ParseRef(host.ValueRef(17, 3))
-	if err != nil || seq != 17 || n != 3 {
-		t.Errorf("got %d %d %v", seq, n, err)
+	for _, want := range []host.Place{{Seq: 17, N: 3}, {Level: 2, Seq: 1, N: 0}} {
+		if got, err := host.ParseRef(want.Ref()); err != nil || got != want {
+			t.Errorf("%s: got %+v %v", want.Ref(), got, err)
+		}
 	}
-	for _, ref := range []engine.Ref{"", "r", "r1", "r1.", "x1.2", "r1.-2", "r-1.2", host.EntryRef} {
-		if _, _, err := host.ParseRef(ref); fault.CodeOf(err) != fault.Internal {
+	for _, ref := range []engine.Ref{"", "r", "r1", "r1.", "x1.2", "r1.-2", "r-1.2", "r0:1.2", "r:1.2", host.EntryRef} {
+		if _, err := host.ParseRef(ref); fault.CodeOf(err) != fault.Internal {
 			t.Errorf("%q: error %v", ref, err)
 		}
 	}

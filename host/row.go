@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,17 +19,58 @@ type Row struct {
 	Facts []engine.Fact
 	// Values are what the facts refer to. The reference of the n-th is ValueRef(Seq, n).
 	Values []json.RawMessage
+	// Large are the values that are kept beside the journal, by their place. A row that was read has nothing else of them.
+	Large map[int]Blob
+	// Told is what readers are told of the row besides its facts.
+	Told []Told
+	// Stored is the size of the body of a row that was read.
+	Stored int
 }
+
+// Blob names a large value by its content.
+type Blob struct {
+	Hash string `json:"hash"`
+	Size int64  `json:"size"`
+}
+
+// MaxInline is how large a value in a row may be. A larger one is kept beside the journal.
+const MaxInline = 32 << 10
 
 // rowJSON is the stored form of a row's body.
 type rowJSON struct {
 	Facts  []engine.Event    `json:"facts"`
 	Values []json.RawMessage `json:"values,omitempty"`
+	Large  map[int]Blob      `json:"large,omitempty"`
+	Told   []Told            `json:"told,omitempty"`
+}
+
+// Spill puts the large values of the row where they belong.
+func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
+	for n, value := range r.Values {
+		if len(value) <= MaxInline {
+			continue
+		}
+		blob, err := put(value)
+		if err != nil {
+			return fmt.Errorf("keep value %d of row %d: %w", n, r.Seq, err)
+		}
+		if r.Large == nil {
+			r.Large = map[int]Blob{}
+		}
+		r.Large[n] = blob
+	}
+	return nil
 }
 
 // Encode returns the stored form of the row's body; sequence number and time stand beside it.
 func (r *Row) Encode() ([]byte, error) {
-	stored := rowJSON{Facts: make([]engine.Event, len(r.Facts)), Values: r.Values}
+	stored := rowJSON{Facts: make([]engine.Event, len(r.Facts)), Values: r.Values, Large: r.Large, Told: r.Told}
+	if len(r.Large) > 0 {
+		stored.Values = slices.Clone(r.Values)
+		for n := range r.Large { // order does not matter: each is left out
+			stored.Values[n] = nil
+		}
+	}
 	for i, f := range r.Facts {
 		stored.Facts[i] = engine.Event{Seq: r.Seq, Time: r.Time, Fact: f}
 	}
@@ -45,28 +87,47 @@ func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
 	}
-	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values}
+	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Told: stored.Told, Stored: len(body)}
 	for i, e := range stored.Facts {
 		row.Facts[i] = e.Fact
 	}
 	return row, nil
 }
 
-// ValueRef is the reference of the n-th value of a row.
-func ValueRef(seq uint64, n int) engine.Ref {
-	return engine.Ref("r" + strconv.FormatUint(seq, 10) + "." + strconv.Itoa(n))
+// Place is where a value is: in a row of a journal. Level says whose: an execution that was forked shares the past of its
+// source, so its values may be in the rows of the source (one level below its own), of the source's source, and so on. An
+// execution that was not forked is at level 0.
+type Place struct {
+	Level int
+	Seq   uint64
+	N     int
 }
 
-// ParseRef returns the row and the place of a value.
-func ParseRef(ref engine.Ref) (seq uint64, n int, err error) {
+// Ref is the reference that names the place.
+func (p Place) Ref() engine.Ref {
+	if p.Level == 0 {
+		return engine.Ref("r" + strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.N))
+	}
+	return engine.Ref("r" + strconv.Itoa(p.Level) + ":" + strconv.FormatUint(p.Seq, 10) + "." + strconv.Itoa(p.N))
+}
+
+// ParseRef returns the place that a reference names.
+func ParseRef(ref engine.Ref) (p Place, err error) {
 	text, ok := strings.CutPrefix(string(ref), "r")
-	row, place, dotted := strings.Cut(text, ".")
+	level, rest, leveled := strings.Cut(text, ":")
+	if leveled {
+		p.Level, err = strconv.Atoi(level)
+		ok = ok && err == nil && p.Level > 0
+	} else {
+		rest = text
+	}
+	row, place, dotted := strings.Cut(rest, ".")
 	if ok && dotted {
-		if seq, err = strconv.ParseUint(row, 10, 64); err == nil {
-			if n, err = strconv.Atoi(place); err == nil && n >= 0 {
-				return seq, n, nil
+		if p.Seq, err = strconv.ParseUint(row, 10, 64); err == nil {
+			if p.N, err = strconv.Atoi(place); err == nil && p.N >= 0 {
+				return p, nil
 			}
 		}
 	}
-	return 0, 0, fault.Newf(fault.Internal, "%q is no reference to a value", ref)
+	return Place{}, fault.Newf(fault.Internal, "%q is no reference to a value", ref)
 }

@@ -17,6 +17,7 @@ type (
 	foldJSON struct {
 		ID       string          `json:"id"`
 		Start    Start           `json:"start"`
+		View     *View           `json:"view"`
 		Engine   json.RawMessage `json:"engine"`
 		Layers   []byte          `json:"layers"`
 		Runs     []runJSON       `json:"runs,omitempty"`
@@ -47,7 +48,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 	if f.layers == nil {
 		return nil, fault.New(fault.Internal, "the fold of an empty journal has no snapshot")
 	}
-	snap := foldJSON{ID: f.id, Start: f.start}
+	snap := foldJSON{ID: f.id, Start: f.start, View: f.view}
 	var err error
 	if snap.Engine, err = f.state.Snapshot(); err != nil {
 		return nil, err
@@ -79,14 +80,32 @@ func (f *Fold) Snapshot() ([]byte, error) {
 	return json.Marshal(snap)
 }
 
+// RestoreView takes the view out of a snapshot.
+func RestoreView(graph *workflow.Graph, data []byte) (*View, Start, error) {
+	var snap struct {
+		View  *View `json:"view"`
+		Start Start `json:"start"`
+	}
+	if err := json.Unmarshal(data, &snap); err != nil || snap.View == nil {
+		return nil, Start{}, fault.Newf(fault.Internal, "snapshot: it has no view that can be read: %w", err)
+	}
+	snap.View.restore(graph)
+	return snap.View, snap.Start, nil
+}
+
 // RestoreFold makes a fold of a snapshot. The rest is as for [NewFold].
-func RestoreFold(graph *workflow.Graph, revision Revision, programs engine.Programs, load func(seq uint64) (Row, error), data []byte) (*Fold, error) {
+func RestoreFold(graph *workflow.Graph, revision Revision, programs engine.Programs, load Loader, data []byte) (*Fold, error) {
 	var snap foldJSON
 	if err := json.Unmarshal(data, &snap); err != nil {
 		return nil, fault.Newf(fault.Internal, "snapshot: %w", err)
 	}
 	f := NewFold(graph, revision, programs, load)
 	f.id, f.start = snap.ID, snap.Start
+	if snap.View == nil {
+		return nil, fault.New(fault.Internal, "snapshot: it has no view")
+	}
+	f.view = snap.View
+	f.view.restore(graph)
 	var err error
 	if f.state, err = engine.Restore(graph, programs, snap.Engine); err != nil {
 		return nil, err
@@ -94,10 +113,16 @@ func RestoreFold(graph *workflow.Graph, revision Revision, programs engine.Progr
 	if f.layers, err = dataflow.RestoreLayers(snap.Layers); err != nil {
 		return nil, err
 	}
-	for _, r := range snap.Runs {
+	f.adopt(snap.Runs, snap.Frames, snap.Overlays)
+	return f, nil
+}
+
+// adopt takes over what was kept of open runs and scopes.
+func (f *Fold) adopt(runs []runJSON, frames []frameJSON, overlays []string) {
+	for _, r := range runs {
 		f.runs[r.Command.Activation] = openRun{r.Command, r.Since}
 	}
-	for _, s := range snap.Frames {
+	for _, s := range frames {
 		fr := newFrame(s.Opened)
 		fr.last, fr.results, fr.count, fr.size, fr.errors = s.Last, s.Results, s.Count, s.Size, s.Errors
 		for index, result := range s.Held { // order does not matter: one entry per iteration
@@ -108,8 +133,7 @@ func RestoreFold(graph *workflow.Graph, revision Revision, programs engine.Progr
 		}
 		f.frames[s.Activation] = fr
 	}
-	for _, path := range snap.Overlays {
+	for _, path := range overlays {
 		f.overlays[path] = true
 	}
-	return f, nil
 }

@@ -45,8 +45,10 @@ func (v *values) put(ref engine.Ref, value json.RawMessage) {
 	}
 }
 
-func (v *values) add(seq uint64, list []json.RawMessage) {
-	for n, value := range list {
-		v.put(ValueRef(seq, n), value)
+func (v *values) add(level int, row *Row) {
+	for n, value := range row.Values {
+		if _, large := row.Large[n]; !large {
+			v.put(Place{level, row.Seq, n}.Ref(), value)
+		}
 	}
 }

@@ -35,6 +35,9 @@ type Kind struct {
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
+	// Own tells of single configuration fields what their placeholders find before the input and the layers: an object
+	// made of the node's input. Other fields find the input itself.
+	Own map[string]func(input json.RawMessage) json.RawMessage
 
 	// The schemas of configuration, input and output are inferred from Go types; nil means anything.
 	ConfigSchema json.RawMessage
@@ -44,6 +47,19 @@ type Kind struct {
 
 // Outcome is how a run ended: [Done] or [Wait]. A failure is an error, best a *fault.Error.
 type Outcome interface{ outcome() }
+
+// Failure is a failure with what the engine has to know besides the error.
+type Failure struct {
+	Err error
+	// RetryAfter is when the service wants to be asked again; it wins over the backoff. Zero: it did not say.
+	RetryAfter time.Duration
+}
+
+// Error returns what the error says.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error.
+func (f *Failure) Unwrap() error { return f.Err }
 
 // Done is a success: payload by output key.
 type Done map[string]json.RawMessage

@@ -3,6 +3,11 @@ package node
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/dataflow"
 	"tandem/expr"
@@ -26,12 +31,22 @@ type readyNode struct {
 	kind   Kind
 	config *dataflow.Template
 	params *dataflow.Template
+	// apart are the fields that see other names than the rest of the configuration, each an object of that one field.
+	apart []apart
 	// syncs are the names its output_params list.
 	syncs []string
 	// expressions are its conditions by their source.
 	expressions map[string]*expr.Program
-	// outputs are the keys something is connected to.
+	// connected are the keys something is connected to.
 	connected map[string]bool
+	// override is what the node's template says about its input and output; never nil.
+	override *override
+}
+
+// apart is a configuration field whose placeholders find names of their own first.
+type apart struct {
+	template *dataflow.Template
+	own      func(input json.RawMessage) json.RawMessage
 }
 
 // conversion is a connection's conversion function.
@@ -40,8 +55,9 @@ type conversion struct {
 	language workflow.Language
 }
 
-// Prepare makes a revision ready to run with the kinds of a registry.
-func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry) (*Revision, error) {
+// Prepare makes a revision ready to run with the kinds of a registry. Overrides are those of the templates that its nodes
+// name, by template.
+func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, overrides map[string]Override) (*Revision, error) {
 	unresolved, err := dataflow.ParseUnresolved(def.Metadata.Settings.OnUnresolved)
 	if err != nil {
 		return nil, err
@@ -51,7 +67,7 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry) (
 		nodes: make([]readyNode, len(graph.Nodes)), conversions: make([]*conversion, len(graph.Edges)),
 	}
 	for i := range graph.Nodes {
-		if err := r.prepareNode(i, kinds); err != nil {
+		if err := r.prepareNode(i, kinds, overrides); err != nil {
 			return nil, fmt.Errorf("node %q: %w", graph.Nodes[i].ID, err)
 		}
 	}
@@ -71,7 +87,7 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry) (
 	return r, nil
 }
 
-func (r *Revision) prepareNode(i int, kinds *Registry) error {
+func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Override) error {
 	node, def, ready := &r.Graph.Nodes[i], &r.Definition.Nodes[i], &r.nodes[i]
 	kind, ok := kinds.Get(node.Kind)
 	if !ok {
@@ -93,6 +109,12 @@ func (r *Revision) prepareNode(i int, kinds *Registry) error {
 		shielded = append(shielded, e.Path[len(prefix):])
 	}
 	var err error
+	if ready.apart, err = setApart(objectOr(def.Configurations), kind.Own); err != nil {
+		return err
+	}
+	for field := range kind.Own { // order does not matter: they only keep the searches apart
+		shielded = append(shielded, field)
+	}
 	if ready.config, err = dataflow.Compile(objectOr(def.Configurations), shielded...); err != nil {
 		return err
 	}
@@ -102,11 +124,35 @@ func (r *Revision) prepareNode(i int, kinds *Registry) error {
 	if ready.syncs, err = dataflow.ParamNames(def.OutputParams); err != nil {
 		return err
 	}
+	if ready.override, err = overrideOf(def, overrides); err != nil {
+		return err
+	}
 	ready.connected = make(map[string]bool, len(node.Out))
 	for _, e := range node.Out {
 		ready.connected[r.Graph.Edges[e].Key] = true
 	}
 	return nil
+}
+
+// setApart compiles the fields that see names of their own.
+func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.RawMessage) ([]apart, error) {
+	var list []apart
+	for _, field := range slices.Sorted(maps.Keys(own)) {
+		value := gjson.GetBytes(config, field)
+		if value.Type != gjson.String || !strings.ContainsRune(value.Str, '{') {
+			continue
+		}
+		object, err := json.Marshal(map[string]string{field: value.Str})
+		if err != nil {
+			return nil, err
+		}
+		template, err := dataflow.Compile(object)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, apart{template, own[field]})
+	}
+	return list, nil
 }
 
 // Syncs returns the names that a node's output_params list.
@@ -117,4 +163,17 @@ func objectOr(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return raw
+}
+
+func overrideOf(def *workflow.Node, overrides map[string]Override) (*override, error) {
+	if len(overrides) == 0 {
+		return &override{}, nil
+	}
+	var config struct {
+		Template string `json:"template_id"`
+	}
+	if err := json.Unmarshal(objectOr(def.Configurations), &config); err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "configurations.template_id must be a text")
+	}
+	return overrides[config.Template].compile(config.Template)
 }

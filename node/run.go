@@ -105,15 +105,6 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	return Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
 }
 
-// Input builds the input that a run gets, without running anything.
-func (r *Revision) Input(job Job) (json.RawMessage, error) {
-	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background()}
-	if err := x.prepare(); err != nil {
-		return nil, err
-	}
-	return x.call.Input, nil
-}
-
 // run is one run under way.
 type run struct {
 	revision *Revision
@@ -145,6 +136,9 @@ func (x *run) do() (factOf, error) {
 	}
 	if x.revision.Graph.Nodes[x.job.Run.Node].Plan.Disabled {
 		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
+	}
+	if err := x.node.override.input.check(fault.InvalidInput, "input", x.call.Input); err != nil {
+		return nil, err
 	}
 	if scope := x.node.kind.Scope; scope != nil {
 		return x.scope(scope)
@@ -191,7 +185,24 @@ func (x *run) build(payloads []dataflow.Payload) error {
 		return err
 	}
 	request.Own = x.call.Input
-	x.call.Config, _, err = x.node.config.Resolve(d.Layers, request)
+	if x.call.Config, _, err = x.node.config.Resolve(d.Layers, request); err != nil || len(x.node.apart) == 0 {
+		return err
+	}
+	config := map[string]json.RawMessage{}
+	if err := json.Unmarshal(x.call.Config, &config); err != nil {
+		return fault.Newf(fault.InvalidConfig, "the configurations cannot be read: %w", err)
+	}
+	for _, a := range x.node.apart {
+		request.Own = a.own(x.call.Input)
+		field, _, err := a.template.Resolve(d.Layers, request)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(field, &config); err != nil {
+			return fault.Newf(fault.InvalidConfig, "the configurations cannot be read: %w", err)
+		}
+	}
+	x.call.Config, err = Marshal(config)
 	return err
 }
 
@@ -282,6 +293,9 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 	switch o := o.(type) {
 	case Done:
 		if err := dataflow.CheckOutput(o); err != nil {
+			return nil, err
+		}
+		if err := x.node.override.output.check(fault.OutputInvalid, "output", o[dataflow.DefaultKey]); err != nil {
 			return nil, err
 		}
 		return x.done(x.clean(o)), nil

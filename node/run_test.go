@@ -78,7 +78,7 @@ func newRig(t *testing.T, kind Kind, config, params string, connections ...workf
 	if graph == nil {
 		t.Fatalf("compile: %v", problems)
 	}
-	revision, err := Prepare(def, graph, &registry)
+	revision, err := Prepare(def, graph, &registry, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +433,7 @@ func TestPrepare_RefusesAKindThatCannotBeRun(t *testing.T) {
 	t.Parallel()
 	def := &workflow.Definition{Nodes: []workflow.Node{{ID: "a", Type: "TEST", Subtype: "NOBODY", Configurations: json.RawMessage("{}")}}}
 	graph, _ := workflow.Compile(def, planKinds{})
-	if _, err := Prepare(def, graph, &Registry{}); fault.CodeOf(err) != fault.Unsupported {
+	if _, err := Prepare(def, graph, &Registry{}, nil); fault.CodeOf(err) != fault.Unsupported {
 		t.Errorf("error %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -120,7 +121,11 @@ func (x *run) failed(err error) factOf {
 	if handles(x.plan().OnError) && (x.job.Run.LastTry || !f.Retryable) {
 		return x.handled(f, true)
 	}
-	return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f} }
+	out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f}
+	if later, ok := errors.AsType[*Failure](err); ok {
+		out.RetryAfterMS = later.RetryAfter.Milliseconds()
+	}
+	return func(Put) engine.Fact { return out }
 }
 
 func (x *run) plan() *workflow.Plan { return &x.revision.Graph.Nodes[x.job.Run.Node].Plan }

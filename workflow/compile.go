@@ -32,6 +32,7 @@ func assemble(b *bodies) *Graph {
 		Edges:     make([]Edge, len(l.links)),
 		Bodies:    make([]Body, len(b.owners)+1),
 		byID:      l.byID,
+		bySegment: make(map[string]int, len(l.def.Nodes)),
 	}
 	g.Bodies[0].Owner = -1
 	for j, owner := range b.owners {
@@ -47,6 +48,7 @@ func assemble(b *bodies) *Graph {
 		if g.Nodes[i].Name == "" {
 			g.Nodes[i].Name = node.ID
 		}
+		g.bySegment[g.Nodes[i].Segment] = i
 		if !l.attached[i] {
 			body := &g.Bodies[b.of[i]]
 			g.Nodes[i].Local = len(body.Nodes)

@@ -14,7 +14,8 @@ type Graph struct {
 	// Triggers are the enabled TRIGGER nodes that can start the workflow, by index.
 	Triggers []int
 
-	byID map[string]int
+	byID      map[string]int
+	bySegment map[string]int
 }
 
 // GraphNode is a node of a compiled graph.
@@ -71,5 +72,11 @@ type Body struct {
 // Node returns the index of the node with this id.
 func (g *Graph) Node(id string) (int, bool) {
 	i, ok := g.byID[id]
+	return i, ok
+}
+
+// Segment returns the node whose activations have this name in their path.
+func (g *Graph) Segment(name string) (int, bool) {
+	i, ok := g.bySegment[name]
 	return i, ok
 }

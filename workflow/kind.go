@@ -69,6 +69,8 @@ type Plan struct {
 	TimeoutMS int64
 	OnError   OnError
 	OnUnknown OnUnknown
+	// Credits is what a success costs, besides tokens.
+	Credits float64
 	// Disabled nodes hand their input on as "result"; with SkipDisabled they are SKIPPED instead, so that switching
 	// a question off never means it was approved.
 	Disabled     bool

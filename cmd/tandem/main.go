@@ -74,6 +74,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newBench())
 	return root
 }

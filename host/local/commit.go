@@ -16,9 +16,20 @@ import (
 	"tandem/workflow"
 )
 
+// row is a row to be committed, with what goes with it.
+type row struct {
+	turn     *host.Turn
+	commands []engine.Command
+	inbox    []int64
+	logs     []store.LogLine
+	create   *store.Execution
+	key      *store.IdempotencyKey
+}
+
 // commit appends a row with everything that goes with it. Once attempts that the row dispatches are recorded as begun in
 // the same row, since nothing comes between the two.
-func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.Command, inbox []int64, create *store.Execution) ([]engine.Command, error) {
+func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
+	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
 		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once {
@@ -30,12 +41,18 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 			}
 		}
 	}
+	turn.Tell(commands)
 	row := turn.Row()
+	if err := row.Spill(o.keep(ctx)); err != nil {
+		return nil, err
+	}
 	body, err := row.Encode()
 	if err != nil {
 		return nil, err
 	}
-	a := &store.Append{Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: inbox, Create: create}
+	a := &store.Append{
+		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: r.logs, Create: create, Key: r.key,
+	}
 	for _, c := range commands {
 		switch c := c.(type) {
 		case engine.Sleep:
@@ -44,12 +61,12 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
 			a.SetTimers = slices.DeleteFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == string(c.Timer) })
 		case engine.TellChild:
-			body, err := json.Marshal(Item{By: "parent"})
+			body, err := json.Marshal(host.Request{By: "parent"})
 			if err != nil {
 				return nil, err
 			}
 			a.Deliver = append(a.Deliver, store.InboxItem{
-				Execution: c.Child, Kind: childItem(c.Action), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
+				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
 			})
 		case engine.StartChild:
 			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
@@ -67,14 +84,12 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 		a.ClearTimers = append(a.ClearTimers, string(reminder(child)))
 	}
 	status := o.fold.State().Status()
-	if status != o.status && create == nil {
-		a.Change = &store.Change{Status: status, Started: o.started}
-		for _, c := range commands {
-			if end, ok := c.(engine.Finish); ok {
-				a.Change.Ended, a.Change.DurationMS = row.Time, row.Time-o.started
-				if end.Error != nil {
-					a.Change.Error = end.Error.Message
-				}
+	if view := o.fold.View(); status != o.status && create == nil {
+		a.Change = &store.Change{Status: status, Started: view.Started, Credits: view.Credits}
+		if status.Final() {
+			a.Change.Ended, a.Change.DurationMS = row.Time, view.DurationMS(row.Time)
+			if view.Error != nil {
+				a.Change.Error = view.Error.Message
 			}
 		}
 	}
@@ -88,7 +103,7 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 		}
 	}
 	if create != nil {
-		create.Status, o.started = status, create.Started
+		create.Status = status
 	}
 	o.tailRows, o.tailBytes = o.tailRows+1, o.tailBytes+len(body)
 	if o.snapshotDue(commands) {
@@ -101,6 +116,12 @@ func (o *owner) commit(ctx context.Context, turn *host.Turn, commands []engine.C
 	}
 	if err := o.append(ctx, a); err != nil {
 		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+	}
+	if status != o.status {
+		o.host.admission.moved(o.ref, status)
+		if status != engine.StatusRunning {
+			o.host.admitNext()
+		}
 	}
 	o.status, o.startedChildren = status, nil
 	if o.host.opts.Recorded != nil {
@@ -148,7 +169,7 @@ func (o *owner) startAgain(child string) error {
 	o.startChild(start)
 	for _, c := range o.fold.State().Outstanding() {
 		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
-			o.tell(child, childItem(tell.Action), "again:"+string(tell.Action), Item{By: "parent"})
+			o.tell(child, childAction(tell.Action), "again:"+string(tell.Action), host.Request{By: "parent"})
 		}
 	}
 	return nil

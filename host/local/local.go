@@ -23,16 +23,29 @@ type Options struct {
 	Inbox      store.Inbox
 	Timers     store.Timers
 	Executions store.Executions
+	Blobs      store.Blobs
+	Logs       store.Logs
 	// Revision returns a revision that is ready to run.
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*node.Revision, error)
 	// Child says what to start for a child: a workflow by id, of a revision that is "deployed", "latest" or a number.
-	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (StartRequest, error)
+	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
+	// Credential opens a credential of the principal's workspace, for a run. May be nil.
+	Credential func(ctx context.Context, p identity.Principal, id string, types ...string) (c node.Credential, release func(), err error)
+	// Redact takes the secrets of open credentials out of what leaves a run. May be nil.
+	Redact node.Redactor
 	// Workers is how many nodes run at once.
 	Workers int
-	Log     *slog.Logger
+	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.
+	MaxRunning int
+	// Idle hosts take nothing up by themselves: they work on what they are asked for.
+	Idle bool
+	Log  *slog.Logger
 	// Recorded is told of every row that is on disk, with what is to be done about it, in the order of each execution. It
 	// is called by the execution's owner, which waits for it. May be nil.
 	Recorded func(store.Ref, host.Row, []engine.Command)
+	// Emitted is told what a run hands out while it goes on, in the order of each run: text, or an object as JSON. It is
+	// called by the run, which waits for it. May be nil.
+	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
 	// GivenUp is told of an execution that this process cannot go on with: its journal is as it was, and the next process
 	// takes it up. May be nil.
 	GivenUp func(store.Ref, error)
@@ -40,11 +53,12 @@ type Options struct {
 
 // Host drives executions in this process.
 type Host struct {
-	opts    Options
-	ctx     context.Context
-	stop    context.CancelCauseFunc
-	workers chan struct{}
-	running sync.WaitGroup // owners and workers
+	opts      Options
+	ctx       context.Context
+	stop      context.CancelCauseFunc
+	gate      *gate
+	admission *admission
+	running   sync.WaitGroup // owners and workers
 
 	mu     sync.Mutex
 	owners map[store.Ref]*owner
@@ -52,6 +66,8 @@ type Host struct {
 
 	timers *timers
 }
+
+var _ host.Host = (*Host)(nil)
 
 // New starts a host: it takes up what was under way when the last process ended, and sets the timers that are in the
 // store. It is ready when New returns.
@@ -62,9 +78,12 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, workers: make(chan struct{}, opts.Workers), owners: map[store.Ref]*owner{}}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning), owners: map[store.Ref]*owner{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	h.timers = newTimers(h.due)
+	if opts.Idle {
+		return h, nil
+	}
 	if err := h.takeUp(ctx); err != nil {
 		h.Close()
 		return nil, err
@@ -93,10 +112,17 @@ func (h *Host) takeUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read unfinished executions: %w", err)
 		}
-		if u.Status == engine.StatusRunning || u.Status == engine.StatusPending {
+		switch {
+		case u.Status == engine.StatusRunning:
+			h.admission.moved(u.Ref, u.Status)
 			h.post(u.Ref, wanted{})
+		case u.Status == engine.StatusPending && h.opts.MaxRunning > 0:
+			h.admission.wait(start{u.Ref, u.Priority, u.Created})
+		case u.Status == engine.StatusPending:
+			h.post(u.Ref, admitted{})
 		}
 	}
+	h.admitNext()
 	pending, err := h.opts.Inbox.PendingExecutions(ctx, system)
 	if err != nil {
 		return fmt.Errorf("read the inbox: %w", err)
@@ -123,92 +149,154 @@ func (h *Host) Close() {
 
 var errClosed = errors.New("the host is closing") // read-only
 
-// StartRequest asks for an execution.
-type StartRequest struct {
-	ID           string
-	WorkflowID   string
-	WorkflowName string
-	Version      string
-	Revision     int64
-	RevisionHash string
-	TriggerType  string
-	Trigger      string
-	StartFrom    string
-	Initial      json.RawMessage
-	TriggerData  json.RawMessage
-	Language     string
-	Priority     int
-	Parent       string
-	Depth        int
-	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
-	Outputs []string
-}
-
-// Start records an execution and begins it. It returns when that is on disk.
-func (h *Host) Start(ctx context.Context, p identity.Principal, r StartRequest) error {
+// Start implements [host.Host].
+func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
 	revision, err := h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
 	if err != nil {
-		return err
+		return host.Started{}, err
 	}
 	o := h.newOwner(ref, revision)
 	o.parent = r.Parent
-	start, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs})
+	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs})
 	if err != nil {
-		return fault.Newf(fault.Invalid, "inputs: %w", err)
+		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
 	now := time.Now().UnixMilli()
 	turn := o.fold.Begin(now)
 	created := engine.ExecutionCreated{
 		Semantics: engine.Semantics, Execution: r.ID, Revision: revision.Graph.Hash, Trigger: r.Trigger, StartFrom: r.StartFrom,
-		Depth: r.Depth, Input: turn.Put(start),
+		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.Put(begin),
 	}
-	if _, err := turn.Add(created); err != nil {
-		return err
-	}
-	commands, err := turn.Add(engine.ExecutionStarted{})
+	commands, err := turn.Add(created)
 	if err != nil {
-		return err
+		return host.Started{}, err
 	}
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, WorkflowVersion: r.Version, Revision: r.Revision,
-		RevisionHash: revision.Graph.Hash, Status: engine.StatusRunning, Priority: max(r.Priority, 1), Parent: r.Parent,
-		TriggerType: r.TriggerType, User: p.User, Started: now, Created: now, Updated: now,
+		RevisionHash: revision.Graph.Hash, Priority: priority(r.Priority), Parent: r.Parent,
+		TriggerType: r.TriggerType, User: p.User, Created: now, Updated: now,
 	}
+	admitted := r.Depth > 0 || h.admission.admit(ref) // a child belongs to work that was admitted
+	if admitted {
+		if commands, err = turn.Add(engine.ExecutionStarted{}); err != nil {
+			h.admission.moved(ref, engine.StatusError)
+			return host.Started{}, err
+		}
+		create.Started = now
+	}
+	started, err := h.begin(ctx, o, turn, commands, create, key(r))
+	if err != nil || started.Repeated {
+		h.admission.moved(ref, engine.StatusError)
+		h.admitNext()
+		return started, err
+	}
+	if !admitted {
+		h.admission.wait(start{ref, create.Priority, now})
+		h.admitNext()
+	}
+	return started, nil
+}
+
+func priority(p int) int {
+	if p == 0 {
+		return 3
+	}
+	return min(max(p, 1), 5)
+}
+
+func key(r host.StartRequest) *store.IdempotencyKey {
+	if r.Key == "" {
+		return nil
+	}
+	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
+}
+
+// begin commits the first row of an execution and hands it to its owner.
+func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return fault.New(fault.Conflict, "the host is closing; start the execution again later")
+		return host.Started{}, fault.New(fault.Conflict, "the host is closing; start the execution again later")
 	}
-	if h.owners[ref] != nil {
+	if h.owners[o.ref] != nil {
 		h.mu.Unlock()
-		return fault.Newf(fault.Conflict, "execution %q exists already", r.ID)
+		return host.Started{}, fault.Newf(fault.Conflict, "execution %q exists already", o.ref.Execution)
 	}
-	h.owners[ref] = o
+	h.owners[o.ref] = o
 	h.running.Add(1)
 	h.mu.Unlock()
-	commands, err = o.commit(ctx, turn, commands, nil, create)
+	commands, err := o.commit(ctx, row{turn: turn, commands: commands, create: create, key: key})
 	if err != nil {
 		h.mu.Lock()
-		delete(h.owners, ref)
+		delete(h.owners, o.ref)
 		queued := o.take()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
-			h.post(ref, m)
+			h.post(o.ref, m)
 		}
 		h.running.Done()
-		return err
+		if used := (*store.KeyUsedError)(nil); errors.As(err, &used) && used.Same {
+			return h.repeated(ctx, o.principal(), used.Execution)
+		}
+		return host.Started{}, err
 	}
+	started := host.Started{Execution: o.ref.Execution, Status: o.status}
 	go func() {
 		defer h.running.Done()
 		o.carryOut(commands)
 		o.loop()
 	}()
-	return nil
+	return started, nil
 }
 
-// Deliver hands something from outside to an execution. It returns when it is on disk, which is before it acts.
-func (h *Host) Deliver(ctx context.Context, p identity.Principal, item store.InboxItem) error {
+// repeated answers a start whose idempotency key has started an execution before.
+func (h *Host) repeated(ctx context.Context, p identity.Principal, execution string) (host.Started, error) {
+	e, err := h.opts.Executions.Get(ctx, p, execution)
+	return host.Started{Execution: execution, Status: e.Status, Repeated: true}, err
+}
+
+// Fork implements [host.Host].
+func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkRequest) (string, error) {
+	source, err := h.opts.Executions.Get(ctx, p, r.Source)
+	if err != nil {
+		return "", err
+	}
+	revision, err := h.opts.Revision(ctx, p, source.WorkflowID, source.RevisionHash)
+	if err != nil {
+		return "", err
+	}
+	journal := h.journal(p, r.Source, revision)
+	now := time.Now().UnixMilli()
+	fold, turn, commands, err := journal.Fork(ctx, r, now)
+	if err != nil {
+		return "", err
+	}
+	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
+	o.fold = fold
+	fold.Reload(h.journal(o.principal(), r.ID, revision).Loader(h.ctx))
+	create := &store.Execution{
+		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
+		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
+		TriggerType: "FORK", User: p.User, Started: now, Created: now, Updated: now,
+	}
+	started, err := h.begin(ctx, o, turn, commands, create, nil)
+	return started.Execution, err
+}
+
+// admitNext starts those that waited for room.
+func (h *Host) admitNext() {
+	for ref, ok := h.admission.next(); ok; ref, ok = h.admission.next() {
+		h.post(ref, admitted{})
+	}
+}
+
+func (h *Host) journal(p identity.Principal, execution string, r *node.Revision) host.Journal {
+	return host.Journal{Source: NewSource(h.opts.Journal, h.opts.Blobs), Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}}
+}
+
+// deliver hands something to an execution by its inbox. It returns when it is on disk, which is before it acts.
+func (h *Host) deliver(ctx context.Context, p identity.Principal, item store.InboxItem) error {
 	_, duplicate, err := h.opts.Inbox.Deliver(ctx, p, item)
 	if err != nil || duplicate {
 		return err
@@ -220,12 +308,13 @@ func (h *Host) Deliver(ctx context.Context, p identity.Principal, item store.Inb
 // due is called by the timers.
 func (h *Host) due(ref store.Ref, id engine.TimerID) { h.post(ref, timerDue{id}) }
 
-// post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first.
-func (h *Host) post(ref store.Ref, m message) {
+// post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A
+// host that is closed takes none: what is on disk is what the next process begins with.
+func (h *Host) post(ref store.Ref, m message) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return // it is on disk, and the next process begins with it
+		return false
 	}
 	o := h.owners[ref]
 	if o == nil {
@@ -238,6 +327,7 @@ func (h *Host) post(ref store.Ref, m message) {
 		}()
 	}
 	o.push(m)
+	return true
 }
 
 // retire removes an owner that has nothing to do. It fails if something has come in meanwhile.

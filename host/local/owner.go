@@ -30,7 +30,10 @@ type (
 	outcome struct {
 		attempt engine.Attempt
 		result  node.Result
+		said    *said
 	}
+	// admitted: there is room for an execution that has waited to begin.
+	admitted struct{}
 	// overtime: an attempt's time is up.
 	overtime struct {
 		attempt engine.Attempt
@@ -43,6 +46,7 @@ func (delivered) isMessage() {}
 func (timerDue) isMessage()  {}
 func (outcome) isMessage()   {}
 func (overtime) isMessage()  {}
+func (admitted) isMessage()  {}
 
 // owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
 type owner struct {
@@ -51,9 +55,8 @@ type owner struct {
 	revision *node.Revision
 	fold     *host.Fold
 	// parent is the execution that waits for this one, if one does.
-	parent  string
-	status  engine.Status
-	started int64
+	parent string
+	status engine.Status
 	// tail counts the rows and bytes since the last snapshot, whose size is snapshot.
 	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
@@ -83,66 +86,9 @@ func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 }
 
 // use pins the owner to a revision.
-func (o *owner) use(revision *node.Revision) {
-	o.revision = revision
-	o.fold = newFold(o.host.ctx, o.host.opts.Journal, o.principal(), o.ref.Execution, revision)
-}
-
-func newFold(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) *host.Fold {
-	return host.NewFold(revision.Graph, scopes{revision}, nil, rowReader(ctx, journal, p, execution))
-}
-
-// rowReader reads one row of an execution's journal.
-func rowReader(ctx context.Context, journal store.Journal, p identity.Principal, execution string) func(uint64) (host.Row, error) {
-	return func(seq uint64) (host.Row, error) {
-		for row, err := range journal.Rows(ctx, p, execution, seq-1) {
-			if err != nil {
-				return host.Row{}, err
-			}
-			return host.DecodeRow(row.Seq, row.Time, row.Body)
-		}
-		return host.Row{}, fault.Newf(fault.Internal, "execution %q has no row %d", execution, seq)
-	}
-}
-
-// Read folds the journal of an execution as it is on disk, to look at it.
-func Read(ctx context.Context, journal store.Journal, p identity.Principal, execution string, revision *node.Revision) (*host.Fold, error) {
-	fold := newFold(ctx, journal, p, execution, revision)
-	_, _, err := replay(ctx, journal, p, execution, fold)
-	return fold, err
-}
-
-// replay folds the rows that a fold has not seen, and says how many there were.
-func replay(ctx context.Context, journal store.Journal, p identity.Principal, execution string, fold *host.Fold) (rows, bytes int, err error) {
-	for row, err := range journal.Rows(ctx, p, execution, fold.State().Seq()) {
-		if err != nil {
-			return rows, bytes, err
-		}
-		decoded, err := host.DecodeRow(row.Seq, row.Time, row.Body)
-		if err != nil {
-			return rows, bytes, err
-		}
-		if _, err := fold.Apply(decoded); err != nil {
-			return rows, bytes, fmt.Errorf("row %d of execution %q: %w", row.Seq, execution, err)
-		}
-		rows, bytes = rows+1, bytes+len(row.Body)
-	}
-	return rows, bytes, nil
-}
-
-// scopes is a revision as a fold sees it.
-type scopes struct{ *node.Revision }
-
-// Iterations implements host.Revision.
-func (s scopes) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
-	of, err := s.Revision.Iterations(newJob(run, values, data))
-	if err != nil {
-		return nil, err
-	}
-	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
-		iteration, err := of(state, index)
-		return iteration.Payload, iteration.Vars, err
-	}, nil
+func (o *owner) use(r *node.Revision) {
+	o.revision = r
+	o.fold = host.NewFold(r.Graph, revision{r}, nil, o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx))
 }
 
 // principal is Tandem itself, acting in the execution's workspace.
@@ -194,12 +140,12 @@ func (o *owner) recover() error {
 	if !lost {
 		return nil
 	}
-	turn := o.fold.Begin(time.Now().UnixMilli())
+	turn := o.fold.Begin(o.now())
 	commands, err := turn.Add(engine.ExecutionRecovered{})
 	if err != nil {
 		return err
 	}
-	if commands, err = o.commit(o.host.ctx, turn, commands, nil, nil); err != nil {
+	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands}); err != nil {
 		return err
 	}
 	o.carryOut(commands)
@@ -216,31 +162,15 @@ func (o *owner) read() error {
 	if err != nil {
 		return err
 	}
-	o.use(revision)
-	o.started, o.parent = summary.Started, summary.Parent
-	if err := o.restore(); err != nil {
+	o.revision, o.parent = revision, summary.Parent
+	journal := o.host.journal(p, o.ref.Execution, revision)
+	if o.fold, o.snapshot, err = journal.Restore(ctx); err != nil {
 		return err
 	}
-	if o.tailRows, o.tailBytes, err = replay(ctx, o.host.opts.Journal, p, o.ref.Execution, o.fold); err != nil {
+	if o.tailRows, o.tailBytes, err = journal.Replay(ctx, o.fold); err != nil {
 		return err
 	}
 	o.status = o.fold.State().Status()
-	return nil
-}
-
-// restore begins with the last snapshot, if there is one. One that cannot be used is passed over: the journal is the
-// truth.
-func (o *owner) restore() error {
-	snap, ok, err := o.host.opts.Journal.LastSnapshot(o.host.ctx, o.principal(), o.ref.Execution)
-	if err != nil || !ok {
-		return err
-	}
-	fold, err := host.RestoreFold(o.revision.Graph, scopes{o.revision}, nil, rowReader(o.host.ctx, o.host.opts.Journal, o.principal(), o.ref.Execution), snap.Body)
-	if err != nil {
-		o.host.opts.Log.Warn("snapshot passed over", "execution", o.ref.Execution, "seq", snap.Seq, "error", err)
-		return nil
-	}
-	o.fold, o.snapshot = fold, len(snap.Body)
 	return nil
 }
 
@@ -270,7 +200,11 @@ func (o *owner) fail(err error) {
 	o.stopAll()
 	o.host.mu.Lock()
 	delete(o.host.owners, o.ref)
+	left := o.take()
 	o.host.mu.Unlock()
+	refuse(left, err)
+	o.host.admission.moved(o.ref, engine.StatusError) // it no longer takes room
+	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
 		return
 	}
@@ -297,6 +231,7 @@ func (o *owner) loop() {
 		case <-o.wake:
 		case <-o.host.ctx.Done():
 			o.stopAll()
+			refuse(o.take(), errClosed)
 			return
 		}
 	}
@@ -309,10 +244,17 @@ func (o *owner) stopAll() {
 }
 
 // deal makes one row of what has come in, appends it, and acts on it.
-func (o *owner) deal(list []message) error {
-	turn := o.fold.Begin(time.Now().UnixMilli())
+func (o *owner) deal(list []message) (err error) {
+	turn := o.fold.Begin(o.now())
 	var commands []engine.Command
 	var inbox []int64
+	var logs []store.LogLine
+	var answers []request
+	defer func() {
+		for _, r := range answers {
+			r.answer(o.status, err)
+		}
+	}()
 	// add applies a fact. What cannot follow any more (a late outcome, a timer that was removed, an action too late) is
 	// refused; a defect is an error.
 	add := func(fact engine.Fact) (refused *fault.Error, err error) {
@@ -353,8 +295,26 @@ func (o *owner) deal(list []message) error {
 			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
 				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
 			}
+			if refused == nil {
+				logs = o.note(turn, m.said, logs)
+			}
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
+		case admitted:
+			var refused *fault.Error
+			if refused, err = add(engine.ExecutionStarted{}); refused != nil {
+				o.host.admission.moved(o.ref, o.status) // it was canceled while it waited
+				o.host.admitNext()
+			}
+		case request:
+			kept := len(turn.Row().Values)
+			var refused *fault.Error
+			if refused, err = o.request(turn, m, add); refused != nil {
+				turn.Row().Values = turn.Row().Values[:kept]
+				m.answer(o.status, refused)
+			} else {
+				answers = append(answers, m)
+			}
 		}
 		if err != nil {
 			return err
@@ -363,41 +323,15 @@ func (o *owner) deal(list []message) error {
 	if len(turn.Row().Facts) == 0 {
 		return nil
 	}
-	commands, err := o.commit(o.host.ctx, turn, commands, inbox, nil)
-	if err != nil {
+	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands, inbox: inbox, logs: logs}); err != nil {
 		return err
 	}
 	o.carryOut(commands)
 	return nil
 }
 
-// The kinds of inbox items that this host understands.
-const (
-	ItemPause  = "pause"
-	ItemResume = "resume"
-	ItemCancel = "cancel"
-	ItemRetry  = "retry_node"
-	ItemSkip   = "skip_node"
-	ItemSignal = "signal"
-	ItemAnswer = "answer"
-	ItemChild  = "child_finished"
-)
-
-// Item is the body of an inbox item.
-type Item struct {
-	By         string              `json:"by,omitempty"`
-	Node       string              `json:"node,omitempty"`
-	Activation engine.ActivationID `json:"activation,omitempty"`
-	Signal     string              `json:"signal,omitempty"`
-	Ask        engine.AskID        `json:"ask,omitempty"`
-	Outcome    engine.AskOutcome   `json:"outcome,omitempty"`
-	Choice     string              `json:"choice,omitempty"`
-	Child      string              `json:"child,omitempty"`
-	Status     engine.Status       `json:"status,omitempty"`
-	Error      *fault.Error        `json:"error,omitempty"`
-	// Value is the payload, output or answer.
-	Value json.RawMessage `json:"value,omitempty"`
-}
+// now is the time of the next row. A clock that was set back does not take the journal back.
+func (o *owner) now() int64 { return max(time.Now().UnixMilli(), o.fold.View().Updated) }
 
 func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, error), taken []int64) ([]int64, error) {
 	items, err := o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
@@ -408,10 +342,13 @@ func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, 
 		if slices.Contains(taken, item.ID) {
 			continue // two messages told of it
 		}
-		fact, err := requested(turn, item)
-		refused := fault.From(err)
-		if err == nil {
-			if refused, err = add(fact); err != nil {
+		var body host.Request
+		var refused *fault.Error
+		if err := json.Unmarshal(item.Body, &body); err != nil {
+			refused = fault.Newf(fault.Invalid, "inbox item %d cannot be read: %w", item.ID, err)
+		} else {
+			body.Action = host.Action(item.Kind)
+			if refused, err = o.request(turn, request{Request: body}, add); err != nil {
 				return taken, err
 			}
 		}
@@ -423,37 +360,4 @@ func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, 
 		taken = append(taken, item.ID)
 	}
 	return taken, nil
-}
-
-// requested makes a fact of an inbox item.
-func requested(turn *host.Turn, item store.InboxItem) (engine.Fact, error) {
-	var body Item
-	if err := json.Unmarshal(item.Body, &body); err != nil {
-		return nil, fmt.Errorf("read inbox item %d: %w", item.ID, err)
-	}
-	value := func() engine.Ref {
-		if len(body.Value) == 0 {
-			return ""
-		}
-		return turn.Put(body.Value)
-	}
-	switch item.Kind {
-	case ItemPause:
-		return engine.ExecutionPaused{By: body.By}, nil
-	case ItemResume:
-		return engine.ExecutionResumed{By: body.By}, nil
-	case ItemCancel:
-		return engine.CancelRequested{By: body.By}, nil
-	case ItemRetry:
-		return engine.NodeRetried{Activation: body.Activation, By: body.By}, nil
-	case ItemSkip:
-		return engine.NodeSkipped{Activation: body.Activation, HasOutput: len(body.Value) > 0, Output: value(), By: body.By}, nil
-	case ItemSignal:
-		return engine.SignalReceived{Node: body.Node, Activation: body.Activation, Name: body.Signal, Ref: value()}, nil
-	case ItemAnswer:
-		return engine.AskAnswered{Ask: body.Ask, Outcome: body.Outcome, Choice: body.Choice, Ref: value()}, nil
-	case ItemChild:
-		return engine.ChildFinished{Child: body.Child, Status: body.Status, Ref: value(), Error: body.Error}, nil
-	}
-	return nil, fault.Newf(fault.Unsupported, "inbox item %d is of kind %q", item.ID, item.Kind)
 }

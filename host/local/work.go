@@ -45,7 +45,7 @@ func (o *owner) run(c engine.RunNode) {
 	}
 	job, err := o.job(c)
 	if err != nil {
-		o.push(outcome{c.Attempt, failure(c, err)})
+		o.push(outcome{c.Attempt, failure(c, err), &said{attempt: c.Attempt}})
 		return
 	}
 	ctx, cancel := context.WithCancel(o.host.ctx)
@@ -56,25 +56,24 @@ func (o *owner) run(c engine.RunNode) {
 	o.runs++
 	n := o.runs
 	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel, run: n}
+	said := &said{attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID}
+	o.listen(&job, said)
 	o.host.running.Add(1)
-	go func() {
+	o.host.gate.pass(ctx, o.ref, func() {
 		defer o.host.running.Done()
-		select {
-		case o.host.workers <- struct{}{}:
-		case <-ctx.Done():
-			if o.host.ctx.Err() == nil {
-				o.push(outcome{c.Attempt, failure(c, fault.New(fault.Canceled, "the attempt was stopped before it began"))})
-			}
-			return
-		}
+		said.began = time.Now().UnixMilli()
 		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt, n}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
 		clock.Stop()
-		<-o.host.workers
 		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
-			o.push(outcome{c.Attempt, result})
+			o.push(outcome{c.Attempt, result, said})
 		}
-	}()
+	}, func() {
+		defer o.host.running.Done()
+		if o.host.ctx.Err() == nil {
+			o.push(outcome{c.Attempt, failure(c, fault.New(fault.Canceled, "the attempt was stopped before it began")), said})
+		}
+	})
 }
 
 func failure(c engine.RunNode, err error) node.Result {
@@ -136,6 +135,7 @@ func (o *owner) startChild(c engine.StartChild) {
 			return err
 		}
 		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
+		request.TriggerData = request.Initial
 		_, start := o.fold.Execution()
 		request.Language = start.Language
 		if !c.Spec.Detached {
@@ -143,7 +143,7 @@ func (o *owner) startChild(c engine.StartChild) {
 		}
 		p := o.principal()
 		p.User = start.UserID
-		err = o.host.Start(o.host.ctx, p, request)
+		_, err = o.host.Start(o.host.ctx, p, request)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // it was started before the crash
 		}
@@ -160,7 +160,7 @@ func (o *owner) startChild(c engine.StartChild) {
 		o.startedChildren = append(o.startedChildren, c.Child)
 		return
 	}
-	o.tell(o.ref.Execution, ItemChild, "unstarted:"+c.Child, Item{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
+	o.tell(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
 }
 
 // tellParent is the inbox item with which a parent learns of its child's end. It is committed with the end.
@@ -173,37 +173,37 @@ func (o *owner) tellParent(end engine.Finish, row *host.Row) (store.InboxItem, e
 	if err != nil {
 		return store.InboxItem{}, fmt.Errorf("outputs of execution %q: %w", o.ref.Execution, err)
 	}
-	body, err := json.Marshal(Item{Child: o.ref.Execution, Status: end.Status, Error: end.Error, Value: value})
+	body, err := json.Marshal(host.Request{Child: o.ref.Execution, Status: end.Status, Error: end.Error, Value: value})
 	if err != nil {
 		return store.InboxItem{}, fmt.Errorf("end of execution %q: %w", o.ref.Execution, err)
 	}
 	return store.InboxItem{
-		Execution: o.parent, Kind: ItemChild, Dedup: fmt.Sprintf("ended:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
+		Execution: o.parent, Kind: string(host.ActionChild), Dedup: fmt.Sprintf("ended:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
 	}, nil
 }
 
 // tell puts something into the inbox of an execution of the same workspace.
-func (o *owner) tell(execution, kind, dedup string, item Item) {
+func (o *owner) tell(execution string, kind host.Action, dedup string, item host.Request) {
 	body, err := json.Marshal(item)
 	if err != nil {
 		o.host.opts.Log.Error("inbox item lost", "execution", execution, "kind", kind, "error", err)
 		return
 	}
-	in := store.InboxItem{Execution: execution, Kind: kind, Dedup: dedup, Time: time.Now().UnixMilli(), Body: body}
-	if err := o.host.Deliver(o.host.ctx, o.principal(), in); err != nil {
+	in := store.InboxItem{Execution: execution, Kind: string(kind), Dedup: dedup, Time: time.Now().UnixMilli(), Body: body}
+	if err := o.host.deliver(o.host.ctx, o.principal(), in); err != nil {
 		o.host.opts.Log.Error("inbox item not delivered", "execution", execution, "kind", kind, "error", err)
 	}
 }
 
-// childItem is the inbox item that carries an action to a child.
-func childItem(a engine.ChildAction) string {
+// childAction is what a parent's wish is to its child.
+func childAction(a engine.ChildAction) host.Action {
 	switch a {
 	case engine.ChildPause:
-		return ItemPause
+		return host.ActionPause
 	case engine.ChildResume:
-		return ItemResume
+		return host.ActionResume
 	}
-	return ItemCancel
+	return host.ActionCancel
 }
 
 func (o *owner) finished() {

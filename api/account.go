@@ -1,0 +1,163 @@
+package api
+
+import "encoding/json"
+
+// Text is a text in both languages.
+type Text struct {
+	Zh string `json:"zh"`
+	En string `json:"en"`
+}
+
+// NodeKind is a kind of node that can be run here.
+type NodeKind struct {
+	Name         string          `json:"name" doc:"TYPE.SUBTYPE"`
+	Type         string          `json:"type"`
+	Subtype      string          `json:"subtype"`
+	Title        Text            `json:"title"`
+	Description  Text            `json:"description"`
+	ConfigSchema json.RawMessage `json:"config_schema"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	OutputSchema json.RawMessage `json:"output_schema"`
+	OutputKeys   []string        `json:"output_keys"`
+	Effect       string          `json:"effect" doc:"of the default configuration"`
+	Timeout      float64         `json:"timeout" doc:"seconds"`
+	MaxRetries   int             `json:"max_retries"`
+}
+
+// NodeKinds lists them, by name.
+type NodeKinds struct {
+	NodeKinds []NodeKind `json:"node_kinds"`
+}
+
+// NodeTemplate is a stored set of values and schema overrides that nodes refer to.
+type NodeTemplate struct {
+	ID             string          `json:"id" required:"false" pattern:"^[A-Za-z0-9_.-]{1,128}$"`
+	Kind           string          `json:"kind"`
+	Name           string          `json:"name"`
+	KnownParams    json.RawMessage `json:"known_params,omitempty"`
+	OverrideInput  json.RawMessage `json:"override_input,omitempty"`
+	OverrideOutput json.RawMessage `json:"override_output,omitempty"`
+	CreatedTime    int64           `json:"created_time,omitempty" readOnly:"true"`
+	UpdatedTime    int64           `json:"updated_time,omitempty" readOnly:"true"`
+}
+
+// NodeTemplates lists them, by id.
+type NodeTemplates struct {
+	NodeTemplates []NodeTemplate `json:"node_templates"`
+}
+
+// User is somebody who may use the workspace.
+type User struct {
+	ID          string   `json:"id"`
+	Workspace   string   `json:"workspace"`
+	Name        string   `json:"name"`
+	Email       string   `json:"email,omitempty"`
+	Roles       []string `json:"roles"`
+	Disabled    bool     `json:"disabled,omitempty"`
+	CreatedTime int64    `json:"created_time"`
+}
+
+// Users lists them, by id.
+type Users struct {
+	Users []User `json:"users"`
+}
+
+// UserRequest makes or changes a user.
+type UserRequest struct {
+	ID       string   `json:"id,omitempty" pattern:"^[A-Za-z0-9_.@-]{0,128}$"`
+	Name     string   `json:"name"`
+	Email    string   `json:"email,omitempty"`
+	Roles    []string `json:"roles"`
+	Disabled bool     `json:"disabled,omitempty"`
+}
+
+// Token is an API token without its secret.
+type Token struct {
+	ID          string `json:"id"`
+	UserID      string `json:"user_id"`
+	Name        string `json:"name"`
+	CreatedTime int64  `json:"created_time"`
+	ExpiresTime int64  `json:"expires_time,omitempty"`
+}
+
+// Tokens lists them, oldest first.
+type Tokens struct {
+	Tokens []Token `json:"tokens"`
+}
+
+// TokenRequest asks for a token.
+type TokenRequest struct {
+	Name      string `json:"name"`
+	ExpiresIn int64  `json:"expires_in,omitempty" minimum:"0" doc:"seconds; 0: never"`
+}
+
+// NewToken is a token with its secret, which is shown this once.
+type NewToken struct {
+	Token  Token  `json:"token"`
+	Secret string `json:"secret"`
+}
+
+// Credential is a stored secret, without the secret.
+type Credential struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	CreatedBy   string `json:"created_by"`
+	CreatedTime int64  `json:"created_time"`
+	UpdatedTime int64  `json:"updated_time"`
+}
+
+// Credentials lists them, by name.
+type Credentials struct {
+	Credentials []Credential `json:"credentials"`
+}
+
+// CredentialRequest makes or changes one. Data is written and never read back.
+type CredentialRequest struct {
+	Name string          `json:"name" minLength:"1" maxLength:"200"`
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty" doc:"object with the fields of the type; left out in a change, it stays"`
+}
+
+// CredentialTypes lists the types and their fields.
+type CredentialTypes struct {
+	Types []CredentialType `json:"types"`
+}
+
+// CredentialType is a type of credential.
+type CredentialType struct {
+	Name   string            `json:"name"`
+	Title  Text              `json:"title"`
+	Fields []CredentialField `json:"fields"`
+}
+
+// CredentialField is a field of one.
+type CredentialField struct {
+	Name     string   `json:"name"`
+	Title    Text     `json:"title"`
+	Format   string   `json:"format"`
+	Secret   bool     `json:"secret"`
+	Required bool     `json:"required"`
+	Default  string   `json:"default,omitempty"`
+	Choices  []string `json:"choices,omitempty"`
+}
+
+// Fault is a problem document: what went wrong with a request.
+type Fault struct {
+	Type   string       `json:"type,omitempty"`
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail"`
+	Code   string       `json:"code" doc:"what programs act on"`
+	Errors []FaultField `json:"errors,omitempty" doc:"what is wrong with single fields"`
+	// Details are facts for programs, such as the names that would have been known.
+	Details map[string]any `json:"details,omitempty"`
+	// OperatorDetail is sent to admins and operators only.
+	OperatorDetail string `json:"operator_detail,omitempty" doc:"sent to admins and operators only"`
+}
+
+// FaultField says what is wrong with one field.
+type FaultField struct {
+	Path    string `json:"path"`
+	Message string `json:"message"`
+}

@@ -1,0 +1,221 @@
+package api
+
+import "encoding/json"
+
+// Execution is one execution, with the latest activation of each of its nodes.
+type Execution struct {
+	ExecutionID     string                   `json:"execution_id"`
+	WorkflowID      string                   `json:"workflow_id"`
+	WorkflowName    string                   `json:"workflow_name"`
+	WorkflowVersion string                   `json:"workflow_version"`
+	Revision        int64                    `json:"revision"`
+	Status          string                   `json:"status"`
+	StartTime       int64                    `json:"start_time,omitempty"`
+	EndTime         int64                    `json:"end_time,omitempty"`
+	DurationMS      int64                    `json:"duration_ms,omitempty" doc:"run time without waiting for people"`
+	TriggerInfo     TriggerInfo              `json:"trigger_info"`
+	NodeExecutions  map[string]NodeExecution `json:"node_executions"`
+	// ExecutionSequence are node ids in the order they were started, the last thousand of them.
+	ExecutionSequence []string                   `json:"execution_sequence"`
+	CurrentNodeID     string                     `json:"current_node_id,omitempty"`
+	CurrentNodeIDs    []string                   `json:"current_node_ids"`
+	NextNodes         []string                   `json:"next_nodes"`
+	Outputs           map[string]json.RawMessage `json:"outputs,omitempty" doc:"of the last nodes, once the execution has ended"`
+	Error             *ExecutionError            `json:"error,omitempty"`
+	Errors            []ExecutionError           `json:"errors"`
+	CreditsConsumed   float64                    `json:"credits_consumed"`
+	TokensUsed        *TokenUsage                `json:"tokens_used,omitempty"`
+	Metadata          json.RawMessage            `json:"metadata,omitempty"`
+	CreatedAt         int64                      `json:"created_at"`
+	UpdatedAt         int64                      `json:"updated_at"`
+	ParentExecutionID string                     `json:"parent_execution_id,omitempty"`
+	ForkedFrom        string                     `json:"forked_from,omitempty"`
+	Priority          int                        `json:"priority"`
+	Seq               uint64                     `json:"seq"`
+	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
+}
+
+// TriggerInfo is what started an execution.
+type TriggerInfo struct {
+	TriggerType       string          `json:"trigger_type"`
+	TriggerData       json.RawMessage `json:"trigger_data,omitempty"`
+	UserID            string          `json:"user_id,omitempty"`
+	ExternalRequestID string          `json:"external_request_id,omitempty"`
+	Timestamp         int64           `json:"timestamp"`
+}
+
+// TokenUsage is what language models were given and gave.
+type TokenUsage struct {
+	InputTokens  int64   `json:"input_tokens"`
+	OutputTokens int64   `json:"output_tokens"`
+	TotalTokens  int64   `json:"total_tokens"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"`
+	Cost         float64 `json:"cost,omitempty"`
+}
+
+// NodeExecution is an activation: one visit of an execution to a node.
+type NodeExecution struct {
+	NodeID      string `json:"node_id"`
+	NodeName    string `json:"node_name"`
+	NodeType    string `json:"node_type"`
+	NodeSubtype string `json:"node_subtype"`
+	Status      string `json:"status" enum:"pending,running,waiting_input,completed,failed,skipped,retrying,canceled"`
+	StartTime   int64  `json:"start_time,omitempty"`
+	EndTime     int64  `json:"end_time,omitempty"`
+	DurationMS  int64  `json:"duration_ms,omitempty"`
+	// InputData is there when one activation is asked for.
+	InputData        json.RawMessage            `json:"input_data,omitempty"`
+	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
+	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
+	Error            *NodeError                 `json:"error,omitempty"`
+	RetryCount       int                        `json:"retry_count"`
+	MaxRetries       int                        `json:"max_retries"`
+	CreditsConsumed  float64                    `json:"credits_consumed"`
+	ActivationID     string                     `json:"activation_id"`
+	Iteration        *int64                     `json:"iteration,omitempty"`
+	Generation       int                        `json:"generation,omitempty" doc:"how often an operator has retried it"`
+	Attempt          int                        `json:"attempt"`
+	Effect           string                     `json:"effect,omitempty" enum:"pure,idempotent,once"`
+	// Activations is how many activations of the node there were, when there were several.
+	Activations int64           `json:"activations,omitempty"`
+	NextAt      int64           `json:"next_at,omitempty" doc:"when a retry is due"`
+	Lineage     json.RawMessage `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
+}
+
+// NodeError is why a node failed.
+type NodeError struct {
+	ErrorCode    string          `json:"error_code"`
+	ErrorMessage string          `json:"error_message"`
+	ErrorDetails json.RawMessage `json:"error_details,omitempty"`
+	IsRetryable  bool            `json:"is_retryable"`
+	Timestamp    int64           `json:"timestamp"`
+}
+
+// ExecutionError is why an execution failed.
+type ExecutionError struct {
+	ErrorCode    string `json:"error_code"`
+	ErrorMessage string `json:"error_message"`
+	ErrorNodeID  string `json:"error_node_id,omitempty"`
+	StackTrace   string `json:"stack_trace,omitempty" doc:"for operators"`
+	Timestamp    int64  `json:"timestamp"`
+	IsRetryable  bool   `json:"is_retryable"`
+}
+
+// ExecutionSummary is what listings show.
+type ExecutionSummary struct {
+	ExecutionID       string  `json:"execution_id"`
+	WorkflowID        string  `json:"workflow_id"`
+	WorkflowName      string  `json:"workflow_name"`
+	Status            string  `json:"status"`
+	StartTime         int64   `json:"start_time,omitempty"`
+	EndTime           int64   `json:"end_time,omitempty"`
+	DurationMS        int64   `json:"duration_ms,omitempty"`
+	TriggerType       string  `json:"trigger_type"`
+	CreditsConsumed   float64 `json:"credits_consumed"`
+	ErrorSummary      string  `json:"error_summary,omitempty"`
+	Revision          int64   `json:"revision"`
+	ParentExecutionID string  `json:"parent_execution_id,omitempty"`
+	CreatedAt         int64   `json:"created_at"`
+}
+
+// Executions is a part of a listing, newest first.
+type Executions struct {
+	Executions []ExecutionSummary `json:"executions"`
+	TotalCount int                `json:"total_count"`
+	Page       int                `json:"page"`
+	PageSize   int                `json:"page_size"`
+}
+
+// GetExecution answers a question for one execution.
+type GetExecution struct {
+	Execution          Execution       `json:"execution"`
+	WorkflowDefinition json.RawMessage `json:"workflow_definition,omitempty" doc:"the pinned revision, with include=workflow"`
+}
+
+// Activations is a part of the activations of an execution, in the order they began.
+type Activations struct {
+	Activations []NodeExecution `json:"activations"`
+	// Next is to be given as "after" for the following part; empty when there is none.
+	Next string `json:"next,omitempty"`
+}
+
+// ActionRequest asks for something to be done with an execution.
+type ActionRequest struct {
+	Action       string          `json:"action" enum:"pause,resume,cancel,retry_node,fork,skip_node"`
+	NodeID       string          `json:"node_id,omitempty"`
+	ActivationID string          `json:"activation_id,omitempty" doc:"instead of node_id, where a node ran several times"`
+	Input        json.RawMessage `json:"input,omitempty" doc:"fork: replaces the input of the activation"`
+	Output       json.RawMessage `json:"output,omitempty" doc:"skip_node: the node counts as completed with it"`
+	Reason       string          `json:"reason,omitempty" maxLength:"1000"`
+}
+
+// ActionResponse says that it was done.
+type ActionResponse struct {
+	Success         bool   `json:"success"`
+	Message         string `json:"message"`
+	ExecutionStatus string `json:"execution_status,omitempty"`
+	ExecutionID     string `json:"execution_id,omitempty" doc:"fork: the new execution"`
+}
+
+// InputRequest answers a question, or is a signal to a node that waits for one.
+type InputRequest struct {
+	ExecutionID   string          `json:"execution_id,omitempty"`
+	NodeID        string          `json:"node_id"`
+	ActivationID  string          `json:"activation_id,omitempty"`
+	InteractionID string          `json:"interaction_id,omitempty"`
+	InputData     json.RawMessage `json:"input_data,omitempty"`
+}
+
+// UserInputRequest is a question that waits for an answer.
+type UserInputRequest struct {
+	InteractionID   string          `json:"interaction_id"`
+	NodeID          string          `json:"node_id,omitempty"`
+	ActivationID    string          `json:"activation_id,omitempty"`
+	Purpose         string          `json:"purpose"`
+	InteractionType string          `json:"interaction_type"`
+	Title           string          `json:"title,omitempty"`
+	Description     string          `json:"description,omitempty"`
+	Schema          json.RawMessage `json:"schema,omitempty"`
+	Options         json.RawMessage `json:"options,omitempty"`
+	Risk            string          `json:"risk,omitempty"`
+	Arguments       json.RawMessage `json:"arguments,omitempty"`
+	TimeoutAt       int64           `json:"timeout_at,omitempty"`
+}
+
+// Context is the data of an execution: its three layers.
+type Context struct {
+	PlanID          string                     `json:"plan_id,omitempty"`
+	InitialMetadata map[string]json.RawMessage `json:"initial_metadata"`
+	RuntimeMetadata map[string]json.RawMessage `json:"runtime_metadata"`
+	StepResults     map[string]StepResult      `json:"step_results"`
+	Merged          map[string]json.RawMessage `json:"merged" doc:"runtime over initial"`
+}
+
+// StepResult is what a node left.
+type StepResult struct {
+	StepID       string          `json:"step_id"`
+	StepName     string          `json:"step_name"`
+	ToolID       string          `json:"tool_id"`
+	Output       json.RawMessage `json:"output"`
+	IsSuccess    bool            `json:"is_success"`
+	ErrorMessage string          `json:"error_message,omitempty"`
+}
+
+// LogEntry is a line that a node wrote.
+type LogEntry struct {
+	ID           int64           `json:"id"`
+	Timestamp    int64           `json:"timestamp"`
+	Level        string          `json:"level" enum:"DEBUG,INFO,WARN,ERROR"`
+	Message      string          `json:"message"`
+	NodeID       string          `json:"node_id,omitempty"`
+	ActivationID string          `json:"activation_id,omitempty"`
+	Context      json.RawMessage `json:"context,omitempty"`
+}
+
+// Logs is lines in the order they were stored.
+type Logs struct {
+	Lines []LogEntry `json:"lines"`
+	// Next is to be given as "after" for the lines that follow; zero when there are none yet.
+	Next    int64 `json:"next,omitempty"`
+	Dropped int64 `json:"dropped,omitempty" doc:"lines that were counted and not kept"`
+}

@@ -1,0 +1,295 @@
+package builtin
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+// The parts of an HTTP call: address, query, headers, body. What data brings is escaped where it is put in, and refused
+// where escaping could not help.
+
+// urlVariable is {name} or {{name}}.
+var urlVariable = regexp.MustCompile(`\{\{?\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}?\}`)
+
+// urlNames is what placeholders in an address find first: the variables, each standing for itself in single braces, so
+// that they are all put in, escaped, at one place.
+func urlNames(input json.RawMessage) json.RawMessage {
+	own := members(input)
+	variables, ok := path{"url_variables"}.walk(input)
+	if !ok || !isObject(variables) {
+		return input
+	}
+	for _, m := range members(variables) {
+		own = overlay(own, field(m.key, "{"+m.key+"}"))
+	}
+	return object(own)
+}
+
+// httpAddress fills the variables in and reads the address. One without a host is taken relative to base.
+func httpAddress(text string, variables json.RawMessage, base string) (*url.URL, error) {
+	invalid := func(format string, args ...any) error {
+		return fault.Newf(fault.InvalidConfig, format, args...).With("path", "configurations.url")
+	}
+	filled, err := fillVariables(strings.TrimSpace(text), variables)
+	if err != nil {
+		return nil, err
+	}
+	if base != "" && !strings.Contains(strings.SplitN(filled, "?", 2)[0], "://") {
+		filled = strings.TrimRight(base, "/") + "/" + strings.TrimLeft(filled, "/")
+	}
+	u, err := url.Parse(filled)
+	if err != nil {
+		if wrong, ok := err.(*url.Error); ok {
+			err = wrong.Err // the address itself may hold what nobody should read
+		}
+		return nil, invalid(`"url" cannot be read: %w`, err)
+	}
+	if u.Scheme == "" || u.Host == "" {
+		return nil, invalid(`"url" must be an absolute address such as https://host/path`)
+	}
+	if left := urlVariable.FindStringSubmatch(u.Path); left != nil {
+		return nil, fault.Newf(fault.InvalidInput, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
+	}
+	return u, nil
+}
+
+func fillVariables(text string, variables json.RawMessage) (string, error) {
+	if isNull(variables) {
+		return text, nil
+	}
+	if !isObject(variables) {
+		return "", fault.New(fault.InvalidInput, `"url_variables" must be an object`).With("path", "url_variables")
+	}
+	values := map[string]json.RawMessage{}
+	for _, m := range members(variables) {
+		values[m.key] = m.value
+	}
+	var problem error
+	filled := urlVariable.ReplaceAllStringFunc(text, func(found string) string {
+		name := urlVariable.FindStringSubmatch(found)[1]
+		raw, ok := values[name]
+		if !ok {
+			return found
+		}
+		value, ok := scalarText(raw)
+		if !ok || value == "" || value == "." || value == ".." {
+			problem = fault.Newf(fault.InvalidInput, `"url_variables.%s" must be a text, a number or a boolean that can be part of a path, not %s`, name, short(raw)).With("path", "url_variables."+name)
+			return found
+		}
+		return escapeAll(value)
+	})
+	return filled, problem
+}
+
+// short shows a value in a message.
+func short(raw json.RawMessage) string {
+	switch {
+	case isObject(raw):
+		return "an object"
+	case isList(raw):
+		return "a list"
+	case isNull(raw):
+		return "null"
+	}
+	return readable(raw, 60)
+}
+
+// escapeAll escapes everything that means something anywhere in an address.
+func escapeAll(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}
+
+// eachText visits the fields of an object as texts; of a list, each element. Null is absent.
+func eachText(what string, raw json.RawMessage, code fault.Code, visit func(name, value string)) error {
+	if isNull(raw) {
+		return nil
+	}
+	if !isObject(raw) {
+		return fault.Newf(code, "%q must be an object", what).With("path", what)
+	}
+	for _, m := range members(raw) {
+		if isNull(m.value) {
+			continue
+		}
+		values := []json.RawMessage{m.value}
+		if isList(m.value) {
+			values = elements(m.value)
+		}
+		for _, v := range values {
+			text, ok := scalarText(v)
+			if !ok {
+				return fault.Newf(code, "%q must be a text, a number or a boolean, or a list of them, not %s", what+"."+m.key, short(v)).With("path", what+"."+m.key)
+			}
+			visit(m.key, text)
+		}
+	}
+	return nil
+}
+
+// addQuery adds to the query of an address. What data brings adds names and replaces none.
+func addQuery(u *url.URL, fixed node.Object, dynamic json.RawMessage) error {
+	var pairs []string
+	taken := map[string]bool{}
+	for name := range u.Query() {
+		taken[name] = true
+	}
+	add := func(name, value string) { pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(value)) }
+	if err := eachText("query_params", json.RawMessage(fixed), fault.InvalidConfig, func(name, value string) {
+		taken[name] = true
+		add(name, value)
+	}); err != nil {
+		return err
+	}
+	if err := eachText("dynamic_query_params", dynamic, fault.InvalidInput, func(name, value string) {
+		if !taken[name] {
+			add(name, value)
+		}
+	}); err != nil {
+		return err
+	}
+	if len(pairs) > 0 {
+		if u.RawQuery != "" {
+			u.RawQuery += "&"
+		}
+		u.RawQuery += strings.Join(pairs, "&")
+	}
+	return nil
+}
+
+// setQuery sets one query parameter and leaves the others as they are.
+func setQuery(u *url.URL, name, value string) *url.URL {
+	var pairs []string
+	if u.RawQuery != "" {
+		for pair := range strings.SplitSeq(u.RawQuery, "&") {
+			key, _, _ := strings.Cut(pair, "=")
+			if plain, err := url.QueryUnescape(key); err == nil && plain == name {
+				continue
+			}
+			pairs = append(pairs, pair)
+		}
+	}
+	out := *u
+	out.RawQuery = strings.Join(append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(value)), "&")
+	return &out
+}
+
+// addHeaders sets headers. What data brings adds names and replaces none.
+func addHeaders(header http.Header, fixed node.Object, dynamic json.RawMessage) error {
+	taken := map[string]bool{}
+	var problem error
+	add := func(code fault.Code, name, value string) {
+		one := http.Header{name: []string{value}}
+		if err := outbound.CheckHeader(one); err != nil && problem == nil {
+			problem = fault.New(code, fault.From(err).Message)
+		}
+		header.Add(name, value)
+	}
+	if err := eachText("headers", json.RawMessage(fixed), fault.InvalidConfig, func(name, value string) {
+		taken[textproto.CanonicalMIMEHeaderKey(name)] = true
+		add(fault.InvalidConfig, name, value)
+	}); err != nil {
+		return err
+	}
+	if err := eachText("dynamic_headers", dynamic, fault.InvalidInput, func(name, value string) {
+		if !taken[textproto.CanonicalMIMEHeaderKey(name)] {
+			add(fault.InvalidInput, name, value)
+		}
+	}); err != nil {
+		return err
+	}
+	return problem
+}
+
+// httpBody writes a body and says what it is. A text that is JSON already is sent as it is: templates write JSON as text.
+func httpBody(ctx context.Context, call *node.Call, kind string, raw json.RawMessage) (data []byte, contentType string, err error) {
+	if kind == "none" || isNull(raw) {
+		return nil, "", nil
+	}
+	text, isText := "", leading(raw) == '"'
+	if isText {
+		text, _ = scalarText(raw)
+	}
+	switch kind {
+	case "json":
+		if isText {
+			if first := leading(json.RawMessage(text)); (first == '{' || first == '[') && json.Valid([]byte(text)) {
+				return []byte(text), "application/json", nil
+			}
+		}
+		return raw, "application/json", nil
+	case "form":
+		const form = "application/x-www-form-urlencoded"
+		if isText {
+			return []byte(text), form, nil
+		}
+		var pairs []string
+		err := eachText("body", raw, fault.InvalidInput, func(name, value string) {
+			pairs = append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(value))
+		})
+		return []byte(strings.Join(pairs, "&")), form, err
+	}
+	if isText {
+		return []byte(text), "text/plain; charset=utf-8", nil
+	}
+	if isObject(raw) {
+		return rawFile(ctx, call, raw)
+	}
+	if scalar, ok := scalarText(raw); ok {
+		return []byte(scalar), "text/plain; charset=utf-8", nil
+	}
+	return nil, "", fault.New(fault.InvalidInput, `"body" must be a text or a file when body_type is "raw"`).With("path", "body")
+}
+
+// rawFile reads a file that is sent as a body: a stored one, or one that the value holds itself.
+func rawFile(ctx context.Context, call *node.Call, raw json.RawMessage) (data []byte, contentType string, err error) {
+	var file struct {
+		Blob        string  `json:"blob"`
+		Base64      *string `json:"base64"`
+		ContentType string  `json:"content_type"`
+	}
+	wrong := fault.New(fault.InvalidInput, `"body" is no file; give a text, a file with "blob", or one with "base64"`).With("path", "body")
+	if json.Unmarshal(raw, &file) != nil {
+		return nil, "", wrong
+	}
+	contentType = file.ContentType
+	if contentType == "" || !utf8.ValidString(contentType) {
+		contentType = "application/octet-stream"
+	}
+	switch {
+	case file.Base64 != nil:
+		data, err = base64.StdEncoding.DecodeString(*file.Base64)
+		if err != nil {
+			return nil, "", fault.New(fault.InvalidInput, `"body.base64" is no base64`).With("path", "body.base64").WithCause(err)
+		}
+		return data, contentType, nil
+	case file.Blob == "":
+		return nil, "", wrong
+	case call.Files == nil:
+		return nil, "", fault.New(fault.Unsupported, "the body is a stored file, and files cannot be read here")
+	}
+	content, size, err := call.Files.Open(ctx, file.Blob)
+	if err != nil {
+		return nil, "", err
+	}
+	if size > outbound.DefaultMaxResponse {
+		err = fault.Newf(fault.TooLarge, "the file has %d bytes; at most %d are sent as a body", size, outbound.DefaultMaxResponse)
+	} else {
+		data, err = io.ReadAll(content)
+	}
+	if cerr := content.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	return data, contentType, err
+}

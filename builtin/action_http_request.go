@@ -1,0 +1,556 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+	"golang.org/x/text/encoding/htmlindex"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+type httpConfig struct {
+	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
+	URL               string          `json:"url" required:"true"`
+	Headers           node.Object     `json:"headers"`
+	QueryParams       node.Object     `json:"query_params"`
+	Body              json.RawMessage `json:"body"`
+	BodyType          string          `json:"body_type" enum:"json|form|raw|none"`
+	FollowRedirects   bool            `json:"follow_redirects"`
+	MaxRedirects      int             `json:"max_redirects" range:"0..20"`
+	ResponseType      string          `json:"response_type" enum:"auto|json|text|file"`
+	FailOnStatus      bool            `json:"fail_on_status"`
+	IdempotencyHeader string          `json:"idempotency_header"`
+	Pagination        *httpPages      `json:"pagination"`
+}
+
+func (c *httpConfig) Defaults() {
+	c.Method, c.BodyType, c.ResponseType = http.MethodGet, "json", "auto"
+	c.FollowRedirects, c.MaxRedirects, c.FailOnStatus = true, 5, true
+}
+
+// httpInput is what data may add to a call. It never replaces what the author has fixed.
+type httpInput struct {
+	Body               json.RawMessage `json:"body,omitempty"`
+	URLVariables       json.RawMessage `json:"url_variables,omitempty"`
+	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty"`
+	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty"`
+}
+
+type httpOutput struct {
+	StatusCode int               `json:"status_code"`
+	Headers    map[string]string `json:"headers"`
+	Body       string            `json:"body"`
+	JSON       json.RawMessage   `json:"json"`
+	Success    bool              `json:"success"`
+	// ResponseTime is in milliseconds, of all pages together.
+	ResponseTime int64     `json:"response_time"`
+	URL          string    `json:"url"`
+	Redirects    []httpHop `json:"redirects,omitempty"`
+	File         *httpFile `json:"file,omitempty"`
+	// Pages and Truncated are about pagination: how many were read, and whether there are more.
+	Pages     int  `json:"pages,omitempty"`
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+type httpHop struct {
+	StatusCode int    `json:"status_code"`
+	URL        string `json:"url"`
+}
+
+type httpFile struct {
+	Blob        string `json:"blob"`
+	Name        string `json:"name"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
+}
+
+const (
+	// maxHTTPText is up to which size a JSON answer is also handed on as text: a larger one would be kept twice.
+	maxHTTPText = 256 << 10
+	// maxHTTPExcerpt is how much of a refusal's body its error shows.
+	maxHTTPExcerpt = 2 << 10
+	// maxHTTPPages bounds what all pages together have.
+	maxHTTPPages = outbound.DefaultMaxResponse
+)
+
+// httpRequest makes one HTTP call, or one for every page of a list.
+func httpRequest(client *outbound.Client) node.Kind {
+	tokens := &tokenCache{client: client}
+	k := node.Define(
+		info("ACTION.HTTP_REQUEST", "HTTP request", "HTTP 请求", "Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
+		func(ctx context.Context, call *node.Call, cfg httpConfig, in httpInput) (httpOutput, error) {
+			x := &httpCall{client: client, call: call, cfg: cfg, once: onceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
+			out, err := x.run(ctx, in, tokens)
+			if err != nil {
+				return httpOutput{}, x.failed(err)
+			}
+			return out, nil
+		})
+	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
+	return k
+}
+
+func onceMethod(method string) bool { return method == http.MethodPost || method == http.MethodPatch }
+
+// httpCall is one run of the kind.
+type httpCall struct {
+	client *outbound.Client
+	call   *node.Call
+	cfg    httpConfig
+	once   bool // a repeat would be a second effect
+	// answered is how many calls of this run the service has answered well: what has happened cannot be "not taken".
+	answered int
+	auth     *httpAuth
+	header   http.Header
+	body     []byte
+	home     *url.URL
+	timeout  time.Duration
+	elapsed  time.Duration
+}
+
+func (x *httpCall) run(ctx context.Context, in httpInput, tokens *tokenCache) (httpOutput, error) {
+	common := gjson.GetManyBytes(x.call.Config, "credential_id", "timeout")
+	x.timeout = time.Duration(common[1].Int()) * time.Second
+	if x.timeout <= 0 {
+		x.timeout = outbound.DefaultTotal
+	}
+	base := ""
+	if id := common[0].Str; id != "" {
+		var err error
+		if x.auth, err = openHTTPAuth(ctx, x.call, id, tokens); err != nil {
+			return httpOutput{}, err
+		}
+		base = x.auth.data.BaseURL
+	}
+	if err := x.build(ctx, in, base); err != nil {
+		return httpOutput{}, err
+	}
+	var out httpOutput
+	var err error
+	if x.cfg.Pagination != nil {
+		out, err = x.pages(ctx)
+	} else {
+		out, err = x.single(ctx)
+	}
+	if err == nil && x.auth != nil {
+		err = x.auth.clean(&out)
+	}
+	return out, err
+}
+
+// build makes the address, the headers and the body.
+func (x *httpCall) build(ctx context.Context, in httpInput, base string) error {
+	var err error
+	if x.home, err = httpAddress(x.cfg.URL, in.URLVariables, base); err != nil {
+		return err
+	}
+	if err = addQuery(x.home, x.cfg.QueryParams, in.DynamicQueryParams); err != nil {
+		return err
+	}
+	x.header = http.Header{}
+	if err = addHeaders(x.header, x.cfg.Headers, in.DynamicHeaders); err != nil {
+		return err
+	}
+	given := x.cfg.Body
+	if isNull(given) && (x.cfg.Method == http.MethodPost || x.cfg.Method == http.MethodPut || x.cfg.Method == http.MethodPatch) {
+		given = in.Body
+	}
+	var contentType string
+	if x.body, contentType, err = httpBody(ctx, x.call, x.cfg.BodyType, given); err != nil {
+		return err
+	}
+	if contentType != "" && x.header.Get("Content-Type") == "" {
+		x.header.Set("Content-Type", contentType)
+	}
+	if x.header.Get("Accept") == "" && x.cfg.ResponseType == "json" {
+		x.header.Set("Accept", "application/json")
+	}
+	return nil
+}
+
+// idempotencyKey follows from what is being done, so that every attempt of it has the same.
+func (x *httpCall) idempotencyKey() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", x.call.ExecutionID, x.call.ActivationID, x.call.Generation, x.answered))
+	return "tandem-" + hex.EncodeToString(sum[:16])
+}
+
+// ask makes a call, and makes it again with a fresh token if the service refuses an old one.
+func (x *httpCall) ask(ctx context.Context, target *url.URL) (*outbound.Response, error) {
+	header := x.header.Clone()
+	r := outbound.Request{
+		Method: x.cfg.Method, URL: target, Home: x.home, Header: header, Body: x.body, Redirects: outbound.NoFollow,
+		Timeout: x.timeout, FirstByte: x.timeout, Repeatable: !x.once,
+	}
+	if x.cfg.FollowRedirects {
+		r.Redirects = x.cfg.MaxRedirects
+	}
+	if name := x.cfg.IdempotencyHeader; name != "" {
+		r.Portable = []string{name}
+		if header.Get(name) == "" {
+			header.Set(name, x.idempotencyKey())
+		}
+	}
+	for refreshed := false; ; refreshed = true {
+		fresh := true
+		if x.auth != nil {
+			var err error
+			if r.Secret, fresh, err = x.auth.secret(ctx, refreshed); err != nil {
+				return nil, err
+			}
+		}
+		x.detail(r, nil)
+		begun := time.Now()
+		response, err := x.client.Do(ctx, r)
+		x.elapsed += time.Since(begun)
+		if err != nil {
+			return nil, err
+		}
+		x.detail(r, response)
+		if refused := response.Status == http.StatusUnauthorized || response.Status == http.StatusForbidden; refused && !fresh && !response.Foreign {
+			if err := response.Body.Close(); err != nil {
+				x.log(node.Debug, "the refusal of an old token was not read to its end", nil)
+			}
+			continue
+		}
+		if response.Foreign && r.Secret != nil {
+			x.log(node.Warn, "the call was led to another host, so the credential was not sent there", map[string]any{"host": response.URL.Host})
+		}
+		return response, nil
+	}
+}
+
+func (x *httpCall) log(level node.Level, message string, fields map[string]any) {
+	if x.call.Log != nil {
+		x.call.Log(level, message, fields)
+	}
+}
+
+// detail tells people what was called and what came back, without what is secret by its name.
+func (x *httpCall) detail(r outbound.Request, response *outbound.Response) {
+	if x.call.Detail == nil {
+		return
+	}
+	sent := r.Header.Clone()
+	if r.Secret != nil {
+		for name := range r.Secret.Header {
+			sent.Set(name, credential.Mark)
+		}
+	}
+	fields := map[string]any{"api_endpoint": maskedURL(r.URL), "http_method": r.Method, "request_headers": masked(sent)}
+	if response != nil {
+		fields["response_status"], fields["response_headers"] = response.Status, masked(response.Header)
+		if len(response.Hops) > 0 {
+			fields["redirects"] = hops(response)
+		}
+	}
+	x.call.Detail(x.auth.cleanFields(fields))
+}
+
+func masked(header http.Header) map[string]string {
+	out := flatHeader(header)
+	for name := range out {
+		if credential.SensitiveHeader(name) {
+			out[name] = credential.Mark
+		}
+	}
+	return out
+}
+
+// maskedURL hides the values of query parameters that are secret by their name.
+func maskedURL(u *url.URL) string {
+	shown := *u
+	var pairs []string
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, ok := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); ok && (err != nil || credential.SensitiveHeader(plain) || strings.EqualFold(plain, "key") || strings.EqualFold(plain, "sig")) {
+			pair = name + "=" + credential.Mark
+		}
+		pairs = append(pairs, pair)
+	}
+	shown.RawQuery = strings.Join(pairs, "&")
+	return shown.String()
+}
+
+func flatHeader(header http.Header) map[string]string {
+	out := make(map[string]string, len(header))
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		out[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(header[name], ", "), "\uFFFD")
+	}
+	return out
+}
+
+func hops(r *outbound.Response) []httpHop {
+	var list []httpHop
+	for _, h := range r.Hops {
+		list = append(list, httpHop{h.Status, h.URL})
+	}
+	return list
+}
+
+func (x *httpCall) single(ctx context.Context) (httpOutput, error) {
+	response, err := x.ask(ctx, x.home)
+	if err != nil {
+		return httpOutput{}, err
+	}
+	out, err := x.answer(ctx, response)
+	if err != nil {
+		return httpOutput{}, err
+	}
+	return out, nil
+}
+
+// answer reads a response and closes it.
+func (x *httpCall) answer(ctx context.Context, r *outbound.Response) (httpOutput, error) {
+	out := httpOutput{
+		StatusCode: r.Status, Headers: flatHeader(r.Header), JSON: json.RawMessage("null"), Success: r.Status >= 200 && r.Status < 300,
+		URL: r.URL.String(), Redirects: hops(r),
+	}
+	begun := time.Now()
+	err := x.content(ctx, r, &out)
+	x.elapsed += time.Since(begun)
+	out.ResponseTime = x.elapsed.Milliseconds()
+	return out, err
+}
+
+func (x *httpCall) content(ctx context.Context, r *outbound.Response, out *httpOutput) error {
+	if problem := r.Problem(x.clock()); problem != nil && x.cfg.FailOnStatus {
+		excerpt, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+		if cerr := r.Body.Close(); err != nil || cerr != nil {
+			x.log(node.Debug, "the body of the refusal could not be read to its end", nil) // its status says enough
+		}
+		if text := readable(excerpt, maxHTTPExcerpt); text != "" {
+			problem.Fault = problem.Fault.With("body", text)
+		}
+		if problem.Fault.Code == fault.CredentialInvalid && x.auth == nil {
+			problem.Fault.Message += "; no credential is configured, choose one with credential_id"
+		}
+		return problem
+	}
+	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType = ""
+	}
+	// Whether there is a body at all is known when its first byte is here.
+	buffered := bufio.NewReader(r.Body)
+	_, first := buffered.Peek(1)
+	empty := first == io.EOF
+	if first != nil && !empty {
+		return errors.Join(first, r.Body.Close())
+	}
+	if !empty && (x.cfg.ResponseType == "file" || x.cfg.ResponseType == "auto" && binaryType(mediaType)) {
+		out.File, err = x.keep(ctx, buffered, r, mediaType)
+		if cerr := r.Body.Close(); err == nil && cerr != nil {
+			err = cerr
+		}
+		return err
+	}
+	data, err := io.ReadAll(buffered)
+	if cerr := r.Body.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if x.cfg.ResponseType == "auto" && mediaType == "" && !utf8.Valid(data) {
+		out.File, err = x.keep(ctx, bytes.NewReader(data), r, "application/octet-stream")
+		return err
+	}
+	text := decodeText(data, parameters["charset"])
+	return x.text(text, mediaType, empty, out)
+}
+
+// text hands an answer on as text and, if it is meant to be, as JSON.
+func (x *httpCall) text(text, mediaType string, empty bool, out *httpOutput) error {
+	out.Body = text
+	wanted := x.cfg.ResponseType == "json"
+	if x.cfg.ResponseType == "text" || !wanted && !jsonType(mediaType) && mediaType != "" {
+		return nil
+	}
+	trimmed := strings.TrimSpace(strings.TrimPrefix(text, "\uFEFF"))
+	switch {
+	case empty || trimmed == "":
+		return nil // 204, HEAD: there is no document, and that is an answer too
+	case json.Valid([]byte(trimmed)) && (wanted || mediaType != "" || trimmed[0] == '{' || trimmed[0] == '['):
+		out.JSON = json.RawMessage(trimmed)
+		if len(text) > maxHTTPText {
+			out.Body = ""
+		}
+	case wanted:
+		return fault.Newf(fault.OutputInvalid, "the answer is not JSON; it begins with %q", readable([]byte(trimmed), 60)).With("path", "json")
+	case mediaType != "":
+		x.log(node.Warn, "the answer says that it is JSON and is not; it is handed on as text", nil)
+	}
+	return nil
+}
+
+func (x *httpCall) clock() time.Time {
+	if x.call.Clock != nil {
+		return x.call.Clock()
+	}
+	return x.call.Now
+}
+
+// readable is the beginning of a body for an error message.
+func readable(data []byte, limit int) string {
+	cut := data[:min(len(data), limit)]
+	text := strings.ToValidUTF8(string(cut), "")
+	text = strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if len(cut) < len(data) {
+		text += "…"
+	}
+	return text
+}
+
+// decodeText reads text in the charset that it came in. What cannot be read becomes the replacement character.
+func decodeText(data []byte, charset string) string {
+	if charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+		if encoding, err := htmlindex.Get(charset); err == nil {
+			if plain, err := encoding.NewDecoder().Bytes(data); err == nil {
+				return string(plain)
+			}
+		}
+	}
+	return strings.ToValidUTF8(string(data), "\uFFFD")
+}
+
+func jsonType(mediaType string) bool {
+	return mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
+}
+
+// binaryType says that a body of this type is no text. A body without a type is judged by its content.
+func binaryType(mediaType string) bool {
+	switch {
+	case mediaType == "" || strings.HasPrefix(mediaType, "text/") || jsonType(mediaType) || strings.HasSuffix(mediaType, "+xml"):
+		return false
+	case slices.Contains([]string{
+		"application/xml", "application/javascript", "application/ecmascript", "application/x-www-form-urlencoded", "application/yaml",
+		"application/x-yaml", "application/toml", "application/graphql", "application/x-ndjson", "application/jsonl", "application/sql", "application/problem+json",
+	}, mediaType):
+		return false
+	}
+	return true
+}
+
+// remembered keeps the error that reading ended with: whoever stores the content may wrap it in words of its own.
+type remembered struct {
+	from io.Reader
+	err  error
+}
+
+func (r *remembered) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
+	return n, err
+}
+
+// keep stores a body as a file.
+func (x *httpCall) keep(ctx context.Context, from io.Reader, r *outbound.Response, mediaType string) (*httpFile, error) {
+	if x.call.Files == nil {
+		return nil, fault.New(fault.Unsupported, `the answer is a file, and files cannot be kept here; set response_type to "text" if it is text`)
+	}
+	source := &remembered{from: from}
+	hash, size, err := x.call.Files.Keep(ctx, source)
+	if source.err != nil {
+		return nil, source.err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mediaType == "" {
+		mediaType = "application/octet-stream"
+	}
+	return &httpFile{Blob: hash, Name: fileName(r), ContentType: mediaType, Size: size, SHA256: hash}, nil
+}
+
+// fileName is what the service calls a file, or the end of its address, without anything that could be a path.
+func fileName(r *outbound.Response) string {
+	name := ""
+	if _, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Disposition")); err == nil {
+		name = parameters["filename"]
+	}
+	if name == "" {
+		name = r.URL.Path
+	}
+	name = strings.TrimRight(strings.ReplaceAll(strings.ToValidUTF8(name, ""), `\`, "/"), "/")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Map(func(c rune) rune {
+		if c < 0x20 || c == 0x7f || strings.ContainsRune(`:*?"<>|`, c) {
+			return -1
+		}
+		return c
+	}, name)
+	if runes := []rune(name); len(runes) > 200 {
+		name = string(runes[len(runes)-200:])
+	}
+	if strings.Trim(name, "./ ") == "" {
+		return "download"
+	}
+	return name
+}
+
+// failed tells the runtime what a failure means for a repeat.
+func (x *httpCall) failed(err error) error {
+	e, ok := errors.AsType[*outbound.Error](err)
+	f := fault.From(err)
+	if x.auth != nil {
+		f = x.auth.redact.Fault(f)
+	}
+	if !ok {
+		if x.once && x.answered > 0 {
+			f = f.Final()
+		}
+		return f
+	}
+	switch {
+	case x.once && e.Fate == outbound.Unknown:
+		lost := fault.Newf(fault.OutcomeUnknown, "%s; whether the service has taken the request is not known", f.Message).WithDetail(f.Detail)
+		lost.Details = maps.Clone(f.Details)
+		f = lost.With("cause", string(f.Code))
+	case x.once && (e.Fate == outbound.Answered || x.answered > 0):
+		f = f.Final() // a known outcome, or a page after one that had its effect
+	}
+	return &node.Failure{Err: f, RetryAfter: e.RetryAfter}
+}
+
+// scalarText writes a value as a text, if it is one value.
+func scalarText(raw json.RawMessage) (string, bool) {
+	v := gjson.ParseBytes(raw)
+	switch {
+	case v.Type == gjson.String:
+		return v.Str, true
+	case v.Type == gjson.Number:
+		return v.Raw, true
+	case v.IsBool():
+		return strconv.FormatBool(v.Bool()), true
+	}
+	return "", false
+}

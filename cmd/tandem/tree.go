@@ -1,0 +1,455 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"tandem/api"
+	"tandem/client"
+	"tandem/engine"
+)
+
+// tree is an execution as it is drawn: one line per activation, those of a scope below the node that runs it. It is told
+// by the frames of a stream and belongs to one goroutine.
+type tree struct {
+	// status and reason are the execution's; failure is why it failed.
+	status  string
+	reason  string
+	failure *api.ExecutionError
+	// question is what it waits for, while it waits for a person.
+	question       *api.UserInputRequest
+	started, ended int64
+	seq            uint64
+	top            scope
+}
+
+// scope is the body of a node: its activations in the order they began.
+type scope struct {
+	steps  []*step
+	byName map[string]*step
+	// counted says that it has ended and its owner knows.
+	counted bool
+}
+
+// step is one activation.
+type step struct {
+	name, title    string
+	status         engine.NodeStatus
+	started, ended int64
+	duration       int64
+	retries        int
+	nextAt         int64
+	err            *api.NodeError
+	// text is the end of what it has written so far.
+	text string
+	// bodies are the scopes below it that are worth a look: those under way, and the first that failed. Newest is the
+	// highest index that was seen, failed how many have ended with a failure, total how many there will be, if known.
+	bodies map[int64]*scope
+	newest int64
+	failed int64
+	total  int64
+}
+
+const (
+	// plainBody is the index of a scope that has none.
+	plainBody = -1
+	// keptFailures is how many failed iterations of a loop stay in sight.
+	keptFailures = 3
+	// textTail is how much of a text is kept to show its last line.
+	textTail = 400
+)
+
+func newTree() *tree { return &tree{status: string(engine.StatusPending)} }
+
+// apply takes a frame in.
+func (t *tree) apply(e api.Event) error {
+	var u api.ExecutionUpdate
+	if len(e.Data) > 0 {
+		if err := json.Unmarshal(e.Data, &u); err != nil {
+			return fmt.Errorf("read event %q: %w", e.EventType, err)
+		}
+	}
+	if e.Seq != 0 && e.Seq != t.seq {
+		// What a row tells belongs together, so a body is closed only when the next row comes.
+		t.seq = e.Seq
+		t.top.close()
+	}
+	if u.ExecutionStatus != "" {
+		t.status = u.ExecutionStatus
+	}
+	switch {
+	case e.EventType == "execution_started":
+		t.started, t.status = e.Timestamp, cmp.Or(u.ExecutionStatus, string(engine.StatusRunning))
+	case e.EventType == "execution_resumed":
+		t.reason, t.question, t.failure, t.ended = "", nil, nil, 0
+	case e.EventType == "execution_paused":
+		t.reason = u.Reason
+	case client.Final(e.EventType):
+		t.ended, t.failure, t.question, t.reason = e.Timestamp, u.Error, nil, ""
+	case e.EventType == "user_input_required":
+		t.question = u.UserInputRequest
+	}
+	if p := u.PartialOutput; p != nil {
+		t.write(p)
+	}
+	if n := u.NodeExecution; n != nil && n.ActivationID != "" {
+		t.step(n.ActivationID).update(n, e.Timestamp)
+	}
+	return nil
+}
+
+// step returns the activation with an id, which is made if it is new.
+func (t *tree) step(id string) *step {
+	s, parts := &t.top, strings.Split(id, "/")
+	for _, part := range parts[:len(parts)-1] {
+		name, index := splitIndex(part)
+		owner := s.get(name)
+		if owner.bodies == nil {
+			owner.bodies, owner.newest = map[int64]*scope{}, plainBody
+		}
+		owner.newest = max(owner.newest, index)
+		if owner.bodies[index] == nil {
+			owner.bodies[index] = &scope{}
+		}
+		s = owner.bodies[index]
+	}
+	return s.get(parts[len(parts)-1])
+}
+
+// splitIndex splits "each[2]" into "each" and 2.
+func splitIndex(part string) (name string, index int64) {
+	open := strings.LastIndexByte(part, '[')
+	if open < 0 || !strings.HasSuffix(part, "]") {
+		return part, plainBody
+	}
+	index, err := strconv.ParseInt(part[open+1:len(part)-1], 10, 64)
+	if err != nil {
+		return part[:open], plainBody // the body never ran
+	}
+	return part[:open], index
+}
+
+func (s *scope) get(name string) *step {
+	if found := s.byName[name]; found != nil {
+		return found
+	}
+	if s.byName == nil {
+		s.byName = map[string]*step{}
+	}
+	found := &step{name: name, title: name, status: engine.NodePending}
+	s.byName[name] = found
+	s.steps = append(s.steps, found)
+	return found
+}
+
+func (p *step) update(n *api.NodeExecution, at int64) {
+	p.status = engine.NodeStatus(n.Status)
+	p.retries, p.nextAt, p.err = n.RetryCount, n.NextAt, n.Error
+	p.duration = n.DurationMS
+	if n.StartTime != 0 {
+		p.started = n.StartTime
+	} else if p.started == 0 {
+		p.started = at
+	}
+	p.ended = 0
+	if ended(p.status) {
+		p.ended, p.text = cmp.Or(n.EndTime, at), ""
+	}
+}
+
+func (t *tree) write(u *api.PartialOutput) {
+	p := t.step(u.ActivationID)
+	if u.Snapshot || u.Offset == 0 {
+		p.text = ""
+	}
+	p.text += u.Text
+	if len(p.text) > textTail {
+		p.text = strings.ToValidUTF8(p.text[len(p.text)-textTail:], "")
+	}
+}
+
+func ended(s engine.NodeStatus) bool {
+	switch s {
+	case engine.NodeDone, engine.NodeFailure, engine.NodeSkip, engine.NodeCanceled:
+		return true
+	}
+	return false
+}
+
+// close drops the iterations that have ended, so that a long loop stays small. Some that failed are kept.
+func (s *scope) close() {
+	for _, p := range s.steps {
+		for index, body := range p.bodies {
+			body.close()
+			switch {
+			case index == plainBody:
+			case !body.over():
+				if body.counted { // it was failed and is tried again
+					body.counted = false
+					p.failed--
+				}
+			case body.counted:
+			case body.bad() && p.failed < keptFailures:
+				body.counted = true
+				p.failed++
+			default:
+				if body.bad() {
+					p.failed++
+				}
+				delete(p.bodies, index)
+			}
+		}
+	}
+}
+
+// over says that nothing in it is under way; bad that something in it failed.
+func (s *scope) over() bool {
+	return !slices.ContainsFunc(s.steps, func(p *step) bool { return !ended(p.status) })
+}
+
+func (s *scope) bad() bool {
+	return slices.ContainsFunc(s.steps, func(p *step) bool { return p.status == engine.NodeFailure })
+}
+
+// under is how many iterations have not ended.
+func (p *step) under() int64 {
+	n := int64(0)
+	for index, body := range p.bodies {
+		if index != plainBody && !body.over() {
+			n++
+		}
+	}
+	return n
+}
+
+// view is how a tree is drawn.
+type view struct {
+	width, height int
+	colour        bool
+	now           time.Time
+	// beat moves the spinner.
+	beat int
+}
+
+// draw makes the lines of a tree, none wider than the screen. With a height they are no more than fit: finished lines
+// from the top make room first.
+func (t *tree) draw(v view) []string {
+	var lines []line
+	t.top.draw(&lines, 0, v)
+	lines = v.fit(lines)
+	out := make([]string, 0, len(lines)+1)
+	for _, l := range lines {
+		out = append(out, v.cut(l.text))
+	}
+	return append(out, v.cut(t.foot(v)))
+}
+
+// line is a line of a tree; done says that nothing more will happen in it.
+type line struct {
+	text string
+	done bool
+}
+
+func (s *scope) draw(lines *[]line, depth int, v view) {
+	for _, p := range s.steps {
+		*lines = append(*lines, line{strings.Repeat("  ", depth) + p.draw(v), ended(p.status)})
+		for _, index := range slices.Sorted(maps.Keys(p.bodies)) {
+			body := p.bodies[index]
+			if index == plainBody {
+				body.draw(lines, depth+1, v)
+				continue
+			}
+			if ended(p.status) && !body.bad() {
+				continue
+			}
+			*lines = append(*lines, line{strings.Repeat("  ", depth+1) + v.paint(dim, fmt.Sprintf("[%d]", index)), body.over()})
+			body.draw(lines, depth+2, v)
+		}
+	}
+}
+
+// spinner is what a running node shows, one after the other.
+const spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+func (p *step) draw(v view) string {
+	mark := "·"
+	switch p.status {
+	case engine.NodeRunning:
+		frames := []rune(spinner)
+		mark = v.paint(cyan, string(frames[v.beat%len(frames)]))
+	case engine.NodeDone:
+		mark = v.paint(green, "✓")
+	case engine.NodeFailure:
+		mark = v.paint(red, "✗")
+	case engine.NodeWaitingInput:
+		mark = v.paint(yellow, "⏸")
+	case engine.NodeSkip:
+		mark = v.paint(dim, "↷")
+	case engine.NodeRetrying:
+		mark = v.paint(yellow, "↻")
+	case engine.NodeCanceled:
+		mark = v.paint(dim, "⊘")
+	}
+	text := mark + " " + p.name
+	if p.status == engine.NodeSkip || p.status == engine.NodeCanceled {
+		text = mark + " " + v.paint(dim, p.name)
+	}
+	if p.bodies != nil && p.newest >= 0 {
+		done := p.newest + 1 - p.under()
+		if p.total > 0 {
+			text += v.paint(dim, fmt.Sprintf("  %d/%d", done, p.total))
+		} else {
+			text += v.paint(dim, fmt.Sprintf("  %d done", done))
+		}
+		if p.failed > 0 {
+			text += v.paint(red, fmt.Sprintf("  %d failed", p.failed))
+		}
+	}
+	if took := p.took(v.now); took != "" {
+		text += "  " + v.paint(dim, took)
+	}
+	if p.retries > 0 {
+		text += "  " + v.paint(yellow, retries(p.retries))
+	}
+	switch p.status {
+	case engine.NodeRetrying:
+		if p.nextAt != 0 {
+			text += "  " + v.paint(yellow, "again in "+short(max(0, time.UnixMilli(p.nextAt).Sub(v.now))))
+		}
+	case engine.NodeWaitingInput:
+		text += "  " + v.paint(yellow, "waits for a person")
+	}
+	if p.err != nil && p.status != engine.NodeDone {
+		text += "  " + v.paint(red, oneLine(p.err.ErrorMessage)+" ["+p.err.ErrorCode+"]")
+	} else if p.text != "" {
+		shown := strings.TrimRight(p.text, "\n")
+		text += "  " + v.paint(dim, oneLine(shown[strings.LastIndexByte(shown, '\n')+1:]))
+	}
+	return text
+}
+
+// took is how long an activation took, or has taken so far. Short ones are not worth a number while they run.
+func (p *step) took(now time.Time) string {
+	switch {
+	case p.status == engine.NodeSkip || p.started == 0:
+		return ""
+	case ended(p.status):
+		return short(time.Duration(max(p.duration, p.ended-p.started, 0)) * time.Millisecond)
+	}
+	if d := now.Sub(time.UnixMilli(p.started)); d >= time.Second {
+		return short(d)
+	}
+	return ""
+}
+
+// foot is the line below the tree: how the execution stands.
+func (t *tree) foot(v view) string {
+	text := t.status
+	switch engine.Status(t.status) {
+	case engine.StatusSuccess:
+		text = v.paint(green, text)
+	case engine.StatusError, engine.StatusTimeout, engine.StatusCanceled:
+		text = v.paint(red, text)
+	case engine.StatusPaused, engine.StatusWaitingForHuman:
+		text = v.paint(yellow, text)
+	}
+	if t.started != 0 {
+		until := v.now
+		if t.ended != 0 {
+			until = time.UnixMilli(t.ended)
+		}
+		text += v.paint(dim, " in "+short(max(0, until.Sub(time.UnixMilli(t.started)))))
+	}
+	if t.failure != nil {
+		text += "  " + v.paint(red, oneLine(t.failure.ErrorMessage)+" ["+t.failure.ErrorCode+"]")
+	}
+	return text
+}
+
+// fit leaves out lines that do not fit above the foot, finished ones at the top first.
+func (v view) fit(lines []line) []line {
+	room := v.height - 2 // the foot, and the line that the cursor stands on
+	if v.height <= 0 || len(lines) <= room {
+		return lines
+	}
+	room = max(room-1, 1) // a line says what is left out
+	out, gone := 0, 0
+	for out < len(lines) && lines[out].done && len(lines)-out > room {
+		out++
+	}
+	lines = lines[out:]
+	if len(lines) > room {
+		gone = len(lines) - room
+		lines = lines[:room]
+	}
+	note := []string{}
+	if out > 0 {
+		note = append(note, fmt.Sprintf("%d finished", out))
+	}
+	if gone > 0 {
+		note = append(note, fmt.Sprintf("%d more below", gone))
+	}
+	return slices.Insert(slices.Clone(lines), 0, line{text: v.paint(dim, "… "+strings.Join(note, ", "))})
+}
+
+// cut makes a text fit the width. The last column stays free: some terminals begin a new line when it is written.
+func (v view) cut(text string) string {
+	if v.width <= 1 {
+		return text
+	}
+	return ansi.Truncate(text, v.width-1, "…")
+}
+
+// The colours.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+	dim    = "2"
+)
+
+func (v view) paint(colour, text string) string {
+	if !v.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+func retries(n int) string {
+	return count(n, "retry", "retries")
+}
+
+// oneLine makes a text safe to show in one line: what nodes say must not move the cursor.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case r < ' ' || r >= 0x7f && r < 0xa0:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// short is a duration as people say it.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/engine"
+	"tandem/fault"
+)
+
+// Follower reads an execution row by row and knows how things stand between two rows, which is what it takes to tell a row
+// to people. Unlike an owner it decides nothing. It has one user at a time.
+type Follower struct {
+	journal Journal
+	start   Start
+	view    *View
+	// fold is there for those who want to know inputs; it has the view then.
+	fold *Fold
+}
+
+// Follow returns a follower that stands behind the row seq, or behind the last row when there are not as many. It begins
+// with the last snapshot, if that is not too late. With inputs the follower can tell the inputs of runs, which costs more.
+// The context is that of everything that is read on behalf of the follower, later too.
+func (j Journal) Follow(ctx context.Context, seq uint64, inputs bool) (*Follower, error) {
+	f := &Follower{journal: j, view: NewView(j.Graph)}
+	if inputs {
+		f.fold = NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
+		f.view = f.fold.view
+	}
+	if seq > 0 {
+		if err := f.restore(ctx, seq); err != nil {
+			return nil, err
+		}
+	}
+	for row, err := range j.Rows(ctx, f.view.Seq) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Seq > seq {
+			break
+		}
+		if _, err := f.Apply(&row); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// restore begins with the last snapshot. One that is too late or cannot be used is passed over: the journal is the truth.
+func (f *Follower) restore(ctx context.Context, seq uint64) error {
+	j := f.journal
+	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
+	if err != nil || !ok {
+		return err
+	}
+	view, start, err := RestoreView(j.Graph, body)
+	if err != nil || view.Seq > seq {
+		return nil
+	}
+	if f.fold != nil {
+		fold, err := RestoreFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx), body)
+		if err != nil {
+			return nil
+		}
+		f.fold, view = fold, fold.view
+	}
+	f.view, f.start = view, start
+	return nil
+}
+
+// View is how things stand. It changes with the next Apply.
+func (f *Follower) View() *View { return f.view }
+
+// Seq is the row that the follower stands behind.
+func (f *Follower) Seq() uint64 { return f.view.Seq }
+
+// Apply takes the next row in. With inputs it returns what the row wants done.
+func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
+	if row.Seq == 1 {
+		start, err := startOf(row)
+		if err != nil {
+			return nil, err
+		}
+		f.start = start
+	}
+	if f.fold == nil {
+		return nil, f.view.follow(row)
+	}
+	commands, err := f.fold.Apply(*row)
+	if err != nil {
+		return nil, fault.Newf(fault.Internal, "row %d of execution %q: %w", row.Seq, f.journal.Execution, err)
+	}
+	return commands, nil
+}
+
+// Input returns the input of a run that the last row wanted.
+func (f *Follower) Input(run engine.RunNode) (json.RawMessage, error) {
+	if f.fold == nil {
+		return nil, fault.New(fault.Internal, "the follower was made without inputs")
+	}
+	if run.Node < 0 {
+		return f.fold.Value(run.Input)
+	}
+	return f.fold.Input(run)
+}
+
+// Value returns a value that a row refers to, which mostly is its own. One that is kept beside the journal is told by its
+// name only.
+func (f *Follower) Value(ctx context.Context, row *Row, ref engine.Ref) (value json.RawMessage, large *Blob, err error) {
+	place, err := ParseRef(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if place.Seq != row.Seq || place.Level != f.start.Level() || place.N >= len(row.Values) {
+		return f.journal.Value(ctx, f.start, ref)
+	}
+	if blob, ok := row.Large[place.N]; ok {
+		return nil, &blob, nil
+	}
+	return row.Values[place.N], nil, nil
+}

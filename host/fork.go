@@ -1,0 +1,180 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/dataflow"
+	"tandem/engine"
+	"tandem/fault"
+)
+
+// A fork begins with what its source knew as of the row that made an activation ready. It refers to the source's values
+// and holds copies of none.
+type forkJSON struct {
+	Start    Start       `json:"start"`
+	View     *View       `json:"view"`
+	Layers   []byte      `json:"layers"`
+	Runs     []runJSON   `json:"runs,omitempty"`
+	Frames   []frameJSON `json:"frames,omitempty"`
+	Overlays []string    `json:"overlays,omitempty"`
+}
+
+// Fork reads the source up to the row that made the activation ready for the last time and begins the fork's first row.
+// Turn and commands are those of the new execution's fold.
+func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold, turn *Turn, commands []engine.Command, err error) {
+	seq, id, err := j.forkPoint(ctx, r)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	source := NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
+	if _, _, err := j.replay(ctx, source, func(row Row, _ []engine.Command) (bool, error) { return row.Seq < seq, nil }); err != nil {
+		return nil, nil, nil, err
+	}
+	state, past, err := source.past(j.Execution)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	fold = NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
+	fold.id, fold.start.Ancestors = r.ID, append(source.start.Ancestors[:len(source.start.Ancestors):len(source.start.Ancestors)], j.Execution)
+	turn = fold.Begin(now)
+	turn.Put(past)
+	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, State: state}
+	if len(r.Input) > 0 {
+		fact.Input = turn.Put(r.Input)
+	}
+	commands, err = turn.Add(fact)
+	return fold, turn, commands, err
+}
+
+// forkPoint finds the row that made the activation ready for the last time.
+func (j Journal) forkPoint(ctx context.Context, r ForkRequest) (seq uint64, id engine.ActivationID, err error) {
+	var ids []engine.ActivationID
+	for row, err := range j.Rows(ctx, 0) {
+		if err != nil {
+			return 0, "", err
+		}
+		for _, t := range row.Told {
+			if !t.First() || r.Activation != "" && t.Activation != r.Activation || r.Activation == "" && NodeOf(j.Graph, t.Activation) != r.Node {
+				continue
+			}
+			if seq, id = row.Seq, t.Activation; len(ids) == 0 || ids[len(ids)-1] != id {
+				ids = append(ids, id)
+			}
+		}
+	}
+	switch {
+	case seq == 0:
+		return 0, "", fault.Newf(fault.NotFound, "node %q has not begun in execution %q; a fork begins with an activation that has", firstOf(r.Node, string(r.Activation)), j.Execution)
+	case len(ids) > 1 && r.Activation == "":
+		return 0, "", fault.Newf(fault.Conflict, "node %q has run %d times in execution %q; name one of its activations, %q for instance", r.Node, len(ids), j.Execution, ids[len(ids)-1])
+	}
+	return seq, id, nil
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// past is what a fork takes over: the engine's state and everything beside it.
+func (f *Fold) past(execution string) (state, rest json.RawMessage, err error) {
+	body, err := f.Snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	var snap foldJSON
+	if err := json.Unmarshal(body, &snap); err != nil {
+		return nil, nil, err
+	}
+	layers, err := dataflow.RestoreLayers(snap.Layers)
+	if err != nil {
+		return nil, nil, err
+	}
+	layers.Rebase()
+	if snap.Layers, err = layers.Snapshot(); err != nil {
+		return nil, nil, err
+	}
+	snap.Start.Ancestors = append(snap.Start.Ancestors, execution)
+	rest, err = json.Marshal(forkJSON{snap.Start, snap.View, snap.Layers, snap.Runs, snap.Frames, snap.Overlays})
+	return snap.Engine, rest, err
+}
+
+// forked takes over what the first row of a fork holds.
+func (f *Fold) forked(fact engine.ExecutionForked) error {
+	place := Place{f.start.Level(), 1, 0}
+	raw, ok := f.values.get(place.Ref())
+	if !ok {
+		return fault.Newf(fault.Internal, "the first row of execution %q holds no past", fact.Execution)
+	}
+	var past forkJSON
+	if err := json.Unmarshal(raw, &past); err != nil {
+		return fault.Newf(fault.Internal, "the past of execution %q cannot be read: %w", fact.Execution, err)
+	}
+	f.id, f.start = fact.Execution, past.Start
+	var err error
+	if f.layers, err = dataflow.RestoreLayers(past.Layers); err != nil {
+		return err
+	}
+	f.adopt(past.Runs, past.Frames, past.Overlays)
+	return nil
+}
+
+// startOf reads what an execution was started with from its first row.
+func startOf(row *Row) (Start, error) {
+	if len(row.Values) == 0 || len(row.Facts) == 0 {
+		return Start{}, fault.New(fault.Internal, "the first row of an execution holds no start")
+	}
+	if _, forked := row.Facts[0].(engine.ExecutionForked); forked {
+		var past struct {
+			Start Start `json:"start"`
+		}
+		if err := json.Unmarshal(row.Values[0], &past); err != nil {
+			return Start{}, fault.Newf(fault.Internal, "the past of an execution cannot be read: %w", err)
+		}
+		return past.Start, nil
+	}
+	return readStart(executionOf(*row), row.Values[0])
+}
+
+// executionOf is the id of the execution that a first row begins.
+func executionOf(row Row) string {
+	if len(row.Facts) == 0 {
+		return ""
+	}
+	switch f := row.Facts[0].(type) {
+	case engine.ExecutionCreated:
+		return f.Execution
+	case engine.ExecutionForked:
+		return f.Execution
+	}
+	return ""
+}
+
+// level is that of the values of a row.
+func (f *Fold) level(row *Row) int {
+	if row.Seq == 1 && f.start.Ancestors == nil {
+		if start, err := startOf(row); err == nil { // otherwise the first fact says what is wrong
+			f.start.Ancestors = start.Ancestors
+		}
+	}
+	return f.start.Level()
+}
+
+// forkedView begins a view with that of the source.
+func (v *View) forkedView(row *Row) {
+	var past forkJSON
+	if len(row.Values) == 0 || json.Unmarshal(row.Values[0], &past) != nil || past.View == nil {
+		return // a fold says so; a view shows what it can
+	}
+	graph, began, changed := v.graph, v.began, v.changed
+	*v = *past.View
+	v.restore(graph)
+	v.began, v.changed = began, changed
+	v.Status, v.Error, v.ErrorNode = engine.StatusNew, nil, ""
+	v.Seq, v.Created, v.Updated, v.Started = row.Seq, row.Time, row.Time, row.Time
+	v.Ended, v.WaitedMS, v.Waiting, v.Credits = 0, 0, 0, 0
+	v.Questions = map[engine.AskID]Asked{} // they are asked again
+}

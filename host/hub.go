@@ -1,0 +1,405 @@
+package host
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"tandem/engine"
+)
+
+// Ref names an execution and the workspace it belongs to.
+type Ref struct{ Workspace, Execution string }
+
+// Chunk is output that a running attempt hands out while it makes it: text that is added to the text before, or an object
+// that replaces the object before.
+type Chunk struct {
+	engine.Attempt
+	Text string
+	// Data is the object; nil for text.
+	Data json.RawMessage
+}
+
+// Output is a piece of what an attempt has handed out, or, as a snapshot, all there is.
+type Output struct {
+	engine.Attempt
+	// Offset is where Text begins in the text of the attempt, in bytes.
+	Offset int64
+	Text   string
+	Data   json.RawMessage
+}
+
+// Notice tells a subscriber of one thing: a row that is on disk, or a piece of output. Exactly one is set. It is shared by
+// all subscribers and never changed.
+type Notice struct {
+	Row    *Row
+	Output *Output
+}
+
+// Hub tells those who follow executions what happens to them, in this process and from memory. The journal is the truth:
+// a subscriber reads it first, and again whenever the hub says that it was too slow. Nothing that is published waits for a
+// subscriber.
+type Hub struct {
+	seed   maphash.Seed
+	shards [hubShards]hubShard
+}
+
+type hubShard struct {
+	mu     sync.Mutex
+	topics map[Ref]*topic
+	// order are the attempts whose output is held, oldest first, and some that have ended; it is tidied when it is longer
+	// than limit.
+	order []held
+	limit int
+}
+
+// held is an attempt whose output was held when it was noted; it may have ended since.
+type held struct {
+	topic *topic
+	id    engine.Attempt
+}
+
+// What a hub keeps. An execution that nobody follows and that hands nothing out costs nothing.
+const (
+	hubShards = 64
+	// A topic's ring keeps this many notices and about this many bytes; who needs older ones reads the journal.
+	ringNotices = 1024
+	ringBytes   = 2 << 20
+	// MaxText is how much of an attempt's text is kept: the end of it.
+	MaxText = 1 << 20
+	// maxHeld bounds the attempts per shard whose output is held. Output ends with its attempt; the bound is for what comes
+	// late from an attempt that has ended already.
+	maxHeld = 1024
+)
+
+// topic is an execution that somebody follows, or that has output while it is made. Fields are guarded by mu. A topic that
+// is dead has left its shard: whoever still holds it looks the execution up again.
+type topic struct {
+	mu   sync.RWMutex
+	dead bool
+
+	// ring are the last notices; the first of them has the number first.
+	ring  []Notice
+	first uint64
+	bytes int
+
+	outputs map[engine.ActivationID]*output
+
+	readers int
+	// changed is closed when there is something new, and made anew by the next who waits.
+	changed chan struct{}
+	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers.
+	poke chan struct{}
+	stop chan struct{}
+
+	shared map[any]any
+}
+
+// output is what an attempt has handed out so far.
+type output struct {
+	id engine.Attempt
+	// text is the end of the text; the whole of it is end bytes long.
+	text []byte
+	end  int64
+	data json.RawMessage
+	// rest is the beginning of a letter whose end has not come yet.
+	rest string
+}
+
+// NewHub returns a hub without subscribers.
+func NewHub() *Hub {
+	h := &Hub{seed: maphash.MakeSeed()}
+	for i := range h.shards {
+		h.shards[i].topics = map[Ref]*topic{}
+	}
+	return h
+}
+
+func (h *Hub) shard(ref Ref) *hubShard {
+	return &h.shards[maphash.Comparable(h.seed, ref)%hubShards]
+}
+
+// find returns the topic of an execution, locked; nil when there is none and none is to be made.
+func (h *Hub) find(ref Ref, create bool) *topic {
+	s := h.shard(ref)
+	for {
+		s.mu.Lock()
+		t := s.topics[ref]
+		if t == nil && create {
+			t = &topic{}
+			s.topics[ref] = t
+		}
+		s.mu.Unlock()
+		if t == nil {
+			return nil
+		}
+		t.mu.Lock()
+		if !t.dead {
+			return t
+		}
+		t.mu.Unlock()
+	}
+}
+
+// release unlocks a topic, and removes it if nobody needs it.
+func (h *Hub) release(ref Ref, t *topic) {
+	unused := t.readers == 0 && len(t.outputs) == 0
+	t.mu.Unlock()
+	if !unused {
+		return
+	}
+	s := h.shard(ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.readers == 0 && len(t.outputs) == 0 && !t.dead {
+		t.dead = true
+		delete(s.topics, ref)
+	}
+}
+
+// Publish tells of a row that is on disk. It is called by the one who owns the execution, in the order of the rows; it
+// takes no time to speak of and never blocks. The row and what it refers to must not change any more.
+func (h *Hub) Publish(ref Ref, row Row) {
+	t := h.find(ref, false)
+	if t == nil {
+		return
+	}
+	t.forget(&row)
+	if t.readers > 0 {
+		shared := row
+		shared.strip()
+		t.add(Notice{Row: &shared}, shared.size())
+	}
+	h.release(ref, t)
+}
+
+// strip leaves out the large values, so that a row is the same whether it was published or read.
+func (r *Row) strip() {
+	if len(r.Large) == 0 || r.Seq == 1 { // what an execution begins with is needed to read the rest
+		return
+	}
+	r.Values = slices.Clone(r.Values)
+	for n := range r.Large { // order does not matter: each is left out
+		r.Values[n] = nil
+	}
+}
+
+func (r *Row) size() int {
+	n := 512
+	for _, v := range r.Values {
+		n += len(v)
+	}
+	return n
+}
+
+// Emit tells of output while it is made. What an attempt says after a later one has spoken is not heard.
+func (h *Hub) Emit(ref Ref, c Chunk) {
+	t := h.find(ref, true)
+	o := t.outputs[c.Activation]
+	if o != nil && older(c.Attempt, o.id) {
+		h.release(ref, t)
+		return
+	}
+	fresh := o == nil || o.id != c.Attempt
+	if fresh {
+		if t.outputs == nil {
+			t.outputs = map[engine.ActivationID]*output{}
+		}
+		o = &output{id: c.Attempt}
+		t.outputs[c.Activation] = o
+	}
+	piece, ok := o.add(c)
+	if ok && t.readers > 0 {
+		t.add(Notice{Output: &piece}, 256+len(piece.Text)+len(piece.Data))
+	}
+	h.release(ref, t)
+	if fresh {
+		h.note(ref, t, c.Attempt)
+	}
+}
+
+// older says that a is an earlier attempt than b.
+func older(a, b engine.Attempt) bool {
+	if a.Generation != b.Generation {
+		return a.Generation < b.Generation
+	}
+	return a.Attempt < b.Attempt
+}
+
+// add takes a chunk in and returns what subscribers are told of it; nothing when all of it is the beginning of a letter.
+func (o *output) add(c Chunk) (Output, bool) {
+	piece := Output{Attempt: o.id, Offset: o.end}
+	if c.Data != nil {
+		if len(c.Data) > MaxInline {
+			c.Data = Omitted(len(c.Data))
+		}
+		o.data, piece.Data = c.Data, c.Data
+		return piece, true
+	}
+	text := o.rest + c.Text
+	whole := len(text) - partial(text)
+	o.rest = strings.Clone(text[whole:])
+	piece.Text = strings.ToValidUTF8(text[:whole], "\uFFFD")
+	o.end += int64(len(piece.Text))
+	o.text = append(o.text, piece.Text...)
+	if len(o.text) > 2*MaxText {
+		o.text = slices.Clone(tail(o.text))
+	}
+	return piece, piece.Text != ""
+}
+
+// tail is the last MaxText bytes of a text, beginning with a whole letter.
+func tail(text []byte) []byte {
+	if len(text) <= MaxText {
+		return text
+	}
+	text = text[len(text)-MaxText:]
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}
+
+// partial is how many bytes at the end of a text are the beginning of a letter.
+func partial(text string) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRuneInString(text[len(text)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// Omitted stands for a value of so many bytes that is too large to be sent and has no name to be fetched by.
+func Omitted(size int) json.RawMessage {
+	raw, err := json.Marshal(map[string]any{"$omitted": true, "size": size})
+	if err != nil {
+		panic("host: a number cannot be encoded: " + err.Error())
+	}
+	return raw
+}
+
+// note remembers that the output of an attempt is held, and lets go of the oldest when too many are.
+func (h *Hub) note(ref Ref, t *topic, id engine.Attempt) {
+	s := h.shard(ref)
+	s.mu.Lock()
+	s.order = append(s.order, held{t, id})
+	var drop []held
+	if len(s.order) > s.limit {
+		s.order = slices.DeleteFunc(s.order, func(e held) bool { return !e.holds() })
+		if n := len(s.order) - maxHeld; n > 0 {
+			drop = slices.Clone(s.order[:n])
+			s.order = slices.Delete(s.order, 0, n)
+		}
+		s.limit = 32 + 2*len(s.order)
+	}
+	s.mu.Unlock()
+	for _, e := range drop {
+		e.topic.mu.Lock()
+		if o := e.topic.outputs[e.id.Activation]; o != nil && o.id == e.id {
+			delete(e.topic.outputs, e.id.Activation)
+		}
+		e.topic.mu.Unlock()
+	}
+	if len(drop) > 0 {
+		h.sweep(s)
+	}
+}
+
+func (e held) holds() bool {
+	e.topic.mu.RLock()
+	defer e.topic.mu.RUnlock()
+	o := e.topic.outputs[e.id.Activation]
+	return !e.topic.dead && o != nil && o.id == e.id
+}
+
+// sweep removes the topics of a shard that nobody needs.
+func (h *Hub) sweep(s *hubShard) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref, t := range s.topics { // order does not matter: each is looked at by itself
+		t.mu.Lock()
+		if t.readers == 0 && len(t.outputs) == 0 {
+			t.dead = true
+			delete(s.topics, ref)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// Ended forgets what an activation has handed out. A published row that tells of the end does the same.
+func (h *Hub) Ended(ref Ref, id engine.ActivationID) {
+	if t := h.find(ref, false); t != nil {
+		delete(t.outputs, id)
+		h.release(ref, t)
+	}
+}
+
+// forget lets go of the output of attempts that a row ends.
+func (t *topic) forget(row *Row) {
+	if len(t.outputs) == 0 {
+		return
+	}
+	ended := func(id engine.ActivationID) { delete(t.outputs, id) }
+	for _, fact := range row.Facts {
+		switch f := fact.(type) {
+		case engine.NodeCompleted:
+			ended(f.Activation)
+		case engine.NodeFailed:
+			ended(f.Activation)
+		}
+	}
+	for i := range row.Told {
+		told := &row.Told[i]
+		switch told.What {
+		case ToldExecution:
+			if told.Status.Final() {
+				clear(t.outputs)
+			}
+		case ToldNode:
+			switch told.Node {
+			case engine.NodeWaitingInput, engine.NodeRunning: // the attempt goes on, or a later one will speak
+			default:
+				ended(told.Activation)
+			}
+		}
+	}
+}
+
+// add puts a notice into the ring.
+func (t *topic) add(n Notice, size int) {
+	t.ring = append(t.ring, n)
+	t.bytes += size
+	// Half of it goes at a time, so that adding stays cheap.
+	if len(t.ring) > ringNotices || t.bytes > ringBytes {
+		cut := len(t.ring) / 2
+		if t.bytes > ringBytes && len(t.ring) == 1 {
+			cut = 1
+		}
+		t.first += uint64(cut)
+		t.ring = slices.Clone(t.ring[cut:])
+		t.bytes = 0
+		for i := range t.ring {
+			t.bytes += t.ring[i].size()
+		}
+	}
+	select {
+	case t.poke <- struct{}{}:
+	default: // it is awake already
+	}
+}
+
+func (n *Notice) size() int {
+	if n.Row != nil {
+		return n.Row.size()
+	}
+	return 256 + len(n.Output.Text) + len(n.Output.Data)
+}

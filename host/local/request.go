@@ -1,0 +1,151 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// request is something from outside that somebody waits for the answer of.
+type request struct {
+	host.Request
+	reply chan<- reply // has room for one; nil: nobody waits
+}
+
+type reply struct {
+	status engine.Status
+	err    error
+}
+
+func (request) isMessage() {}
+
+func (r request) answer(status engine.Status, err error) {
+	if r.reply == nil {
+		return
+	}
+	select {
+	case r.reply <- reply{status, err}:
+	default: // it has been answered
+	}
+}
+
+// refuse answers those that will not be dealt with.
+func refuse(list []message, err error) {
+	for _, m := range list {
+		if r, ok := m.(request); ok {
+			r.answer("", err)
+		}
+	}
+}
+
+// Act implements [host.Host]. A request with a dedup id goes by the inbox: it is kept even if this process dies before it
+// acts, and a second one does nothing. Others are answered when their row is on disk.
+func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (engine.Status, error) {
+	e, err := h.opts.Executions.Get(ctx, p, r.Execution)
+	if err != nil {
+		return "", err
+	}
+	if r.Dedup != "" {
+		body, err := json.Marshal(r)
+		if err != nil {
+			return "", fault.Newf(fault.Invalid, "the request cannot be kept: %w", err)
+		}
+		item := store.InboxItem{Execution: r.Execution, Kind: string(r.Action), Dedup: r.Dedup, Time: time.Now().UnixMilli(), Body: body}
+		return e.Status, h.deliver(ctx, p, item)
+	}
+	answer := make(chan reply, 1)
+	if !h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, request{r, answer}) {
+		return "", closing()
+	}
+	select {
+	case a := <-answer:
+		if a.err != nil && h.ctx.Err() != nil {
+			return a.status, closing()
+		}
+		return a.status, a.err
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for execution %q: %w", r.Execution, context.Cause(ctx))
+	}
+}
+
+func closing() error {
+	return fault.New(fault.Conflict, "the server is stopping; try again when it is back")
+}
+
+// request makes a fact of a request and adds it to the row.
+func (o *owner) request(turn *host.Turn, r request, add func(engine.Fact) (*fault.Error, error)) (*fault.Error, error) {
+	fact, err := o.requested(turn, r.Request)
+	if err != nil {
+		return fault.From(err), nil
+	}
+	return add(fact)
+}
+
+func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) {
+	value := func() engine.Ref {
+		if len(r.Value) == 0 {
+			return ""
+		}
+		return turn.Put(r.Value)
+	}
+	switch r.Action {
+	case host.ActionPause:
+		return engine.ExecutionPaused{By: r.By}, nil
+	case host.ActionResume:
+		return engine.ExecutionResumed{By: r.By}, nil
+	case host.ActionCancel:
+		return engine.CancelRequested{By: r.By, Reason: r.Reason}, nil
+	case host.ActionRetry:
+		id, err := o.which(r, "retried", func(a engine.Activation) bool {
+			return a.Status == engine.NodeFailure || a.Status == engine.NodeCanceled || a.Unknown
+		})
+		return engine.NodeRetried{Activation: id, By: r.By}, err
+	case host.ActionSkip:
+		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
+		return engine.NodeSkipped{Activation: id, HasOutput: len(r.Value) > 0, Output: value(), By: r.By}, err
+	case host.ActionSignal:
+		if _, ok := o.revision.Graph.Node(r.Node); !ok {
+			return nil, fault.Newf(fault.NotFound, "node %q is not in the workflow", r.Node)
+		}
+		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value()}, nil
+	case host.ActionAnswer:
+		return engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value()}, nil
+	case host.ActionChild:
+		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
+	}
+	return nil, fault.Newf(fault.Invalid, "action: %q is not known", r.Action)
+}
+
+// which finds the activation that a request is about.
+func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) bool) (engine.ActivationID, error) {
+	if r.Activation != "" {
+		return r.Activation, nil
+	}
+	index, ok := o.revision.Graph.Node(r.Node)
+	if !ok {
+		return "", fault.Newf(fault.NotFound, "node_id: node %q is not in the workflow", r.Node)
+	}
+	var ids []string
+	for _, a := range o.fold.State().Activations() {
+		if a.Node == index && fits(a) {
+			ids = append(ids, string(a.ID))
+		}
+	}
+	if len(ids) > 1 {
+		slices.Sort(ids)
+		return "", fault.Newf(fault.Conflict, "several activations of node %q can be %s; name one as activation_id: %s", r.Node, verb, strings.Join(ids[:min(len(ids), 5)], ", "))
+	}
+	if len(ids) == 1 {
+		return engine.ActivationID(ids[0]), nil
+	}
+	return engine.ActivationID(o.revision.Graph.Nodes[index].Segment), nil // the engine says why it cannot be
+}

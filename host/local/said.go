@@ -1,0 +1,116 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/node"
+	"tandem/store"
+)
+
+// said is what a run says besides its outcome: lines for the log, details for its record. The run writes it; when the run
+// has ended it is its owner's.
+type said struct {
+	attempt engine.Attempt
+	node    string
+	began   int64
+
+	mu      sync.Mutex
+	lines   []store.LogLine
+	details map[string]any
+}
+
+// flushLines is after how many lines a long run stores them before it ends.
+const flushLines = 100
+
+// listen connects a job to those who want to know what it says.
+func (o *owner) listen(job *node.Job, s *said) {
+	p := o.principal()
+	job.Redact, job.Files = o.host.opts.Redact, files{o.host.opts.Blobs, p}
+	if open := o.host.opts.Credential; open != nil {
+		job.Credential = func(ctx context.Context, id string, types ...string) (node.Credential, func(), error) {
+			return open(ctx, p, id, types...)
+		}
+	}
+	if emitted := o.host.opts.Emitted; emitted != nil {
+		job.Emit = func(chunk any) { emitted(o.ref, s.attempt, chunk) }
+	}
+	job.Detail = func(fields map[string]any) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.details == nil {
+			s.details = map[string]any{}
+		}
+		for name, value := range fields { // order does not matter: one entry per name
+			s.details[name] = value
+		}
+	}
+	job.Log = func(level node.Level, message string, fields map[string]any) {
+		if lines := s.log(level, message, fields); len(lines) > 0 {
+			if err := o.host.opts.Logs.Write(o.host.ctx, p, o.ref.Execution, lines); err != nil {
+				o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
+			}
+		}
+	}
+}
+
+// log keeps a line. When there are many it hands them out to be stored.
+func (s *said) log(level node.Level, message string, fields map[string]any) []store.LogLine {
+	line := store.LogLine{
+		Activation: string(s.attempt.Activation), NodeID: s.node, Time: time.Now().UnixMilli(), Level: levelOf(level), Message: message,
+	}
+	if len(fields) > 0 {
+		if raw, err := json.Marshal(fields); err == nil {
+			line.Context = raw
+		} else {
+			line.Message += " (the context was left out: " + err.Error() + ")"
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, line)
+	if len(s.lines) < flushLines {
+		return nil
+	}
+	lines := s.lines
+	s.lines = nil
+	return lines
+}
+
+func levelOf(l node.Level) store.Level {
+	switch l {
+	case node.Debug:
+		return store.LevelDebug
+	case node.Warn:
+		return store.LevelWarn
+	case node.Error:
+		return store.LevelError
+	}
+	return store.LevelInfo
+}
+
+// note records with a row what a run that ends with it has said.
+func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.LogLine {
+	if s == nil {
+		return logs
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := turn.Row()
+	if view := o.fold.View().Open[s.attempt.Activation]; view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
+		row.Told = append(row.Told, host.Told{What: host.ToldRan, Activation: s.attempt.Activation, Time: s.began})
+	}
+	if len(s.details) > 0 {
+		raw, err := json.Marshal(s.details)
+		if err != nil {
+			o.host.opts.Log.Warn("details of a node left out", "execution", o.ref.Execution, "activation", s.attempt.Activation, "error", err)
+		} else {
+			row.Told = append(row.Told, host.Told{What: host.ToldDetail, Activation: s.attempt.Activation, Detail: raw})
+		}
+	}
+	return append(logs, s.lines...)
+}

@@ -1,0 +1,116 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+)
+
+// NewSource reads executions where their journals and large values are kept.
+func NewSource(journal store.Journal, blobs store.Blobs) host.Source { return source{journal, blobs} }
+
+type source struct {
+	journal store.Journal
+	blobs   store.Blobs
+}
+
+// Rows implements host.Source.
+func (s source) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[host.Row, error] {
+	return func(yield func(host.Row, error) bool) {
+		for stored, err := range s.journal.Rows(ctx, p, execution, after) {
+			if err != nil {
+				yield(host.Row{}, err)
+				return
+			}
+			row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Snapshot implements host.Source.
+func (s source) Snapshot(ctx context.Context, p identity.Principal, execution string) ([]byte, bool, error) {
+	snap, ok, err := s.journal.LastSnapshot(ctx, p, execution)
+	return snap.Body, ok, err
+}
+
+// Blob implements host.Source.
+func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (value json.RawMessage, err error) {
+	content, _, err := s.blobs.Get(ctx, p, b.Hash)
+	if err != nil {
+		return nil, fmt.Errorf("read large value %q: %w", b.Hash, err)
+	}
+	defer func() {
+		if cerr := content.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("read large value %q: %w", b.Hash, cerr)
+		}
+	}()
+	if value, err = io.ReadAll(content); err != nil {
+		return nil, fmt.Errorf("read large value %q: %w", b.Hash, err)
+	}
+	return value, nil
+}
+
+// keep stores a large value of a row.
+func (o *owner) keep(ctx context.Context) func(json.RawMessage) (host.Blob, error) {
+	return func(value json.RawMessage) (host.Blob, error) {
+		blob, err := o.host.opts.Blobs.Put(ctx, o.principal(), bytes.NewReader(value))
+		return host.Blob{Hash: blob.Hash, Size: blob.Size}, err
+	}
+}
+
+// files keeps what kinds hand out as files.
+type files struct {
+	blobs     store.Blobs
+	principal identity.Principal
+}
+
+// Keep implements node.Files.
+func (f files) Keep(ctx context.Context, r io.Reader) (hash string, size int64, err error) {
+	blob, err := f.blobs.Put(ctx, f.principal, r)
+	return blob.Hash, blob.Size, err
+}
+
+// Open implements node.Files.
+func (f files) Open(ctx context.Context, hash string) (io.ReadCloser, int64, error) {
+	content, blob, err := f.blobs.Get(ctx, f.principal, hash)
+	return content, blob.Size, err
+}
+
+// Revision is a revision as a fold sees it.
+func Revision(r *node.Revision) host.Revision { return revision{r} }
+
+type revision struct{ *node.Revision }
+
+// Iterations implements host.Revision.
+func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
+	of, err := r.Revision.Iterations(newJob(run, values, data))
+	if err != nil {
+		return nil, err
+	}
+	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+		iteration, err := of(state, index)
+		return iteration.Payload, iteration.Vars, err
+	}, nil
+}
+
+// Inspect implements host.Revision.
+func (r revision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (input, origins json.RawMessage, err error) {
+	input, list, err := r.Revision.Inspect(newJob(run, values, data))
+	if err != nil {
+		return nil, nil, err
+	}
+	origins, err = json.Marshal(list)
+	return input, origins, err
+}

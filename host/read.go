@@ -1,0 +1,252 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/workflow"
+)
+
+// Journal is the journal of one execution, to be read with the revision that the execution is pinned to.
+type Journal struct {
+	Source    Source
+	Principal identity.Principal
+	Execution string
+	Graph     *workflow.Graph
+	Revision  Revision
+	Programs  engine.Programs
+}
+
+// Loader reads what a fold of the journal no longer has at hand.
+func (j Journal) Loader(ctx context.Context) Loader {
+	return Loader{
+		Row: func(execution string, seq uint64) (Row, error) {
+			for row, err := range j.Source.Rows(ctx, j.Principal, execution, seq-1) {
+				return row, err
+			}
+			return Row{}, fault.Newf(fault.Internal, "execution %q has no row %d", execution, seq)
+		},
+		Blob: func(b Blob) (json.RawMessage, error) { return j.Source.Blob(ctx, j.Principal, b) },
+	}
+}
+
+// View reads the execution as people look at it, and what it was started with. It begins with the last snapshot, so it
+// costs what happened since.
+func (j Journal) View(ctx context.Context) (*View, Start, error) {
+	view, start := NewView(j.Graph), Start{}
+	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
+	if err != nil {
+		return nil, start, err
+	}
+	if ok {
+		// A snapshot that cannot be used is passed over: the journal is the truth.
+		if v, s, err := RestoreView(j.Graph, body); err == nil {
+			view, start = v, s
+		}
+	}
+	for row, err := range j.Rows(ctx, view.Seq) {
+		if err != nil {
+			return nil, start, err
+		}
+		if row.Seq == 1 {
+			if start, err = startOf(&row); err != nil {
+				return nil, start, err
+			}
+		}
+		if err := view.follow(&row); err != nil {
+			return nil, start, err
+		}
+	}
+	if view.Seq == 0 {
+		return nil, start, fault.Newf(fault.NotFound, "execution %q has no journal", j.Execution)
+	}
+	return view, start, nil
+}
+
+// Rows reads the rows after a sequence number, the first one with what it begins with.
+func (j Journal) Rows(ctx context.Context, after uint64) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for row, err := range j.Source.Rows(ctx, j.Principal, j.Execution, after) {
+			if blob, large := row.Large[0]; err == nil && large && row.Seq == 1 {
+				row.Values[0], err = j.Source.Blob(ctx, j.Principal, blob)
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// Value reads a value of the execution by its reference. One that is kept beside the journal is told by its name only.
+func (j Journal) Value(ctx context.Context, start Start, ref engine.Ref) (value json.RawMessage, large *Blob, err error) {
+	place, err := ParseRef(ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	execution, err := start.owner(j.Execution, place)
+	if err != nil {
+		return nil, nil, err
+	}
+	row, err := j.Loader(ctx).Row(execution, place.Seq)
+	if err != nil {
+		return nil, nil, err
+	}
+	if place.N >= len(row.Values) {
+		return nil, nil, fault.Newf(fault.Internal, "row %d of execution %q has no value %d", place.Seq, execution, place.N)
+	}
+	if blob, ok := row.Large[place.N]; ok {
+		return nil, &blob, nil
+	}
+	return row.Values[place.N], nil, nil
+}
+
+// Fold reads the execution with its data. It begins with the last snapshot.
+func (j Journal) Fold(ctx context.Context) (*Fold, error) {
+	fold, _, err := j.restore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = j.Replay(ctx, fold)
+	return fold, err
+}
+
+// restore makes a fold of the last snapshot, or of nothing when there is none that can be used. It returns the snapshot's
+// size.
+func (j Journal) restore(ctx context.Context) (*Fold, int, error) {
+	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
+	if err != nil {
+		return nil, 0, err
+	}
+	if ok {
+		if fold, err := RestoreFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx), body); err == nil {
+			return fold, len(body), nil
+		}
+	}
+	return NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx)), 0, nil
+}
+
+// Restore is the fold of the last snapshot, to be brought up to date with [Journal.Replay].
+func (j Journal) Restore(ctx context.Context) (fold *Fold, size int, err error) {
+	return j.restore(ctx)
+}
+
+// Replay folds the rows that a fold has not seen, and says how many there were.
+func (j Journal) Replay(ctx context.Context, fold *Fold) (rows, bytes int, err error) {
+	return j.replay(ctx, fold, func(Row, []engine.Command) (bool, error) { return true, nil })
+}
+
+func (j Journal) replay(ctx context.Context, fold *Fold, each func(Row, []engine.Command) (more bool, err error)) (rows, bytes int, err error) {
+	for row, err := range j.Rows(ctx, fold.state.Seq()) {
+		if err != nil {
+			return rows, bytes, err
+		}
+		commands, err := fold.Apply(row)
+		if err != nil {
+			return rows, bytes, fault.Newf(fault.Internal, "row %d of execution %q: %w", row.Seq, j.Execution, err)
+		}
+		rows, bytes = rows+1, bytes+row.Stored
+		more, err := each(row, commands)
+		if err != nil || !more {
+			return rows, bytes, err
+		}
+	}
+	return rows, bytes, nil
+}
+
+// Activation reads one activation, with its input as its last generation was given it and where that came from.
+func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record ActivationRecord, found bool, err error) {
+	fold := NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
+	note := func(a *ActivationView) {
+		if a.ID == id {
+			record.ActivationView, found = *a, true
+		}
+	}
+	fold.view.began, fold.view.changed = note, note
+	_, _, err = j.replay(ctx, fold, func(_ Row, commands []engine.Command) (bool, error) {
+		for _, c := range commands {
+			run, ok := c.(engine.RunNode)
+			if !ok || run.Activation != id || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil || run.Node < 0 {
+				continue
+			}
+			record.Input, record.Origins, record.InputError = fold.inspect(run)
+		}
+		return true, nil
+	})
+	if n := len(fold.start.Ancestors); err == nil && !found && n > 0 {
+		j.Execution = fold.start.Ancestors[n-1] // it ended before the fork
+		return j.Activation(ctx, id)
+	}
+	return record, found, err
+}
+
+// ActivationRecord is an activation with its input.
+type ActivationRecord struct {
+	ActivationView
+	Input json.RawMessage
+	// Origins tells where the values of the input came from.
+	Origins json.RawMessage
+	// InputError is why the input could not be built, which is then why the activation failed.
+	InputError error
+}
+
+// Inspect returns the input that a run gets, and where it came from, as a list.
+func (f *Fold) inspect(run engine.RunNode) (input, origins json.RawMessage, err error) {
+	values, err := f.Inputs(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.revision.Inspect(run, values, f.Data(run))
+}
+
+// Input returns the input that a run gets, as long as the run is open.
+func (f *Fold) Input(run engine.RunNode) (json.RawMessage, error) {
+	input, _, err := f.inspect(run)
+	return input, err
+}
+
+// Activations lists activations in the order they began, after the first so many and at most limit of them; node narrows
+// it, when it is not empty. More says that there are others.
+func (j Journal) Activations(ctx context.Context, node string, after, limit int) (list []ActivationView, more bool, err error) {
+	view := NewView(j.Graph)
+	place := map[engine.ActivationID]int{}
+	count, open := 0, 0
+	view.began = func(a *ActivationView) {
+		if node != "" && a.Node != node {
+			return
+		}
+		if count++; count > after && len(list) < limit {
+			place[a.ID] = len(list)
+			list = append(list, *a)
+			open++
+		} else {
+			delete(place, a.ID) // a later generation, which is another entry
+			more = more || count > after
+		}
+	}
+	view.changed = func(a *ActivationView) {
+		i, ok := place[a.ID]
+		if !ok {
+			return
+		}
+		if list[i].Ended == 0 && a.Ended != 0 {
+			open--
+		}
+		list[i] = *a
+	}
+	for row, err := range j.Rows(ctx, 0) {
+		if err != nil {
+			return nil, false, err
+		}
+		if err := view.follow(&row); err != nil {
+			return nil, false, err
+		}
+		if more && open == 0 {
+			break
+		}
+	}
+	return list, more, nil
+}

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"encoding/json"
+
+	"tandem/engine"
+	"tandem/fault"
+)
+
+// Told is what a row means to people who follow an execution, as far as its facts alone do not say it: which nodes it began,
+// which it ended without an outcome of their own, what became of the execution. It is recorded with the row, so that
+// readers need no engine and are told the same at any time.
+type Told struct {
+	What Telling `json:"w"`
+
+	Activation engine.ActivationID `json:"a,omitempty"`
+	Generation uint32              `json:"g,omitempty"`
+	// Attempt is zero for the first.
+	Attempt uint32            `json:"t,omitempty"`
+	Node    engine.NodeStatus `json:"n,omitempty"`
+	Status  engine.Status     `json:"s,omitempty"`
+	Error   *fault.Error      `json:"e,omitempty"`
+	// Time is when a retry is due, or when a run really began.
+	Time int64 `json:"u,omitempty"`
+
+	Ask     engine.AskID `json:"k,omitempty"`
+	Purpose string       `json:"p,omitempty"`
+	Ref     engine.Ref   `json:"r,omitempty"`
+
+	Detail json.RawMessage `json:"d,omitempty"`
+}
+
+// Telling says what is told.
+type Telling string
+
+// What is told.
+const (
+	// ToldNode: an activation is now running (an attempt of it was handed to the runtime), retrying, waiting for input,
+	// skipped, canceled or failed. That it completed is told by the fact.
+	ToldNode Telling = "node"
+	// ToldExecution: the execution has another status, and maybe an error.
+	ToldExecution Telling = "execution"
+	// ToldWithdrawn: a question is no longer asked.
+	ToldWithdrawn Telling = "withdrawn"
+	// ToldRan: when a run that ends with this row really began, if that was later than the row that wanted it.
+	ToldRan Telling = "ran"
+	// ToldDetail: what a kind has noted about a run that ends with this row.
+	ToldDetail Telling = "detail"
+)
+
+// First says that it is the first attempt of an activation's generation that begins.
+func (t Told) First() bool {
+	return t.What == ToldNode && t.Node == engine.NodeRunning && t.Attempt <= 1
+}
+
+// tell appends what a row's commands mean to readers. Before is the status as of the row before.
+func tell(told []Told, facts []engine.Fact, commands []engine.Command, before, after engine.Status) []Told {
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.RunNode:
+			if c.Cause.Kind != engine.CauseRun || c.Cause.Wake != nil && c.Cause.Wake.By != engine.WakeAnswer {
+				continue
+			}
+			t := Told{What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: engine.NodeRunning}
+			switch {
+			case c.Attempt.Attempt > 1:
+				t.Attempt = c.Attempt.Attempt
+			case c.Cause.Wake != nil:
+				t.Attempt = 2 // it goes on; its beginning was told
+			}
+			told = append(told, t)
+		case engine.EndNode:
+			told = append(told, Told{What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: c.Status, Error: c.Error})
+		case engine.Sleep:
+			if c.Purpose == engine.TimerRetry {
+				t := Told{What: ToldNode, Activation: c.Activation, Node: engine.NodeRetrying, Time: c.Until}
+				for _, f := range facts {
+					if failed, ok := f.(engine.NodeFailed); ok && failed.Activation == c.Activation {
+						t.Generation, t.Attempt, t.Error = failed.Generation, failed.Attempt.Attempt+1, failed.Error
+					}
+				}
+				told = append(told, t)
+			}
+		case engine.Ask:
+			told = append(told, Told{
+				What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: engine.NodeWaitingInput, Ask: c.Ask, Purpose: c.Purpose, Ref: c.Ref,
+			})
+		case engine.Withdraw:
+			told = append(told, Told{What: ToldWithdrawn, Ask: c.Ask})
+		}
+	}
+	if after == before {
+		return told
+	}
+	t := Told{What: ToldExecution, Status: after}
+	for _, c := range commands {
+		if end, ok := c.(engine.Finish); ok {
+			t.Error, t.Activation = end.Error, end.Node
+		}
+	}
+	return append(told, t)
+}
+
+// Tell completes the row: what its commands mean to readers is recorded with it.
+func (t *Turn) Tell(commands []engine.Command) {
+	t.row.Told = tell(t.row.Told, t.row.Facts, commands, t.before, t.fold.state.Status())
+	t.fold.view.Apply(&t.row)
+}

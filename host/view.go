@@ -1,0 +1,343 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// View is an execution as people look at it, told from its rows without an engine: its status, what became of each node
+// last, what it waits for. It is bounded by the size of the workflow and what is open, however long the execution is. It
+// is part of snapshots, so its names are short.
+type View struct {
+	graph *workflow.Graph
+	// began and changed, when they are set, are told of every activation that begins, and of whatever becomes of it.
+	began, changed func(*ActivationView)
+
+	Execution string        `json:"id"`
+	Seq       uint64        `json:"seq"`
+	Status    engine.Status `json:"st"`
+	Created   int64         `json:"c"`
+	Updated   int64         `json:"u"`
+	Started   int64         `json:"b,omitempty"`
+	Ended     int64         `json:"e,omitempty"`
+	// WaitedMS is how long it has waited for people; Waiting since when it does so now.
+	WaitedMS int64   `json:"w,omitempty"`
+	Waiting  int64   `json:"ws,omitempty"`
+	Credits  float64 `json:"cr,omitempty"`
+	// Error is why it failed and ErrorNode the activation that did. Errors are the failures of nodes, the first hundred.
+	Error     *fault.Error        `json:"x,omitempty"`
+	ErrorNode engine.ActivationID `json:"xn,omitempty"`
+	Errors    []NodeError         `json:"xs,omitempty"`
+	// Nodes are the latest activations by node id.
+	Nodes map[string]*NodeView `json:"n"`
+	// Sequence are node ids in the order their activations began, the last ones.
+	Sequence []string `json:"s,omitempty"`
+	// Open are the activations that have begun and not ended, by id.
+	Open map[engine.ActivationID]*ActivationView `json:"o,omitempty"`
+	// Questions are what people are asked, by id.
+	Questions map[engine.AskID]Asked `json:"q,omitempty"`
+	// Last is the node whose activation began last.
+	Last string `json:"l,omitempty"`
+}
+
+// NodeView is what is known of a node: its activation that began last, and how many there were.
+type NodeView struct {
+	ActivationView
+	Count int64 `json:"i,omitempty"`
+}
+
+// ActivationView is what is known of an activation.
+type ActivationView struct {
+	Node       string              `json:"m"`
+	ID         engine.ActivationID `json:"a"`
+	Status     engine.NodeStatus   `json:"t"`
+	Generation uint32              `json:"g,omitempty"`
+	Attempt    uint32              `json:"p,omitempty"`
+	Retries    uint32              `json:"r,omitempty"`
+	Started    int64               `json:"b,omitempty"`
+	Ended      int64               `json:"e,omitempty"`
+	// NextAt is when a retry is due.
+	NextAt  int64           `json:"d,omitempty"`
+	Error   *fault.Error    `json:"x,omitempty"`
+	Outputs []engine.Output `json:"o,omitempty"`
+	Detail  json.RawMessage `json:"y,omitempty"`
+	Credits float64         `json:"c,omitempty"`
+	// Row is the sequence number of the row that says how it stands.
+	Row uint64 `json:"w,omitempty"`
+}
+
+// NodeError is the failure of a node.
+type NodeError struct {
+	Activation engine.ActivationID `json:"a"`
+	Error      *fault.Error        `json:"e"`
+	Time       int64               `json:"t"`
+}
+
+// Asked is a question that is open.
+type Asked struct {
+	Activation engine.ActivationID `json:"a"`
+	Purpose    string              `json:"p"`
+	Ref        engine.Ref          `json:"r,omitempty"`
+	Since      int64               `json:"t"`
+}
+
+// What a view keeps of what has no bound of its own.
+const (
+	maxSequence   = 1000
+	maxViewErrors = 100
+)
+
+// NewView returns the view of an empty journal.
+func NewView(graph *workflow.Graph) *View {
+	return &View{graph: graph, Status: engine.StatusNew, Nodes: map[string]*NodeView{}, Open: map[engine.ActivationID]*ActivationView{}, Questions: map[engine.AskID]Asked{}}
+}
+
+// restore makes a view that was read whole again.
+func (v *View) restore(graph *workflow.Graph) {
+	v.graph = graph
+	if v.Nodes == nil {
+		v.Nodes = map[string]*NodeView{}
+	}
+	if v.Open == nil {
+		v.Open = map[engine.ActivationID]*ActivationView{}
+	}
+	if v.Questions == nil {
+		v.Questions = map[engine.AskID]Asked{}
+	}
+}
+
+// NodeOf returns the id of the node that an activation is of: the last part of its path, as the workflow writes it.
+func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
+	_, name := id.Split()
+	if i, ok := graph.Segment(name); ok {
+		return graph.Nodes[i].ID
+	}
+	return name
+}
+
+// Iteration returns the number of the innermost iteration that an activation belongs to.
+func Iteration(id engine.ActivationID) (int64, bool) {
+	scope, _ := id.Split()
+	if scope == "" || strings.HasSuffix(scope, "[]") {
+		return 0, false
+	}
+	_, index := splitIteration(scope)
+	return index, true
+}
+
+// follow is Apply for rows that are read.
+func (v *View) follow(row *Row) error {
+	if row.Seq != v.Seq+1 {
+		return fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, v.Seq)
+	}
+	v.Apply(row)
+	return nil
+}
+
+// Apply takes a row in. Rows come in order and without a gap.
+func (v *View) Apply(row *Row) {
+	v.Seq, v.Updated = row.Seq, row.Time
+	if v.Created == 0 {
+		v.Created = row.Time
+	}
+	failed := map[engine.ActivationID]bool(nil)
+	for i := range row.Told {
+		if t := &row.Told[i]; t.What == ToldNode && t.Node == engine.NodeFailure {
+			if failed == nil {
+				failed = map[engine.ActivationID]bool{}
+			}
+			failed[t.Activation] = true
+		}
+	}
+	for _, fact := range row.Facts {
+		v.fact(row, fact, failed)
+	}
+	for i := range row.Told {
+		v.told(row, &row.Told[i])
+	}
+}
+
+func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]bool) {
+	switch f := fact.(type) {
+	case engine.ExecutionCreated:
+		v.Execution = f.Execution
+	case engine.ExecutionForked:
+		v.forkedView(row)
+		v.Execution = f.Execution
+	case engine.ExecutionStarted:
+		v.Started = row.Time
+	case engine.NodeStarted:
+		if a := v.Open[f.Activation]; a != nil {
+			a.Started = row.Time
+			v.publish(a)
+		}
+	case engine.NodeCompleted:
+		if failed[f.Activation] {
+			if a := v.Open[f.Activation]; a != nil {
+				a.Outputs = f.Outputs // of a failure that the node handles
+			}
+			return
+		}
+		v.end(row, f.Activation, engine.NodeDone, nil, f.Outputs)
+	case engine.NodeFailed:
+		if a := v.Open[f.Activation]; a != nil {
+			a.Outputs = f.Outputs
+		}
+	case engine.AskAnswered:
+		delete(v.Questions, f.Ask)
+	}
+}
+
+func (v *View) told(row *Row, t *Told) {
+	switch t.What {
+	case ToldNode:
+		v.node(row, t)
+	case ToldExecution:
+		v.execution(row, t)
+	case ToldWithdrawn:
+		delete(v.Questions, t.Ask)
+	case ToldRan, ToldDetail:
+		node := v.Nodes[NodeOf(v.graph, t.Activation)]
+		if node == nil || node.ID != t.Activation {
+			return
+		}
+		if t.What == ToldRan {
+			node.Started = t.Time
+		} else {
+			node.Detail = t.Detail
+		}
+		if a := v.Open[t.Activation]; a != nil {
+			*a = node.ActivationView
+		}
+		v.publish(&node.ActivationView)
+	}
+}
+
+func (v *View) node(row *Row, t *Told) {
+	switch t.Node {
+	case engine.NodeSkip, engine.NodeCanceled, engine.NodeFailure:
+		v.end(row, t.Activation, t.Node, t.Error, nil)
+		return
+	}
+	a := v.Open[t.Activation]
+	if a == nil || t.First() {
+		a = &ActivationView{Node: NodeOf(v.graph, t.Activation), ID: t.Activation, Started: row.Time}
+		v.Open[t.Activation] = a
+		v.begin(a)
+	}
+	a.Status, a.Generation, a.Error, a.NextAt, a.Row = t.Node, t.Generation, t.Error, 0, row.Seq
+	a.Attempt = max(a.Attempt, t.Attempt, 1)
+	switch t.Node {
+	case engine.NodeRetrying:
+		a.NextAt = t.Time
+		a.Retries++
+	case engine.NodeWaitingInput:
+		v.Questions[t.Ask] = Asked{Activation: t.Activation, Purpose: t.Purpose, Ref: t.Ref, Since: row.Time}
+	}
+	v.publish(a)
+}
+
+// begin notes that an activation has begun.
+func (v *View) begin(a *ActivationView) {
+	if len(v.Sequence) >= maxSequence {
+		v.Sequence = slices.Delete(v.Sequence, 0, maxSequence/2)
+	}
+	v.Sequence = append(v.Sequence, a.Node)
+	v.Last = a.Node
+	n := v.Nodes[a.Node]
+	if n == nil {
+		n = &NodeView{}
+		v.Nodes[a.Node] = n
+	}
+	n.Count++
+	n.ActivationView = *a
+	if v.began != nil {
+		v.began(a)
+	}
+}
+
+// publish makes what is known of an activation that of its node, if it is the one that began last.
+func (v *View) publish(a *ActivationView) {
+	if v.changed != nil {
+		v.changed(a)
+	}
+	if n := v.Nodes[a.Node]; n != nil && n.ID == a.ID {
+		n.ActivationView = *a
+	}
+}
+
+func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, err *fault.Error, outputs []engine.Output) {
+	a := v.Open[id]
+	if a == nil {
+		a = &ActivationView{Node: NodeOf(v.graph, id), ID: id}
+		if n := v.Nodes[a.Node]; n != nil && n.ID == id {
+			*a = n.ActivationView // it was ended before, and is ended again: an operator's doing
+		} else {
+			if n == nil {
+				n = &NodeView{}
+				v.Nodes[a.Node] = n
+			}
+			n.Count++
+			n.ActivationView = *a
+			if v.began != nil {
+				v.began(a)
+			}
+		}
+	}
+	delete(v.Open, id)
+	a.Status, a.Ended, a.Error, a.NextAt, a.Row = status, row.Time, err, 0, row.Seq
+	if outputs != nil {
+		a.Outputs = outputs
+	}
+	switch status {
+	case engine.NodeDone:
+		if i, ok := v.graph.Node(a.Node); ok {
+			a.Credits += v.graph.Nodes[i].Plan.Credits
+			v.Credits += v.graph.Nodes[i].Plan.Credits
+		}
+	case engine.NodeFailure:
+		if err != nil && len(v.Errors) < maxViewErrors {
+			v.Errors = append(v.Errors, NodeError{id, err, row.Time})
+		}
+	}
+	v.publish(a)
+}
+
+func (v *View) execution(row *Row, t *Told) {
+	if waits(v.Status) && !waits(t.Status) && v.Waiting != 0 {
+		v.WaitedMS += max(0, row.Time-v.Waiting)
+		v.Waiting = 0
+	}
+	if waits(t.Status) && v.Waiting == 0 {
+		v.Waiting = row.Time
+	}
+	v.Status = t.Status
+	v.Error, v.ErrorNode, v.Ended = t.Error, t.Activation, 0
+	if t.Status.Final() {
+		v.Ended = row.Time
+	}
+}
+
+// waits says that an execution with this status waits for a person.
+func waits(s engine.Status) bool {
+	return s == engine.StatusWaitingForHuman || s == engine.StatusPaused
+}
+
+// DurationMS is the run time as of now, in Unix milliseconds, without waiting for people.
+func (v *View) DurationMS(now int64) int64 {
+	if v.Started == 0 {
+		return 0
+	}
+	waited := v.WaitedMS
+	if v.Ended != 0 {
+		now = v.Ended
+	} else if v.Waiting != 0 {
+		waited += max(0, now-v.Waiting)
+	}
+	return max(0, now-v.Started-waited)
+}

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/dataflow"
+)
+
+// maxOrigins is how many values of an input are told the origin of.
+const maxOrigins = 1000
+
+// Inspect builds the input that a run gets, without running anything, and tells where its values came from.
+func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.Origin, err error) {
+	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: context.Background()}
+	payloads, err := x.payloads()
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &job.Data
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	request := dataflow.Request{View: d.View, StepID: r.Graph.Nodes[job.Run.Node].ID, OnUnresolved: r.onUnresolved}
+	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	if input, _, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
+		return nil, nil, err
+	}
+	lineage, err := dataflow.InputLineage(d.Layers, in, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	return input, lineage.Leaves(maxOrigins), nil
+}
