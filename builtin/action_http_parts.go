@@ -21,7 +21,7 @@ import (
 // where escaping could not help.
 
 // urlVariable is {name} or {{name}}.
-var urlVariable = regexp.MustCompile(`\{\{?\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}?\}`)
+var urlVariable = regexp.MustCompile(`\{\{?\s*([\pL_][\pL\pN_.-]*)\s*\}?\}`)
 
 // urlNames is what placeholders in an address find first: the variables, each standing for itself in single braces, so
 // that they are all put in, escaped, at one place.
@@ -46,7 +46,8 @@ func httpAddress(text string, variables json.RawMessage, base string) (*url.URL,
 	if err != nil {
 		return nil, err
 	}
-	if base != "" && !strings.Contains(strings.SplitN(filled, "?", 2)[0], "://") {
+	before, _, _ := strings.Cut(filled, "?")
+	if base != "" && !strings.Contains(before, "://") {
 		filled = strings.TrimRight(base, "/") + "/" + strings.TrimLeft(filled, "/")
 	}
 	u, err := url.Parse(filled)
@@ -59,7 +60,7 @@ func httpAddress(text string, variables json.RawMessage, base string) (*url.URL,
 	if u.Scheme == "" || u.Host == "" {
 		return nil, invalid(`"url" must be an absolute address such as https://host/path`)
 	}
-	if left := urlVariable.FindStringSubmatch(u.Path); left != nil {
+	if left := urlVariable.FindStringSubmatch(before); left != nil {
 		return nil, fault.Newf(fault.InvalidInput, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
 	}
 	return u, nil

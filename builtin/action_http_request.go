@@ -131,7 +131,11 @@ type httpCall struct {
 }
 
 func (x *httpCall) run(ctx context.Context, in httpInput, tokens *tokenCache) (httpOutput, error) {
-	common := gjson.GetManyBytes(x.call.Config, "credential_id", "timeout")
+	common := gjson.GetManyBytes(x.call.Config, "credential_id", "timeout", "idempotency_header")
+	if common[2].Type == gjson.String && x.cfg.IdempotencyHeader == "" {
+		// The node counts as repeatable because of it.
+		return httpOutput{}, fault.New(fault.InvalidConfig, `"idempotency_header" is empty; name the header or leave it out`).With("path", "configurations.idempotency_header")
+	}
 	x.timeout = time.Duration(common[1].Int()) * time.Second
 	if x.timeout <= 0 {
 		x.timeout = outbound.DefaultTotal

@@ -31,25 +31,31 @@ func Kinds(o Options) []node.Kind {
 		dataTransformation(),
 		dataValidation(),
 		httpRequest(o.HTTP),
-		callEmpty(),
-		flowDelay(),
+		brief(callEmpty()),
+		brief(flowDelay()),
 		flowFilter(),
-		flowForEach(),
-		flowIf(),
-		flowLoop(),
+		brief(flowForEach()),
+		brief(flowIf()),
+		brief(flowLoop()),
 		flowMerge(),
 		flowSort(),
 		flowSplit(),
-		flowSubWorkflow(),
-		flowSwitch(),
-		flowTimeout(),
-		flowWait(),
-		flowWhile(),
-		triggerManual(),
+		brief(flowSubWorkflow()),
+		brief(flowSwitch()),
+		brief(flowTimeout()),
+		brief(flowWait()),
+		brief(flowWhile()),
+		brief(triggerManual()),
 	}
 }
 
 // info spares every kind the names of four fields.
+// brief marks a kind whose runs are over at once.
+func brief(k node.Kind) node.Kind {
+	k.Brief = true
+	return k
+}
+
 func info(name, titleEn, titleZh, textEn, textZh string) node.Info {
 	return node.Info{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
 }

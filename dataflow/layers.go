@@ -295,21 +295,22 @@ func (l *Layers) Scopes() int { return len(l.scopes) - 1 }
 func (l *Layers) Rebase() {
 	l.Forget()
 	for _, s := range l.scopes { // order does not matter: each gets the same
-		for _, h := range s.runtime {
-			h.rebase()
+		for _, h := range s.runtime { // order does not matter: as above
+			h.rebase(func(d datum) { d.from.seq = 0 })
 		}
 		for _, table := range []map[string]*attempts{s.steps, s.named} {
-			for _, a := range table {
-				a.ok.rebase()
-				a.failed.rebase()
+			for _, a := range table { // order does not matter: as above
+				a.ok.rebase(func(r *result) { r.seq = 0 })
+				a.failed.rebase(func(r *result) { r.seq = 0 })
 			}
 		}
 	}
 	l.seq = 0
 }
 
-func (h *history[T]) rebase() {
+func (h *history[T]) rebase(each func(T)) {
 	for i := range h.versions { // one is left
 		h.versions[i].seq = 0
+		each(h.versions[i].value)
 	}
 }

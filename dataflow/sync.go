@@ -2,8 +2,9 @@ package dataflow
 
 import (
 	"encoding/json"
-	"maps"
+
 	"slices"
+	"strings"
 
 	"tandem/fault"
 )
@@ -64,12 +65,16 @@ func CheckOutput(output map[string]json.RawMessage) error {
 
 func normalizeOutput(output map[string]json.RawMessage) ([]member, error) {
 	keys := make([]member, 0, len(output))
-	for _, key := range slices.Sorted(maps.Keys(output)) {
-		payload, err := normalize(output[key])
-		if err != nil {
-			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", key, err).With("path", key)
-		}
+	for key, payload := range output { // order does not matter: sorted below
 		keys = append(keys, member{key, payload})
+	}
+	slices.SortFunc(keys, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	for i, m := range keys {
+		payload, err := normalize(m.value)
+		if err != nil {
+			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", m.key, err).With("path", m.key)
+		}
+		keys[i].value = payload
 	}
 	return keys, nil
 }

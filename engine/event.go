@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"tandem/fault"
 )
@@ -334,6 +335,108 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	}
 	*e = Event{stored.Seq, stored.Time, fact}
 	return nil
+}
+
+// AppendFact appends a fact in its stored form, without what stands beside it in an event: {"type":…,"fact":…}.
+func AppendFact(out []byte, f Fact) ([]byte, error) {
+	if f == nil {
+		return out, errors.New("encode fact: there is none")
+	}
+	out = append(out, `{"type":"`...)
+	out = append(out, f.factName()...)
+	out = append(out, `","fact":`...)
+	if done, ok := f.(NodeCompleted); ok && done.Reply == nil {
+		return append(done.append(out), '}'), nil // nearly every row has one
+	}
+	fact, err := json.Marshal(f)
+	if err != nil {
+		return out, fmt.Errorf("encode fact %q: %w", f.factName(), err)
+	}
+	return append(append(out, fact...), '}'), nil
+}
+
+// append is the encoding of json.Marshal, without looking at types.
+func (f *NodeCompleted) append(out []byte) []byte {
+	out = append(out, `{"activation":`...)
+	out = AppendText(out, string(f.Activation))
+	if f.Generation != 0 {
+		out = append(out, `,"generation":`...)
+		out = strconv.AppendUint(out, uint64(f.Generation), 10)
+	}
+	out = append(out, `,"attempt":`...)
+	out = strconv.AppendUint(out, uint64(f.Attempt.Attempt), 10)
+	for i, o := range f.Outputs {
+		out = append(out, following(i, `,"outputs":[`)...)
+		out = append(out, `{"key":`...)
+		out = AppendText(out, o.Key)
+		if o.Ref != "" {
+			out = append(out, `,"ref":`...)
+			out = AppendText(out, string(o.Ref))
+		}
+		out = append(out, '}')
+	}
+	if len(f.Outputs) > 0 {
+		out = append(out, ']')
+	}
+	for i, v := range f.Settled {
+		out = append(out, following(i, `,"settled":[`)...)
+		if v.Error != nil {
+			raw, err := json.Marshal(v)
+			if err != nil { // an error in words is always JSON
+				raw = []byte("null")
+			}
+			out = append(out, raw...)
+			continue
+		}
+		out = append(out, `{"edge":`...)
+		out = strconv.AppendInt(out, int64(v.Edge), 10)
+		if v.Live {
+			out = append(out, `,"live":true`...)
+		}
+		if v.Ref != "" {
+			out = append(out, `,"ref":`...)
+			out = AppendText(out, string(v.Ref))
+		}
+		out = append(out, '}')
+	}
+	if len(f.Settled) > 0 {
+		out = append(out, ']')
+	}
+	return append(out, '}')
+}
+
+// following is what comes before an item of a list: the list's beginning, or a comma.
+func following(i int, begin string) string {
+	if i == 0 {
+		return begin
+	}
+	return ","
+}
+
+// AppendText appends a text as JSON.
+func AppendText(out []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			raw, err := json.Marshal(s)
+			if err != nil { // a text is always JSON
+				raw = []byte(`""`)
+			}
+			return append(out, raw...)
+		}
+	}
+	return append(append(append(out, '"'), s...), '"')
+}
+
+// DecodeFact reads what [AppendFact] has written.
+func DecodeFact(data []byte) (Fact, error) {
+	var stored struct {
+		Type string          `json:"type"`
+		Fact json.RawMessage `json:"fact"`
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return nil, fmt.Errorf("decode fact: %w", err)
+	}
+	return decodeFact(stored.Type, stored.Fact)
 }
 
 func decodeFact(name string, data []byte) (Fact, error) {

@@ -105,16 +105,15 @@ func (f *Fold) past(execution string) (state, rest json.RawMessage, err error) {
 // forked takes over what the first row of a fork holds.
 func (f *Fold) forked(fact engine.ExecutionForked) error {
 	place := Place{f.start.Level(), 1, 0}
-	raw, ok := f.values.get(place.Ref())
-	if !ok {
-		return fault.Newf(fault.Internal, "the first row of execution %q holds no past", fact.Execution)
+	raw, err := f.Value(place.Ref()) // it may be too large for the row
+	if err != nil {
+		return err
 	}
 	var past forkJSON
 	if err := json.Unmarshal(raw, &past); err != nil {
 		return fault.Newf(fault.Internal, "the past of execution %q cannot be read: %w", fact.Execution, err)
 	}
 	f.id, f.start = fact.Execution, past.Start
-	var err error
 	if f.layers, err = dataflow.RestoreLayers(past.Layers); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,14 +35,6 @@ type Blob struct {
 // MaxInline is how large a value in a row may be. A larger one is kept beside the journal.
 const MaxInline = 32 << 10
 
-// rowJSON is the stored form of a row's body.
-type rowJSON struct {
-	Facts  []engine.Event    `json:"facts"`
-	Values []json.RawMessage `json:"values,omitempty"`
-	Large  map[int]Blob      `json:"large,omitempty"`
-	Told   []Told            `json:"told,omitempty"`
-}
-
 // Spill puts the large values of the row where they belong.
 func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	for n, value := range r.Values {
@@ -62,34 +53,76 @@ func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 	return nil
 }
 
-// Encode returns the stored form of the row's body; sequence number and time stand beside it.
+// Encode returns the stored form of the row's body; sequence number and time stand beside it. It is written by hand:
+// every step of every execution comes through here.
 func (r *Row) Encode() ([]byte, error) {
-	stored := rowJSON{Facts: make([]engine.Event, len(r.Facts)), Values: r.Values, Large: r.Large, Told: r.Told}
-	if len(r.Large) > 0 {
-		stored.Values = slices.Clone(r.Values)
-		for n := range r.Large { // order does not matter: each is left out
-			stored.Values[n] = nil
+	out := make([]byte, 0, 256)
+	out = append(out, `{"facts":[`...)
+	var err error
+	for i, f := range r.Facts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = engine.AppendFact(out, f); err != nil {
+			return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
 		}
 	}
-	for i, f := range r.Facts {
-		stored.Facts[i] = engine.Event{Seq: r.Seq, Time: r.Time, Fact: f}
+	out = append(out, ']')
+	for i, value := range r.Values {
+		out = append(out, following(i, `,"values":[`)...)
+		if _, large := r.Large[i]; large || value == nil {
+			value = json.RawMessage("null")
+		}
+		out = append(out, value...)
 	}
-	body, err := json.Marshal(stored)
-	if err != nil {
-		return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
+	if len(r.Values) > 0 {
+		out = append(out, ']')
 	}
-	return body, nil
+	if len(r.Large) > 0 {
+		large, err := json.Marshal(r.Large)
+		if err != nil {
+			return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
+		}
+		out = append(append(out, `,"large":`...), large...)
+	}
+	for i := range r.Told {
+		out = append(out, following(i, `,"told":[`)...)
+		if out, err = r.Told[i].append(out); err != nil {
+			return nil, fmt.Errorf("encode row %d: %w", r.Seq, err)
+		}
+	}
+	if len(r.Told) > 0 {
+		out = append(out, ']')
+	}
+	return append(out, '}'), nil
+}
+
+// following is what comes before an item of a list: the list's beginning, or a comma.
+func following(i int, begin string) string {
+	if i == 0 {
+		return begin
+	}
+	return ","
 }
 
 // DecodeRow reads the stored form.
 func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
-	var stored rowJSON
+	var stored struct {
+		Facts  []json.RawMessage `json:"facts"`
+		Values []json.RawMessage `json:"values"`
+		Large  map[int]Blob      `json:"large"`
+		Told   []Told            `json:"told"`
+	}
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
 	}
 	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Told: stored.Told, Stored: len(body)}
-	for i, e := range stored.Facts {
-		row.Facts[i] = e.Fact
+	for i, raw := range stored.Facts {
+		fact, err := engine.DecodeFact(raw)
+		if err != nil {
+			return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
+		}
+		row.Facts[i] = fact
 	}
 	return row, nil
 }

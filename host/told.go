@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -51,6 +52,25 @@ const (
 // First says that it is the first attempt of an activation's generation that begins.
 func (t Told) First() bool {
 	return t.What == ToldNode && t.Node == engine.NodeRunning && t.Attempt <= 1
+}
+
+// append writes what is told as JSON. That an activation begins, which nearly every row tells, is written by hand.
+func (t *Told) append(out []byte) ([]byte, error) {
+	if t.What != ToldNode || t.Node != engine.NodeRunning || t.Error != nil || t.Time != 0 || t.Ask != "" || t.Detail != nil || t.Ref != "" || t.Status != "" || t.Purpose != "" {
+		raw, err := json.Marshal(t)
+		return append(out, raw...), err
+	}
+	out = append(out, `{"w":"node","a":`...)
+	out = engine.AppendText(out, string(t.Activation))
+	if t.Generation != 0 {
+		out = append(out, `,"g":`...)
+		out = strconv.AppendUint(out, uint64(t.Generation), 10)
+	}
+	if t.Attempt != 0 {
+		out = append(out, `,"t":`...)
+		out = strconv.AppendUint(out, uint64(t.Attempt), 10)
+	}
+	return append(out, `,"n":"running"}`...), nil
 }
 
 // tell appends what a row's commands mean to readers. Before is the status as of the row before.

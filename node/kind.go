@@ -35,6 +35,9 @@ type Kind struct {
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
+	// Brief says that a run takes no longer than handing it to a worker would: it waits for nothing, and what it does is
+	// bounded by its small configuration. A host may run it on the spot.
+	Brief bool
 	// Own tells of single configuration fields what their placeholders find before the input and the layers: an object
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage

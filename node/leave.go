@@ -13,10 +13,10 @@ func (x *run) credential(ctx context.Context, id string, types ...string) (Crede
 	if id == "" {
 		return Credential{}, fault.New(fault.CredentialMissing, "configurations.credential_id: the node needs a credential; choose one")
 	}
-	if x.job.Credential == nil {
+	if x.job.Out == nil {
 		return Credential{}, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
 	}
-	c, release, err := x.job.Credential(ctx, id, types...)
+	c, release, err := x.job.Out.Credential(ctx, id, types...)
 	if err != nil {
 		return Credential{}, err
 	}
@@ -47,14 +47,14 @@ func (x *run) clean(outputs Done) Done {
 }
 
 func (x *run) emit(chunk any) {
-	if x.job.Emit == nil {
+	if x.job.Out == nil {
 		return
 	}
 	if text, ok := chunk.(string); ok {
 		if x.guarded() {
 			text = x.job.Redact.Text(text)
 		}
-		x.job.Emit(text)
+		x.job.Out.Emit(text)
 		return
 	}
 	raw, err := Marshal(chunk)
@@ -65,27 +65,27 @@ func (x *run) emit(chunk any) {
 	if x.guarded() {
 		raw = x.job.Redact.JSON(raw)
 	}
-	x.job.Emit(raw)
+	x.job.Out.Emit(raw)
 }
 
 func (x *run) log(level Level, message string, fields map[string]any) {
-	if x.job.Log == nil {
+	if x.job.Out == nil {
 		return
 	}
 	if x.guarded() {
 		message, fields = x.job.Redact.Text(message), x.cleanFields(fields)
 	}
-	x.job.Log(level, message, fields)
+	x.job.Out.Log(level, message, fields)
 }
 
 func (x *run) detail(fields map[string]any) {
-	if x.job.Detail == nil {
+	if x.job.Out == nil {
 		return
 	}
 	if x.guarded() {
 		fields = x.cleanFields(fields)
 	}
-	x.job.Detail(fields)
+	x.job.Out.Detail(fields)
 }
 
 func (x *run) cleanFields(fields map[string]any) map[string]any {

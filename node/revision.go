@@ -39,6 +39,8 @@ type readyNode struct {
 	expressions map[string]*expr.Program
 	// connected are the keys something is connected to.
 	connected map[string]bool
+	// brief: the kind is, and nothing that may take longer is connected to it.
+	brief bool
 	// override is what the node's template says about its input and output; never nil.
 	override *override
 }
@@ -83,6 +85,8 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, o
 			}
 		}
 		r.conversions[i] = c
+		r.nodes[graph.Edges[i].From].brief = false
+		r.nodes[graph.Edges[i].To].brief = false
 	}
 	return r, nil
 }
@@ -93,7 +97,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	if !ok {
 		return fault.Newf(fault.Unsupported, "the kind %s cannot be run by this installation", node.Kind)
 	}
-	ready.kind = kind
+	ready.kind, ready.brief = kind, kind.Brief
 	ready.expressions = make(map[string]*expr.Program, len(node.Plan.Expressions))
 	shielded := make([]string, 0, len(node.Plan.Shielded)+len(node.Plan.Expressions))
 	const prefix = "configurations."
@@ -154,6 +158,9 @@ func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.
 	}
 	return list, nil
 }
+
+// Brief says that a run of the node, with everything around it, is over at once.
+func (r *Revision) Brief(node int) bool { return r.nodes[node].brief }
 
 // Syncs returns the names that a node's output_params list.
 func (r *Revision) Syncs(node int) []string { return r.nodes[node].syncs }

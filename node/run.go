@@ -54,15 +54,21 @@ type Job struct {
 	Start     json.RawMessage
 	// Scope is set for turns and closes.
 	Scope ScopeData
-	// Emit, Log and Detail are told what the run says while it runs; nil: nobody listens.
-	Emit   func(chunk any)
-	Log    func(level Level, message string, context map[string]any)
-	Detail func(fields map[string]any)
-	// Credential opens a credential; release is called when the run has ended and nothing of it can leave any more.
-	Credential func(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
+	// Out is told what the run says while it runs, and opens credentials for it; nil: nobody listens, and there are none.
+	Out Out
 	// Redact takes the secrets of open credentials out of what leaves the run.
 	Redact Redactor
 	Files  Files
+}
+
+// Out is where what a run says goes.
+type Out interface {
+	// Emit is handed a chunk of output: a string, or an object as json.RawMessage.
+	Emit(chunk any)
+	Log(level Level, message string, fields map[string]any)
+	Detail(fields map[string]any)
+	// Credential opens a credential; release is called when the run has ended and nothing of it can leave any more.
+	Credential(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
 }
 
 // Execution is what a node may know about the execution it runs in.

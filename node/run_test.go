@@ -437,3 +437,41 @@ func TestPrepare_RefusesAKindThatCannotBeRun(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A field that sees names of its own finds them before the input and the layers; the others do not find them.
+func TestRun_OwnNames(t *testing.T) {
+	t.Parallel()
+	kind := Raw(Info{Name: "TEST.OWN"}, func(_ context.Context, call *Call, cfg struct {
+		URL   string `json:"url"`
+		Other string `json:"other"`
+	}, _ json.RawMessage) (Outcome, error) {
+		payload, err := Marshal(cfg)
+		return Done{"result": payload}, err
+	})
+	kind.Own = map[string]func(json.RawMessage) json.RawMessage{"url": func(input json.RawMessage) json.RawMessage {
+		if string(input) != `{"n":5,"name":"own"}` {
+			t.Errorf("the input is %s", input)
+		}
+		return json.RawMessage(`{"name":"{name}","n":"seven"}`)
+	}}
+	r := newRig(t, kind, `{"url": "/{{name}}/{{n}}/{{city}}/\\{{n}}", "other": "{{name}} {{n}}"}`, `{}`)
+	r.run(engine.Cause{})
+	want := `{"url":"/{name}/seven/Hangzhou/{{n}}","other":"own 5"}`
+	if len(r.put) != 1 || string(r.put[0]) != want {
+		t.Errorf("got %s, want %s", r.put, want)
+	}
+	if fact, ok := newRig(t, kind, `{"url": "/{{nothing}}"}`, `{}`).run(engine.Cause{}).(engine.NodeFailed); !ok || fact.Error.Code != fault.UnresolvedPlaceholder || fact.Error.Details["path"] != "url" {
+		t.Errorf("got %+v", fact)
+	}
+}
+
+func TestRun_TellsWhenToRetry(t *testing.T) {
+	t.Parallel()
+	kind := Kind{Info: Info{Name: "TEST.BUSY"}, Run: func(context.Context, *Call) (Outcome, error) {
+		return nil, &Failure{Err: fault.New(fault.RateLimited, "slow down"), RetryAfter: 90 * time.Second}
+	}}
+	fact, ok := newRig(t, kind, `{}`, `{}`).run(engine.Cause{}).(engine.NodeFailed)
+	if !ok || fact.RetryAfterMS != 90_000 || fact.Error.Code != fault.RateLimited || !fact.Error.Retryable {
+		t.Errorf("got %+v", fact)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"maps"
@@ -42,9 +43,13 @@ func (x *run) done(outputs Done) factOf {
 }
 
 func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engine.Verdict) {
-	var outs []engine.Output
-	for _, key := range slices.Sorted(maps.Keys(outputs)) {
-		outs = append(outs, engine.Output{Key: key, Ref: put(outputs[key])})
+	outs := make([]engine.Output, 0, len(outputs))
+	for key := range outputs { // order does not matter: sorted below
+		outs = append(outs, engine.Output{Key: key})
+	}
+	slices.SortFunc(outs, func(a, b engine.Output) int { return strings.Compare(a.Key, b.Key) })
+	for i, o := range outs {
+		outs[i].Ref = put(outputs[o.Key])
 	}
 	var settled []engine.Verdict
 	for _, v := range verdicts {

@@ -153,18 +153,9 @@ func TestClient_Do_Allows(t *testing.T) {
 	w.serve("inner.example", "192.168.0.9", echo)
 	w.serve("other.example", "10.1.1.1", echo)
 	w.serve("wrong.example", "192.168.0.10", echo)
+	w.names["inner.example."] = w.names["inner.example"]
 	c := w.client(Options{Allow: list})
 	for _, text := range []string{"http://inner.example/a", "http://INNER.example./a", "http://other.example/a", "http://10.1.1.1/a", "http://[::ffff:10.1.1.1]/a"} {
-		u := parse(t, text)
-		if strings.HasSuffix(u.Hostname(), ".") {
-			w.mu.Lock()
-			w.names[u.Hostname()] = w.names["inner.example"]
-			w.names[strings.ToLower(u.Hostname())] = w.names["inner.example"]
-			w.mu.Unlock()
-		}
-		w.mu.Lock()
-		w.names["INNER.example"] = w.names["inner.example"]
-		w.mu.Unlock()
 		if r, _ := answer(t, c, get(t, text)); r.Status != http.StatusOK {
 			t.Errorf("%s: status %d", text, r.Status)
 		}

@@ -7,12 +7,10 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"tandem/fault"
@@ -223,10 +221,8 @@ func onlyReads(method string) bool {
 // send makes one round trip.
 func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error) {
 	host := l.target.Hostname()
-	var wrote atomic.Bool
 	ctx, stop := context.WithCancelCause(ctx)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	request := (&http.Request{Method: l.method, URL: l.target, Header: l.header.Clone(), Host: l.target.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	request := &http.Request{Method: l.method, URL: l.target, Header: l.header.Clone(), Host: l.target.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if r.Secret != nil && !l.foreign {
 		maps.Copy(request.Header, r.Secret.Header)
 		request.URL = withQuery(l.target, r.Secret.Query)
@@ -236,23 +232,27 @@ func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error)
 		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(l.body)), nil }
 		request.Body, _ = open()
 		request.ContentLength = int64(len(l.body))
-		if r.Repeatable || l.method == http.MethodPut || l.method == http.MethodDelete || onlyReads(l.method) {
-			request.GetBody = open // lets the transport send it again on another connection
+		if r.Repeatable || !keyed(request.Header) || l.method == http.MethodPut || l.method == http.MethodDelete || onlyReads(l.method) {
+			request.GetBody = open
 		}
 	}
-	first := time.AfterFunc(r.FirstByte, func() { stop(errFirstByte) })
-	response, err := c.transport.RoundTrip(request)
-	first.Stop()
+	response, fate, err := c.roundTrip(ctx, stop, request, r.FirstByte)
 	if err != nil {
 		defer stop(nil)
-		fate := NotTaken
-		if wrote.Load() {
-			fate = Unknown
+		f := explain(ctx, host, err)
+		if l.settled && fate == NotTaken && !f.Retryable {
+			fate = Answered // by the hop before; that the next one is refused does not make it less so
 		}
-		return nil, &Error{Fault: explain(ctx, host, err), Fate: l.fate(fate)}
+		return nil, &Error{Fault: f, Fate: l.fate(fate)}
 	}
 	limited := &body{from: decoded(l.method, response), limit: r.MaxResponse, length: announced(response), host: host, ctx: ctx, stop: func() { stop(nil) }}
 	return &Response{Status: response.StatusCode, Header: response.Header, URL: l.target, Hops: l.hops, Foreign: l.foreign, Body: limited}, nil
+}
+
+// keyed says that a header makes the transport believe that any call may be sent again. Without such a header it sends a
+// POST again only if nothing of it was written to the connection before.
+func keyed(header http.Header) bool {
+	return header.Get("Idempotency-Key") != "" || header.Get("X-Idempotency-Key") != ""
 }
 
 // redirect says where an answer points, if it is one that does.

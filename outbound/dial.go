@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"tandem/fault"
@@ -48,7 +49,7 @@ func (c *Client) addresses(ctx context.Context, host string) ([]netip.Addr, erro
 	if isAddress {
 		return []netip.Addr{a}, c.options.Allow.check(host, a)
 	}
-	found, err := c.options.Resolver.LookupNetIP(ctx, "ip", host)
+	found, err := c.options.Resolver.LookupNetIP(ctx, "ip", strings.ToLower(host))
 	if err != nil {
 		if context.Cause(ctx) == errDial {
 			return nil, errDial

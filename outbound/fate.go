@@ -56,6 +56,15 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // Unwrap returns the fault.
 func (e *Error) Unwrap() error { return e.Fault }
 
+// FateOf returns the fate of a call by its error, also one that an http.Client has wrapped. An error that says nothing of
+// it leaves it unknown.
+func FateOf(err error) Fate {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Fate
+	}
+	return Unknown
+}
+
 // MaxRetryAfter bounds what a service may ask for.
 const MaxRetryAfter = time.Hour
 
@@ -153,9 +162,9 @@ func explain(ctx context.Context, host string, err error) *fault.Error {
 	cause := context.Cause(ctx)
 	switch {
 	case cause == errTotal || cause == errFirstByte:
-		return timeout(host, cause)
+		return timeout(host, cause).WithCause(err)
 	case errors.Is(cause, context.DeadlineExceeded):
-		return timeout(host, errTotal)
+		return timeout(host, errTotal).WithCause(err)
 	case cause != nil:
 		return fault.Newf(fault.Canceled, "the call of host %q was stopped", host).WithCause(err)
 	case errors.Is(err, errDial):

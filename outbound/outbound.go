@@ -15,8 +15,12 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"sync/atomic"
 	"time"
+
+	"tandem/fault"
 )
 
 // What a client does when its options do not say.
@@ -123,24 +127,19 @@ type guarded struct {
 	limit  int64
 }
 
-// RoundTrip makes one round trip.
+// RoundTrip makes one round trip. Its errors are *Error.
 func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := checkURL(request.URL); err != nil {
 		if request.Body != nil {
 			_ = request.Body.Close() // a RoundTripper must close it; the refusal is what is told
 		}
-		return nil, err
+		return nil, &Error{Fault: fault.From(err), Fate: NotTaken}
 	}
 	ctx, stop := context.WithCancelCause(request.Context())
-	first := time.AfterFunc(g.client.options.FirstByte, func() { stop(errFirstByte) })
-	response, err := g.client.transport.RoundTrip(request.WithContext(ctx))
-	first.Stop()
+	response, fate, err := g.client.roundTrip(ctx, stop, request, g.client.options.FirstByte)
 	if err != nil {
-		if context.Cause(ctx) == errFirstByte {
-			err = timeout(request.URL.Hostname(), errFirstByte)
-		}
-		stop(nil)
-		return nil, err
+		defer stop(nil)
+		return nil, &Error{Fault: explain(ctx, request.URL.Hostname(), err), Fate: fate}
 	}
 	b := &body{from: response.Body, limit: g.limit, length: announced(response), host: request.URL.Hostname(), ctx: ctx, stop: func() { stop(nil) }}
 	if w, ok := response.Body.(interface{ Write([]byte) (int, error) }); ok { // a connection that was upgraded
@@ -154,6 +153,19 @@ func (g *guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// roundTrip sends a request and waits for the headers of its answer, but not longer than first. Fate is that of a failure.
+func (c *Client) roundTrip(ctx context.Context, stop context.CancelCauseFunc, request *http.Request, first time.Duration) (*http.Response, Fate, error) {
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	timer := time.AfterFunc(first, func() { stop(errFirstByte) })
+	defer timer.Stop()
+	response, err := c.transport.RoundTrip(request.WithContext(ctx))
+	if err != nil && !wrote.Load() {
+		return nil, NotTaken, err
+	}
+	return response, Unknown, err
+}
+
 type writer interface{ Write([]byte) (int, error) }
 
 // maxPlainRedirects is how many redirects a plain client follows.
@@ -163,10 +175,10 @@ const maxPlainRedirects = 10
 // back: a foreign host chose the address.
 func checkRedirect(request *http.Request, via []*http.Request) error {
 	if len(via) > maxPlainRedirects {
-		return tooManyRedirects(via[0].URL.Hostname(), maxPlainRedirects)
+		return &Error{Fault: tooManyRedirects(via[0].URL.Hostname(), maxPlainRedirects), Fate: Answered}
 	}
 	if err := checkURL(request.URL); err != nil {
-		return err
+		return &Error{Fault: fault.From(err), Fate: Answered}
 	}
 	request.Header.Del("Referer") // it would tell the query of the address before
 	for i := range via {

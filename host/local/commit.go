@@ -125,7 +125,7 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	}
 	o.status, o.startedChildren = status, nil
 	if o.host.opts.Recorded != nil {
-		o.host.opts.Recorded(o.ref, *row, commands)
+		o.host.opts.Recorded(o.ref, o.revision.Graph, *row, commands)
 	}
 	return commands, nil
 }

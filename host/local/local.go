@@ -15,6 +15,7 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
+	"tandem/workflow"
 )
 
 // Options is what a host is made of.
@@ -40,9 +41,9 @@ type Options struct {
 	// Idle hosts take nothing up by themselves: they work on what they are asked for.
 	Idle bool
 	Log  *slog.Logger
-	// Recorded is told of every row that is on disk, with what is to be done about it, in the order of each execution. It
+	// Recorded is told of every row that is on disk, with its revision and what is to be done, in the order of each execution. It
 	// is called by the execution's owner, which waits for it. May be nil.
-	Recorded func(store.Ref, host.Row, []engine.Command)
+	Recorded func(store.Ref, *workflow.Graph, host.Row, []engine.Command)
 	// Emitted is told what a run hands out while it goes on, in the order of each run: text, or an object as JSON. It is
 	// called by the run, which waits for it. May be nil.
 	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
@@ -230,7 +231,7 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 	if err != nil {
 		h.mu.Lock()
 		delete(h.owners, o.ref)
-		queued := o.take()
+		queued := o.takeAll()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
 			h.post(o.ref, m)

@@ -54,6 +54,7 @@ type owner struct {
 	ref      store.Ref
 	revision *node.Revision
 	fold     *host.Fold
+	files    node.Files
 	// parent is the execution that waits for this one, if one does.
 	parent string
 	status engine.Status
@@ -79,6 +80,7 @@ type attempt struct {
 
 func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 	o := &owner{host: h, ref: ref, attempts: map[engine.ActivationID]attempt{}, wake: make(chan struct{}, 1)}
+	o.files = files{h.opts.Blobs, o.principal()}
 	if revision != nil {
 		o.use(revision)
 	}
@@ -114,9 +116,24 @@ func (o *owner) take() []message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := o.queue
+	if len(list) > maxTurn {
+		list, o.queue = list[:maxTurn:maxTurn], list[maxTurn:]
+		return list
+	}
 	o.queue = nil
 	return list
 }
+
+func (o *owner) takeAll() []message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := o.queue
+	o.queue = nil
+	return list
+}
+
+// maxTurn bounds what goes into one row: a row that is read is in memory as a whole.
+const maxTurn = 256
 
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
@@ -200,7 +217,7 @@ func (o *owner) fail(err error) {
 	o.stopAll()
 	o.host.mu.Lock()
 	delete(o.host.owners, o.ref)
-	left := o.take()
+	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
 	o.host.admission.moved(o.ref, engine.StatusError) // it no longer takes room
@@ -231,7 +248,7 @@ func (o *owner) loop() {
 		case <-o.wake:
 		case <-o.host.ctx.Done():
 			o.stopAll()
-			refuse(o.take(), errClosed)
+			refuse(o.takeAll(), errClosed)
 			return
 		}
 	}

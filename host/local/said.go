@@ -3,18 +3,21 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
 	"tandem/store"
 )
 
-// said is what a run says besides its outcome: lines for the log, details for its record. The run writes it; when the run
-// has ended it is its owner's.
+// said is what a run says besides its outcome: lines for the log, details for its record. The run writes it, as its
+// [node.Out]; when the run has ended it is its owner's.
 type said struct {
+	owner   *owner
 	attempt engine.Attempt
 	node    string
 	began   int64
@@ -27,35 +30,42 @@ type said struct {
 // flushLines is after how many lines a long run stores them before it ends.
 const flushLines = 100
 
-// listen connects a job to those who want to know what it says.
-func (o *owner) listen(job *node.Job, s *said) {
-	p := o.principal()
-	job.Redact, job.Files = o.host.opts.Redact, files{o.host.opts.Blobs, p}
-	if open := o.host.opts.Credential; open != nil {
-		job.Credential = func(ctx context.Context, id string, types ...string) (node.Credential, func(), error) {
-			return open(ctx, p, id, types...)
-		}
+// Emit implements node.Out.
+func (s *said) Emit(chunk any) {
+	if emitted := s.owner.host.opts.Emitted; emitted != nil {
+		emitted(s.owner.ref, s.attempt, chunk)
 	}
-	if emitted := o.host.opts.Emitted; emitted != nil {
-		job.Emit = func(chunk any) { emitted(o.ref, s.attempt, chunk) }
+}
+
+// Detail implements node.Out.
+func (s *said) Detail(fields map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.details == nil {
+		s.details = map[string]any{}
 	}
-	job.Detail = func(fields map[string]any) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.details == nil {
-			s.details = map[string]any{}
-		}
-		for name, value := range fields { // order does not matter: one entry per name
-			s.details[name] = value
-		}
+	maps.Copy(s.details, fields)
+}
+
+// Log implements node.Out.
+func (s *said) Log(level node.Level, message string, fields map[string]any) {
+	lines := s.log(level, message, fields)
+	if len(lines) == 0 {
+		return
 	}
-	job.Log = func(level node.Level, message string, fields map[string]any) {
-		if lines := s.log(level, message, fields); len(lines) > 0 {
-			if err := o.host.opts.Logs.Write(o.host.ctx, p, o.ref.Execution, lines); err != nil {
-				o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
-			}
-		}
+	o := s.owner
+	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
+		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
 	}
+}
+
+// Credential implements node.Out.
+func (s *said) Credential(ctx context.Context, id string, types ...string) (node.Credential, func(), error) {
+	open := s.owner.host.opts.Credential
+	if open == nil {
+		return node.Credential{}, nil, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are none here", id)
+	}
+	return open(ctx, s.owner.principal(), id, types...)
 }
 
 // log keeps a line. When there are many it hands them out to be stored.

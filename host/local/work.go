@@ -12,6 +12,7 @@ import (
 	"tandem/host"
 	"tandem/node"
 	"tandem/store"
+	"tandem/workflow"
 )
 
 // carryOut does what the engine wants, in its order, after the row that decided it is on disk.
@@ -38,16 +39,32 @@ func (o *owner) carryOut(commands []engine.Command) {
 	}
 }
 
-// run hands an attempt to a worker.
+// maxBriefInput is how large the input of a run may be that is done on the spot.
+const maxBriefInput = 16 << 10
+
+// run hands an attempt to a worker, or does it on the spot when that takes no longer.
 func (o *owner) run(c engine.RunNode) {
 	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
 		return // a later fact of the same row has taken it back
 	}
-	job, err := o.job(c)
+	job, size, err := o.job(c)
 	if err != nil {
-		o.push(outcome{c.Attempt, failure(c, err), &said{attempt: c.Attempt}})
+		o.push(outcome{c.Attempt, failure(c, err), nil})
 		return
 	}
+	plan := &o.revision.Graph.Nodes[c.Node].Plan
+	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID}
+	job.Out, job.Redact, job.Files = said, o.host.opts.Redact, o.files
+	if o.revision.Brief(c.Node) && plan.Effect == workflow.Pure && size <= maxBriefInput {
+		said.began = time.Now().UnixMilli()
+		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})
+		return
+	}
+	o.handOver(c, job, said)
+}
+
+// handOver hands an attempt to a worker, as soon as there is room for it.
+func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 	ctx, cancel := context.WithCancel(o.host.ctx)
 	limit := time.Duration(o.revision.Graph.Nodes[c.Node].Plan.TimeoutMS) * time.Millisecond
 	if limit <= 0 {
@@ -56,8 +73,6 @@ func (o *owner) run(c engine.RunNode) {
 	o.runs++
 	n := o.runs
 	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel, run: n}
-	said := &said{attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID}
-	o.listen(&job, said)
 	o.host.running.Add(1)
 	o.host.gate.pass(ctx, o.ref, func() {
 		defer o.host.running.Done()
@@ -80,26 +95,29 @@ func failure(c engine.RunNode, err error) node.Result {
 	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: c.Attempt, Error: fault.From(err)} }}
 }
 
-// job gathers what a run needs of the fold, in the owner's goroutine.
-func (o *owner) job(c engine.RunNode) (node.Job, error) {
+// job gathers what a run needs of the fold, in the owner's goroutine, and says how large that is.
+func (o *owner) job(c engine.RunNode) (job node.Job, size int, err error) {
 	values, err := o.fold.Inputs(c)
 	if err != nil {
-		return node.Job{}, err
+		return job, 0, err
 	}
-	job := newJob(c, values, o.fold.Data(c))
+	for _, value := range values {
+		size += len(value)
+	}
+	job = newJob(c, values, o.fold.Data(c))
 	scope, ok := o.fold.Scope(c.Activation)
 	if !ok {
-		return job, nil
+		return job, size, nil
 	}
 	job.Scope = node.ScopeData{Last: scope.Last, Results: scope.Results, Opened: scope.Opened}
 	for _, f := range scope.Failures {
 		raw, err := json.Marshal(f.Error.Public())
 		if err != nil {
-			return job, err
+			return job, size, err
 		}
 		job.Scope.Errors = append(job.Scope.Errors, node.IterationError{Index: f.Index, Error: raw})
 	}
-	return job, nil
+	return job, size, nil
 }
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {

@@ -1,0 +1,119 @@
+package local
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"tandem/engine"
+	"tandem/store"
+)
+
+// line is a gate with one place, which is taken, and a list of who came through after it.
+type line struct {
+	gate *gate
+	free chan struct{} // closed: the first one leaves
+	done sync.WaitGroup
+
+	mu    sync.Mutex
+	order []string
+}
+
+func newLine() *line {
+	l := &line{gate: newGate(1), free: make(chan struct{})}
+	l.done.Add(1)
+	l.gate.pass(context.Background(), store.Ref{}, func() {
+		<-l.free
+		l.done.Done()
+	}, nil)
+	return l
+}
+
+func (l *line) enter(ctx context.Context, workspace, execution, name string, dropped func()) {
+	l.done.Add(1)
+	l.gate.pass(ctx, store.Ref{Workspace: workspace, Execution: execution}, func() {
+		defer l.done.Done()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.order = append(l.order, name)
+	}, dropped)
+}
+
+func (l *line) run() []string {
+	close(l.free)
+	l.done.Wait()
+	return l.order
+}
+
+func TestGate(t *testing.T) {
+	t.Parallel()
+	t.Run("TakesTurns", func(t *testing.T) {
+		t.Parallel()
+		l, ctx := newLine(), context.Background()
+		for _, name := range []string{"a1", "a2", "a3"} {
+			l.enter(ctx, "w1", "a", name, nil)
+		}
+		l.enter(ctx, "w1", "b", "b1", nil)
+		l.enter(ctx, "w2", "c", "c1", nil)
+		l.enter(ctx, "w2", "c", "c2", nil)
+		if got, want := l.run(), []string{"a1", "c1", "b1", "c2", "a2", "a3"}; !slices.Equal(got, want) {
+			t.Errorf("the order was %q, want %q", got, want)
+		}
+	})
+	t.Run("LetsGoOfThoseWhoLeave", func(t *testing.T) {
+		t.Parallel()
+		l := newLine()
+		ctx, cancel := context.WithCancel(context.Background())
+		left := make(chan struct{})
+		l.enter(ctx, "w1", "a", "gone", func() {
+			l.done.Done()
+			close(left)
+		})
+		l.enter(context.Background(), "w1", "a", "a1", nil)
+		cancel()
+		<-left
+		if got := l.run(); !slices.Equal(got, []string{"a1"}) {
+			t.Errorf("came through: %q", got)
+		}
+		if !l.gate.waiting.empty() {
+			t.Error("the line is not empty")
+		}
+	})
+}
+
+func TestAdmission(t *testing.T) {
+	t.Parallel()
+	ref := func(workspace, execution string) store.Ref {
+		return store.Ref{Workspace: workspace, Execution: execution}
+	}
+	a := newAdmission(2)
+	if !a.admit(ref("w", "1")) || !a.admit(ref("w", "2")) || a.admit(ref("w", "3")) {
+		t.Fatal("two may run, no more")
+	}
+	for _, s := range []start{
+		{ref("w", "late"), 3, 20}, {ref("w", "early"), 3, 10}, {ref("w", "urgent"), 1, 30}, {ref("v", "other"), 5, 40},
+	} {
+		a.wait(s)
+	}
+	if _, ok := a.next(); ok {
+		t.Error("somebody was let in although two run")
+	}
+	a.moved(ref("w", "1"), engine.StatusWaiting)
+	if a.admit(ref("w", "new")) {
+		t.Error("a new start went before those that wait")
+	}
+	var order []string
+	for {
+		r, ok := a.next()
+		if !ok {
+			break
+		}
+		order = append(order, r.Execution)
+		a.moved(r, engine.StatusSuccess)
+	}
+	// Workspaces take turns; within one the priority counts, then the age.
+	if want := []string{"urgent", "other", "early", "late"}; !slices.Equal(order, want) {
+		t.Errorf("the order was %q, want %q", order, want)
+	}
+}
