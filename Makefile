@@ -9,11 +9,11 @@ FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint race fuzz bench
+.PHONY: help build run test fmt lint race fuzz bench bench-peers
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 
 build: ## Build the static binary bin/tandem
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
@@ -62,3 +62,15 @@ fuzz: ## Run each fuzz target for FUZZTIME
 
 bench: ## Run all benchmarks (BENCHTIME=3s for steadier numbers)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 15m ./...
+
+# A module of its own (see bench/README.md). What the product needs changes more often than that module's list, so the
+# list is completed in a copy, with the product's checksums.
+PEERFLAGS ?=
+bench-peers: bench/langgraph/node_modules/.package-lock.json ## Compare with other engines, in turns (PEERFLAGS=-quick for a first look)
+	@mkdir -p bin && cp bench/go.mod bin/bench-peers.mod && cat bench/go.sum go.sum | sort -u > bin/bench-peers.sum
+	cd bench && $(GO) build -mod=mod -modfile=../bin/bench-peers.mod -o ../bin/bench-peers .
+	cd bench && ../bin/bench-peers $(PEERFLAGS)
+
+bench/langgraph/node_modules/.package-lock.json: bench/langgraph/package-lock.json
+	cd bench/langgraph && npm ci
+	@touch $@

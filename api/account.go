@@ -160,4 +160,9 @@ type Fault struct {
 type FaultField struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
+	// The rest is there when the field is one of a definition.
+	Code     string `json:"code,omitempty"`
+	Severity string `json:"severity,omitempty" enum:"error,warning"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
 }

@@ -19,13 +19,17 @@ type Event struct {
 
 // ExecutionUpdate is the data of a frame of the execution vocabulary.
 type ExecutionUpdate struct {
-	NodeID           string            `json:"node_id,omitempty"`
-	NodeExecution    *NodeExecution    `json:"node_execution,omitempty"`
-	PartialOutput    *PartialOutput    `json:"partial_output,omitempty"`
-	ExecutionStatus  string            `json:"execution_status,omitempty"`
+	NodeID          string         `json:"node_id,omitempty"`
+	NodeExecution   *NodeExecution `json:"node_execution,omitempty"`
+	PartialOutput   *PartialOutput `json:"partial_output,omitempty"`
+	ExecutionStatus string         `json:"execution_status,omitempty"`
+	// Kind is what a question is for: confirm, param, approval and so on.
+	Kind             string            `json:"kind,omitempty"`
 	Reason           string            `json:"reason,omitempty" enum:"human,operator"`
 	Error            *ExecutionError   `json:"error,omitempty"`
 	UserInputRequest *UserInputRequest `json:"user_input_request,omitempty"`
+	// Iterations is how many iterations the loop around the node has, told with the nodes that a loop begins with.
+	Iterations int64 `json:"iterations,omitempty"`
 }
 
 // PartialOutput is output while it is made. It is not kept: the completion has the whole of it.

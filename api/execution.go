@@ -130,6 +130,31 @@ type Executions struct {
 type GetExecution struct {
 	Execution          Execution       `json:"execution"`
 	WorkflowDefinition json.RawMessage `json:"workflow_definition,omitempty" doc:"the pinned revision, with include=workflow"`
+	Checkpoint         *Checkpoint     `json:"checkpoint,omitempty"`
+}
+
+// Checkpoint is where an execution stands, in the words of executors and steps.
+type Checkpoint struct {
+	ID                  uint64 `json:"id" doc:"the sequence number of the last row"`
+	TaskID              string `json:"task_id"`
+	AppID               string `json:"app_id"`
+	ExecutorID          string `json:"executor_id"`
+	ExecutorName        string `json:"executor_name"`
+	ExecutorDescription string `json:"executor_description"`
+	ExecutorStatus      string `json:"executor_status" enum:"INIT,RUNNING,WAITING,SUCCESS,ERROR,CANCELLED"`
+	StepID              string `json:"step_id,omitempty"`
+	StepName            string `json:"step_name,omitempty"`
+	StepType            string `json:"step_type,omitempty"`
+	StepStatus          string `json:"step_status,omitempty" enum:"INIT,RUNNING,WAITING,PARAM,SUCCESS,ERROR,CANCELLED,SKIPPED"`
+	// Data has the open question of the step and its input, as far as somebody has to see them.
+	Data         map[string]json.RawMessage `json:"data"`
+	ErrorMessage *CheckpointError           `json:"error_message,omitempty"`
+}
+
+// CheckpointError is an error in the same words.
+type CheckpointError struct {
+	ErrMsg string         `json:"err_msg"`
+	Data   map[string]any `json:"data"`
 }
 
 // Activations is a part of the activations of an execution, in the order they began.
@@ -189,6 +214,7 @@ type Context struct {
 	RuntimeMetadata map[string]json.RawMessage `json:"runtime_metadata"`
 	StepResults     map[string]StepResult      `json:"step_results"`
 	Merged          map[string]json.RawMessage `json:"merged" doc:"runtime over initial"`
+	Variables       map[string]json.RawMessage `json:"variables,omitempty" doc:"those of the open iterations, with a scope"`
 }
 
 // StepResult is what a node left.

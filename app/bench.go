@@ -188,8 +188,8 @@ type measurement struct {
 // workload is one shape of work, for both sides.
 type workload struct {
 	name string
-	// runs are how many executions go at once, repeat how many times one after another, nodes how many each has.
-	runs, repeat, nodes int
+	// runs are how many executions go at once, slices how many times in a round, nodes how many each has.
+	runs, slices, nodes int
 	tandem              func(context.Context) error
 	bare                func(run int64) error
 	samples             [2][]sample
@@ -221,10 +221,8 @@ func (m *measurement) run(ctx context.Context) (BenchReport, error) {
 			if m.Measuring != nil {
 				m.Measuring(round+1, w.name)
 			}
-			for side := range 2 {
-				if err := m.measure(ctx, w, (side+round)%2); err != nil {
-					return BenchReport{}, fmt.Errorf("measure %s: %w", w.name, err)
-				}
+			if err := m.measure(ctx, w); err != nil {
+				return BenchReport{}, fmt.Errorf("measure %s: %w", w.name, err)
 			}
 		}
 	}
@@ -236,22 +234,22 @@ func (m *measurement) workloads() []*workload {
 	var loads []*workload
 	for _, n := range m.Concurrency {
 		// Enough for a good part of a second, whatever the concurrency.
-		repeat := min(20, max(1, 300/n))
+		slices := min(40, max(1, 300/n))
 		if m.Quick {
-			repeat = min(4, max(1, 50/n))
+			slices = min(4, max(1, 50/n))
 		}
 		loads = append(loads, &workload{
-			name: fmt.Sprintf("chain of %d, %d at once", m.Nodes, n), runs: n, repeat: repeat, nodes: m.Nodes,
+			name: fmt.Sprintf("chain of %d, %d at once", m.Nodes, n), runs: n, slices: slices, nodes: m.Nodes,
 			tandem: func(ctx context.Context) error { return m.tandem.execute(ctx, chainID, nil) },
 			bare:   func(run int64) error { return m.bareChain(run, m.Nodes) },
 		})
 	}
-	repeat := 10
+	slices := 10
 	if m.Quick {
-		repeat = 2
+		slices = 2
 	}
 	return append(loads, &workload{
-		name: fmt.Sprintf("fan-out to %d and back", m.FanOut), runs: 1, repeat: repeat, nodes: m.FanOut + 2,
+		name: fmt.Sprintf("fan-out to %d and back", m.FanOut), runs: 1, slices: slices, nodes: m.FanOut + 2,
 		tandem: func(ctx context.Context) error { return m.tandem.execute(ctx, fanOutID, nil) },
 		bare:   func(run int64) error { return m.bareFanOut(run, m.FanOut) },
 	})
@@ -263,36 +261,44 @@ const (
 	sideBare   = 1
 )
 
-// measure takes one sample of one side. The garbage of the other side is collected before.
-func (m *measurement) measure(ctx context.Context, w *workload, side int) error {
-	first := m.place
-	m.place += int64(w.runs * w.repeat)
-	runtime.GC()
-	cpu, start := processTime(), time.Now()
-	err := together(w.runs, func(i int) error {
-		for k := range w.repeat {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			var err error
-			if side == sideTandem {
-				err = w.tandem(ctx)
-			} else {
-				err = w.bare(first + int64(i*w.repeat+k))
-			}
+// measure takes one sample of each side. A sample is made of short slices in turns, so that whatever else the machine does
+// slows down both.
+func (m *measurement) measure(ctx context.Context, w *workload) error {
+	var took, used [2]time.Duration
+	for slice := range w.slices {
+		for turn := range 2 {
+			side := (slice + turn) % 2
+			t, u, err := m.slice(ctx, w, side)
 			if err != nil {
 				return err
 			}
+			took[side], used[side] = took[side]+t, used[side]+u
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	took, used := time.Since(start), processTime()-cpu
-	nodes := float64(w.runs * w.repeat * w.nodes)
-	w.samples[side] = append(w.samples[side], sample{perSecond: nodes / took.Seconds(), cpu: float64(used.Nanoseconds()) / 1e3 / nodes})
+	nodes := float64(w.slices * w.runs * w.nodes)
+	for side := range took {
+		w.samples[side] = append(w.samples[side], sample{perSecond: nodes / took[side].Seconds(), cpu: float64(used[side].Nanoseconds()) / 1e3 / nodes})
+	}
 	return nil
+}
+
+// slice runs the work of one side once. The garbage of the other side is collected before.
+func (m *measurement) slice(ctx context.Context, w *workload, side int) (took, used time.Duration, err error) {
+	first := m.place
+	m.place += int64(w.runs)
+	runtime.GC()
+	cpu, start := processTime(), time.Now()
+	err = together(w.runs, func(i int) error {
+		if side == sideTandem {
+			return w.tandem(ctx)
+		}
+		return w.bare(first + int64(i))
+	})
+	took, used = time.Since(start), processTime()-cpu
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return took, used, err
 }
 
 // bareChain writes what a chain must write at least: one row per node, each on disk before the next.

@@ -36,6 +36,7 @@ type Instance struct {
 	registry node.Registry
 	host     *local.Host
 	source   host.Source
+	hub      *host.Hub
 	vault    vault
 
 	mu        sync.Mutex
@@ -60,7 +61,7 @@ type Options struct {
 	MasterKey string
 	Log       *slog.Logger
 	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
-	Recorded func(store.Ref, host.Row)
+	Recorded func(store.Ref, *workflow.Graph, host.Row)
 	// Emitted is told what runs hand out while they go on. May be nil.
 	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
 }
@@ -84,7 +85,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{},
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials}
@@ -95,13 +96,14 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
 		Credential: i.vault.open, Redact: &i.vault.redactor,
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Idle: o.Idle, Log: o.Log,
-		Recorded: func(ref store.Ref, row host.Row, commands []engine.Command) {
+		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
-				o.Recorded(ref, row)
+				o.Recorded(ref, graph, row)
 			}
+			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
-		Emitted: o.Emitted, GivenUp: i.givenUp,
+		Emitted: i.emitted, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
@@ -260,6 +262,18 @@ func (i *Instance) Watch(p identity.Principal, execution string, each Watcher) (
 			delete(i.watchers, ref)
 		}
 	}
+}
+
+// emitted hands on what a run hands out while it goes on.
+func (i *Instance) emitted(ref store.Ref, attempt engine.Attempt, chunk any) {
+	c := host.Chunk{Attempt: attempt}
+	switch chunk := chunk.(type) {
+	case string:
+		c.Text = chunk
+	case json.RawMessage:
+		c.Data = chunk
+	}
+	i.hub.Emit(host.Ref(ref), c)
 }
 
 func (i *Instance) recorded(ref store.Ref, row host.Row, commands []engine.Command) {

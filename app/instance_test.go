@@ -320,7 +320,7 @@ func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {
 	ended := make(chan engine.Status, 1)
 	h, err := local.New(t.Context(), local.Options{
 		Journal: disk, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions, Revision: i.revision, Child: i.Request, Blobs: i.stores.Blobs, Logs: i.stores.Logs, Workers: 2,
-		Recorded: func(_ store.Ref, _ host.Row, commands []engine.Command) {
+		Recorded: func(_ store.Ref, _ *workflow.Graph, _ host.Row, commands []engine.Command) {
 			for _, c := range commands {
 				if f, ok := c.(engine.Finish); ok {
 					ended <- f.Status

@@ -10,6 +10,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/workflow"
 )
 
 // hostOn starts a host on an instance's store, with a journal of the test's own and somebody who is told of every row.
@@ -18,7 +19,7 @@ func hostOn(t *testing.T, i *Instance, journal store.Journal, told Watcher) *loc
 	h, err := local.New(t.Context(), local.Options{
 		Journal: journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Revision: i.revision, Child: i.Request, Blobs: i.stores.Blobs, Logs: i.stores.Logs, Workers: 2,
-		Recorded: func(ref store.Ref, row host.Row, commands []engine.Command) {
+		Recorded: func(ref store.Ref, _ *workflow.Graph, row host.Row, commands []engine.Command) {
 			i.recorded(ref, row, commands)
 			if told != nil {
 				told(row, commands)

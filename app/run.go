@@ -1,19 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
-	"time"
 
+	"tandem/api"
+	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
 	"tandem/identity"
-	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -24,22 +25,17 @@ type Run struct {
 	Stdin io.Reader
 	// Dir is the data directory: what is in it survives the process.
 	Dir string
+	// Options are how the directory is opened, besides Dir.
+	Options Options
 	// Inputs is the object the execution is started with.
 	Inputs json.RawMessage
 	// Resume is the id of an execution to go on with, instead of starting one.
-	Resume string
-	// Started is called when the execution is on disk, Progress for everything that happens to its nodes from then on, in
-	// order. Both are waited for.
-	Started  func(execution string)
-	Progress func(Progress)
-}
-
-// Progress is something that happened to a node.
-type Progress struct {
-	Time       time.Time           `json:"time"`
-	Activation engine.ActivationID `json:"activation"`
-	Status     engine.NodeStatus   `json:"status"`
-	Error      *fault.Error        `json:"error,omitempty"`
+	Resume  string
+	Version string
+	// Started is called when the execution is on disk, Each for every frame of its stream (of a resumed one, from where it
+	// stands), in order. Both are waited for. May be nil.
+	Started func(execution string)
+	Each    func(api.Event) error
 }
 
 // defaultWorkspace is the one that a new installation has.
@@ -50,25 +46,29 @@ func Local() identity.Principal {
 	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}}
 }
 
-// RunFile runs a workflow file to its end on the engine in this process. When ctx ends first the execution is parked: it
-// can be resumed, and the error is the context's. A file with errors is reported and nothing is run.
-func RunFile(ctx context.Context, r Run) (Report, store.Execution, map[string]json.RawMessage, error) {
+// ErrAsked ends a run that waits for a person: nobody can answer while this process has the data directory.
+var ErrAsked = errors.New("it waits for a person")
+
+// RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
+// first the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
+// let it go on. A file with errors is reported and nothing is run.
+func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	report := newReport(r.File, nil)
 	var def *workflow.Definition
 	if r.Resume == "" {
 		if def, report = readDefinition(r.File, r.Stdin); def == nil {
-			return report, store.Execution{}, nil, nil
+			return report, api.Execution{}, nil
 		}
 	}
-	i, err := Open(ctx, Options{Dir: r.Dir})
+	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Options: r.Options, Version: r.Version})
 	if err != nil {
-		return report, store.Execution{}, nil, err
+		return report, api.Execution{}, err
 	}
-	e, outputs, err := i.run(ctx, r, def)
-	if cerr := i.Close(); err == nil {
+	e, err := c.run(ctx, r, def)
+	if cerr := c.Close(); err == nil {
 		err = cerr
 	}
-	return report, e, outputs, err
+	return report, e, err
 }
 
 // readDefinition reads a file for running; with errors there is no definition. A workflow without an id gets one from its
@@ -84,85 +84,118 @@ func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report)
 		return nil, report
 	}
 	def := source.Definition
-	if def.Metadata.ID == "" {
-		base := filepath.Base(file)
-		def.Metadata.ID = strings.TrimSuffix(base, filepath.Ext(base))
-	}
+	nameAfter(def, file)
 	return def, report
 }
 
-func (i *Instance) run(ctx context.Context, r Run, def *workflow.Definition) (store.Execution, map[string]json.RawMessage, error) {
-	p, id := Local(), r.Resume
-	if id == "" {
-		w, err := i.Save(ctx, p, def)
-		if err != nil {
-			return store.Execution{}, nil, err
+// nameAfter gives a definition without an id one from its file's name.
+func nameAfter(def *workflow.Definition, file string) {
+	if def.Metadata.ID == "" {
+		base := filepath.Base(file)
+		def.Metadata.ID = strings.TrimSuffix(base, filepath.Ext(base))
+		if file == "-" {
+			def.Metadata.ID = "stdin"
 		}
-		request, err := i.request(ctx, p, w.ID, r.Inputs)
-		if err != nil {
-			return store.Execution{}, nil, err
-		}
-		id = request.ID
-		progress := tellProgress(r.Progress)
-		stop := i.Watch(p, id, func(row host.Row, commands []engine.Command) {
-			if row.Seq == 1 && r.Started != nil {
-				r.Started(id)
-			}
-			progress(row, commands)
-		})
-		defer stop()
-		if _, err := i.host.Start(ctx, p, request); err != nil {
-			return store.Execution{}, nil, err
-		}
-	} else {
-		if r.Started != nil {
-			r.Started(id)
-		}
-		stop := i.Watch(p, id, tellProgress(r.Progress))
-		defer stop()
 	}
-	e, err := i.Wait(ctx, p, id)
-	if err != nil {
-		return e, nil, err
-	}
-	outputs, err := i.Outputs(ctx, p, id)
-	return e, outputs, err
 }
 
-// tellProgress tells the facts of a row as what happened to nodes.
-func tellProgress(each func(Progress)) Watcher {
-	return func(row host.Row, commands []engine.Command) {
-		if each == nil {
-			return
-		}
-		at := time.UnixMilli(row.Time).UTC()
-		ended := map[engine.ActivationID]bool{}
-		for _, c := range commands {
-			if end, ok := c.(engine.EndNode); ok && end.Status == engine.NodeFailure {
-				ended[end.Activation] = true
-			}
-		}
-		for _, f := range row.Facts {
-			switch f := f.(type) {
-			case engine.NodeCompleted:
-				if !ended[f.Activation] {
-					each(Progress{Time: at, Activation: f.Activation, Status: engine.NodeDone})
-				}
-			case engine.NodeFailed:
-				if !ended[f.Activation] {
-					each(Progress{Time: at, Activation: f.Activation, Status: engine.NodeRetrying, Error: f.Error})
-				}
-			}
-		}
-		for _, c := range commands {
-			switch c := c.(type) {
-			case engine.EndNode:
-				each(Progress{Time: at, Activation: c.Activation, Status: c.Status, Error: c.Error})
-			case engine.Ask:
-				each(Progress{Time: at, Activation: c.Activation, Status: engine.NodeWaitingInput})
-			}
+func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (api.Execution, error) {
+	id, after, err := c.begin(ctx, r, def)
+	if err != nil {
+		return api.Execution{}, err
+	}
+	if r.Started != nil {
+		r.Started(id)
+	}
+	gone, forget := c.givenUp(id)
+	defer forget()
+	if r.Resume != "" {
+		if err := c.TakeUp(ctx, id); err != nil {
+			return api.Execution{}, err
 		}
 	}
+	watched, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() { // it ends when this function does
+		select {
+		case err := <-gone:
+			stop(err)
+		case <-c.instance.db.Broken():
+			stop(c.instance.db.Err())
+		case <-ended:
+		}
+	}()
+	err = c.Watch(watched, id, after, client.VocabularyExecution, func(e api.Event) error {
+		if r.Each != nil {
+			if err := r.Each(e); err != nil {
+				return err
+			}
+		}
+		return asked(e)
+	})
+	if err != nil && !errors.Is(err, ErrAsked) {
+		return api.Execution{}, err
+	}
+	e, readErr := c.Execution(ctx, id)
+	if readErr == nil && err != nil {
+		readErr = askedOf(e)
+	}
+	return e, readErr
+}
+
+// asked ends the watching when only a person can let the execution go on.
+func asked(e api.Event) error {
+	if e.EventType != "execution_paused" {
+		return nil
+	}
+	var u api.ExecutionUpdate
+	if err := json.Unmarshal(e.Data, &u); err != nil {
+		return fmt.Errorf("read event %q: %w", e.EventType, err)
+	}
+	if engine.Status(u.ExecutionStatus) == engine.StatusWaitingForHuman {
+		return ErrAsked
+	}
+	return nil
+}
+
+// begin starts an execution, or finds the one to go on with. After is where its stream is to be watched from.
+func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition) (id, after string, err error) {
+	if r.Resume == "" {
+		saved, err := c.Save(ctx, def)
+		if err != nil {
+			return "", "", err
+		}
+		started, err := c.Execute(ctx, saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
+		return started.ExecutionID, "", err
+	}
+	e, err := c.Execution(ctx, r.Resume)
+	if err != nil {
+		return "", "", err
+	}
+	after = fmt.Sprint(e.Seq)
+	switch status := engine.Status(e.Status); {
+	case status.Final():
+		after = "" // there is nothing to come, so it is told from the beginning
+	case status == engine.StatusPaused:
+		if _, err := c.Act(ctx, e.ExecutionID, api.ActionRequest{Action: "resume"}); err != nil {
+			return "", "", err
+		}
+	case status == engine.StatusWaitingForHuman:
+		return "", "", askedOf(e)
+	}
+	return e.ExecutionID, after, nil
+}
+
+// askedOf says how the question of an execution is answered.
+func askedOf(e api.Execution) error {
+	if len(e.Questions) == 0 {
+		return ErrAsked
+	}
+	q := e.Questions[0]
+	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem executions input %s --node %s --value JSON",
+		ErrAsked, q.NodeID, cmp.Or(q.Title, q.Purpose), e.ExecutionID, q.NodeID)
 }
 
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of

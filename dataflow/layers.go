@@ -304,6 +304,11 @@ func (l *Layers) Rebase() {
 				a.failed.rebase(func(r *result) { r.seq = 0 })
 			}
 		}
+		for _, g := range s.siblings { // order does not matter: as above
+			for _, held := range g.held {
+				held.rebase()
+			}
+		}
 	}
 	l.seq = 0
 }
@@ -312,5 +317,26 @@ func (h *history[T]) rebase(each func(T)) {
 	for i := range h.versions { // one is left
 		h.versions[i].seq = 0
 		each(h.versions[i].value)
+	}
+}
+
+// rebase does for iterations that have ended and wait for their neighbours what Rebase does for the rest.
+func (h *heldOverlay) rebase() {
+	results := make([]*result, 0, len(h.runtime)+len(h.ok)+len(h.failed)+2*len(h.named))
+	for _, d := range h.runtime { // order does not matter: each gets the same
+		results = append(results, d.value.from)
+	}
+	for _, table := range []map[string]heldResult{h.ok, h.failed} {
+		for _, r := range table { // order does not matter: as above
+			results = append(results, r.value)
+		}
+	}
+	for _, pair := range h.named { // order does not matter: as above
+		results = append(results, pair.ok.value, pair.failed.value)
+	}
+	for _, r := range results {
+		if r != nil {
+			r.seq = 0
+		}
 	}
 }

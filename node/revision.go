@@ -70,7 +70,8 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, o
 	}
 	for i := range graph.Nodes {
 		if err := r.prepareNode(i, kinds, overrides); err != nil {
-			return nil, fmt.Errorf("node %q: %w", graph.Nodes[i].ID, err)
+			f := fault.From(err)
+			return nil, fault.Newf(f.Code, "node %q: %s", graph.Nodes[i].ID, f.Message).WithCause(err)
 		}
 	}
 	for i := range graph.Edges {

@@ -1,6 +1,7 @@
-// Command tandem works on workflow files: it checks them, draws them and runs them.
+// Command tandem works on workflow files, runs and serves them, and looks after executions.
 //
-// Each subcommand has a file of its own and no logic: what it does is in package app.
+// Each subcommand has a file of its own and no logic besides showing things: what it does is in package app, and what it
+// asks of executions and workflows goes through the API, of a server or of the data directory in this process.
 package main
 
 import (
@@ -60,11 +61,21 @@ func newRoot() *cobra.Command {
 		Long: `Tandem is a durable workflow engine. A workflow is a file, YAML or JSON, that lists
 nodes (what is done) and connections (what follows what).
 
-This command works on such files:
-
+Files:
   tandem validate order.yaml    say what is wrong with it, and where
   tandem graph order.yaml       draw it as a Mermaid diagram
   tandem run order.yaml         run it here, durably, without a server
+  tandem nodes FLOW.IF          explain a kind of node; without a kind, list them
+
+A server, and what is kept in its data directory:
+  tandem serve                  serve the API
+  tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
+  tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, ...
+  tandem doctor                 find out what keeps Tandem from working here
+  tandem bench                  measure how fast this machine runs workflows
+
+"workflows" and "executions" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
 		Version:       version,
@@ -74,6 +85,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newBench())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newNodes(), newDoctor())
 	return root
 }

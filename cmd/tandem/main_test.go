@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 // outputs in the scripts are rewritten, to be read before they are kept.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	b := &background{running: map[*testscript.TestScript]*process{}}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
@@ -29,7 +30,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("EXAMPLES", examples)
 			return err
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"bigfile": makeBigFile, "status": expectStatus},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"bigfile": makeBigFile, "status": expectStatus, "background": b.start, "interrupt": b.interrupt, "keep": keep,
+		},
 	})
 }
 

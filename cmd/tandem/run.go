@@ -3,30 +3,25 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
-	"os/signal"
-	"slices"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app"
 	"tandem/engine"
+	"tandem/fault"
+	"tandem/outbound"
 )
 
 func newRun() *cobra.Command {
 	var (
-		inputs    []string
-		inputFile string
-		dir       string
-		resume    string
-		asJSON    bool
+		in     inputFlags
+		dir    string
+		resume string
+		allow  string
+		asJSON bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -35,11 +30,14 @@ func newRun() *cobra.Command {
 on disk before the next begins: a run that is interrupted, also by a crash, goes on where it was
 with --resume.
 
-Only kinds of nodes that this installation can run are allowed: the FLOW and ACTION.DATA_ kinds,
-TRIGGER.MANUAL and CALL.EMPTY.
+On a terminal it draws what happens as a tree; elsewhere it prints a line for each node. Only kinds
+of nodes that this installation can run are allowed: "tandem nodes" lists them.
+
+Interrupt it once (Ctrl-C) and it parks the execution and says how to resume; twice, and it ends at
+once, which loses nothing that is on disk.
 
 Exit status: 0 when the execution succeeded, 1 when it did not, 2 when the command is called
-wrongly, 130 when it was interrupted and can be resumed.`,
+wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`,
 		Example: "  tandem run order.yaml --input amount=120 --input customer='{\"name\":\"Ann\"}'\n  tandem run order.yaml --input-file order.json\n  tandem run --resume exec_abc",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -47,110 +45,98 @@ wrongly, 130 when it was interrupted and can be resumed.`,
 				return errors.New("run takes a workflow file or --resume, not both")
 			case resume == "" && len(args) != 1:
 				return errors.New("run needs one workflow file, or - for standard input")
+			case resume != "" && in.given():
+				return errors.New("--input and --input-file are for a new execution; --resume goes on with the inputs it has")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var base []byte
-			if inputFile != "" {
-				var err error
-				if base, err = os.ReadFile(inputFile); err != nil {
-					return problemError{err}
-				}
-			}
-			object, err := app.ParseInputs(base, inputs)
+			object, err := in.read()
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			list, err := outbound.ParseAllow(allow)
+			if err != nil {
+				return usageError{errors.New(fault.From(err).Message)}
+			}
+			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			p := &printer{out: cmd.OutOrStdout(), json: asJSON}
-			r := app.Run{Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Started: p.started, Progress: p.progress}
+			f := newFollower(cmd.OutOrStdout(), asJSON)
+			id := ""
+			var beginErr error
+			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
+			r := app.Run{
+				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
+				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list},
+				Started: func(execution string) { id, beginErr = execution, f.begin(execution) },
+			}
 			if len(args) > 0 {
 				r.File = args[0]
 			}
-			report, e, outputs, err := app.RunFile(ctx, r)
+			report, e, err := app.RunFile(ctx, r)
+			if serr := errors.Join(beginErr, f.stop()); err == nil && serr != nil {
+				err = serr
+			}
 			switch {
 			case !report.Valid:
 				printProblems(cmd.ErrOrStderr(), report)
 				return errReported
-			case err != nil && ctx.Err() != nil && p.id != "":
-				fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", p.id, dir)
+			case errors.Is(err, app.ErrAsked):
+				fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: tandem run --resume %s --data %s\n", err, cmp.Or(id, resume), dir)
+				return errParked
+			case err != nil && ctx.Err() != nil && id != "":
+				fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", id, dir)
 				return errParked
 			case err != nil:
+				return failed(err)
+			}
+			if err := f.result(e); err != nil {
 				return problemError{err}
 			}
-			if err := p.finished(e.Status, e.Error, time.Duration(e.DurationMS)*time.Millisecond, outputs); err != nil {
-				return problemError{fmt.Errorf("write the result: %w", err)}
-			}
-			if e.Status != engine.StatusSuccess {
+			if engine.Status(e.Status) != engine.StatusSuccess {
 				return errReported
 			}
 			return nil
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&inputs, "input", nil, "an input as name=value; a value that is JSON is taken as such (repeatable)")
-	flags.StringVar(&inputFile, "input-file", "", "a file with a JSON object of inputs")
+	in.add(cmd)
 	flags.StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
 	flags.StringVar(&resume, "resume", "", "go on with this execution instead of starting one")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object per line: what happens to nodes, then the result")
+	flags.BoolVar(&asJSON, "json", false, "print the events of the execution, one JSON object per line, then the result")
 	cmd.SetContext(context.Background())
 	return cmd
 }
 
-// printer writes what happens during a run. It keeps the first error of writing for the end.
-type printer struct {
-	out  io.Writer
-	json bool
-	id   string
-	err  error
+// inputFlags are the inputs of an execution.
+type inputFlags struct {
+	pairs []string
+	file  string
 }
 
-func (p *printer) started(id string) {
-	p.id = id
-	if p.json {
-		p.line(map[string]any{"execution_id": id})
-	} else {
-		p.text("execution %s\n", id)
-	}
+func (f *inputFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.pairs, "input", nil, "an input as name=value; a value that is JSON is taken as such (repeatable)")
+	cmd.Flags().StringVar(&f.file, "input-file", "", "a file with a JSON object of inputs")
 }
 
-func (p *printer) progress(g app.Progress) {
-	if p.json {
-		p.line(g)
-		return
-	}
-	if g.Error != nil {
-		p.text("  %-9s  %s: %s [%s]\n", g.Status, g.Activation, g.Error.Message, g.Error.Code)
-		return
-	}
-	p.text("  %-9s  %s\n", g.Status, g.Activation)
-}
+func (f *inputFlags) given() bool { return len(f.pairs) > 0 || f.file != "" }
 
-func (p *printer) finished(status engine.Status, problem string, took time.Duration, outputs map[string]json.RawMessage) error {
-	if p.json {
-		p.line(map[string]any{"execution_id": p.id, "status": status, "error": problem, "duration_ms": took.Milliseconds(), "outputs": outputs})
-		return p.err
+// read returns the object of inputs.
+func (f *inputFlags) read() ([]byte, error) {
+	var base []byte
+	if f.file != "" {
+		var err error
+		if base, err = os.ReadFile(f.file); err != nil {
+			return nil, problemError{fmt.Errorf("--input-file: %w", err)}
+		}
+		if len(base) == 0 {
+			return nil, problemError{fmt.Errorf("--input-file %q is empty; it must hold a JSON object", f.file)}
+		}
 	}
-	p.text("%s in %s\n", status, took)
-	if problem != "" {
-		p.text("%s\n", problem)
+	object, err := app.ParseInputs(base, f.pairs)
+	if err != nil {
+		return nil, usageError{errors.New(fault.From(err).Message)}
 	}
-	for _, id := range slices.Sorted(maps.Keys(outputs)) {
-		p.text("%s: %s\n", id, outputs[id])
-	}
-	return p.err
-}
-
-func (p *printer) text(format string, args ...any) {
-	if _, err := fmt.Fprintf(p.out, format, args...); err != nil && p.err == nil {
-		p.err = err
-	}
-}
-
-func (p *printer) line(v any) {
-	if err := json.NewEncoder(p.out).Encode(v); err != nil && p.err == nil {
-		p.err = err
-	}
+	return object, nil
 }

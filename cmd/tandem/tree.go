@@ -102,6 +102,9 @@ func (t *tree) apply(e api.Event) error {
 	}
 	if n := u.NodeExecution; n != nil && n.ActivationID != "" {
 		t.step(n.ActivationID).update(n, e.Timestamp)
+		if u.Iterations > 0 {
+			t.owner(n.ActivationID).total = u.Iterations
+		}
 	}
 	return nil
 }
@@ -122,6 +125,12 @@ func (t *tree) step(id string) *step {
 		s = owner.bodies[index]
 	}
 	return s.get(parts[len(parts)-1])
+}
+
+// owner returns the activation whose body an activation is in.
+func (t *tree) owner(id string) *step {
+	scope := id[:max(strings.LastIndexByte(id, '/'), 0)]
+	return t.step(scope[:max(strings.LastIndexByte(scope, '['), 0)])
 }
 
 // splitIndex splits "each[2]" into "each" and 2.
@@ -151,13 +160,14 @@ func (s *scope) get(name string) *step {
 }
 
 func (p *step) update(n *api.NodeExecution, at int64) {
+	if ended(p.status) {
+		p.started = 0 // it is tried again
+	}
 	p.status = engine.NodeStatus(n.Status)
 	p.retries, p.nextAt, p.err = n.RetryCount, n.NextAt, n.Error
 	p.duration = n.DurationMS
-	if n.StartTime != 0 {
-		p.started = n.StartTime
-	} else if p.started == 0 {
-		p.started = at
+	if p.started == 0 { // of several runs the first counts: waiting in between takes time, too
+		p.started = cmp.Or(n.StartTime, at)
 	}
 	p.ended = 0
 	if ended(p.status) {
@@ -267,7 +277,7 @@ func (s *scope) draw(lines *[]line, depth int, v view) {
 				body.draw(lines, depth+1, v)
 				continue
 			}
-			if ended(p.status) && !body.bad() {
+			if body.over() && !body.bad() {
 				continue
 			}
 			*lines = append(*lines, line{strings.Repeat("  ", depth+1) + v.paint(dim, fmt.Sprintf("[%d]", index)), body.over()})

@@ -93,20 +93,30 @@ type live struct {
 	screen *screen
 	colour bool
 	beat   int
-	// err is the first error of drawing.
-	err  error
-	stop chan struct{}
-	done chan struct{}
+	// err is the first error of drawing; over says that the last drawing was made.
+	err     error
+	started bool
+	over    bool
+	stop    chan struct{}
+	done    chan struct{}
 }
 
 // tick is how often the screen is drawn.
 const tick = 80 * time.Millisecond
 
-// newLive starts to draw. [live.end] must be called.
 func newLive(s *screen, colour bool) *live {
-	l := &live{tree: newTree(), screen: s, colour: colour, stop: make(chan struct{}), done: make(chan struct{})}
+	return &live{tree: newTree(), screen: s, colour: colour, stop: make(chan struct{}), done: make(chan struct{})}
+}
+
+// start begins to draw; [live.end] ends it.
+func (l *live) start() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.started {
+		return
+	}
+	l.started = true
 	go l.loop()
-	return l
 }
 
 func (l *live) loop() {
@@ -148,8 +158,15 @@ func (l *live) frame(e api.Event) error {
 	return l.tree.apply(e)
 }
 
-// end draws the tree a last time, in full, and gives the terminal back.
+// end draws the tree a last time, in full, and gives the terminal back. What comes later is not drawn.
 func (l *live) end() error {
+	l.mu.Lock()
+	l.over = true
+	started := l.started
+	l.mu.Unlock()
+	if !started {
+		return nil
+	}
 	close(l.stop)
 	<-l.done
 	l.mu.Lock()

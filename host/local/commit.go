@@ -43,7 +43,7 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	}
 	turn.Tell(commands)
 	row := turn.Row()
-	if err := row.Spill(o.keep(ctx)); err != nil {
+	if err := row.Spill(o.keep(ctx, create != nil)); err != nil {
 		return nil, err
 	}
 	body, err := row.Encode()
@@ -114,7 +114,7 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
 		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
 	}
-	if err := o.append(ctx, a); err != nil {
+	if err := o.untilRoom(ctx, create != nil, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), a) }); err != nil {
 		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
 	if status != o.status {
@@ -130,12 +130,12 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	return commands, nil
 }
 
-// append writes a row. A start that finds the disk full is refused; what comes of work that is under way is kept and
-// tried again until there is room.
-func (o *owner) append(ctx context.Context, a *store.Append) error {
+// untilRoom does a write of a row. A start that finds the disk full is refused; what comes of work that is under way is
+// kept and tried again until there is room.
+func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
 	for {
-		err := o.host.opts.Journal.Append(ctx, o.principal(), a)
-		if a.Create != nil || !errors.Is(err, store.ErrFull) {
+		err := write()
+		if start || !errors.Is(err, store.ErrFull) {
 			return err
 		}
 		o.host.opts.Log.Error("the disk is full; an outcome waits for room", "execution", o.ref.Execution, "error", err)
@@ -151,7 +151,8 @@ func (o *owner) append(ctx context.Context, a *store.Append) error {
 const fullDiskPause = 500 * time.Millisecond
 
 // reminder is the durable timer that stands for a child that is yet to be started. It is not set in this process, which
-// starts the child right after the append; after a crash the next process finds it due. Timers of the engine have a "#".
+// starts the child right after the append; the next process starts it before anything else ([Host.setTimer]). Timers of the
+// engine have a "#".
 func reminder(child string) engine.TimerID { return engine.TimerID("child:" + child) }
 
 func reminded(id engine.TimerID) (child string, ok bool) {
@@ -175,34 +176,22 @@ func (o *owner) startAgain(child string) error {
 	return nil
 }
 
-// findStart looks for the row that started a child.
+// findStart looks for the row that started a child. It reads the journal from its beginning: what has been started is not
+// in the state, and only the engine knows how it numbers children.
 func (o *owner) findStart(child string) (engine.StartChild, bool, error) {
-	type generation struct {
-		activation engine.ActivationID
-		number     uint32
-	}
-	depth, spawned := 0, map[generation]int{}
-	for stored, err := range o.host.opts.Journal.Rows(o.host.ctx, o.principal(), o.ref.Execution, 0) {
+	journal := o.host.journal(o.principal(), o.ref.Execution, o.revision)
+	fold := host.NewFold(o.revision.Graph, revision{o.revision}, nil, journal.Loader(o.host.ctx))
+	for row, err := range journal.Rows(o.host.ctx, 0) {
 		if err != nil {
 			return engine.StartChild{}, false, err
 		}
-		row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
+		commands, err := fold.Apply(row)
 		if err != nil {
 			return engine.StartChild{}, false, err
 		}
-		for _, f := range row.Facts {
-			switch f := f.(type) {
-			case engine.ExecutionCreated:
-				depth = f.Depth
-			case engine.NodeSuspended:
-				if f.Child == nil {
-					continue
-				}
-				g := generation{f.Activation, f.Generation}
-				if engine.NthChildID(o.ref.Execution, f.Activation, f.Generation, spawned[g]) == child {
-					return engine.StartChild{Child: child, Activation: f.Activation, Spec: *f.Child, Depth: depth + 1}, true, nil
-				}
-				spawned[g]++
+		for _, c := range commands {
+			if start, ok := c.(engine.StartChild); ok && start.Child == child {
+				return start, true, nil
 			}
 		}
 	}

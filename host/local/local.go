@@ -102,7 +102,7 @@ func (h *Host) takeUp(ctx context.Context) error {
 			return fmt.Errorf("read timers: %w", err)
 		}
 		for _, t := range list {
-			h.timers.set(store.Ref{Workspace: t.Workspace, Execution: t.Execution}, engine.TimerID(t.ID), t.Until)
+			h.setTimer(t)
 		}
 		if len(list) < 1000 {
 			break
@@ -132,6 +132,17 @@ func (h *Host) takeUp(ctx context.Context) error {
 		h.post(ref, delivered{})
 	}
 	return nil
+}
+
+// setTimer sets a timer that is in the store. The reminder of a child is due whatever the clock says, and comes before all
+// else that the execution does, so that the next row can remove it.
+func (h *Host) setTimer(t store.Timer) {
+	ref, id := store.Ref{Workspace: t.Workspace, Execution: t.Execution}, engine.TimerID(t.ID)
+	if _, ok := reminded(id); ok {
+		h.post(ref, timerDue{id})
+		return
+	}
+	h.timers.set(ref, id, t.Until)
 }
 
 // Close parks everything: running nodes are told to stop, what they have not finished is taken up by the next process.

@@ -62,11 +62,15 @@ func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (va
 	return value, nil
 }
 
-// keep stores a large value of a row.
-func (o *owner) keep(ctx context.Context) func(json.RawMessage) (host.Blob, error) {
-	return func(value json.RawMessage) (host.Blob, error) {
-		blob, err := o.host.opts.Blobs.Put(ctx, o.principal(), bytes.NewReader(value))
-		return host.Blob{Hash: blob.Hash, Size: blob.Size}, err
+// keep stores a large value of a row, which may be that of a start.
+func (o *owner) keep(ctx context.Context, start bool) func(json.RawMessage) (host.Blob, error) {
+	return func(value json.RawMessage) (kept host.Blob, err error) {
+		err = o.untilRoom(ctx, start, func() error {
+			blob, err := o.host.opts.Blobs.Put(ctx, o.principal(), bytes.NewReader(value))
+			kept = host.Blob{Hash: blob.Hash, Size: blob.Size}
+			return err
+		})
+		return kept, err
 	}
 }
 

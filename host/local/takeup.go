@@ -63,7 +63,7 @@ func (h *Host) setTimers(ctx context.Context, p identity.Principal, wanted map[s
 		for _, t := range list {
 			ref := store.Ref{Workspace: t.Workspace, Execution: t.Execution}
 			if _, ok := wanted[ref]; ok {
-				h.timers.set(ref, engine.TimerID(t.ID), t.Until)
+				h.setTimer(t)
 			}
 		}
 		if len(list) < size {

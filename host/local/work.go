@@ -178,6 +178,9 @@ func (o *owner) startChild(c engine.StartChild) {
 		o.startedChildren = append(o.startedChildren, c.Child)
 		return
 	}
+	if c.Spec.Detached {
+		o.startedChildren = append(o.startedChildren, c.Child) // it will not be, and nobody waits for it
+	}
 	o.tell(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
 }
 

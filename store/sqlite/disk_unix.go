@@ -31,7 +31,7 @@ func lockDir(dir string) (*os.File, error) {
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
 			owner = fmt.Sprintf("process %d", pid)
 		}
-		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner)
+		return nil, fault.Newf(fault.Conflict, "data directory %q is in use by %s; stop it or choose another directory", dir, owner).With(InUse, true)
 	}
 	if err := writePID(f); err != nil {
 		return nil, errors.Join(unusable(dir, err), f.Close())

@@ -1,0 +1,248 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/identity"
+	"tandem/outbound"
+	"tandem/server"
+	"tandem/workflow"
+)
+
+// site is a real instance with the API in front of it, as a client sees it.
+type site struct {
+	*Instance
+	url string
+	// tokens are secrets by user: one user per role in the workspace "default", and "stranger", an admin of another one.
+	tokens map[string]string
+}
+
+// openSite opens one in a directory of its own. The options of its server may be changed.
+func openSite(t testing.TB, change ...func(*server.Options)) *site {
+	t.Helper()
+	allow, err := outbound.ParseAllow("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := i.Keyring()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := server.Options{
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: keys, Version: "test",
+		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
+			source, problems := check(data, i.kinds)
+			if source == nil || workflow.HasErrors(problems) {
+				return nil, problems
+			}
+			return source.Definition, problems
+		},
+		Request: i.Request,
+		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
+			ready, err := i.revision(ctx, p, id, hash)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ready.Graph, local.Revision(ready), nil
+		},
+		Ready: func() error { return nil },
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := server.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(func() {
+		web.Close()
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	x := &site{Instance: i, url: web.URL + "/api/v1", tokens: map[string]string{}}
+	for _, id := range []string{"default", "other"} {
+		if err := i.stores.Workspaces.Create(t.Context(), identity.System(""), identity.Workspace{ID: id, Name: id, Created: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, role := range identity.Roles() {
+		x.addUser(t, "default", string(role), role)
+	}
+	x.addUser(t, "other", "stranger", identity.Admin)
+	return x
+}
+
+func (x *site) addUser(t testing.TB, workspace, id string, roles ...identity.Role) {
+	t.Helper()
+	p, secret := identity.System(workspace), identity.NewSecret()
+	if err := x.stores.Users.Create(t.Context(), p, identity.User{Workspace: workspace, ID: id, Name: id, Roles: roles, Created: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.stores.Tokens.Create(t.Context(), p, identity.Token{Workspace: workspace, ID: "tok_" + id, User: id, Name: id, Created: 1}, identity.HashSecret(secret)); err != nil {
+		t.Fatal(err)
+	}
+	x.tokens[id] = secret
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request as a user, as an editor when none is named. Body is text, bytes or a value that is sent as JSON; headers are
+// pairs.
+func (x *site) call(t testing.TB, user, method, path string, body any, headers ...string) answer {
+	t.Helper()
+	var content io.Reader
+	kind := "application/json"
+	switch b := body.(type) {
+	case nil:
+	case string:
+		content = strings.NewReader(b)
+		if !strings.HasPrefix(strings.TrimSpace(b), "{") {
+			kind = "application/yaml"
+		}
+	default:
+		raw, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, x.url+path, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content != nil {
+		r.Header.Set("Content-Type", kind)
+	}
+	r.Header.Set("Authorization", "Bearer "+x.tokens[user])
+	for n := 0; n+1 < len(headers); n += 2 {
+		r.Header.Set(headers[n], headers[n+1])
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	raw, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{w.StatusCode, w.Header, raw}
+}
+
+// want checks the status and reads the body.
+func want[T any](t testing.TB, a answer, status int) T {
+	t.Helper()
+	var v T
+	if a.status != status {
+		t.Fatalf("answer %d %s; want %d", a.status, a.body, status)
+	}
+	if len(a.body) > 0 {
+		if err := json.Unmarshal(a.body, &v); err != nil {
+			t.Fatalf("body %s: %v", a.body, err)
+		}
+	}
+	return v
+}
+
+// refused checks that a request was refused with a code, and returns the problem.
+func refused(t testing.TB, a answer, status int, code string) api.Fault {
+	t.Helper()
+	f := want[api.Fault](t, a, status)
+	if f.Code != code || f.Status != status || f.Detail == "" || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("problem %s (%s); want the code %q", a.body, a.header.Get("Content-Type"), code)
+	}
+	return f
+}
+
+// fields are the paths that a problem names.
+func fields(f api.Fault) []string {
+	var paths []string
+	for _, e := range f.Errors {
+		paths = append(paths, e.Path)
+	}
+	return paths
+}
+
+// save keeps a workflow as the editor.
+func (x *site) save(t testing.TB, text string) api.Saved {
+	t.Helper()
+	return want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", text), http.StatusCreated)
+}
+
+// execute starts an execution as the operator.
+func (x *site) execute(t testing.TB, id string, r api.ExecuteRequest) string {
+	t.Helper()
+	status := http.StatusAccepted
+	if r.WaitSeconds > 0 {
+		status = http.StatusOK
+	}
+	return want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/"+id+"/execute", r), status).ExecutionID
+}
+
+// read reads an execution as the viewer.
+func (x *site) read(t testing.TB, id string) api.Execution {
+	t.Helper()
+	return want[api.GetExecution](t, x.call(t, "viewer", "GET", "/executions/"+id, nil), http.StatusOK).Execution
+}
+
+// act does something to an execution as the operator.
+func (x *site) act(t testing.TB, id string, r api.ActionRequest) answer {
+	t.Helper()
+	return x.call(t, "operator", "POST", "/executions/"+id+"/actions", r)
+}
+
+// reaches waits until an execution has a status.
+func (x *site) reaches(t testing.TB, id string, status engine.Status) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
+	defer sub.Close()
+	for {
+		e, err := x.stores.Executions.Get(ctx, identity.System("default"), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Status == status {
+			return
+		}
+		list, more, behind := sub.Next()
+		if len(list) > 0 || behind {
+			continue
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			t.Fatalf("execution %q is %s and does not become %s: %s", id, e.Status, status, e.Error)
+		}
+	}
+}
+
+// seq is the number of the last row of an execution.
+func (x *site) seq(t testing.TB, id string) uint64 {
+	t.Helper()
+	return x.read(t, id).Seq
+}

@@ -1,0 +1,132 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// The user that a new installation has, and the id of the token that its operator configures.
+const (
+	firstUser       = "admin"
+	configuredToken = "tok_configured"
+)
+
+// Bounds of a configured token: one that can be guessed is none.
+const (
+	minToken = 8
+	maxToken = 1 << 10
+)
+
+// Bootstrap sees to it that somebody can come in. The first start makes the workspace, its first user, who is an admin, and
+// a token, which is returned: it is kept nowhere, so it must be shown.
+//
+// A configured token works from then on instead, and as long as it is configured: the one of an earlier start is taken out
+// of use. When no admin is left with a token, a new one is made.
+func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret string, err error) {
+	if err := i.ensureWorkspace(ctx); err != nil {
+		return "", err
+	}
+	if configured != "" {
+		return "", i.useToken(ctx, configured)
+	}
+	p := identity.System(defaultWorkspace)
+	if err := i.stores.Tokens.Delete(ctx, p, configuredToken); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	open, err := i.hasDoor(ctx, p)
+	if err != nil || open {
+		return "", err
+	}
+	if err := i.ensureAdmin(ctx, p); err != nil {
+		return "", err
+	}
+	secret = identity.NewSecret()
+	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", Created: time.Now().UnixMilli()}
+	return secret, i.stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret))
+}
+
+// useToken makes the configured token the one of the first user.
+func (i *Instance) useToken(ctx context.Context, secret string) error {
+	if len(secret) < minToken || len(secret) > maxToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fault.Newf(fault.Invalid, "the token must be %d to %d letters, digits and signs without spaces; make one with: openssl rand -hex 32", minToken, maxToken)
+	}
+	p, hash := identity.System(defaultWorkspace), identity.HashSecret(secret)
+	if err := i.ensureAdmin(ctx, p); err != nil {
+		return err
+	}
+	t, _, err := i.stores.Tokens.Resolve(ctx, identity.System(""), hash, time.Now().UnixMilli())
+	switch {
+	case err == nil && t.Workspace == defaultWorkspace && t.User == firstUser:
+		if t.ID == configuredToken {
+			return nil
+		}
+		err := i.stores.Tokens.Delete(ctx, p, configuredToken) // the token was made otherwise, and stays
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	case err == nil:
+		return fault.Newf(fault.Conflict, "the configured token is that of user %q; configure another", t.User)
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	}
+	if err := i.stores.Tokens.Delete(ctx, p, configuredToken); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator", Created: time.Now().UnixMilli()}
+	if err := i.stores.Tokens.Create(ctx, p, t, hash); err != nil {
+		return fmt.Errorf("keep the configured token: %w", err)
+	}
+	return nil
+}
+
+func (i *Instance) ensureWorkspace(ctx context.Context) error {
+	_, err := i.stores.Workspaces.Get(ctx, identity.System(defaultWorkspace), defaultWorkspace)
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return i.stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: defaultWorkspace, Name: "Default", Created: time.Now().UnixMilli()})
+}
+
+// ensureAdmin makes the first user, or makes it an admin again: whoever starts the process has decided so.
+func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error {
+	now := time.Now().UnixMilli()
+	u, err := i.stores.Users.Get(ctx, p, firstUser)
+	if errors.Is(err, store.ErrNotFound) {
+		return i.stores.Users.Create(ctx, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
+	}
+	if err != nil || !u.Disabled && slices.Contains(u.Roles, identity.Admin) {
+		return err
+	}
+	if !slices.Contains(u.Roles, identity.Admin) {
+		u.Roles = append(u.Roles, identity.Admin)
+	}
+	u.Disabled, u.Updated = false, now
+	return i.stores.Users.Update(ctx, p, u)
+}
+
+// hasDoor says whether an admin can come in with a token.
+func (i *Instance) hasDoor(ctx context.Context, p identity.Principal) (bool, error) {
+	users, err := i.stores.Users.List(ctx, p)
+	if err != nil {
+		return false, err
+	}
+	tokens, err := i.stores.Tokens.List(ctx, p, "")
+	if err != nil {
+		return false, err
+	}
+	now := time.Now().UnixMilli()
+	return slices.ContainsFunc(tokens, func(t identity.Token) bool {
+		return (t.Expires == 0 || t.Expires > now) && slices.ContainsFunc(users, func(u identity.User) bool {
+			return u.ID == t.User && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
+		})
+	}), nil
+}

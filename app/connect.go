@@ -1,0 +1,205 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"tandem/client"
+	"tandem/fault"
+	"tandem/server"
+	"tandem/store"
+	"tandem/store/sqlite"
+)
+
+// Connect says where the API is: at a server, or over a data directory in this process.
+type Connect struct {
+	// Server is the address of a server and Token one of its tokens. Without a server Dir is opened.
+	Server string
+	Token  string
+	Dir    string
+	// Make makes the data directory if it is not there. Commands that only look do not want one.
+	Make bool
+	// Options are how the directory is opened, besides Dir; an instance of a command is always idle.
+	Options Options
+	// Version is this program's.
+	Version string
+}
+
+// Connection is a way to the API. Whoever uses it need not know where the API is.
+type Connection struct {
+	*client.Client
+	// instance is the one in this process; nil with a server.
+	instance *Instance
+	pipe     *pipe
+}
+
+// NewConnection makes a connection. It must be closed.
+func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
+	if o.Server != "" {
+		c, err := client.New(client.Options{URL: o.Server, Token: o.Token})
+		if err != nil {
+			return nil, err
+		}
+		return &Connection{Client: c}, nil
+	}
+	if !o.Make {
+		if _, err := os.Stat(filepath.Join(o.Dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data, or a server with --server", o.Dir)
+		}
+	}
+	options := o.Options
+	options.Dir, options.Idle = o.Dir, true
+	i, err := Open(ctx, options)
+	if err != nil {
+		return nil, inUse(err)
+	}
+	c, err := i.connect(o.Version, options.Log)
+	if err != nil {
+		return nil, errors.Join(err, i.Close())
+	}
+	return c, nil
+}
+
+// inUse adds to the refusal of a directory that a server has open how to reach that.
+func inUse(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Details[sqlite.InUse] == nil {
+		return err
+	}
+	c := *f
+	c.Message += "; if that is a server, talk to it with --server http://HOST:PORT (TANDEM_SERVER)"
+	return &c
+}
+
+// Local says that the API is in this process: nothing goes on when the command ends.
+func (c *Connection) Local() bool { return c.instance != nil }
+
+// TakeUp goes on with an execution that was parked. A server does that by itself.
+func (c *Connection) TakeUp(ctx context.Context, execution string) error {
+	if c.instance == nil {
+		return nil
+	}
+	return c.instance.host.TakeUp(ctx, Local(), execution)
+}
+
+// givenUp tells when this process cannot go on with an execution, and why. Of a server nobody is told.
+func (c *Connection) givenUp(execution string) (gone <-chan error, stop func()) {
+	if c.instance == nil {
+		return nil, func() {}
+	}
+	return c.instance.await(store.Ref{Workspace: Local().Workspace, Execution: execution})
+}
+
+// Close ends the connection and parks what runs in this process.
+func (c *Connection) Close() error {
+	if c.instance == nil {
+		return nil
+	}
+	return errors.Join(c.pipe.close(), c.instance.Close())
+}
+
+// connect serves the API to a client in this process, without a port.
+func (i *Instance) connect(version string, log *slog.Logger) (*Connection, error) {
+	ring, err := i.Keyring()
+	if err != nil {
+		return nil, err
+	}
+	listener := &memoryListener{accept: make(chan net.Conn), done: make(chan struct{})}
+	s, err := i.server(ServeOptions{Version: version, Log: log}, listener, i.hub, nil, ring)
+	if err != nil {
+		return nil, err
+	}
+	p := newPipe(listener, s)
+	c, err := client.New(client.Options{URL: "http://tandem.internal", HTTP: &http.Client{Transport: p.transport}})
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return &Connection{Client: c, instance: i, pipe: p}, nil
+}
+
+// pipe carries requests to a handler in this process as if over a network: an HTTP server that accepts connections made in
+// memory. So streams, deadlines and early ends behave as they do elsewhere, and no port is opened. Everybody who has the
+// pipe is the local user.
+type pipe struct {
+	api       *server.Server
+	web       *http.Server
+	transport *http.Transport
+	served    chan error
+}
+
+func newPipe(listener *memoryListener, api *server.Server) *pipe {
+	p := &pipe{api: api, served: make(chan error, 1)}
+	p.transport = &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 8, DisableCompression: true}
+	p.web = &http.Server{
+		Handler: api.Handler(), ReadHeaderTimeout: headerTimeout,
+		BaseContext: func(net.Listener) context.Context { return server.As(context.Background(), Local()) },
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	go func() { p.served <- p.web.Serve(listener) }() // it ends with close
+	return p
+}
+
+func (p *pipe) close() error {
+	err := p.web.Close() // first, so that streams nobody reads any more end as well
+	p.api.Close()
+	p.transport.CloseIdleConnections()
+	if serr := <-p.served; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	if err != nil {
+		return fmt.Errorf("close the connection to this process: %w", err)
+	}
+	return nil
+}
+
+// memoryListener accepts connections of this process.
+type memoryListener struct {
+	accept chan net.Conn
+	done   chan struct{}
+	once   sync.Once
+}
+
+func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.accept <- there:
+		return here, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements net.Listener.
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accept:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *memoryListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
+
+type memoryAddr struct{}
+
+// Network and String implement net.Addr.
+func (memoryAddr) Network() string { return "memory" }
+func (memoryAddr) String() string  { return "this process" }

@@ -1,0 +1,215 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/api"
+	"tandem/builtin"
+	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
+	"tandem/server"
+)
+
+// NodeKinds lists the kinds that this program can run, as a server of it does.
+func NodeKinds() []api.NodeKind {
+	var registry node.Registry
+	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{})})...)
+	kinds := Kinds()
+	var list []api.NodeKind
+	for _, k := range registry.List() {
+		list = append(list, server.TellKind(kinds, k))
+	}
+	return list
+}
+
+// NodeKind returns one of them.
+func NodeKind(name string) (api.NodeKind, error) {
+	var names []string
+	for _, k := range NodeKinds() {
+		if strings.EqualFold(k.Name, name) {
+			return k, nil
+		}
+		names = append(names, k.Name)
+	}
+	hint := `; "tandem nodes" lists those that can`
+	if near := fault.Nearest(strings.ToUpper(name), names); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return api.NodeKind{}, fault.Newf(fault.NotFound, "no kind %q can be run here%s", name, hint)
+}
+
+// KindField is one configuration of a kind, as a person reads it.
+type KindField struct {
+	// Name is the path: "filter_conditions[].field".
+	Name     string
+	Type     string
+	Required bool
+	Default  string
+	// Allowed are the values or the range that it may have.
+	Allowed string
+}
+
+// schema is what is read of a JSON Schema here.
+type schema struct {
+	Type       any                `json:"type"`
+	Properties map[string]*schema `json:"properties"`
+	Required   []string           `json:"required"`
+	Items      *schema            `json:"items"`
+	Enum       []any              `json:"enum"`
+	Minimum    *float64           `json:"minimum"`
+	Maximum    *float64           `json:"maximum"`
+	Default    json.RawMessage    `json:"default"`
+}
+
+// UnmarshalJSON reads a schema; one that is only true takes anything.
+func (s *schema) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "true" || string(raw) == "false" {
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(raw, (*plain)(s))
+}
+
+// KindFields reads the configurations of a kind from their schema: what is required first, then by name.
+func KindFields(config json.RawMessage) ([]KindField, error) {
+	var s schema
+	if err := json.Unmarshal(config, &s); err != nil {
+		return nil, fmt.Errorf("read the schema of the configurations: %w", err)
+	}
+	return s.fields(""), nil
+}
+
+func (s *schema) fields(prefix string) []KindField {
+	var list []KindField
+	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
+		ra, rb := slices.Contains(s.Required, a), slices.Contains(s.Required, b)
+		if ra != rb {
+			if ra {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		p := s.Properties[name]
+		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed()}
+		list = append(list, f)
+		inner, path := p, f.Name
+		for inner.Items != nil {
+			inner, path = inner.Items, path+"[]"
+		}
+		list = append(list, inner.fields(path+".")...)
+	}
+	return list
+}
+
+func (s *schema) typeName() string {
+	switch t := s.Type.(type) {
+	case string:
+		if t == "array" && s.Items != nil {
+			return "list of " + s.Items.typeName()
+		}
+		return t
+	case []any:
+		var names []string
+		list := false
+		for _, one := range t {
+			if text, ok := one.(string); ok && text != "null" {
+				names = append(names, text)
+				list = list || text == "array"
+			}
+		}
+		if len(names) == 1 && list && s.Items != nil {
+			return "list of " + s.Items.typeName()
+		}
+		return strings.Join(names, " or ")
+	}
+	return "any"
+}
+
+func (s *schema) allowed() string {
+	switch {
+	case len(s.Enum) > 0:
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprint(v))
+		}
+		return strings.Join(values, ", ")
+	case s.Minimum != nil && s.Maximum != nil:
+		return digits(*s.Minimum) + " to " + digits(*s.Maximum)
+	case s.Minimum != nil:
+		return "at least " + digits(*s.Minimum)
+	case s.Maximum != nil:
+		return "at most " + digits(*s.Maximum)
+	}
+	return ""
+}
+
+// digits is a number without an exponent.
+func digits(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// KindExample is a node of a kind as it may stand in a workflow: with the configurations that it must have, and those that
+// have a default.
+func KindExample(k api.NodeKind) (string, error) {
+	var s schema
+	if err := json.Unmarshal(k.ConfigSchema, &s); err != nil {
+		return "", fmt.Errorf("read the schema of the configurations: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "id: %s\ndescription: %s\ntype: %s\nsubtype: %s\n", strings.ToLower(k.Subtype), k.Description.En, k.Type, k.Subtype)
+	sample := s.sample(true)
+	if len(s.Properties) > 0 && sample != "{}" {
+		raw, err := toYAML([]byte(sample))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString("configurations:\n")
+		for line := range strings.Lines(string(raw)) {
+			b.WriteString("  " + line)
+		}
+	}
+	return b.String(), nil
+}
+
+// sample is a value of a schema, as JSON.
+func (s *schema) sample(top bool) string {
+	if len(s.Default) > 0 {
+		return string(s.Default)
+	}
+	if len(s.Enum) > 0 {
+		raw, err := json.Marshal(s.Enum[0])
+		if err == nil {
+			return string(raw)
+		}
+	}
+	switch name := s.typeName(); {
+	case s.Properties != nil || top:
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			p := s.Properties[name]
+			if slices.Contains(s.Required, name) || len(p.Default) > 0 {
+				parts = append(parts, fmt.Sprintf("%q: %s", name, p.sample(false)))
+			}
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case strings.HasPrefix(name, "list of"):
+		return "[" + s.Items.sample(false) + "]"
+	case strings.HasPrefix(name, "string"), name == "any":
+		return `"…"`
+	case name == "number", name == "integer":
+		if s.Minimum != nil {
+			return digits(*s.Minimum)
+		}
+		return "1"
+	case name == "boolean":
+		return "true"
+	}
+	return "{}"
+}

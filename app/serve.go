@@ -1,0 +1,279 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"tandem/credential"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/identity"
+	"tandem/outbound"
+	"tandem/server"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// ServeOptions say how a server runs. The zero value of everything but Dir and Version is a good choice.
+type ServeOptions struct {
+	// Addr is where it listens, 127.0.0.1:8080 when empty.
+	Addr string
+	// Dir is the data directory.
+	Dir string
+	// Token is the token of the first user; empty: the first start makes one.
+	Token string
+	// MasterKey seals credentials; empty: the key in the data directory.
+	MasterKey string
+	HTTPAllow outbound.AllowList
+	// Workflows is a directory whose definitions are kept at the start; empty: none.
+	Workflows string
+	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
+	Traces  string
+	Version string
+	Log     *slog.Logger
+	// Started is told once that the server takes requests. May be nil.
+	Started func(Serving)
+}
+
+// Serving is a server that takes requests.
+type Serving struct {
+	// URL is where, without a slash at the end.
+	URL string
+	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
+	Secret string
+	// Workflows are the ids of the definitions that were kept.
+	Workflows []string
+}
+
+// Bounds of a connection. Streams lift those of reading and writing.
+const (
+	headerTimeout = 10 * time.Second
+	readTimeout   = 90 * time.Second
+	writeTimeout  = 2 * time.Minute
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+	// shutdownTimeout is how long requests may take to end once the server is to stop.
+	shutdownTimeout = 15 * time.Second
+)
+
+// Serve runs an instance with its API until ctx ends, which is no error, or until it cannot go on, which is one: a
+// supervisor then starts it again. What runs is parked, and goes on with the next start.
+func Serve(ctx context.Context, o ServeOptions) (err error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	listener, err := listen(ctx, cmp.Or(o.Addr, "127.0.0.1:8080"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := listener.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
+			err = errors.Join(err, cerr)
+		}
+	}()
+	tracer, err := newTracer(ctx, o.Traces, o.Version, o.Log)
+	if err != nil {
+		return err
+	}
+	hub, metrics := host.NewHub(), server.NewMetrics()
+	i, err := Open(ctx, Options{
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, MasterKey: o.MasterKey, Log: o.Log,
+		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
+			hub.Publish(host.Ref(ref), row)
+			metrics.Recorded(row, graph)
+			tracer.recorded(ref, graph, row)
+		},
+		Emitted: func(ref store.Ref, attempt engine.Attempt, chunk any) { emit(hub, host.Ref(ref), attempt, chunk) },
+	})
+	if err != nil {
+		return errors.Join(err, tracer.close(ctx))
+	}
+	err = i.serve(ctx, o, listener, hub, metrics, tracer)
+	return errors.Join(err, i.Close(), tracer.close(context.WithoutCancel(ctx)))
+}
+
+// emit hands a chunk to those who follow the execution.
+func emit(hub *host.Hub, ref host.Ref, attempt engine.Attempt, chunk any) {
+	switch chunk := chunk.(type) {
+	case string:
+		hub.Emit(ref, host.Chunk{Attempt: attempt, Text: chunk})
+	case json.RawMessage:
+		hub.Emit(ref, host.Chunk{Attempt: attempt, Data: chunk})
+	}
+}
+
+func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, hub *host.Hub, metrics *server.Metrics, tracer *tracer) error {
+	ring, err := i.Keyring()
+	if err != nil {
+		return err
+	}
+	api, err := i.server(o, listener, hub, metrics, ring)
+	if err != nil {
+		return err
+	}
+	kept, err := i.keepAll(ctx, o.Workflows)
+	if err != nil {
+		return err
+	}
+	secret, err := i.Bootstrap(ctx, o.Token)
+	if err != nil {
+		return err
+	}
+	web := &http.Server{
+		Handler: tracer.wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown or Close, below
+	o.Log.Info("listening", "address", listener.Addr().String())
+	if o.Started != nil {
+		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept})
+	}
+	var reason error
+	select {
+	case <-ctx.Done():
+		o.Log.Info("stopping: requests end, streams are closed, what runs is parked")
+	case <-i.db.Broken():
+		reason = fmt.Errorf("the store has stopped, and a new process has to go on from what is on disk: %w", i.db.Err())
+		o.Log.Error("stopping", "error", reason)
+	case err := <-stopped:
+		return fmt.Errorf("take requests: %w", err)
+	}
+	return errors.Join(reason, shutdown(context.WithoutCancel(ctx), web, api, stopped, o.Log))
+}
+
+// shutdown lets requests end, for a while.
+func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped <-chan error, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	streams := make(chan struct{})
+	go func() { // it ends with the streams, which are told to
+		api.Close()
+		close(streams)
+	}()
+	err := web.Shutdown(ctx)
+	if err != nil {
+		log.Warn("requests were broken off", "error", err)
+		err = web.Close()
+	}
+	select {
+	case <-streams:
+	case <-ctx.Done():
+		log.Warn("streams were broken off")
+	}
+	if end := <-stopped; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
+// server makes the API of the instance.
+func (i *Instance) server(o ServeOptions, listener net.Listener, hub *host.Hub, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
+	return server.New(server.Options{
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring,
+		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
+			source, problems := check(data, i.kinds)
+			if source == nil {
+				return nil, problems
+			}
+			return source.Definition, problems
+		},
+		Request: i.Request,
+		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
+			ready, err := i.revision(ctx, p, id, hash)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ready.Graph, local.Revision(ready), nil
+		},
+		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr()), Metrics: metrics, Log: o.Log,
+	})
+}
+
+// listen says clearly why an address cannot be had.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", addr)
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fault.Newf(fault.Conflict, "the address %s is in use; stop what listens there, or choose another with --addr", addr).WithCause(err)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fault.Newf(fault.Forbidden, "this user may not listen on %s; choose a port above 1023 with --addr", addr).WithCause(err)
+	}
+	return nil, fault.Newf(fault.Invalid, "cannot listen on %q; write it as host:port, such as 127.0.0.1:8080: %w", addr, err)
+}
+
+// hostsOf are the names under which a server on a loopback address may be asked; for any other address, all.
+func hostsOf(addr net.Addr) []string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsLoopback() {
+		return nil
+	}
+	return []string{"localhost", "127.0.0.1", "::1", tcp.IP.String()}
+}
+
+// reachable is an address as somebody on this machine can ask for it.
+func reachable(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
+}
+
+// keepAll keeps every definition of a directory. One that has errors ends it: what was asked for cannot be had.
+func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		if reason, ok := errors.AsType[*fs.PathError](err); ok {
+			err = reason.Err
+		}
+		return nil, fault.Newf(fault.Invalid, "the directory of workflows, %q, cannot be read: %w", dir, err)
+	}
+	var kept []string
+	for _, e := range entries {
+		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name()))) {
+			continue
+		}
+		name := filepath.Join(dir, e.Name())
+		def, report := readDefinition(name, nil)
+		if def == nil {
+			for _, p := range report.Problems {
+				if p.Severity != workflow.SeverityWarning {
+					return nil, fault.Newf(fault.Invalid, "%s: %s (tandem validate %s tells all)", name, p.Message, name)
+				}
+			}
+			return nil, fault.Newf(fault.Invalid, "%s cannot be kept; see: tandem validate %s", name, name)
+		}
+		w, err := i.Save(ctx, Local(), def)
+		if err != nil {
+			return nil, fmt.Errorf("keep %s: %w", name, err)
+		}
+		kept = append(kept, w.ID)
+	}
+	return kept, nil
+}
+
+func newTokenID() string { return "tok_" + strings.ToLower(rand.Text()) }

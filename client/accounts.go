@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/api"
+)
+
+// NodeKinds lists the kinds of nodes that the server can run.
+func (c *Client) NodeKinds(ctx context.Context) (api.NodeKinds, error) {
+	return get[api.NodeKinds](ctx, c, to("/node-kinds"), nil)
+}
+
+// NodeKind returns one kind, by TYPE.SUBTYPE.
+func (c *Client) NodeKind(ctx context.Context, name string) (api.NodeKind, error) {
+	return get[api.NodeKind](ctx, c, to("/node-kinds/%s", name), nil)
+}
+
+// NodeTemplates lists the templates of the workspace.
+func (c *Client) NodeTemplates(ctx context.Context) (api.NodeTemplates, error) {
+	return get[api.NodeTemplates](ctx, c, to("/node-templates"), nil)
+}
+
+// NodeTemplate returns one template.
+func (c *Client) NodeTemplate(ctx context.Context, id string) (api.NodeTemplate, error) {
+	return get[api.NodeTemplate](ctx, c, to("/node-templates/%s", id), nil)
+}
+
+// CreateNodeTemplate keeps a new template.
+func (c *Client) CreateNodeTemplate(ctx context.Context, t api.NodeTemplate) (api.NodeTemplate, error) {
+	return send[api.NodeTemplate](ctx, c, http.MethodPost, to("/node-templates"), t)
+}
+
+// UpdateNodeTemplate replaces a template.
+func (c *Client) UpdateNodeTemplate(ctx context.Context, t api.NodeTemplate) (api.NodeTemplate, error) {
+	return send[api.NodeTemplate](ctx, c, http.MethodPut, to("/node-templates/%s", t.ID), t)
+}
+
+// DeleteNodeTemplate removes a template.
+func (c *Client) DeleteNodeTemplate(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/node-templates/%s", id))
+}
+
+// Me is who the token belongs to.
+func (c *Client) Me(ctx context.Context) (api.User, error) {
+	return get[api.User](ctx, c, to("/users/me"), nil)
+}
+
+// Users lists who may use the workspace.
+func (c *Client) Users(ctx context.Context) (api.Users, error) {
+	return get[api.Users](ctx, c, to("/users"), nil)
+}
+
+// User returns one user.
+func (c *Client) User(ctx context.Context, id string) (api.User, error) {
+	return get[api.User](ctx, c, to("/users/%s", id), nil)
+}
+
+// CreateUser makes a user.
+func (c *Client) CreateUser(ctx context.Context, r api.UserRequest) (api.User, error) {
+	return send[api.User](ctx, c, http.MethodPost, to("/users"), r)
+}
+
+// UpdateUser changes a user.
+func (c *Client) UpdateUser(ctx context.Context, id string, r api.UserRequest) (api.User, error) {
+	return send[api.User](ctx, c, http.MethodPut, to("/users/%s", id), r)
+}
+
+// DeleteUser removes a user and its tokens.
+func (c *Client) DeleteUser(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/users/%s", id))
+}
+
+// Tokens lists a user's tokens, without their secrets.
+func (c *Client) Tokens(ctx context.Context, user string) (api.Tokens, error) {
+	return get[api.Tokens](ctx, c, to("/users/%s/tokens", user), nil)
+}
+
+// CreateToken makes a token. Its secret is in the answer and can never be had again.
+func (c *Client) CreateToken(ctx context.Context, user string, r api.TokenRequest) (api.NewToken, error) {
+	return send[api.NewToken](ctx, c, http.MethodPost, to("/users/%s/tokens", user), r)
+}
+
+// DeleteToken makes a token worthless.
+func (c *Client) DeleteToken(ctx context.Context, user, id string) error {
+	return remove(ctx, c, to("/users/%s/tokens/%s", user, id))
+}
+
+// CredentialTypes lists the types of credentials and their fields.
+func (c *Client) CredentialTypes(ctx context.Context) (api.CredentialTypes, error) {
+	return get[api.CredentialTypes](ctx, c, to("/credential-types"), nil)
+}
+
+// Credentials lists credentials, without what is secret in them.
+func (c *Client) Credentials(ctx context.Context) (api.Credentials, error) {
+	return get[api.Credentials](ctx, c, to("/credentials"), nil)
+}
+
+// Credential returns one credential, without what is secret in it.
+func (c *Client) Credential(ctx context.Context, id string) (api.Credential, error) {
+	return get[api.Credential](ctx, c, to("/credentials/%s", id), nil)
+}
+
+// CreateCredential keeps a new credential.
+func (c *Client) CreateCredential(ctx context.Context, r api.CredentialRequest) (api.Credential, error) {
+	return send[api.Credential](ctx, c, http.MethodPost, to("/credentials"), r)
+}
+
+// UpdateCredential changes a credential; without data its secrets stay.
+func (c *Client) UpdateCredential(ctx context.Context, id string, r api.CredentialRequest) (api.Credential, error) {
+	return send[api.Credential](ctx, c, http.MethodPut, to("/credentials/%s", id), r)
+}
+
+// DeleteCredential removes a credential.
+func (c *Client) DeleteCredential(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/credentials/%s", id))
+}

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tandem/api"
+)
+
+// ExecutionQuery narrows a listing. Empty fields do not; page and size are the server's choice when zero.
+type ExecutionQuery struct {
+	WorkflowID     string
+	Statuses       []string
+	Page, PageSize int
+}
+
+// Executions lists executions, newest first.
+func (c *Client) Executions(ctx context.Context, q ExecutionQuery) (api.Executions, error) {
+	v := paged(q.Page, q.PageSize)
+	text(v, "workflow_id", q.WorkflowID)
+	text(v, "status", strings.Join(q.Statuses, ","))
+	return get[api.Executions](ctx, c, to("/executions"), v)
+}
+
+// Execution returns an execution.
+func (c *Client) Execution(ctx context.Context, id string) (api.Execution, error) {
+	answer, err := get[api.GetExecution](ctx, c, to("/executions/%s", id), nil)
+	return answer.Execution, err
+}
+
+// ExecutionWithWorkflow returns an execution with the definition it is pinned to.
+func (c *Client) ExecutionWithWorkflow(ctx context.Context, id string) (api.GetExecution, error) {
+	return get[api.GetExecution](ctx, c, to("/executions/%s", id), url.Values{"include": {"workflow"}})
+}
+
+// ActivationQuery narrows a listing of activations. After is the Next of the part before.
+type ActivationQuery struct {
+	NodeID string
+	After  string
+	Limit  int
+}
+
+// Activations lists activations in the order they began.
+func (c *Client) Activations(ctx context.Context, execution string, q ActivationQuery) (api.Activations, error) {
+	v := url.Values{}
+	text(v, "node_id", q.NodeID)
+	text(v, "after", q.After)
+	number(v, "limit", int64(q.Limit))
+	return get[api.Activations](ctx, c, to("/executions/%s/activations", execution), v)
+}
+
+// Activation returns one activation with its input and where that came from.
+func (c *Client) Activation(ctx context.Context, execution, activation string) (api.NodeExecution, error) {
+	return get[api.NodeExecution](ctx, c, to("/executions/%s/activations/%s", execution, activation), nil)
+}
+
+// Context returns the data of an execution, as nodes of a scope see it; the empty scope is the outermost.
+func (c *Client) Context(ctx context.Context, execution, scope string) (api.Context, error) {
+	v := url.Values{}
+	text(v, "scope", scope)
+	return get[api.Context](ctx, c, to("/executions/%s/context", execution), v)
+}
+
+// LogQuery narrows the lines that are read. After is the Next of the part before.
+type LogQuery struct {
+	Level        string
+	NodeID       string
+	ActivationID string
+	After        int64
+	Limit        int
+}
+
+// Logs returns lines that nodes wrote, in the order they were stored.
+func (c *Client) Logs(ctx context.Context, execution string, q LogQuery) (api.Logs, error) {
+	v := url.Values{}
+	text(v, "level", q.Level)
+	text(v, "node_id", q.NodeID)
+	text(v, "activation_id", q.ActivationID)
+	number(v, "after", q.After)
+	number(v, "limit", int64(q.Limit))
+	return get[api.Logs](ctx, c, to("/executions/%s/logs", execution), v)
+}
+
+// Value opens a large value, which stands in outputs as {"$blob": hash, "size": bytes}. The caller closes it. It has no limit
+// of time or size but those of ctx.
+func (c *Client) Value(ctx context.Context, execution, hash string) (io.ReadCloser, error) {
+	response, err := c.open(ctx, request{
+		method: http.MethodGet, path: to("/executions/%s/values/%s", execution, hash), header: http.Header{"Accept": {"*/*"}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return response.Body, nil
+}
+
+// Act does something with an execution.
+func (c *Client) Act(ctx context.Context, execution string, r api.ActionRequest) (api.ActionResponse, error) {
+	return send[api.ActionResponse](ctx, c, http.MethodPost, to("/executions/%s/actions", execution), r)
+}
+
+// Input answers a question of an execution, or signals a node of it that waits for one.
+func (c *Client) Input(ctx context.Context, execution string, r api.InputRequest) (api.ActionResponse, error) {
+	return send[api.ActionResponse](ctx, c, http.MethodPost, to("/executions/%s/input", execution), r)
+}
+
+func encode(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+	"tandem/client"
+	"tandem/fault"
+	"tandem/outbound"
+)
+
+// connectFlags say where the API is. Every command that works on executions or workflows has them.
+type connectFlags struct {
+	server, token, dir string
+}
+
+func (f *connectFlags) add(cmd *cobra.Command) {
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.server, "server", os.Getenv("TANDEM_SERVER"), "the address of a server, such as http://127.0.0.1:8080 (TANDEM_SERVER)")
+	flags.StringVar(&f.token, "token", "", "a token of that server (TANDEM_TOKEN)")
+	flags.StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "without a server: the data directory (TANDEM_DATA)")
+}
+
+// with opens the API for a command, here or at a server, and closes it afterwards. Make makes a data directory that is not
+// there.
+func (f *connectFlags) with(cmd *cobra.Command, make bool, do func(ctx context.Context, c *app.Connection) error) error {
+	allow, err := outbound.ParseAllow(os.Getenv("TANDEM_HTTP_ALLOW"))
+	if err != nil {
+		return usageError{fmt.Errorf("TANDEM_HTTP_ALLOW: %s", fault.From(err).Message)}
+	}
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	// The token is not the default of its flag, which help would print.
+	c, err := app.NewConnection(ctx, app.Connect{
+		Server: f.server, Token: cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), Dir: f.dir, Make: make,
+		Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}, Version: version,
+	})
+	if err == nil {
+		err = do(ctx, c)
+		if cerr := c.Close(); err == nil && cerr != nil {
+			err = cerr
+		}
+	}
+	return failed(err)
+}
+
+// failed tells an error of the work from one of usage, and adds what to do about it where the flags can help.
+func failed(err error) error {
+	if err == nil || errors.Is(err, errReported) || errors.Is(err, errParked) || errors.As(err, new(usageError)) {
+		return err
+	}
+	if fault.CodeOf(err) == fault.Unauthorized {
+		return problemError{fmt.Errorf("%w; give a token with --token (TANDEM_TOKEN)", err)}
+	}
+	if told, ok := errors.AsType[*client.Error](err); ok {
+		return problemError{fmt.Errorf("%w [%s]", err, told.Code)}
+	}
+	if f, ok := err.(*fault.Error); ok { // not wrapped: its own text has the code in front
+		return problemError{fmt.Errorf("%s [%s]", f.Message, f.Code)}
+	}
+	return problemError{err}
+}
+
+// usageError is a wrong call that is only found out while a command does its work.
+type usageError struct{ error }
+
+// interruptible returns a context that ends with the first interrupt; the second one ends the process at once.
+func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // signals then do again what they do by default
+	return ctx, stop
+}
+
+// one takes the one argument that a command is about.
+func one(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return fmt.Errorf("%s needs one %s; %d were named", cmd.CommandPath()[len("tandem "):], what, len(args))
+		}
+		return nil
+	}
+}
+
+// listing is how lists and single things are shown.
+type listing struct {
+	json   bool
+	output string
+}
+
+func (l *listing) add(cmd *cobra.Command, wide bool) {
+	cmd.Flags().BoolVar(&l.json, "json", false, "print what the API answers, as JSON")
+	if wide {
+		cmd.Flags().StringVarP(&l.output, "output", "o", "", `"wide" shows more columns`)
+	}
+}
+
+func (l *listing) check() error {
+	if l.output != "" && l.output != "wide" {
+		return usageError{fmt.Errorf("--output %q is not known; use wide, or --json", l.output)}
+	}
+	return nil
+}
+
+// show prints a value as JSON, or as the table says.
+func (l *listing) show(out io.Writer, value any, table func(w *tabwriter.Writer)) error {
+	if l.json {
+		return printValue(out, value)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table(w)
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+func printValue(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(value); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+// row writes a line of a table. Cells are made safe: what people and nodes wrote must not break the table.
+func row(w io.Writer, cells ...string) {
+	for i, c := range cells {
+		if cells[i] = oneLine(c); c == "" {
+			cells[i] = "-"
+		}
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t")) // the tabwriter keeps the error for Flush
+}
+
+// stamp is a time of the API for people.
+func stamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05")
+}
+
+// lasted is a duration of the API for people.
+func lasted(ms int64) string { return short(time.Duration(ms) * time.Millisecond) }
+
+// parseValue reads a flag that takes JSON; what is no JSON is a text, where that is allowed.
+func parseValue(flag, text string, object bool) (json.RawMessage, error) {
+	raw := json.RawMessage(strings.TrimSpace(text))
+	if !json.Valid(raw) {
+		if object {
+			return nil, usageError{fmt.Errorf("--%s %q is no JSON; quote it for the shell, such as --%s '{\"a\": 1}'", flag, text, flag)}
+		}
+		return json.Marshal(text)
+	}
+	if object && raw[0] != '{' {
+		return nil, usageError{fmt.Errorf("--%s must be a JSON object, such as '{\"a\": 1}'", flag)}
+	}
+	return raw, nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+)
+
+func newDoctor() *cobra.Command {
+	var d app.Doctor
+	var show listing
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find out what keeps Tandem from working here",
+		Long: `Doctor looks at the data directory, its lock, its database, the master key and the address of a server,
+and says what is wrong and what to do about it. It changes nothing, and may be used while a server runs.
+
+Exit status: 0 when nothing fails (warnings are allowed), 1 when something does.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			d.MasterKey, d.Version = os.Getenv("TANDEM_MASTER_KEY"), version
+			found := d.Examine(ctx)
+			err := show.show(cmd.OutOrStdout(), found, func(w *tabwriter.Writer) {
+				for _, f := range found.Findings {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Name, oneLine(f.Message))
+					if f.Remedy != "" {
+						fmt.Fprintf(w, "\t\t-> %s\n", f.Remedy)
+					}
+				}
+			})
+			if err != nil {
+				return failed(err)
+			}
+			if !found.OK {
+				return errReported
+			}
+			return nil
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&d.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	cmd.Flags().StringVar(&d.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "where a server listens, or would (TANDEM_ADDR)")
+	return cmd
+}

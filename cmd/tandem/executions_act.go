@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/engine"
+)
+
+// newAction makes a command for an action on a whole execution.
+func newAction(at *connectFlags, action, short string) *cobra.Command {
+	var reason string
+	var show listing
+	cmd := &cobra.Command{
+		Use: action + " EXECUTION", Short: short, Args: one("execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return act(cmd, at, &show, args[0], api.ActionRequest{Action: action, Reason: reason})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the execution later")
+	return cmd
+}
+
+// target says which node of an execution an action is about.
+type target struct{ node, activation string }
+
+func (t *target) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.node, "node", "", "the node")
+	cmd.Flags().StringVar(&t.activation, "activation", "", "one activation of it, such as 'each[2]/fetch', where it ran several times")
+}
+
+func (t *target) check() error {
+	if t.node == "" && t.activation == "" {
+		return errors.New("name what it is about with --node or --activation")
+	}
+	return nil
+}
+
+func newRetry(at *connectFlags) *cobra.Command {
+	var t target
+	var show listing
+	cmd := &cobra.Command{
+		Use: "retry EXECUTION --node NODE", Short: "Try a failed node again", Args: one("execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.check(); err != nil {
+				return err
+			}
+			return act(cmd, at, &show, args[0], api.ActionRequest{Action: "retry_node", NodeID: t.node, ActivationID: t.activation})
+		},
+	}
+	t.add(cmd)
+	show.add(cmd, false)
+	return cmd
+}
+
+func newSkip(at *connectFlags) *cobra.Command {
+	var t target
+	var output string
+	var show listing
+	cmd := &cobra.Command{
+		Use: "skip EXECUTION --node NODE", Short: "Go on without a node", Args: one("execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.check(); err != nil {
+				return err
+			}
+			r := api.ActionRequest{Action: "skip_node", NodeID: t.node, ActivationID: t.activation}
+			if cmd.Flags().Changed("output") {
+				value, err := parseValue("output", output, false)
+				if err != nil {
+					return err
+				}
+				r.Output = value
+			}
+			return act(cmd, at, &show, args[0], r)
+		},
+	}
+	t.add(cmd)
+	cmd.Flags().StringVar(&output, "output", "", "the node counts as completed with this output, as JSON; without it, as skipped")
+	show.add(cmd, false)
+	return cmd
+}
+
+func newFork(at *connectFlags) *cobra.Command {
+	var t target
+	var input string
+	var show listing
+	cmd := &cobra.Command{
+		Use: "fork EXECUTION --node NODE", Short: "Start an execution that shares another one's past up to a node", Args: one("execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := t.check(); err != nil {
+				return err
+			}
+			r := api.ActionRequest{Action: "fork", NodeID: t.node, ActivationID: t.activation}
+			if input != "" {
+				value, err := parseValue("input", input, true)
+				if err != nil {
+					return err
+				}
+				r.Input = value
+			}
+			return act(cmd, at, &show, args[0], r)
+		},
+	}
+	t.add(cmd)
+	cmd.Flags().StringVar(&input, "input", "", "replaces the input of the node: a JSON object")
+	show.add(cmd, false)
+	return cmd
+}
+
+func newInput(at *connectFlags) *cobra.Command {
+	var t target
+	var interaction, value string
+	var show listing
+	cmd := &cobra.Command{
+		Use: "input EXECUTION --node NODE --value JSON", Short: "Answer a question, or signal a node that waits",
+		Long: `Input answers the open question of a node, or is a signal to a node that waits for one.
+
+When nobody knows whether an interrupted node has done its work, the answer says it:
+  --value '{"outcome": "done"}'        it was done
+  --value '{"outcome": "not_done"}'    it was not; do it now
+  --value '{"outcome": "stop"}'        let the node fail`,
+		Args: one("execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if t.node == "" {
+				return errors.New("name the node that waits with --node")
+			}
+			r := api.InputRequest{NodeID: t.node, ActivationID: t.activation, InteractionID: interaction}
+			if cmd.Flags().Changed("value") {
+				raw, err := parseValue("value", value, false)
+				if err != nil {
+					return err
+				}
+				r.InputData = raw
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				answer, err := c.Input(ctx, args[0], r)
+				if err != nil {
+					return err
+				}
+				return done(cmd, c, &show, args[0], answer)
+			})
+		},
+	}
+	t.add(cmd)
+	cmd.Flags().StringVar(&interaction, "interaction", "", "the question, where the node asks several")
+	cmd.Flags().StringVar(&value, "value", "", "the answer or the payload, as JSON")
+	show.add(cmd, false)
+	return cmd
+}
+
+// act does something with an execution and says how it stands then.
+func act(cmd *cobra.Command, at *connectFlags, show *listing, id string, r api.ActionRequest) error {
+	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+		answer, err := c.Act(ctx, id, r)
+		if err != nil {
+			return err
+		}
+		return done(cmd, c, show, id, answer)
+	})
+}
+
+// done prints what became of an action. Without a server nobody goes on with the execution, so it says who can.
+func done(cmd *cobra.Command, c *app.Connection, show *listing, id string, answer api.ActionResponse) error {
+	if show.json {
+		return printValue(cmd.OutOrStdout(), answer)
+	}
+	if answer.ExecutionID != "" {
+		id = answer.ExecutionID
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; it is %s\n", id, answer.Message, answer.ExecutionStatus); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	switch status := engine.Status(answer.ExecutionStatus); {
+	case !c.Local(), status.Final(), status == engine.StatusPaused, status == "":
+	default:
+		fmt.Fprintf(cmd.ErrOrStderr(), "it goes on with: tandem run --resume %s, or with the next server on this data directory\n", id)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+)
+
+func newNodes() *cobra.Command {
+	var at connectFlags
+	var show listing
+	var language string
+	cmd := &cobra.Command{
+		Use:   "nodes [KIND]",
+		Short: "List the kinds of nodes that can be run, or explain one",
+		Long: `Nodes lists the kinds of nodes that can be run, by family. With a kind it shows what the kind is
+configured with, what comes out of it, what repeating it means, and a node to copy.
+
+Without --server it tells what this program can run.`,
+		Example: "  tandem nodes\n  tandem nodes FLOW.FOR_EACH\n  tandem nodes --lang zh",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if language != "en" && language != "zh" {
+				return fmt.Errorf("--lang %q is not known; use en or zh", language)
+			}
+			if len(args) == 0 {
+				list, err := at.kinds(cmd)
+				if err != nil {
+					return err
+				}
+				return failed(show.show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list}, func(w *tabwriter.Writer) { printKinds(w, list, language) }))
+			}
+			k, err := at.kind(cmd, strings.ToUpper(args[0]))
+			if err != nil {
+				return err
+			}
+			if show.json {
+				return failed(printValue(cmd.OutOrStdout(), k))
+			}
+			return failed(printKind(cmd, k, language))
+		},
+	}
+	at.add(cmd)
+	show.add(cmd, false)
+	lang := "en"
+	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {
+		lang = "zh"
+	}
+	cmd.Flags().StringVar(&language, "lang", lang, "the language of titles and descriptions, en or zh")
+	return cmd
+}
+
+// kinds lists the kinds of a server or of this program, which needs no data directory for it.
+func (f *connectFlags) kinds(cmd *cobra.Command) (list []api.NodeKind, err error) {
+	if f.server == "" {
+		return app.NodeKinds(), nil
+	}
+	err = f.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+		answer, err := c.NodeKinds(ctx)
+		list = answer.NodeKinds
+		return err
+	})
+	return list, err
+}
+
+func (f *connectFlags) kind(cmd *cobra.Command, name string) (k api.NodeKind, err error) {
+	if f.server == "" {
+		k, err = app.NodeKind(name)
+		return k, failed(err)
+	}
+	err = f.with(cmd, false, func(ctx context.Context, c *app.Connection) (err error) {
+		k, err = c.NodeKind(ctx, name)
+		return err
+	})
+	return k, err
+}
+
+func textIn(language string, t api.Text) string {
+	if language == "zh" {
+		return t.Zh
+	}
+	return t.En
+}
+
+func printKinds(w *tabwriter.Writer, list []api.NodeKind, language string) {
+	family := ""
+	for _, k := range list {
+		if k.Type != family {
+			if family != "" {
+				fmt.Fprintln(w)
+			}
+			family = k.Type
+			fmt.Fprintln(w, family)
+		}
+		row(w, "  "+k.Name, textIn(language, k.Title), textIn(language, k.Description))
+	}
+}
+
+func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s  %s\n%s\n\n", k.Name, textIn(language, k.Title), textIn(language, k.Description))
+	row(w, "output keys", strings.Join(k.OutputKeys, ", "))
+	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
+	row(w, "effect", cmp.Or(effects[k.Effect], k.Effect))
+	row(w, "timeout", fmt.Sprintf("%gs for one attempt", k.Timeout))
+	row(w, "retries", fmt.Sprintf("up to %d, of errors that may pass", k.MaxRetries))
+	fields, err := app.KindFields(k.ConfigSchema)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if len(fields) == 0 {
+		fmt.Fprintln(w, "It has no configurations of its own.")
+	} else {
+		row(w, "CONFIGURATION", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED")
+		for _, f := range fields {
+			required := ""
+			if f.Required {
+				required = "yes"
+			}
+			row(w, f.Name, f.Type, required, f.Default, f.Allowed)
+		}
+	}
+	example, err := app.KindExample(k)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nexample\n")
+	prefix := "  - "
+	for line := range strings.Lines(example) {
+		fmt.Fprint(w, prefix+line)
+		prefix = "    "
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}

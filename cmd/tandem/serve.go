@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+	"tandem/outbound"
+)
+
+func newServe() *cobra.Command {
+	var (
+		o     app.ServeOptions
+		allow string
+		debug bool
+	)
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the server: the API, and every execution of the data directory",
+		Long: `Serve takes up what was under way in the data directory and answers the API until it is told to
+stop. The first start makes a token for the first user and shows it once, with a link; after that
+only its hash is kept. With --token that token is used instead, as long as it is given.
+
+Stopping (Ctrl-C or SIGTERM) ends requests and streams and parks what runs: the next start goes on
+with it. So does a start after a crash.
+
+Credentials are sealed with the key in DATA/master.key, which the first start makes, or with
+TANDEM_MASTER_KEY. Traces are sent when OTEL_EXPORTER_OTLP_ENDPOINT or TANDEM_OTLP_ENDPOINT is set.
+
+Exit status: 0 when it was told to stop, 1 when it cannot start or go on, 2 when the command is
+called wrongly.`,
+		Example: "  tandem serve\n  tandem serve --addr 0.0.0.0:8080 --data /var/lib/tandem\n  tandem serve --workflows examples",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := outbound.ParseAllow(allow)
+			if err != nil {
+				return err
+			}
+			level := slog.LevelInfo
+			if debug {
+				level = slog.LevelDebug
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			o.HTTPAllow, o.Version, o.MasterKey = list, version, os.Getenv("TANDEM_MASTER_KEY")
+			o.Traces = cmp.Or(os.Getenv("TANDEM_OTLP_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+			o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+			var written error
+			o.Started = func(s app.Serving) { written = printServing(cmd.OutOrStdout(), s, o) }
+			if err := app.Serve(ctx, o); err != nil {
+				return problemError{err}
+			}
+			if written != nil {
+				return problemError{fmt.Errorf("write the address: %w", written)}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Addr, "addr", cmp.Or(os.Getenv("TANDEM_ADDR"), "127.0.0.1:8080"), "the address to listen on (TANDEM_ADDR)")
+	flags.StringVar(&o.Dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	// The default is not the variable's value: help would show it.
+	flags.StringVar(&o.Token, "token", "", "the token of the first user; better given as TANDEM_TOKEN, which other users of the machine cannot see")
+	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
+	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start")
+	flags.BoolVar(&debug, "debug", false, "log more")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
+		return nil
+	}
+	return cmd
+}
+
+// printServing says where the server is and how to come in. The secret is shown this once.
+func printServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Tandem %s on %s (data in %s)\n", o.Version, s.URL, o.Dir)
+	if len(s.Workflows) > 0 {
+		fmt.Fprintf(&b, "Workflows: %s\n", strings.Join(s.Workflows, ", "))
+	}
+	token := "$TANDEM_TOKEN"
+	if s.Secret != "" {
+		token = s.Secret
+		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/#token=%s\n", s.Secret, s.URL, s.Secret)
+	}
+	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/docs\n", token, s.URL, s.URL)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

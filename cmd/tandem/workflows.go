@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/client"
+)
+
+func newWorkflows() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use:     "workflows",
+		Aliases: []string{"workflow"},
+		Short:   "Keep workflows and their revisions",
+		Long: `Workflows are kept with all their revisions, in the data directory or at a server (--server).
+Executions stay on the revision they were started with.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newApply(&at), newWorkflowsList(&at), newWorkflowsGet(&at), newExport(&at), newStart(&at),
+		newDeploy(&at, "deploy", "Make a workflow's triggers work", (*client.Client).Deploy),
+		newDeploy(&at, "undeploy", "Take a workflow's triggers out of service", (*client.Client).Undeploy), newDelete(&at))
+	return cmd
+}
+
+func newApply(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "apply FILE...", Short: "Keep the workflows in files, as new ones or as new revisions",
+		Long: `Apply keeps the definition in each file. The id is metadata.id or, without one, the file's name. Content that
+is already the newest revision makes no new one. "-" reads from standard input.
+
+A file with errors is not kept; the others are. Exit status 1 then.`,
+		Example: "  tandem workflows apply order.yaml\n  tandem workflows apply --server http://127.0.0.1:8080 flows/*.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("workflows apply needs at least one workflow file, or - for standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, files []string) error {
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				list, wrong := []api.Saved{}, false
+				for _, file := range files {
+					report, saved, err := c.ApplyFile(ctx, file, cmd.InOrStdin())
+					if err != nil {
+						return fmt.Errorf("%s: %w", file, err)
+					}
+					printProblems(cmd.ErrOrStderr(), report)
+					if !report.Valid {
+						wrong = true
+						continue
+					}
+					list = append(list, saved)
+					if show.json {
+						continue
+					}
+					what := "unchanged"
+					if saved.Created {
+						what = "kept"
+					}
+					line := fmt.Sprintf("%s: %s, revision %d", saved.Workflow.ID, what, saved.Workflow.Revision)
+					if n := saved.WaitingOnOlder; n > 0 {
+						line += fmt.Sprintf("; %s on older revisions", count(n, "execution stays", "executions stay"))
+					}
+					if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
+						return fmt.Errorf("write the answer: %w", err)
+					}
+				}
+				if show.json {
+					if err := printValue(cmd.OutOrStdout(), list); err != nil {
+						return err
+					}
+				}
+				if wrong {
+					return errReported
+				}
+				return nil
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newWorkflowsList(at *connectFlags) *cobra.Command {
+	var q client.WorkflowQuery
+	var show listing
+	cmd := &cobra.Command{
+		Use: "list", Short: "List workflows, the last saved first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Workflows(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					head := []string{"WORKFLOW", "NAME", "REVISION", "DEPLOYMENT", "LAST RUN", "UPDATED"}
+					if show.output == "wide" {
+						head = append(head, "RUNS", "AVERAGE", "TAGS", "DESCRIPTION")
+					}
+					row(w, head...)
+					for _, m := range list.Workflows {
+						cells := []string{m.ID, m.Name, strconv.FormatInt(m.Revision, 10), m.DeploymentStatus, m.LastExecutionStatus, stamp(m.UpdatedTime)}
+						if show.output == "wide" {
+							cells = append(cells, strconv.FormatInt(m.Statistics.TotalRuns, 10), lasted(m.Statistics.AverageDurationMS), strings.Join(m.Tags, ","), m.Description)
+						}
+						row(w, cells...)
+					}
+					more(w, len(list.Workflows), list.TotalCount)
+				})
+			})
+		},
+	}
+	show.add(cmd, true)
+	cmd.Flags().StringVarP(&q.Text, "query", "q", "", "only those with this in their id, name or description")
+	cmd.Flags().StringSliceVar(&q.Tags, "tag", nil, "only those with all of these tags")
+	cmd.Flags().StringVar(&q.DeploymentStatus, "deployment", "", "only those with this deployment status: draft, pending, deployed, failed or undeployed")
+	pageFlags(cmd, &q.Page, &q.PageSize)
+	return cmd
+}
+
+func newWorkflowsGet(at *connectFlags) *cobra.Command {
+	var show listing
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "get WORKFLOW", Short: "Show a workflow", Args: one("workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				wf, err := c.Workflow(ctx, args[0], revision)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), wf, func(w *tabwriter.Writer) {
+					m := wf.Metadata
+					row(w, "workflow", m.ID)
+					row(w, "name", m.Name)
+					row(w, "description", m.Description)
+					row(w, "revision", strconv.FormatInt(m.Revision, 10))
+					deployment := m.DeploymentStatus
+					if m.DeploymentError != "" {
+						deployment += ": " + m.DeploymentError
+					}
+					row(w, "deployment", deployment)
+					row(w, "nodes", strconv.Itoa(len(wf.Nodes)))
+					row(w, "connections", strconv.Itoa(len(wf.Connections)))
+					row(w, "tags", strings.Join(m.Tags, ", "))
+					row(w, "updated", stamp(m.UpdatedTime)+" by "+m.UpdatedBy)
+					row(w, "runs", fmt.Sprintf("%d, average %s", m.Statistics.TotalRuns, lasted(m.Statistics.AverageDurationMS)))
+					if m.LastExecutionStatus != "" {
+						row(w, "last run", m.LastExecutionStatus+" at "+stamp(m.LastExecutionTime))
+					}
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
+	return cmd
+}
+
+func newExport(at *connectFlags) *cobra.Command {
+	var revision int64
+	var format string
+	cmd := &cobra.Command{
+		Use: "export WORKFLOW", Short: "Write a workflow's definition as a file", Args: one("workflow"),
+		Example: "  tandem workflows export order > order.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"yaml", "json"}, format) {
+				return fmt.Errorf("--format %q is not known; use yaml or json", format)
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				data, err := c.Export(ctx, args[0], revision, format == "json")
+				if err != nil {
+					return err
+				}
+				if _, err := cmd.OutOrStdout().Write(data); err != nil {
+					return fmt.Errorf("write the definition: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
+	cmd.Flags().StringVar(&format, "format", "yaml", "yaml or json")
+	return cmd
+}
+
+func newStart(at *connectFlags) *cobra.Command {
+	var in inputFlags
+	var show listing
+	var key string
+	var watching bool
+	var revision int64
+	cmd := &cobra.Command{
+		Use: "start WORKFLOW", Short: "Start an execution of a workflow that is kept",
+		Long: `Start begins an execution and prints its id; with --watch it follows it to its end. Without a server
+the execution is in this process, so it is always followed.`,
+		Args: one("workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			inputs, err := in.read()
+			if err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				started, err := c.Execute(ctx, args[0], api.ExecuteRequest{Inputs: inputs, Revision: revision}, key)
+				if err != nil {
+					return err
+				}
+				if watching || c.Local() {
+					err := follow(ctx, cmd, c, started.ExecutionID, "", client.VocabularyExecution, show.json)
+					if errors.Is(err, errParked) && c.Local() {
+						fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", started.ExecutionID, at.dir)
+					}
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), started, func(w *tabwriter.Writer) { fmt.Fprintln(w, started.ExecutionID) })
+			})
+		},
+	}
+	in.add(cmd)
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "starting twice with the same key starts one execution")
+	cmd.Flags().BoolVar(&watching, "watch", false, "follow it to its end")
+	cmd.Flags().Int64Var(&revision, "revision", 0, "this revision instead of the newest")
+	return cmd
+}
+
+func newDeploy(at *connectFlags, name, short string, do func(*client.Client, context.Context, string) (api.WorkflowMetadata, error)) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: name + " WORKFLOW", Short: short, Args: one("workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				m, err := do(c.Client, ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), m, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: %s, revision %d\n", m.ID, m.DeploymentStatus, m.Revision)
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newDelete(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete WORKFLOW", Short: "Delete a workflow that has no unfinished executions", Args: one("workflow"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if err := c.DeleteWorkflow(ctx, args[0]); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: deleted\n", args[0]); err != nil {
+					return fmt.Errorf("write the answer: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,161 @@
+package hosttest
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+)
+
+func crashCases() []Case {
+	return []Case{
+		{Name: "Crash/ANodeThatKillsItsProcess", run: func(b *bench) {
+			b.save(flow("f", []string{"a WORK {kill: -1, effect: idempotent}", "b WORK"}, []string{"a -> b"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusError)
+			b.wantError("x", string(fault.Interrupted), "a")
+			if n := b.world.count(b.world.runs, b.at("x", "a")); n != engine.MaxRecoveries+1 || b.crashes != engine.MaxRecoveries+1 {
+				b.t.Errorf("it ran %d times, with %d crashes", n, b.crashes)
+			}
+		}},
+		{Name: "Crash/ANodeThatKillsItsProcessTwice", run: func(b *bench) {
+			b.save(flow("f", []string{"a WORK {kill: 2, effect: idempotent}", "b WORK"}, []string{"a -> b"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			if n := b.world.count(b.world.effects, b.at("x", "a")); n != 1 {
+				b.t.Errorf("the effect happened %d times", n)
+			}
+		}},
+		{Name: "Crash/EverythingGoesOn", run: func(b *bench) {
+			b.save(flow("f", []string{"h WORK {hold: true, effect: idempotent}", "w WAIT {seconds: 0.2}", "s WAIT {signal: go}", "q ASK", "r WORK {fail: 1}", "d WORK"},
+				[]string{"h -> d", "w -> d", "s -> d", "q -> d", "r -> d"}))
+			for i := range 3 {
+				b.start(fmt.Sprint("x", i), "f")
+			}
+			b.held("h")
+			ask := b.question("x1", "approval")
+			b.crash()
+			for i := range 3 {
+				id := fmt.Sprint("x", i)
+				b.signal(id, "s", "go", "1")
+				b.crash()
+				b.answer(id, b.question(id, "approval"), `{"n":1}`)
+			}
+			b.world.release("h")
+			for i := range 3 {
+				b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
+			}
+			if ask == "" {
+				b.t.Error("a question without an id")
+			}
+		}},
+		{Name: "Crash/DuringAPause", run: func(b *bench) {
+			b.save(flow("f", []string{"h WORK {hold: true, effect: idempotent}", "b WORK"}, []string{"h -> b"}))
+			b.start("x", "f")
+			b.held("h")
+			b.act("x", host.ActionPause)
+			b.crash()
+			if e := b.summary("x"); e.Status != engine.StatusPaused {
+				b.t.Errorf("the status is %s", e.Status)
+			}
+			b.world.release("h")
+			b.act("x", host.ActionResume)
+			b.ends("x", engine.StatusSuccess)
+		}},
+	}
+}
+
+func admissionCases() []Case {
+	one := flow("f", []string{"a WORK {effect: idempotent}"}, nil)
+	held := flow("g", []string{"h WORK {hold: true, effect: idempotent}"}, nil)
+	// began lists executions in the order they began.
+	began := func(b *bench) (list []string) {
+		b.world.mu.Lock()
+		defer b.world.mu.Unlock()
+		for _, c := range b.world.order {
+			if c.activation == "a" {
+				list = append(list, c.execution)
+			}
+		}
+		return list
+	}
+	fill := func(b *bench) {
+		b.t.Helper()
+		b.save(one, held)
+		b.start("first", "g")
+		b.held("h")
+	}
+	return []Case{
+		{Name: "Admission/PriorityThenAge", MaxRunning: 1, run: func(b *bench) {
+			fill(b)
+			for i, p := range []int{5, 3, 1, 3, 1, 0} {
+				b.start(fmt.Sprint("x", i), "f", func(r *host.StartRequest) { r.Priority = p })
+				if e := b.summary(fmt.Sprint("x", i)); e.Status != engine.StatusPending {
+					b.t.Errorf("%q is %s", e.ID, e.Status)
+				}
+			}
+			b.world.release("h")
+			for i := range 6 {
+				b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
+			}
+			if got, want := began(b), []string{"x2", "x4", "x1", "x3", "x5", "x0"}; !slices.Equal(got, want) {
+				b.t.Errorf("they began as %v, want %v", got, want)
+			}
+		}},
+		{Name: "Admission/PriorityOverACrash", MaxRunning: 1, run: func(b *bench) {
+			fill(b)
+			for i, p := range []int{5, 3, 1} {
+				b.start(fmt.Sprint("x", i), "f", func(r *host.StartRequest) { r.Priority = p })
+			}
+			b.crash()
+			b.world.release("h")
+			for i := range 3 {
+				b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
+			}
+			if got, want := began(b), []string{"x2", "x1", "x0"}; !slices.Equal(got, want) {
+				b.t.Errorf("they began as %v, want %v", got, want)
+			}
+		}},
+		{Name: "Admission/WorkspacesTakeTurns", MaxRunning: 1, run: func(b *bench) {
+			fill(b)
+			for i := range 4 {
+				b.start(fmt.Sprint("x", i), "f")
+			}
+			b.who = principal("two")
+			for i := range 2 {
+				b.start(fmt.Sprint("y", i), "f")
+			}
+			b.world.release("h")
+			for i := range 2 {
+				b.ends(fmt.Sprint("y", i), engine.StatusSuccess)
+			}
+			b.who = principal("one")
+			for i := range 4 {
+				b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
+			}
+			got := began(b)
+			if i := slices.Index(got, "y1"); i > 3 {
+				b.t.Errorf("they began as %v: the second workspace waits for the first", got)
+			}
+		}},
+		{Name: "Admission/WhatWaitsMakesRoom", Crashes: true, MaxRunning: 1, run: func(b *bench) {
+			b.save(one, flow("w", []string{"w WAIT {signal: go}", "a WORK"}, []string{"w -> a"}))
+			b.start("x", "w")
+			b.start("y", "f")
+			b.ends("y", engine.StatusSuccess)
+			b.signal("x", "w", "go", "1")
+			b.ends("x", engine.StatusSuccess)
+		}},
+		{Name: "Admission/ChildrenBelongToTheirParent", Crashes: true, MaxRunning: 1, run: func(b *bench) {
+			b.save(one, flow("p", []string{"k CHILD {workflow: f}"}, nil))
+			b.start("x", "p")
+			b.start("y", "p")
+			b.start("z", "f")
+			for _, id := range []string{"x", "y", "z"} {
+				b.ends(id, engine.StatusSuccess)
+			}
+		}},
+	}
+}

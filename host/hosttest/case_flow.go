@@ -1,0 +1,256 @@
+package hosttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// wantRuns checks how often an activation began. Each crash may have cost one more.
+func (b *bench) wantRuns(id string, a engine.ActivationID, want int) {
+	b.t.Helper()
+	got := b.world.count(b.world.runs, b.at(id, a))
+	if got < want || got > want+b.crashes {
+		b.t.Errorf("%q of %q began %d times, want %d (%d crashes)", a, id, got, want, b.crashes)
+	}
+}
+
+// wantOutput checks what an execution has put out.
+func (b *bench) wantOutput(id, want string) {
+	b.t.Helper()
+	fold, err := b.journal(id).Fold(b.ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	outputs, err := fold.Outputs()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	got, err := json.Marshal(outputs)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if string(got) != want {
+		b.t.Errorf("%q has put out %s, want %s", id, got, want)
+	}
+}
+
+// wantError checks why an execution failed.
+func (b *bench) wantError(id string, code, node string) {
+	b.t.Helper()
+	view, _ := b.view(id)
+	if view.Error == nil || string(view.Error.Code) != code || string(view.ErrorNode) != node {
+		b.t.Errorf("%q failed with %v at %q, want %s at %q", id, view.Error, view.ErrorNode, code, node)
+	}
+}
+
+// status is what a view says of a node.
+func (b *bench) status(id, node string) engine.NodeStatus {
+	b.t.Helper()
+	view, _ := b.view(id)
+	if n := view.Nodes[node]; n != nil {
+		return n.Status
+	}
+	return ""
+}
+
+func flowCases() []Case {
+	return []Case{
+		{Name: "Flow/Chain", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"t MANUAL", "a WORK", "b WORK {effect: idempotent}", "c WORK {effect: once}", "d BRIEF", "e WORK"},
+				[]string{"t -> a", "a -> b", "b -> c", "c -> d", "d -> e"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			b.wantOutput("x", `{"e":{"e":30}}`)
+			for _, n := range []string{"a", "b", "c", "d", "e"} {
+				if n != "c" || b.crashes == 0 {
+					b.wantRuns("x", engine.ActivationID(n), 1)
+				}
+			}
+			if n := b.world.count(b.world.effects, b.at("x", "c")); n != 1 {
+				b.t.Errorf("the effect of c happened %d times", n)
+			}
+		}},
+		{Name: "Flow/FanOutAndJoin", Crashes: true, run: func(b *bench) {
+			nodes, edges := []string{"t WORK", "j WORK"}, []string{}
+			for i := range 6 {
+				nodes = append(nodes, fmt.Sprintf("p%d WORK {effect: idempotent, ms: %d}", i, 1+i%3))
+				edges = append(edges, fmt.Sprintf("t -> p%d", i), fmt.Sprintf("p%d -> j", i))
+			}
+			b.save(flow("f", nodes, edges))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			b.wantRuns("x", "j", 1)
+			view, _ := b.view("x")
+			if len(view.Nodes) != 8 {
+				b.t.Errorf("the view has %d nodes", len(view.Nodes))
+			}
+		}},
+		{Name: "Flow/DeadBranchIsSkipped", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"c CHOICE {key: no}", "y WORK", "z WORK", "n WORK", "j WORK"},
+				[]string{"c.yes -> y", "y -> z", "c.no -> n", "z -> j", "n -> j"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			if y, z, j := b.status("x", "y"), b.status("x", "z"), b.status("x", "j"); y != engine.NodeSkip || z != engine.NodeSkip || j != engine.NodeDone {
+				b.t.Errorf("y is %s, z is %s, j is %s", y, z, j)
+			}
+			b.wantRuns("x", "y", 0)
+		}},
+		{Name: "Flow/SequentialLoop", Crashes: true, run: func(b *bench) { b.loop("count: 4", 4, 0) }},
+		{Name: "Flow/ConcurrentLoop", Crashes: true, run: func(b *bench) { b.loop("count: 7, concurrency: 3", 7, 0) }},
+		{Name: "Flow/LoopByTurns", Crashes: true, run: func(b *bench) { b.loop("count: 3, turns: true", 3, 0) }},
+		{Name: "Flow/LoopKeepsGoing", Crashes: true, run: func(b *bench) { b.loop("count: 5, concurrency: 2, keep_going: true", 5, 1) }},
+		{Name: "Flow/EmptyLoop", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"l EACH {count: 0}", "w WORK"}, []string{"l.iteration -> w", "w -> l"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			if got := b.status("x", "w"); got != engine.NodeSkip {
+				b.t.Errorf("the body of an empty loop is %q", got)
+			}
+		}},
+		{Name: "Flow/NestedLoops", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"o EACH {count: 2, concurrency: 2}", "i EACH {count: 2}", "w WORK {effect: idempotent}", "d WORK"},
+				[]string{"o.iteration -> i", "i.iteration -> w", "w -> i", "i.completed -> o", "o.completed -> d"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			for _, id := range []engine.ActivationID{"o[0]/i[0]/w", "o[0]/i[1]/w", "o[1]/i[0]/w", "o[1]/i[1]/w"} {
+				b.wantRuns("x", id, 1)
+			}
+		}},
+		{Name: "Flow/LoopThatFails", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"l EACH {count: 5, concurrency: 2}", "w WORK {fail_item: 2, ms: 1}", "d WORK"},
+				[]string{"l.iteration -> w", "w -> l", "l.completed -> d"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusError)
+			b.wantRuns("x", "l[4]/w", 0)
+			b.wantRuns("x", "d", 0)
+		}},
+		{Name: "Flow/LongLoopIsSnapshot", Crashes: false, run: func(b *bench) {
+			b.save(flow("f", []string{"l EACH {count: 20}", "w WAIT {seconds: 0.01}", "d WORK"}, []string{"l.iteration -> w", "w -> l", "l.completed -> d"}))
+			b.start("x", "f")
+			b.await("a snapshot", func() bool {
+				_, ok, err := b.rig.Stores().Journal.LastSnapshot(b.ctx, b.who, "x")
+				return err == nil && ok
+			})
+			b.crash()
+			b.ends("x", engine.StatusSuccess)
+		}},
+		{Name: "Flow/LargeValues", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"a WORK {pad: 40000, effect: idempotent}", "b WORK", "c WORK {pad: 40000}"}, []string{"a -> b", "b -> c"}))
+			b.start("x", "f", func(r *host.StartRequest) {
+				r.Initial = json.RawMessage(`{"big":"` + strings.Repeat("x", 50_000) + `"}`)
+			})
+			b.ends("x", engine.StatusSuccess)
+			large := 0
+			for row, err := range b.rig.Source(b.rig.Stores()).Rows(b.ctx, b.who, "x", 0) {
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				large += len(row.Large)
+			}
+			if large != 3 {
+				b.t.Errorf("%d values are kept beside the journal, want 3", large)
+			}
+			view, start := b.view("x")
+			value, _, err := b.journal("x").Value(b.ctx, start, view.Nodes["b"].Outputs[0].Ref)
+			if err != nil || string(value) != `{"b":40001}` {
+				b.t.Errorf("b made %s of it, %v", value, err)
+			}
+		}},
+		{Name: "Flow/Lines", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"a WORK {lines: 250}"}, nil))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			page, err := b.rig.Stores().Logs.Lines(b.ctx, b.who, store.LogQuery{Execution: "x", Limit: 1000})
+			if err != nil || len(page.Lines) < 250 || b.crashes == 0 && len(page.Lines) != 250 {
+				b.t.Errorf("%d lines, %v", len(page.Lines), err)
+			}
+		}},
+		{Name: "Flow/IdempotentStart", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"a WORK"}, nil))
+			keyed := func(id, hash string) (started host.Started, err error) {
+				r, err := b.request("f")
+				if err != nil {
+					return started, err
+				}
+				r.ID, r.Key, r.KeyHash = id, "key", hash
+				err = b.survive(func(again bool) (err error) {
+					if again {
+						r.ID += "again" // a client does not choose ids
+					}
+					started, err = b.host.Start(b.ctx, b.who, r)
+					return err
+				})
+				return started, err
+			}
+			first, err := keyed("x", "h")
+			if err != nil || first.Repeated && b.crashes == 0 {
+				b.t.Errorf("the first start answers %+v, %v", first, err)
+			}
+			if s, err := keyed("y", "h"); err != nil || s.Execution != first.Execution || !s.Repeated {
+				b.t.Errorf("the repetition answers %+v, %v", s, err)
+			}
+			if _, err := keyed("z", "other"); !isConflict(err) {
+				b.t.Errorf("another request under the same key: %v", err)
+			}
+			b.ends(first.Execution, engine.StatusSuccess)
+			if n := len(b.all()); n != 1 {
+				b.t.Errorf("%d executions", n)
+			}
+		}},
+		{Name: "Flow/SameIdInTwoWorkspaces", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"a WAIT {signal: go}", "b WORK"}, []string{"a -> b"}))
+			for _, w := range []string{"one", "two"} {
+				b.who = principal(w)
+				b.start("x", "f")
+			}
+			for _, w := range []string{"two", "one"} {
+				b.who = principal(w)
+				b.signal("x", "a", "go", w)
+				b.ends("x", engine.StatusSuccess)
+			}
+			if _, err := b.rig.Stores().Executions.Get(b.ctx, identity.System("three"), "x"); err == nil {
+				b.t.Error("a third workspace sees an execution")
+			}
+		}},
+	}
+}
+
+// loop runs a loop to its end and looks at its results.
+func (b *bench) loop(config string, count int, failed int) {
+	b.t.Helper()
+	item := "{effect: idempotent}"
+	if failed > 0 {
+		item = "{effect: idempotent, fail_item: 2}"
+	}
+	b.save(flow("f", []string{"t WORK", "l EACH {" + config + "}", "w WORK " + item, "v BRIEF", "d WORK"},
+		[]string{"t -> l", "l.iteration -> w", "w -> v", "v -> l", "l.completed -> d"}))
+	b.start("x", "f")
+	b.ends("x", engine.StatusSuccess)
+	for i := range count {
+		b.wantRuns("x", engine.ActivationID(fmt.Sprintf("l[%d]/w", i)), 1)
+	}
+	view, start := b.view("x")
+	value, _, err := b.journal("x").Value(b.ctx, start, view.Nodes["l"].Outputs[0].Ref)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var out struct {
+		Results   []map[string]int
+		Succeeded int
+		Failed    int
+	}
+	if err := json.Unmarshal(value, &out); err != nil || len(out.Results) != count || out.Succeeded != count-failed || out.Failed != failed {
+		b.t.Errorf("the loop put out %s, %v", value, err)
+	}
+	for i, r := range out.Results {
+		if want := 2 + 4*i; r["v"] != want && !(failed > 0 && i == 2 && r == nil) {
+			b.t.Errorf("iteration %d gave %v, want %d", i, r, want)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+// Package hosttest is what every host must do, and the means to try it under crashes.
+//
+// A host's test calls [Run] with a [Rig]. The suite brings kinds, workflows and a world of its own, so it needs neither
+// the built-in kinds nor the program that is put together of them. Beside the suite stand a database in memory ([Disk])
+// and a fuse between a process and its stores ([Fuse]) that blows at a chosen write; with them a host can be crashed at
+// every one of its writes ([Case.Play], [Random]).
+//
+// It drives nothing itself and is no double of a host. Only tests import it.
+package hosttest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tandem/host"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+)
+
+// Rig is a host to be tried, on data of its own.
+type Rig struct {
+	// Stores are where the host keeps everything. They are asked for again after each crash.
+	Stores func() store.Stores
+	// Restart is called between two processes: what the old one had open is closed. May be nil.
+	Restart func()
+	// Start starts a host on the data. It returns when the host is ready.
+	Start func(ctx context.Context, s Setup) (Host, error)
+	// Source reads executions where the host keeps them.
+	Source func(store.Stores) host.Source
+	// Revision is a revision as folds of the host see it.
+	Revision func(*node.Revision) host.Revision
+	// Patience is how long to wait for something that must come; a minute when zero.
+	Patience time.Duration
+}
+
+// Host is a host that can be stopped. Close returns when nothing of it runs any more.
+type Host interface {
+	host.Host
+	Close()
+}
+
+// Setup is what a host is started with.
+type Setup struct {
+	Stores store.Stores
+	// Find returns a revision that is ready to run; Child what to start for a child.
+	Find  func(ctx context.Context, p identity.Principal, workflow, hash string) (*node.Revision, error)
+	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
+	// Workers is how many nodes may run at once, MaxRunning how many executions; 0: any number.
+	Workers    int
+	MaxRunning int
+	// Recorded is to be called after each row, GivenUp when the host cannot go on with an execution.
+	Recorded func(store.Ref)
+	GivenUp  func(store.Ref, error)
+}
+
+// Case is one thing that a host must do.
+type Case struct {
+	Name string
+	// Crashes says that the case holds whenever the process dies.
+	Crashes bool
+	// MaxRunning is how many executions may run at once; 0: any number.
+	MaxRunning int
+	run        func(b *bench)
+}
+
+// Fate is what befalls the processes of a case.
+type Fate struct {
+	// Blows strike one process after the other; when none is left, the process lives.
+	Blows []Blow
+	// Latency is the seed of how long the disk takes; 0: no time. It needs a clock that costs nothing.
+	Latency uint64
+}
+
+// Report is what a case has done.
+type Report struct {
+	// Writes is how many writes the first process made.
+	Writes int
+	// Crashes is how many processes died.
+	Crashes int
+	// Ends is how every execution ended, with its outputs.
+	Ends map[string]string
+}
+
+// Play runs the case. It ends the test when something does not hold.
+func (c Case) Play(t *testing.T, rig Rig, fate Fate) Report {
+	t.Helper()
+	b := newBench(t, rig, fate, c.MaxRunning)
+	b.open()
+	c.run(b)
+	return b.finish()
+}
+
+// Run holds a host to the suite.
+func Run(t *testing.T, open func(t *testing.T) Rig) {
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			c.Play(t, open(t), Fate{})
+		})
+	}
+}
+
+// Cases are what the suite consists of.
+func Cases() []Case {
+	var all []Case
+	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), admissionCases()} {
+		all = append(all, part...)
+	}
+	return all
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// maxSecret bounds what is taken for a token.
+const maxSecret = 1 << 10
+
+// As makes every request under a context that of a caller in this process, who needs no token: the command line on its own
+// data directory. Nothing that a request carries can do that.
+func As(ctx context.Context, p identity.Principal) context.Context {
+	return context.WithValue(ctx, insideKey{}, p)
+}
+
+// insideKey is where a caller in this process stands in a context.
+type insideKey struct{}
+
+// admit finds out who calls and whether one of the roles is theirs. Every token that is sent is looked up in the store, by
+// its hash: nothing is kept in memory, so a token that is taken away is of no use from then on, and one that does not
+// exist costs as much as one that does.
+func (s *Server) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
+	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
+		return p, nil
+	}
+	scheme, secret, _ := strings.Cut(authorization, " ")
+	secret = strings.TrimSpace(secret)
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxSecret {
+		return identity.Principal{}, fault.New(fault.Unauthorized, "the request carries no token; send it as: Authorization: Bearer TOKEN")
+	}
+	_, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), identity.HashSecret(secret), s.now())
+	if errors.Is(err, store.ErrNotFound) {
+		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
+	}
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	p := user.Principal()
+	if !p.Has(allow...) {
+		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", list(allow, "or"), p.User, list(p.Roles, "and"))
+	}
+	return p, nil
+}
+
+func list(roles []identity.Role, word string) string {
+	if len(roles) == 0 {
+		return "none"
+	}
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
+}
+
+// unknown answers what no route is for. Below the prefix only those who have a role are told what there is not.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request, answer *recorder) {
+	p := identity.Principal{}
+	if strings.HasPrefix(r.URL.Path, prefix+"/") {
+		var err error
+		if p, err = s.admit(r.Context(), r.Header.Get("Authorization"), readers()); err != nil {
+			s.refuse(w, r, s.problem(r.Context(), p, err))
+			return
+		}
+	}
+	out := s.problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /docs lists what there is", r.URL.Path))
+	if answer.status == http.StatusMethodNotAllowed {
+		out.Status, out.Title, out.Code = answer.status, http.StatusText(answer.status), string(fault.Unsupported)
+		out.Detail = "the method " + r.Method + " is not for this address; it takes " + answer.header.Get("Allow")
+		out.headers.Set("Allow", answer.header.Get("Allow"))
+	}
+	s.refuse(w, r, out)
+}
+
+// recorder takes the answer that a mux gives by itself.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (a *recorder) Header() http.Header         { return a.header }
+func (a *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (a *recorder) WriteHeader(status int)      { a.status = status }

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
+func (s *Server) edge() http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		w := &writer{ResponseWriter: out}
+		protect(w.Header(), r.URL.Path)
+		defer func() {
+			s.caught(w, r, recover())
+			s.o.Metrics.served(r.Method, r.Pattern, w.status, time.Since(began))
+		}()
+		switch err := origins.Check(r); {
+		case !s.o.asked(r.Host):
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.Newf(fault.Forbidden, "this server is not %q; ask it under its address, such as 127.0.0.1", r.Host)))
+		case err != nil:
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
+		case r.ContentLength > maxBody:
+			s.refuse(w, r, bodyTooLarge())
+		default:
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody+2) // operations refuse sooner, with a problem document
+			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+				r.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
+			}
+			s.serve(w, r)
+		}
+	})
+}
+
+func (s *Server) serve(w *writer, r *http.Request) {
+	h, pattern := s.mux.Handler(r)
+	if pattern == "" {
+		answer := &recorder{header: http.Header{}}
+		h.ServeHTTP(answer, r)
+		s.unknown(w, r, answer)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// protect sets what holds for every answer. Pages that need more say so themselves.
+func protect(h http.Header, path string) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if strings.HasPrefix(path, prefix+"/") || path == "/metrics" {
+		h.Set("Cache-Control", "no-store")
+	}
+}
+
+// caught answers for a handler that broke off because of a defect.
+func (s *Server) caught(w *writer, r *http.Request, defect any) {
+	if defect == nil {
+		return
+	}
+	if err, ok := defect.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(defect)
+	}
+	err := fault.New(fault.Internal, "an internal error occurred; the operator's log has the detail").
+		WithDetail(fmt.Sprintf("panic: %v\n%s", defect, debug.Stack()))
+	out := s.problem(r.Context(), identity.Principal{}, err)
+	if w.status != 0 {
+		panic(http.ErrAbortHandler) // the reader must not take half an answer for a whole one
+	}
+	s.refuse(w, r, out)
+}
+
+// writer remembers what was answered. Streams reach what is below it through Unwrap.
+type writer struct {
+	http.ResponseWriter
+	// status is zero until something was written.
+	status int
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// begun says whether an answer has begun.
+func begun(w http.ResponseWriter) bool {
+	for {
+		switch x := w.(type) {
+		case *writer:
+			return x.status != 0
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = x.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+// unlimited lifts the deadlines that hold for requests. A writer without deadlines needs none lifted.
+func unlimited(w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	for _, lift := range []func(time.Time) error{control.SetReadDeadline, control.SetWriteDeadline} {
+		if err := lift(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked says whether the server may be asked under the name in a request.
+func (o *Options) asked(name string) bool {
+	if len(o.Hosts) == 0 {
+		return true
+	}
+	if host, _, err := net.SplitHostPort(name); err == nil {
+		name = host
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	return slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}

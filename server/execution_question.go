@@ -1,0 +1,155 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+)
+
+// openQuestion is a question that waits for an answer.
+type openQuestion struct {
+	id engine.AskID
+	host.Asked
+}
+
+// open lists the questions of the execution, the oldest first.
+func (r *reading) open() []openQuestion {
+	list := make([]openQuestion, 0, len(r.view.Questions))
+	for id, q := range r.view.Questions { // order does not matter: sorted below
+		list = append(list, openQuestion{id, q})
+	}
+	slices.SortFunc(list, func(a, b openQuestion) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.id, b.id)) })
+	return list
+}
+
+// questions tells what is asked. What a question asks is in the value it refers to.
+func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawMessage) ([]api.UserInputRequest, error) {
+	list := []api.UserInputRequest{}
+	for _, q := range r.open() {
+		told := questionOf(&host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), values[q.Ref])
+		if q.Purpose == engine.PurposeOutcomeUnknown {
+			record, found, err := r.journal.Activation(ctx, q.Activation)
+			if err != nil {
+				return nil, err
+			}
+			if found {
+				told.Arguments = record.Input // the person sees what was being sent
+			}
+		}
+		list = append(list, told)
+	}
+	return list, nil
+}
+
+// askOutcome fills in what the engine asks when nobody knows how an attempt ended.
+func askOutcome(q *api.UserInputRequest) {
+	q.InteractionType, q.Title = "selection", "Was it done?"
+	q.Description = "The node was at work when it was interrupted, and nobody knows whether what it does was done. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."
+	q.Options = json.RawMessage(`["done","not_done","stop"]`)
+	q.Schema = json.RawMessage(`{"type":"object","required":["outcome"],"properties":{"outcome":{"enum":["done","not_done","stop"]},"result":{}}}`)
+}
+
+// checkpoint tells where the execution stands in the words of executors and steps.
+func (r *reading) checkpoint(e *api.Execution) (*api.Checkpoint, error) {
+	c := &api.Checkpoint{
+		ID: e.Seq, TaskID: e.ExecutionID, AppID: e.WorkflowID, ExecutorID: e.ExecutionID, ExecutorName: e.WorkflowName, ExecutorStatus: executorStatus(r.view.Status),
+		Data: map[string]json.RawMessage{},
+	}
+	step := r.step()
+	if step != nil {
+		told, err := tellActivation(r.graph, step, nil)
+		if err != nil {
+			return nil, err
+		}
+		c.StepID, c.StepName, c.StepType = told.ActivationID, told.NodeName, told.NodeType+"."+told.NodeSubtype
+		purpose := ""
+		for _, q := range e.Questions {
+			if q.ActivationID != told.ActivationID {
+				continue
+			}
+			purpose = q.Purpose
+			raw, err := json.Marshal(q)
+			if err != nil {
+				return nil, fault.Newf(fault.Internal, "question %q cannot be told: %w", q.InteractionID, err)
+			}
+			c.Data["question"] = raw
+			if len(q.Arguments) > 0 {
+				c.Data["input"] = q.Arguments
+			}
+		}
+		c.StepStatus = stepStatus(step.Status, purpose)
+	}
+	failed := r.view.Error
+	if failed == nil && step != nil {
+		failed = step.Error
+	}
+	if failed != nil {
+		c.ErrorMessage = &api.CheckpointError{ErrMsg: messageOf(failed), Data: map[string]any{"error_type": failed.Code, "details": failed.Details}}
+	}
+	return c, nil
+}
+
+// step is the activation that the execution stands at: one that waits for a person, else the open one that began last, else
+// the last one.
+func (r *reading) step() *host.ActivationView {
+	if list := r.open(); len(list) > 0 {
+		if a := r.view.Open[list[0].Activation]; a != nil {
+			return a
+		}
+	}
+	var step *host.ActivationView
+	for _, a := range r.view.Open { // order does not matter: the greatest is taken
+		if step == nil || cmp.Or(cmp.Compare(a.Started, step.Started), cmp.Compare(a.Row, step.Row), cmp.Compare(a.ID, step.ID)) > 0 {
+			step = a
+		}
+	}
+	if last := r.view.Nodes[r.view.Last]; step == nil && last != nil {
+		step = &last.ActivationView
+	}
+	return step
+}
+
+// executorStatus is an execution's status in the words of executors.
+func executorStatus(s engine.Status) string {
+	switch s {
+	case engine.StatusNew, engine.StatusPending:
+		return "INIT"
+	case engine.StatusRunning, engine.StatusWaiting:
+		return "RUNNING"
+	case engine.StatusWaitingForHuman, engine.StatusPaused:
+		return "WAITING"
+	case engine.StatusSuccess:
+		return "SUCCESS"
+	case engine.StatusCanceled:
+		return "CANCELLED"
+	}
+	return "ERROR"
+}
+
+// stepStatus is an activation's status in the words of steps. Purpose is that of the question it waits for.
+func stepStatus(s engine.NodeStatus, purpose string) string {
+	switch s {
+	case engine.NodePending:
+		return "INIT"
+	case engine.NodeRunning, engine.NodeRetrying:
+		return "RUNNING"
+	case engine.NodeWaitingInput:
+		if purpose == "param" || purpose == "input" {
+			return "PARAM"
+		}
+		return "WAITING"
+	case engine.NodeDone:
+		return "SUCCESS"
+	case engine.NodeCanceled:
+		return "CANCELLED"
+	case engine.NodeSkip:
+		return "SKIPPED"
+	}
+	return "ERROR"
+}

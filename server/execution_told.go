@@ -1,0 +1,363 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tandem/api"
+	"tandem/dataflow"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// reading is an execution that is being read. It lives as long as a request.
+type reading struct {
+	s       *Server
+	p       identity.Principal
+	summary store.Execution
+	graph   *workflow.Graph
+	journal host.Journal
+	// view and start are there after readExecution.
+	view  *host.View
+	start host.Start
+}
+
+// openJournal finds an execution and the revision that it is pinned to.
+func (s *Server) openJournal(ctx context.Context, p identity.Principal, id string) (*reading, error) {
+	summary, err := s.o.Stores.Executions.Get(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	graph, revision, err := s.o.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
+	if err != nil {
+		return nil, err
+	}
+	return &reading{s: s, p: p, summary: summary, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision}}, nil
+}
+
+// readExecution reads an execution as people look at it.
+func (s *Server) readExecution(ctx context.Context, p identity.Principal, id string) (*reading, error) {
+	r, err := s.openJournal(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	r.view, r.start, err = r.journal.View(ctx)
+	return r, err
+}
+
+// farApart is how many rows may lie between two that are wanted before they are read one by one.
+const farApart = 100
+
+// values reads values by their references; large ones as what they are called. Rows that are near to each other are read in
+// one go.
+func (r *reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref]json.RawMessage, error) {
+	values := make(map[engine.Ref]json.RawMessage, len(refs))
+	if len(refs) == 0 {
+		return values, nil
+	}
+	if r.view == nil && r.summary.ForkedFrom != "" { // a fork's values may be in the rows of others
+		var err error
+		if r.view, r.start, err = r.journal.View(ctx); err != nil {
+			return nil, err
+		}
+	}
+	wanted := make([]host.Place, 0, len(refs))
+	for _, ref := range refs {
+		place, err := host.ParseRef(ref)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, place)
+	}
+	slices.SortFunc(wanted, func(a, b host.Place) int {
+		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.N, b.N))
+	})
+	wanted = slices.Compact(wanted)
+	for len(wanted) > 0 {
+		n := 1
+		for n < len(wanted) && wanted[n].Level == wanted[0].Level && wanted[n].Seq-wanted[n-1].Seq <= farApart {
+			n++
+		}
+		if err := r.readValues(ctx, wanted[:n], values); err != nil {
+			return nil, err
+		}
+		wanted = wanted[n:]
+	}
+	return values, nil
+}
+
+// readValues reads values of one journal, in the order of their places.
+func (r *reading) readValues(ctx context.Context, wanted []host.Place, values map[engine.Ref]json.RawMessage) error {
+	execution := r.journal.Execution
+	if level := wanted[0].Level; level < r.start.Level() {
+		execution = r.start.Ancestors[level]
+	}
+	for row, err := range r.s.o.Source.Rows(ctx, r.p, execution, wanted[0].Seq-1) {
+		if err != nil {
+			return err
+		}
+		for len(wanted) > 0 && wanted[0].Seq == row.Seq {
+			place := wanted[0]
+			wanted = wanted[1:]
+			if place.N >= len(row.Values) {
+				return fault.Newf(fault.Internal, "row %d of execution %q has no value %d", row.Seq, execution, place.N)
+			}
+			value := row.Values[place.N]
+			if blob, large := row.Large[place.N]; large {
+				if value, err = blobJSON(blob); err != nil {
+					return err
+				}
+			}
+			values[place.Ref()] = value
+		}
+		if len(wanted) == 0 {
+			return nil
+		}
+	}
+	return fault.Newf(fault.Internal, "execution %q has no row %d", execution, wanted[0].Seq)
+}
+
+// outputRefs are the references of all outputs.
+func outputRefs(list []host.ActivationView) []engine.Ref {
+	var refs []engine.Ref
+	for i := range list {
+		for _, o := range list[i].Outputs {
+			if o.Ref != "" {
+				refs = append(refs, o.Ref)
+			}
+		}
+	}
+	return refs
+}
+
+// tellActivation tells an activation with its outputs, as far as their values are given.
+func tellActivation(graph *workflow.Graph, a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
+	e := api.NodeExecution{
+		NodeID: a.Node, NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
+		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
+	}
+	if a.Started > 0 && a.Ended > 0 {
+		e.DurationMS = max(0, a.Ended-a.Started)
+	}
+	if index, ok := host.Iteration(a.ID); ok {
+		e.Iteration = &index
+	}
+	if len(a.Outputs) > 0 {
+		e.OutputData = outputsByKey(a.Outputs, values)
+	}
+	if i, ok := graph.Node(a.Node); ok { // otherwise it is a step that a program made
+		n := &graph.Nodes[i]
+		e.NodeName, e.Effect, e.MaxRetries = n.Name, string(n.Plan.Effect), n.Plan.MaxRetries
+		e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
+	}
+	var err error
+	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))
+	return e, err
+}
+
+func outputsByKey(list []engine.Output, values map[engine.Ref]json.RawMessage) map[string]json.RawMessage {
+	outputs := make(map[string]json.RawMessage, len(list))
+	for _, o := range list {
+		value := values[o.Ref]
+		if len(value) == 0 {
+			value = json.RawMessage("null")
+		}
+		outputs[o.Key] = value
+	}
+	return outputs
+}
+
+// tellError tells why an execution or a node of it failed. What only operators may know is for them.
+func (r *reading) tellError(f *fault.Error, activation engine.ActivationID, at int64) api.ExecutionError {
+	node := ""
+	if activation != "" {
+		node = host.NodeOf(r.graph, activation)
+	}
+	e := executionErrorOf(f, node, at)
+	if r.p.Has(identity.Admin, identity.Operator) {
+		e.StackTrace = f.Detail
+	}
+	return *e
+}
+
+// failure is why the execution failed; nil if it did not.
+func (r *reading) failure() *api.ExecutionError {
+	if r.view.Error == nil {
+		return nil
+	}
+	e := r.tellError(r.view.Error, r.view.ErrorNode, r.view.Ended)
+	return &e
+}
+
+// outputs are those of an execution that has ended, by node id, as far as the nodes have succeeded.
+func (r *reading) outputs(ctx context.Context) (map[string]json.RawMessage, error) {
+	var refs []engine.Ref
+	names := r.outputNodes()
+	for _, id := range names {
+		refs = append(refs, outputRefs([]host.ActivationView{r.view.Nodes[id].ActivationView})...)
+	}
+	values, err := r.values(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	return r.outputsOf(names, values)
+}
+
+func (r *reading) outputsOf(names []string, values map[engine.Ref]json.RawMessage) (map[string]json.RawMessage, error) {
+	outputs := make(map[string]json.RawMessage, len(names))
+	for _, id := range names {
+		output, err := dataflow.Output(outputsByKey(r.view.Nodes[id].Outputs, values))
+		if err != nil {
+			return nil, err
+		}
+		outputs[id] = output
+	}
+	return outputs, nil
+}
+
+// outputNodes are the nodes whose outputs are the execution's: those its start names, else the last ones.
+func (r *reading) outputNodes() []string {
+	names := r.start.Outputs
+	if len(names) == 0 {
+		for _, n := range r.graph.Bodies[0].Last {
+			names = append(names, r.graph.Nodes[n].ID)
+		}
+	}
+	var done []string
+	for _, id := range names {
+		if n := r.view.Nodes[id]; n != nil && n.Status == engine.NodeDone {
+			done = append(done, id)
+		}
+	}
+	return done
+}
+
+// tell tells the execution.
+func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
+	v, sum := r.view, &r.summary
+	e := &api.Execution{
+		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
+		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(), NodeExecutions: make(map[string]api.NodeExecution, len(r.graph.Nodes)),
+		ExecutionSequence: orEmpty(v.Sequence), Error: r.failure(), Errors: make([]api.ExecutionError, len(v.Errors)), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
+		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Priority: sum.Priority, Seq: v.Seq,
+	}
+	for i, failed := range v.Errors {
+		e.Errors[i] = r.tellError(failed.Error, failed.Activation, failed.Time)
+	}
+	e.CurrentNodeIDs, e.NextNodes = r.current(), r.next()
+	if !v.Status.Final() {
+		e.CurrentNodeID = v.Last
+	}
+	var refs []engine.Ref
+	for _, n := range v.Nodes { // order does not matter: the reader sorts them
+		refs = append(refs, outputRefs([]host.ActivationView{n.ActivationView})...)
+	}
+	for _, q := range v.Questions { // order does not matter: the reader sorts them
+		if q.Ref != "" {
+			refs = append(refs, q.Ref)
+		}
+	}
+	values, err := r.values(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	for id, n := range v.Nodes { // order does not matter: one entry per node
+		told, err := tellActivation(r.graph, &n.ActivationView, values)
+		if err != nil {
+			return nil, err
+		}
+		if n.Count > 1 {
+			told.Activations = n.Count
+		}
+		e.NodeExecutions[id] = told
+	}
+	for i := range r.graph.Nodes {
+		n := &r.graph.Nodes[i]
+		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached {
+			continue
+		}
+		if e.NodeExecutions[n.ID], err = tellActivation(r.graph, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil); err != nil {
+			return nil, err
+		}
+	}
+	if v.Status.Final() {
+		if e.Outputs, err = r.outputsOf(r.outputNodes(), values); err != nil {
+			return nil, err
+		}
+	}
+	e.Questions, err = r.questions(ctx, values)
+	return e, err
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func (r *reading) trigger() api.TriggerInfo {
+	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, Timestamp: r.summary.Created, TriggerData: r.start.Trigger}
+	if len(t.TriggerData) > host.MaxInline {
+		t.TriggerData = host.Omitted(len(t.TriggerData)) // the context has it
+	}
+	return t
+}
+
+// current are the nodes that have begun and not ended, in the order of the workflow.
+func (r *reading) current() []string {
+	nodes := make([]string, 0, len(r.view.Open))
+	for _, a := range r.view.Open { // order does not matter: sorted below
+		if !slices.Contains(nodes, a.Node) {
+			nodes = append(nodes, a.Node)
+		}
+	}
+	r.inOrder(nodes)
+	return nodes
+}
+
+// next are the successors of what runs that have not begun, in the order of the workflow.
+func (r *reading) next() []string {
+	next := []string{}
+	for _, a := range r.view.Open { // order does not matter: sorted below
+		i, ok := r.graph.Node(a.Node)
+		if !ok {
+			continue
+		}
+		for _, edge := range r.graph.Nodes[i].Out {
+			to := &r.graph.Nodes[r.graph.Edges[edge].To]
+			if !r.graph.Edges[edge].Back && !r.begun(a, to) && !slices.Contains(next, to.ID) {
+				next = append(next, to.ID)
+			}
+		}
+	}
+	r.inOrder(next)
+	return next
+}
+
+// begun says whether a successor of an activation has begun. In a loop it may have done so in an earlier iteration, which
+// does not count; of iterations that run side by side only the one that began last is known.
+func (r *reading) begun(a *host.ActivationView, to *workflow.GraphNode) bool {
+	last := r.view.Nodes[to.ID]
+	if last == nil {
+		return false
+	}
+	index, inside := host.Iteration(a.ID)
+	of, ok := host.Iteration(last.ID)
+	return !inside || !ok || of >= index
+}
+
+func (r *reading) inOrder(nodes []string) {
+	slices.SortFunc(nodes, func(a, b string) int {
+		i, _ := r.graph.Node(a)
+		j, _ := r.graph.Node(b)
+		return cmp.Or(cmp.Compare(i, j), cmp.Compare(a, b))
+	})
+}

@@ -1,0 +1,376 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// executions registers what can be read of executions and done with them.
+func (s *Server) executions() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"executions"}}
+	}
+	one := op(http.MethodGet, "/executions/{id}/activations/{activation...}", "get-activation", "Read one activation, with its input and where that came from")
+	one.Description = "The id of an activation has slashes and brackets where it is inside a loop; it may be sent as it is."
+	value := op(http.MethodGet, "/executions/{id}/values/{hash}", "get-value", "Read a large value")
+	value.Description = "Values over 32 KiB are shown as {\"$blob\": hash, \"size\": bytes} and are read here."
+	actions := op(http.MethodPost, "/executions/{id}/actions", "act-on-execution", "Pause, resume, cancel, retry, skip or fork")
+	actions.Description = "What cannot be done in the state the execution is in answers 409 and changes nothing."
+	input := op(http.MethodPost, "/executions/{id}/input", "send-input", "Answer a question, or send a signal to a node that waits")
+	input.Description = "A question about an unknown outcome takes {\"outcome\": \"done\"|\"not_done\"|\"stop\", \"result\"?}. A node that waits for a signal takes {\"signal\", \"payload\"?}, or the payload alone; a delay takes {\"cancel\": true}. " +
+		"Questions about how an execution goes on and signals are for editors and operators, all other questions for approvers."
+
+	handle(s, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), readers(), s.listExecutions)
+	handle(s, op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node"), readers(), s.getExecution)
+	handle(s, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), readers(), s.listActivations)
+	handle(s, one, readers(), s.getActivation)
+	handle(s, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), readers(), s.getContext)
+	handle(s, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), readers(), s.listLogs)
+	handle(s, value, readers(), s.getValue)
+	handle(s, actions, operators(), s.actOnExecution)
+	handle(s, input, append(operators(), identity.Approver), s.sendInput)
+
+	// The document knows no wildcards.
+	paths := s.api.OpenAPI().Paths
+	paths[prefix+"/executions/{id}/activations/{activation}"] = paths[prefix+one.Path]
+	delete(paths, prefix+one.Path)
+	paths[prefix+value.Path].Get.Responses["200"].Content = map[string]*huma.MediaType{
+		"application/json":         {Schema: &huma.Schema{}},
+		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+	}
+}
+
+// ExecutionPath names an execution.
+type ExecutionPath struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+type listExecutionsInput struct {
+	Paging
+	Workflow string   `query:"workflow_id" maxLength:"128"`
+	Status   []string `query:"status,explode" doc:"several, or one list with commas: NEW, PENDING, RUNNING, PAUSED, WAITING, WAITING_FOR_HUMAN, SUCCESS, ERROR, CANCELED, TIMEOUT"`
+}
+
+type executionsOutput struct{ Body api.Executions }
+
+func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *listExecutionsInput) (*executionsOutput, error) {
+	statuses, err := readStatuses(listed(in.Status))
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.o.Stores.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.page()})
+	if err != nil {
+		return nil, err
+	}
+	out := &executionsOutput{api.Executions{Executions: make([]api.ExecutionSummary, len(page.Executions)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	for i := range page.Executions {
+		e := &page.Executions[i]
+		out.Body.Executions[i] = api.ExecutionSummary{
+			ExecutionID: e.ID, WorkflowID: e.WorkflowID, WorkflowName: e.WorkflowName, Status: string(e.Status), StartTime: e.Started, EndTime: e.Ended, DurationMS: e.DurationMS,
+			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, CreatedAt: e.Created,
+		}
+	}
+	return out, nil
+}
+
+// readStatuses reads statuses in any letter case and both spellings.
+func readStatuses(names []string) ([]engine.Status, error) {
+	statuses := make([]engine.Status, len(names))
+	for i, name := range names {
+		status := engine.Status(strings.ToUpper(name))
+		if status == "CANCELLED" {
+			status = engine.StatusCanceled
+		}
+		switch status {
+		case engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman,
+			engine.StatusSuccess, engine.StatusError, engine.StatusCanceled, engine.StatusTimeout:
+		default:
+			return nil, wrongField("query.status", "%q is no status of an execution", name)
+		}
+		statuses[i] = status
+	}
+	return statuses, nil
+}
+
+type getExecutionInput struct {
+	ExecutionPath
+	Include []string `query:"include" enum:"workflow" doc:"workflow: the definition that the execution is pinned to"`
+}
+
+type executionOutput struct{ Body api.GetExecution }
+
+func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *getExecutionInput) (*executionOutput, error) {
+	r, err := s.readExecution(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	told, err := r.tell(ctx)
+	if err != nil {
+		return nil, err
+	}
+	checkpoint, err := r.checkpoint(told)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.o.Stores.Workflows.Get(ctx, p, r.summary.WorkflowID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // the workflow may have been deleted since
+		return nil, err
+	}
+	checkpoint.ExecutorDescription = w.Description
+	out := &executionOutput{api.GetExecution{Execution: *told, Checkpoint: checkpoint}}
+	if len(in.Include) > 0 {
+		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.summary.WorkflowID, r.summary.Revision)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.WorkflowDefinition = revision.Definition
+	}
+	return out, nil
+}
+
+type listActivationsInput struct {
+	ExecutionPath
+	Node  string `query:"node_id"`
+	After string `query:"after" doc:"next of the part before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+type activationsOutput struct{ Body api.Activations }
+
+func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *listActivationsInput) (*activationsOutput, error) {
+	after := 0
+	if in.After != "" {
+		var err error
+		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
+			return nil, wrongField("query.after", "%q is not what \"next\" of a part says", in.After)
+		}
+	}
+	r, err := s.openJournal(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, more, err := r.journal.Activations(ctx, in.Node, after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if _, known := r.graph.Node(in.Node); in.Node != "" && !known && len(list) == 0 {
+		return nil, fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", in.ID, in.Node)
+	}
+	values, err := r.values(ctx, outputRefs(list))
+	if err != nil {
+		return nil, err
+	}
+	out := &activationsOutput{api.Activations{Activations: make([]api.NodeExecution, len(list))}}
+	for i := range list {
+		if out.Body.Activations[i], err = tellActivation(r.graph, &list[i], values); err != nil {
+			return nil, err
+		}
+	}
+	if more {
+		out.Body.Next = strconv.Itoa(after + len(list))
+	}
+	return out, nil
+}
+
+type getActivationInput struct {
+	ExecutionPath
+	Activation string `path:"activation"`
+}
+
+type activationOutput struct{ Body api.NodeExecution }
+
+func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *getActivationInput) (*activationOutput, error) {
+	r, err := s.openJournal(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	record, found, err := r.journal.Activation(ctx, engine.ActivationID(in.Activation))
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, fault.Newf(fault.NotFound, "execution %q has no activation %q", in.ID, in.Activation)
+	}
+	values, err := r.values(ctx, outputRefs([]host.ActivationView{record.ActivationView}))
+	if err != nil {
+		return nil, err
+	}
+	told, err := tellActivation(r.graph, &record.ActivationView, values)
+	if err != nil {
+		return nil, err
+	}
+	out := &activationOutput{told}
+	out.Body.InputData, out.Body.Lineage = record.Input, record.Origins
+	return out, nil
+}
+
+type getContextInput struct {
+	ExecutionPath
+	Scope string `query:"scope" doc:"the path of an iteration that is open, \"each[3]\" for instance; left out, it is the top level"`
+}
+
+type contextOutput struct{ Body api.Context }
+
+func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getContextInput) (*contextOutput, error) {
+	r, err := s.openJournal(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	fold, err := r.journal.Fold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if in.Scope != "" {
+		if _, _, _, open := fold.State().ScopeState(in.Scope); !open {
+			return nil, fault.Newf(fault.NotFound, "execution %q has no open scope %q; the data of an iteration that has ended is part of the scope around it", in.ID, in.Scope)
+		}
+	}
+	c, err := fold.Context(in.Scope)
+	if err != nil {
+		return nil, err
+	}
+	out := &contextOutput{api.Context{
+		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata, StepResults: make(map[string]api.StepResult, len(c.StepResults)),
+		Merged: c.Merged, Variables: c.Variables,
+	}}
+	for id, step := range c.StepResults { // order does not matter: one entry per node
+		out.Body.StepResults[id] = api.StepResult(step)
+	}
+	return out, nil
+}
+
+type listLogsInput struct {
+	ExecutionPath
+	Level      string `query:"level" enum:"DEBUG,INFO,WARN,ERROR" doc:"lines of this level and above"`
+	Node       string `query:"node_id"`
+	Activation string `query:"activation_id"`
+	After      int64  `query:"after" minimum:"0" doc:"the id of the last line seen"`
+	Limit      int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+type logsOutput struct{ Body api.Logs }
+
+func (s *Server) listLogs(ctx context.Context, p identity.Principal, in *listLogsInput) (*logsOutput, error) {
+	if _, err := s.o.Stores.Executions.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	q := store.LogQuery{Execution: in.ID, Activation: in.Activation, NodeID: in.Node, After: in.After, Limit: in.Limit}
+	if level, ok := logLevels()[in.Level]; ok {
+		q.MinLevel = &level
+	}
+	page, err := s.o.Stores.Logs.Lines(ctx, p, q)
+	if err != nil {
+		return nil, err
+	}
+	out := &logsOutput{api.Logs{Lines: make([]api.LogEntry, len(page.Lines)), Dropped: page.Dropped}}
+	for i, line := range page.Lines {
+		out.Body.Lines[i] = api.LogEntry{
+			ID: line.ID, Timestamp: line.Time, Level: levelName(line.Level), Message: line.Message, NodeID: line.NodeID, ActivationID: line.Activation, Context: line.Context,
+		}
+	}
+	if page.More && len(page.Lines) > 0 {
+		out.Body.Next = page.Lines[len(page.Lines)-1].ID
+	}
+	return out, nil
+}
+
+func logLevels() map[string]store.Level {
+	return map[string]store.Level{"DEBUG": store.LevelDebug, "INFO": store.LevelInfo, "WARN": store.LevelWarn, "ERROR": store.LevelError}
+}
+
+func levelName(l store.Level) string {
+	switch {
+	case l >= store.LevelError:
+		return "ERROR"
+	case l >= store.LevelWarn:
+		return "WARN"
+	case l >= store.LevelInfo:
+		return "INFO"
+	}
+	return "DEBUG"
+}
+
+type getValueInput struct {
+	ExecutionPath
+	Hash        string `path:"hash"`
+	IfNoneMatch string `header:"If-None-Match"`
+}
+
+type valueOutput struct {
+	Status int
+	Type   string `header:"Content-Type"`
+	// The value is what its name says for ever. Whatever it is, a browser must not take it for a page of ours.
+	ETag        string `header:"ETag"`
+	Cache       string `header:"Cache-Control"`
+	Disposition string `header:"Content-Disposition"`
+	Sniff       string `header:"X-Content-Type-Options"`
+	Policy      string `header:"Content-Security-Policy"`
+	Length      string `header:"Content-Length"`
+	Body        func(huma.Context)
+}
+
+// blobHash is the name of a large value.
+var blobHash = regexp.MustCompile(`^[0-9a-f]{64}$`) // read-only
+
+func (s *Server) getValue(ctx context.Context, p identity.Principal, in *getValueInput) (*valueOutput, error) {
+	if _, err := s.o.Stores.Executions.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	if !blobHash.MatchString(in.Hash) {
+		return nil, fault.Newf(fault.NotFound, "%q is not the name of a value; it has 64 hexadecimal digits", in.Hash)
+	}
+	out := &valueOutput{
+		Status: http.StatusOK, ETag: `"` + in.Hash + `"`, Cache: "private, max-age=31536000, immutable", Disposition: `attachment; filename="` + in.Hash[:16] + `"`,
+		Sniff: "nosniff", Policy: "default-src 'none'; sandbox",
+	}
+	content, blob, err := s.o.Stores.Blobs.Get(ctx, p, in.Hash)
+	if err != nil {
+		return nil, err
+	}
+	for tag := range strings.SplitSeq(in.IfNoneMatch, ",") {
+		if strings.TrimPrefix(strings.TrimSpace(tag), "W/") == out.ETag {
+			out.Status, out.Body = http.StatusNotModified, func(c huma.Context) { c.SetStatus(http.StatusNotModified) }
+			return out, content.Close()
+		}
+	}
+	reader := bufio.NewReader(content)
+	out.Type, out.Length = "application/octet-stream", strconv.FormatInt(blob.Size, 10)
+	if first, err := reader.Peek(1); err == nil && strings.ContainsRune(`{["`, rune(first[0])) {
+		out.Type = "application/json" // values of journals are; what nodes keep as files is whatever it is
+	}
+	out.Body = func(c huma.Context) {
+		c.SetStatus(http.StatusOK)
+		_, err := io.Copy(c.BodyWriter(), reader)
+		if cerr := content.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			s.log.DebugContext(ctx, "a value was not sent to its end", "hash", in.Hash, "error", err)
+		}
+	}
+	return out, nil
+}
+
+// blobJSON is how a large value is shown.
+func blobJSON(b host.Blob) (json.RawMessage, error) {
+	return json.Marshal(struct {
+		Hash string `json:"$blob"`
+		Size int64  `json:"size"`
+	}{b.Hash, b.Size})
+}

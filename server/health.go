@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// readyTimeout is how long the store may take to answer before the instance counts as not ready.
+const readyTimeout = 5 * time.Second
+
+// health registers what supervisors and load balancers ask. They have no token, and are told nothing but yes or no; why is
+// in the log.
+func (s *Server) health() {
+	s.public("GET /healthz", func(w http.ResponseWriter, r *http.Request) { s.state(w, r, "alive") })
+	s.public("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.ready(r.Context()); err != nil {
+			s.log.WarnContext(r.Context(), "not ready", "error", err)
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NetworkError, "the instance cannot work now; the operator's log has the reason")))
+			return
+		}
+		s.state(w, r, "ready")
+	})
+}
+
+// ready asks the instance, and reads from the store: that it has not reported a failure is not enough.
+func (s *Server) ready(ctx context.Context) error {
+	if err := s.o.Ready(); err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(ctx, readyTimeout)
+	defer stop()
+	_, err := s.o.Stores.Workspaces.List(ctx, identity.System(""))
+	return err
+}
+
+func (s *Server) state(w http.ResponseWriter, r *http.Request, status string) {
+	body, err := json.Marshal(map[string]string{"status": status, "version": s.o.Version})
+	if err != nil {
+		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+		return
+	}
+	s.send(w, r, "application/json", append(body, '\n'))
+}
+
+// send writes a whole answer.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	if _, err := w.Write(body); err != nil {
+		s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+	}
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// Metrics are the numbers of one instance. They have a registry of their own, so several instances in a process do not
+// mix. Workspaces, workflows and users are no labels: there may be any number of them.
+type Metrics struct {
+	registry    *prometheus.Registry
+	requests    *prometheus.HistogramVec
+	started     prometheus.Counter
+	ended       *prometheus.CounterVec
+	activations *prometheus.CounterVec
+	rows        prometheus.Counter
+	streams     *prometheus.GaugeVec
+}
+
+// NewMetrics makes numbers that are all zero.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tandem_http_request_duration_seconds", Help: "Requests by route, method and status. A stream counts when it ends.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 60},
+		}, []string{"route", "method", "code"}),
+		started: prometheus.NewCounter(prometheus.CounterOpts{Name: "tandem_executions_started_total", Help: "Executions that have begun to run."}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandem_executions_ended_total", Help: "Executions by the status they ended with. One that was revived ends again.",
+		}, []string{"status"}),
+		activations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandem_activations_total", Help: "What became of activations, by kind of node: completed, failed, skipped, canceled; retrying counts attempts.",
+		}, []string{"kind", "outcome"}),
+		rows:    prometheus.NewCounter(prometheus.CounterOpts{Name: "tandem_journal_rows_total", Help: "Rows appended to journals."}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandem_stream_readers", Help: "Open event streams by operation."}, []string{"stream"}),
+	}
+	m.registry.MustRegister(m.requests, m.started, m.ended, m.activations, m.rows, m.streams,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Register adds numbers that others keep, such as those of a store.
+func (m *Metrics) Register(c ...prometheus.Collector) { m.registry.MustRegister(c...) }
+
+// Recorded counts a row that is on disk. Graph is that of the execution's revision; without one, kinds are "unknown".
+func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
+	m.rows.Inc()
+	handled := func(id engine.ActivationID) bool { // the failure of a node that goes on with another output
+		return slices.ContainsFunc(row.Told, func(t host.Told) bool {
+			return t.What == host.ToldNode && t.Node == engine.NodeFailure && t.Activation == id
+		})
+	}
+	for _, f := range row.Facts {
+		switch f := f.(type) {
+		case engine.ExecutionStarted:
+			m.started.Inc()
+		case engine.NodeCompleted:
+			if !handled(f.Activation) {
+				m.activations.WithLabelValues(kindOf(graph, f.Activation), "completed").Inc()
+			}
+		}
+	}
+	for _, t := range row.Told {
+		switch {
+		case t.What == host.ToldExecution && t.Status.Final():
+			m.ended.WithLabelValues(string(t.Status)).Inc()
+		case t.What == host.ToldNode && slices.Contains([]engine.NodeStatus{engine.NodeFailure, engine.NodeSkip, engine.NodeCanceled, engine.NodeRetrying}, t.Node):
+			m.activations.WithLabelValues(kindOf(graph, t.Activation), strings.ToLower(string(t.Node))).Inc()
+		}
+	}
+}
+
+func kindOf(graph *workflow.Graph, id engine.ActivationID) string {
+	if graph != nil {
+		if i, ok := graph.Node(host.NodeOf(graph, id)); ok {
+			return graph.Nodes[i].Kind
+		}
+	}
+	return "unknown"
+}
+
+// served counts a request. What no route is for is one route, and unknown methods are one: both come from outside.
+func (m *Metrics) served(method, pattern string, status int, took time.Duration) {
+	route := "none"
+	if _, path, ok := strings.Cut(pattern, " "); ok {
+		route = path
+	}
+	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, method) {
+		method = "other"
+	}
+	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+}
+
+// reading counts a reader of a stream until the function it returns is called.
+func (m *Metrics) reading(stream string) func() {
+	g := m.streams.WithLabelValues(stream)
+	g.Inc()
+	return g.Dec
+}
+
+// metrics registers /metrics. It needs a token like everything else: scrapers send one.
+func (s *Server) metrics() {
+	s.o.Metrics.Register(&backlog{s: s, executions: prometheus.NewDesc("tandem_executions", "Unfinished executions by status, as the store has them.", []string{"status"}, nil)})
+	h := promhttp.HandlerFor(s.o.Metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	op := huma.Operation{
+		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Tags: []string{"operations"},
+		Summary: "Numbers for Prometheus", Description: "The text format of Prometheus. A scraper sends a token like everybody else; that of a viewer is enough.",
+		Responses: map[string]*huma.Response{"200": {Description: "The numbers", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
+	}
+	s.plain(op, readers(), func(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
+		h.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// backlog counts unfinished executions when it is asked.
+type backlog struct {
+	s          *Server
+	executions *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (u *backlog) Describe(c chan<- *prometheus.Desc) { c <- u.executions }
+
+// Collect implements prometheus.Collector. The statuses are counted by an index, so it costs little however many there are.
+func (u *backlog) Collect(c chan<- prometheus.Metric) {
+	ctx, stop := context.WithTimeout(context.Background(), readyTimeout)
+	defer stop()
+	counts := map[engine.Status]int{}
+	workspaces, err := u.s.o.Stores.Workspaces.List(ctx, identity.System(""))
+	for _, status := range []engine.Status{engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman} {
+		counts[status] = 0
+		for _, w := range workspaces {
+			if err != nil {
+				break
+			}
+			var page store.ExecutionPage
+			page, err = u.s.o.Stores.Executions.List(ctx, identity.System(w.ID), store.ExecutionQuery{Statuses: []engine.Status{status}, Page: store.Page{Size: 1}})
+			counts[status] += page.Total
+		}
+	}
+	if err != nil {
+		c <- prometheus.NewInvalidMetric(u.executions, err)
+		return
+	}
+	for status, n := range counts { // order does not matter: what is sent is sorted
+		c <- prometheus.MustNewConstMetric(u.executions, prometheus.GaugeValue, float64(n), string(status))
+	}
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+type (
+	nodeKindInput struct {
+		Name string `path:"name" maxLength:"128" doc:"TYPE.SUBTYPE"`
+	}
+	nodeKindOutput  struct{ Body api.NodeKind }
+	nodeKindsOutput struct{ Body api.NodeKinds }
+)
+
+// nodeKinds registers the kinds of nodes that can be run here.
+func (s *Server) nodeKinds() {
+	op := func(path, id, summary string) huma.Operation {
+		return huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary, Tags: []string{"node kinds"}}
+	}
+	handle(s, op("/node-kinds", "list-node-kinds", "List the kinds of nodes that can be run here"), readers(), s.listNodeKinds)
+	handle(s, op("/node-kinds/{name}", "get-node-kind", "Read a kind"), readers(), s.getNodeKind)
+}
+
+func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
+	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}}}
+	for _, k := range s.o.Registry.List() {
+		out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
+	}
+	return out, nil
+}
+
+func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKindInput) (*nodeKindOutput, error) {
+	k, ok := s.o.Registry.Get(in.Name)
+	if !ok {
+		message := "no kind %q can be run here"
+		if near := fault.Nearest(in.Name, s.o.Registry.Names()); near != "" {
+			return nil, fault.Newf(fault.NotFound, message+"; did you mean %q?", in.Name, near)
+		}
+		return nil, fault.Newf(fault.NotFound, message+"; GET "+prefix+"/node-kinds lists those that can", in.Name)
+	}
+	return &nodeKindOutput{s.tellKind(k)}, nil
+}
+
+func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds, k) }
+
+// TellKind adds what the catalogue says of a node without configurations. What is wrong with such a node does not matter:
+// its plan holds the defaults all the same.
+func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
+	typ, subtype, _ := strings.Cut(k.Info.Name, ".")
+	out := api.NodeKind{
+		Name: k.Info.Name, Type: typ, Subtype: subtype, Title: api.Text(k.Info.Title), Description: api.Text(k.Info.Description),
+		ConfigSchema: anySchema(k.ConfigSchema), InputSchema: anySchema(k.InputSchema), OutputSchema: anySchema(k.OutputSchema), OutputKeys: []string{},
+	}
+	known, ok := kinds.Kind(k.Info.Name)
+	if !ok {
+		return out // registered by a program that did not tell the catalogue
+	}
+	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
+	out.OutputKeys = append(out.OutputKeys, plan.Keys...)
+	out.Effect, out.Timeout, out.MaxRetries = string(plan.Effect), float64(plan.TimeoutMS)/1000, plan.MaxRetries
+	return out
+}
+
+// anySchema is a schema as it is, or the one that takes anything.
+func anySchema(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return schema
+}

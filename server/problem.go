@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// problemType is the content type of every refusal.
+const problemType = "application/problem+json"
+
+// statusOf is the one place where an error becomes an HTTP status. Most follow from the class of its code.
+func statusOf(err error, code fault.Code) int {
+	switch {
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrBroken):
+		return http.StatusServiceUnavailable
+	case code == fault.TooLarge:
+		return http.StatusRequestEntityTooLarge
+	case code == fault.Timeout:
+		return http.StatusGatewayTimeout
+	}
+	switch code.Class() {
+	case fault.ClassInvalid, fault.ClassFailed:
+		return http.StatusUnprocessableEntity
+	case fault.ClassNotFound:
+		return http.StatusNotFound
+	case fault.ClassConflict:
+		return http.StatusConflict
+	case fault.ClassForbidden:
+		return http.StatusForbidden
+	case fault.ClassUnknown:
+		return http.StatusUnauthorized
+	case fault.ClassLimit:
+		return http.StatusTooManyRequests
+	case fault.ClassUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// problem is a problem document on its way out. It is an error that the framework sends as it is.
+type problem struct {
+	api.Fault
+	headers http.Header
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *problem) GetStatus() int { return p.Status }
+
+// GetHeaders implements huma.HeadersError.
+func (p *problem) GetHeaders() http.Header { return p.headers }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *problem) ContentType(string) string { return problemType }
+
+// problem tells any error to a caller. What only operators may know is left out for others, and is in the log when the
+// error is ours.
+func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *problem {
+	if ready, ok := errors.AsType[*problem](err); ok {
+		return ready
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = fault.New(fault.Timeout, "the request was given up before it was answered").WithCause(err)
+	}
+	f := fault.From(err)
+	status := statusOf(err, f.Code)
+	if status >= http.StatusInternalServerError {
+		s.log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
+	}
+	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: f.Message, Code: string(f.Code)}
+	if doc.Detail == "" {
+		doc.Detail = doc.Title
+	}
+	doc.Errors, doc.Details = factsOf(f.Details)
+	if p.Has(identity.Admin, identity.Operator) {
+		doc.OperatorDetail = f.Detail
+	}
+	out := &problem{Fault: doc, headers: http.Header{}}
+	switch status {
+	case http.StatusUnauthorized:
+		out.headers.Set("WWW-Authenticate", `Bearer realm="tandem"`)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		out.headers.Set("Retry-After", retryAfter(f))
+	}
+	return out
+}
+
+// retryAfter is how many seconds to wait, as the error says or one.
+func retryAfter(f *fault.Error) string {
+	switch seconds := f.Details["retry_after"].(type) {
+	case int:
+		return strconv.Itoa(max(1, seconds))
+	case int64:
+		return strconv.FormatInt(max(1, seconds), 10)
+	case float64:
+		return strconv.Itoa(max(1, int(seconds+0.999)))
+	}
+	return "1"
+}
+
+// factsOf tells the facts of an error: those about fields as such, the others as they are.
+func factsOf(facts map[string]any) (fields []api.FaultField, rest map[string]any) {
+	for name, value := range facts { // order does not matter: each name is handled by itself, and lists keep theirs
+		switch list := value.(type) {
+		case []api.FaultField:
+			fields = append(fields, list...)
+		case []credential.Problem:
+			for _, p := range list {
+				fields = append(fields, api.FaultField{Path: strings.TrimSuffix("data."+p.Field, "."), Message: p.Message})
+			}
+		case []workflow.Problem:
+			for _, p := range list {
+				fields = append(fields, api.FaultField{Path: p.Path, Message: p.Message, Code: p.Code, Severity: string(p.Severity), Line: p.Line, Column: p.Column})
+			}
+		default:
+			if rest == nil {
+				rest = map[string]any{}
+			}
+			rest[name] = value
+		}
+	}
+	return fields, rest
+}
+
+// wrongField is a refusal because of one field of a request.
+func wrongField(path, format string, args ...any) *fault.Error {
+	f := fault.Newf(fault.InvalidInput, format, args...)
+	field := api.FaultField{Path: path, Message: f.Message}
+	f.Message = path + ": " + f.Message
+	return f.With("fields", []api.FaultField{field})
+}
+
+// refuse writes a problem document where the framework does not.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *problem) {
+	body, err := json.Marshal(p.Fault)
+	if err != nil {
+		// Only a fact of an error can be to blame; the rest are texts.
+		s.log.ErrorContext(r.Context(), "a problem cannot be told", "error", err, "code", p.Code)
+		body = []byte(`{"title":"Internal Server Error","status":500,"detail":"an internal error occurred; the operator's log has the detail","code":"internal"}`)
+		p.Status = http.StatusInternalServerError
+	}
+	for name, values := range p.headers {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	if _, err := w.Write(append(body, '\n')); err != nil {
+		s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+	}
+}
+
+// retell makes our problem documents of those that the framework makes when it cannot read a request. What was sent is
+// never repeated: it may hold a secret.
+func retell(_ huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	doc := api.Fault{Title: http.StatusText(e.Status), Status: e.Status, Detail: "the request is not as it should be", Code: string(fault.InvalidInput)}
+	switch e.Status {
+	case http.StatusBadRequest:
+		doc.Detail = "the body of the request cannot be read as JSON"
+		if len(e.Errors) == 0 {
+			doc.Detail = "the request needs a body"
+		}
+	case http.StatusRequestEntityTooLarge:
+		return &problem{Fault: bodyTooLarge().Fault}, nil
+	case http.StatusRequestTimeout:
+		doc.Code, doc.Detail = string(fault.Timeout), "the body of the request took too long to arrive"
+	case http.StatusUnsupportedMediaType:
+		doc.Code, doc.Detail = string(fault.Unsupported), "the body of the request must be application/json"
+		return &problem{Fault: doc}, nil
+	case http.StatusInternalServerError:
+		doc.Code, doc.Detail = string(fault.Internal), "the request could not be read"
+		return &problem{Fault: doc}, nil
+	}
+	for _, d := range e.Errors {
+		if d == nil {
+			continue
+		}
+		doc.Errors = append(doc.Errors, api.FaultField{Path: pathOf(d.Location), Message: d.Message})
+	}
+	if len(doc.Errors) > 0 {
+		doc.Detail += ": " + doc.Errors[0].Path + ": " + doc.Errors[0].Message
+	}
+	return &problem{Fault: doc}, nil
+}
+
+// pathOf is a place in a body as people write it; places elsewhere keep where they are.
+func pathOf(location string) string {
+	if inside, ok := strings.CutPrefix(location, "body."); ok {
+		return inside
+	}
+	return location
+}
+
+func bodyTooLarge() *problem {
+	return &problem{Fault: api.Fault{
+		Title: http.StatusText(http.StatusRequestEntityTooLarge), Status: http.StatusRequestEntityTooLarge, Code: string(fault.TooLarge),
+		Detail: "the body of the request has more than " + strconv.Itoa(maxBody>>20) + " MiB",
+	}}
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// Options is what a server needs. Everything but Hosts, Metrics, Now and Log must be there.
+type Options struct {
+	Stores store.Stores
+	Host   host.Host
+	Source host.Source
+	Hub    *host.Hub
+	// Kinds is the catalogue, for validation; Registry the kinds that can be run.
+	Kinds    workflow.Kinds
+	Registry *node.Registry
+	// Check parses and validates a definition (JSON or YAML); without a definition the problems say why.
+	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
+	// Request says how a workflow is started: revision is "latest", "deployed" or a number.
+	Request func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
+	// Revision returns the graph and what a fold has to know of a pinned revision.
+	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
+	Keyring  *credential.Keyring
+	// Ready says why the instance cannot work (the store has stopped); nil: it can.
+	Ready   func() error
+	Version string
+	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
+	// must have them: otherwise a page of another site could reach it under a name of its own.
+	Hosts []string
+	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
+	Metrics *Metrics
+	// Now is the clock; nil means the real one.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Server is the API. It is not changed after it was made and is safe for concurrent use.
+type Server struct {
+	o    Options
+	log  *slog.Logger
+	mux  *routes
+	api  huma.API
+	spec func() (*document, error)
+	// root is what [Server.Handler] returns.
+	root     http.Handler
+	accounts accounts
+	open     *openStreams
+}
+
+// New makes a server with every resource.
+func New(o Options) (*Server, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	s := &Server{o: o, log: o.Log, mux: newRoutes(), open: newOpenStreams()}
+	s.api = newAPI(s.mux, o.Version)
+
+	s.workflows()
+	s.executions()
+	s.streams()
+	s.nodeKinds()
+	s.templates()
+	s.credentials()
+	s.users()
+	s.metrics()
+
+	s.health()
+	s.documentation()
+	s.root = s.edge()
+	return s, nil
+}
+
+// check names what is missing, so that a server without a part never answers with a crash.
+func (o *Options) check() error {
+	for _, part := range []struct {
+		name string
+		here bool
+	}{
+		{"Stores", o.Stores.Tokens != nil && o.Stores.Users != nil && o.Stores.Credentials != nil && o.Stores.Templates != nil && o.Stores.Workflows != nil && o.Stores.Executions != nil},
+		{"Host", o.Host != nil},
+		{"Source", o.Source != nil},
+		{"Hub", o.Hub != nil},
+		{"Kinds", o.Kinds != nil},
+		{"Registry", o.Registry != nil},
+		{"Check", o.Check != nil},
+		{"Request", o.Request != nil},
+		{"Revision", o.Revision != nil},
+		{"Keyring", o.Keyring != nil},
+		{"Ready", o.Ready != nil},
+	} {
+		if !part.here {
+			return fault.Newf(fault.Internal, "the server was made without %s", part.name)
+		}
+	}
+	if o.Version == "" {
+		return errors.New("the server was made without a version")
+	}
+	return nil
+}
+
+// Handler serves everything: /api/v1, /healthz, /readyz, /metrics, /docs, /openapi.json.
+func (s *Server) Handler() http.Handler { return s.root }
+
+// now is the time in Unix milliseconds, as records have it.
+func (s *Server) now() int64 { return s.o.Now().UnixMilli() }

@@ -1,0 +1,388 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// update rewrites docs/openapi.json, to be read before it is kept.
+var update = flag.Bool("update", false, "rewrite docs/openapi.json")
+
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	got := w.call("", "GET", "/openapi.json", "").want(t, 200)
+	if *update {
+		if err := os.WriteFile(repository("docs", "openapi.json"), []byte(got.body), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(repository("docs", "openapi.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(kept), got.body); diff != "" {
+		t.Errorf("docs/openapi.json is not what the server says; run: go test ./server -run TestOpenAPI -update\n%s", diff)
+	}
+	var doc struct {
+		OpenAPI    string `json:"openapi"`
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &doc); err != nil || doc.OpenAPI != "3.1.0" {
+		t.Fatalf("version %q, %v", doc.OpenAPI, err)
+	}
+	for _, name := range []string{"ErrorModel", "ErrorDetail"} {
+		if _, there := doc.Components.Schemas[name]; there || strings.Contains(got.body, "schemas/"+name) {
+			t.Errorf("%s is documented and never sent", name)
+		}
+	}
+	if yaml := w.call("", "GET", "/openapi.yaml", "").want(t, 200); !strings.Contains(yaml.body, "openapi: 3.1.0") {
+		t.Errorf("yaml: %.200s", yaml.body)
+	}
+}
+
+// operations lists what is documented.
+func operations(s *Server) []*huma.Operation {
+	var all []*huma.Operation
+	for _, item := range s.api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete, item.Head, item.Options, item.Trace} {
+			if op != nil {
+				all = append(all, op)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *huma.Operation) int { return strings.Compare(a.Path+a.Method, b.Path+b.Method) })
+	return all
+}
+
+// Every route is documented with its roles, or is one of the few that need none.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	open := []string{"GET /docs", "GET /healthz", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /{$}"}
+	if diff := cmp.Diff(open, slices.Sorted(slices.Values(w.server.mux.open))); diff != "" {
+		t.Errorf("pages that need no token (-want +got):\n%s", diff)
+	}
+	want := slices.Clone(open)
+	for _, op := range operations(w.server) {
+		want = append(want, op.Method+" "+op.Path)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(w.server.mux.patterns))); diff != "" {
+		t.Errorf("documented and registered routes differ (-documented +registered):\n%s", diff)
+	}
+	for _, pattern := range open {
+		path := strings.TrimSuffix(strings.TrimPrefix(pattern, "GET "), "{$}")
+		w.call("", "GET", path, "").want(t, 200)
+	}
+}
+
+func TestRoutes_Denied(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	expired := w.join("a", "late", identity.Admin)
+	if err := w.stores.Users.Update(t.Context(), identity.System("a"), identity.User{Workspace: "a", ID: "late", Name: "late", Roles: []identity.Role{identity.Admin}, Disabled: true}); err != nil {
+		t.Fatal(err)
+	}
+	all := operations(w.server)
+	if len(all) < 30 {
+		t.Fatalf("only %d operations; this test would see too little", len(all))
+	}
+	for _, op := range all {
+		path := op.Path
+		id := "x"
+		if strings.Contains(path, "/tokens") {
+			id = "me" // everybody may see to their own
+		}
+		for strings.Contains(path, "{") {
+			before, rest, _ := strings.Cut(path, "{")
+			_, after, _ := strings.Cut(rest, "}")
+			path = before + id + after
+		}
+		name := op.Method + " " + path
+		allowed, ok := op.Extensions["x-roles"].([]string)
+		if !ok || !slices.Contains(allowed, "admin") {
+			t.Errorf("%s: roles %v", name, op.Extensions["x-roles"])
+		}
+		for _, bad := range []string{"", "tdm_nobody", expired} {
+			got := w.call(bad, op.Method, path, `{}`)
+			if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s with token %.6q: %d %s", name, bad, got.status, got.body)
+			}
+		}
+		for _, role := range identity.Roles() {
+			got := w.call(w.tokens[role], op.Method, path, `{}`)
+			switch refused := got.status == http.StatusForbidden; {
+			case slices.Contains(allowed, string(role)) && (refused || got.status == http.StatusUnauthorized || got.status >= 500):
+				t.Errorf("%s as %s: %d %s", name, role, got.status, got.body)
+			case !slices.Contains(allowed, string(role)) && !refused:
+				t.Errorf("%s as %s: %d %s, want a refusal", name, role, got.status, got.body)
+			}
+		}
+	}
+}
+
+func TestOperation_NeedsRoles(t *testing.T) {
+	t.Parallel()
+	s := setup(t).server
+	for what, op := range map[string]huma.Operation{
+		"roles":   {OperationID: "x", Method: "GET", Path: "/x", Summary: "x", Tags: []string{"x"}},
+		"summary": {OperationID: "x", Method: "GET", Path: "/x", Tags: []string{"x"}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("an operation without %s was taken", what)
+				}
+			}()
+			allow := readers()
+			if what == "roles" {
+				allow = nil
+			}
+			s.declare(&op, allow)
+		}()
+	}
+}
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	t.Run("Path", func(t *testing.T) {
+		t.Parallel()
+		w.call("", "GET", "/nowhere", "").problem(t, 404, fault.NotFound)
+		w.call("", "GET", prefix+"/nowhere", "").problem(t, 401, fault.Unauthorized)
+		w.admin("GET", prefix+"/nowhere", "").problem(t, 404, fault.NotFound)
+		got := w.admin("PATCH", prefix+"/users", `{}`)
+		got.problem(t, 405, fault.Unsupported)
+		if allow := got.header.Get("Allow"); !strings.Contains(allow, "POST") {
+			t.Errorf("Allow: %q", allow)
+		}
+	})
+	t.Run("Body", func(t *testing.T) {
+		t.Parallel()
+		w.admin("POST", prefix+"/users", "").problem(t, 400, fault.InvalidInput)
+		w.admin("POST", prefix+"/users", `{"name":`).problem(t, 400, fault.InvalidInput)
+		p := w.admin("POST", prefix+"/users", `{"name": 7, "roles": ["viewer"], "surprise": 1}`).problem(t, 422, fault.InvalidInput)
+		var paths []string
+		for _, e := range p.Errors {
+			paths = append(paths, e.Path)
+		}
+		slices.Sort(paths)
+		if !slices.Equal(paths, []string{"name", "surprise"}) {
+			t.Errorf("errors %+v", p.Errors)
+		}
+		got := w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader("a=b"), func(r *http.Request) { r.Header.Set("Content-Type", "text/csv") })
+		got.problem(t, 415, fault.Unsupported)
+		// What curl sends unless it is told otherwise.
+		w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader(`{"name":"x","roles":["viewer"]}`), func(r *http.Request) {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}).want(t, 201)
+	})
+	t.Run("Query", func(t *testing.T) {
+		t.Parallel()
+		p := w.admin("GET", prefix+"/workflows?pge=2", "").problem(t, 422, fault.InvalidInput)
+		if len(p.Errors) != 1 || p.Errors[0].Path != "query.pge" {
+			t.Errorf("errors %+v", p.Errors)
+		}
+	})
+	t.Run("Size", func(t *testing.T) {
+		t.Parallel()
+		large := `{"name":"` + strings.Repeat("x", maxBody) + `","roles":["viewer"]}`
+		w.admin("POST", prefix+"/users", large).problem(t, 413, fault.TooLarge)
+		// Without a length the server has to read to know.
+		w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", struct{ io.Reader }{strings.NewReader(large)}, nil).problem(t, 413, fault.TooLarge)
+		exact := `{"name":"x","roles":["viewer"]}`
+		exact += strings.Repeat(" ", maxBody-len(exact))
+		w.admin("POST", prefix+"/users", exact).want(t, 201)
+	})
+}
+
+// What only operators may read is sent to nobody else.
+func TestProblem_OperatorDetail(t *testing.T) {
+	t.Parallel()
+	s := setup(t).server
+	err := fault.New(fault.Internal, "something inside failed").WithDetail("stack and all")
+	for _, role := range identity.Roles() {
+		got := s.problem(t.Context(), identity.Principal{Workspace: "a", Roles: []identity.Role{role}}, err)
+		told := got.OperatorDetail != ""
+		if want := role == identity.Admin || role == identity.Operator; told != want || got.Status != 500 {
+			t.Errorf("%s: %+v", role, got.Fault)
+		}
+	}
+	plain := s.problem(t.Context(), identity.Principal{}, errors.New("password=hunter2"))
+	body, _ := json.Marshal(plain.Fault)
+	if plain.Status != 500 || bytes.Contains(body, []byte("hunter2")) {
+		t.Errorf("an unknown error is told as %s", body)
+	}
+}
+
+func TestStatusOf(t *testing.T) {
+	t.Parallel()
+	for _, code := range fault.Codes() {
+		status := statusOf(fault.New(code, "x"), code)
+		if (status == 500) != (code == fault.Internal) {
+			t.Errorf("%s is %d", code, status)
+		}
+	}
+	s := setup(t).server
+	p := s.problem(t.Context(), identity.Principal{}, fault.New(fault.RateLimited, "slow down").With("retry_after", 7))
+	if p.Status != 429 || p.headers.Get("Retry-After") != "7" {
+		t.Errorf("%+v %v", p.Fault, p.headers)
+	}
+}
+
+func TestEdge(t *testing.T) {
+	t.Parallel()
+	w := setup(t, func(o *Options) { o.Hosts = []string{"localhost", "127.0.0.1", "::1"} })
+	t.Run("Headers", func(t *testing.T) {
+		t.Parallel()
+		got := w.admin("GET", prefix+"/users", "").want(t, 200)
+		for name, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+		} {
+			if got.header.Get(name) != want {
+				t.Errorf("%s: %q", name, got.header.Get(name))
+			}
+		}
+	})
+	t.Run("Host", func(t *testing.T) {
+		t.Parallel()
+		for host, status := range map[string]int{"evil.example": 403, "evil.example:80": 403, "localhost": 200, "LOCALHOST:1": 200, "[::1]:9": 200, "127.0.0.1.evil.example": 403} {
+			got := w.ask("", "GET", "/healthz", nil, func(r *http.Request) { r.Host = host })
+			if got.status != status {
+				t.Errorf("host %q: %d", host, got.status)
+			}
+		}
+	})
+	t.Run("OtherSite", func(t *testing.T) {
+		t.Parallel()
+		for origin, status := range map[string]int{"https://evil.example": 403, "": 422} {
+			got := w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader(`{}`), func(r *http.Request) {
+				if origin != "" {
+					r.Header.Set("Origin", origin)
+				}
+			})
+			if got.status != status {
+				t.Errorf("origin %q: %d %s", origin, got.status, got.body)
+			}
+		}
+	})
+}
+
+func TestEdge_Panic(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	// Registered late, which only a test may do.
+	w.server.mux.ServeMux.HandleFunc("GET /boom", func(http.ResponseWriter, *http.Request) { panic("secret thing") })
+	p := w.call("", "GET", "/boom", "").problem(t, 500, fault.Internal)
+	if strings.Contains(p.Detail+p.OperatorDetail, "secret") {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.call("", "GET", "/readyz", "").want(t, 200)
+	w.mu.Lock()
+	w.ready = errors.New("disk gone")
+	w.mu.Unlock()
+	got := w.call("", "GET", "/readyz", "").want(t, 503)
+	if strings.Contains(got.body, "disk gone") {
+		t.Errorf("anybody is told %s", got.body)
+	}
+	w.call("", "GET", "/healthz", "").want(t, 200)
+}
+
+// The page must work where there is no network.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, path := range []string{"/docs", "/"} {
+		got := w.call("", "GET", path, "").want(t, 200)
+		for _, foreign := range []string{"<script", "<link", "src=", "@import", "url("} {
+			if strings.Contains(got.body, foreign) {
+				t.Errorf("%s has %q", path, foreign)
+			}
+		}
+		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "style-src 'sha256-") || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s: %q", path, csp)
+		}
+	}
+	page := w.call("", "GET", "/docs", "").body
+	for _, op := range operations(w.server) {
+		if !strings.Contains(page, `id="op-`+op.OperationID+`"`) || !strings.Contains(page, "Roles: ") {
+			t.Errorf("%s is not on the page", op.OperationID)
+		}
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.admin("GET", prefix+"/users/nobody", "").want(t, 404)
+	w.call("", "BREW", "/x/y", "").want(t, 404)
+	def := `{"metadata":{"id":"m","name":"m","description":"d"},"nodes":[{"id":"start","name":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"},{"id":"next","name":"next","description":"d","type":"CALL","subtype":"EMPTY"}],"connections":[{"from_node":"start","to_node":"next"}]}`
+	w.admin("POST", prefix+"/workflows", def).want(t, 201)
+	w.admin("POST", prefix+"/workflows/m/execute", `{"wait_seconds": 30}`)
+	text := w.call(w.tokens[identity.Viewer], "GET", "/metrics", "").want(t, 200).body
+	for _, line := range []string{
+		`tandem_http_request_duration_seconds_count{code="404",method="GET",route="/api/v1/users/{id}"} 1`,
+		`tandem_http_request_duration_seconds_count{code="404",method="other",route="none"} 1`,
+		`tandem_executions_started_total 1`,
+		`tandem_executions_ended_total{status="SUCCESS"} 1`,
+		`tandem_activations_total{kind="CALL.EMPTY",outcome="completed"} 1`,
+		`tandem_activations_total{kind="TRIGGER.MANUAL",outcome="completed"} 1`,
+		`tandem_executions{status="RUNNING"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s in\n%s", line, grep(text, "tandem_"))
+		}
+	}
+	if strings.Contains(text, "nobody") {
+		t.Error("an id of a request is a label")
+	}
+}
+
+func grep(text, word string) string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, word) && !strings.Contains(line, "_bucket") {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}
+
+func TestTokens_Expire(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	made := w.admin("POST", prefix+"/users/me/tokens", `{"name":"short","expires_in":60}`).want(t, 201)
+	var secret struct {
+		Secret string `json:"secret"`
+	}
+	if err := json.Unmarshal([]byte(made.body), &secret); err != nil {
+		t.Fatal(err)
+	}
+	w.call(secret.Secret, "GET", prefix+"/users/me", "").want(t, 200)
+	w.pass(61 * time.Second)
+	w.call(secret.Secret, "GET", prefix+"/users/me", "").problem(t, 401, fault.Unauthorized)
+}

@@ -1,0 +1,295 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/api"
+	"tandem/credential"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/store/sqlite"
+	"tandem/workflow"
+)
+
+// fewKinds is a catalogue of two kinds, enough to run something.
+type fewKinds struct{}
+
+func (fewKinds) Names() []string { return []string{"CALL.EMPTY", "TRIGGER.MANUAL"} }
+
+func (fewKinds) Alias(typ, subtype string) (string, bool) {
+	name := strings.ToUpper(typ + "." + subtype)
+	_, ok := fewKinds{}.Kind(name)
+	return name, ok
+}
+
+func (fewKinds) Kind(name string) (workflow.Kind, bool) {
+	if name != "CALL.EMPTY" && name != "TRIGGER.MANUAL" {
+		return workflow.Kind{}, false
+	}
+	return workflow.Kind{Name: name, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
+		plan := workflow.Plan{Keys: []string{"result"}, KeyAliases: map[string]string{}, Effect: workflow.Pure, MaxRetries: 3, TimeoutMS: 420_000, OnError: workflow.OnErrorFail, OnUnknown: workflow.OnUnknownAsk}
+		var config map[string]json.RawMessage
+		if err := json.Unmarshal(n.Configurations, &config); len(n.Configurations) > 0 && err != nil {
+			return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "invalid_config", Path: "configurations", Message: "must be an object"}}
+		}
+		for field := range config {
+			if field != "pass_through" && field != "template_id" {
+				return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "unknown_field", Path: "configurations." + field, Message: "is no field"}}
+			}
+		}
+		return plan, nil
+	}}, true
+}
+
+// testKinds are those two kinds as they run.
+func testKinds() []node.Kind {
+	pass := func(name string) node.Kind {
+		info := node.Info{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
+		return node.Define(info, func(_ context.Context, _ *node.Call, _ struct {
+			Pass bool `json:"pass_through"`
+		}, in json.RawMessage) (json.RawMessage, error) {
+			return in, nil
+		})
+	}
+	return []node.Kind{pass("CALL.EMPTY"), pass("TRIGGER.MANUAL")}
+}
+
+// world is a server on a store of its own, with one user per role in workspace "a" and an admin in workspace "b".
+type world struct {
+	t      *testing.T
+	server *Server
+	http   *httptest.Server
+	stores store.Stores
+	ring   *credential.Keyring
+	// tokens are the secrets by role; other is that of the admin of workspace "b".
+	tokens map[identity.Role]string
+	other  string
+	// clock is added to the time that the server sees.
+	mu    sync.Mutex
+	clock time.Duration
+	ready error
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.clock)
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock += d
+}
+
+func setup(t *testing.T, change ...func(*Options)) *world {
+	t.Helper()
+	dir := t.TempDir()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, stores: db.Stores(), tokens: map[identity.Role]string{}}
+	hub, registry := host.NewHub(), &node.Registry{}
+	registry.Register(testKinds()...)
+	revision := func(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
+		stored, err := w.stores.Workflows.RevisionByHash(ctx, p, id, hash)
+		if err != nil {
+			return nil, err
+		}
+		source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: fewKinds{}})
+		if source == nil {
+			return nil, fault.Newf(fault.Internal, "%v", problems)
+		}
+		graph, problems := workflow.Compile(source.Definition, fewKinds{})
+		if graph == nil {
+			return nil, fault.Newf(fault.Internal, "%v", problems)
+		}
+		return node.Prepare(source.Definition, graph, registry, nil)
+	}
+	request := func(ctx context.Context, p identity.Principal, id, _ string) (host.StartRequest, error) {
+		stored, err := w.stores.Workflows.Revision(ctx, p, id, 0)
+		if err != nil {
+			return host.StartRequest{}, err
+		}
+		return host.StartRequest{WorkflowID: id, WorkflowName: id, Revision: stored.Number, RevisionHash: stored.Hash, TriggerType: "MANUAL", Trigger: "start", Priority: 3}, nil
+	}
+	metrics := NewMetrics()
+	driver, err := local.New(t.Context(), local.Options{
+		Journal: w.stores.Journal, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
+		Revision: revision, Child: request, Workers: 2,
+		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, _ []engine.Command) {
+			hub.Publish(host.Ref(ref), row)
+			metrics.Recorded(row, graph)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.ring, err = credential.CreateKeyFile(root); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Stores: w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Request: request,
+		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
+			source, problems := workflow.Parse(data, workflow.Options{Kinds: fewKinds{}})
+			if source == nil {
+				return nil, problems
+			}
+			return source.Definition, source.Validate(workflow.Rules{Kinds: fewKinds{}})
+		},
+		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
+			ready, err := revision(ctx, p, id, hash)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ready.Graph, local.Revision(ready), nil
+		},
+		Keyring: w.ring, Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Ready: func() error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.ready
+		},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	if w.server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	w.http = httptest.NewServer(w.server.Handler())
+	t.Cleanup(func() {
+		w.server.Close()
+		w.http.Close()
+		driver.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, role := range identity.Roles() {
+		w.tokens[role] = w.join("a", string(role)+"-user", role)
+	}
+	w.other = w.join("b", "boss", identity.Admin)
+	return w
+}
+
+// join makes a user with a token, and the workspace if it has to.
+func (w *world) join(workspace, user string, roles ...identity.Role) string {
+	w.t.Helper()
+	ctx, p := w.t.Context(), identity.System(workspace)
+	if _, err := w.stores.Workspaces.Get(ctx, p, workspace); err != nil {
+		if err := w.stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: workspace, Name: workspace}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := w.stores.Users.Create(ctx, p, identity.User{Workspace: workspace, ID: user, Name: user, Roles: roles}); err != nil {
+		w.t.Fatal(err)
+	}
+	secret := identity.NewSecret()
+	if err := w.stores.Tokens.Create(ctx, p, identity.Token{Workspace: workspace, ID: "tok_" + workspace + user, User: user, Name: "test"}, identity.HashSecret(secret)); err != nil {
+		w.t.Fatal(err)
+	}
+	return secret
+}
+
+// answer is what the server said.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call makes a request with a token; none when it is empty.
+func (w *world) call(token, method, path, body string) answer {
+	w.t.Helper()
+	return w.ask(token, method, path, strings.NewReader(body), nil)
+}
+
+func (w *world) ask(token, method, path string, body io.Reader, change func(*http.Request)) answer {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), method, w.http.URL+path, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if change != nil {
+		change(r)
+	}
+	res, err := w.http.Client().Do(r)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{res.StatusCode, res.Header, string(text)}
+}
+
+// admin calls as the admin of workspace "a".
+func (w *world) admin(method, path, body string) answer {
+	w.t.Helper()
+	return w.call(w.tokens[identity.Admin], method, path, body)
+}
+
+// want checks the status.
+func (a answer) want(t *testing.T, status int) answer {
+	t.Helper()
+	if a.status != status {
+		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// problem checks that it is a problem document of a status with a code, and returns it.
+func (a answer) problem(t *testing.T, status int, code fault.Code) api.Fault {
+	t.Helper()
+	a.want(t, status)
+	if got := a.header.Get("Content-Type"); got != problemType {
+		t.Fatalf("content type %q of %s", got, a.body)
+	}
+	p := read[api.Fault](t, a)
+	if p.Status != status || p.Code != string(code) || p.Title == "" || p.Detail == "" {
+		t.Fatalf("problem %s, want status %d and code %q", a.body, status, code)
+	}
+	return p
+}
+
+func read[T any](t *testing.T, a answer) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(a.body), &v); err != nil {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return v
+}
+
+// repository is a file of the repository.
+func repository(name ...string) string { return filepath.Join(append([]string{".."}, name...)...) }

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/identity"
+)
+
+// sseRetry is how long a browser waits before it connects again, in milliseconds.
+const sseRetry = 2000
+
+// maxFlush is how much is gathered before it is sent.
+const maxFlush = 64 << 10
+
+// followParameters are those of both ways to follow an execution.
+func followParameters() []*huma.Param {
+	text := &huma.Schema{Type: huma.TypeString}
+	return []*huma.Param{
+		{Name: "id", In: "path", Required: true, Schema: text, Description: "The execution."},
+		{Name: "vocabulary", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(vocabularyExecution), string(vocabularyFlow)}, Default: string(vocabularyExecution)},
+			Description: "The words in which it is told. execution: " + strings.Join(executionEvents(), ", ") + ". flow: " + strings.Join(flowEvents(), ", ") + "."},
+		{Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Pattern: `^[0-9]+(\.[0-9]+)?$`},
+			Description: "Begin after this event: 17 is behind everything of row 17, 17.2 behind the second event of it. Without it the stream begins with the beginning; a number that is not reached yet is waited for."},
+	}
+}
+
+// followDescription is what holds for both.
+const followDescription = "First everything that was recorded after the position, then what happens, in order, nothing twice and nothing left out. " +
+	"A reader that breaks off goes on after the id of the last event it has seen: seq.part. The same events have the same ids at any time.\n\n" +
+	"Output of nodes while it is made (node_output_update; text.add and step.update for nodes with to_user) is not recorded and has no id: it carries activation, attempt and the offset of the text. " +
+	"A reader begins with one snapshot per running activation (of more than 1 MiB of text its end), then gets pieces. One that is too slow for them gets another snapshot, marked as missed. A new attempt begins at offset 0: what came before is void. The completion has the whole of it.\n\n" +
+	"Values over 32 KiB are not streamed: they stand as {\"$blob\": hash, \"size\": bytes}, inputs as {\"$omitted\": true, \"size\": bytes}.\n\n" +
+	"The stream ends after the last event of an execution that has ended. An operator's retry_node can let it go on; who wants to see that connects again."
+
+func eventsOperation() huma.Operation {
+	header := &huma.Param{Name: "Last-Event-ID", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "The id of the last event that was seen; it wins over after. Browsers send it by themselves when they connect again."}
+	return huma.Operation{
+		Method: http.MethodGet, Path: "/executions/{id}/events", OperationID: "follow-execution", Summary: "Follow an execution by server-sent events", Tags: []string{"executions"},
+		Description: followDescription + " Here the end is a comment and the end of the answer; a reader that then asks for what follows is answered 204, which keeps browsers from asking again.",
+		Parameters:  append(followParameters(), header),
+		Responses: map[string]*huma.Response{
+			"200": {Description: "Events: id, event (the event_type) and data (an Event as JSON, in one line); comments in between keep the connection alive.", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},
+			"204": {Description: "The execution has ended and there is nothing after the position."},
+		},
+	}
+}
+
+// serveEvents answers with server-sent events.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
+	words, from, err := following(r)
+	if err != nil {
+		return err
+	}
+	ctx, done, err := s.open.add(r.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	if err != nil {
+		return err
+	}
+	defer reader.close()
+
+	now := make(chan time.Time)
+	close(now) // the answer begins at once, whether there is something to tell or not
+	frames, err := reader.next(ctx, now)
+	if errors.Is(err, errFinished) {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
+	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
+	defer out.end()
+	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
+	return s.sendEvents(ctx, reader, out, frames)
+}
+
+func (s *Server) sendEvents(ctx context.Context, reader *reader, out *sseWriter, frames []frame) error {
+	alive := time.NewTicker(streamKeepAlive)
+	defer alive.Stop()
+	for {
+		if err := out.send(frames); err != nil {
+			return err
+		}
+		var err error
+		frames, err = reader.next(ctx, alive.C)
+		switch {
+		case errors.Is(err, errFinished):
+			out.comment("the execution has ended")
+			return out.flush()
+		case ctx.Err() != nil: // the reader or the server is leaving
+			return nil
+		case err != nil:
+			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
+			return err
+		case len(frames) == 0:
+			out.comment("alive")
+		}
+	}
+}
+
+// sseWriter writes events. A reader that does not take what it is sent within a time is given up.
+type sseWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	// patience is how long the reader may take.
+	patience time.Duration
+	buffer   bytes.Buffer
+}
+
+// send writes frames, and whatever was put into the buffer before.
+func (o *sseWriter) send(frames []frame) error {
+	for i := range frames {
+		f := &frames[i]
+		if f.seq > 0 {
+			o.buffer.WriteString("id: ")
+			o.buffer.WriteString(f.id())
+			o.buffer.WriteByte('\n')
+		}
+		o.buffer.WriteString("event: ")
+		o.buffer.WriteString(f.name)
+		o.buffer.WriteString("\ndata: ")
+		o.buffer.Write(f.body) // one line: JSON has no line breaks outside of texts, and escapes those inside
+		o.buffer.WriteString("\n\n")
+		if o.buffer.Len() > maxFlush {
+			if err := o.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return o.flush()
+}
+
+func (o *sseWriter) comment(text string) {
+	o.buffer.WriteString(": " + text + "\n\n")
+}
+
+func (o *sseWriter) flush() error {
+	if o.buffer.Len() == 0 {
+		return nil
+	}
+	if err := o.control.SetWriteDeadline(time.Now().Add(o.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := o.w.Write(o.buffer.Bytes()); err != nil {
+		return err
+	}
+	if o.buffer.Reset(); o.buffer.Cap() > 4*maxFlush {
+		o.buffer = bytes.Buffer{} // an idle reader holds no more than it needs
+	}
+	return o.control.Flush()
+}
+
+// end takes the deadline back: the connection may serve another request.
+func (o *sseWriter) end() {
+	if err := o.control.SetWriteDeadline(time.Time{}); err != nil {
+		return // there is no connection any more, or none with deadlines
+	}
+}

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// What a WebSocket is asked for in the handshake: the protocol that is spoken, and the token of those who cannot send a
+// header.
+const (
+	webSocketProtocol = "tandem"
+	webSocketBearer   = "bearer."
+)
+
+// webSocketReadLimit is how long a message from a reader may be. Nothing is expected from readers.
+const webSocketReadLimit = 4 << 10
+
+func webSocketOperation() huma.Operation {
+	return huma.Operation{
+		Method: http.MethodGet, Path: "/executions/{id}/stream", OperationID: "stream-execution", Summary: "Follow an execution by WebSocket", Tags: []string{"executions"},
+		Description: followDescription + " Here the end is a close with status 1000; 1001 means that the server is stopping and the reader may connect again.\n\n" +
+			"The first message is a SubscriptionResponse: subscription_id, execution_id, status (subscribed, or finished when the execution has ended) and seq, the row after which the stream begins. Every other message is an Event, the same as the data of a server-sent event. Messages from the reader are not looked at.\n\n" +
+			"A browser cannot send the Authorization header with a WebSocket. It offers the token as a protocol instead: new WebSocket(url, [\"tandem\", \"bearer.\" + token]). Pages of other sites are refused.",
+		Parameters: followParameters(),
+		Responses: map[string]*huma.Response{
+			"101": {Description: "The connection is a WebSocket from now on."},
+		},
+	}
+}
+
+// authorization is what a request says about who makes it: the header, or, in the handshake of a WebSocket, the token among
+// the protocols.
+func authorization(r *http.Request) string {
+	header := r.Header.Get("Authorization")
+	if header != "" || !upgrades(r) {
+		return header
+	}
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for _, name := range strings.Split(line, ",") {
+			if token, ok := strings.CutPrefix(strings.TrimSpace(name), webSocketBearer); ok {
+				return "Bearer " + token
+			}
+		}
+	}
+	return ""
+}
+
+func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
+
+// serveWebSocket answers with a WebSocket.
+func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
+	words, from, err := following(r)
+	if err != nil {
+		return err
+	}
+	if !upgrades(r) {
+		return fault.New(fault.Unsupported, "this address speaks WebSocket; for an HTTP answer use .../events")
+	}
+	// The request's own context says nothing any more once the connection has been taken over.
+	ctx, done, err := s.open.add(context.WithoutCancel(r.Context()))
+	if err != nil {
+		return err
+	}
+	defer done()
+	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	if err != nil {
+		return err
+	}
+	defer reader.close()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webSocketProtocol}})
+	if err != nil {
+		s.log.DebugContext(ctx, "a handshake was refused", "error", err)
+		return nil // it has been answered
+	}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	gone := listen(conn, leave)
+	defer func() {
+		if err := conn.CloseNow(); err != nil && !errors.Is(err, context.Canceled) {
+			s.log.DebugContext(ctx, "close a stream", "error", err)
+		}
+		<-gone
+	}()
+	s.sendMessages(ctx, reader, conn)
+	return nil
+}
+
+// listen reads what the reader sends, which is nothing of interest but the end, and answers its pings.
+func listen(conn *websocket.Conn, leave func()) (gone <-chan struct{}) {
+	conn.SetReadLimit(webSocketReadLimit)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer leave()
+		for {
+			if _, _, err := conn.Read(context.Background()); err != nil {
+				return
+			}
+		}
+	}()
+	return ended
+}
+
+// sendMessages tells until the execution ends, the reader leaves or the server does.
+func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websocket.Conn) {
+	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.subject.journal.Execution, Status: "subscribed", Seq: reader.seq}
+	if reader.final {
+		hello.Status, hello.Message = "finished", "the execution has ended; what is recorded follows"
+	}
+	body, err := json.Marshal(hello)
+	if err != nil {
+		s.log.ErrorContext(ctx, "a subscription cannot be told", "error", err)
+		return
+	}
+	alive := time.NewTicker(streamKeepAlive)
+	defer alive.Stop()
+	frames := []frame{{body: body}}
+	for {
+		for i := range frames {
+			if err := s.writeMessage(ctx, conn, frames[i].body); err != nil {
+				return // it has gone, or is too slow
+			}
+		}
+		frames, err = reader.next(ctx, alive.C)
+		switch {
+		case errors.Is(err, errFinished):
+			s.bid(ctx, conn, websocket.StatusNormalClosure, "the execution has ended")
+			return
+		case s.open.ctx.Err() != nil:
+			s.bid(ctx, conn, websocket.StatusGoingAway, "the server is stopping")
+			return
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
+			s.bid(ctx, conn, websocket.StatusInternalError, "the stream broke off; connect again")
+			return
+		case len(frames) == 0:
+			if err := s.ping(ctx, conn); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// bid closes with a reason.
+func (s *Server) bid(ctx context.Context, conn *websocket.Conn, status websocket.StatusCode, reason string) {
+	if err := conn.Close(status, reason); err != nil {
+		s.log.DebugContext(ctx, "a reader did not take its leave", "error", err)
+	}
+}
+
+// writeMessage sends one message. A reader that does not take it within a time is given up.
+func (s *Server) writeMessage(ctx context.Context, conn *websocket.Conn, body []byte) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), s.open.patience)
+	defer stop()
+	return conn.Write(ctx, websocket.MessageText, body)
+}
+
+func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
+	ctx, stop := context.WithTimeout(ctx, s.open.patience)
+	defer stop()
+	return conn.Ping(ctx)
+}

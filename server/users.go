@@ -1,0 +1,289 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// Bounds of what is kept about a user.
+const (
+	maxUserName  = 200
+	maxEmail     = 320
+	maxTokenLife = 100 * 365 * 24 * 3600 // seconds
+)
+
+// accounts keeps changes that depend on what was read from overtaking each other: who the last admin is, what a credential
+// held before. There is one server per data directory, so a lock of the process is enough.
+type accounts struct{ sync.Mutex }
+
+type (
+	userInput struct {
+		ID string `path:"id" maxLength:"128"`
+	}
+	userChange struct {
+		ID   string `path:"id" maxLength:"128"`
+		Body api.UserRequest
+	}
+	userCreate  struct{ Body api.UserRequest }
+	userOutput  struct{ Body api.User }
+	usersOutput struct{ Body api.Users }
+
+	tokenCreate struct {
+		ID   string `path:"id" maxLength:"128" doc:"of the user, or me"`
+		Body api.TokenRequest
+	}
+	tokenInput struct {
+		ID    string `path:"id" maxLength:"128" doc:"of the user, or me"`
+		Token string `path:"token" maxLength:"128"`
+	}
+	tokensOutput   struct{ Body api.Tokens }
+	newTokenOutput struct{ Body api.NewToken }
+
+	nothing struct{}
+)
+
+// users registers the users of the workspace and their tokens.
+func (s *Server) users() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
+	}
+	created := op(http.MethodPost, "/users", "create-user", "Make a user")
+	created.DefaultStatus = http.StatusCreated
+	created.Description = "Without an id one is made. The user can do nothing before it has a token."
+	deleted := op(http.MethodDelete, "/users/{id}", "delete-user", "Remove a user and its tokens")
+	deleted.Description = "What the user made stays. The last admin cannot be removed."
+	issued := op(http.MethodPost, "/users/{id}/tokens", "create-token", "Make a token")
+	issued.DefaultStatus = http.StatusCreated
+	issued.Description = "The secret is in this answer and nowhere else. Everybody may make tokens for themselves, an admin for all."
+
+	handle(s, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), readers(), s.getMe)
+	handle(s, op(http.MethodGet, "/users", "list-users", "List users by id"), admins(), s.listUsers)
+	handle(s, created, admins(), s.createUser)
+	handle(s, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), admins(), s.getUser)
+	handle(s, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), admins(), s.updateUser)
+	handle(s, deleted, admins(), s.deleteUser)
+	handle(s, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), readers(), s.listTokens)
+	handle(s, issued, readers(), s.createToken)
+	handle(s, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), readers(), s.deleteToken)
+}
+
+func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
+	u, err := s.o.Stores.Users.Get(ctx, p, p.User)
+	if err != nil {
+		return nil, err
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
+	list, err := s.o.Stores.Users.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &usersOutput{api.Users{Users: make([]api.User, len(list))}}
+	for i, u := range list {
+		out.Body.Users[i] = tellUser(u)
+	}
+	return out, nil
+}
+
+func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userCreate) (*userOutput, error) {
+	u := identity.User{Workspace: p.Workspace, ID: in.Body.ID, Created: s.now()}
+	switch u.ID {
+	case "":
+		u.ID = newID("user")
+	case "me", "system", "local", ".", "..":
+		return nil, wrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
+	}
+	if err := readUser(&u, in.Body); err != nil {
+		return nil, err
+	}
+	u.Updated = u.Created
+	if err := s.o.Stores.Users.Create(ctx, p, u); err != nil {
+		return nil, conflictOf(err, "there is already a user %q", u.ID)
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *Server) getUser(ctx context.Context, p identity.Principal, in *userInput) (*userOutput, error) {
+	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
+	if in.Body.ID != "" && in.Body.ID != in.ID {
+		return nil, wrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
+	}
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := readUser(&u, in.Body); err != nil {
+		return nil, err
+	}
+	if u.Disabled || !slices.Contains(u.Roles, identity.Admin) {
+		if err := s.keepAdmin(ctx, p, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	u.Updated = s.now()
+	if err := s.o.Stores.Users.Update(ctx, p, u); err != nil {
+		return nil, err
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*nothing, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	if _, err := s.o.Stores.Users.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.keepAdmin(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	return nil, s.o.Stores.Users.Delete(ctx, p, in.ID)
+}
+
+// keepAdmin refuses what would leave a workspace without anybody who can give out roles again.
+func (s *Server) keepAdmin(ctx context.Context, p identity.Principal, without string) error {
+	list, err := s.o.Stores.Users.List(ctx, p)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(u identity.User) bool {
+		return u.ID != without && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
+	}) {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "user %q is the last admin of the workspace; make another one first", without)
+}
+
+func (s *Server) listTokens(ctx context.Context, p identity.Principal, in *userInput) (*tokensOutput, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.o.Stores.Tokens.List(ctx, p, user)
+	if err != nil {
+		return nil, err
+	}
+	out := &tokensOutput{api.Tokens{Tokens: make([]api.Token, len(list))}}
+	for i, t := range list {
+		out.Body.Tokens[i] = tellToken(t)
+	}
+	return out, nil
+}
+
+func (s *Server) createToken(ctx context.Context, p identity.Principal, in *tokenCreate) (*newTokenOutput, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(in.Body.Name)
+	if name == "" || len(name) > maxUserName {
+		return nil, wrongField("name", "a token needs a name of at most %d characters, to tell it from others", maxUserName)
+	}
+	if in.Body.ExpiresIn > maxTokenLife {
+		return nil, wrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
+	}
+	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, Created: s.now()}
+	if in.Body.ExpiresIn > 0 {
+		t.Expires = t.Created + in.Body.ExpiresIn*1000
+	}
+	secret := identity.NewSecret()
+	if err := s.o.Stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret)); err != nil {
+		return nil, err
+	}
+	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
+}
+
+func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*nothing, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.o.Stores.Tokens.List(ctx, p, user)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(list, func(t identity.Token) bool { return t.ID == in.Token }) {
+		return nil, fault.Newf(fault.NotFound, "user %q has no token %q", user, in.Token)
+	}
+	return nil, s.o.Stores.Tokens.Delete(ctx, p, in.Token)
+}
+
+// owner is the user whose tokens are meant. Everybody may see to their own; that there are others is for admins to know.
+func (s *Server) owner(ctx context.Context, p identity.Principal, id string) (string, error) {
+	if id == "me" || id == p.User {
+		return p.User, nil
+	}
+	if !p.Has(identity.Admin) {
+		return "", fault.Newf(fault.Forbidden, "the tokens of %q are for that user and for admins", id)
+	}
+	u, err := s.o.Stores.Users.Get(ctx, p, id)
+	return u.ID, err
+}
+
+// readUser takes over what may be changed.
+func readUser(u *identity.User, in api.UserRequest) error {
+	u.Name, u.Email, u.Disabled = strings.TrimSpace(in.Name), strings.TrimSpace(in.Email), in.Disabled
+	if u.Name == "" || len(u.Name) > maxUserName {
+		return wrongField("name", "a user needs a name of at most %d characters", maxUserName)
+	}
+	if u.Email != "" && (!strings.Contains(u.Email, "@") || len(u.Email) > maxEmail) {
+		return wrongField("email", "%q is no mail address", u.Email)
+	}
+	u.Roles = nil
+	for _, name := range in.Roles {
+		r := identity.Role(name)
+		if !r.Known() {
+			return wrongField("roles", "there is no role %q; there are %s", name, list(identity.Roles(), "and"))
+		}
+		if !slices.Contains(u.Roles, r) {
+			u.Roles = append(u.Roles, r)
+		}
+	}
+	if len(u.Roles) == 0 {
+		return wrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
+	}
+	return nil
+}
+
+func tellUser(u identity.User) api.User {
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Roles: make([]string, len(u.Roles)), Disabled: u.Disabled, CreatedTime: u.Created}
+	for i, r := range u.Roles {
+		out.Roles[i] = string(r)
+	}
+	return out
+}
+
+func tellToken(t identity.Token) api.Token {
+	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, CreatedTime: t.Created, ExpiresTime: t.Expires}
+}
+
+// newID makes an id that nobody can guess and that says what it is of.
+func newID(what string) string { return what + "_" + strings.ToLower(rand.Text()) }
+
+// conflictOf words a conflict as what it is here; other errors stay as they are.
+func conflictOf(err error, format string, args ...any) error {
+	if fault.CodeOf(err) == fault.Conflict {
+		return fault.Newf(fault.Conflict, format, args...)
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+type metadataOutput struct{ Body api.WorkflowMetadata }
+
+// manualTrigger is the only trigger that needs nothing to be registered anywhere.
+const manualTrigger = "TRIGGER.MANUAL"
+
+func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*metadataOutput, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	refusal := s.deployable(ctx, p, &w)
+	if refusal != nil && fault.CodeOf(refusal).Class() == fault.ClassInternal {
+		return nil, refusal // it says nothing about the workflow
+	}
+	status, reason := store.DeploymentDeployed, ""
+	if refusal != nil {
+		status, reason = store.DeploymentFailed, fault.From(refusal).Message
+	}
+	if err := s.o.Stores.Workflows.SetDeployment(ctx, p, in.ID, status, reason); err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	return s.metadata(ctx, p, in.ID)
+}
+
+func (s *Server) metadata(ctx context.Context, p identity.Principal, id string) (*metadataOutput, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	return &metadataOutput{tellWorkflow(&w)}, nil
+}
+
+// deployable says why a workflow's newest revision cannot be deployed here.
+func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.Workflow) error {
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, w.ID, w.Revision)
+	if err != nil {
+		return err
+	}
+	def, problems := s.o.Check(revision.Definition)
+	if def == nil || workflow.HasErrors(problems) {
+		return wrongDefinition(problems)
+	}
+	var missing []string
+	var fields []api.FaultField
+	for i := range def.Nodes {
+		kind := def.Nodes[i].Kind()
+		if _, ok := s.o.Registry.Get(kind); ok {
+			continue
+		}
+		fields = append(fields, api.FaultField{Path: fmt.Sprintf("nodes[%d].subtype", i), Message: fmt.Sprintf("%s cannot be run by this installation", kind)})
+		if !slices.Contains(missing, kind) {
+			missing = append(missing, kind)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fault.Newf(fault.Unsupported, "this installation cannot run %s; take the nodes out or use another kind", strings.Join(missing, ", ")).With("fields", fields)
+	}
+	request, err := s.o.Request(ctx, p, w.ID, "latest") // which makes it ready to run
+	if err != nil {
+		return err
+	}
+	graph, _, err := s.o.Revision(ctx, p, w.ID, request.RevisionHash)
+	if err != nil {
+		return err
+	}
+	for _, t := range graph.Triggers {
+		if n := &graph.Nodes[t]; n.Kind != manualTrigger {
+			missing = append(missing, n.Kind)
+			fields = append(fields, api.FaultField{Path: fmt.Sprintf("nodes[%d].subtype", t), Message: fmt.Sprintf("the trigger %q cannot be registered by this installation", n.ID)})
+		}
+	}
+	if len(missing) > 0 {
+		return fault.Newf(fault.Unsupported, "this installation cannot register %s; disable the trigger or use %s", strings.Join(missing, ", "), manualTrigger).With("fields", fields)
+	}
+	return nil
+}
+
+func (s *Server) undeployWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*metadataOutput, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if w.DeploymentStatus == store.DeploymentDraft || w.DeploymentStatus == store.DeploymentUndeployed {
+		return nil, fault.Newf(fault.Conflict, "workflow %q is not deployed; its deployment_status is %q", in.ID, w.DeploymentStatus)
+	}
+	if err := s.o.Stores.Workflows.SetDeployment(ctx, p, in.ID, store.DeploymentUndeployed, ""); err != nil {
+		return nil, err
+	}
+	return s.metadata(ctx, p, in.ID)
+}

@@ -1,0 +1,329 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/tidwall/gjson"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/node"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+func executeOperation() huma.Operation {
+	return huma.Operation{
+		Method: http.MethodPost, Path: "/workflows/{id}/execute", OperationID: "execute-workflow", Summary: "Start an execution", Tags: []string{"workflows"},
+		DefaultStatus: http.StatusAccepted,
+		Description:   "Answers 202 when the execution is on disk, or 200 when it has ended within wait_seconds. Starting again with the same Idempotency-Key starts nothing and answers with the first execution.",
+	}
+}
+
+type executeInput struct {
+	WorkflowPath
+	Key  string `header:"Idempotency-Key" maxLength:"255"`
+	Body *api.ExecuteRequest
+}
+
+type executeOutput struct {
+	Status   int
+	Location string `header:"Location"`
+	Body     api.ExecuteResponse
+}
+
+func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *executeInput) (*executeOutput, error) {
+	want := api.ExecuteRequest{}
+	if in.Body != nil {
+		want = *in.Body
+	}
+	inputs, err := inputsOf(want.Inputs)
+	if err != nil {
+		return nil, err
+	}
+	want.Inputs = inputs
+	hash, err := requestHash(in.ID, want)
+	if err != nil {
+		return nil, err
+	}
+	started, err := s.startedBefore(ctx, p, in.Key, hash)
+	if err != nil {
+		return nil, err
+	}
+	if started.Execution == "" {
+		request, err := s.startRequest(ctx, p, in.ID, want)
+		if err != nil {
+			return nil, err
+		}
+		request.Key, request.KeyHash = in.Key, hash
+		if started, err = s.o.Host.Start(ctx, p, request); err != nil {
+			return nil, err
+		}
+	}
+	return s.startAnswer(ctx, p, started, time.Duration(want.WaitSeconds*float64(time.Second)))
+}
+
+// inputsOf checks that inputs are an object; none are an empty one.
+func inputsOf(raw json.RawMessage) (json.RawMessage, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	if raw[0] != '{' {
+		return nil, wrongField("inputs", "an object was expected; write the inputs by name")
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil {
+		return nil, wrongField("inputs", "they cannot be read: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// requestHash tells a start that is repeated from another one under the same key. How long the caller wants to wait does
+// not make it another one.
+func requestHash(id string, want api.ExecuteRequest) (string, error) {
+	want.WaitSeconds = 0
+	body, err := json.Marshal(struct {
+		Workflow string
+		Request  api.ExecuteRequest
+	}{id, want})
+	if err != nil {
+		return "", fault.Newf(fault.Internal, "the request cannot be hashed: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// startedBefore looks for the execution that a key has started. It is asked before the request is looked into, since the
+// workflow may have changed in the meantime; two that come at the same moment are told apart by the host.
+func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, hash string) (host.Started, error) {
+	if key == "" {
+		return host.Started{}, nil
+	}
+	known, err := s.o.Stores.Keys.Find(ctx, p, key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return host.Started{}, nil
+	case err != nil:
+		return host.Started{}, err
+	case known.RequestHash != hash:
+		return host.Started{}, &store.KeyUsedError{IdempotencyKey: known}
+	}
+	e, err := s.o.Stores.Executions.Get(ctx, p, known.Execution)
+	if err != nil {
+		return host.Started{}, err
+	}
+	return host.Started{Execution: e.ID, Status: e.Status, Repeated: true}, nil
+}
+
+// startRequest says what to start, or why it cannot be.
+func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, error) {
+	revision := "latest"
+	if want.Revision > 0 {
+		revision = strconv.FormatInt(want.Revision, 10)
+	}
+	r, err := s.o.Request(ctx, p, id, revision)
+	if err != nil {
+		return r, err
+	}
+	graph, _, err := s.o.Revision(ctx, p, id, r.RevisionHash)
+	if err != nil {
+		return r, err
+	}
+	if err := place(&r, graph, want); err != nil {
+		return r, err
+	}
+	if r.Trigger != "" {
+		if err := s.checkInputs(ctx, p, &r, graph, want.Inputs); err != nil {
+			return r, err
+		}
+	}
+	r.ID, r.Initial, r.TriggerData, r.Language = newExecutionID(), want.Inputs, want.Inputs, want.Language
+	if want.Priority > 0 {
+		r.Priority = want.Priority
+	}
+	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
+	return r, nil
+}
+
+// place says where the execution begins, if the request does.
+func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest) error {
+	switch {
+	case want.TriggerNode != "" && want.StartFromNode != "":
+		return wrongField("start_from_node", "an execution begins at trigger_node or at start_from_node; leave one out")
+	case want.TriggerNode != "":
+		i, ok := graph.Node(want.TriggerNode)
+		if !ok || !slices.Contains(graph.Triggers, i) {
+			names := make([]string, len(graph.Triggers))
+			for n, t := range graph.Triggers {
+				names[n] = graph.Nodes[t].ID
+			}
+			return wrongField("trigger_node", "%q is no enabled trigger of the workflow; it has %s", want.TriggerNode, orNone(names))
+		}
+		r.Trigger = want.TriggerNode
+		_, r.TriggerType, _ = strings.Cut(graph.Nodes[i].Kind, ".")
+	case want.StartFromNode != "":
+		i, ok := graph.Node(want.StartFromNode)
+		switch {
+		case !ok:
+			return wrongField("start_from_node", "the workflow has no node %q", want.StartFromNode)
+		case graph.Nodes[i].Attached:
+			return wrongField("start_from_node", "%q is attached to another node and takes no part in the flow", want.StartFromNode)
+		case graph.Nodes[i].Body != 0:
+			return wrongField("start_from_node", "%q stands inside %q; start at that node", want.StartFromNode, graph.Nodes[graph.Bodies[graph.Nodes[i].Body].Owner].ID)
+		}
+		r.Trigger, r.StartFrom, r.TriggerType = "", want.StartFromNode, "API"
+	}
+	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkInputs holds the inputs against the trigger's schema, before there is an execution that would fail with them. A
+// trigger with parameters of its own can only tell in the execution.
+func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.StartRequest, graph *workflow.Graph, inputs json.RawMessage) error {
+	i, ok := graph.Node(r.Trigger)
+	if !ok || graph.Nodes[i].Kind != manualTrigger {
+		return nil
+	}
+	config, params, err := s.nodeConfig(ctx, p, r.WorkflowID, r.Revision, r.Trigger)
+	if err != nil {
+		return err
+	}
+	wanted := gjson.GetBytes(config, "input_schema")
+	if !wanted.IsObject() || string(params) != "{}" {
+		return nil
+	}
+	schema, err := node.CompileSchema(json.RawMessage(wanted.Raw))
+	if err != nil {
+		return fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(inputs))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return wrongField("inputs", "they cannot be read: %w", err)
+	}
+	problems := schema.Problems("inputs", value)
+	if len(problems) == 0 {
+		return nil
+	}
+	fields := make([]api.FaultField, len(problems))
+	for i, problem := range problems {
+		fields[i] = api.FaultField{Path: problem.Path, Message: problem.Message}
+	}
+	return fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("fields", fields)
+}
+
+// nodeConfig reads the configurations and the input parameters of a node as its author wrote them.
+func (s *Server) nodeConfig(ctx context.Context, p identity.Principal, id string, number int64, nodeID string) (config, params json.RawMessage, err error) {
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, id, number)
+	if err != nil {
+		return nil, nil, err
+	}
+	config, params = json.RawMessage("{}"), json.RawMessage("{}")
+	gjson.GetBytes(revision.Definition, "nodes").ForEach(func(_, n gjson.Result) bool {
+		if n.Get("id").Str != nodeID {
+			return true
+		}
+		if c := n.Get("configurations"); c.IsObject() {
+			config = json.RawMessage(c.Raw)
+		}
+		if c := n.Get("input_params"); c.IsObject() {
+			params = json.RawMessage(c.Raw)
+		}
+		return false
+	})
+	return config, params, nil
+}
+
+// startAnswer tells what was started, after it has ended or the caller's patience has.
+func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration) (*executeOutput, error) {
+	status := started.Status
+	if patience > 0 && !status.Final() {
+		var err error
+		if status, err = s.awaitEnd(ctx, p, started.Execution, patience); err != nil {
+			return nil, err
+		}
+	}
+	out := &executeOutput{
+		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Body: api.ExecuteResponse{ExecutionID: started.Execution, Status: string(status), Repeated: started.Repeated},
+	}
+	if patience == 0 || !status.Final() {
+		return out, nil
+	}
+	r, err := s.readExecution(ctx, p, started.Execution)
+	if err != nil {
+		return nil, err
+	}
+	if out.Body.Outputs, err = r.outputs(ctx); err != nil {
+		return nil, err
+	}
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	return out, nil
+}
+
+// awaitEnd returns when an execution has ended or patience has, with the status it has then.
+func (s *Server) awaitEnd(ctx context.Context, p identity.Principal, execution string, patience time.Duration) (engine.Status, error) {
+	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
+	defer sub.Close()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for read := true; ; {
+		if read { // at first, and whenever the hub no longer has what came
+			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
+			if err != nil || e.Status.Final() {
+				return e.Status, err
+			}
+		}
+		list, more, behind := sub.Next()
+		for _, n := range list {
+			if status, ended := endTold(n.Row); ended {
+				return status, nil
+			}
+		}
+		if read = behind; read || more == nil {
+			continue
+		}
+		select {
+		case <-more:
+		case <-late.C:
+			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
+			return e.Status, err
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// endTold says whether a row ends its execution, and how.
+func endTold(row *host.Row) (engine.Status, bool) {
+	if row != nil {
+		for i := range row.Told {
+			if t := &row.Told[i]; t.What == host.ToldExecution && t.Status.Final() {
+				return t.Status, true
+			}
+		}
+	}
+	return "", false
+}

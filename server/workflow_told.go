@@ -1,0 +1,128 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// tellWorkflow tells what is known about a workflow beside its definition.
+func tellWorkflow(w *store.Workflow) api.WorkflowMetadata {
+	tags := w.Tags
+	if tags == nil {
+		tags = []string{}
+	}
+	return api.WorkflowMetadata{
+		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus), DeploymentError: w.DeploymentError,
+		LastExecutionStatus: string(w.LastStatus), LastExecutionTime: w.LastExecution, Tags: tags, CreatedTime: w.Created, UpdatedTime: w.Updated,
+		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, Revision: w.Revision, RevisionHash: w.RevisionHash,
+		Statistics: api.Statistics{
+			TotalRuns: w.Statistics.TotalRuns, AverageDurationMS: w.Statistics.AverageDurationMS, TotalCredits: w.Statistics.TotalCredits, LastSuccessTime: w.Statistics.LastSuccess,
+		},
+	}
+}
+
+// storedDefinition is the canonical form of a definition, as far as it is told.
+type storedDefinition struct {
+	Metadata struct {
+		Name        string          `json:"name"`
+		IconURL     string          `json:"icon_url"`
+		Description string          `json:"description"`
+		Tags        []string        `json:"tags"`
+		Version     string          `json:"version"`
+		Parent      string          `json:"parent_workflow"`
+		Settings    json.RawMessage `json:"settings"`
+	} `json:"metadata"`
+	Nodes       []json.RawMessage `json:"nodes"`
+	Connections []json.RawMessage `json:"connections"`
+	Triggers    []string          `json:"triggers"`
+}
+
+// tellDefinition tells a workflow with one of its revisions: what the author wrote is the revision's.
+func tellDefinition(w *store.Workflow, r *store.Revision) (*api.Workflow, error) {
+	var d storedDefinition
+	if err := json.Unmarshal(r.Definition, &d); err != nil {
+		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %w", r.Number, r.WorkflowID, err)
+	}
+	m := tellWorkflow(w)
+	m.Name, m.IconURL, m.Description, m.Version, m.ParentWorkflow, m.Settings = d.Metadata.Name, d.Metadata.IconURL, d.Metadata.Description, d.Metadata.Version, d.Metadata.Parent, d.Metadata.Settings
+	if m.Tags = d.Metadata.Tags; m.Tags == nil {
+		m.Tags = []string{}
+	}
+	m.Revision, m.RevisionHash = r.Number, r.Hash
+	return &api.Workflow{Metadata: m, Nodes: d.Nodes, Connections: d.Connections, Triggers: d.Triggers}, nil
+}
+
+// tellProblems tells what is wrong with a definition; the definition, if there is one, says which nodes it is about.
+func tellProblems(problems []workflow.Problem, def *workflow.Definition) []api.Problem {
+	list := make([]api.Problem, len(problems))
+	for i, p := range problems {
+		list[i] = api.Problem{Code: p.Code, Severity: string(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column}
+		if n, ok := nodeIndex(p.Path); ok && def != nil && n < len(def.Nodes) {
+			list[i].Node = def.Nodes[n].ID
+		}
+	}
+	return list
+}
+
+// nodeIndex is the node that a path leads into: 12 for "nodes[12].name".
+func nodeIndex(path string) (int, bool) {
+	rest, ok := strings.CutPrefix(path, "nodes[")
+	text, _, closed := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(text)
+	return n, ok && closed && err == nil && n >= 0
+}
+
+// checkWorkflowID refuses what no workflow can be called: ids are part of addresses.
+func checkWorkflowID(id string) error {
+	wrong := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.~-", r)
+	}
+	if id == "" || len(id) > 128 || !utf8.ValidString(id) || strings.ContainsRune(".~-", rune(id[0])) || strings.ContainsFunc(id, wrong) {
+		return wrongField("metadata.id", "%q is no id of a workflow; use up to 128 letters, digits, dashes, dots and underscores", id)
+	}
+	return nil
+}
+
+// maxMadeIDs is how many numbers are tried before a made id gets an ending by chance.
+const maxMadeIDs = 20
+
+// madeID makes an id of a name: what can stand in an address without escaping.
+func madeID(name string) string {
+	const longest = 60
+	var out strings.Builder
+	for _, r := range strings.ToLower(name) {
+		if out.Len() >= longest {
+			break
+		}
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			out.WriteRune(r)
+		} else if text := out.String(); text != "" && !strings.HasSuffix(text, "-") {
+			out.WriteByte('-')
+		}
+	}
+	if id := strings.Trim(out.String(), "-"); id != "" {
+		return id
+	}
+	return "workflow-" + randomText()
+}
+
+// randomText is short, and no other one is the same.
+func randomText() string { return strings.ToLower(rand.Text()[:12]) }
+
+// newExecutionID makes the id of an execution.
+func newExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
+
+// openStatuses are those of executions that have not ended.
+func openStatuses() []engine.Status {
+	return []engine.Status{engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman}
+}

@@ -1,0 +1,360 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// workflows registers the definitions: what they are, how they change, what they were.
+func (s *Server) workflows() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"workflows"}}
+	}
+	created := op(http.MethodPost, "/workflows", "create-workflow", "Keep a new workflow")
+	created.DefaultStatus = http.StatusCreated
+	created.Description = "The body is the definition itself, in JSON or YAML. Without an id one is made from the name."
+	copied := op(http.MethodPost, "/workflows/{id}/copy", "copy-workflow", "Copy a workflow's newest revision")
+	copied.DefaultStatus = http.StatusCreated
+	changed := op(http.MethodPut, "/workflows/{id}", "update-workflow", "Keep a new revision")
+	changed.Description = "Executions that run stay on their revision. With If-Match it is refused when the newest revision is another one."
+	deployed := op(http.MethodPost, "/workflows/{id}/deploy", "deploy-workflow", "Deploy a workflow")
+	deployed.Description = "Every kind and every trigger must be one that this installation can run; otherwise the workflow's deployment_status becomes failed, with the reason in deployment_error."
+
+	handle(s, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), readers(), s.listWorkflows)
+	handle(s, created, editors(), s.createWorkflow)
+	handle(s, op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition"), readers(), s.validateWorkflow)
+	handle(s, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), readers(), s.getWorkflow)
+	handle(s, changed, editors(), s.updateWorkflow)
+	handle(s, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), editors(), s.deleteWorkflow)
+	handle(s, copied, editors(), s.copyWorkflow)
+	handle(s, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), readers(), s.listRevisions)
+	handle(s, deployed, editors(), s.deployWorkflow)
+	handle(s, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), editors(), s.undeployWorkflow)
+	handle(s, executeOperation(), operators(), s.executeWorkflow)
+	for _, item := range []*huma.Operation{
+		s.api.OpenAPI().Paths[prefix+"/workflows"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/validate"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/{id}"].Put,
+	} {
+		item.RequestBody.Content["application/json"] = &huma.MediaType{Schema: definitionSchema()}
+		item.RequestBody.Content["application/yaml"].Schema.Format = ""
+	}
+}
+
+// definitionSchema says of a definition what a form has to know; validation says the rest.
+func definitionSchema() *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeObject, Description: "A workflow definition.", Required: []string{"nodes"},
+		Properties: map[string]*huma.Schema{
+			"metadata":    {Type: huma.TypeObject},
+			"nodes":       {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
+			"connections": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject}},
+			"triggers":    {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}},
+		},
+	}
+}
+
+// Paging is the part of a listing that is wanted. It is exported for the framework only, as are all parts of requests that are
+// embedded.
+type Paging struct {
+	Page     int `query:"page" minimum:"1" default:"1" doc:"counted from 1"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"500" default:"20"`
+}
+
+func (p Paging) page() store.Page { return store.Page{Number: p.Page, Size: p.PageSize} }
+
+// DefinitionBody is a request whose body is a definition.
+type DefinitionBody struct {
+	ContentType string `header:"Content-Type" hidden:"true"`
+	RawBody     []byte `contentType:"application/yaml"`
+}
+
+// read parses and validates the definition. With errors among the problems it is only good for telling them.
+func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workflow.Problem)) (*workflow.Definition, []workflow.Problem, error) {
+	if b.ContentType != "" {
+		kind, _, err := mime.ParseMediaType(b.ContentType)
+		if err != nil {
+			return nil, nil, wrongField("header.Content-Type", "%q cannot be read; send application/json or application/yaml", b.ContentType)
+		}
+		switch kind {
+		case "application/json":
+			if len(b.RawBody) > 0 && !json.Valid(b.RawBody) && !strings.HasPrefix(strings.TrimSpace(string(b.RawBody)), "{") {
+				return nil, nil, wrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
+			}
+		case "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain", "application/octet-stream":
+		default:
+			return nil, nil, wrongField("header.Content-Type", "a definition cannot be %q; send application/json or application/yaml", kind)
+		}
+	}
+	def, problems := check(b.RawBody)
+	return def, problems, nil
+}
+
+// wrongDefinition refuses a definition with everything that is wrong with it.
+func wrongDefinition(problems []workflow.Problem) error {
+	failures := make([]workflow.Problem, 0, len(problems))
+	for _, p := range problems {
+		if p.Severity != workflow.SeverityWarning {
+			failures = append(failures, p)
+		}
+	}
+	detail := "the definition has errors"
+	switch len(failures) {
+	case 0:
+	case 1:
+		detail = strings.TrimPrefix(failures[0].Path+": "+failures[0].Message, ": ")
+	default:
+		detail = "the definition has " + strconv.Itoa(len(failures)) + " errors; the first: " + failures[0].Message
+	}
+	return fault.New(fault.Invalid, detail).With("problems", problems)
+}
+
+type listWorkflowsInput struct {
+	Paging
+	Text   string   `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
+	Tags   []string `query:"tags,explode" doc:"must all be there; several, or one list with commas"`
+	Status string   `query:"deployment_status" enum:"draft,pending,deployed,failed,undeployed"`
+}
+
+type workflowsOutput struct{ Body api.Workflows }
+
+func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *listWorkflowsInput) (*workflowsOutput, error) {
+	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
+		Text: in.Text, Tags: listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.page(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &workflowsOutput{api.Workflows{Workflows: make([]api.WorkflowMetadata, len(page.Workflows)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	for i := range page.Workflows {
+		out.Body.Workflows[i] = tellWorkflow(&page.Workflows[i])
+	}
+	return out, nil
+}
+
+// listed is a parameter that was given several times, or once with commas.
+func listed(values []string) []string {
+	var list []string
+	for _, v := range values {
+		for part := range strings.SplitSeq(v, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				list = append(list, part)
+			}
+		}
+	}
+	return list
+}
+
+type savedOutput struct {
+	ETag string `header:"ETag" doc:"the revision"`
+	Body api.Saved
+}
+
+func (s *Server) createWorkflow(ctx context.Context, p identity.Principal, in *DefinitionBody) (*savedOutput, error) {
+	def, problems, err := in.read(s.o.Check)
+	if err != nil {
+		return nil, err
+	}
+	if def == nil || workflow.HasErrors(problems) {
+		return nil, wrongDefinition(problems)
+	}
+	return s.saveNew(ctx, p, def, problems)
+}
+
+// saveNew keeps a definition under an id that is not taken: its own, or one that is made from its name.
+func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem) (*savedOutput, error) {
+	if id := def.Metadata.ID; id != "" {
+		if err := checkWorkflowID(id); err != nil {
+			return nil, err
+		}
+		return s.save(ctx, p, def, problems, -1)
+	}
+	id := madeID(def.Metadata.Name)
+	for n := 1; n <= maxMadeIDs; n++ {
+		if def.Metadata.ID = id; n > 1 {
+			def.Metadata.ID += "-" + strconv.Itoa(n)
+		}
+		out, err := s.save(ctx, p, def, problems, -1)
+		if err == nil || !errors.Is(err, store.ErrConflict) {
+			return out, err
+		}
+	}
+	def.Metadata.ID = id + "-" + randomText()
+	return s.save(ctx, p, def, problems, -1)
+}
+
+// save keeps a definition and says what else is of interest then.
+func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, expect int64) (*savedOutput, error) {
+	m := &def.Metadata
+	w, created, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+		ID: m.ID, Name: m.Name, Description: m.Description, IconURL: m.IconURL, Tags: m.Tags, Version: m.Version, Parent: m.ParentWorkflow,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.now(), Expect: expect,
+	})
+	if err != nil {
+		return nil, err
+	}
+	older, err := s.o.Stores.Executions.List(ctx, p, store.ExecutionQuery{
+		WorkflowID: w.ID, Statuses: openStatuses(), BelowRevision: w.Revision, Page: store.Page{Size: 1},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created, Problems: tellProblems(problems, def), WaitingOnOlder: older.Total}}
+	out.Body.Workflow.Settings, err = json.Marshal(m.Settings)
+	return out, err
+}
+
+func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+type validationOutput struct{ Body api.Validation }
+
+func (s *Server) validateWorkflow(_ context.Context, _ identity.Principal, in *DefinitionBody) (*validationOutput, error) {
+	def, problems, err := in.read(s.o.Check)
+	if err != nil {
+		return nil, err
+	}
+	return &validationOutput{api.Validation{Valid: def != nil && !workflow.HasErrors(problems), Problems: tellProblems(problems, def)}}, nil
+}
+
+// WorkflowPath names a workflow.
+type WorkflowPath struct {
+	ID string `path:"id" maxLength:"128"`
+}
+
+type getWorkflowInput struct {
+	WorkflowPath
+	Revision int64 `query:"revision" minimum:"1" doc:"left out, it is the newest"`
+}
+
+type workflowOutput struct {
+	ETag string `header:"ETag" doc:"the revision"`
+	Body api.Workflow
+}
+
+func (s *Server) getWorkflow(ctx context.Context, p identity.Principal, in *getWorkflowInput) (*workflowOutput, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	number := in.Revision
+	if number == 0 {
+		number = w.Revision // what was read belongs together, also when somebody saves meanwhile
+	}
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, in.ID, number)
+	if err != nil {
+		return nil, err
+	}
+	out, err := tellDefinition(&w, &revision)
+	if err != nil {
+		return nil, err
+	}
+	return &workflowOutput{ETag: etag(revision.Number), Body: *out}, nil
+}
+
+type updateWorkflowInput struct {
+	WorkflowPath
+	DefinitionBody
+	IfMatch string `header:"If-Match" doc:"the revision that the change was made from"`
+}
+
+func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *updateWorkflowInput) (*savedOutput, error) {
+	expect, err := in.expected()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.o.Stores.Workflows.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	def, problems, err := in.read(s.o.Check)
+	if err != nil {
+		return nil, err
+	}
+	if def == nil || workflow.HasErrors(problems) {
+		return nil, wrongDefinition(problems)
+	}
+	if id := def.Metadata.ID; id != "" && id != in.ID {
+		return nil, wrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
+	}
+	def.Metadata.ID = in.ID
+	return s.save(ctx, p, def, problems, expect)
+}
+
+// expected is the revision that the author has seen, 0 for any.
+func (in *updateWorkflowInput) expected() (int64, error) {
+	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(in.IfMatch), "W/"), `"`)
+	if text == "" || text == "*" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 {
+		return 0, wrongField("header.If-Match", "%q is no revision; send its number", in.IfMatch)
+	}
+	return n, nil
+}
+
+func (s *Server) deleteWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*struct{}, error) {
+	return nil, s.o.Stores.Workflows.Delete(ctx, p, in.ID, s.now())
+}
+
+type copyWorkflowInput struct {
+	WorkflowPath
+	Body *api.CopyRequest
+}
+
+func (s *Server) copyWorkflow(ctx context.Context, p identity.Principal, in *copyWorkflowInput) (*savedOutput, error) {
+	source, err := s.o.Stores.Workflows.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, in.ID, source.Revision)
+	if err != nil {
+		return nil, err
+	}
+	def, problems := s.o.Check(revision.Definition)
+	if def == nil || workflow.HasErrors(problems) {
+		return nil, wrongDefinition(problems)
+	}
+	want := api.CopyRequest{}
+	if in.Body != nil {
+		want = *in.Body
+	}
+	m := &def.Metadata
+	m.ID, m.ParentWorkflow = want.ID, in.ID
+	if m.Name += " (copy)"; want.Name != "" {
+		m.Name = want.Name
+	}
+	return s.saveNew(ctx, p, def, problems)
+}
+
+type listRevisionsInput struct {
+	WorkflowPath
+	Paging
+}
+
+type revisionsOutput struct{ Body api.Revisions }
+
+func (s *Server) listRevisions(ctx context.Context, p identity.Principal, in *listRevisionsInput) (*revisionsOutput, error) {
+	if _, err := s.o.Stores.Workflows.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	page, err := s.o.Stores.Workflows.Revisions(ctx, p, in.ID, in.page())
+	if err != nil {
+		return nil, err
+	}
+	out := &revisionsOutput{api.Revisions{Revisions: make([]api.Revision, len(page.Revisions)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	for i, r := range page.Revisions {
+		out.Body.Revisions[i] = api.Revision{Revision: r.Number, RevisionHash: r.Hash, CreatedBy: r.CreatedBy, CreatedTime: r.Created}
+	}
+	return out, nil
+}
