@@ -1,9 +1,9 @@
 # Tandem. `make help` lists the targets. Everything works from a fresh clone with Go and make alone.
 
 GO      ?= go
+ADDR    ?= 127.0.0.1:8080
+DATA    ?= data
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-EXAMPLE ?= examples/parcels.yaml
-INPUT   ?= parcels=[{"id":"p1","kg":2},{"id":"p2","kg":31},{"id":"p3","kg":8}]
 # How long each fuzz target runs in `make test`, and how long each benchmark in `make bench`.
 FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
@@ -18,10 +18,8 @@ help: ## List the targets
 build: ## Build the static binary bin/tandem
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
 
-run: build ## Build, then check, draw and run an example (EXAMPLE=file INPUT=name=value to choose)
-	./bin/tandem validate $(EXAMPLE)
-	./bin/tandem graph $(EXAMPLE)
-	./bin/tandem run $(EXAMPLE) --input '$(INPUT)'
+run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 DATA=data to choose)
+	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
 
 test: fmt lint race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
 

@@ -113,7 +113,7 @@ func (i *Instance) connect(version string, log *slog.Logger) (*Connection, error
 		return nil, err
 	}
 	listener := &memoryListener{accept: make(chan net.Conn), done: make(chan struct{})}
-	s, err := i.server(ServeOptions{Version: version, Log: log}, listener, i.hub, nil, ring)
+	s, err := i.server(ServeOptions{Version: version, Log: log}, listener, nil, ring)
 	if err != nil {
 		return nil, err
 	}

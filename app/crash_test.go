@@ -35,7 +35,7 @@ const (
 const (
 	// crashes is how often the process is killed, each time after some of these many calls of nodes.
 	crashes      = 50
-	crashCalls   = 100
+	crashCalls   = 50
 	crashToken   = "tdm_crash_test_token_0123456789abcdef"
 	crashFollows = 12 // executions whose streams are followed throughout
 	crashItems   = 4

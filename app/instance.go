@@ -62,8 +62,6 @@ type Options struct {
 	Log       *slog.Logger
 	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
-	// Emitted is told what runs hand out while they go on. May be nil.
-	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
 }
 
 // Watcher is told of a row that is on disk, and of what is to be done about it.
@@ -88,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{},
 	}
-	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials}
+	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	i.registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{Allow: o.HTTPAllow})})...)
 	i.host, err = local.New(ctx, local.Options{

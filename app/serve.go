@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"tandem/credential"
-	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
 	"tandem/host/local"
@@ -92,39 +91,27 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	hub, metrics := host.NewHub(), server.NewMetrics()
+	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
 		Dir: o.Dir, HTTPAllow: o.HTTPAllow, MasterKey: o.MasterKey, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
-			hub.Publish(host.Ref(ref), row)
 			metrics.Recorded(row, graph)
 			tracer.recorded(ref, graph, row)
 		},
-		Emitted: func(ref store.Ref, attempt engine.Attempt, chunk any) { emit(hub, host.Ref(ref), attempt, chunk) },
 	})
 	if err != nil {
 		return errors.Join(err, tracer.close(ctx))
 	}
-	err = i.serve(ctx, o, listener, hub, metrics, tracer)
+	err = i.serve(ctx, o, listener, metrics, tracer)
 	return errors.Join(err, i.Close(), tracer.close(context.WithoutCancel(ctx)))
 }
 
-// emit hands a chunk to those who follow the execution.
-func emit(hub *host.Hub, ref host.Ref, attempt engine.Attempt, chunk any) {
-	switch chunk := chunk.(type) {
-	case string:
-		hub.Emit(ref, host.Chunk{Attempt: attempt, Text: chunk})
-	case json.RawMessage:
-		hub.Emit(ref, host.Chunk{Attempt: attempt, Data: chunk})
-	}
-}
-
-func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, hub *host.Hub, metrics *server.Metrics, tracer *tracer) error {
+func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, metrics *server.Metrics, tracer *tracer) error {
 	ring, err := i.Keyring()
 	if err != nil {
 		return err
 	}
-	api, err := i.server(o, listener, hub, metrics, ring)
+	api, err := i.server(o, listener, metrics, ring)
 	if err != nil {
 		return err
 	}
@@ -147,6 +134,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	if o.Started != nil {
 		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept})
 	}
+	debug.FreeOSMemory() // starting has left some garbage, and an idle server would keep it
 	var reason error
 	select {
 	case <-ctx.Done():
@@ -186,9 +174,9 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 }
 
 // server makes the API of the instance.
-func (i *Instance) server(o ServeOptions, listener net.Listener, hub *host.Hub, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
+func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring,
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := check(data, i.kinds)
 			if source == nil {

@@ -20,6 +20,7 @@ type vault struct {
 	dir         string
 	key         string
 	credentials store.Credentials
+	workspaces  store.Workspaces
 	redactor    credential.Redactor
 
 	once sync.Once
@@ -64,8 +65,17 @@ func (v *vault) readKeys() (_ *credential.Keyring, err error) {
 
 // any says whether there is a credential in any workspace.
 func (v *vault) any(ctx context.Context) (bool, error) {
-	list, err := v.credentials.List(ctx, identity.System(defaultWorkspace))
-	return len(list) > 0, err
+	all, err := v.workspaces.List(ctx, identity.System(""))
+	if err != nil {
+		return false, err
+	}
+	for _, w := range all {
+		list, err := v.credentials.List(ctx, identity.System(w.ID))
+		if err != nil || len(list) > 0 {
+			return len(list) > 0, err
+		}
+	}
+	return false, nil
 }
 
 // open opens a credential of one of the types.

@@ -47,7 +47,7 @@ func (x *run) clean(outputs Done) Done {
 }
 
 func (x *run) emit(chunk any) {
-	if x.job.Out == nil {
+	if x.job.Out == nil || x.ctx.Err() != nil { // what an attempt says after it was stopped is nobody's business
 		return
 	}
 	if text, ok := chunk.(string); ok {
