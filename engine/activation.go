@@ -90,7 +90,7 @@ func (a *activation) handlesErrors() bool {
 func (a *activation) at() Attempt { return Attempt{a.id, a.gen, a.attempt} }
 
 func (a *activation) view() Activation {
-	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
+	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
 	switch a.phase {
 	case phaseHeld, phaseParked:
 		v.Status = NodePending

@@ -327,6 +327,8 @@ type Activation struct {
 	Generation uint32
 	Attempt    uint32
 	Retries    uint32
+	// Recoveries counts the runs that were repeated because a process died.
+	Recoveries uint32
 	AsOf       uint64
 	Error      *fault.Error
 	// Unknown says that nobody knows how its last attempt ended.

@@ -500,11 +500,6 @@ func (b *bench) node(id, name string, fits func(n *host.NodeView) bool) {
 	})
 }
 
-func (b *bench) completed(id, name string) {
-	b.t.Helper()
-	b.node(id, name, func(n *host.NodeView) bool { return n.Status == engine.NodeDone })
-}
-
 // held waits until runs of a node are held.
 func (b *bench) held(name string) {
 	b.t.Helper()

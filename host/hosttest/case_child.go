@@ -137,7 +137,7 @@ func forkCases() []Case {
 			b.ends("y", engine.StatusSuccess)
 		}},
 		{Name: "Fork/InsideALoop", Crashes: true, run: func(b *bench) {
-			b.save(flow("f", []string{"l EACH {count: 4, concurrency: 2}", "w WORK {effect: idempotent}", "v WORK", "d WORK"},
+			b.save(flow("f", []string{"l EACH {count: 4}", "w WORK {effect: idempotent}", "v WORK", "d WORK"},
 				[]string{"l.iteration -> w", "w -> v", "v -> l", "l.completed -> d"}))
 			b.start("x", "f")
 			b.ends("x", engine.StatusSuccess)

@@ -3,6 +3,8 @@ package hosttest
 import (
 	"fmt"
 	"slices"
+	"testing"
+	"time"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -158,4 +160,36 @@ func admissionCases() []Case {
 			}
 		}},
 	}
+}
+
+// ClockCases are two halves of a case: what the first leaves behind on the disk, the second brings to its end. Between
+// them the clock may be set back.
+func ClockCases() (before, after Case) {
+	texts := []string{
+		flow("f", []string{"h WORK {hold: true, effect: idempotent}", "w WAIT {seconds: 10}", "r WORK {fail: 1}", "k CHILD {workflow: kid}", "v WAIT {seconds: 1}", "d WORK {fail: 1}"},
+			[]string{"h -> d", "w -> d", "r -> d", "k -> d", "d -> v"}),
+		flow("kid", []string{"a WAIT {seconds: 5}"}, nil),
+	}
+	save := func(b *bench) { b.save(texts...) }
+	before = Case{Name: "Clock/Before", before: save, run: func(b *bench) {
+		b.idle(3 * time.Hour)
+		b.start("x", "f")
+		b.held("h")
+		b.reaches(engine.ChildID("x", "k", 0), engine.StatusWaiting)
+		b.node("x", "r", func(n *host.NodeView) bool { return n.Status == engine.NodeRetrying })
+	}}
+	after = Case{Name: "Clock/After", before: save, run: func(b *bench) {
+		b.world.release("h")
+		b.ends("x", engine.StatusSuccess)
+	}}
+	return before, after
+}
+
+// Leave plays the case and then kills the process, so that what is on the disk is all there is.
+func (c Case) Leave(t *testing.T, rig Rig) {
+	t.Helper()
+	b := c.bench(t, rig, Fate{})
+	c.run(b)
+	b.fuse.Kill()
+	b.host.Close()
 }

@@ -167,7 +167,8 @@ func flowCases() []Case {
 			b.start("x", "f")
 			b.ends("x", engine.StatusSuccess)
 			page, err := b.rig.Stores().Logs.Lines(b.ctx, b.who, store.LogQuery{Execution: "x", Limit: 1000})
-			if err != nil || len(page.Lines) < 250 || b.crashes == 0 && len(page.Lines) != 250 {
+			// A disk that is full takes outcomes, not every line.
+			if err != nil || len(page.Lines) < 50 || len(b.fate.Blows) == 0 && len(page.Lines) != 250 {
 				b.t.Errorf("%d lines, %v", len(page.Lines), err)
 			}
 		}},
@@ -180,10 +181,10 @@ func flowCases() []Case {
 				}
 				r.ID, r.Key, r.KeyHash = id, "key", hash
 				err = b.survive(func(again bool) (err error) {
-					if again {
-						r.ID += "again" // a client does not choose ids
+					if started, err = b.host.Start(b.ctx, b.who, r); again && isConflict(err) {
+						r.ID += "again" // clients do not choose ids, so a repetition comes with another
+						started, err = b.host.Start(b.ctx, b.who, r)
 					}
-					started, err = b.host.Start(b.ctx, b.who, r)
 					return err
 				})
 				return started, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"tandem/engine"
 	"tandem/host"
@@ -37,7 +38,9 @@ func (b *bench) finish() Report {
 			if err != nil {
 				b.t.Fatal(err)
 			}
-			return len(left) == 0
+			// A child that was started with the row that ended its parent leaves a timer without a "#" behind, which only
+			// makes the next process look whether the child is there.
+			return !slices.ContainsFunc(left, func(t store.Timer) bool { return !b.obliging || strings.Contains(t.ID, "#") })
 		})
 	}
 	b.host.Close()
@@ -64,7 +67,7 @@ func (b *bench) finish() Report {
 			b.t.Errorf("%v: happened %d times with %d crashes", c, n, b.crashes)
 		}
 	}
-	if b.t.Failed() {
+	if b.t.Failed() || b.fate.Tell {
 		b.world.mu.Unlock()
 		b.dump()
 		b.world.mu.Lock()

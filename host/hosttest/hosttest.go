@@ -62,7 +62,9 @@ type Case struct {
 	Crashes bool
 	// MaxRunning is how many executions may run at once; 0: any number.
 	MaxRunning int
-	run        func(b *bench)
+	// before is done before the first process begins. May be nil.
+	before func(b *bench)
+	run    func(b *bench)
 }
 
 // Fate is what befalls the processes of a case.
@@ -71,6 +73,8 @@ type Fate struct {
 	Blows []Blow
 	// Latency is the seed of how long the disk takes; 0: no time. It needs a clock that costs nothing.
 	Latency uint64
+	// Tell logs what is on the disk in the end.
+	Tell bool
 }
 
 // Report is what a case has done.
@@ -86,10 +90,19 @@ type Report struct {
 // Play runs the case. It ends the test when something does not hold.
 func (c Case) Play(t *testing.T, rig Rig, fate Fate) Report {
 	t.Helper()
-	b := newBench(t, rig, fate, c.MaxRunning)
-	b.open()
+	b := c.bench(t, rig, fate)
 	c.run(b)
 	return b.finish()
+}
+
+func (c Case) bench(t *testing.T, rig Rig, fate Fate) *bench {
+	t.Helper()
+	b := newBench(t, rig, fate, c.MaxRunning)
+	if c.before != nil {
+		c.before(b)
+	}
+	b.open()
+	return b
 }
 
 // Run holds a host to the suite.

@@ -130,8 +130,8 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	return commands, nil
 }
 
-// untilRoom does a write of a row. A start that finds the disk full is refused; what comes of work that is under way is
-// kept and tried again until there is room.
+// untilRoom does a write. A start that finds the disk full is refused; what comes of work that is under way is kept and
+// tried again until there is room.
 func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
 	for {
 		err := write()
@@ -167,7 +167,13 @@ func (o *owner) startAgain(child string) error {
 	if err != nil || !ok {
 		return err
 	}
-	o.startChild(start)
+	if !o.startChild(start) {
+		return nil
+	}
+	// What it was told before it was there, it is told now.
+	if !start.Spec.Detached && o.fold.State().Status() == engine.StatusPaused {
+		o.tell(child, host.ActionPause, "again:"+string(engine.ChildPause), host.Request{By: "parent"})
+	}
 	for _, c := range o.fold.State().Outstanding() {
 		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
 			o.tell(child, childAction(tell.Action), "again:"+string(tell.Action), host.Request{By: "parent"})

@@ -10,8 +10,8 @@ import (
 	"tandem/store"
 )
 
-// line is a gate with one place, which is taken, and a list of who came through after it.
-type line struct {
+// crowd is a gate with one place, which is taken, and a list of who came through after it.
+type crowd struct {
 	gate *gate
 	free chan struct{} // closed: the first one leaves
 	done sync.WaitGroup
@@ -20,8 +20,8 @@ type line struct {
 	order []string
 }
 
-func newLine() *line {
-	l := &line{gate: newGate(1), free: make(chan struct{})}
+func newCrowd() *crowd {
+	l := &crowd{gate: newGate(1), free: make(chan struct{})}
 	l.done.Add(1)
 	l.gate.pass(context.Background(), store.Ref{}, func() {
 		<-l.free
@@ -30,7 +30,7 @@ func newLine() *line {
 	return l
 }
 
-func (l *line) enter(ctx context.Context, workspace, execution, name string, dropped func()) {
+func (l *crowd) enter(ctx context.Context, workspace, execution, name string, dropped func()) {
 	l.done.Add(1)
 	l.gate.pass(ctx, store.Ref{Workspace: workspace, Execution: execution}, func() {
 		defer l.done.Done()
@@ -40,7 +40,7 @@ func (l *line) enter(ctx context.Context, workspace, execution, name string, dro
 	}, dropped)
 }
 
-func (l *line) run() []string {
+func (l *crowd) run() []string {
 	close(l.free)
 	l.done.Wait()
 	return l.order
@@ -50,7 +50,7 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	t.Run("TakesTurns", func(t *testing.T) {
 		t.Parallel()
-		l, ctx := newLine(), context.Background()
+		l, ctx := newCrowd(), context.Background()
 		for _, name := range []string{"a1", "a2", "a3"} {
 			l.enter(ctx, "w1", "a", name, nil)
 		}
@@ -63,7 +63,7 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("LetsGoOfThoseWhoLeave", func(t *testing.T) {
 		t.Parallel()
-		l := newLine()
+		l := newCrowd()
 		ctx, cancel := context.WithCancel(context.Background())
 		left := make(chan struct{})
 		l.enter(ctx, "w1", "a", "gone", func() {
@@ -77,7 +77,7 @@ func TestGate(t *testing.T) {
 			t.Errorf("came through: %q", got)
 		}
 		if !l.gate.waiting.empty() {
-			t.Error("the line is not empty")
+			t.Error("the crowd is not empty")
 		}
 	})
 }

@@ -59,7 +59,10 @@ type Host struct {
 	stop      context.CancelCauseFunc
 	gate      *gate
 	admission *admission
-	running   sync.WaitGroup // owners and workers
+	line      line
+	// suspects has room for the one execution that comes back alone.
+	suspects chan struct{}
+	running  sync.WaitGroup // owners and workers
 
 	mu     sync.Mutex
 	owners map[store.Ref]*owner
@@ -79,7 +82,8 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning), owners: map[store.Ref]*owner{}}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning), suspects: make(chan struct{}, 1), owners: map[store.Ref]*owner{}}
+	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	h.timers = newTimers(h.due)
 	if opts.Idle {
@@ -116,7 +120,7 @@ func (h *Host) takeUp(ctx context.Context) error {
 		switch {
 		case u.Status == engine.StatusRunning:
 			h.admission.moved(u.Ref, u.Status)
-			h.post(u.Ref, wanted{})
+			h.comeBack(u.Ref)
 		case u.Status == engine.StatusPending && h.opts.MaxRunning > 0:
 			h.admission.wait(start{u.Ref, u.Priority, u.Created})
 		case u.Status == engine.StatusPending:

@@ -62,6 +62,8 @@ type owner struct {
 	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
 	startedChildren []string
+	// recovering says that it came back after a crash and what it had in hand runs; alone that no other suspect does.
+	recovering, alone bool
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
@@ -137,6 +139,7 @@ const maxTurn = 256
 
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
+	o.recovering = true
 	if err := o.read(); err != nil {
 		o.fail(err)
 		return
@@ -146,27 +149,6 @@ func (o *owner) load() {
 		return
 	}
 	o.loop()
-}
-
-// recover takes up what the process before had in hand: what runs according to the journal runs nowhere.
-func (o *owner) recover() error {
-	lost := slices.ContainsFunc(o.fold.State().Outstanding(), func(c engine.Command) bool {
-		_, ok := c.(engine.RunNode)
-		return ok
-	})
-	if !lost {
-		return nil
-	}
-	turn := o.fold.Begin(o.now())
-	commands, err := turn.Add(engine.ExecutionRecovered{})
-	if err != nil {
-		return err
-	}
-	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands}); err != nil {
-		return err
-	}
-	o.carryOut(commands)
-	return nil
 }
 
 func (o *owner) read() error {
@@ -215,6 +197,7 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 // fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
 func (o *owner) fail(err error) {
 	o.stopAll()
+	defer o.back()
 	o.host.mu.Lock()
 	delete(o.host.owners, o.ref)
 	left := o.takeAll()
@@ -241,8 +224,11 @@ func (o *owner) loop() {
 			}
 			continue
 		}
-		if len(o.attempts) == 0 && o.host.retire(o) {
-			return
+		if len(o.attempts) == 0 {
+			o.back()
+			if o.host.retire(o) {
+				return
+			}
 		}
 		select {
 		case <-o.wake:

@@ -32,7 +32,7 @@ func (o *owner) carryOut(commands []engine.Command) {
 		case engine.StartChild:
 			o.startChild(c)
 		case engine.TellChild:
-			o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: c.Child}, delivered{}) // it went with the row
+			o.wakeChild(c.Child)
 		case engine.Finish:
 			o.finished()
 		}
@@ -138,9 +138,19 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 	}
 }
 
-// startChild starts another execution. Its id follows from this one, so starting it again after a crash finds it there.
-func (o *owner) startChild(c engine.StartChild) {
-	err := func() error {
+// wakeChild lets a child look into its inbox: what it is told went with the row. One that is not there, because its start
+// waits for room, is told when it has been started.
+func (o *owner) wakeChild(child string) {
+	if _, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), child); !errors.Is(err, store.ErrNotFound) {
+		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: child}, delivered{})
+	}
+}
+
+// startChild starts another execution and says whether it is there. Its id follows from this one, so starting it again
+// after a crash finds it there.
+func (o *owner) startChild(c engine.StartChild) bool {
+	// Who waits for a child can look for room later; one that nobody waits for is started before the execution can end.
+	err := o.untilRoom(o.host.ctx, !c.Spec.Detached, func() error {
 		_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), c.Child)
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return err // it was started before the crash, or nobody knows
@@ -166,22 +176,23 @@ func (o *owner) startChild(c engine.StartChild) {
 			return nil // it was started before the crash
 		}
 		return err
-	}()
+	})
 	if o.host.ctx.Err() != nil {
-		return
+		return false
 	}
 	if errors.Is(err, store.ErrFull) {
 		o.host.timers.set(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
-		return
+		return false
 	}
 	if err == nil {
 		o.startedChildren = append(o.startedChildren, c.Child)
-		return
+		return true
 	}
 	if c.Spec.Detached {
 		o.startedChildren = append(o.startedChildren, c.Child) // it will not be, and nobody waits for it
 	}
 	o.tell(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
+	return false
 }
 
 // tellParent is the inbox item with which a parent learns of its child's end. It is committed with the end.
@@ -211,7 +222,7 @@ func (o *owner) tell(execution string, kind host.Action, dedup string, item host
 		return
 	}
 	in := store.InboxItem{Execution: execution, Kind: string(kind), Dedup: dedup, Time: time.Now().UnixMilli(), Body: body}
-	if err := o.host.deliver(o.host.ctx, o.principal(), in); err != nil {
+	if err := o.untilRoom(o.host.ctx, false, func() error { return o.host.deliver(o.host.ctx, o.principal(), in) }); err != nil {
 		o.host.opts.Log.Error("inbox item not delivered", "execution", execution, "kind", kind, "error", err)
 	}
 }
