@@ -66,7 +66,7 @@ func TestSimulation_CrashAtEveryWrite(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			calm := play(t, c, hosttest.Fate{})
-			for _, n := range some(calm.Writes, 12) {
+			for _, n := range some(calm.Writes, 8) {
 				for _, how := range []hosttest.How{hosttest.Before, hosttest.After} {
 					blow := hosttest.Blow{Write: n, How: how}
 					compare(t, calm, play(t, c, hosttest.Fate{Blows: []hosttest.Blow{blow}}), blow.String())
@@ -127,7 +127,7 @@ func TestSimulation_FullAndBrokenDisk(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			calm := play(t, c, hosttest.Fate{})
-			for _, n := range some(calm.Writes, 3) {
+			for _, n := range some(calm.Writes, 2) {
 				for _, blow := range []hosttest.Blow{{Write: n, How: hosttest.Full, Writes: 1}, {Write: n, How: hosttest.Full, Writes: 7}, {Write: n, How: hosttest.Broken}} {
 					compare(t, calm, play(t, c, hosttest.Fate{Blows: []hosttest.Blow{blow}}), blow.String())
 					if t.Failed() {
@@ -143,7 +143,7 @@ func TestSimulation_FullAndBrokenDisk(t *testing.T) {
 // its time. TANDEM_SIM says how many, and from which seed on: "5000", "1@123456" to see one again.
 func TestSimulation_Random(t *testing.T) {
 	t.Parallel()
-	runs, seed := 60, uint64(time.Now().UnixNano())
+	runs, seed := 40, uint64(time.Now().UnixNano())
 	if text := os.Getenv("TANDEM_SIM"); text != "" {
 		count, from, given := strings.Cut(text, "@")
 		var err error

@@ -1,13 +1,13 @@
 // Package sqlite keeps everything of Tandem in one directory: a SQLite database in WAL mode at full durability, and
 // beside it the blobs as files. One process owns the directory.
 //
-// All writes go through one goroutine, the committer, which makes one transaction, and so one fsync, of whatever is
-// waiting: a lone writer waits for nobody, five hundred share the cost. Reads have a small pool of connections of their
-// own and never wait for a writer.
+// All writes go through the committer (writer.go), which makes one transaction, and so one fsync, of whatever is waiting: a
+// lone writer waits for nobody, five hundred share the cost. Of those who wait one leads, and owns the writing connection
+// and the heads of the journals while it does. Reads have a small pool of connections of their own and never wait for a
+// writer.
 //
-// Goroutines: [Open] starts two, the committer (writer.go), which alone owns the writing connection and the heads of the
-// journals, and the checkpointer (checkpoint.go), which owns a connection to move pages from the log into the database.
-// [DB.Close] ends both and waits for them.
+// Goroutines: [Open] starts one, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
+// the database. [DB.Close] ends it and waits for it, and for those who write.
 //
 // It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
 // imports it.
@@ -128,7 +128,6 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	db.read.SetMaxOpenConns(readers)
 	db.read.SetMaxIdleConns(readers)
-	db.writer.start()
 	db.check.start()
 	return db, nil
 }

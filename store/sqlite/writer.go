@@ -12,33 +12,33 @@ import (
 	"tandem/store"
 )
 
-// writer is the committer: one goroutine that owns the writing connection. Callers queue their work under mu and wait;
-// the committer takes the whole queue, makes one transaction of it, and answers.
+// writer is the committer. It has no goroutine of its own: of the callers that wait, one leads. The leader takes the whole
+// queue, makes one transaction of it, answers the others, and hands the lead to the first that has come meanwhile. So a
+// lone caller pays for no handing over, and many share their transactions.
 type writer struct {
 	path  string
 	check *checkpointer
-	wake  chan struct{} // has room for one: there is work, or it is time to stop
-	done  chan struct{} // closed when the goroutine has ended
 
 	brokenCh chan struct{}
-	broken   atomic.Pointer[error] // set once, by the committer
+	broken   atomic.Pointer[error] // set once, by a leader
 
-	mu      sync.Mutex
-	queue   []*work
-	started bool
+	mu    sync.Mutex
+	queue []*work
+	// leading says that somebody leads: the writing connection and what is named below are the leader's.
+	leading bool
 	stopped bool
+	// idle is closed when the writer is stopped and nobody leads any more.
+	idle chan struct{}
 
 	// finishLog is set by the checkpointer: the log has grown long and only a pause of the committer lets it start anew.
 	finishLog atomic.Bool
 	// commits and works count transactions and what they held.
 	commits, works atomic.Uint64
 
-	// What follows belongs to the goroutine.
+	// What follows belongs to the leader.
 
 	c     *conn
 	heads heads
-	// spare is the previous queue, to be filled again.
-	spare []*work
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 
@@ -56,8 +56,16 @@ type writer struct {
 type work struct {
 	run  func(*writer) error
 	err  error
-	done chan struct{} // gets one value when it is decided
+	turn chan turn // gets one value
 }
+
+// turn is what a caller that waits is told.
+type turn bool
+
+const (
+	decided turn = false // its work is done, or refused
+	lead    turn = true  // it is the leader now
+)
 
 // maxBatch bounds a transaction, so that one answer does not wait for ten thousand rows.
 const maxBatch = 2048
@@ -76,7 +84,7 @@ func newWriter(path string, check *checkpointer, minFree uint64, free func() (ui
 	}
 	w := &writer{
 		path: path, check: check, c: c,
-		wake: make(chan struct{}, 1), done: make(chan struct{}), brokenCh: make(chan struct{}),
+		idle: make(chan struct{}), brokenCh: make(chan struct{}),
 		minFree: minFree, freeSpace: free,
 	}
 	// A database that cannot be written to says so now.
@@ -88,28 +96,18 @@ func newWriter(path string, check *checkpointer, minFree uint64, free func() (ui
 	return w, nil
 }
 
-func (w *writer) start() {
-	w.started = true
-	go w.loop()
-}
-
-// stop lets the committer finish what was accepted, waits for it and closes its connection.
+// stop lets everything that was accepted be written, then closes the connection.
 func (w *writer) stop() error {
 	w.mu.Lock()
-	w.stopped = true
+	if !w.stopped {
+		w.stopped = true
+		if !w.leading {
+			close(w.idle)
+		}
+	}
 	w.mu.Unlock()
-	if w.started {
-		w.signal()
-		<-w.done
-	}
+	<-w.idle
 	return w.c.close()
-}
-
-func (w *writer) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
 }
 
 // do runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
@@ -121,55 +119,70 @@ func (w *writer) do(ctx context.Context, run func(*writer) error) error {
 	if err := w.broken.Load(); err != nil {
 		return *err
 	}
-	k := &work{run: run, done: make(chan struct{}, 1)}
+	k := &work{run: run}
 	w.mu.Lock()
 	if w.stopped {
 		w.mu.Unlock()
 		return errClosed
 	}
 	w.queue = append(w.queue, k)
-	first := len(w.queue) == 1
-	w.mu.Unlock()
-	if first {
-		w.signal()
+	if w.leading {
+		k.turn = make(chan turn, 1)
+		w.mu.Unlock()
+		if <-k.turn == decided {
+			return k.err
+		}
+	} else {
+		w.leading = true
+		w.mu.Unlock()
 	}
-	<-k.done
+	w.lead(k)
 	return k.err
 }
 
-func (w *writer) loop() {
-	defer close(w.done)
-	for {
-		w.mu.Lock()
-		batch := w.queue
-		w.queue, w.spare = w.spare[:0], nil
-		stopped := w.stopped
-		w.mu.Unlock()
-		switch {
-		case len(batch) > 0:
-			for rest := batch; len(rest) > 0; {
-				n := min(len(rest), maxBatch)
-				w.commit(rest[:n])
-				for _, k := range rest[:n] {
-					k.done <- struct{}{}
-				}
-				rest = rest[n:]
-			}
-			clear(batch)
-			w.spare = batch
-			gosched()
-		case stopped:
-			return
-		default:
-			w.spare = batch
-			<-w.wake
+// lead commits what is waiting, which begins with the leader's own work, and hands the lead on.
+func (w *writer) lead(own *work) {
+	w.mu.Lock()
+	batch := w.queue
+	w.queue = nil
+	if len(batch) > maxBatch {
+		batch, w.queue = batch[:maxBatch:maxBatch], batch[maxBatch:]
+	}
+	w.mu.Unlock()
+	w.commit(batch)
+	for _, k := range batch {
+		if k != own {
+			k.turn <- decided
 		}
-		if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
-			// Without room the log grows instead: what is in it is safe there.
-			if _, err := checkpoint(w.c); err != nil && !isFull(err) {
-				w.fail(fmt.Errorf("checkpoint: %w", err))
-			}
+	}
+	if len(batch) > 1 {
+		gosched() // those who were answered may come back in time for the next transaction
+	}
+	w.maintain()
+	w.handOn()
+}
+
+// maintain does what only the leader can, between two transactions.
+func (w *writer) maintain() {
+	if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
+		// Without room the log grows instead: what is in it is safe there.
+		if _, err := checkpoint(w.c); err != nil && !isFull(err) {
+			w.fail(fmt.Errorf("checkpoint: %w", err))
 		}
+	}
+}
+
+// handOn makes the first in the queue the leader.
+func (w *writer) handOn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.queue) > 0 {
+		w.queue[0].turn <- lead
+		return
+	}
+	w.leading = false
+	if w.stopped {
+		close(w.idle)
 	}
 }
 
@@ -312,8 +325,16 @@ func (w *writer) roomForStart() error {
 	return w.refused
 }
 
-// finishCheckpoint is called by the checkpointer.
+// finishCheckpoint is called by the checkpointer. Who leads does it; if nobody does, the checkpointer leads for it.
 func (w *writer) finishCheckpoint() {
 	w.finishLog.Store(true)
-	w.signal()
+	w.mu.Lock()
+	if w.leading || w.stopped {
+		w.mu.Unlock()
+		return
+	}
+	w.leading = true
+	w.mu.Unlock()
+	w.maintain()
+	w.handOn()
 }
