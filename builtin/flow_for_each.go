@@ -43,7 +43,7 @@ func flowForEach() node.Kind {
 					done, err := completed(node.Closing{}, false, nil)
 					return node.Opening{Done: done}, err
 				}
-				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError, Turns: cfg.BreakCondition != ""}, nil
+				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError, Turns: cfg.BreakCondition != "", Discard: cfg.discards()}, nil
 			},
 			Iteration: func(call *node.Call, cfg forEachConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
 				items, err := keptItems(call, cfg.ItemsPath)

@@ -114,7 +114,7 @@ func (c *loopConfig) open(call *node.Call) (node.Opening, error) {
 		done, err := completed(node.Closing{State: encode(state)}, false, c.final(call, node.Closing{}))
 		return node.Opening{Done: done}, err
 	}
-	return node.Opening{Count: count, Concurrency: 1, KeepGoing: !c.BreakOnError, Turns: c.BreakCondition != "", State: encode(state)}, nil
+	return node.Opening{Count: count, Concurrency: 1, KeepGoing: !c.BreakOnError, Turns: c.BreakCondition != "", Discard: c.discards(), State: encode(state)}, nil
 }
 
 func tooMany(count, limit int64) error {

@@ -130,6 +130,22 @@ func turnNames(t node.Turn, source string) (map[string]any, error) {
 	return names, nil
 }
 
+// discards says that nothing asks for the results of the iterations: they are not collected, and no condition reads them.
+func (c *loopCommon) discards(conditions ...string) bool {
+	if c.CollectResults {
+		return false
+	}
+	for _, source := range append(conditions, string(c.BreakCondition)) {
+		if source == "" {
+			continue
+		}
+		if program, err := expr.Compile(source); err != nil || slices.Contains(program.Roots(), "results") {
+			return false
+		}
+	}
+	return true
+}
+
 func nameItem(names map[string]any, item any, index int64, variable string) {
 	names["item"], names["index"] = item, index
 	if variable != "" && variable != "index" {
@@ -205,7 +221,7 @@ type whileLoop struct {
 
 func (w whileLoop) open(call *node.Call) node.Opening {
 	data, _ := carried(call.Input)
-	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, State: encode(loopState{Data: data})}
+	return node.Opening{Count: -1, Concurrency: 1, KeepGoing: !w.common.BreakOnError, Turns: true, Discard: w.common.discards(w.condition), State: encode(loopState{Data: data})}
 }
 
 // state is what the loop carries; before the first turn that is the input's data.

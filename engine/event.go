@@ -167,6 +167,8 @@ type (
 		// Turns asks the runtime before each iteration whether it takes place (a condition, a break, a conversion on an
 		// entry connection).
 		Turns bool `json:"turns,omitempty"`
+		// Discard says that nobody wants the results of the iterations, so that a host need not keep them.
+		Discard bool `json:"discard,omitempty"`
 		// Until is the deadline in Unix milliseconds; zero means none.
 		Until int64 `json:"until,omitempty"`
 		// Entry are the verdicts of the entry connections, for every iteration that has no turn.

@@ -225,7 +225,7 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 		return err
 	}
 	if opened, ok := fact.(engine.ScopeOpened); ok {
-		f.frames[opened.Activation] = newFrame(now)
+		f.frames[opened.Activation] = newFrame(now, opened.Discard)
 	}
 	for _, c := range commands {
 		if err := f.recordEnd(seq, fact, c); err != nil {

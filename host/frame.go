@@ -20,6 +20,8 @@ type frame struct {
 	results []byte
 	count   int64
 	held    map[int64]json.RawMessage
+	// discard: nobody will ask for them.
+	discard bool
 	size    int
 	// ends are the outputs of the last nodes of open iterations, by scope path and node.
 	ends   map[string]map[string]json.RawMessage
@@ -50,8 +52,8 @@ const MaxResults = 64 << 20
 // maxFailures bounds the failures that a scope lists.
 const maxFailures = 10_000
 
-func newFrame(now int64) *frame {
-	return &frame{opened: now, held: map[int64]json.RawMessage{}, ends: map[string]map[string]json.RawMessage{}}
+func newFrame(now int64, discard bool) *frame {
+	return &frame{opened: now, discard: discard, held: map[int64]json.RawMessage{}, ends: map[string]map[string]json.RawMessage{}}
 }
 
 // Scope returns what is kept of the scope that an activation has opened.
@@ -137,6 +139,9 @@ func (f *Fold) closeIteration(c engine.CloseScope) {
 	} else {
 		fr.errors = slices.DeleteFunc(fr.errors, func(e Failure) bool { return e.Index == index }) // it was handled inside
 		fr.last = result
+	}
+	if fr.discard {
+		return
 	}
 	fr.size += len(result) + 1
 	if fr.size > MaxResults {

@@ -224,8 +224,10 @@ type Opening struct {
 	// KeepGoing keeps a failed iteration from failing the scope.
 	KeepGoing bool
 	Turns     bool
-	Deadline  time.Time
-	State     json.RawMessage
+	// Discard says that the results of the iterations are not asked for; only the last one is kept.
+	Discard  bool
+	Deadline time.Time
+	State    json.RawMessage
 }
 
 // Iteration is what one iteration gets: the payload of the entry key, and the names its body can read.

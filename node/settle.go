@@ -230,7 +230,7 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 	return func(put Put) engine.Fact {
 		f := engine.ScopeOpened{
 			Attempt: x.job.Run.Attempt, Count: opening.Count, Concurrency: opening.Concurrency, KeepGoing: opening.KeepGoing,
-			Turns: turns, Until: unixMilli(opening.Deadline),
+			Turns: turns, Discard: opening.Discard, Until: unixMilli(opening.Deadline),
 		}
 		if opening.State != nil {
 			f.State = put(opening.State)
