@@ -132,4 +132,7 @@ type Timers interface {
 	// Upcoming lists timers in order of time, then workspace, execution and id, after the given one (the zero Timer: from
 	// the first). It returns at most limit of them.
 	Upcoming(ctx context.Context, p identity.Principal, after Timer, limit int) ([]Timer, error)
+	// Clear removes timers of an execution that no row will: those that nobody waits for. One that is not there is passed
+	// over. [ErrNotFound]: there is no such execution.
+	Clear(ctx context.Context, p identity.Principal, execution string, ids ...string) error
 }

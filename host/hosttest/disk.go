@@ -249,6 +249,24 @@ func (d diskInbox) PendingExecutions(_ context.Context, p identity.Principal) (r
 
 type diskTimers struct{ *Disk }
 
+// Clear implements [store.Timers].
+func (t diskTimers) Clear(_ context.Context, p identity.Principal, execution string, ids ...string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.executions[store.Ref{Workspace: workspace, Execution: execution}]
+	if r == nil {
+		return store.ErrNotFound
+	}
+	for _, id := range ids {
+		delete(r.timers, id)
+	}
+	return nil
+}
+
 // Upcoming implements [store.Timers].
 func (d diskTimers) Upcoming(_ context.Context, p identity.Principal, after store.Timer, limit int) (list []store.Timer, err error) {
 	workspace, all, err := store.ScopeAll(p)

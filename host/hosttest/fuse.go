@@ -206,6 +206,11 @@ func (f fusedTimers) Upcoming(ctx context.Context, p identity.Principal, after s
 	return f.stores.Timers.Upcoming(ctx, p, after, limit)
 }
 
+// Clear implements [store.Timers].
+func (f fusedTimers) Clear(ctx context.Context, p identity.Principal, execution string, ids ...string) error {
+	return f.write(func() error { return f.stores.Timers.Clear(ctx, p, execution, ids...) })
+}
+
 type fusedExecutions struct{ *Fuse }
 
 // Get implements [store.Executions].

@@ -117,6 +117,9 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	if err := o.untilRoom(ctx, create != nil, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), a) }); err != nil {
 		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
+	o.stale = slices.DeleteFunc(o.stale, func(id string) bool { // one that is set again is waited for
+		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
+	})
 	if status != o.status {
 		o.host.admission.moved(o.ref, status)
 		if status != engine.StatusRunning {

@@ -62,6 +62,8 @@ type owner struct {
 	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
 	startedChildren []string
+	// stale are timers in the store that nobody waits for.
+	stale []string
 	// recovering says that it came back after a crash and what it had in hand runs; alone that no other suspect does.
 	recovering, alone bool
 	// attempts are the runs that workers have in hand, by activation.
@@ -226,6 +228,7 @@ func (o *owner) loop() {
 		}
 		if len(o.attempts) == 0 {
 			o.back()
+			o.tidy()
 			if o.host.retire(o) {
 				return
 			}
@@ -237,6 +240,24 @@ func (o *owner) loop() {
 			refuse(o.takeAll(), errClosed)
 			return
 		}
+	}
+}
+
+// tidy removes timers that no further row will: of children that were started after the end, and such as came for nothing.
+func (o *owner) tidy() {
+	ids := o.stale
+	if o.status.Final() {
+		for _, child := range o.startedChildren {
+			ids = append(ids, string(reminder(child)))
+		}
+		o.startedChildren = nil
+	}
+	o.stale = nil
+	if len(ids) == 0 {
+		return
+	}
+	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
+		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
 }
 
@@ -283,7 +304,10 @@ func (o *owner) deal(list []message) (err error) {
 				}
 				continue
 			}
-			_, err = add(engine.TimerFired{Timer: m.id})
+			var refused *fault.Error
+			if refused, err = add(engine.TimerFired{Timer: m.id}); refused != nil {
+				o.stale = append(o.stale, string(m.id))
+			}
 		case overtime:
 			if a, ok := o.attempts[m.attempt.Activation]; ok && a.run == m.run {
 				_, err = add(engine.AttemptTimedOut{Attempt: m.attempt})

@@ -93,3 +93,22 @@ func (t timers) Upcoming(ctx context.Context, p identity.Principal, after store.
 		WHERE (until, workspace_id, execution_id, id) > ($1, $2, $3, $4) AND ($5 OR workspace_id = $6)
 		ORDER BY until, workspace_id, execution_id, id LIMIT $7`, from, after.Workspace, after.Execution, after.ID, all, workspace, limit)
 }
+
+// Clear implements [store.Timers].
+func (t timers) Clear(ctx context.Context, p identity.Principal, execution string, ids ...string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	var known bool
+	err = t.db.pool.QueryRow(ctx, `WITH e AS (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2),
+		gone AS (DELETE FROM timers WHERE execution IN (SELECT n FROM e) AND id = ANY($3))
+		SELECT EXISTS (SELECT 1 FROM e)`, workspace, execution, ids).Scan(&known)
+	switch {
+	case err != nil:
+		return fmt.Errorf("clear timers: %w", err)
+	case !known:
+		return store.ErrNotFound
+	}
+	return nil
+}

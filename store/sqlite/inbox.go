@@ -116,3 +116,26 @@ func (t timers) Upcoming(ctx context.Context, p identity.Principal, after store.
 		WHERE (until, execution_id, id) > (?, ?, ?) AND workspace_id = ? ORDER BY until, execution_id, id LIMIT ?`,
 		scan, from, after.Execution, after.ID, workspace, limit)
 }
+
+// Clear implements [store.Timers].
+func (t timers) Clear(ctx context.Context, p identity.Principal, execution string, ids ...string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return t.db.writer.do(ctx, func(w *writer) error {
+		h, err := w.heads.find(w.c, executionKey{workspace, execution})
+		if err != nil {
+			return err
+		}
+		if h == nil {
+			return notFound("execution", execution)
+		}
+		for _, id := range ids {
+			if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.n, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

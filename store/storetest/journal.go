@@ -428,6 +428,20 @@ func testTimerChanges(t *testing.T, s store.Stores) {
 	a.SetTimers = []store.Timer{{ID: "b", Until: 50}}
 	mustAppend(t, s, p, a)
 	equal(t, "cleared, then set", []string{"e2/a@15", "e1/b@50"}, list())
+	mustAppend(t, s, p, func() *store.Append {
+		a := first("cleared")
+		a.SetTimers = []store.Timer{{ID: "one", Until: 1}, {ID: "two", Until: 2}}
+		return a
+	}())
+	if err := s.Timers.Clear(t.Context(), p, "cleared", "one", "not there"); err != nil {
+		t.Fatal(err)
+	}
+	if left := list(); !slices.Contains(left, "cleared/two@2") || slices.Contains(left, "cleared/one@1") {
+		t.Errorf("after clearing: %v", left)
+	}
+	if err := s.Timers.Clear(t.Context(), p, "unknown", "one"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("clearing timers of an unknown execution: %v", err)
+	}
 }
 
 func testJournalIsolation(t *testing.T, s store.Stores) {

@@ -68,6 +68,9 @@ func probes() map[string]probe {
 		"Timers.Upcoming": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Timers.Upcoming(ctx, p, store.Timer{}, 100)
 		},
+		"Timers.Clear": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Timers.Clear(ctx, p, "e1", "t")
+		},
 		"Executions.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Executions.Get(ctx, p, "e1")
 		},
