@@ -168,6 +168,7 @@ func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash 
 	if graph == nil {
 		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, id, problems[0].Message)
 	}
+	graph.Hash = hash // with its templates: an execution finds by it what it was started with
 	ready, err = node.Prepare(def, graph, &i.registry, templates.overrides())
 	if err != nil {
 		return nil, err

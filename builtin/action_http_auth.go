@@ -1,10 +1,12 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -117,6 +119,46 @@ func (a *httpAuth) cleanFields(fields map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+// file hands a body on that is kept as it is. What leaves a run is cleaned by the runtime, but a file leaves on a way of its
+// own: a service that repeats what it was sent would leave the secret where every reader can fetch it.
+func (a *httpAuth) file(from io.Reader) io.Reader {
+	for _, secret := range []string{a.data.Token, a.data.Password, a.data.Value, a.data.ClientSecret} {
+		a.redact.Hold(secret) // until the run ends, and the redactor with it
+	}
+	r := &cleanReader{from: from}
+	r.clean = a.redact.Writer(&r.ready)
+	return r
+}
+
+// cleanReader reads what is left of another reader when the secrets are taken out.
+type cleanReader struct {
+	from  io.Reader
+	clean *credential.Writer // writes to ready
+	ready bytes.Buffer
+	chunk [32 << 10]byte
+	err   error // what reading has ended with
+}
+
+// Read implements io.Reader.
+func (r *cleanReader) Read(p []byte) (int, error) {
+	for r.ready.Len() == 0 && len(p) > 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		n, err := r.from.Read(r.chunk[:])
+		if _, werr := r.clean.Write(r.chunk[:n]); werr != nil {
+			return 0, werr
+		}
+		if err == io.EOF {
+			if werr := r.clean.Close(); werr != nil {
+				return 0, werr
+			}
+		}
+		r.err = err
+	}
+	return r.ready.Read(p)
 }
 
 // tokenKey tells tokens apart: by the credential and all it holds, so that a changed one gets a new token.

@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"tandem/credential"
 	"tandem/fault"
 )
 
@@ -47,6 +49,53 @@ func TestHTTPRequest_Credentials(t *testing.T) {
 	wantError(t, err, fault.CredentialInvalid, "digest")
 	if len(seen) != 0 {
 		t.Error("a credential was sent where it must not go")
+	}
+}
+
+// A file that is kept is no payload that the runtime cleans: the kind itself takes the secret out.
+func TestHTTPRequest_FilesHoldNoSecrets(t *testing.T) {
+	t.Parallel()
+	const fetched = "f3tched-t0ken-value"
+	binary := make([]byte, 200_000)
+	for i := range binary {
+		binary[i] = byte(i * i >> 3)
+	}
+	r := newHTTPRig(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/token":
+			_, _ = io.WriteString(w, `{"access_token": "`+fetched+`", "token_type": "bearer"}`) // the client may be gone
+		case "/plain":
+			_, _ = w.Write(binary)
+		default:
+			_, _ = fmt.Fprintf(w, "%s you sent %s %s %s", strings.Repeat("x", 40_000), r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.URL)
+		}
+	})
+	r.creds = map[string]string{
+		"bearer": `{"scheme": "bearer", "token": "` + canary + `"}`,
+		"basic":  `{"scheme": "basic", "username": "ann", "password": "` + canary + `"}`,
+		"header": `{"scheme": "header", "name": "x-api-key", "value": "` + canary + `"}`,
+		"query":  `{"scheme": "query", "name": "key", "value": "` + canary + `"}`,
+		"oauth":  `{"scheme": "oauth2_client", "client_id": "c", "client_secret": "` + canary + `", "token_url": "$URL/token"}`,
+	}
+	kept := func(path, id string) string {
+		t.Helper()
+		got := r.want(`{"url": "$URL`+path+`", "response_type": "file", "credential_id": "`+id+`"}`, ``, `{"status_code": 200}`)
+		return string(r.files[got["file"].(map[string]any)["blob"].(string)])
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte("ann:" + canary))
+	for id := range r.creds {
+		file := kept("/echo", id)
+		if !strings.Contains(file, "you sent") || !strings.Contains(file, credential.Mark) {
+			t.Errorf("%s: the file is not what was sent: %.60q", id, file[min(len(file), 40_000):])
+		}
+		for _, secret := range []string{canary, fetched, encoded} {
+			if strings.Contains(file, secret) {
+				t.Errorf("%s: the file holds the secret %q", id, secret)
+			}
+		}
+		if kept("/plain", id) != string(binary) {
+			t.Errorf("%s: a file without secrets was changed", id)
+		}
 	}
 }
 

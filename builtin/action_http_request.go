@@ -482,7 +482,11 @@ func (x *httpCall) keep(ctx context.Context, from io.Reader, r *outbound.Respons
 		return nil, fault.New(fault.Unsupported, `the answer is a file, and files cannot be kept here; set response_type to "text" if it is text`)
 	}
 	source := &remembered{from: from}
-	hash, size, err := x.call.Files.Keep(ctx, source)
+	content := io.Reader(source)
+	if x.auth != nil {
+		content = x.auth.file(source)
+	}
+	hash, size, err := x.call.Files.Keep(ctx, content)
 	if source.err != nil {
 		return nil, source.err
 	}

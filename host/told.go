@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"tandem/engine"
@@ -73,8 +74,9 @@ func (t *Told) append(out []byte) ([]byte, error) {
 	return append(out, `,"n":"running"}`...), nil
 }
 
-// tell appends what a row's commands mean to readers. Before is the status as of the row before.
-func tell(told []Told, facts []engine.Fact, commands []engine.Command, before, after engine.Status) []Told {
+// tell appends what a row's commands mean to readers. View and before are as of the row before: what readers know and a
+// recovery wants again is not told again.
+func tell(told []Told, view *View, facts []engine.Fact, commands []engine.Command, before, after engine.Status) []Told {
 	for _, c := range commands {
 		switch c := c.(type) {
 		case engine.RunNode:
@@ -92,8 +94,11 @@ func tell(told []Told, facts []engine.Fact, commands []engine.Command, before, a
 		case engine.EndNode:
 			told = append(told, Told{What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: c.Status, Error: c.Error})
 		case engine.Sleep:
-			if c.Purpose == engine.TimerRetry {
+			if c.Purpose == engine.TimerRetry && !view.retries(c.Activation, c.Until) {
 				t := Told{What: ToldNode, Activation: c.Activation, Node: engine.NodeRetrying, Time: c.Until}
+				if open := view.Open[c.Activation]; open != nil { // unless the failure says otherwise, which most do
+					t.Generation, t.Attempt = open.Generation, open.Attempt+1
+				}
 				for _, f := range facts {
 					if failed, ok := f.(engine.NodeFailed); ok && failed.Activation == c.Activation {
 						t.Generation, t.Attempt, t.Error = failed.Generation, failed.Attempt.Attempt+1, failed.Error
@@ -102,6 +107,9 @@ func tell(told []Told, facts []engine.Fact, commands []engine.Command, before, a
 				told = append(told, t)
 			}
 		case engine.Ask:
+			if asked, open := view.Questions[c.Ask]; open && asked.Activation == c.Activation && slices.ContainsFunc(facts, recovers) {
+				continue
+			}
 			told = append(told, Told{
 				What: ToldNode, Activation: c.Activation, Generation: c.Generation, Node: engine.NodeWaitingInput, Ask: c.Ask, Purpose: c.Purpose, Ref: c.Ref,
 			})
@@ -121,8 +129,16 @@ func tell(told []Told, facts []engine.Fact, commands []engine.Command, before, a
 	return append(told, t)
 }
 
+func recovers(f engine.Fact) bool {
+	_, ok := f.(engine.ExecutionRecovered)
+	return ok
+}
+
 // Tell completes the row: what its commands mean to readers is recorded with it.
 func (t *Turn) Tell(commands []engine.Command) {
-	t.row.Told = tell(t.row.Told, t.row.Facts, commands, t.before, t.fold.state.Status())
+	if slices.ContainsFunc(commands, t.fold.view.knows) {
+		commands = slices.DeleteFunc(slices.Clone(commands), t.fold.view.knows)
+	}
+	t.row.Told = tell(t.row.Told, t.fold.view, t.row.Facts, commands, t.before, t.fold.state.Status())
 	t.fold.view.Apply(&t.row)
 }

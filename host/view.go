@@ -224,11 +224,15 @@ func (v *View) node(row *Row, t *Told) {
 		v.end(row, t.Activation, t.Node, t.Error, nil)
 		return
 	}
+	if t.Node == engine.NodeRetrying && v.retries(t.Activation, t.Time) {
+		return // a fork waits for what its source has waited for
+	}
 	a := v.Open[t.Activation]
 	if a == nil || t.First() {
+		again := a != nil && a.Generation == t.Generation // a fork begins what its source had begun
 		a = &ActivationView{Node: NodeOf(v.graph, t.Activation), ID: t.Activation, Started: row.Time}
 		v.Open[t.Activation] = a
-		v.begin(a)
+		v.begin(a, again)
 	}
 	a.Status, a.Generation, a.Error, a.NextAt, a.Row = t.Node, t.Generation, t.Error, 0, row.Seq
 	a.Attempt = max(a.Attempt, t.Attempt, 1)
@@ -242,19 +246,27 @@ func (v *View) node(row *Row, t *Told) {
 	v.publish(a)
 }
 
-// begin notes that an activation has begun.
-func (v *View) begin(a *ActivationView) {
-	if len(v.Sequence) >= maxSequence {
-		v.Sequence = slices.Delete(v.Sequence, 0, maxSequence/2)
-	}
-	v.Sequence = append(v.Sequence, a.Node)
-	v.Last = a.Node
+// retries says that an activation is known to wait for this retry.
+func (v *View) retries(id engine.ActivationID, until int64) bool {
+	a := v.Open[id]
+	return a != nil && a.Status == engine.NodeRetrying && a.NextAt == until
+}
+
+// begin notes that an activation has begun, or begins again and was counted before.
+func (v *View) begin(a *ActivationView, again bool) {
 	n := v.Nodes[a.Node]
 	if n == nil {
 		n = &NodeView{}
 		v.Nodes[a.Node] = n
 	}
-	n.Count++
+	if !again {
+		if len(v.Sequence) >= maxSequence {
+			v.Sequence = slices.Delete(v.Sequence, 0, maxSequence/2)
+		}
+		v.Sequence = append(v.Sequence, a.Node)
+		n.Count++
+	}
+	v.Last = a.Node
 	n.ActivationView = *a
 	if v.began != nil {
 		v.began(a)
@@ -309,6 +321,9 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 }
 
 func (v *View) execution(row *Row, t *Told) {
+	if v.Ended != 0 && !t.Status.Final() {
+		v.WaitedMS += max(0, row.Time-v.Ended) // for the person who lets it go on
+	}
 	if waits(v.Status) && !waits(t.Status) && v.Waiting != 0 {
 		v.WaitedMS += max(0, row.Time-v.Waiting)
 		v.Waiting = 0
@@ -321,6 +336,19 @@ func (v *View) execution(row *Row, t *Told) {
 	if t.Status.Final() {
 		v.Ended = row.Time
 	}
+}
+
+// knows says that a command was told before: after a crash the engine asks again for what is in force.
+func (v *View) knows(c engine.Command) bool {
+	switch c := c.(type) {
+	case engine.Ask:
+		_, asked := v.Questions[c.Ask]
+		return asked
+	case engine.Sleep:
+		a := v.Open[c.Activation]
+		return c.Purpose == engine.TimerRetry && a != nil && a.Status == engine.NodeRetrying && a.NextAt == c.Until
+	}
+	return false
 }
 
 // waits says that an execution with this status waits for a person.

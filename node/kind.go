@@ -32,6 +32,12 @@ type Kind struct {
 	Run func(ctx context.Context, c *Call) (Outcome, error)
 	// Scope is set for kinds that run a body.
 	Scope *Scope
+	// Prepare, when it is set, may change the input before it is checked and the kind is run; it sees the call with its
+	// configurations. It is part of the run, so it may be called again with it.
+	Prepare func(ctx context.Context, c *Call) (input json.RawMessage, err error)
+	// After, when it is set, is told of a success that is on disk, once, by the process that recorded it. Nothing depends on
+	// it: its failure is a warning in the log of the node, and a crash in between leaves it out.
+	After func(ctx context.Context, c *Call, outputs Done) error
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
@@ -64,7 +70,8 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the error.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Done is a success: payload by output key.
+// Done is a success: payload by output key. One without any key, of a run that has emitted chunks, gets what they add up to
+// as its result: {"text": …, "data": …}.
 type Done map[string]json.RawMessage
 
 // Wait ends a run without an end of the activation: nothing is held until the time, signal, answer or child that it names

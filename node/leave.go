@@ -29,6 +29,7 @@ func (x *run) release() {
 	for _, release := range x.opened {
 		release()
 	}
+	x.opened = nil
 }
 
 // guarded says that the run knows secrets.
@@ -54,6 +55,7 @@ func (x *run) emit(chunk any) {
 		if x.guarded() {
 			text = x.job.Redact.Text(text)
 		}
+		x.chunks.add(text)
 		x.job.Out.Emit(text)
 		return
 	}
@@ -65,6 +67,7 @@ func (x *run) emit(chunk any) {
 	if x.guarded() {
 		raw = x.job.Redact.JSON(raw)
 	}
+	x.chunks.put(raw)
 	x.job.Out.Emit(raw)
 }
 

@@ -98,6 +98,8 @@ type Result struct {
 	Trace dataflow.ResolveTrace
 	// Input is the node's input, which hosts keep for once attempts.
 	Input json.RawMessage
+	// After, when it is not nil, is to be called once the success is on disk.
+	After func(context.Context) error
 }
 
 // Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
@@ -108,7 +110,16 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	if err != nil {
 		fact = x.failed(err)
 	}
-	return Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
+	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
+	if after := x.node.kind.After; after != nil && x.outputs != nil {
+		result.After = func(ctx context.Context) (err error) {
+			defer x.release()
+			defer recovered(x.node.kind.Info.Name, &err)
+			x.ctx = ctx
+			return after(ctx, &x.call, x.outputs)
+		}
+	}
+	return result
 }
 
 // run is one run under way.
@@ -121,6 +132,8 @@ type run struct {
 	trace    dataflow.ResolveTrace
 	begun    bool // the kind's own work has begun: an effect may have happened
 	opened   []func()
+	chunks   chunks
+	outputs  Done // of a success
 }
 
 type factOf func(Put) engine.Fact
@@ -142,6 +155,13 @@ func (x *run) do() (factOf, error) {
 	}
 	if x.revision.Graph.Nodes[x.job.Run.Node].Plan.Disabled {
 		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
+	}
+	if prepare := x.node.kind.Prepare; prepare != nil {
+		input, err := prepare(x.ctx, &x.call)
+		if err != nil {
+			return nil, err
+		}
+		x.call.Input = input
 	}
 	if err := x.node.override.input.check(fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
@@ -298,13 +318,21 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 func (x *run) outcome(o Outcome) (factOf, error) {
 	switch o := o.(type) {
 	case Done:
+		if len(o) == 0 && x.chunks.any() {
+			payload, err := x.chunks.payload()
+			if err != nil {
+				return nil, err
+			}
+			o = Done{dataflow.DefaultKey: payload}
+		}
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}
 		if err := x.node.override.output.check(fault.OutputInvalid, "output", o[dataflow.DefaultKey]); err != nil {
 			return nil, err
 		}
-		return x.done(x.clean(o)), nil
+		x.outputs = x.clean(o)
+		return x.done(x.outputs), nil
 	case Wait:
 		return x.suspended(o), nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,6 +126,7 @@ func (r *reader) close() { r.sub.Close() }
 
 // toUser are the nodes whose output is for the user while it is made.
 func (s *Server) toUser(ctx context.Context, p identity.Principal, workflow, hash string) (map[string]bool, error) {
+	hash, _, _ = strings.Cut(hash, "+") // what follows names the templates that the execution was started with
 	revision, err := s.o.Stores.Workflows.RevisionByHash(ctx, p, workflow, hash)
 	if err != nil {
 		return nil, err

@@ -77,6 +77,7 @@ func (b *bench) finish() Report {
 func (b *bench) check(e store.Execution) string {
 	b.t.Helper()
 	seq, last := uint64(0), int64(0)
+	told := map[string]bool{}
 	for row, err := range b.journal(e.ID).Rows(b.ctx, 0) {
 		if err != nil {
 			b.t.Fatalf("rows of %q: %v", e.ID, err)
@@ -85,6 +86,15 @@ func (b *bench) check(e store.Execution) string {
 			b.t.Errorf("execution %q: row %d@%d follows row %d@%d", e.ID, row.Seq, row.Time, seq, last)
 		}
 		seq, last = row.Seq, row.Time
+		for _, t := range row.Told {
+			key := fmt.Sprint(t.Activation, t.Generation, t.Attempt, t.Node, t.Ask)
+			if t.Node == engine.NodeWaitingInput || t.Node == engine.NodeRetrying {
+				if told[key] {
+					b.t.Errorf("execution %q: row %d tells again that %q is %s", e.ID, row.Seq, t.Activation, t.Node)
+				}
+				told[key] = true
+			}
+		}
 	}
 	view, start := b.view(e.ID)
 	if view.Status != e.Status || view.Seq != seq {

@@ -249,7 +249,9 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		queued := o.takeAll()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
-			h.post(o.ref, m)
+			if !h.post(o.ref, m) {
+				refuse([]message{m}, errClosed)
+			}
 		}
 		h.running.Done()
 		if used := (*store.KeyUsedError)(nil); errors.As(err, &used) && used.Same {

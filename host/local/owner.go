@@ -64,8 +64,10 @@ type owner struct {
 	startedChildren []string
 	// stale are timers in the store that nobody waits for.
 	stale []string
-	// recovering says that it came back after a crash and what it had in hand runs; alone that no other suspect does.
-	recovering, alone bool
+	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
+	// the line of. Alone says that no other suspect runs meanwhile.
+	recovered map[engine.Attempt]bool
+	alone     bool
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
@@ -141,7 +143,6 @@ const maxTurn = 256
 
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
-	o.recovering = true
 	if err := o.read(); err != nil {
 		o.fail(err)
 		return
@@ -224,6 +225,10 @@ func (o *owner) loop() {
 				o.fail(err)
 				return
 			}
+			if o.recovered != nil && len(o.recovered) == 0 {
+				o.recovered = nil
+				o.back()
+			}
 			continue
 		}
 		if len(o.attempts) == 0 {
@@ -274,9 +279,13 @@ func (o *owner) deal(list []message) (err error) {
 	var inbox []int64
 	var logs []store.LogLine
 	var answers []request
+	var afters []outcome
 	defer func() {
 		for _, r := range answers {
 			r.answer(o.status, err)
+		}
+		if err != nil {
+			refuse(list, err) // those that were not come to
 		}
 	}()
 	// add applies a fact. What cannot follow any more (a late outcome, a timer that was removed, an action too late) is
@@ -297,6 +306,10 @@ func (o *owner) deal(list []message) (err error) {
 	for _, m := range list {
 		var err error
 		switch m := m.(type) {
+		case wanted: // the line waits for what was recovered, if anything
+			if o.recovered == nil {
+				o.recovered = map[engine.Attempt]bool{}
+			}
 		case timerDue:
 			if child, ok := reminded(m.id); ok {
 				if err := o.startAgain(child); err != nil {
@@ -317,6 +330,7 @@ func (o *owner) deal(list []message) (err error) {
 				a.cancel()
 				delete(o.attempts, m.attempt.Activation)
 			}
+			delete(o.recovered, m.attempt)
 			kept := len(turn.Row().Values)
 			var refused *fault.Error
 			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
@@ -324,6 +338,9 @@ func (o *owner) deal(list []message) (err error) {
 			}
 			if refused == nil {
 				logs = o.note(turn, m.said, logs)
+				if m.result.After != nil {
+					afters = append(afters, m)
+				}
 			}
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
@@ -332,6 +349,8 @@ func (o *owner) deal(list []message) (err error) {
 			if refused, err = add(engine.ExecutionStarted{}); refused != nil {
 				o.host.admission.moved(o.ref, o.status) // it was canceled while it waited
 				o.host.admitNext()
+			} else if err == nil {
+				inbox, err = o.readInbox(turn, add, inbox) // what came for it while it waited
 			}
 		case request:
 			kept := len(turn.Row().Values)
@@ -354,6 +373,9 @@ func (o *owner) deal(list []message) (err error) {
 		return err
 	}
 	o.carryOut(commands)
+	for _, m := range afters {
+		o.after(m)
+	}
 	return nil
 }
 
@@ -368,6 +390,9 @@ func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, 
 	for _, item := range items {
 		if slices.Contains(taken, item.ID) {
 			continue // two messages told of it
+		}
+		if host.Action(item.Kind) == host.ActionSignal && o.fold.State().Status() == engine.StatusPending {
+			continue // it is early, and stays where it is until the execution begins
 		}
 		var body host.Request
 		var refused *fault.Error

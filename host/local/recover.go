@@ -82,16 +82,14 @@ func (o *owner) beAlone() {
 	}
 }
 
-// back is called when nothing that was recovered runs any more.
+// back is called when nothing that was recovered runs any more, even if it was called before: the line may have come to
+// the execution after something else has brought it back.
 func (o *owner) back() {
 	if o.alone {
 		o.alone = false
 		<-o.host.suspects
 	}
-	if o.recovering {
-		o.recovering = false
-		o.host.isBack(o.ref)
-	}
+	o.host.isBack(o.ref)
 }
 
 // recover takes up what the process before had in hand: what runs according to the journal runs nowhere.
@@ -115,5 +113,9 @@ func (o *owner) recover() error {
 		return err
 	}
 	o.carryOut(commands)
+	o.recovered = map[engine.Attempt]bool{}
+	for _, a := range o.attempts { // order does not matter: each is noted
+		o.recovered[a.id] = true
+	}
 	return nil
 }

@@ -122,5 +122,40 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 			row.Told = append(row.Told, host.Told{What: host.ToldDetail, Activation: s.attempt.Activation, Detail: raw})
 		}
 	}
-	return append(logs, s.lines...)
+	lines := s.lines
+	s.lines = nil
+	return append(logs, lines...)
+}
+
+// afterTimeout is how long a kind may take for what it does after a success.
+const afterTimeout = time.Minute
+
+// after lets a kind do what it does once its success is on disk. Nobody waits for it, and its failure is a line in the log
+// of the node.
+func (o *owner) after(m outcome) {
+	o.host.running.Add(1)
+	go func() {
+		defer o.host.running.Done()
+		ctx, cancel := context.WithTimeout(o.host.ctx, afterTimeout)
+		defer cancel()
+		if err := m.result.After(ctx); err != nil {
+			m.said.Log(node.Warn, "what follows the node's success did not end well", map[string]any{"error": fault.From(err).Message})
+		}
+		m.said.flush()
+	}()
+}
+
+// flush stores the lines that were written after the run had ended.
+func (s *said) flush() {
+	s.mu.Lock()
+	lines := s.lines
+	s.lines = nil
+	s.mu.Unlock()
+	if len(lines) == 0 {
+		return
+	}
+	o := s.owner
+	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
+		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
+	}
 }

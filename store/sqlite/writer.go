@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -186,8 +187,17 @@ func (w *writer) handOn() {
 	}
 }
 
-// commit makes one transaction of a batch and leaves its answer in each part.
+// commit makes one transaction of a batch and leaves its answer in each part. A panic in it is a defect that leaves the
+// transaction in nobody knows what state: the store stops, and everybody is told, since who called may catch it.
 func (w *writer) commit(batch []*work) {
+	defer func() {
+		if p := recover(); p != nil {
+			err := w.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			for _, k := range batch {
+				k.err = err
+			}
+		}
+	}()
 	if err := w.broken.Load(); err != nil {
 		for _, k := range batch {
 			k.err = *err
