@@ -303,11 +303,11 @@ type fullDisk struct {
 	refusals atomic.Int32
 }
 
-func (d *fullDisk) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
-	if a.Create == nil && d.refusals.Add(-1) >= 0 {
+func (d *fullDisk) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
+	if rows[0].Create == nil && d.refusals.Add(-1) >= 0 {
 		return fmt.Errorf("append: %w", store.ErrFull)
 	}
-	return d.Journal.Append(ctx, p, a)
+	return d.Journal.Append(ctx, p, rows...)
 }
 
 func TestLocal_KeepsOutcomesWhileTheDiskIsFull(t *testing.T) {

@@ -67,7 +67,8 @@ type gate struct {
 	open    chan struct{}
 }
 
-func (g *gate) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+func (g *gate) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
+	a := rows[0]
 	if a.Create != nil && g.stops(a.Create) {
 		close(g.reached)
 		select {
@@ -76,7 +77,7 @@ func (g *gate) Append(ctx context.Context, p identity.Principal, a *store.Append
 			return context.Cause(ctx)
 		}
 	}
-	return g.Journal.Append(ctx, p, a)
+	return g.Journal.Append(ctx, p, rows...)
 }
 
 // A process that dies between the row that wants a child and the child's own first row has not lost the child, also when

@@ -68,6 +68,22 @@ func (a *Append) Check() error {
 	return nil
 }
 
+// CheckRows is [Append.Check] for rows that are appended together.
+func CheckRows(rows []*Append) error {
+	if len(rows) == 0 {
+		return fault.New(fault.Invalid, "append: no row given")
+	}
+	for i, a := range rows {
+		if err := a.Check(); err != nil {
+			return err
+		}
+		if i > 0 && (a.Execution != rows[0].Execution || a.After != rows[i-1].After+1) {
+			return fault.Newf(fault.Invalid, "append to execution %q: rows that are appended together follow each other", rows[0].Execution)
+		}
+	}
+	return nil
+}
+
 // Timer is a durable timer of an execution.
 type Timer struct {
 	Workspace string
@@ -85,10 +101,10 @@ type Snapshot struct {
 
 // Journal is the truth about executions.
 type Journal interface {
-	// Append adds a row. It returns when the row is on disk, or when it is certain that it will not be: a context that
-	// ends in between does not end the wait. [ErrConflict] means that the journal has moved on: somebody else owns the
-	// execution, or has.
-	Append(ctx context.Context, p identity.Principal, a *Append) error
+	// Append adds a row, or several of one execution that follow each other, all or none. It returns when they are on disk,
+	// or when it is certain that they will not be: a context that ends in between does not end the wait. [ErrConflict]
+	// means that the journal has moved on: somebody else owns the execution, or has.
+	Append(ctx context.Context, p identity.Principal, rows ...*Append) error
 	// Rows reads the rows after a sequence number, in order. The loop may call the store. An execution without rows, or
 	// of another workspace, has none.
 	Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[Row, error]

@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"tandem/engine"
@@ -116,6 +117,9 @@ func forkCases() []Case {
 			b.wantOutput("y", `{"c":{"c":3}}`)
 			if e := b.summary("y"); e.ForkedFrom != "x" {
 				b.t.Errorf("the fork is %+v", e)
+			}
+			if view, _ := b.view("y"); view.Nodes["c"].Count != 1 || !slices.Equal(view.Sequence, []string{"a", "b", "c"}) {
+				b.t.Errorf("the last node has begun %d times, in the order %v", view.Nodes["c"].Count, view.Sequence)
 			}
 		}},
 		{Name: "Fork/EditedInput", Crashes: true, run: func(b *bench) {

@@ -55,6 +55,59 @@ func crashCases() []Case {
 				b.t.Error("a question without an id")
 			}
 		}},
+		{Name: "Crash/IsToldOnce", run: func(b *bench) {
+			b.save(flow("f", []string{"h WORK {hold: true, effect: idempotent}", "r WORK {fail: 1}", "q ASK"}, nil))
+			b.start("x", "f")
+			b.held("h")
+			ask := b.question("x", "approval")
+			b.node("x", "r", func(n *host.NodeView) bool { return n.Status == engine.NodeRetrying })
+			before, _ := b.view("x")
+			b.crash()
+			b.node("x", "h", func(n *host.NodeView) bool { return n.Attempt == 2 })
+			after, _ := b.view("x")
+			if a, r := after.Nodes["r"], before.Nodes["r"]; a.Retries != r.Retries || a.Attempt != r.Attempt || a.Error == nil || a.Row != r.Row {
+				b.t.Errorf("what waits for its retry is %+v, and was %+v before the crash", a, r)
+			}
+			if after.Questions[ask] != before.Questions[ask] {
+				b.t.Errorf("the question is %+v, and was %+v before the crash", after.Questions[ask], before.Questions[ask])
+			}
+			b.world.release("h")
+			b.answer("x", ask, `{"n":1}`)
+			b.ends("x", engine.StatusSuccess)
+			told := map[engine.NodeStatus]int{}
+			for row, err := range b.journal("x").Rows(b.ctx, 0) {
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				for _, t := range row.Told {
+					told[t.Node]++
+				}
+			}
+			if told[engine.NodeRetrying] != 1 || told[engine.NodeWaitingInput] != 1 {
+				b.t.Errorf("a retry and a question were told %d and %d times", told[engine.NodeRetrying], told[engine.NodeWaitingInput])
+			}
+		}},
+		{Name: "Crash/ALongOneKeepsNobodyWaiting", before: func(b *bench) { b.workers = 1 }, run: func(b *bench) {
+			for _, id := range []string{"x", "y"} {
+				b.save(flow("f"+id, []string{id + "1 WORK {hold: true, effect: idempotent}", id + "2 WORK {hold: true, effect: idempotent}"}, []string{id + "1 -> " + id + "2"}))
+			}
+			b.start("x", "fx")
+			b.held("x1")
+			b.start("y", "fy")
+			b.crash()
+			b.world.release("x1")
+			b.world.release("y1")
+			for _, id := range []string{"x", "y"} { // one of them is held, with the only worker
+				b.node(id, id+"1", func(n *host.NodeView) bool { return n.Attempt == 2 })
+				if view, _ := b.view(id); view.Updated-view.Created > 60_000 {
+					b.t.Errorf("%q came back after %d ms, when the other had parked", id, view.Updated-view.Created)
+				}
+			}
+			b.world.release("x2")
+			b.world.release("y2")
+			b.ends("x", engine.StatusSuccess)
+			b.ends("y", engine.StatusSuccess)
+		}},
 		{Name: "Crash/DuringAPause", run: func(b *bench) {
 			b.save(flow("f", []string{"h WORK {hold: true, effect: idempotent}", "b WORK"}, []string{"h -> b"}))
 			b.start("x", "f")
@@ -121,6 +174,17 @@ func admissionCases() []Case {
 			if got, want := began(b), []string{"x2", "x1", "x0"}; !slices.Equal(got, want) {
 				b.t.Errorf("they began as %v, want %v", got, want)
 			}
+		}},
+		{Name: "Admission/AnEarlySignalIsKept", MaxRunning: 1, run: func(b *bench) {
+			b.save(flow("w", []string{"w WAIT {signal: go}", "v WAIT {signal: go}"}, []string{"w -> v"}))
+			fill(b)
+			b.start("x", "w")
+			b.signal("x", "w", "go", "1")
+			b.crash()
+			b.signal("x", "v", "go", "2")
+			b.world.release("h")
+			b.ends("x", engine.StatusSuccess)
+			b.wantOutput("x", `{"v":{"v":8}}`)
 		}},
 		{Name: "Admission/WorkspacesTakeTurns", MaxRunning: 1, run: func(b *bench) {
 			fill(b)

@@ -64,12 +64,12 @@ func unknownExecution(id string) error {
 type diskJournal struct{ *Disk }
 
 // Append implements [store.Journal].
-func (d diskJournal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+func (d diskJournal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	if err := a.Check(); err != nil {
+	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -77,12 +77,14 @@ func (d diskJournal) Append(ctx context.Context, p identity.Principal, a *store.
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r, err := d.admit(workspace, a)
-	if err != nil {
-		return err
+	for _, a := range rows { // only the first can be refused
+		r, err := d.admit(workspace, a)
+		if err != nil {
+			return err
+		}
+		r.rows = append(r.rows, store.Row{Seq: a.After + 1, Time: a.Time, Body: bytes.Clone(a.Body)})
+		d.company(r, a)
 	}
-	r.rows = append(r.rows, store.Row{Seq: a.After + 1, Time: a.Time, Body: bytes.Clone(a.Body)})
-	d.company(r, a)
 	return nil
 }
 

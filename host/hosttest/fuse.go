@@ -140,11 +140,13 @@ func (f *Fuse) linger() {
 type fusedJournal struct{ *Fuse }
 
 // Append implements [store.Journal].
-func (f fusedJournal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+func (f fusedJournal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
 	return f.write(func() error {
-		err := f.stores.Journal.Append(ctx, p, a)
-		if err == nil {
-			f.appended(p.Workspace, a)
+		err := f.stores.Journal.Append(ctx, p, rows...)
+		for _, a := range rows {
+			if err == nil {
+				f.appended(p.Workspace, a)
+			}
 		}
 		return err
 	})

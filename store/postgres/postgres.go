@@ -98,12 +98,12 @@ const uniqueViolation = "23505"
 type journal struct{ db *DB }
 
 // Append implements [store.Journal].
-func (j journal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	if err := a.Check(); err != nil {
+	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -111,14 +111,19 @@ func (j journal) Append(ctx context.Context, p identity.Principal, a *store.Appe
 	}
 	// Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
 	err = pgx.BeginFunc(context.WithoutCancel(ctx), j.db.pool, func(tx pgx.Tx) error {
-		return appendRow(context.WithoutCancel(ctx), tx, workspace, a)
+		for _, a := range rows {
+			if err := appendRow(context.WithoutCancel(ctx), tx, workspace, a); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
 		switch e.TableName {
 		case "journal", "executions":
-			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it", a.Execution, a.After+1).WithCause(err)
+			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it", rows[0].Execution, rows[0].After+1).WithCause(err)
 		case "idempotency_keys":
-			return j.keyUsed(ctx, workspace, a.Key)
+			return j.keyUsed(ctx, workspace, rows[0].Key)
 		}
 	}
 	return err

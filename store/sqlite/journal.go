@@ -15,16 +15,23 @@ import (
 type journal struct{ db *DB }
 
 // Append implements [store.Journal].
-func (j journal) Append(ctx context.Context, p identity.Principal, a *store.Append) error {
+func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
 	}
-	if err := a.Check(); err != nil {
+	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
-	key := executionKey{workspace, a.Execution}
-	return j.db.writer.do(ctx, func(w *writer) error { return w.append(key, a) })
+	key := executionKey{workspace, rows[0].Execution}
+	return j.db.writer.do(ctx, func(w *writer) error {
+		for _, a := range rows {
+			if err := w.append(key, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.

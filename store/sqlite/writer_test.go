@@ -272,3 +272,19 @@ func TestWriter_HeadsAreBoundedAndFoundAgain(t *testing.T) {
 		t.Errorf("second start: %v, want a conflict", err)
 	}
 }
+
+// TestWriter_APanicStopsTheStore: who called may catch the panic, so the others must not wait for a leader that is gone.
+func TestWriter_APanicStopsTheStore(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir()})
+	check(t, err)
+	journal := db.Stores().Journal
+	check(t, db.BeforeCommit(t.Context(), func() error { panic("a defect") }))
+	for i := range 3 {
+		if err := journal.Append(t.Context(), ann(), start(fmt.Sprint("x", i))); !errors.Is(err, store.ErrBroken) {
+			t.Errorf("write %d ends with %v, want a store that has stopped", i, err)
+		}
+	}
+	<-db.Broken()
+	check(t, db.Close())
+}

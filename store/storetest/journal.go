@@ -37,6 +37,18 @@ func testAppend(t *testing.T, s store.Stores) {
 		}
 	}
 	equal(t, "rows after a refused append", 3, len(rows(t, s, p, "e1", 0)))
+	if err := s.Journal.Append(t.Context(), p, next("e1", 3), next("e1", 4), next("e1", 5)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "after three rows together", 6, len(rows(t, s, p, "e1", 0)))
+	// The journal has moved on, so none of these is written.
+	if err := s.Journal.Append(t.Context(), p, next("e1", 5), next("e1", 6)); !isConflict(err) {
+		t.Errorf("rows at the wrong place: %v", err)
+	}
+	wantCode(t, "a gap between rows", s.Journal.Append(t.Context(), p, next("e1", 6), next("e1", 8)), fault.Invalid)
+	wantCode(t, "rows of two executions", s.Journal.Append(t.Context(), p, next("e1", 6), next("e2", 7)), fault.Invalid)
+	wantCode(t, "no rows", s.Journal.Append(t.Context(), p), fault.Invalid)
+	equal(t, "after the refusals", 6, len(rows(t, s, p, "e1", 0)))
 }
 
 func testLongJournal(t *testing.T, s store.Stores) {
