@@ -55,6 +55,10 @@ type BenchFigures struct {
 	Ratio     float64 `json:"ratio"`
 	RatioLow  float64 `json:"ratio_low"`
 	RatioHigh float64 `json:"ratio_high"`
+	// AheadPerSecond and AheadRatio are Tandem's when pure nodes may run ahead of their rows, which is how it runs unless it
+	// is told otherwise.
+	AheadPerSecond float64 `json:"run_ahead_nodes_per_second"`
+	AheadRatio     float64 `json:"run_ahead_ratio"`
 	// TandemMicros and BareMicros are wall time per node, TandemCPU processor time, where the system tells it.
 	TandemMicros float64 `json:"tandem_microseconds_per_node"`
 	BareMicros   float64 `json:"bare_microseconds_per_node"`
@@ -114,17 +118,22 @@ func Measure(ctx context.Context, b Bench) (report BenchReport, err error) {
 			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
 		}
 	}()
-	i, err := Open(ctx, Options{Dir: filepath.Join(dir, "tandem")})
+	i, err := Open(ctx, Options{Dir: filepath.Join(dir, "tandem"), NoRunAhead: true})
 	if err != nil {
 		return BenchReport{}, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
+	ahead, err := Open(ctx, Options{Dir: filepath.Join(dir, "ahead")})
+	if err != nil {
+		return BenchReport{}, err
+	}
+	defer func() { err = errors.Join(err, ahead.Close()) }()
 	bare, err := openBare(dir)
 	if err != nil {
 		return BenchReport{}, err
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
-	m := &measurement{Bench: b, tandem: benchInstance{i}, bare: bare}
+	m := &measurement{Bench: b, tandem: benchInstance{i}, ahead: benchInstance{ahead}, bare: bare}
 	return m.run(ctx)
 }
 
@@ -180,6 +189,7 @@ func scratch(data string) (string, error) {
 type measurement struct {
 	Bench
 	tandem benchInstance
+	ahead  benchInstance // as tandem, running ahead
 	bare   *bareJournal
 	body   []byte // of a row of the bare journal
 	place  int64  // numbers its runs
@@ -190,9 +200,9 @@ type workload struct {
 	name string
 	// runs are how many executions go at once, slices how many times in a round, nodes how many each has.
 	runs, slices, nodes int
-	tandem              func(context.Context) error
+	tandem              func(context.Context, benchInstance) error
 	bare                func(run int64) error
-	samples             [2][]sample
+	samples             [sides][]sample
 }
 
 type sample struct{ perSecond, cpu float64 }
@@ -204,7 +214,7 @@ const (
 
 func (m *measurement) run(ctx context.Context) (BenchReport, error) {
 	for _, def := range [][]byte{benchChain(chainID, m.Nodes), benchFanOut(fanOutID, m.FanOut)} {
-		if err := m.tandem.save(ctx, def); err != nil {
+		if err := errors.Join(m.tandem.save(ctx, def), m.ahead.save(ctx, def)); err != nil {
 			return BenchReport{}, err
 		}
 	}
@@ -240,7 +250,7 @@ func (m *measurement) workloads() []*workload {
 		}
 		loads = append(loads, &workload{
 			name: fmt.Sprintf("chain of %d, %d at once", m.Nodes, n), runs: n, slices: slices, nodes: m.Nodes,
-			tandem: func(ctx context.Context) error { return m.tandem.execute(ctx, chainID, nil) },
+			tandem: func(ctx context.Context, i benchInstance) error { return i.execute(ctx, chainID, nil) },
 			bare:   func(run int64) error { return m.bareChain(run, m.Nodes) },
 		})
 	}
@@ -250,24 +260,26 @@ func (m *measurement) workloads() []*workload {
 	}
 	return append(loads, &workload{
 		name: fmt.Sprintf("fan-out to %d and back", m.FanOut), runs: 1, slices: slices, nodes: m.FanOut + 2,
-		tandem: func(ctx context.Context) error { return m.tandem.execute(ctx, fanOutID, nil) },
+		tandem: func(ctx context.Context, i benchInstance) error { return i.execute(ctx, fanOutID, nil) },
 		bare:   func(run int64) error { return m.bareFanOut(run, m.FanOut) },
 	})
 }
 
 // The sides of a sample.
 const (
-	sideTandem = 0
-	sideBare   = 1
+	sideTandem = iota
+	sideBare
+	sideAhead
+	sides
 )
 
 // measure takes one sample of each side. A sample is made of short slices in turns, so that whatever else the machine does
 // slows down both.
 func (m *measurement) measure(ctx context.Context, w *workload) error {
-	var took, used [2]time.Duration
+	var took, used [sides]time.Duration
 	for slice := range w.slices {
-		for turn := range 2 {
-			side := (slice + turn) % 2
+		for turn := range sides {
+			side := (slice + turn) % sides
 			t, u, err := m.slice(ctx, w, side)
 			if err != nil {
 				return err
@@ -289,8 +301,11 @@ func (m *measurement) slice(ctx context.Context, w *workload, side int) (took, u
 	runtime.GC()
 	cpu, start := processTime(), time.Now()
 	err = together(w.runs, func(i int) error {
-		if side == sideTandem {
-			return w.tandem(ctx)
+		switch side {
+		case sideTandem:
+			return w.tandem(ctx, m.tandem)
+		case sideAhead:
+			return w.tandem(ctx, m.ahead)
 		}
 		return w.bare(first + int64(i))
 	})
@@ -357,14 +372,16 @@ func (m *measurement) report(loads []*workload, size int) BenchReport {
 }
 
 func (w *workload) figures() BenchFigures {
-	var ratios []float64
+	var ratios, ahead []float64
 	for i, s := range w.samples[sideTandem] {
 		ratios = append(ratios, s.perSecond/w.samples[sideBare][i].perSecond)
+		ahead = append(ahead, w.samples[sideAhead][i].perSecond/w.samples[sideBare][i].perSecond)
 	}
 	speed := func(s sample) float64 { return s.perSecond }
 	used := func(s sample) float64 { return s.cpu }
 	f := BenchFigures{
 		TandemPerSecond: medianOf(w.samples[sideTandem], speed), BarePerSecond: medianOf(w.samples[sideBare], speed),
+		AheadPerSecond: medianOf(w.samples[sideAhead], speed), AheadRatio: median(ahead),
 		Ratio: median(ratios), RatioLow: slices.Min(ratios), RatioHigh: slices.Max(ratios),
 		TandemCPU: medianOf(w.samples[sideTandem], used), BareCPU: medianOf(w.samples[sideBare], used),
 	}

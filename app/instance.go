@@ -55,6 +55,8 @@ type Options struct {
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
 	Activations int
 	MaxRunning  int
+	// NoRunAhead lets every row be on disk before the next node runs, also where nobody could tell.
+	NoRunAhead bool
 	// Idle instances work on what they are asked for and take nothing else up.
 	Idle bool
 	// MasterKey is the key that seals credentials; empty: the one in the data directory.
@@ -93,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
 		Credential: i.vault.open, Redact: &i.vault.redactor,
-		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, Idle: o.Idle, Log: o.Log,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)

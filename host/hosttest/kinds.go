@@ -118,9 +118,9 @@ func (p *process) registry() *node.Registry {
 		return node.Done{"result": in}, nil
 	})
 	add("TEST.WORK", p.work)
-	add("TEST.BRIEF", func(_ context.Context, c *node.Call, _ settings, in json.RawMessage) (node.Outcome, error) {
+	add("TEST.BRIEF", func(_ context.Context, c *node.Call, s settings, in json.RawMessage) (node.Outcome, error) {
 		p.begin(c)
-		return result(c, in, nil), nil
+		return padded(c, s, result(c, in, nil))
 	})
 	add("TEST.CHOICE", func(_ context.Context, c *node.Call, s settings, in json.RawMessage) (node.Outcome, error) {
 		p.begin(c)
@@ -181,16 +181,21 @@ func result(c *node.Call, in json.RawMessage, more any) node.Done {
 	return node.Done{"result": out}
 }
 
+// padded is a result as long as the settings want it.
+func padded(c *node.Call, s settings, done node.Done) (node.Done, error) {
+	if s.Pad == 0 {
+		return done, nil
+	}
+	out, err := json.Marshal(map[string]any{c.NodeID: strings.Repeat("pad ", s.Pad/4)})
+	return node.Done{"result": out}, err
+}
+
 // work is what most nodes do: it may end its process, fail, panic, be held, take its time, and has an effect.
 func (p *process) work(ctx context.Context, c *node.Call, s settings, in json.RawMessage) (node.Outcome, error) {
 	id := p.begin(c)
-	done := result(c, in, nil)
-	if s.Pad > 0 {
-		padded, err := json.Marshal(map[string]any{c.NodeID: strings.Repeat("pad ", s.Pad/4)})
-		if err != nil {
-			return nil, err
-		}
-		done["result"] = padded
+	done, err := padded(c, s, result(c, in, nil))
+	if err != nil {
+		return nil, err
 	}
 	for i := range s.Lines {
 		c.Log(node.Notice, fmt.Sprintf("line %d", i), nil)

@@ -26,9 +26,18 @@ type row struct {
 	key      *store.IdempotencyKey
 }
 
-// commit appends a row with everything that goes with it. Once attempts that the row dispatches are recorded as begun in
-// the same row, since nothing comes between the two.
+// commit appends a row with everything that goes with it, after those that are held.
 func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
+	h, err := o.prepare(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return h.commands, o.flush(ctx, h)
+}
+
+// prepare makes a row ready to be appended. Once attempts that the row dispatches are recorded as begun in the same row,
+// since nothing comes between the two.
+func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
@@ -37,18 +46,18 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
 			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt}); err != nil && fault.CodeOf(err) != fault.Conflict {
-				return nil, err
+				return held{}, err
 			}
 		}
 	}
 	turn.Tell(commands)
 	row := turn.Row()
 	if err := row.Spill(o.keep(ctx, create != nil)); err != nil {
-		return nil, err
+		return held{}, err
 	}
 	body, err := row.Encode()
 	if err != nil {
-		return nil, err
+		return held{}, err
 	}
 	a := &store.Append{
 		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: r.logs, Create: create, Key: r.key,
@@ -63,7 +72,7 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 		case engine.TellChild:
 			body, err := json.Marshal(host.Request{By: "parent"})
 			if err != nil {
-				return nil, err
+				return held{}, err
 			}
 			a.Deliver = append(a.Deliver, store.InboxItem{
 				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
@@ -97,7 +106,7 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 		if end, ok := c.(engine.Finish); ok && o.parent != "" {
 			item, err := o.tellParent(end, row)
 			if err != nil {
-				return nil, err
+				return held{}, err
 			}
 			a.Deliver = append(a.Deliver, item)
 		}
@@ -109,28 +118,17 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	if o.snapshotDue(commands) {
 		snap, err := o.fold.Snapshot()
 		if err != nil {
-			return nil, fmt.Errorf("snapshot of execution %q: %w", o.ref.Execution, err)
+			return held{}, fmt.Errorf("snapshot of execution %q: %w", o.ref.Execution, err)
 		}
 		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
 		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
 	}
-	if err := o.untilRoom(ctx, create != nil, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), a) }); err != nil {
-		return nil, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
-	}
 	o.stale = slices.DeleteFunc(o.stale, func(id string) bool { // one that is set again is waited for
 		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
 	})
-	if status != o.status {
-		o.host.admission.moved(o.ref, status)
-		if status != engine.StatusRunning {
-			o.host.admitNext()
-		}
-	}
+	moved := status != o.status
 	o.status, o.startedChildren = status, nil
-	if o.host.opts.Recorded != nil {
-		o.host.opts.Recorded(o.ref, o.revision.Graph, *row, commands)
-	}
-	return commands, nil
+	return held{append: a, row: *row, commands: commands, status: status, moved: moved}, nil
 }
 
 // untilRoom does a write. A start that finds the disk full is refused; what comes of work that is under way is kept and

@@ -38,6 +38,8 @@ type Options struct {
 	Workers int
 	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.
 	MaxRunning int
+	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
+	RunAhead bool
 	// Idle hosts take nothing up by themselves: they work on what they are asked for.
 	Idle bool
 	Log  *slog.Logger
@@ -292,7 +294,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
 	o.fold = fold
-	fold.Reload(h.journal(o.principal(), r.ID, revision).Loader(h.ctx))
+	fold.Reload(o.loader(h.journal(o.principal(), r.ID, revision).Loader(h.ctx)))
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
@@ -310,7 +312,7 @@ func (h *Host) admitNext() {
 }
 
 func (h *Host) journal(p identity.Principal, execution string, r *node.Revision) host.Journal {
-	return host.Journal{Source: NewSource(h.opts.Journal, h.opts.Blobs), Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}}
+	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}}
 }
 
 // deliver hands something to an execution by its inbox. It returns when it is on disk, which is before it acts.

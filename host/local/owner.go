@@ -62,6 +62,9 @@ type owner struct {
 	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
 	startedChildren []string
+	// held are rows that wait to be appended with the next one, heldBytes their size.
+	held      []held
+	heldBytes int
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
@@ -96,7 +99,7 @@ func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 // use pins the owner to a revision.
 func (o *owner) use(r *node.Revision) {
 	o.revision = r
-	o.fold = host.NewFold(r.Graph, revision{r}, nil, o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx))
+	o.fold = host.NewFold(r.Graph, revision{r}, nil, o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
 }
 
 // principal is Tandem itself, acting in the execution's workspace.
@@ -156,11 +159,15 @@ func (o *owner) load() {
 
 func (o *owner) read() error {
 	ctx, p := o.host.ctx, o.principal()
-	summary, err := o.host.opts.Executions.Get(ctx, p, o.ref.Execution)
-	if err != nil {
+	var summary store.Execution
+	var revision *node.Revision
+	err := o.host.patiently(ctx, func() (err error) {
+		if summary, err = o.host.opts.Executions.Get(ctx, p, o.ref.Execution); err != nil {
+			return err
+		}
+		revision, err = o.host.opts.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
 		return err
-	}
-	revision, err := o.host.opts.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
+	})
 	if err != nil {
 		return err
 	}
@@ -172,6 +179,7 @@ func (o *owner) read() error {
 	if o.tailRows, o.tailBytes, err = journal.Replay(ctx, o.fold); err != nil {
 		return err
 	}
+	o.fold.Reload(o.loader(journal.Loader(ctx)))
 	o.status = o.fold.State().Status()
 	return nil
 }
@@ -228,6 +236,13 @@ func (o *owner) loop() {
 			if o.recovered != nil && len(o.recovered) == 0 {
 				o.recovered = nil
 				o.back()
+			}
+			continue
+		}
+		if len(o.held) > 0 {
+			if err := o.flush(o.host.ctx); err != nil {
+				o.fail(err)
+				return
 			}
 			continue
 		}
@@ -369,7 +384,15 @@ func (o *owner) deal(list []message) (err error) {
 	if len(turn.Row().Facts) == 0 {
 		return nil
 	}
-	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands, inbox: inbox, logs: logs}); err != nil {
+	r := row{turn: turn, commands: commands, inbox: inbox, logs: logs}
+	if len(answers) == 0 && len(afters) == 0 && o.goesAhead(r) {
+		if err := o.hold(o.host.ctx, r); err != nil {
+			return err
+		}
+		o.carryOut(commands)
+		return nil
+	}
+	if commands, err = o.commit(o.host.ctx, r); err != nil {
 		return err
 	}
 	o.carryOut(commands)
@@ -383,7 +406,11 @@ func (o *owner) deal(list []message) (err error) {
 func (o *owner) now() int64 { return max(time.Now().UnixMilli(), o.fold.View().Updated) }
 
 func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, error), taken []int64) ([]int64, error) {
-	items, err := o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
+	var items []store.InboxItem
+	err := o.host.patiently(o.host.ctx, func() (err error) {
+		items, err = o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
+		return err
+	})
 	if err != nil {
 		return taken, err
 	}

@@ -103,8 +103,14 @@ func (t *timers) take(now int64) (due []*timerEntry, next time.Duration) {
 	if len(t.heap) == 0 {
 		return due, time.Hour
 	}
-	return due, min(time.Duration(t.heap[0].until-now)*time.Millisecond, time.Hour)
+	if left := t.heap[0].until - now; left < longestNap.Milliseconds() {
+		return due, time.Duration(left) * time.Millisecond
+	}
+	return due, longestNap
 }
+
+// longestNap is how long the clock is not looked at. It may be set, and the machine may sleep, which waiting does not see.
+const longestNap = 10 * time.Second
 
 type timerHeap []*timerEntry
 

@@ -54,7 +54,7 @@ func (o *owner) run(c engine.RunNode) {
 	}
 	plan := &o.revision.Graph.Nodes[c.Node].Plan
 	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID}
-	job.Out, job.Redact, job.Files = said, o.host.opts.Redact, o.files
+	job.Out, job.Redact, job.Files, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.ref.Workspace
 	if o.revision.Brief(c.Node) && plan.Effect == workflow.Pure && size <= maxBriefInput {
 		said.began = time.Now().UnixMilli()
 		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})
@@ -151,7 +151,10 @@ func (o *owner) wakeChild(child string) {
 func (o *owner) startChild(c engine.StartChild) bool {
 	// Who waits for a child can look for room later; one that nobody waits for is started before the execution can end.
 	err := o.untilRoom(o.host.ctx, !c.Spec.Detached, func() error {
-		_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), c.Child)
+		err := o.host.patiently(o.host.ctx, func() error {
+			_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), c.Child)
+			return err
+		})
 		if err == nil || !errors.Is(err, store.ErrNotFound) {
 			return err // it was started before the crash, or nobody knows
 		}

@@ -1,0 +1,110 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// Running ahead: a row that leads to nothing but brief pure runs need not be on disk before they are done, since nobody
+// outside can tell. It is held, they are done on the spot, and their rows follow it, until something has to be done that
+// can be seen; then all of them are appended together. What is lost in a crash is done again, with the same result.
+
+// held is a row that is ready to be appended.
+type held struct {
+	append   *store.Append
+	row      host.Row
+	commands []engine.Command
+	status   engine.Status
+	// moved says that the row changes the execution's status.
+	moved bool
+}
+
+// What is held at most, since it is in memory only.
+const (
+	maxHeldRows  = 64
+	maxHeldBytes = 1 << 20
+	maxHeldFacts = 8
+)
+
+// goesAhead says that nothing outside can tell whether a row is on disk before its commands are carried out.
+func (o *owner) goesAhead(r row) bool {
+	if !o.host.opts.RunAhead || len(r.inbox) > 0 || len(o.held) >= maxHeldRows || o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
+		return false
+	}
+	runs := false
+	for _, c := range r.commands {
+		switch c := c.(type) {
+		case engine.RunNode:
+			if !o.revision.Brief(c.Node) || o.revision.Graph.Nodes[c.Node].Plan.Effect != workflow.Pure {
+				return false
+			}
+			runs = true
+		case engine.EndNode, engine.CloseScope: // books that are kept in memory
+		default:
+			return false
+		}
+	}
+	return runs
+}
+
+// hold keeps a row to be appended with the next one that has to be.
+func (o *owner) hold(ctx context.Context, r row) error {
+	h, err := o.prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	o.held = append(o.held, h)
+	for _, value := range h.row.Values { // the large ones too, which are not in the body
+		o.heldBytes += len(value)
+	}
+	return nil
+}
+
+// loader reads rows that are held from where they are; they are not on disk.
+func (o *owner) loader(l host.Loader) host.Loader {
+	stored := l.Row
+	l.Row = func(execution string, seq uint64) (host.Row, error) {
+		if n := len(o.held); n > 0 && execution == o.ref.Execution && seq >= o.held[0].row.Seq {
+			if i := int(seq - o.held[0].row.Seq); i < n {
+				return o.held[i].row, nil
+			}
+		}
+		return stored(execution, seq)
+	}
+	return l
+}
+
+// flush appends the rows that are held, and those given, which begin or follow them.
+func (o *owner) flush(ctx context.Context, more ...held) error {
+	list := append(o.held, more...)
+	o.held, o.heldBytes = nil, 0
+	if len(list) == 0 {
+		return nil
+	}
+	rows := make([]*store.Append, len(list))
+	for i := range list {
+		rows[i] = list[i].append
+	}
+	start := rows[0].Create != nil
+	if err := o.untilRoom(ctx, start, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), rows...) }); err != nil {
+		return fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+	}
+	for i := range list {
+		h := &list[i]
+		if h.moved {
+			o.host.admission.moved(o.ref, h.status)
+			if h.status != engine.StatusRunning {
+				o.host.admitNext()
+			}
+		}
+		if o.host.opts.Recorded != nil {
+			o.host.opts.Recorded(o.ref, o.revision.Graph, h.row, h.commands)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// deafInbox cannot be read.
+type deafInbox struct {
+	store.Inbox
+	err error
+}
+
+func (i deafInbox) Pending(context.Context, identity.Principal, string) ([]store.InboxItem, error) {
+	return nil, i.err
+}
+
+func TestOwner_Deal(t *testing.T) {
+	t.Parallel()
+	t.Run("AnswersThoseItDoesNotComeTo", func(t *testing.T) {
+		t.Parallel()
+		unreadable := errors.New("the disk does not answer")
+		h := &Host{ctx: t.Context(), opts: Options{Inbox: deafInbox{err: unreadable}, Log: slog.New(slog.DiscardHandler)}}
+		o := h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)
+		o.fold = host.NewFold(&workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, nil, nil, host.Loader{})
+		answer := make(chan reply, 1)
+		err := o.deal([]message{delivered{}, request{host.Request{Action: host.ActionPause}, answer}})
+		if !errors.Is(err, unreadable) {
+			t.Fatalf("error %v", err)
+		}
+		select {
+		case a := <-answer:
+			if !errors.Is(a.err, unreadable) {
+				t.Errorf("the answer is %+v", a)
+			}
+		default:
+			t.Error("nobody answers the one that was not come to")
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"time"
+
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+)
+
+// A read that does not work may work a moment later: the process has run out of file descriptors, a disk over the network
+// is away. An execution is not given up for that at once, since nobody would take it up again before the next start. What
+// was decided (there is no such thing, it cannot be understood, the store has stopped) is not asked again.
+
+// How often a read is tried and how long the pauses are: about two minutes in all.
+const (
+	readTries      = 12
+	firstReadPause = 100 * time.Millisecond
+	lastReadPause  = 30 * time.Second
+)
+
+// patiently reads, and tries again as long as that may help.
+func (h *Host) patiently(ctx context.Context, read func() error) error {
+	pause := firstReadPause
+	for try := 1; ; try++ {
+		err := read()
+		if try == readTries || !h.mayPass(ctx, err) || !h.rest(ctx, pause, err) {
+			return err
+		}
+		pause = min(2*pause, lastReadPause)
+	}
+}
+
+// mayPass says that an error is not a decision.
+func (h *Host) mayPass(ctx context.Context, err error) bool {
+	_, decided := errors.AsType[*fault.Error](err)
+	return err != nil && !decided && ctx.Err() == nil && h.ctx.Err() == nil
+}
+
+// rest waits before the next try. It fails when there is to be none.
+func (h *Host) rest(ctx context.Context, pause time.Duration, err error) bool {
+	h.opts.Log.Warn("a read did not work and is tried again", "pause", pause, "error", err)
+	clock := time.NewTimer(pause)
+	defer clock.Stop()
+	select {
+	case <-clock.C:
+		return true
+	case <-ctx.Done():
+	case <-h.ctx.Done():
+	}
+	return false
+}
+
+// patientSource reads executions patiently.
+type patientSource struct {
+	host.Source
+	host *Host
+}
+
+// Rows implements host.Source. It goes on behind the last row that was read.
+func (s patientSource) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[host.Row, error] {
+	return func(yield func(host.Row, error) bool) {
+		stopped := false
+		err := s.host.patiently(ctx, func() error {
+			for row, err := range s.Source.Rows(ctx, p, execution, after) {
+				if err != nil {
+					return err
+				}
+				if !yield(row, nil) {
+					stopped = true
+					return nil
+				}
+				after = row.Seq
+			}
+			return nil
+		})
+		if err != nil && !stopped {
+			yield(host.Row{}, err)
+		}
+	}
+}
+
+// Snapshot implements host.Source.
+func (s patientSource) Snapshot(ctx context.Context, p identity.Principal, execution string) (body []byte, ok bool, err error) {
+	err = s.host.patiently(ctx, func() (err error) {
+		body, ok, err = s.Source.Snapshot(ctx, p, execution)
+		return err
+	})
+	return body, ok, err
+}
+
+// Blob implements host.Source.
+func (s patientSource) Blob(ctx context.Context, p identity.Principal, b host.Blob) (value json.RawMessage, err error) {
+	err = s.host.patiently(ctx, func() (err error) {
+		value, err = s.Source.Blob(ctx, p, b)
+		return err
+	})
+	return value, err
+}
