@@ -402,7 +402,11 @@ func (c *crash) revive(ctx context.Context, e api.Execution) {
 		case a.Error.ErrorCode != string(fault.Interrupted) && a.Error.ErrorCode != string(fault.OutcomeUnknown):
 			continue
 		}
-		if _, err := c.client.Act(ctx, e.ExecutionID, action); err != nil {
+		_, err := c.client.Act(ctx, e.ExecutionID, action)
+		if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Conflict {
+			continue // it failed before, and was retried since
+		}
+		if err != nil {
 			c.Fatal(err)
 		}
 		c.revived++

@@ -22,3 +22,6 @@ func noSpace(error) bool { return false }
 func isReadOnly(error) bool { return false }
 
 func syncDir(*os.File) error { return nil }
+
+// unlockDir lets go of the directory.
+func unlockDir(f *os.File) error { return f.Close() }

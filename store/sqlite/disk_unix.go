@@ -39,6 +39,12 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// unlockDir lets go of the directory. Closing the file is not enough: a process that is being started elsewhere in this
+// one shares it for a moment.
+func unlockDir(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 func writePID(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err

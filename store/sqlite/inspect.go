@@ -47,7 +47,7 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	lock, err := lockDir(dir)
 	switch f, ok := errors.AsType[*fault.Error](err); {
 	case err == nil:
-		defer func() { err = errors.Join(err, lock.Close()) }()
+		defer func() { err = errors.Join(err, unlockDir(lock)) }()
 	case ok && f.Details[InUse] != nil:
 		i.InUse = true
 	default:

@@ -167,7 +167,7 @@ func (db *DB) release() error {
 		errs = append(errs, db.root.Close())
 	}
 	if db.lock != nil {
-		errs = append(errs, db.lock.Close())
+		errs = append(errs, unlockDir(db.lock))
 	}
 	return errors.Join(errs...)
 }
