@@ -79,6 +79,8 @@ type Start struct {
 	Trigger    json.RawMessage `json:"trigger,omitempty"`
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string `json:"outputs,omitempty"`
+	// Root is the execution that it came of, with others between them, if it was not started by itself.
+	Root string `json:"root,omitempty"`
 	// Ancestors are the executions whose past it shares, the one it was forked from last.
 	Ancestors []string `json:"ancestors,omitempty"`
 }
@@ -352,6 +354,9 @@ func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.
 func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
 	switch c := c.(type) {
 	case engine.RunNode:
+		if run, open := f.runs[c.Activation]; open && run.command.Generation == c.Generation {
+			now = run.since // the clock of an activation stands still, however often it is woken or tried
+		}
 		f.runs[c.Activation] = openRun{c, now}
 		return f.openOverlay(c.Scope, seq)
 	case engine.CloseScope:

@@ -43,7 +43,9 @@ type StartRequest struct {
 	Priority  int
 	TimeoutMS int64
 	Parent    string
-	Depth     int
+	// Root is the execution that somebody started and that this one came of; empty: none.
+	Root  string
+	Depth int
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
@@ -79,7 +81,9 @@ type Request struct {
 	Execution string `json:"-"`
 	Action    Action `json:"-"`
 	// Dedup is the sender's id of it: a second request of the execution with the same one does nothing. Empty: none.
-	Dedup  string `json:"-"`
+	Dedup string `json:"-"`
+	// Single says that a second request with the same Dedup is refused with [fault.Conflict], so that its sender knows.
+	Single bool   `json:"-"`
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Node is the node it is about. Activation, when it is set, is one activation of it; otherwise there must be only one

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 )
@@ -42,7 +43,8 @@ type Kind struct {
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
 	// Brief says that a run takes no longer than handing it to a worker would: it waits for nothing, and what it does is
-	// bounded by its small configuration. A host may run it on the spot.
+	// bounded by its small configuration. A host may run it on the spot, also before the rows that lead to it are on disk, so
+	// it emits nothing.
 	Brief bool
 	// Own tells of single configuration fields what their placeholders find before the input and the layers: an object
 	// made of the node's input. Other fields find the input itself.
@@ -110,6 +112,8 @@ func (Wait) outcome() {}
 
 // Call is one run of one attempt, as its kind sees it. It is valid during the run.
 type Call struct {
+	// Workspace is the tenant whose data, files and credentials these are.
+	Workspace    string
 	ExecutionID  string
 	ActivationID engine.ActivationID
 	NodeID       string
@@ -142,6 +146,9 @@ type Call struct {
 
 	// Eval evaluates an expression of the configurations in the node's scope; extra names come before all others.
 	Eval func(source string, extra map[string]any) (any, error)
+	// Bind resolves the placeholders of a text into which nothing may be spliced, such as SQL: they become values beside it.
+	// The configuration has such texts as they are written.
+	Bind func(text string) (dataflow.Bound, error)
 	// Connected says whether anything is connected to an output key.
 	Connected func(key string) bool
 	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.

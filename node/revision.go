@@ -37,6 +37,8 @@ type readyNode struct {
 	syncs []string
 	// expressions are its conditions by their source.
 	expressions map[string]*expr.Program
+	// bound are the texts whose placeholders are values beside them, by the text as written.
+	bound map[string]*dataflow.Template
 	// connected are the keys something is connected to.
 	connected map[string]bool
 	// brief: the kind is, and nothing that may take longer is connected to it.
@@ -114,6 +116,12 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 		shielded = append(shielded, e.Path[len(prefix):])
 	}
 	var err error
+	if ready.bound, err = bindable(objectOr(def.Configurations), node.Plan.Bound); err != nil {
+		return err
+	}
+	for _, path := range node.Plan.Bound {
+		shielded = append(shielded, path[len(prefix):])
+	}
 	if ready.apart, err = setApart(objectOr(def.Configurations), kind.Own); err != nil {
 		return err
 	}
@@ -137,6 +145,26 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 		ready.connected[r.Graph.Edges[e].Key] = true
 	}
 	return nil
+}
+
+// bindable compiles the texts at the paths, which are those of a plan.
+func bindable(config json.RawMessage, paths []string) (map[string]*dataflow.Template, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	texts := map[string]*dataflow.Template{}
+	for _, path := range paths {
+		path = strings.NewReplacer("[", ".", "]", "").Replace(strings.TrimPrefix(path, "configurations."))
+		value := gjson.GetBytes(config, path)
+		if value.Type != gjson.String {
+			continue // nothing is written there
+		}
+		var err error
+		if texts[value.Str], err = dataflow.CompileText(value.Str); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
 }
 
 // setApart compiles the fields that see names of their own.

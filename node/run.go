@@ -73,6 +73,7 @@ type Out interface {
 
 // Execution is what a node may know about the execution it runs in.
 type Execution struct {
+	Workspace  string
 	ID         string
 	WorkflowID string
 	UserID     string
@@ -148,7 +149,11 @@ func (x *run) do() (factOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		return x.done(Done{dataflow.DefaultKey: output}), nil
+		outputs, err := x.given(output)
+		if err != nil {
+			return nil, err
+		}
+		return x.done(outputs), nil
 	}
 	if err := x.prepare(); err != nil {
 		return nil, err
@@ -181,10 +186,10 @@ func (x *run) do() (factOf, error) {
 func (x *run) prepare() error {
 	job, node := x.job, &x.revision.Graph.Nodes[x.job.Run.Node]
 	x.call = Call{
-		ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
+		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
 		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Clock: time.Now,
+		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Clock: time.Now,
 		Connected: func(key string) bool { return x.node.connected[key] },
 	}
 	payloads, err := x.payloads()
@@ -313,6 +318,18 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 		return nil, e.firstErr
 	}
 	return v, err
+}
+
+// bind resolves a text beside which its values stand.
+func (x *run) bind(text string) (dataflow.Bound, error) {
+	template := x.node.bound[text]
+	if template == nil {
+		return dataflow.Bound{Text: []string{text}}, nil // what came as data is never searched
+	}
+	d := &x.job.Data
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	return template.Bind(d.Layers, dataflow.Request{View: d.View, StepID: x.call.NodeID, Own: x.call.Input, OnUnresolved: x.revision.onUnresolved})
 }
 
 func (x *run) outcome(o Outcome) (factOf, error) {

@@ -109,6 +109,25 @@ func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage,
 	return value, true, nil
 }
 
+// given is the output that a person gave instead of the node's own: its result, or, for a node that has none, a payload for
+// each key that is to be produced.
+func (x *run) given(output json.RawMessage) (Done, error) {
+	keys := x.plan().Keys
+	if keys == nil || slices.Contains(keys, dataflow.DefaultKey) {
+		return Done{dataflow.DefaultKey: output}, nil
+	}
+	var outputs Done
+	if err := json.Unmarshal(output, &outputs); err != nil || len(outputs) == 0 {
+		return nil, fault.Newf(fault.InvalidInput, "output: the node produces no result; give an object with a payload for one of its keys: %s", strings.Join(keys, ", "))
+	}
+	for key := range outputs { // order does not matter: the first that is wrong is as good as another
+		if !slices.Contains(keys, key) {
+			return nil, fault.Newf(fault.InvalidInput, "output: the node has no key %q; it has %s", key, strings.Join(keys, ", "))
+		}
+	}
+	return outputs, nil
+}
+
 // failed is the event of a failure. When it is the last try of a node that handles its errors, the verdicts come with
 // it.
 func (x *run) failed(err error) factOf {

@@ -97,6 +97,11 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 	for i := range list {
 		h := &list[i]
 		if h.moved {
+			if h.status.Final() {
+				o.host.families.ended(o.ref)
+				_, start := o.fold.Execution()
+				o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
+			}
 			o.host.admission.moved(o.ref, h.status)
 			if h.status != engine.StatusRunning {
 				o.host.admitNext()

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/store"
 )
 
@@ -115,5 +117,50 @@ func TestAdmission(t *testing.T) {
 	// Workspaces take turns; within one the priority counts, then the age.
 	if want := []string{"urgent", "other", "early", "late"}; !slices.Equal(order, want) {
 		t.Errorf("the order was %q, want %q", order, want)
+	}
+}
+
+func TestTimers_AFarDayIsNotDueNow(t *testing.T) {
+	t.Parallel()
+	timers := newTimers(func(store.Ref, engine.TimerID) { t.Error("a timer has fired") })
+	defer timers.close()
+	now := time.Now().Add(time.Hour).UnixMilli()        // so that nothing is due by the real clock
+	timers.set(store.Ref{}, "far", 253_370_764_800_000) // the year 9999: more nanoseconds away than can be counted
+	if due, next := timers.take(now); len(due) > 0 || next != longestNap {
+		t.Errorf("%d timers are due, the next in %v", len(due), next)
+	}
+	timers.set(store.Ref{}, "near", now+50)
+	if _, next := timers.take(now); next != 50*time.Millisecond {
+		t.Errorf("the next is due in %v", next)
+	}
+	timers.clear(store.Ref{}, "near")
+}
+
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	root := store.Ref{Workspace: "w", Execution: "root"}
+	f := families{limit: 2, all: map[store.Ref]*family{}}
+	for range 2 {
+		if err := f.join(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.join(root); fault.CodeOf(err) != fault.RecursionLimit {
+		t.Errorf("a third one: %v", err)
+	}
+	f.leave(root)
+	f.cancel(root)
+	if err := f.join(root); fault.CodeOf(err) != fault.Canceled {
+		t.Errorf("below a canceled root: %v", err)
+	}
+	f.ended(root)
+	if err := f.join(root); err != nil {
+		t.Errorf("below a root that was retried: %v", err)
+	}
+	f.leave(root)
+	f.leave(root)
+	f.leave(root)
+	if len(f.all) != 0 {
+		t.Errorf("families are left: %v", f.all)
 	}
 }

@@ -62,6 +62,7 @@ type Host struct {
 	gate      *gate
 	admission *admission
 	line      line
+	families  families
 	// suspects has room for the one execution that comes back alone.
 	suspects chan struct{}
 	running  sync.WaitGroup // owners and workers
@@ -85,6 +86,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning), suspects: make(chan struct{}, 1), owners: map[store.Ref]*owner{}}
+	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	h.timers = newTimers(h.due)
@@ -176,7 +178,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	}
 	o := h.newOwner(ref, revision)
 	o.parent = r.Parent
-	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs})
+	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -203,8 +205,15 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		}
 		create.Started = now
 	}
+	root := store.Ref{Workspace: p.Workspace, Execution: r.Root}
+	if r.Root != "" {
+		if err := h.families.join(root); err != nil {
+			return host.Started{}, err
+		}
+	}
 	started, err := h.begin(ctx, o, turn, commands, create, key(r))
 	if err != nil || started.Repeated {
+		h.families.leave(root)
 		h.admission.moved(ref, engine.StatusError)
 		h.admitNext()
 		return started, err

@@ -289,6 +289,13 @@ func (o *owner) stopAll() {
 
 // deal makes one row of what has come in, appends it, and acts on it.
 func (o *owner) deal(list []message) (err error) {
+	// Somebody is told what became of a request, so it must not rest on rows that are not on disk.
+	if len(o.held) > 0 && slices.ContainsFunc(list, func(m message) bool { _, asks := m.(request); return asks }) {
+		if err := o.flush(o.host.ctx); err != nil {
+			refuse(list, err)
+			return err
+		}
+	}
 	turn := o.fold.Begin(o.now())
 	var commands []engine.Command
 	var inbox []int64

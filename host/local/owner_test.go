@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 	"tandem/store"
@@ -26,7 +27,7 @@ func TestOwner_Deal(t *testing.T) {
 	t.Parallel()
 	t.Run("AnswersThoseItDoesNotComeTo", func(t *testing.T) {
 		t.Parallel()
-		unreadable := errors.New("the disk does not answer")
+		unreadable := fault.New(fault.Internal, "the store has stopped")
 		h := &Host{ctx: t.Context(), opts: Options{Inbox: deafInbox{err: unreadable}, Log: slog.New(slog.DiscardHandler)}}
 		o := h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)
 		o.fold = host.NewFold(&workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, nil, nil, host.Loader{})

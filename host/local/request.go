@@ -60,7 +60,14 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 			return "", fault.Newf(fault.Invalid, "the request cannot be kept: %w", err)
 		}
 		item := store.InboxItem{Execution: r.Execution, Kind: string(r.Action), Dedup: r.Dedup, Time: time.Now().UnixMilli(), Body: body}
-		return e.Status, h.deliver(ctx, p, item)
+		_, duplicate, err := h.opts.Inbox.Deliver(ctx, p, item)
+		switch {
+		case err == nil && !duplicate:
+			h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, delivered{})
+		case err == nil && r.Single:
+			err = fault.Newf(fault.Conflict, "execution %q has had this request before", r.Execution)
+		}
+		return e.Status, err
 	}
 	answer := make(chan reply, 1)
 	if !h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, request{r, answer}) {
@@ -103,6 +110,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	case host.ActionResume:
 		return engine.ExecutionResumed{By: r.By}, nil
 	case host.ActionCancel:
+		o.host.families.cancel(o.ref) // at once: its children are told one after the other
 		return engine.CancelRequested{By: r.By, Reason: r.Reason}, nil
 	case host.ActionRetry:
 		id, err := o.which(r, "retried", func(a engine.Activation) bool {

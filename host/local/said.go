@@ -21,6 +21,8 @@ type said struct {
 	attempt engine.Attempt
 	node    string
 	began   int64
+	// first says that it is the work from its start, and not what follows a wait.
+	first bool
 
 	mu      sync.Mutex
 	lines   []store.LogLine
@@ -111,7 +113,7 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := turn.Row()
-	if view := o.fold.View().Open[s.attempt.Activation]; view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
+	if view := o.fold.View().Open[s.attempt.Activation]; s.first && view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
 		row.Told = append(row.Told, host.Told{What: host.ToldRan, Activation: s.attempt.Activation, Time: s.began})
 	}
 	if len(s.details) > 0 {

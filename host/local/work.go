@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,7 @@ func (o *owner) run(c engine.RunNode) {
 		return
 	}
 	plan := &o.revision.Graph.Nodes[c.Node].Plan
-	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID}
+	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID, first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
 	job.Out, job.Redact, job.Files, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.ref.Workspace
 	if o.revision.Brief(c.Node) && plan.Effect == workflow.Pure && size <= maxBriefInput {
 		said.began = time.Now().UnixMilli()
@@ -168,7 +169,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
 		request.TriggerData = request.Initial
 		_, start := o.fold.Execution()
-		request.Language = start.Language
+		request.Language, request.Root = start.Language, cmp.Or(start.Root, o.ref.Execution)
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}
