@@ -1,4 +1,5 @@
-# Tandem. `make help` lists the targets. Everything works from a fresh clone with Go and make alone.
+# Tandem. `make help` lists the targets. Everything works from a fresh clone with Go and make alone, except Python code
+# inside workflows: its interpreter is fetched once with npm.
 
 GO      ?= go
 ADDR    ?= 127.0.0.1:8080
@@ -9,14 +10,17 @@ FUZZTIME  ?= 5s
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint race fuzz bench bench-peers
+.PHONY: help build run test fmt lint race fuzz bench bench-peers python
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 
-build: ## Build the static binary bin/tandem
+build: python ## Build the static binary bin/tandem
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
+
+python: ## Fetch the Python interpreter that is embedded into the binary, once
+	@./scripts/python_wasm.sh
 
 run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 DATA=data to choose)
 	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
@@ -27,12 +31,12 @@ fmt: ## Fail if a file is not formatted
 	@files="$$(find . -name '*.go' -not -path './.git/*' -not -path '*/node_modules/*' -exec gofmt -l {} +)"; \
 	if [ -n "$$files" ]; then echo "not formatted; run gofmt -w on:"; echo "$$files"; exit 1; fi
 
-lint: ## go vet and staticcheck
+lint: python ## go vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
 # The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack.
-race: ## All tests, with the race detector where a C compiler exists
+race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race ./..."; CGO_ENABLED=1 $(GO) test -race ./...; \
@@ -45,7 +49,7 @@ race: ## All tests, with the race detector where a C compiler exists
 # Go fuzzes one target of one package at a time, so the targets are asked for and run one by one. A race in
 # Go before 1.27 may end a run at its time limit with a bare "context deadline exceeded"; that is told and passed over,
 # but only when no failing input was written.
-fuzz: ## Run each fuzz target for FUZZTIME
+fuzz: python ## Run each fuzz target for FUZZTIME
 	@set -e; log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
 	for pkg in $$($(GO) list ./...); do \
 		targets="$$($(GO) test -list '^Fuzz' "$$pkg")"; \
@@ -58,7 +62,7 @@ fuzz: ## Run each fuzz target for FUZZTIME
 		done; \
 	done
 
-bench: ## Run all benchmarks (BENCHTIME=3s for steadier numbers)
+bench: python ## Run all benchmarks (BENCHTIME=3s for steadier numbers)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 15m ./...
 
 # A module of its own (see bench/README.md). What the product needs changes more often than that module's list, so the

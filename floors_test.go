@@ -57,6 +57,8 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
+		"files":          {level: 5},
+		"database":       {level: 5},
 		"store/sqlite":   {level: 5},
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},

@@ -34,16 +34,12 @@ func (p *property) UnmarshalJSON(data []byte) error {
 func shapeOfKind(t *testing.T, name string) *shape {
 	t.Helper()
 	typ, subtype, _ := strings.Cut(name, ".")
-	for family, kinds := range map[string][]kind{"TRIGGER": triggerKinds(), "ACTION": actionKinds(), "FLOW": flowKinds(), "CALL": callKinds()} {
+	for family, kinds := range map[string][]kind{"TRIGGER": triggerKinds(), "ACTION": actionKinds(), "FLOW": flowKinds(), "CALL": callKinds(), "TOOL": toolKinds()} {
 		for _, k := range kinds {
 			if family != typ || k.subtype != subtype {
 				continue
 			}
-			common := ""
-			if typ == "TRIGGER" {
-				common = triggerCommon
-			}
-			return parseShape(common, k.config)
+			return parseShape(map[string]string{"TRIGGER": triggerCommon, "TOOL": toolCommon}[typ], k.config)
 		}
 	}
 	t.Fatalf("the catalogue has no %s", name)
@@ -116,6 +112,10 @@ func sameDefault(raw json.RawMessage, def string) bool {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		return text == def
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return "["+strings.Join(list, ",")+"]" == def
 	}
 	a, err := strconv.ParseFloat(string(raw), 64)
 	b, both := strconv.ParseFloat(def, 64)

@@ -55,7 +55,8 @@ func actionKinds() []kind {
 				conflict_keys, returning:list; statement:sql; statements:list; parameters:list/obj; allow_all_rows=false; cred* sql`},
 		{subtype: "WEB_SEARCH", effect: workflow.Idempotent,
 			config: `provider{searxng|brave|tavily|bing|json}; query:tmpl; max_results=10[1..50]; language;
-				time_range{any|day|week|month|year}=any; include_domains, exclude_domains:list; fetch_content=false; mapping:obj; cred* search`},
+				time_range{any|day|week|month|year}=any; include_domains, exclude_domains:list; fetch_content=false; cred* search;
+				mapping:obj(url*; results_path; total_path; fields:obj; key_header; key_param)`},
 	}
 }
 
@@ -180,8 +181,27 @@ func databaseRules(c *config) {
 	case operation == "update":
 		c.requireFor("values", because)
 	}
+	statementTexts(c)
 	where := strings.TrimSpace(c.values["where"].Raw)
 	if (operation == "update" || operation == "delete") && (where == "" || where == "{}") && !c.flag("allow_all_rows") && !c.has("template_id") {
 		c.invalid(c.at("where"), "is required %s; set allow_all_rows to true if every row is meant", because)
+	}
+}
+
+// statementTexts: the statements of a transaction are SQL, alone or with parameters of their own.
+func statementTexts(c *config) {
+	if c.has("statements") && c.values["statements"].Type == gjson.String {
+		c.plan.Bound = append(c.plan.Bound, c.at("statements")) // a placeholder is a value and never SQL, also not a list of it
+	}
+	for i, item := range c.items("statements") {
+		at := fmt.Sprintf("%s[%d]", c.at("statements"), i)
+		switch {
+		case item.IsObject():
+			c.plan.Bound = append(c.plan.Bound, at+".statement")
+		case item.Type == gjson.String:
+			c.plan.Bound = append(c.plan.Bound, at)
+		default:
+			c.invalid(at, `must be an SQL text, or an object with "statement" and "parameters", not %s`, excerpt(item))
+		}
 	}
 }

@@ -250,6 +250,9 @@ func (c *config) collect(path string, f *field, value gjson.Result) {
 	if slices.Contains(f.types, "code") {
 		c.plan.Shielded = append(c.plan.Shielded, path)
 	}
+	if slices.Contains(f.types, "sql") {
+		c.plan.Bound = append(c.plan.Bound, path)
+	}
 }
 
 func (c *config) has(name string) bool { _, ok := c.values[name]; return ok }

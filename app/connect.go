@@ -75,7 +75,7 @@ func inUse(err error) error {
 		return err
 	}
 	c := *f
-	c.Message += "; if that is a server, talk to it with --server http://HOST:PORT (TANDEM_SERVER)"
+	c.Message += "; if that is a server, talk to it with --server http://HOST:PORT (TANDEM_SERVER), which tandem workflows and tandem executions take"
 	return &c
 }
 

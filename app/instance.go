@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,13 +16,16 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/files"
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/workflow"
@@ -37,7 +41,10 @@ type Instance struct {
 	host     *local.Host
 	source   host.Source
 	hub      *host.Hub
+	sandbox  *sandbox.Pool
 	vault    vault
+	// databases are the connections that nodes have to databases.
+	databases *database.Pools
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
@@ -52,6 +59,10 @@ type Options struct {
 	Dir string
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
+	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
+	Scripts *builtin.Scripts
+	// PublicURL is where services reach this instance to call back; empty: they cannot.
+	PublicURL string
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
 	Activations int
 	MaxRunning  int
@@ -89,12 +100,18 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{},
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
+	i.sandbox = sandbox.New(sandbox.Options{Dir: filepath.Join(o.Dir, "sandbox")})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
-	i.registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{Allow: o.HTTPAllow})})...)
+	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
+	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
+	i.registry.Register(builtin.Kinds(builtin.Options{
+		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
+		Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+	})...)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
-		Credential: i.vault.open, Redact: &i.vault.redactor,
+		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
@@ -121,6 +138,8 @@ func closing(err error, db *sqlite.DB) error {
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
 	i.host.Close()
+	i.sandbox.Close()
+	i.databases.Close()
 	return i.db.Close()
 }
 

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -19,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"tandem/builtin"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
@@ -41,6 +43,10 @@ type ServeOptions struct {
 	// MasterKey seals credentials; empty: the key in the data directory.
 	MasterKey string
 	HTTPAllow outbound.AllowList
+	// Scripts is what nodes may run on this machine; nil: nothing.
+	Scripts *builtin.Scripts
+	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
+	PublicURL string
 	// Workflows is a directory whose definitions are kept at the start; empty: none.
 	Workflows string
 	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
@@ -87,13 +93,18 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 			err = errors.Join(err, cerr)
 		}
 	}()
+	public, err := checkPublicURL(cmp.Or(o.PublicURL, "http://"+reachable(listener.Addr())))
+	if err != nil {
+		return err
+	}
+	o.PublicURL = public.String()
 	tracer, err := newTracer(ctx, o.Traces, o.Version, o.Log)
 	if err != nil {
 		return err
 	}
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, MasterKey: o.MasterKey, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.recorded(ref, graph, row)
@@ -192,7 +203,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr()), Metrics: metrics, Log: o.Log,
+		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, Log: o.Log,
 	})
 }
 
@@ -211,13 +222,17 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return nil, fault.Newf(fault.Invalid, "cannot listen on %q; write it as host:port, such as 127.0.0.1:8080: %w", addr, err)
 }
 
-// hostsOf are the names under which a server on a loopback address may be asked; for any other address, all.
-func hostsOf(addr net.Addr) []string {
+// hostsOf are the names under which a server on a loopback address may be asked, by its public one too; for any other address, all.
+func hostsOf(addr net.Addr, public string) []string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
 		return nil
 	}
-	return []string{"localhost", "127.0.0.1", "::1", tcp.IP.String()}
+	hosts := []string{"localhost", "127.0.0.1", "::1", tcp.IP.String()}
+	if u, err := url.Parse(public); err == nil && u.Hostname() != "" {
+		hosts = append(hosts, u.Hostname())
+	}
+	return hosts
 }
 
 // reachable is an address as somebody on this machine can ask for it.

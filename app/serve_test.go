@@ -265,7 +265,7 @@ func TestServe_Host(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hosts := hostsOf(tcp); (len(hosts) > 0) != want {
+		if hosts := hostsOf(tcp, "https://public.example"); (len(hosts) > 0 && slices.Contains(hosts, "public.example")) != want || (len(hosts) > 0) != want {
 			t.Errorf("%s: %v", addr, hosts)
 		}
 	}

@@ -54,7 +54,9 @@ func TestTransformation(t *testing.T) {
 		{name: "PivotIncomplete", config: `{"operation": "pivot", "pivot_config": {"index": "m"}}`, input: staff, code: fault.InvalidConfig},
 		{name: "CSV", config: `{"output_format": "csv"}`, input: `{"data": [{"a": 1, "b": "x,y"}, {"a": "=1"}]}`, want: map[string]string{"result": `{"formatted": "a,b\n1,\"x,y\"\n\"'=1\",\n"}`}},
 		{name: "XML", config: `{"output_format": "xml"}`, input: `{"data": [{"a": "<"}]}`, want: map[string]string{"result": `{"formatted": "<root><item><a>&lt;</a></item></root>"}`}},
-		{name: "Script", config: `{"operation": "custom", "transformation_script": "x => x"}`, input: staff, code: fault.Unsupported},
+		{name: "Script", config: `{"operation": "custom", "transformation_script": "x => x.data.map(y => y.a * 2)"}`, input: `{"data": [{"a": 1}, {"a": 2}]}`, want: out(`[2, 4]`)},
+		{name: "ScriptInPython", config: `{"operation": "custom", "transformation_script": "def f(x):\n    return [y['a'] for y in x['data'] if y['a'] > 1]"}`, input: `{"data": [{"a": 1}, {"a": 2}]}`, want: out(`[2]`)},
+		{name: "ScriptThatRaises", config: `{"operation": "custom", "transformation_script": "lambda x: x['nothing']"}`, input: staff, code: fault.CodeError},
 	})
 	got := done(t, "ACTION.DATA_TRANSFORMATION", newCall(t, `{"field_mapping": {"x": "a"}, "preserve_metadata": false}`, `{"data": [{"a": 1, "_id": 2}]}`))
 	if !strings.Contains(string(got["result"]), `"transformed_data":[{"x":1}]`) {

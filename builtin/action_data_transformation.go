@@ -71,7 +71,7 @@ type transformStats struct {
 func dataTransformation() node.Kind {
 	return node.Define(
 		info("ACTION.DATA_TRANSFORMATION", "Data transformation", "数据转换", "Reshapes a list of records.", "重塑一组记录。"),
-		func(_ context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
+		func(ctx context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
 			list, err := listInput(in, cfg.ItemsPath)
 			if err != nil {
 				if fault.CodeOf(err) != fault.InvalidInput {
@@ -79,7 +79,7 @@ func dataTransformation() node.Kind {
 				}
 				list = listOf(in) // no list: the input is the one record
 			}
-			t := transformation{call: call, cfg: cfg, in: in, records: list.items}
+			t := transformation{ctx: ctx, call: call, cfg: cfg, in: in, records: list.items}
 			out, err := t.run()
 			if err != nil {
 				return nil, err
@@ -104,6 +104,7 @@ func dataTransformation() node.Kind {
 
 // transformation is one run.
 type transformation struct {
+	ctx     context.Context
 	call    *node.Call
 	cfg     transformConfig
 	in      json.RawMessage
@@ -125,7 +126,7 @@ func (t *transformation) run() ([]json.RawMessage, error) {
 	case "pivot":
 		return t.pivot()
 	case "custom":
-		return nil, fault.New(fault.Unsupported, `a transformation with "transformation_script" needs the sandbox, which is not there yet; use "map" with expressions`)
+		return t.custom()
 	}
 	t.cfg.Operation = "map"
 	return t.mapped()

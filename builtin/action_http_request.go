@@ -64,10 +64,10 @@ type httpOutput struct {
 	JSON       json.RawMessage   `json:"json"`
 	Success    bool              `json:"success"`
 	// ResponseTime is in milliseconds, of all pages together.
-	ResponseTime int64     `json:"response_time"`
-	URL          string    `json:"url"`
-	Redirects    []httpHop `json:"redirects,omitempty"`
-	File         *httpFile `json:"file,omitempty"`
+	ResponseTime int64      `json:"response_time"`
+	URL          string     `json:"url"`
+	Redirects    []httpHop  `json:"redirects,omitempty"`
+	File         *fileValue `json:"file,omitempty"`
 	// Pages and Truncated are about pagination: how many were read, and whether there are more.
 	Pages     int  `json:"pages,omitempty"`
 	Truncated bool `json:"truncated,omitempty"`
@@ -76,14 +76,6 @@ type httpOutput struct {
 type httpHop struct {
 	StatusCode int    `json:"status_code"`
 	URL        string `json:"url"`
-}
-
-type httpFile struct {
-	Blob        string `json:"blob"`
-	Name        string `json:"name"`
-	ContentType string `json:"content_type"`
-	Size        int64  `json:"size"`
-	SHA256      string `json:"sha256"`
 }
 
 const (
@@ -128,27 +120,12 @@ type httpCall struct {
 	home     *url.URL
 	timeout  time.Duration
 	elapsed  time.Duration
+	// adjust, when it is not nil, has the last word on every call.
+	adjust func(*outbound.Request)
 }
 
 func (x *httpCall) run(ctx context.Context, in httpInput, tokens *tokenCache) (httpOutput, error) {
-	common := gjson.GetManyBytes(x.call.Config, "credential_id", "timeout", "idempotency_header")
-	if common[2].Type == gjson.String && x.cfg.IdempotencyHeader == "" {
-		// The node counts as repeatable because of it.
-		return httpOutput{}, fault.New(fault.InvalidConfig, `"idempotency_header" is empty; name the header or leave it out`).With("path", "configurations.idempotency_header")
-	}
-	x.timeout = time.Duration(common[1].Int()) * time.Second
-	if x.timeout <= 0 {
-		x.timeout = outbound.DefaultTotal
-	}
-	base := ""
-	if id := common[0].Str; id != "" {
-		var err error
-		if x.auth, err = openHTTPAuth(ctx, x.call, id, tokens); err != nil {
-			return httpOutput{}, err
-		}
-		base = x.auth.data.BaseURL
-	}
-	if err := x.build(ctx, in, base); err != nil {
+	if err := x.begin(ctx, in, tokens); err != nil {
 		return httpOutput{}, err
 	}
 	var out httpOutput
@@ -162,6 +139,28 @@ func (x *httpCall) run(ctx context.Context, in httpInput, tokens *tokenCache) (h
 		err = x.auth.clean(&out)
 	}
 	return out, err
+}
+
+// begin reads what all kinds have in common, opens the credential and makes the parts of the call.
+func (x *httpCall) begin(ctx context.Context, in httpInput, tokens *tokenCache) error {
+	common := gjson.GetManyBytes(x.call.Config, "credential_id", "timeout", "idempotency_header")
+	if common[2].Type == gjson.String && x.cfg.IdempotencyHeader == "" {
+		// The node counts as repeatable because of it.
+		return fault.New(fault.InvalidConfig, `"idempotency_header" is empty; name the header or leave it out`).With("path", "configurations.idempotency_header")
+	}
+	x.timeout = time.Duration(common[1].Int()) * time.Second
+	if x.timeout <= 0 {
+		x.timeout = outbound.DefaultTotal
+	}
+	base := ""
+	if id := common[0].Str; id != "" {
+		var err error
+		if x.auth, err = openHTTPAuth(ctx, x.call, id, tokens); err != nil {
+			return err
+		}
+		base = x.auth.data.BaseURL
+	}
+	return x.build(ctx, in, base)
 }
 
 // build makes the address, the headers and the body.
@@ -215,6 +214,9 @@ func (x *httpCall) ask(ctx context.Context, target *url.URL) (*outbound.Response
 		if header.Get(name) == "" {
 			header.Set(name, x.idempotencyKey())
 		}
+	}
+	if x.adjust != nil {
+		x.adjust(&r)
 	}
 	for refreshed := false; ; refreshed = true {
 		fresh := true
@@ -340,17 +342,7 @@ func (x *httpCall) answer(ctx context.Context, r *outbound.Response) (httpOutput
 
 func (x *httpCall) content(ctx context.Context, r *outbound.Response, out *httpOutput) error {
 	if problem := r.Problem(x.clock()); problem != nil && x.cfg.FailOnStatus {
-		excerpt, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
-		if cerr := r.Body.Close(); err != nil || cerr != nil {
-			x.log(node.Debug, "the body of the refusal could not be read to its end", nil) // its status says enough
-		}
-		if text := readable(excerpt, maxHTTPExcerpt); text != "" {
-			problem.Fault = problem.Fault.With("body", text)
-		}
-		if problem.Fault.Code == fault.CredentialInvalid && x.auth == nil {
-			problem.Fault.Message += "; no credential is configured, choose one with credential_id"
-		}
-		return problem
+		return x.refused(r, problem)
 	}
 	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
@@ -383,6 +375,21 @@ func (x *httpCall) content(ctx context.Context, r *outbound.Response, out *httpO
 	}
 	text := decodeText(data, parameters["charset"])
 	return x.text(text, mediaType, empty, out)
+}
+
+// refused adds to a refusal what its body says, and closes it.
+func (x *httpCall) refused(r *outbound.Response, problem *outbound.Error) error {
+	excerpt, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if cerr := r.Body.Close(); err != nil || cerr != nil {
+		x.log(node.Debug, "the body of the refusal could not be read to its end", nil) // its status says enough
+	}
+	if text := readable(excerpt, maxHTTPExcerpt); text != "" {
+		problem.Fault = problem.Fault.With("body", text)
+	}
+	if problem.Fault.Code == fault.CredentialInvalid && x.auth == nil {
+		problem.Fault.Message += "; no credential is configured, choose one with credential_id"
+	}
+	return problem
 }
 
 // text hands an answer on as text and, if it is meant to be, as JSON.
@@ -477,7 +484,7 @@ func (r *remembered) Read(p []byte) (int, error) {
 }
 
 // keep stores a body as a file.
-func (x *httpCall) keep(ctx context.Context, from io.Reader, r *outbound.Response, mediaType string) (*httpFile, error) {
+func (x *httpCall) keep(ctx context.Context, from io.Reader, r *outbound.Response, mediaType string) (*fileValue, error) {
 	if x.call.Files == nil {
 		return nil, fault.New(fault.Unsupported, `the answer is a file, and files cannot be kept here; set response_type to "text" if it is text`)
 	}
@@ -496,7 +503,7 @@ func (x *httpCall) keep(ctx context.Context, from io.Reader, r *outbound.Respons
 	if mediaType == "" {
 		mediaType = "application/octet-stream"
 	}
-	return &httpFile{Blob: hash, Name: fileName(r), ContentType: mediaType, Size: size, SHA256: hash}, nil
+	return &fileValue{Blob: hash, Name: fileName(r), ContentType: mediaType, Size: size, SHA256: hash}, nil
 }
 
 // fileName is what the service calls a file, or the end of its address, without anything that could be a path.
@@ -508,18 +515,7 @@ func fileName(r *outbound.Response) string {
 	if name == "" {
 		name = r.URL.Path
 	}
-	name = strings.TrimRight(strings.ReplaceAll(strings.ToValidUTF8(name, ""), `\`, "/"), "/")
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	name = strings.Map(func(c rune) rune {
-		if c < 0x20 || c == 0x7f || strings.ContainsRune(`:*?"<>|`, c) {
-			return -1
-		}
-		return c
-	}, name)
-	if runes := []rune(name); len(runes) > 200 {
-		name = string(runes[len(runes)-200:])
-	}
-	if strings.Trim(name, "./ ") == "" {
+	if name = cleanName(name); name == "" {
 		return "download"
 	}
 	return name

@@ -6,11 +6,13 @@
 // anything runs; a kind checks again only what a placeholder or a template can still get wrong.
 //
 // Nothing here opens a connection or a file by itself: calls of services go through the guarded client, files through the
-// call. Time that decides anything comes with the call, and conditions are evaluated by it.
+// call and the files directory. Time that decides anything comes with the call, and conditions are evaluated by it.
 // The package that puts a program together imports builtin; nothing else does.
 package builtin
 
 import (
+	"tandem/database"
+	"tandem/files"
 	"tandem/node"
 	"tandem/outbound"
 )
@@ -19,6 +21,14 @@ import (
 type Options struct {
 	// HTTP is how they call services; nil means a client that reaches public addresses only.
 	HTTP *outbound.Client
+	// Files are the files of the workspaces; nil: there are none, and kinds that need them say so.
+	Files *files.Store
+	// Databases are the connections to databases; nil: there are none, and kinds that need them say so.
+	Databases *database.Pools
+	// Scripts is what the operator allows of host processes; nil: none.
+	Scripts *Scripts
+	// Callbacks makes the addresses that services call back; nil: nobody listens.
+	Callbacks Callbacks
 }
 
 // Kinds lists every kind of this package.
@@ -30,7 +40,16 @@ func Kinds(o Options) []node.Kind {
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
+		databaseOperation(o.Databases),
+		databaseQuery(o.Databases),
+		executeScript(o.Scripts),
+		fileDownload(o.HTTP, o.Files),
+		fileOperation(o.Files),
+		fileUpload(o.HTTP, o.Files),
 		httpRequest(o.HTTP),
+		runCode(),
+		webhookCall(o.HTTP, o.Callbacks),
+		webSearch(o.HTTP),
 		brief(callEmpty()),
 		brief(flowDelay()),
 		flowFilter(),
@@ -45,6 +64,10 @@ func Kinds(o Options) []node.Kind {
 		brief(flowTimeout()),
 		brief(flowWait()),
 		brief(flowWhile()),
+		codeTool(),
+		httpClient(o.HTTP),
+		fileProcessor(o.Files),
+		imageProcessor(o.Files),
 		brief(triggerManual()),
 	}
 }

@@ -49,13 +49,13 @@ type filterError struct {
 func flowFilter() node.Kind {
 	return node.Raw(
 		info("FLOW.FILTER", "Filter", "过滤", "Keeps the items of a list that match.", "保留列表中匹配的元素。"),
-		func(_ context.Context, call *node.Call, cfg filterConfig, in json.RawMessage) (node.Outcome, error) {
-			if cfg.Type == "custom_function" {
-				return nil, fault.New(fault.Unsupported, `a filter with "custom_function" needs the sandbox, which is not there yet; use "complex_expression"`)
-			}
+		func(ctx context.Context, call *node.Call, cfg filterConfig, in json.RawMessage) (node.Outcome, error) {
 			list, err := listInput(in, cfg.ItemsPath)
 			if err != nil {
 				return nil, err
+			}
+			if cfg.Type == "custom_function" {
+				return cfg.custom(ctx, call, list.items)
 			}
 			f, err := newFilter(call, cfg.Type, cfg.Conditions, cfg.Logic, cfg.Nulls, cfg.CaseSensitive, list.items)
 			if err != nil {

@@ -66,6 +66,8 @@ type filter struct {
 	nulls      string
 	// fields are the names that any item has.
 	fields []string
+	// custom, when it is set, decides instead of the conditions.
+	custom func(item json.RawMessage) (bool, error)
 }
 
 // filterTest is one condition, ready to judge.
@@ -105,6 +107,13 @@ func newFilter(call *node.Call, typ string, conditions []filterCondition, logic,
 
 // judge applies every condition. A null decides before anything else does.
 func (f *filter) judge(item json.RawMessage, index int) (verdict, error) {
+	if f.custom != nil {
+		fits, err := f.custom(item)
+		if err != nil || !fits {
+			return differs, err
+		}
+		return matches, nil
+	}
 	values := make([]any, len(f.conditions))
 	found := make([]bool, len(f.conditions))
 	for i, t := range f.conditions {

@@ -64,6 +64,7 @@ func newCall(t testing.TB, config, input string) *node.Call {
 		Config: json.RawMessage(config), Input: json.RawMessage(input), Now: start,
 		Connected: func(string) bool { return true },
 		Emit:      func(any) {},
+		Code:      code,
 		Log:       func(node.Level, string, map[string]any) {},
 	}
 	in := value(t, input)

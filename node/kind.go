@@ -46,6 +46,9 @@ type Kind struct {
 	// bounded by its small configuration. A host may run it on the spot, also before the rows that lead to it are on disk, so
 	// it emits nothing.
 	Brief bool
+	// EffectFirst says that all the kind does to the world is done before it waits: a run that goes on after a wait only hands on
+	// what the wait has brought, and may be repeated.
+	EffectFirst bool
 	// Own tells of single configuration fields what their placeholders find before the input and the layers: an object
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage
@@ -163,6 +166,8 @@ type Call struct {
 	Credential func(ctx context.Context, id string, types ...string) (Credential, error)
 	// Files keeps what is too large for a payload.
 	Files Files
+	// Code runs a function of the node's configurations where it can do no harm.
+	Code func(ctx context.Context, c Code) (CodeResult, error)
 }
 
 // Credential is an opened credential: the fields of its type, as an object.

@@ -233,3 +233,29 @@ func TestSchema(t *testing.T) {
 		t.Error("a schema has reached outside of itself")
 	}
 }
+
+// What a person gives in the place of an output is the result, or, where there is none, a payload by key.
+func TestRun_GivenOutputs(t *testing.T) {
+	t.Parallel()
+	kind := step(func(context.Context, *Call) (Outcome, error) { return nil, errors.New("it is not run") })
+	for _, c := range []struct{ config, given, key, ref string }{
+		{`{}`, `{"true":1}`, "result", `{"true":1}`},
+		{`{"keys":["result","error"]}`, `5`, "result", `5`},
+		{`{"keys":["true","false"]}`, `{"true":{"x":1}}`, "true", `{"x":1}`},
+		{`{"keys":["true","false"]}`, `{"maybe":1}`, "", ""},
+		{`{"keys":["true","false"]}`, `5`, "", ""},
+	} {
+		r := newRig(t, kind, c.config, ``)
+		r.values["given"] = json.RawMessage(c.given)
+		switch fact := r.run(engine.Cause{Kind: engine.CauseOutput, Ref: "given"}).(type) {
+		case engine.NodeCompleted:
+			if len(fact.Outputs) != 1 || fact.Outputs[0].Key != c.key || string(fact.Outputs[0].Ref) != c.ref {
+				t.Errorf("%s with %s: %+v", c.config, c.given, fact.Outputs)
+			}
+		case engine.NodeFailed:
+			if c.key != "" || fact.Error.Code != fault.InvalidInput {
+				t.Errorf("%s with %s: %v", c.config, c.given, fact.Error)
+			}
+		}
+	}
+}

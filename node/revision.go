@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/dataflow"
+	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/workflow"
@@ -57,6 +58,7 @@ type apart struct {
 type conversion struct {
 	program  *expr.Program
 	language workflow.Language
+	source   string // of code
 }
 
 // Prepare makes a revision ready to run with the kinds of a registry. Overrides are those of the templates that its nodes
@@ -81,7 +83,7 @@ func Prepare(def *workflow.Definition, graph *workflow.Graph, kinds *Registry, o
 			continue
 		}
 		source := def.Connections[i].ConversionFunction
-		c := &conversion{language: workflow.LanguageOf(source)}
+		c := &conversion{language: workflow.LanguageOf(source), source: source}
 		if c.language == workflow.LanguageExpression {
 			if c.program, err = expr.Compile(source); err != nil {
 				return nil, fmt.Errorf("connection %q: %w", graph.Edges[i].ID, err)
@@ -190,6 +192,11 @@ func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.
 
 // Brief says that a run of the node, with everything around it, is over at once.
 func (r *Revision) Brief(node int) bool { return r.nodes[node].brief }
+
+// Repeatable says that a run of the node may be repeated although the kind's effect may not: it goes on after a wait.
+func (r *Revision) Repeatable(run engine.RunNode) bool {
+	return run.Cause.Wake != nil && r.nodes[run.Node].kind.EffectFirst
+}
 
 // Syncs returns the names that a node's output_params list.
 func (r *Revision) Syncs(node int) []string { return r.nodes[node].syncs }

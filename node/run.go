@@ -59,6 +59,8 @@ type Job struct {
 	// Redact takes the secrets of open credentials out of what leaves the run.
 	Redact Redactor
 	Files  Files
+	// Code runs untrusted code; nil: there is no sandbox.
+	Code Interpreter
 }
 
 // Out is where what a run says goes.
@@ -189,7 +191,7 @@ func (x *run) prepare() error {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
 		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Clock: time.Now,
+		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: time.Now,
 		Connected: func(key string) bool { return x.node.connected[key] },
 	}
 	payloads, err := x.payloads()

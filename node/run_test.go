@@ -24,11 +24,12 @@ func (planKinds) Kind(name string) (workflow.Kind, bool) {
 			OnError   workflow.OnError `json:"on_error"`
 			Disabled  bool             `json:"disabled"`
 			Condition string           `json:"condition"`
+			Keys      []string         `json:"keys"`
 		}
 		if err := json.Unmarshal(n.Configurations, &c); err != nil {
 			return workflow.Plan{}, []workflow.Problem{{Severity: workflow.SeverityError, Message: err.Error()}}
 		}
-		plan := workflow.Plan{Effect: workflow.Pure, OnError: c.OnError, Disabled: c.Disabled, Shielded: []string{"configurations.code"}}
+		plan := workflow.Plan{Effect: workflow.Pure, OnError: c.OnError, Disabled: c.Disabled, Keys: c.Keys, Shielded: []string{"configurations.code"}}
 		if c.Effect != "" {
 			plan.Effect = c.Effect
 		}

@@ -84,7 +84,23 @@ func (x *run) verdict(edge int, payload json.RawMessage) verdict {
 func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage, live bool, err error) {
 	c := x.revision.conversions[edge]
 	if c.program == nil {
-		return nil, false, fault.Newf(fault.Unsupported, "connection %q: conversion functions in %s cannot be run by this installation", x.revision.Graph.Edges[edge].ID, c.language)
+		value, err := x.converted(c, payload)
+		if err != nil {
+			f := fault.From(err)
+			if f.Code == fault.Unsupported {
+				return nil, false, fault.Newf(fault.Unsupported, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message)
+			}
+			failed := fault.Newf(fault.ConversionFailed, "connection %q: %s", x.revision.Graph.Edges[edge].ID, f.Message).WithCause(err)
+			failed.Details = f.Details // the line, the kind of exception
+			return nil, false, failed
+		}
+		var skip struct {
+			Skip bool `json:"skip_execution"`
+		}
+		if json.Unmarshal(value, &skip) == nil && skip.Skip { // anything but an object with that field does not skip
+			return nil, false, nil
+		}
+		return value, true, nil
 	}
 	decoded, err := decode(payload)
 	if err != nil {
@@ -109,12 +125,15 @@ func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage,
 	return value, true, nil
 }
 
-// given is the output that a person gave instead of the node's own: its result, or, for a node that has none, a payload for
-// each key that is to be produced.
+// given is the output that a person gave instead of the node's own: its result or what counts as that, or, for a node that
+// has none, a payload for each key that is to be produced.
 func (x *run) given(output json.RawMessage) (Done, error) {
 	keys := x.plan().Keys
 	if keys == nil || slices.Contains(keys, dataflow.DefaultKey) {
 		return Done{dataflow.DefaultKey: output}, nil
+	}
+	if key, ok := x.plan().KeyAliases[dataflow.DefaultKey]; ok {
+		return Done{key: output}, nil
 	}
 	var outputs Done
 	if err := json.Unmarshal(output, &outputs); err != nil || len(outputs) == 0 {

@@ -28,6 +28,10 @@ type Request struct {
 	Header   http.Header
 	Portable []string
 	Body     []byte
+	// Open, when it is not nil, takes the place of Body: it opens a body of Size bytes that is sent as it is read, and is
+	// called again when the call has to be written again.
+	Open func() (io.ReadCloser, error)
+	Size int64
 	// Secret is added on the way out, on the origin it is meant for and nowhere else.
 	Secret *Secret
 	// Home is the address that Secret and Header are meant for, when it is not URL: a page that an earlier answer named
@@ -106,7 +110,8 @@ type leg struct {
 	method  string
 	target  *url.URL
 	header  http.Header
-	body    []byte
+	open    func() (io.ReadCloser, error) // nil: no body
+	size    int64
 	foreign bool // it has left the origin that the secrets are for, and stays without them
 	// settled is set when an earlier hop has taken the request and only its answer is fetched: that never was "not taken".
 	settled bool
@@ -121,7 +126,11 @@ func (l *leg) fate(f Fate) Fate {
 }
 
 func (c *Client) follow(ctx context.Context, r Request) (*Response, error) {
-	l := &leg{method: r.Method, target: r.URL, header: r.Header.Clone(), body: r.Body}
+	l := &leg{method: r.Method, target: r.URL, header: r.Header.Clone(), open: r.Open, size: r.Size}
+	if len(r.Body) > 0 && r.Open == nil {
+		l.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+		l.size = int64(len(r.Body))
+	}
 	if err := c.begin(&r, l); err != nil {
 		return nil, &Error{Fault: fault.From(err), Fate: NotTaken}
 	}
@@ -195,7 +204,7 @@ func (l *leg) turn(location *url.URL, status int, r Request) error {
 	}
 	if become != l.method {
 		l.settled = l.settled || !onlyReads(l.method)
-		l.method, l.body = become, nil
+		l.method, l.open, l.size = become, nil, 0
 		for name := range l.header {
 			if strings.HasPrefix(name, "Content-") {
 				l.header.Del(name)
@@ -228,12 +237,15 @@ func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error)
 		request.URL = withQuery(l.target, r.Secret.Query)
 	}
 	request.URL = cleanQuery(request.URL)
-	if len(l.body) > 0 {
-		open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(l.body)), nil }
-		request.Body, _ = open()
-		request.ContentLength = int64(len(l.body))
+	if l.open != nil && l.size > 0 {
+		content, err := l.open()
+		if err != nil {
+			defer stop(nil)
+			return nil, &Error{Fault: fault.From(err), Fate: l.fate(NotTaken)}
+		}
+		request.Body, request.ContentLength = content, l.size
 		if r.Repeatable || !keyed(request.Header) || l.method == http.MethodPut || l.method == http.MethodDelete || onlyReads(l.method) {
-			request.GetBody = open
+			request.GetBody = l.open
 		}
 	}
 	response, fate, err := c.roundTrip(ctx, stop, request, r.FirstByte)

@@ -15,6 +15,15 @@ import (
 // headStart is how long one address may take before the next is tried beside it.
 const headStart = 300 * time.Millisecond
 
+// DialContext connects to a host behind the guard, for what speaks something else than HTTP: databases, mail. Only TCP is
+// taken. Bounding the time of what follows is the caller's business.
+func (c *Client) DialContext(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	if network != "tcp" && network != "tcp4" && network != "tcp6" {
+		return nil, fault.Newf(fault.BlockedAddress, "the network %q is not called; use a host and a port", network)
+	}
+	return c.dial(ctx, network, hostPort)
+}
+
 // dial resolves a host once, keeps the addresses that may be reached, and connects to one of exactly those: a name that
 // answers differently when asked again is not asked again.
 func (c *Client) dial(ctx context.Context, _, hostPort string) (net.Conn, error) {

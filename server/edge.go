@@ -17,6 +17,7 @@ import (
 // edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
 func (s *Server) edge() http.Handler {
 	origins := http.NewCrossOriginProtection()
+	origins.AddInsecureBypassPattern("POST " + callbackPath + "{token}") // nothing of a browser's is its authority
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		w := &writer{ResponseWriter: out}
@@ -33,11 +34,15 @@ func (s *Server) edge() http.Handler {
 		case r.ContentLength > maxBody:
 			s.refuse(w, r, bodyTooLarge())
 		default:
-			r.Body = http.MaxBytesReader(w, r.Body, maxBody+2) // operations refuse sooner, with a problem document
-			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-				r.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
+			// The body is bounded in a copy. A request that does not hold its own body any more looks to net/http as if it had been
+			// read to its end: the connection would be kept, and what is left of the body taken for the next request.
+			inner := r.WithContext(r.Context())
+			inner.Body = http.MaxBytesReader(out, r.Body, maxBody+2) // operations refuse sooner, with a problem document
+			defer func() { r.Pattern = inner.Pattern }()             // for whoever counts
+			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && !strings.HasPrefix(r.URL.Path, callbackPath) {
+				inner.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
 			}
-			s.serve(w, r)
+			s.serve(w, inner)
 		}
 	})
 }

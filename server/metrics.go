@@ -68,7 +68,7 @@ func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
 	}
 	for _, f := range row.Facts {
 		switch f := f.(type) {
-		case engine.ExecutionStarted:
+		case engine.ExecutionStarted, engine.ExecutionForked:
 			m.started.Inc()
 		case engine.NodeCompleted:
 			if !handled(f.Activation) {

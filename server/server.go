@@ -80,6 +80,7 @@ func New(o Options) (*Server, error) {
 	s.workflows()
 	s.executions()
 	s.streams()
+	s.callbacks()
 	s.nodeKinds()
 	s.templates()
 	s.credentials()

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -15,8 +19,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tandem/engine"
 	"tandem/fault"
+	"tandem/host"
 	"tandem/identity"
 )
 
@@ -76,7 +83,7 @@ func operations(s *Server) []*huma.Operation {
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	open := []string{"GET /docs", "GET /healthz", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /{$}"}
+	open := []string{"GET /callbacks/{token}", "GET /docs", "GET /healthz", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /{$}", "POST /callbacks/{token}"}
 	if diff := cmp.Diff(open, slices.Sorted(slices.Values(w.server.mux.open))); diff != "" {
 		t.Errorf("pages that need no token (-want +got):\n%s", diff)
 	}
@@ -89,6 +96,9 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("documented and registered routes differ (-documented +registered):\n%s", diff)
 	}
 	for _, pattern := range open {
+		if strings.HasSuffix(pattern, "/callbacks/{token}") {
+			continue // a token of its own, in the path; see TestCallbacks
+		}
 		path := strings.TrimSuffix(strings.TrimPrefix(pattern, "GET "), "{$}")
 		w.call("", "GET", path, "").want(t, 200)
 	}
@@ -287,6 +297,52 @@ func TestEdge(t *testing.T) {
 	})
 }
 
+// A body that is refused before its end must end the connection: what is left of it is not another request.
+func TestEdge_LeavesNoBodyBehind(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for name, authorization := range map[string]string{"TooLarge": "Authorization: Bearer " + w.tokens[identity.Admin] + "\r\n", "NoToken": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", w.http.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			sent := make(chan struct{})
+			go func() {
+				defer close(sent)
+				hidden := strings.Repeat("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 1500)
+				_, err := fmt.Fprintf(conn, "POST /api/v1/workflows HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", authorization)
+				for range maxBody/len(hidden) + 10 {
+					if err != nil {
+						return // the server has hung up, as it should
+					}
+					_, err = fmt.Fprintf(conn, "%x\r\n%s\r\n", len(hidden), hidden)
+				}
+			}()
+			answers := bufio.NewReader(conn)
+			first, err := http.ReadResponse(answers, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, first.Body); err != nil {
+				t.Fatal(err)
+			}
+			if first.StatusCode < 400 || !first.Close {
+				t.Errorf("status %d, Connection: close %v; want a refusal that ends the connection", first.StatusCode, first.Close)
+			}
+			if second, err := http.ReadResponse(answers, nil); err == nil {
+				t.Errorf("a part of the body was answered as a request: %s", second.Status)
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+			<-sent
+		})
+	}
+}
+
 func TestEdge_Panic(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -359,6 +415,19 @@ func TestMetrics(t *testing.T) {
 	}
 	if strings.Contains(text, "nobody") {
 		t.Error("an id of a request is a label")
+	}
+}
+
+// A fork begins with another fact than other executions do.
+func TestMetrics_CountsForks(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics()
+	m.Recorded(host.Row{Facts: []engine.Fact{engine.ExecutionForked{}}}, nil)
+	m.Recorded(host.Row{Facts: []engine.Fact{engine.ExecutionStarted{}}}, nil)
+	page := httptest.NewRecorder()
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if line := "tandem_executions_started_total 2\n"; !strings.Contains(page.Body.String(), line) {
+		t.Errorf("no line %q in\n%s", line, grep(page.Body.String(), "tandem_"))
 	}
 }
 

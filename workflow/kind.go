@@ -84,6 +84,9 @@ type Plan struct {
 	Expressions []Expression
 	// Shielded are the configuration paths whose text is never searched for placeholders (code).
 	Shielded []string
+	// Bound are the configuration paths of texts that are never spliced into: a placeholder in them is a value beside the
+	// text (SQL).
+	Bound []string
 }
 
 // Join is how a node with several incoming connections waits for them. The zero Join waits for all.

@@ -63,13 +63,16 @@ func failed(err error) error {
 		return err
 	}
 	if fault.CodeOf(err) == fault.Unauthorized {
-		return problemError{fmt.Errorf("%w; give a token with --token (TANDEM_TOKEN)", err)}
+		return problemError{fmt.Errorf("%w; give a token with --token (TANDEM_TOKEN) [%s]", err, fault.Unauthorized)}
 	}
 	if told, ok := errors.AsType[*client.Error](err); ok {
 		return problemError{fmt.Errorf("%w [%s]", err, told.Code)}
 	}
 	if f, ok := err.(*fault.Error); ok { // not wrapped: its own text has the code in front
 		return problemError{fmt.Errorf("%s [%s]", f.Message, f.Code)}
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok && !strings.Contains(err.Error(), string(f.Code)+": ") {
+		return problemError{fmt.Errorf("%w [%s]", err, f.Code)} // of the connection, say
 	}
 	return problemError{err}
 }
@@ -160,6 +163,14 @@ func stamp(ms int64) string {
 
 // lasted is a duration of the API for people.
 func lasted(ms int64) string { return short(time.Duration(ms) * time.Millisecond) }
+
+// took is how long something took, and nothing for what has not ended.
+func took(at, ms int64) string {
+	if at == 0 && ms == 0 {
+		return ""
+	}
+	return lasted(ms)
+}
 
 // parseValue reads a flag that takes JSON; what is no JSON is a text, where that is allowed.
 func parseValue(flag, text string, object bool) (json.RawMessage, error) {

@@ -92,7 +92,7 @@ func printExecutions(w *tabwriter.Writer, list api.Executions, wide bool) {
 	}
 	row(w, head...)
 	for _, e := range list.Executions {
-		cells := []string{e.ExecutionID, e.WorkflowID, e.Status, stamp(e.StartTime), lasted(e.DurationMS)}
+		cells := []string{e.ExecutionID, e.WorkflowID, e.Status, stamp(e.StartTime), took(e.EndTime, e.DurationMS)}
 		if wide {
 			cells = append(cells, strconv.FormatInt(e.Revision, 10), e.TriggerType, e.ParentExecutionID, e.ErrorSummary)
 		}
@@ -177,7 +177,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		if n.Status == string(engine.NodePending) {
 			runs = 0
 		}
-		row(w, n.NodeID, n.Status, strconv.FormatInt(runs, 10), lasted(n.DurationMS), strconv.Itoa(n.RetryCount), problem)
+		row(w, n.NodeID, n.Status, strconv.FormatInt(runs, 10), took(n.EndTime, n.DurationMS), strconv.Itoa(n.RetryCount), problem)
 	}
 	if len(e.Outputs) > 0 {
 		fmt.Fprintln(w)

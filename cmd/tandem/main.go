@@ -11,11 +11,16 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"tandem/sandbox"
 )
 
 var version = "dev" // read-only; the linker sets it when a release is built
 
 func main() {
+	if sandbox.IsChild() {
+		sandbox.Child()
+	}
 	// Between two collections the heap may grow by what it holds. An engine that holds little would collect all the time;
 	// this, which is never touched and so takes no memory, makes it wait for some tens of megabytes.
 	ballast := make([]byte, 32<<20)
@@ -39,8 +44,7 @@ var (
 )
 
 func execute() int {
-	cmd := newRoot()
-	err := cmd.Execute()
+	cmd, err := newRoot().ExecuteC()
 	var problem problemError
 	switch {
 	case err == nil:
@@ -53,7 +57,7 @@ func execute() int {
 		fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\n", err)
 		return exitProblem
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\nRun \"tandem --help\" to see how it is used.\n", err)
+	fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\nRun \"%s --help\" to see how it is used.\n", err, cmd.CommandPath())
 	return exitUsage
 }
 

@@ -9,9 +9,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"tandem/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if sandbox.IsChild() {
+		sandbox.Child()
+	}
 	testscript.Main(m, map[string]func(){"tandem": main})
 }
 

@@ -129,6 +129,7 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 			row(w, f.Name, f.Type, required, f.Default, f.Allowed)
 		}
 	}
+	fmt.Fprintln(w, "\nEvery kind also takes timeout, max_retries, on_error, default_output, on_unknown, enabled,\ncredential_id, template_id and credit_cost.")
 	example, err := app.KindExample(k)
 	if err != nil {
 		return err

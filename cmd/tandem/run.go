@@ -17,11 +17,12 @@ import (
 
 func newRun() *cobra.Command {
 	var (
-		in     inputFlags
-		dir    string
-		resume string
-		allow  string
-		asJSON bool
+		in      inputFlags
+		dir     string
+		resume  string
+		allow   string
+		asJSON  bool
+		scripts scriptFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -59,6 +60,10 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			if err != nil {
 				return usageError{errors.New(fault.From(err).Message)}
 			}
+			processes, err := scripts.read()
+			if err != nil {
+				return err
+			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			f := newFollower(cmd.OutOrStdout(), asJSON)
@@ -67,7 +72,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
 				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
-				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list},
+				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes},
 				Started: func(execution string) { id, beginErr = execution, f.begin(execution) },
 			}
 			if len(args) > 0 {
@@ -103,6 +108,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 	in.add(cmd)
 	flags.StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
+	scripts.add(cmd)
 	flags.StringVar(&resume, "resume", "", "go on with this execution instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the execution, one JSON object per line, then the result")
 	cmd.SetContext(context.Background())

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,14 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/fault"
 	"tandem/outbound"
 )
 
 func newServe() *cobra.Command {
 	var (
-		o     app.ServeOptions
-		allow string
-		debug bool
+		o       app.ServeOptions
+		allow   string
+		debug   bool
+		scripts scriptFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -43,6 +46,9 @@ called wrongly.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := outbound.ParseAllow(allow)
 			if err != nil {
+				return usageError{errors.New(fault.From(err).Message)}
+			}
+			if o.Scripts, err = scripts.read(); err != nil {
 				return err
 			}
 			level := slog.LevelInfo
@@ -58,7 +64,7 @@ called wrongly.`,
 			var written error
 			o.Started = func(s app.Serving) { written = printServing(cmd.OutOrStdout(), s, o) }
 			if err := app.Serve(ctx, o); err != nil {
-				return problemError{err}
+				return failed(err)
 			}
 			if written != nil {
 				return problemError{fmt.Errorf("write the address: %w", written)}
@@ -72,6 +78,8 @@ called wrongly.`,
 	// The default is not the variable's value: help would show it.
 	flags.StringVar(&o.Token, "token", "", "the token of the first user; better given as TANDEM_TOKEN, which other users of the machine cannot see")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
+	scripts.add(cmd)
+	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start")
 	flags.BoolVar(&debug, "debug", false, "log more")
 	cmd.PreRunE = func(*cobra.Command, []string) error {

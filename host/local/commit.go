@@ -41,7 +41,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once {
+		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once || o.revision.Repeatable(run) {
 			continue
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {

@@ -34,6 +34,8 @@ type Options struct {
 	Credential func(ctx context.Context, p identity.Principal, id string, types ...string) (c node.Credential, release func(), err error)
 	// Redact takes the secrets of open credentials out of what leaves a run. May be nil.
 	Redact node.Redactor
+	// Code runs untrusted code of nodes and connections. May be nil.
+	Code node.Interpreter
 	// Workers is how many nodes run at once.
 	Workers int
 	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.

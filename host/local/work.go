@@ -55,7 +55,7 @@ func (o *owner) run(c engine.RunNode) {
 	}
 	plan := &o.revision.Graph.Nodes[c.Node].Plan
 	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID, first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
-	job.Out, job.Redact, job.Files, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.ref.Workspace
+	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
 	if o.revision.Brief(c.Node) && plan.Effect == workflow.Pure && size <= maxBriefInput {
 		said.began = time.Now().UnixMilli()
 		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})

@@ -1,0 +1,21 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"tandem/node"
+	"tandem/sandbox"
+)
+
+// interpreter runs the code of nodes and connections in the sandbox, each workspace by itself.
+type interpreter struct{ pool *sandbox.Pool }
+
+// Run implements node.Interpreter.
+func (i interpreter) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
+	result, err := i.pool.Run(ctx, sandbox.Call{
+		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input,
+		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed),
+	})
+	return node.CodeResult{Value: result.Value, Stdout: result.Stdout, Stderr: result.Stderr, Duration: result.Duration}, err
+}

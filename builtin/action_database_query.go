@@ -1,0 +1,108 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/database"
+	"tandem/fault"
+	"tandem/node"
+)
+
+type databaseQueryConfig struct {
+	Query      string          `json:"query"`
+	Question   string          `json:"question"`
+	LLMProfile string          `json:"llm_profile" older:"profile_id"`
+	Tables     []string        `json:"tables"`
+	Parameters json.RawMessage `json:"parameters"`
+	MaxRows    int             `json:"max_rows" range:"1..100000"`
+	RowFormat  string          `json:"row_format" enum:"objects|arrays"`
+}
+
+func (c *databaseQueryConfig) Defaults() { c.MaxRows, c.RowFormat = 1000, "objects" }
+
+type databaseRows struct {
+	// Rows are objects, or lists when row_format is "arrays".
+	Rows     json.RawMessage   `json:"rows"`
+	RowCount int               `json:"row_count"`
+	Columns  []database.Column `json:"columns"`
+	// Truncated says that there were more than max_rows.
+	Truncated bool `json:"truncated"`
+	// SQL is the statement with marks in the place of values.
+	SQL string `json:"sql"`
+}
+
+// databaseQuery reads from a database.
+func databaseQuery(pools *database.Pools) node.Kind {
+	return node.Define(
+		info("ACTION.DATABASE_QUERY", "Database query", "数据库查询", "Reads from a database with one statement.", "用一条语句读取数据库。"),
+		func(ctx context.Context, call *node.Call, cfg databaseQueryConfig, _ json.RawMessage) (databaseRows, error) {
+			if cfg.Question != "" {
+				return databaseRows{}, fault.New(fault.Unsupported, "a question in place of a query cannot be answered by this installation; write the query").With("path", "configurations.question")
+			}
+			if cfg.Query == "" {
+				return databaseRows{}, fault.New(fault.InvalidConfig, `"query" is required; set it to a statement that reads`).With("path", "configurations.query")
+			}
+			target, err := databaseTarget(ctx, call, pools)
+			if err != nil {
+				return databaseRows{}, err
+			}
+			text, err := databaseText(call, cfg.Query, cfg.Parameters)
+			if err != nil {
+				return databaseRows{}, err
+			}
+			ctx, cancel := databaseDeadline(ctx, call)
+			defer cancel()
+			rows, err := pools.Query(ctx, target, database.Query{Text: text, MaxRows: cfg.MaxRows, Arrays: cfg.RowFormat == "arrays"})
+			if err != nil {
+				return databaseRows{}, err
+			}
+			databaseDetail(call, map[string]any{"sql": rows.SQL, "row_count": rows.Count})
+			return databaseRows{Rows: rows.Rows, RowCount: rows.Count, Columns: rows.Columns, Truncated: rows.Truncated, SQL: rows.SQL}, nil
+		})
+}
+
+// databaseTarget opens the node's credential.
+func databaseTarget(ctx context.Context, call *node.Call, pools *database.Pools) (database.Target, error) {
+	if pools == nil {
+		return database.Target{}, fault.New(fault.Unsupported, "databases cannot be reached by this installation")
+	}
+	id := gjson.GetBytes(call.Config, "credential_id").Str
+	if id == "" || call.Credential == nil {
+		return database.Target{}, fault.New(fault.CredentialMissing, "configurations.credential_id: the node needs a credential of the type sql; choose one")
+	}
+	c, err := call.Credential(ctx, id, "sql")
+	if err != nil {
+		return database.Target{}, err
+	}
+	return database.Target{Workspace: call.Workspace, Credential: c.ID, Data: c.Data}, nil
+}
+
+// databaseText resolves the placeholders of a statement into values beside it.
+func databaseText(call *node.Call, statement string, parameters json.RawMessage) (database.Text, error) {
+	if call.Bind == nil {
+		return database.Text{Words: []string{statement}, Parameters: parameters}, nil
+	}
+	b, err := call.Bind(statement)
+	return database.Text{Words: b.Text, Values: b.Values, Parameters: parameters}, err
+}
+
+// databaseDeadline ends the work of an attempt by itself a little before the attempt would be ended, so that what became
+// of it is known.
+func databaseDeadline(ctx context.Context, call *node.Call) (context.Context, context.CancelFunc) {
+	seconds := gjson.GetBytes(call.Config, "timeout").Float()
+	if seconds <= 0 {
+		seconds = 420
+	}
+	limit := time.Duration(seconds * float64(time.Second))
+	return context.WithTimeout(ctx, limit-min(limit/10, time.Second))
+}
+
+func databaseDetail(call *node.Call, fields map[string]any) {
+	if call.Detail != nil {
+		call.Detail(fields)
+	}
+}

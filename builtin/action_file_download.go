@@ -1,0 +1,429 @@
+package builtin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	paths "path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tandem/fault"
+	"tandem/files"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+type downloadConfig struct {
+	URL          string      `json:"url" required:"true"`
+	Headers      node.Object `json:"headers"`
+	SavePath     string      `json:"save_path"`
+	Overwrite    bool        `json:"overwrite"`
+	MaxBytes     int64       `json:"max_bytes" range:"1.."`
+	AllowedTypes []string    `json:"allowed_types"`
+	SHA256       string      `json:"sha256"`
+}
+
+func (c *downloadConfig) Defaults() { c.MaxBytes = 100 << 20 }
+
+type downloadOutput struct {
+	File       *fileValue `json:"file"`
+	Path       string     `json:"path,omitempty"`
+	StatusCode int        `json:"status_code"`
+	Filename   string     `json:"filename"`
+}
+
+// sha256Hex is a SHA-256 as people write it.
+var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
+
+// fileDownload fetches a file into the workspace or among the stored values. What a broken attempt has fetched stays for
+// the next one, which asks only for the rest; nothing else is kept of a failure.
+func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
+	tokens := &tokenCache{client: client}
+	k := node.Define(
+		info("ACTION.FILE_DOWNLOAD", "File download", "文件下载", "Fetches a file from an address.", "从一个地址获取文件。"),
+		func(ctx context.Context, call *node.Call, cfg downloadConfig, in httpInput) (downloadOutput, error) {
+			x := &download{cfg: cfg, httpCall: httpCall{client: client, call: call, cfg: httpConfig{
+				Method: http.MethodGet, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,
+			}}}
+			out, err := x.run(ctx, store, in, tokens)
+			if err != nil {
+				return downloadOutput{}, x.failed(err)
+			}
+			return out, nil
+		})
+	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
+	return k
+}
+
+type download struct {
+	httpCall
+	cfg     downloadConfig
+	dir     *files.Dir
+	partial *files.Partial
+	have    int64 // bytes of the file that earlier attempts have fetched
+	note    downloadNote
+	place   files.Place
+}
+
+// downloadNote is what an attempt leaves to the next one.
+type downloadNote struct {
+	// Address is a digest of the address and headers: for another one nothing of it is good.
+	Address string `json:"address"`
+	// ETag and Modified are what the service says the content can be told by; at least one of them.
+	ETag     string `json:"etag,omitempty"`
+	Modified string `json:"modified,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Name     string `json:"name,omitempty"`
+}
+
+func (n *downloadNote) validator() string {
+	if n.ETag != "" {
+		return n.ETag
+	}
+	return n.Modified
+}
+
+func (x *download) run(ctx context.Context, store *files.Store, in httpInput, tokens *tokenCache) (out downloadOutput, err error) {
+	if sum := x.cfg.SHA256; sum != "" && !sha256Hex.MatchString(sum) {
+		return out, fault.New(fault.InvalidConfig, `"sha256" must be 64 hexadecimal digits`).With("path", "configurations.sha256")
+	}
+	if x.dir, err = workspaceFiles(store, x.call); err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, x.dir.Close()) }()
+	if err = x.begin(ctx, httpInput{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders, DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
+		return out, err
+	}
+	if err = x.reserve(); err != nil {
+		return out, err
+	}
+	if x.partial, err = x.dir.Partial(ctx, effectKey(x.call)); err != nil {
+		return out, err
+	}
+	out, err = x.fetch(ctx)
+	if err != nil && x.worthKeeping(err) {
+		return out, errors.Join(err, x.partial.Close())
+	}
+	return out, errors.Join(err, x.partial.Discard())
+}
+
+// reserve looks at the place before anything is fetched for it.
+func (x *download) reserve() error {
+	if x.cfg.SavePath == "" {
+		return nil
+	}
+	if _, err := files.Clean(x.cfg.SavePath); err != nil {
+		return err
+	}
+	x.place.Overwrite = x.cfg.Overwrite
+	if x.cfg.Overwrite {
+		return nil
+	}
+	var err error
+	if x.place.Again, err = x.dir.Begin(effectKey(x.call)); err != nil || x.place.Again {
+		return err
+	}
+	i, err := x.dir.Stat(x.cfg.SavePath)
+	if err == nil && i.Type != "directory" {
+		return fault.Newf(fault.Conflict, "%q exists already; set overwrite to true to replace it", i.Path).With("path", i.Path)
+	}
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil
+	}
+	return err
+}
+
+// worthKeeping says that a later attempt can go on where this one stopped.
+func (x *download) worthKeeping(err error) bool {
+	if x.note.validator() == "" || !fault.From(err).Retryable && fault.CodeOf(err) != fault.Canceled {
+		return false
+	}
+	i, serr := x.partial.File().Stat()
+	return serr == nil && i.Size() > 0
+}
+
+// takeUp reads what an earlier attempt has left.
+func (x *download) takeUp() error {
+	address := sha256.Sum256(fmt.Appendf(nil, "%s\x00%q", x.home, flatHeader(x.header)))
+	digest := hex.EncodeToString(address[:])
+	raw, err := x.partial.Note()
+	if err != nil {
+		return err
+	}
+	i, err := x.partial.File().Stat()
+	if err != nil {
+		return err
+	}
+	if raw != nil && json.Unmarshal(raw, &x.note) == nil && x.note.Address == digest && x.note.validator() != "" && i.Size() > 0 && i.Size() <= x.cfg.MaxBytes {
+		x.have = i.Size()
+		return nil
+	}
+	x.note = downloadNote{Address: digest}
+	return x.restart()
+}
+
+func (x *download) restart() error {
+	x.have = 0
+	x.note = downloadNote{Address: x.note.Address}
+	return x.partial.Restart()
+}
+
+func (x *download) fetch(ctx context.Context) (downloadOutput, error) {
+	if err := x.takeUp(); err != nil {
+		return downloadOutput{}, err
+	}
+	x.adjust = func(r *outbound.Request) {
+		// What is compressed on the way has no places to go on from.
+		r.Header.Set("Accept-Encoding", "identity")
+		r.MaxResponse = x.cfg.MaxBytes - x.have + 1
+		if x.have > 0 {
+			r.Header.Set("Range", "bytes="+strconv.FormatInt(x.have, 10)+"-")
+			r.Header.Set("If-Range", x.note.validator())
+			r.Portable = append(r.Portable, "If-Range")
+		}
+	}
+	response, err := x.ask(ctx, x.home)
+	if err != nil {
+		return downloadOutput{}, err
+	}
+	if x.have > 0 && !x.goesOn(response) {
+		// Either the whole file comes, or it is asked for once more.
+		if err := x.restart(); err != nil {
+			return downloadOutput{}, errors.Join(err, response.Body.Close())
+		}
+		if response.Status == http.StatusPartialContent || response.Status == http.StatusRequestedRangeNotSatisfiable {
+			if err := response.Body.Close(); err != nil {
+				x.log(node.Debug, "an answer that does not fit was not read to its end", nil)
+			}
+			if response, err = x.ask(ctx, x.home); err != nil {
+				return downloadOutput{}, err
+			}
+		}
+	}
+	return x.take(ctx, response)
+}
+
+// contentRange is "bytes 10-99/100" or "bytes 10-99/*".
+var contentRange = regexp.MustCompile(`^bytes (\d+)-(\d+)/(\d+|\*)$`)
+
+// goesOn says that an answer is the rest of what is here: it begins where that ends, and is of the same file.
+func (x *download) goesOn(r *outbound.Response) bool {
+	if r.Status >= 400 && r.Status != http.StatusRequestedRangeNotSatisfiable {
+		return true // a refusal says nothing about what is here
+	}
+	m := contentRange.FindStringSubmatch(r.Header.Get("Content-Range"))
+	if r.Status != http.StatusPartialContent || m == nil || m[1] != strconv.FormatInt(x.have, 10) || r.Header.Get("Content-Encoding") != "" {
+		return false
+	}
+	if x.note.ETag != "" {
+		return r.Header.Get("ETag") == x.note.ETag
+	}
+	return r.Header.Get("Last-Modified") == x.note.Modified
+}
+
+// take reads an answer into the file.
+func (x *download) take(ctx context.Context, r *outbound.Response) (downloadOutput, error) {
+	out := downloadOutput{StatusCode: r.Status, Filename: fileName(r)}
+	if problem := r.Problem(x.clock()); problem != nil {
+		return out, x.refused(r, problem)
+	}
+	err := x.head(r)
+	if err == nil {
+		err = x.copy(ctx, r)
+	}
+	if cerr := r.Body.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return out, err
+	}
+	if x.note.Name != "" && r.Header.Get("Content-Disposition") == "" {
+		out.Filename = x.note.Name
+	}
+	return x.finish(ctx, r, out)
+}
+
+// head judges an answer before anything of its body is read, and notes what the next attempt needs to know.
+func (x *download) head(r *outbound.Response) error {
+	rest := r.Status == http.StatusPartialContent
+	switch {
+	case r.Status < 200 || r.Status > 299:
+		return fault.Newf(fault.RemoteRejected, "host %q answered %d and no file", r.URL.Host, r.Status).With("status_code", r.Status)
+	case rest && x.have == 0:
+		return fault.Newf(fault.OutputInvalid, "host %q sent a part of the file that nobody asked for", r.URL.Host)
+	}
+	declared := mediaTypeOf(r.Header.Get("Content-Type"))
+	if rest && declared == "" {
+		declared = x.note.Type
+	}
+	if declared != "" && declared != "application/octet-stream" && !allowedType(x.cfg.AllowedTypes, declared) {
+		return x.wrongType(declared)
+	}
+	if n, err := strconv.ParseInt(r.Header.Get("Content-Length"), 10, 64); err == nil && n > x.cfg.MaxBytes-x.have {
+		return x.tooLarge()
+	}
+	if rest {
+		return nil
+	}
+	etag := r.Header.Get("ETag")
+	if strings.HasPrefix(etag, "W/") || !strings.HasPrefix(etag, `"`) {
+		etag = "" // not of a byte-for-byte copy
+	}
+	x.note.ETag, x.note.Modified = etag, r.Header.Get("Last-Modified")
+	x.note.Type, x.note.Name = declared, fileName(r)
+	if r.Header.Get("Content-Encoding") != "" || strings.EqualFold(r.Header.Get("Accept-Ranges"), "none") {
+		x.note.ETag, x.note.Modified = "", ""
+	}
+	if x.note.validator() == "" {
+		return nil
+	}
+	raw, err := json.Marshal(x.note)
+	if err != nil {
+		return fault.New(fault.Internal, "the state of the download cannot be noted").WithCause(err)
+	}
+	return x.partial.SetNote(raw)
+}
+
+func mediaTypeOf(header string) string {
+	mediaType, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return ""
+	}
+	return mediaType
+}
+
+// allowedType says whether a media type is in a list, which may have image/* in it. An empty list has all.
+func allowedType(list []string, mediaType string) bool {
+	if len(list) == 0 {
+		return true
+	}
+	for _, allowed := range list {
+		allowed = strings.ToLower(strings.TrimSpace(allowed))
+		if prefix, ok := strings.CutSuffix(allowed, "*"); allowed == mediaType || ok && strings.HasPrefix(mediaType, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *download) wrongType(found string) error {
+	return fault.Newf(fault.OutputInvalid, "the file is of the type %q, which allowed_types does not have", found).With("path", "file.content_type").With("content_type", found)
+}
+
+func (x *download) tooLarge() error {
+	return fault.Newf(fault.TooLarge, "the file is larger than %d bytes; raise max_bytes", x.cfg.MaxBytes).With("limit", x.cfg.MaxBytes)
+}
+
+func (x *download) copy(ctx context.Context, r *outbound.Response) error {
+	f := x.partial.File()
+	if _, err := f.Seek(x.have, io.SeekStart); err != nil {
+		return err
+	}
+	source := &remembered{from: files.Reader(ctx, r.Body)}
+	n, err := io.Copy(f, source)
+	switch {
+	case fault.CodeOf(source.err) == fault.TooLarge, x.have+n > x.cfg.MaxBytes:
+		return x.tooLarge()
+	case source.err != nil:
+		return source.err
+	case err != nil:
+		return fault.New(fault.Internal, "the file could not be written; the disk may be full").WithCause(err)
+	}
+	if m := contentRange.FindStringSubmatch(r.Header.Get("Content-Range")); m != nil && x.have > 0 && m[3] != "*" && m[3] != strconv.FormatInt(x.have+n, 10) {
+		return &outbound.Error{Fault: fault.Newf(fault.NetworkError, "host %q sent less than the rest of the file", r.URL.Host), Fate: outbound.Unknown}
+	}
+	return nil
+}
+
+// finish judges the whole file and puts it where it belongs.
+func (x *download) finish(ctx context.Context, r *outbound.Response, out downloadOutput) (downloadOutput, error) {
+	f := x.partial.File()
+	size, sum, head, err := measure(ctx, f)
+	if err != nil {
+		return out, err
+	}
+	mediaType := mediaTypeOf(r.Header.Get("Content-Type"))
+	if mediaType == "" {
+		mediaType = x.note.Type
+	}
+	found := typeByContent(head)
+	if mediaType == "" || mediaType == "application/octet-stream" {
+		if mediaType = found; mediaType == "" {
+			mediaType = "application/octet-stream"
+		}
+		if !allowedType(x.cfg.AllowedTypes, mediaType) {
+			return out, x.wrongType(mediaType)
+		}
+	} else if len(x.cfg.AllowedTypes) > 0 && contradicts(mediaType, found) {
+		return out, x.wrongType(found)
+	}
+	if x.cfg.SHA256 != "" && !strings.EqualFold(x.cfg.SHA256, sum) {
+		return out, fault.Newf(fault.OutputInvalid, "the file has the SHA-256 %q, not the one that was expected", sum).With("path", "file.sha256").With("sha256", sum)
+	}
+	out.File = &fileValue{Name: out.Filename, ContentType: mediaType, Size: size, SHA256: sum}
+	if x.cfg.SavePath == "" {
+		return out, x.keepBlob(ctx, out.File)
+	}
+	target := x.cfg.SavePath
+	if i, err := x.dir.Stat(target); strings.HasSuffix(target, "/") || err == nil && i.Type == "directory" {
+		target = paths.Join(target, out.Filename)
+	}
+	i, err := x.partial.Publish(target, sum, x.place)
+	if err != nil {
+		return out, err
+	}
+	out.Path, out.File.Path, out.File.Name = i.Path, i.Path, paths.Base(i.Path)
+	return out, nil
+}
+
+// contradicts says that content is plainly of another sort than it is said to be: a page that says it is a picture.
+func contradicts(declared, found string) bool {
+	family, _, _ := strings.Cut(declared, "/")
+	switch {
+	case found == "" || declared == found || strings.HasSuffix(declared, "+xml"):
+		return false
+	case family == "image" || family == "audio" || family == "video":
+		return !strings.HasPrefix(found, family+"/") && found != "application/ogg"
+	}
+	return declared == "application/pdf" || declared == "application/zip"
+}
+
+func measure(ctx context.Context, f *os.File) (size int64, sum string, head []byte, err error) {
+	if _, err = f.Seek(0, io.SeekStart); err != nil {
+		return 0, "", nil, err
+	}
+	h := sha256.New()
+	if size, err = io.Copy(h, files.Reader(ctx, f)); err != nil {
+		return 0, "", nil, err
+	}
+	head = make([]byte, min(size, 512))
+	_, err = f.ReadAt(head, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return size, hex.EncodeToString(h.Sum(nil)), head, err
+}
+
+func (x *download) keepBlob(ctx context.Context, v *fileValue) error {
+	if x.call.Files == nil {
+		return fault.New(fault.Unsupported, "files cannot be kept here; set save_path")
+	}
+	if _, err := x.partial.File().Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	hash, _, err := x.call.Files.Keep(ctx, x.partial.File())
+	if err != nil {
+		return err
+	}
+	v.Blob = hash
+	return nil
+}

@@ -1,0 +1,238 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/textproto"
+	"strings"
+	"sync"
+
+	"tandem/fault"
+	"tandem/files"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+type uploadConfig struct {
+	Target    string          `json:"target" enum:"http|s3|gcs|azure_blob"`
+	URL       string          `json:"url"`
+	Method    string          `json:"method" enum:"POST|PUT"`
+	FieldName string          `json:"field_name"`
+	Headers   node.Object     `json:"headers"`
+	Bucket    string          `json:"bucket"`
+	Key       string          `json:"key"`
+	File      json.RawMessage `json:"file"`
+	MaxBytes  int64           `json:"max_bytes" range:"1.."`
+}
+
+func (c *uploadConfig) Defaults() {
+	c.Target, c.Method, c.FieldName, c.MaxBytes = "http", http.MethodPost, "file", 100<<20
+}
+
+type uploadInput struct {
+	File               json.RawMessage `json:"file,omitempty"`
+	URLVariables       json.RawMessage `json:"url_variables,omitempty"`
+	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty"`
+	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty"`
+}
+
+type uploadOutput struct {
+	URL        string `json:"url"`
+	StatusCode int    `json:"status_code"`
+	Size       int64  `json:"size"`
+	SHA256     string `json:"sha256"`
+	ETag       string `json:"etag"`
+	// Response is what the service said: a value if it is JSON, else a text.
+	Response json.RawMessage `json:"response"`
+}
+
+// maxUploadAnswer bounds what a service may say about an upload.
+const maxUploadAnswer = 1 << 20
+
+// fileUpload sends a file to an address: POST as a part of a form, PUT as it is. It is read while it is sent.
+func fileUpload(client *outbound.Client, store *files.Store) node.Kind {
+	tokens := &tokenCache{client: client}
+	k := node.Define(
+		info("ACTION.FILE_UPLOAD", "File upload", "文件上传", "Sends a file to an address.", "把文件发送到一个地址。"),
+		func(ctx context.Context, call *node.Call, cfg uploadConfig, in uploadInput) (uploadOutput, error) {
+			x := &upload{cfg: cfg, httpCall: httpCall{client: client, call: call, once: onceMethod(cfg.Method), cfg: httpConfig{
+				Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,
+			}}}
+			out, err := x.run(ctx, store, in, tokens)
+			if err != nil {
+				return uploadOutput{}, x.failed(err)
+			}
+			return out, nil
+		})
+	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
+	return k
+}
+
+type upload struct {
+	httpCall
+	cfg    uploadConfig
+	source *fileSource
+
+	mu  sync.Mutex // the transport may still be writing when the answer is here
+	sum string     // of the file, once all of it was sent
+}
+
+func (x *upload) run(ctx context.Context, store *files.Store, in uploadInput, tokens *tokenCache) (out uploadOutput, err error) {
+	switch {
+	case x.cfg.Target != "http":
+		return out, fault.Newf(fault.Unsupported, `uploads to %q cannot be made yet; use target "http" with an address that the store has signed`, x.cfg.Target).With("path", "configurations.target")
+	case strings.TrimSpace(x.cfg.URL) == "":
+		return out, fault.New(fault.InvalidConfig, `"url" is required when target is "http"`).With("path", "configurations.url")
+	case x.cfg.FieldName == "":
+		return out, fault.New(fault.InvalidConfig, `"field_name" is empty; name the field of the form or leave it out`).With("path", "configurations.field_name")
+	}
+	raw, at := x.cfg.File, "configurations.file"
+	if isNull(raw) {
+		raw, at = in.File, "file"
+	}
+	if isNull(raw) {
+		return out, fault.New(fault.InvalidInput, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
+	}
+	if x.source, err = openFile(ctx, store, x.call, raw, at, x.cfg.MaxBytes); err != nil {
+		return out, err
+	}
+	if err = x.begin(ctx, httpInput{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders, DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
+		return out, err
+	}
+	before, after, contentType, err := x.envelope()
+	if err != nil {
+		return out, err
+	}
+	if x.cfg.Method == http.MethodPost || x.header.Get("Content-Type") == "" { // a form is what its boundary says
+		x.header.Set("Content-Type", contentType)
+	}
+	x.adjust = func(r *outbound.Request) {
+		r.MaxResponse, r.Size = maxUploadAnswer, int64(len(before))+x.source.size+int64(len(after))
+		r.Open = func() (io.ReadCloser, error) { return x.open(ctx, before, after) }
+	}
+	response, err := x.ask(ctx, x.home)
+	if err != nil {
+		return out, err
+	}
+	if problem := response.Problem(x.clock()); problem != nil {
+		return out, x.refused(response, problem)
+	}
+	return x.answer(ctx, response)
+}
+
+// envelope is what stands around the file.
+func (x *upload) envelope() (before, after []byte, contentType string, err error) {
+	if x.cfg.Method == http.MethodPut {
+		return nil, nil, x.source.contentType, nil
+	}
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	if err = w.SetBoundary("tandem" + rand.Text()); err != nil {
+		return nil, nil, "", err
+	}
+	quote := strings.NewReplacer("\\", "\\\\", `"`, "%22", "\r", "%0D", "\n", "%0A")
+	header := textproto.MIMEHeader{}
+	header.Set("Content-Disposition", `form-data; name="`+quote.Replace(x.cfg.FieldName)+`"; filename="`+quote.Replace(x.source.name)+`"`)
+	header.Set("Content-Type", x.source.contentType)
+	if _, err = w.CreatePart(header); err != nil {
+		return nil, nil, "", err
+	}
+	before = bytes.Clone(b.Bytes())
+	if err = w.Close(); err != nil {
+		return nil, nil, "", err
+	}
+	return before, bytes.Clone(b.Bytes()[len(before):]), w.FormDataContentType(), nil
+}
+
+// open opens the body from its start.
+func (x *upload) open(ctx context.Context, before, after []byte) (io.ReadCloser, error) {
+	content, err := x.source.open()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	exact := &exactly{from: io.TeeReader(files.Reader(ctx, content), sum), left: x.source.size, done: func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.sum = hex.EncodeToString(sum.Sum(nil))
+	}}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(before), exact, bytes.NewReader(after)), content}, nil
+}
+
+// exactly reads as much as was announced; a file that has changed meanwhile is an error and no other upload.
+type exactly struct {
+	from io.Reader
+	left int64
+	done func()
+}
+
+func (e *exactly) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > e.left {
+		p = p[:e.left]
+	}
+	n, err := e.from.Read(p)
+	if e.left -= int64(n); e.left == 0 {
+		e.done()
+	}
+	if err == io.EOF && e.left > 0 {
+		err = fault.New(fault.Conflict, "the file became shorter while it was sent")
+	}
+	return n, err
+}
+
+// digest is that of the file. A service that answers before it has read everything leaves it to be computed.
+func (x *upload) digest(ctx context.Context) (string, error) {
+	x.mu.Lock()
+	sum := x.sum
+	x.mu.Unlock()
+	if sum != "" {
+		return sum, nil
+	}
+	content, err := x.source.open()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, files.Reader(ctx, content))
+	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, content.Close())
+}
+
+// answer reads what the service says.
+func (x *upload) answer(ctx context.Context, r *outbound.Response) (uploadOutput, error) {
+	data, err := r.ReadAll()
+	if err != nil {
+		return uploadOutput{}, err
+	}
+	x.answered++
+	sum, err := x.digest(ctx)
+	if err != nil {
+		return uploadOutput{}, err
+	}
+	out := uploadOutput{
+		URL: r.URL.String(), StatusCode: r.Status, Size: x.source.size, SHA256: sum,
+		ETag: strings.ToValidUTF8(r.Header.Get("ETag"), "\uFFFD"), Response: encode(decodeText(data, "")),
+	}
+	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && jsonType(mediaTypeOf(r.Header.Get("Content-Type"))) && json.Valid(trimmed) {
+		out.Response = trimmed
+	}
+	if x.auth == nil || !x.auth.held {
+		return out, nil
+	}
+	clean := x.auth.redact.JSON(encode(out))
+	out = uploadOutput{}
+	return out, json.Unmarshal(clean, &out)
+}

@@ -1,0 +1,260 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	paths "path"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/fault"
+	"tandem/files"
+	"tandem/node"
+)
+
+// fileValue is a file as payloads have it: a stored value by its hash, or a file of the workspace by its path.
+type fileValue struct {
+	Blob        string `json:"blob,omitempty"`
+	Name        string `json:"name"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
+	// Path is set for a file that is kept in the workspace and not as a stored value.
+	Path string `json:"path,omitempty"`
+}
+
+// fileSource is a file that data names, wherever it is. It can be read more than once.
+type fileSource struct {
+	name        string
+	contentType string
+	size        int64
+	open        func() (io.ReadCloser, error)
+}
+
+// workspaceFiles opens the files of the workspace that a call is for.
+func workspaceFiles(store *files.Store, call *node.Call) (*files.Dir, error) {
+	if store == nil {
+		return nil, fault.New(fault.Unsupported, "there is no files directory here")
+	}
+	return store.Open(call.Workspace)
+}
+
+// effectKey names what an activation does, the same in every attempt of it.
+func effectKey(call *node.Call) string {
+	return fmt.Sprintf("%s\x00%s\x00%d", call.ExecutionID, call.ActivationID, call.Generation)
+}
+
+// openFile finds what a file value means: a path, {blob}, {base64, name} or {path}. At is where it stands, for errors;
+// more than limit bytes is too_large, before anything of it is read.
+func openFile(ctx context.Context, store *files.Store, call *node.Call, raw json.RawMessage, at string, limit int64) (*fileSource, error) {
+	wrong := fault.Newf(fault.InvalidInput, `%q is no file; give a path in the workspace, a file with "blob", or one with "base64" and "name"`, at).With("path", at)
+	var v struct {
+		Blob        string  `json:"blob"`
+		Base64      *string `json:"base64"`
+		Path        string  `json:"path"`
+		Name        string  `json:"name"`
+		ContentType string  `json:"content_type"`
+	}
+	switch {
+	case leading(raw) == '"':
+		v.Path, _ = scalarText(raw)
+	case isObject(raw):
+		if json.Unmarshal(raw, &v) != nil {
+			return nil, wrong
+		}
+	default:
+		return nil, wrong
+	}
+	s := &fileSource{name: cleanName(v.Name), contentType: v.ContentType}
+	var err error
+	switch {
+	case v.Base64 != nil:
+		err = s.inline(*v.Base64, at, limit)
+	case v.Blob != "":
+		err = s.stored(ctx, call, v.Blob)
+	case v.Path != "":
+		err = s.kept(store, call, v.Path)
+	default:
+		return nil, wrong
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.size > limit {
+		return nil, fault.Newf(fault.TooLarge, "%q has %d bytes, more than the %d that max_bytes allows", at, s.size, limit).With("path", at).With("limit", limit)
+	}
+	if s.name == "" {
+		s.name = "file"
+	}
+	if _, _, err := mime.ParseMediaType(s.contentType); err != nil || !utf8.ValidString(s.contentType) {
+		s.contentType = typeByName(s.name)
+	}
+	return s, nil
+}
+
+func (s *fileSource) inline(text, at string, limit int64) error {
+	if int64(base64.StdEncoding.DecodedLen(len(text))) > limit+2 {
+		s.size = int64(base64.StdEncoding.DecodedLen(len(text)))
+		return nil // refused by its size
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return fault.Newf(fault.InvalidInput, "%q is no base64", at+".base64").With("path", at+".base64").WithCause(err)
+	}
+	s.size = int64(len(data))
+	s.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	return nil
+}
+
+func (s *fileSource) stored(ctx context.Context, call *node.Call, hash string) error {
+	if call.Files == nil {
+		return fault.New(fault.Unsupported, "stored files cannot be read here")
+	}
+	content, size, err := call.Files.Open(ctx, hash)
+	if err != nil {
+		return err
+	}
+	s.size = size
+	s.open = func() (io.ReadCloser, error) {
+		content, _, err := call.Files.Open(ctx, hash)
+		return content, err
+	}
+	return content.Close()
+}
+
+func (s *fileSource) kept(store *files.Store, call *node.Call, name string) error {
+	open := func() (*inDir, error) {
+		dir, err := workspaceFiles(store, call)
+		if err != nil {
+			return nil, err
+		}
+		f, err := dir.Open(name)
+		if err != nil {
+			return nil, errors.Join(err, dir.Close())
+		}
+		return &inDir{f, dir}, nil
+	}
+	f, err := open()
+	if err != nil {
+		return err
+	}
+	s.size = f.Info.Size
+	if s.name == "" {
+		s.name = paths.Base(f.Info.Path)
+	}
+	s.open = func() (io.ReadCloser, error) {
+		f, err := open()
+		if err != nil {
+			return nil, err // not f: a nil pointer would be a reader
+		}
+		return f, nil
+	}
+	return f.Close()
+}
+
+// inDir is a file that closes its directory too.
+type inDir struct {
+	*files.File
+	dir *files.Dir
+}
+
+// Close closes both.
+func (f *inDir) Close() error { return errors.Join(f.File.Close(), f.dir.Close()) }
+
+// readAll reads a file that is known to be small enough.
+func (s *fileSource) readAll(ctx context.Context, limit int64) ([]byte, error) {
+	content, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(files.Reader(ctx, content), limit+1))
+	if err = errors.Join(err, content.Close()); err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fault.Newf(fault.TooLarge, "%q has more than %d bytes", s.name, limit).With("limit", limit)
+	}
+	return data, nil
+}
+
+// cleanName makes a name of a file of what somebody calls it: no path, nothing that a system cannot keep.
+func cleanName(name string) string {
+	name = strings.TrimRight(strings.ReplaceAll(strings.ToValidUTF8(name, ""), `\`, "/"), "/")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Map(func(c rune) rune {
+		if c < 0x20 || c == 0x7f || strings.ContainsRune(`:*?"<>|`, c) {
+			return -1
+		}
+		return c
+	}, name)
+	for len(name) > 200 { // from the front, so that the extension stays
+		_, n := utf8.DecodeRuneInString(name)
+		name = name[n:]
+	}
+	name = strings.TrimRight(strings.TrimSpace(name), ". ")
+	if _, err := files.Clean(name); err != nil || strings.Trim(name, ".") == "" {
+		return ""
+	}
+	return name
+}
+
+// typeByName tells the media type by the extension. It has a table of its own: the system's differs from host to host.
+func typeByName(name string) string {
+	switch strings.ToLower(paths.Ext(name)) {
+	case ".txt", ".log":
+		return "text/plain; charset=utf-8"
+	case ".md":
+		return "text/markdown; charset=utf-8"
+	case ".csv":
+		return "text/csv; charset=utf-8"
+	case ".html", ".htm":
+		return "text/html; charset=utf-8"
+	case ".json":
+		return "application/json"
+	case ".xml":
+		return "application/xml"
+	case ".yaml", ".yml":
+		return "application/yaml"
+	case ".pdf":
+		return "application/pdf"
+	case ".zip":
+		return "application/zip"
+	case ".gz", ".tgz":
+		return "application/gzip"
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	case ".bmp":
+		return "image/bmp"
+	case ".tif", ".tiff":
+		return "image/tiff"
+	case ".svg":
+		return "image/svg+xml"
+	case ".docx":
+		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	case ".xlsx":
+		return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	}
+	return "application/octet-stream"
+}
+
+// typeByContent tells the media type by the first bytes, "" when they say nothing.
+func typeByContent(head []byte) string {
+	found, _, err := mime.ParseMediaType(http.DetectContentType(head))
+	if err != nil || found == "application/octet-stream" || len(head) == 0 {
+		return ""
+	}
+	return found
+}

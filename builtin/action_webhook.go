@@ -1,0 +1,214 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+// Callback is what a service may call back: one activation, in one generation, until a time. It is also what keeps call
+// backs apart: however often an attempt is repeated, there is one call back for it.
+type Callback struct {
+	Workspace  string
+	Execution  string
+	Activation engine.ActivationID
+	Generation uint32
+	// Signal is what wakes the activation. It has the generation in its name, so a retry waits for a call back of its own.
+	Signal string
+	// Expires is when it is too late, in Unix milliseconds.
+	Expires int64
+}
+
+// Callbacks makes the address under which a service calls back. It is a secret: whoever has it is the service.
+type Callbacks func(Callback) (address string, err error)
+
+// callbackSlack is how much longer a node waits than its call back is accepted, so that one that was accepted is on disk
+// before the node gives up.
+const callbackSlack = time.Second
+
+type webhookConfig struct {
+	URL             string          `json:"url" required:"true"`
+	Method          string          `json:"method" enum:"POST|PUT|GET"`
+	Headers         node.Object     `json:"headers"`
+	Payload         json.RawMessage `json:"payload"`
+	WaitForCallback bool            `json:"wait_for_callback"`
+	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000"`
+}
+
+func (c *webhookConfig) Defaults() { c.Method, c.CallbackTimeout = http.MethodPost, 3600 }
+
+// webhookOutput is also what the node remembers while it waits.
+type webhookOutput struct {
+	StatusCode int             `json:"status_code"`
+	Response   json.RawMessage `json:"response"`
+	Callback   json.RawMessage `json:"callback"`
+}
+
+// webhookCall posts data and can wait until the service calls back.
+func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
+	tokens := &tokenCache{client: client}
+	k := node.Raw(
+		info("ACTION.WEBHOOK_CALL", "Webhook call", "Webhook 调用", "Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+		func(ctx context.Context, call *node.Call, cfg webhookConfig, in json.RawMessage) (node.Outcome, error) {
+			w := &webhook{client: client, call: call, cfg: cfg, callbacks: callbacks}
+			if call.Wake != nil {
+				return w.woken()
+			}
+			return w.send(ctx, in, tokens)
+		})
+	k.EffectFirst = true
+	k.OutputSchema = json.RawMessage(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
+	return k
+}
+
+// webhook is one run.
+type webhook struct {
+	client    *outbound.Client
+	call      *node.Call
+	cfg       webhookConfig
+	callbacks Callbacks
+}
+
+func (w *webhook) send(ctx context.Context, in json.RawMessage, tokens *tokenCache) (node.Outcome, error) {
+	payload := w.cfg.Payload
+	if isNull(payload) {
+		payload = in
+	}
+	inner := *w.call
+	x := &httpCall{client: w.client, call: &inner, once: onceMethod(w.cfg.Method), cfg: httpConfig{
+		Method: w.cfg.Method, URL: w.cfg.URL, Headers: w.cfg.Headers, BodyType: "json", ResponseType: "text", FollowRedirects: true, MaxRedirects: 5, FailOnStatus: true,
+	}}
+	// The address of the call back is taken out of whatever a service repeats of it: it would be anybody's who may look.
+	kept := &httpAuth{held: w.cfg.WaitForCallback}
+	wait := node.Wait{}
+	if w.cfg.WaitForCallback {
+		address, expires, err := w.address()
+		if err != nil {
+			return nil, err
+		}
+		kept.redact.Hold(address, address[strings.LastIndexByte(address, '/')+1:]) // until the run ends, and the redactor with it
+		if inner.Detail != nil {
+			inner.Detail = func(fields map[string]any) { w.call.Detail(kept.cleanFields(fields)) }
+		}
+		if payload, err = withCallback(payload, address); err != nil {
+			return nil, err
+		}
+		wait = node.Wait{Until: expires.Add(callbackSlack), Signal: w.signal()}
+	}
+	if w.cfg.Method == http.MethodGet {
+		x.cfg.QueryParams = queryOf(payload)
+	} else {
+		x.cfg.Body = payload
+	}
+	answer, err := x.run(ctx, httpInput{}, tokens)
+	if err != nil {
+		err = x.failed(err)
+		if failure, ok := err.(*node.Failure); ok {
+			failure.Err = kept.redact.Fault(fault.From(failure.Err))
+			return nil, failure
+		}
+		return nil, kept.redact.Fault(fault.From(err))
+	}
+	if err := kept.clean(&answer); err != nil {
+		return nil, err
+	}
+	out := webhookOutput{StatusCode: answer.StatusCode, Response: responseOf(&answer), Callback: json.RawMessage("null")}
+	if !w.cfg.WaitForCallback {
+		return node.Done{"result": encode(out)}, nil
+	}
+	wait.Memo = encode(out)
+	return wait, nil
+}
+
+// address makes the address of the call back.
+func (w *webhook) address() (string, time.Time, error) {
+	if w.callbacks == nil {
+		return "", time.Time{}, fault.New(fault.Unsupported, "nobody can call back here: only a server listens; run the workflow with tandem serve, or set wait_for_callback to false")
+	}
+	now := w.call.Now
+	if w.call.Clock != nil {
+		now = w.call.Clock()
+	}
+	expires := now.Add(time.Duration(w.cfg.CallbackTimeout) * time.Second)
+	address, err := w.callbacks(Callback{
+		Workspace: w.call.Workspace, Execution: w.call.ExecutionID, Activation: w.call.ActivationID, Generation: w.call.Generation, Signal: w.signal(), Expires: expires.UnixMilli(),
+	})
+	return address, expires, err
+}
+
+func (w *webhook) signal() string { return fmt.Sprintf("callback.%d", w.call.Generation) }
+
+// woken goes on after the call back, or after its time.
+func (w *webhook) woken() (node.Outcome, error) {
+	var out webhookOutput
+	if err := json.Unmarshal(w.call.Memo, &out); err != nil {
+		return nil, fault.New(fault.Internal, "what the node remembered cannot be read").WithCause(err)
+	}
+	if w.call.Wake.By == engine.WakeSignal {
+		if out.Callback = w.call.Wake.Payload; len(out.Callback) == 0 {
+			out.Callback = json.RawMessage("null")
+		}
+		return node.Done{"result": encode(out)}, nil
+	}
+	if !w.call.Connected("timeout") {
+		return nil, fault.Newf(fault.Timeout, "the service took the call and did not call back within %d s; raise %q or connect %q", w.cfg.CallbackTimeout, "callback_timeout_seconds", "timeout").Final()
+	}
+	return node.Done{"timeout": encode(out)}, nil
+}
+
+// withCallback puts the address into what is sent. A template may have written the object as text.
+func withCallback(payload json.RawMessage, address string) (json.RawMessage, error) {
+	if leading(payload) == '"' {
+		if text, _ := scalarText(payload); json.Valid([]byte(text)) {
+			payload = json.RawMessage(text)
+		}
+	}
+	if !isObject(payload) {
+		return nil, fault.Newf(fault.InvalidConfig, `"payload" must be an object when wait_for_callback is true, since it gets the callback_url; it is %s`, short(payload)).With("path", "configurations.payload")
+	}
+	return object(overlay(members(payload), field("callback_url", address))), nil
+}
+
+// queryOf is a payload as query parameters: what is no single value goes along as JSON.
+func queryOf(payload json.RawMessage) node.Object {
+	if !isObject(payload) {
+		if isNull(payload) {
+			return nil
+		}
+		return node.Object(object([]member{{"payload", asText(payload)}}))
+	}
+	list := members(payload)
+	for i := range list {
+		list[i].value = asText(list[i].value)
+	}
+	return node.Object(object(list))
+}
+
+// asText leaves single values as they are and writes others as a text of JSON.
+func asText(raw json.RawMessage) json.RawMessage {
+	if isObject(raw) || isList(raw) {
+		return encode(string(raw))
+	}
+	return raw
+}
+
+// responseOf is what a service has answered: a document if it is one, else a text, null if there is nothing.
+func responseOf(answer *httpOutput) json.RawMessage {
+	text := strings.TrimSpace(strings.TrimPrefix(answer.Body, "\uFEFF"))
+	mediaType, _, _ := strings.Cut(answer.Headers["content-type"], ";")
+	switch {
+	case text == "":
+		return json.RawMessage("null")
+	case (jsonType(strings.ToLower(strings.TrimSpace(mediaType))) || text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return encode(answer.Body)
+}

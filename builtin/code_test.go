@@ -1,0 +1,125 @@
+package builtin_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/fault"
+	"tandem/node"
+	"tandem/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	if sandbox.IsChild() {
+		sandbox.Child()
+	}
+	code := m.Run()
+	if err := closeCode(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// interpreters is the real sandbox, made when the first test wants it: compiling an interpreter takes seconds.
+var interpreters = sync.OnceValues(func() (*sandbox.Pool, string) { // read-only
+	dir, err := os.MkdirTemp("", "tandem-code-")
+	if err != nil {
+		panic(err) // a test cannot go on without it
+	}
+	return sandbox.New(sandbox.Options{Dir: dir}), dir
+})
+
+func closeCode() error {
+	pool, dir := interpreters()
+	pool.Close()
+	return os.RemoveAll(dir)
+}
+
+// code runs code as an instance does.
+func code(ctx context.Context, c node.Code) (node.CodeResult, error) {
+	pool, _ := interpreters()
+	r, err := pool.Run(ctx, sandbox.Call{
+		Tenant: "w", Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input, TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: time.Unix(0, 0),
+	})
+	return node.CodeResult{Value: r.Value, Stdout: r.Stdout, Stderr: r.Stderr, Duration: r.Duration}, err
+}
+
+// object is a configuration with texts that need quoting.
+func object(t *testing.T, fields map[string]any) string {
+	t.Helper()
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestRunCode(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config map[string]any
+		input  string
+		want   string
+		code   fault.Code
+		part   string
+	}{
+		"Python":     {map[string]any{"code": "def main(x):\n    print('hi')\n    return {**x, 'n': len(x['list'])}"}, `{"list":[1,2]}`, `"result":{"list":[1,2],"n":2},"stdout":"hi\n"`, "", ""},
+		"JavaScript": {map[string]any{"language": "javascript", "code": "const twice = x => x * 2; function main(x) { return x.list.map(twice) }"}, `{"list":[1,2]}`, `"result":[2,4]`, "", ""},
+		"Entry":      {map[string]any{"entry": "second", "code": "def first(x): return 1\ndef second(x): return 2\ndef third(x): return 3"}, `{}`, `"result":2`, "", ""},
+		"LastOne":    {map[string]any{"code": "def first(x): return 1\ndef other(x): return 2"}, `{}`, `"result":2`, "", ""},
+		"Exception":  {map[string]any{"code": "def main(x):\n    y = 1\n    return x['missing']"}, `{}`, ``, fault.CodeError, "missing"},
+		"Endless":    {map[string]any{"time_limit_ms": 300, "code": "def main(x):\n    while True: pass"}, `{}`, ``, fault.CodeLimit, ""},
+		"NotJSON":    {map[string]any{"code": "def main(x): return float('nan')"}, `{}`, ``, fault.OutputInvalid, ""},
+		"NoFiles":    {map[string]any{"code": "def main(x): return open('/etc/passwd').read()"}, `{}`, ``, fault.CodeError, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outcome, err := run(t, "ACTION.RUN_CODE", newCall(t, object(t, c.config), c.input))
+			if c.code != "" {
+				if fault.CodeOf(err) != c.code || !strings.Contains(fault.From(err).Message, c.part) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(outcome.(node.Done)["result"]); !strings.Contains(got, c.want) {
+				t.Errorf("got %s, want %s in it", got, c.want)
+			}
+		})
+	}
+	t.Run("TellsTheLine", func(t *testing.T) {
+		t.Parallel()
+		_, err := run(t, "ACTION.RUN_CODE", newCall(t, object(t, map[string]any{"code": "def main(x):\n    y = 1\n    return x['missing']"}), `{}`))
+		if line := fmt.Sprint(fault.From(err).Details["line"]); line != "3" {
+			t.Errorf("the line is %s: %v", line, err)
+		}
+	})
+}
+
+func TestCodeTool(t *testing.T) {
+	t.Parallel()
+	fixed := object(t, map[string]any{
+		"tool_name": "add", "code": "def add(x): return x['a'] + x['b']", "parameters": map[string]any{"type": "object", "required": []string{"a", "b"}},
+	})
+	outcome, err := run(t, "TOOL.CODE_TOOL", newCall(t, fixed, `{"function_args":{"a":1,"b":2}}`))
+	if err != nil || !strings.Contains(string(outcome.(node.Done)["result"]), `"result":{"result":3,`) {
+		t.Errorf("got %v, %v", outcome, err)
+	}
+	if _, err := run(t, "TOOL.CODE_TOOL", newCall(t, fixed, `{"function_args":{"a":1}}`)); fault.CodeOf(err) != fault.ToolError {
+		t.Errorf("error %v", err)
+	}
+	free := object(t, map[string]any{"language": "javascript", "function_args": map[string]any{"code": "x => x + 1", "input": 41}})
+	outcome, err = run(t, "TOOL.CODE_TOOL", newCall(t, free, `{}`))
+	if err != nil || !strings.Contains(string(outcome.(node.Done)["result"]), `"result":{"result":42,`) {
+		t.Errorf("got %v, %v", outcome, err)
+	}
+}

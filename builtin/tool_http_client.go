@@ -1,0 +1,258 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tandem/fault"
+	"tandem/node"
+	"tandem/outbound"
+)
+
+type httpToolConfig struct {
+	toolFields
+	AllowedDomains []string `json:"allowed_domains" required:"true"`
+	AllowedMethods []string `json:"allowed_methods" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
+	MaxBytes       int64    `json:"max_bytes" range:"1.."`
+}
+
+func (c *httpToolConfig) Defaults() {
+	c.Approval, c.AllowedMethods, c.MaxBytes = "inherit", []string{http.MethodGet}, 1<<20
+}
+
+// httpToolArgs are what a model says. What the author has fixed (domains, methods, the credential) is not among it.
+type httpToolArgs struct {
+	Method  string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
+	URL     string          `json:"url" required:"true"`
+	Query   node.Object     `json:"query"`
+	Headers node.Object     `json:"headers"`
+	Body    json.RawMessage `json:"body"`
+}
+
+func (a *httpToolArgs) Defaults() { a.Method = http.MethodGet }
+
+type httpToolResult struct {
+	StatusCode  int               `json:"status_code"`
+	URL         string            `json:"url"`
+	ContentType string            `json:"content_type"`
+	Headers     map[string]string `json:"headers"`
+	// JSON is the document, if the answer is one that fits; otherwise Text is what the answer says, a page without its markup.
+	JSON      json.RawMessage `json:"json,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	Truncated bool            `json:"truncated"`
+}
+
+const (
+	maxToolRedirects = 5
+	// httpToolText leaves room in a result for what stands around its text.
+	httpToolText = maxToolResult - 8<<10
+)
+
+// httpClient gives a model HTTP calls to a few hosts.
+func httpClient(client *outbound.Client) node.Kind {
+	tokens := &tokenCache{client: client}
+	return node.Define(
+		info("TOOL.HTTP_CLIENT", "HTTP tool", "HTTP 工具", "Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
+		func(ctx context.Context, call *node.Call, cfg httpToolConfig, in toolInput) (toolOutput, error) {
+			if len(cfg.AllowedDomains) == 0 {
+				return toolOutput{}, fault.New(fault.InvalidConfig, `"allowed_domains" is empty; name the hosts that may be called`).With("path", "configurations.allowed_domains")
+			}
+			x := &httpTool{client: client, call: call, cfg: cfg, tokens: tokens}
+			return runTool(ctx, cfg.toolFields, in, []tool{newTool("http_request", x.request)})
+		})
+}
+
+// httpTool is one run.
+type httpTool struct {
+	client *outbound.Client
+	call   *node.Call
+	cfg    httpToolConfig
+	tokens *tokenCache
+}
+
+func (t *httpTool) request(ctx context.Context, args httpToolArgs) (any, error) {
+	if !slices.Contains(t.cfg.AllowedMethods, args.Method) {
+		return nil, fault.Newf(fault.ToolError, "the method %s is not allowed; use %s", args.Method, strings.Join(t.cfg.AllowedMethods, ", ")).With("path", "function_args.method")
+	}
+	x := &httpCall{
+		client: t.client, call: t.call, once: onceMethod(args.Method), adjust: func(r *outbound.Request) { r.MaxResponse = t.cfg.MaxBytes },
+		cfg: httpConfig{Method: args.Method, URL: args.URL, Headers: args.Headers, QueryParams: args.Query, Body: args.Body, BodyType: bodyTypeOf(args.Body)},
+	}
+	if err := x.begin(ctx, httpInput{}, t.tokens); err != nil {
+		return nil, asToolError(err)
+	}
+	auth := x.auth // x forgets it when the call is led away
+	result, err := t.follow(ctx, x)
+	if err != nil {
+		x.auth = auth
+		return nil, x.failed(err)
+	}
+	raw, err := node.Marshal(result)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the answer cannot be handed on").WithCause(err)
+	}
+	if auth != nil && auth.held {
+		raw = auth.redact.JSON(raw)
+	}
+	return raw, nil
+}
+
+// asToolError tells a model what is wrong with its arguments. What is wrong with the node stays what it is.
+func asToolError(err error) error {
+	f := fault.From(err)
+	if f.Code != fault.InvalidConfig && f.Code != fault.InvalidInput {
+		return err
+	}
+	wrong := fault.New(fault.ToolError, f.Message)
+	if at, ok := f.Details["path"].(string); ok {
+		wrong = wrong.With("path", "function_args."+strings.TrimPrefix(at, "configurations."))
+	}
+	return wrong
+}
+
+// bodyTypeOf lets a text be sent as it is, unless it is a document already.
+func bodyTypeOf(body json.RawMessage) string {
+	if leading(body) != '"' {
+		return "json"
+	}
+	text, _ := scalarText(body)
+	if first := leading(json.RawMessage(text)); (first == '{' || first == '[') && json.Valid([]byte(text)) {
+		return "json"
+	}
+	return "raw"
+}
+
+// follow makes the call, and those that redirects lead to as long as they stay among the domains.
+func (t *httpTool) follow(ctx context.Context, x *httpCall) (*httpToolResult, error) {
+	target := x.home
+	for hops := 0; ; hops++ {
+		if !allowedHost(target, t.cfg.AllowedDomains) {
+			wrong := fault.Newf(fault.ToolError, "host %q is not among the allowed domains: %s", target.Host, strings.Join(t.cfg.AllowedDomains, ", ")).With("path", "function_args.url")
+			if hops > 0 {
+				wrong.Message = "the address redirects elsewhere: " + wrong.Message
+			}
+			return nil, wrong
+		}
+		response, err := x.ask(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		next, err := location(response)
+		if err != nil {
+			return nil, errors.Join(err, response.Body.Close())
+		}
+		if next == nil {
+			return t.read(x, response)
+		}
+		if err := response.Body.Close(); err != nil {
+			x.log(node.Debug, "the body of a redirect was not read to its end", nil)
+		}
+		if hops == maxToolRedirects {
+			return nil, fault.Newf(fault.ToolError, "the address leads to more than %d redirects", maxToolRedirects)
+		}
+		x.redirected(response.Status)
+		if next.Scheme != target.Scheme || next.Host != target.Host {
+			x.auth = nil // what has left its host stays without the credential, also when it comes back
+			x.home = next
+			x.header = http.Header{}
+		}
+		target = next
+	}
+}
+
+// redirected makes the call what follows a redirect.
+func (x *httpCall) redirected(status int) {
+	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || x.cfg.Method == http.MethodGet || x.cfg.Method == http.MethodHead
+	if keep || status != http.StatusSeeOther && x.cfg.Method != http.MethodPost {
+		return
+	}
+	if x.once {
+		x.answered++ // the first host has taken it; only its answer is fetched now
+	}
+	x.cfg.Method, x.body = http.MethodGet, nil
+	x.header.Del("Content-Type")
+}
+
+// location is where a redirect leads, nil when the answer is none.
+func location(r *outbound.Response) (*url.URL, error) {
+	switch r.Status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	text := r.Header.Get("Location")
+	if text == "" {
+		return nil, nil
+	}
+	next, err := r.URL.Parse(text)
+	if err != nil {
+		return nil, fault.Newf(fault.ToolError, "host %q redirects to something that is no address", r.URL.Host)
+	}
+	return next, nil
+}
+
+// allowedHost says whether an address is on one of the hosts: "api.example.com", with a port if only that is meant, or
+// "*.example.com" for all below it.
+func allowedHost(u *url.URL, list []string) bool {
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return slices.ContainsFunc(list, func(allowed string) bool {
+		allowed = strings.ToLower(strings.TrimSpace(allowed))
+		if name, only, ok := strings.Cut(allowed, ":"); ok && !strings.Contains(only, ":") {
+			if only != port {
+				return false
+			}
+			allowed = name
+		}
+		allowed = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(allowed, "["), "]"), ".")
+		if below, ok := strings.CutPrefix(allowed, "*."); ok {
+			return strings.HasSuffix(host, "."+below)
+		}
+		return host == allowed && host != ""
+	})
+}
+
+// read hands an answer on as a model can use it.
+func (t *httpTool) read(x *httpCall, r *outbound.Response) (*httpToolResult, error) {
+	out := &httpToolResult{StatusCode: r.Status, URL: r.URL.String(), ContentType: readable([]byte(r.Header.Get("Content-Type")), 200), Headers: map[string]string{}}
+	for _, name := range []string{"Date", "Etag", "Last-Modified", "Link", "Location", "Retry-After"} {
+		if value := r.Header.Get(name); value != "" {
+			out.Headers[strings.ToLower(name)] = readable([]byte(value), 1<<10)
+		}
+	}
+	limit := int(min(t.cfg.MaxBytes, 32<<20))
+	text, _, ok, err := pageText(r.Header.Get("Content-Type"), r.Body, limit)
+	if cerr := r.Body.Close(); err == nil && cerr != nil {
+		err = cerr
+	}
+	if problem := r.Problem(x.clock()); problem != nil {
+		if shown := readable([]byte(text), maxHTTPExcerpt); shown != "" {
+			problem.Fault = problem.Fault.With("body", shown)
+		}
+		return nil, problem
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, fault.Newf(fault.ToolError, "the answer is no text but %q; it cannot be handed to a model", out.ContentType)
+	}
+	if trimmed := strings.TrimSpace(text); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)) {
+		out.JSON = json.RawMessage(trimmed)
+		return out, nil
+	}
+	out.Text = firstBytes(text, httpToolText)
+	for size := len(encode(out.Text)); size > httpToolText; size = len(encode(out.Text)) { // as JSON it may be longer
+		out.Text = firstBytes(out.Text, len(out.Text)*httpToolText/size)
+	}
+	out.Truncated = len(out.Text) < len(text)
+	return out, nil
+}

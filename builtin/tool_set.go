@@ -1,0 +1,134 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tandem/fault"
+	"tandem/node"
+)
+
+// A set of tools is what a model can be given: functions with a name and typed arguments. A node of such a kind that
+// stands alone runs the one tool that its configurations or its input name. What a tool returns was made from data that
+// nobody vouches for, and is bounded.
+
+// toolFields are the configurations of every set. Approval is asked for what a model wants to do; a node that stands
+// alone does what its author wrote.
+type toolFields struct {
+	AvailableTools []string        `json:"available_tools"`
+	ToolPrefix     string          `json:"tool_prefix"`
+	Approval       string          `json:"approval" enum:"inherit|never|always"`
+	ToolName       string          `json:"tool_name"`
+	FunctionArgs   node.Object     `json:"function_args"`
+	Context        json.RawMessage `json:"context"`
+	CallID         string          `json:"call_id"`
+}
+
+type toolInput struct {
+	ToolName     string          `json:"tool_name,omitempty"`
+	FunctionArgs json.RawMessage `json:"function_args,omitempty"`
+	Context      json.RawMessage `json:"context,omitempty"`
+	CallID       string          `json:"call_id,omitempty"`
+}
+
+type toolOutput struct {
+	Result       json.RawMessage `json:"result"`
+	Success      bool            `json:"success"`
+	ErrorMessage string          `json:"error_message"`
+	// ExecutionTime is in milliseconds.
+	ExecutionTime int64 `json:"execution_time"`
+	Cached        bool  `json:"cached"`
+}
+
+// maxToolResult is how many bytes of JSON a tool may return.
+const maxToolResult = 64 << 10
+
+// tool is one function.
+type tool struct {
+	name string
+	run  func(ctx context.Context, args json.RawMessage) (any, error)
+}
+
+// newTool makes a tool of a function with typed arguments, which have the tags of configurations.
+func newTool[A any](name string, run func(ctx context.Context, args A) (any, error)) tool {
+	return tool{name, func(ctx context.Context, raw json.RawMessage) (any, error) {
+		args, err := node.Configuration[A](raw)
+		if err != nil {
+			f := fault.From(err)
+			wrong := fault.Newf(fault.ToolError, "the arguments of %q are wrong: %s", name, f.Message)
+			if at, ok := f.Details["path"].(string); ok {
+				wrong = wrong.With("path", "function_args"+strings.TrimPrefix(at, "configurations"))
+			}
+			return nil, wrong
+		}
+		return run(ctx, args)
+	}}
+}
+
+// runTool runs the tool that a node names.
+func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (toolOutput, error) {
+	name, args := cfg.ToolName, json.RawMessage(cfg.FunctionArgs)
+	if name == "" {
+		name = in.ToolName
+	}
+	if isNull(args) {
+		args = in.FunctionArgs
+	}
+	var names []string
+	for _, t := range tools {
+		if len(cfg.AvailableTools) == 0 || slices.Contains(cfg.AvailableTools, t.name) {
+			names = append(names, t.name)
+		}
+	}
+	if name == "" {
+		return toolOutput{}, fault.Newf(fault.InvalidInput, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+	}
+	plain := strings.TrimPrefix(name, cfg.ToolPrefix)
+	if !slices.Contains(names, plain) {
+		hint := ""
+		if near := fault.Nearest(plain, names); near != "" {
+			hint = "; did you mean \"" + near + "\"?"
+		}
+		return toolOutput{}, fault.Newf(fault.ToolError, "there is no tool %q here; there are %s%s", name, strings.Join(names, ", "), hint).With("path", "tool_name")
+	}
+	if !isNull(args) && !isObject(args) {
+		return toolOutput{}, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
+	}
+	t := tools[slices.IndexFunc(tools, func(t tool) bool { return t.name == plain })]
+	begun := time.Now()
+	value, err := t.run(ctx, args)
+	if err != nil {
+		return toolOutput{}, err
+	}
+	result, err := node.Marshal(value)
+	if err != nil {
+		return toolOutput{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
+	}
+	if len(result) > maxToolResult {
+		return toolOutput{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, maxToolResult).With("limit", maxToolResult)
+	}
+	return toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}, nil
+}
+
+// fitJSON is the beginning of a text that takes at most room bytes as JSON, and whether something is missing.
+func fitJSON(text string, room int) (string, bool) {
+	used := 0
+	for i, r := range text {
+		switch {
+		case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t':
+			used += 2
+		case r < 0x20 || r == 0x7f || r == '\u2028' || r == '\u2029' || r == utf8.RuneError:
+			used += 6
+		default:
+			used += utf8.RuneLen(r)
+		}
+		if used > room {
+			return text[:i], true
+		}
+	}
+	return text, false
+}

@@ -1,0 +1,319 @@
+package database_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tandem/database"
+	"tandem/fault"
+)
+
+// people makes a table with a number that the database gives.
+func (r *rig) people() {
+	r.t.Helper()
+	r.execute(map[string]string{
+		"postgres": "create table people (id serial primary key, name text not null unique, age int, note text)",
+		"mysql":    "create table people (id int auto_increment primary key, name varchar(200) not null unique, age int, note text)",
+		"sqlite":   "create table people (id integer primary key, name text not null unique, age int, note text)",
+	}[r.driver])
+}
+
+func TestDo_TableOperations(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.people()
+		out := r.do(database.Operation{Kind: database.Insert, Table: "people", Returning: []string{"name", "id"}, Rows: rowsOf(
+			`{"name": "Ada", "age": 36}`, `{"name": "O'Brien; drop table people; --", "age": null}`, `{"name": "Lin", "note": "三"}`)})
+		if out.Affected != 3 || string(out.LastID) != "3" || string(out.Returned) != `[{"name":"Ada","id":1},{"name":"O'Brien; drop table people; --","id":2},{"name":"Lin","id":3}]` {
+			t.Errorf("insert: %d, %s, %s", out.Affected, out.LastID, out.Returned)
+		}
+		out = r.do(database.Operation{Kind: database.Update, Table: "People", Values: json.RawMessage(`{"AGE": 37}`), Where: json.RawMessage(`{"name": "Ada"}`)})
+		if out.Affected != 1 || string(out.Returned) != "[]" || out.LastID != nil {
+			t.Errorf("update: %+v", out)
+		}
+		// A row that is updated to what it was counts, as in every database.
+		if out = r.do(database.Operation{Kind: database.Update, Table: "people", Values: json.RawMessage(`{"age": 37}`), Where: json.RawMessage(`{"name": "Ada"}`)}); out.Affected != 1 {
+			t.Errorf("the same again: %+v", out)
+		}
+		upsert := database.Operation{Kind: database.Upsert, Table: "people", ConflictKeys: []string{"name"}, Repeatable: true, Rows: rowsOf(
+			`{"name": "Ada", "age": 38}`, `{"name": "New", "age": 1}`)}
+		for range 2 {
+			if out = r.do(upsert); out.Affected != 2 {
+				t.Errorf("upsert: %+v", out)
+			}
+		}
+		r.do(database.Operation{Kind: database.Upsert, Table: "people", ConflictKeys: []string{"name"}, Rows: rowsOf(`{"name": "Lin"}`)})
+		out = r.do(database.Operation{Kind: database.Delete, Table: "people", Where: json.RawMessage(`{"age": {"op": "is_null"}, "name": {"op": "like", "value": "O'B%"}}`)})
+		if out.Affected != 1 {
+			t.Errorf("delete: %+v", out)
+		}
+		r.wantRows(text("select name, age, note from people order by name"), `[{"name":"Ada","age":38,"note":null},{"name":"Lin","age":null,"note":"三"},{"name":"New","age":1,"note":null}]`)
+		if out = r.do(database.Operation{Kind: database.Insert, Table: "people", Rows: nil}); out.Affected != 0 {
+			t.Errorf("no rows: %+v", out)
+		}
+	})
+}
+
+func TestDo_Where(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.execute("create table n (v int, s varchar(20))")
+		var rows []json.RawMessage
+		for i := range 10 {
+			rows = append(rows, json.RawMessage(fmt.Sprintf(`{"v": %d, "s": "Item%d"}`, i, i)))
+		}
+		r.do(database.Operation{Kind: database.Insert, Table: "n", Rows: append(rows, json.RawMessage(`{"v": null, "s": null}`))})
+		for where, want := range map[string]int64{
+			`{"v": 3}`: 1, `{"v": null}`: 1, `{"v": [1, 2, 99]}`: 2, `{"v": {"op": ">", "value": 7}}`: 2, `{"v": {"op": "gte", "value": 7}}`: 3,
+			`{"v": {"op": "!=", "value": null}}`: 10, `{"v": {"op": "between", "value": [2, 4]}}`: 3, `{"v": {"op": "in", "value": []}}`: 0,
+			`{"v": {"op": "not_in", "value": [1]}}`: 9, `{"s": {"op": "ilike", "value": "ITEM_"}}`: 10, `{"s": {"op": "not_like", "value": "%1"}}`: 9,
+			`{"v": {"op": "<", "value": 5}, "s": {"op": "not_null"}}`: 5, `{"s": "Item1' or '1'='1"}`: 0,
+		} {
+			if out := r.do(database.Operation{Kind: database.Update, Table: "n", Values: json.RawMessage(`{"s": "Item1"}`), Where: json.RawMessage(where)}); out.Affected != want {
+				t.Errorf("%s: %d rows, want %d", where, out.Affected, want)
+			}
+			r.do(database.Operation{Kind: database.Delete, Table: "n", AllRows: true})
+			r.do(database.Operation{Kind: database.Insert, Table: "n", Rows: append(rows, json.RawMessage(`{"v": null, "s": null}`))})
+		}
+		for where, part := range map[string]string{
+			``: "allow_all_rows", `{}`: "allow_all_rows", `{"v": {"op": "not_in", "value": []}}`: "allow_all_rows", `{"w": 1}`: `no column "w"`,
+			`{"v": {"value": 1}}`: `without "op"`, `{"v": {"op": "~~", "value": 1}}`: "operator", `{"v": {"op": "<", "value": null}}`: "null",
+			`{"v = 1 or 1": 1}`: "no column",
+		} {
+			_, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Delete, Table: "n", Where: json.RawMessage(where)})
+			wantFault(t, err, fault.InvalidConfig, false, part)
+		}
+		r.wantRows(text("select count(*) as n from n"), `[{"n":11}]`)
+	})
+}
+
+func TestDo_Transaction(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.people()
+		out := r.do(database.Operation{Kind: database.Transaction, Statements: []database.Text{
+			with("insert into people (name, age) values (:name, :age)", `{"name": "a", "age": 1, "unused": 0}`),
+			with("insert into people (name, age) values ($2, $1)", `[2, "b"]`),
+			with("update people set age = age + ?", `[10]`),
+			{Words: []string{"delete from people where name = ", " or name like '%", "%'"}, Values: rowsOf(`"nobody"`, `"zz"`)},
+		}})
+		if out.Affected != 4 {
+			t.Errorf("affected: %d", out.Affected)
+		}
+		_, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Transaction, Statements: []database.Text{
+			text("delete from people"), with("insert into people (name) values (?)", `["c"]`), with("insert into people (name) values (?)", `["c"]`),
+		}})
+		wantFault(t, err, fault.Conflict, false, "statement 3: ")
+		r.wantRows(text("select name, age from people order by name"), `[{"name":"a","age":11},{"name":"b","age":12}]`)
+		for _, statement := range []string{"commit", "begin", "rollback", "savepoint x"} {
+			_, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text(statement)}})
+			wantFault(t, err, fault.InvalidInput, false, "begins and ends the transaction itself")
+		}
+		_, err = r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text("delete from people; delete from people")}})
+		wantFault(t, err, fault.InvalidInput, false, "several statements")
+	})
+}
+
+func TestDo_Faults(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.people()
+		insert := func(table, row string) error {
+			_, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Insert, Table: table, Rows: rowsOf(row)})
+			return err
+		}
+		check(t, insert("people", `{"name": "Ada"}`))
+		wantFault(t, insert("people", `{"name": "Ada"}`), fault.Conflict, false, "")
+		wantFault(t, insert("peple", `{"name": "x"}`), fault.NotFound, false, `did you mean "people"?`)
+		wantFault(t, insert("people", `{"nme": "x"}`), fault.InvalidConfig, false, `did you mean "name"?`)
+		wantFault(t, insert("people", `{"name": null}`), fault.InvalidInput, false, "")
+		wantFault(t, insert("people", `[1]`), fault.InvalidInput, false, "no object")
+		wantFault(t, insert("people", `{"name": "a", "NAME": "b"}`), fault.InvalidInput, false, "twice")
+		wantFault(t, insert(`people (name) values ('x'); --`, `{"name": "x"}`), fault.NotFound, false, "no table")
+		_, err := r.query(text("select * from peeple"))
+		wantFault(t, err, fault.NotFound, false, `did you mean "people"?`)
+		_, err = r.query(text("select nothing_such from people"))
+		wantFault(t, err, fault.InvalidConfig, false, "nothing_such")
+		_, err = r.query(text("select from from"))
+		wantFault(t, err, fault.InvalidConfig, false, "")
+		_, err = r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Upsert, Table: "people", ConflictKeys: []string{"age"}, Rows: rowsOf(`{"age": 1, "name": "q"}`)})
+		if code := fault.CodeOf(err); code != fault.InvalidConfig && code != fault.Unsupported {
+			t.Errorf("an upsert by no key: %v", err)
+		}
+		r.wantRows(text("select name from people"), `[{"name":"Ada"}]`)
+	})
+}
+
+func TestQuery_Refuses(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.people()
+		r.execute("insert into people (name) values ('Ada')")
+		for _, statement := range []string{
+			"delete from people", "select 1; delete from people", "insert into people (name) values ('x')", "update people set age = 1", "drop table people",
+			"create table x (a int)", "with d as (delete from people returning 1) select * from d", "select * into y from people", "begin", "commit",
+			"set x = 1", "truncate people", "call x()", "explain delete from people", "vacuum", "attach 'x' as y", "pragma journal_mode = wal",
+			"/* select */ delete from people", "-- select\ndelete from people", "(delete from people)",
+		} {
+			_, err := r.query(text(statement))
+			if code := fault.CodeOf(err); code != fault.InvalidInput && code != fault.InvalidConfig {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+		r.wantRows(text("select count(*) as n from people;  -- all"), `[{"n":1}]`)
+	})
+}
+
+// TestQuery_ServerRefusesWrites gets around the words: the database must refuse by itself.
+func TestQuery_ServerRefusesWrites(t *testing.T) {
+	t.Parallel()
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, "postgres")
+		r.people()
+		r.execute("create function sneaky() returns int language sql as $$ insert into people (name) values ('x') returning id $$")
+		_, err := r.query(text("select sneaky()"))
+		wantFault(t, err, fault.InvalidInput, false, "DATABASE_OPERATION")
+		_, err = r.query(text("select set_config('transaction_read_only', 'off', false), sneaky()"))
+		if err == nil {
+			t.Error("a query has made its transaction one that writes")
+		}
+		_, err = r.query(text("select * from people for update"))
+		wantFault(t, err, fault.InvalidInput, false, "")
+		r.wantRows(text("select count(*) as n from people"), `[{"n":0}]`)
+	})
+	t.Run("mysql", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, "mysql")
+		r.people()
+		name := r.dsn()[strings.LastIndexByte(r.dsn(), '/')+1:]
+		_, err := r.admin.Exec("create function " + name + ".sneaky() returns int modifies sql data begin insert into people (name) values ('x'); return 1; end")
+		check(t, err)
+		_, err = r.query(text("select sneaky()"))
+		wantFault(t, err, fault.InvalidInput, false, "DATABASE_OPERATION")
+		for _, statement := range []string{"select 1 /*! into outfile '/tmp/x' */", "select 1 into outfile '/tmp/x'", "select 1 into @x"} {
+			if _, err := r.query(text(statement)); err == nil {
+				t.Errorf("%s was taken", statement)
+			}
+		}
+		r.wantRows(text("select count(*) as n from people"), `[{"n":0}]`)
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, "sqlite")
+		r.people()
+		for _, statement := range []string{
+			"select load_extension('x')", "select * from pragma_journal_mode", "attach database 'other.db' as o", "vacuum into 'copy.db'", "vacuum",
+			"pragma writable_schema = on", "pragma temp_store_directory = '/tmp'", "detach main",
+		} {
+			if _, err := r.query(text(statement)); err == nil {
+				t.Errorf("query: %s was taken", statement)
+			}
+			if _, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text(statement)}}); err == nil {
+				t.Errorf("operation: %s was taken", statement)
+			}
+		}
+		r.wantRows(text("pragma table_info(people)"), `[{"cid":0,"name":"id","type":"INTEGER","notnull":0,"dflt_value":null,"pk":1},`+
+			`{"cid":1,"name":"name","type":"TEXT","notnull":1,"dflt_value":null,"pk":0},{"cid":2,"name":"age","type":"INT","notnull":0,"dflt_value":null,"pk":0},`+
+			`{"cid":3,"name":"note","type":"TEXT","notnull":0,"dflt_value":null,"pk":0}]`)
+	})
+}
+
+func TestQuery_MaxRows(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		many := map[string]string{
+			"postgres": "select g as n from generate_series(1, 3000000) g",
+			"mysql":    "select seq as n from seq_1_to_3000000",
+			"sqlite":   "with recursive c(n) as (select 1 union all select n + 1 from c where n < 3000000) select n from c",
+		}[r.driver]
+		for range 3 { // the connection must be of use afterwards, or another be made
+			rows, err := r.pools.Query(t.Context(), r.target, database.Query{Text: text(many), MaxRows: 3})
+			if r.driver == "sqlite" && fault.CodeOf(err) == fault.NotFound {
+				r.execute("create table t (a int)")
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(rows.Rows) != `[{"n":1},{"n":2},{"n":3}]` || !rows.Truncated || rows.Count != 3 {
+				t.Errorf("%s, truncated %v", rows.Rows, rows.Truncated)
+			}
+		}
+		three := "select * from (" + many + ") x where n <= 3"
+		if r.driver == "mysql" {
+			three = "select seq as n from seq_1_to_3"
+		}
+		rows, err := r.pools.Query(t.Context(), r.target, database.Query{Text: text(strings.Replace(three, "3000000", "3", 1)), MaxRows: 3, Arrays: true})
+		if err != nil || string(rows.Rows) != `[[1],[2],[3]]` || rows.Truncated {
+			t.Errorf("%s, truncated %v, %v", rows.Rows, rows.Truncated, err)
+		}
+		wide := strings.Replace(strings.Replace(many, "g as n", "repeat('x', 1000) as n", 1), "seq as n", "repeat('x', 1000) as n", 1)
+		if r.driver == "sqlite" {
+			wide = strings.Replace(wide, "select n from c", "select hex(zeroblob(1000)) as n from c", 1)
+		}
+		_, err = r.pools.Query(t.Context(), r.target, database.Query{Text: text(wide), MaxRows: 100_000})
+		wantFault(t, err, fault.TooLarge, false, "rows")
+	})
+}
+
+func TestQuery_Columns(t *testing.T) {
+	t.Parallel()
+	rigs(t, func(t *testing.T, r *rig) {
+		r.people()
+		rows, err := r.query(text("select 1 as a, 2 as a, 3 as a_2, 4 as b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(rows.Rows) != `[{"a":1,"a_3":2,"a_2":3,"b":4}]` || len(rows.Columns) != 4 || rows.SQL != "select 1 as a, 2 as a, 3 as a_2, 4 as b" {
+			t.Errorf("%s %v %q", rows.Rows, rows.Columns, rows.SQL)
+		}
+	})
+}
+
+func TestQuery_Cancel(t *testing.T) {
+	t.Parallel()
+	servers(t, func(t *testing.T, r *rig) {
+		sleep, count := "select pg_sleep(600) as x", "select count(*) as n from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid() and query not like '%count(*)%'"
+		if r.driver == "mysql" {
+			sleep, count = "select sleep(600) as x", "select count(*) as n from information_schema.processlist where info like 'select sleep(600)%'"
+		}
+		await := func(want string) {
+			t.Helper()
+			for {
+				rows, err := r.query(text(count))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if string(rows.Rows) == want {
+					return
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.pools.Query(ctx, r.target, database.Query{Text: text(sleep), MaxRows: 1})
+			done <- err
+		}()
+		await(`[{"n":1}]`)
+		cancel()
+		wantFault(t, <-done, fault.Canceled, false, "stopped")
+		await(`[{"n":0}]`)
+	})
+}
+
+func TestQuery_CancelSQLite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sqlite")
+	r.execute("create table t (a int)")
+	ctx, cancel := context.WithTimeout(t.Context(), 50e6)
+	defer cancel()
+	_, err := r.pools.Query(ctx, r.target, database.Query{
+		Text: text("with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"), MaxRows: 1,
+	})
+	wantFault(t, err, fault.Timeout, true, "in time")
+}

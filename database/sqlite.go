@@ -1,0 +1,470 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/base64"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"tandem/fault"
+)
+
+// sqliteServer is the connections to one SQLite file of a workspace.
+type sqliteServer struct {
+	dir     string // of the workspace
+	file    string // inside it, with slashes
+	db      *sql.DB
+	private *private
+}
+
+// sqliteBusy is how long a statement waits for another that writes.
+const sqliteBusy = 5 * time.Second
+
+func newSQLite(p *Pools, workspace, dsn string, private *private) (server, error) {
+	dir, err := p.workspaceDir(workspace)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(dsn, "sqlite:"), "file:"), "//")
+	forbidden := func(why string) error {
+		return fault.Newf(fault.ForbiddenPath, "the dsn of the credential %s; give the path of a file inside the workspace, such as \"data/shop.db\"", why)
+	}
+	switch {
+	case name == "" || strings.HasPrefix(name, ":memory:"):
+		return nil, badDSN("names no file; give the path of a file inside the workspace, such as \"data/shop.db\"")
+	case strings.ContainsAny(name, "?#%"):
+		return nil, badDSN("has settings or escapes after the path; give the path alone")
+	case strings.ContainsAny(name, "\\:\x00"):
+		return nil, forbidden("is no plain path")
+	case strings.HasPrefix(name, "/"):
+		return nil, forbidden("is an absolute path")
+	}
+	name = path.Clean(name)
+	if !filepath.IsLocal(filepath.FromSlash(name)) || name == "." {
+		return nil, forbidden("leads out of the workspace")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.EqualFold(part, ".tandem") {
+			return nil, forbidden("leads to what the workspace keeps for itself")
+		}
+	}
+	s := &sqliteServer{dir: dir, file: name, private: private}
+	absolute, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, err
+	}
+	address := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(absolute), RawQuery: "mode=rw"}
+	if s.db, err = sql.Open("sqlite", address.String()); err != nil {
+		return nil, badDSN("cannot be used; check it")
+	}
+	s.db.SetMaxOpenConns(p.options.Connections)
+	s.db.SetMaxIdleConns(2)
+	s.db.SetConnMaxIdleTime(time.Minute)
+	return s, nil
+}
+
+func (s *sqliteServer) dialect() dialect { return sqliteDialect }
+
+func (s *sqliteServer) close() { _ = s.db.Close() } // nothing is left to do about it
+
+// find makes sure that the path is a file inside the workspace and no link leads away from it. A database that is to be
+// written is made if it does not exist: an empty file is an empty database.
+func (s *sqliteServer) find(m mode) (err error) {
+	if m == readWrite {
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
+			return fault.New(fault.Internal, "the directory of the workspace cannot be made").WithCause(err)
+		}
+	}
+	root, err := os.OpenRoot(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.missing()
+	}
+	if err != nil {
+		return fault.New(fault.Internal, "the directory of the workspace cannot be opened").WithCause(err)
+	}
+	defer func() {
+		if cerr := root.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	parts := strings.Split(s.file, "/")
+	for i := range parts {
+		at := filepath.Join(parts[:i+1]...)
+		info, err := root.Lstat(at)
+		last := i == len(parts)-1
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && m == readWrite && last:
+			f, err := root.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+			if err == nil {
+				return f.Close()
+			}
+			if !errors.Is(err, fs.ErrExist) { // somebody else has made it meanwhile
+				return fault.Newf(fault.ForbiddenPath, "the database %q cannot be made in the workspace", s.file).WithCause(err)
+			}
+		case errors.Is(err, fs.ErrNotExist):
+			return s.missing()
+		case err != nil:
+			return fault.Newf(fault.ForbiddenPath, "the database %q cannot be reached in the workspace", s.file).WithCause(err)
+		case last && !info.Mode().IsRegular(), !last && !info.IsDir():
+			return fault.Newf(fault.ForbiddenPath, "the database %q is not reached by directories to a file; links are not followed", s.file)
+		}
+	}
+	return nil
+}
+
+func (s *sqliteServer) missing() error {
+	return fault.Newf(fault.NotFound, "the workspace has no file %q; the first operation that writes makes it, if its directory exists", s.file)
+}
+
+func (s *sqliteServer) session(ctx context.Context, m mode) (session, error) {
+	if err := s.find(m); err != nil {
+		return nil, err
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &sqliteSession{server: s, conn: conn, mode: m, own: true}
+	for id, limit := range map[int]int{lib.SQLITE_LIMIT_ATTACHED: 0, lib.SQLITE_LIMIT_LENGTH: maxMessage} { // order does not matter
+		if _, err := sqlite.Limit(conn, id, limit); err != nil {
+			x.close(false)
+			return nil, err
+		}
+	}
+	err = conn.Raw(func(c any) error {
+		r, ok := c.(sqlite.AuthorizerRegisterer)
+		if !ok {
+			return fault.New(fault.Internal, "SQLite cannot be guarded by this program")
+		}
+		return r.RegisterAuthorizer(x.authorize)
+	})
+	if err != nil {
+		x.close(false)
+		return nil, err
+	}
+	for _, text := range []string{
+		"PRAGMA busy_timeout = 5000", "PRAGMA foreign_keys = ON", "PRAGMA trusted_schema = OFF",
+		map[mode]string{readOnly: "PRAGMA query_only = ON", readWrite: "PRAGMA query_only = OFF"}[m],
+	} {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			x.close(false)
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+func (s *sqliteServer) explain(err error) *fault.Error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return s.private.clean(sqliteFault(e, readWrite))
+	}
+	return nil
+}
+
+// sqliteSession is one connection to a SQLite file.
+type sqliteSession struct {
+	server *sqliteServer
+	conn   *sql.Conn
+	mode   mode
+	// own statements are those of this package; others may do less.
+	own bool
+}
+
+// authorize is asked by SQLite for everything a statement would do, whatever way it is written.
+func (s *sqliteSession) authorize(action sqlite.AuthorizerActionCode, one, two, _, _ string) sqlite.AuthorizerReturnCode {
+	if s.own {
+		return sqlite.AuthorizerOK
+	}
+	switch action {
+	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthRecursive:
+		return sqlite.AuthorizerOK
+	case sqlite.AuthFunction:
+		if strings.EqualFold(two, "load_extension") {
+			return sqlite.AuthorizerDeny
+		}
+		return sqlite.AuthorizerOK
+	case sqlite.AuthPragma:
+		if readingPragma(one) {
+			return sqlite.AuthorizerOK
+		}
+		return sqlite.AuthorizerDeny
+	case sqlite.AuthAttach, sqlite.AuthDetach, sqlite.AuthTransaction, sqlite.AuthSavepoint:
+		return sqlite.AuthorizerDeny
+	}
+	if s.mode == readOnly {
+		return sqlite.AuthorizerDeny
+	}
+	return sqlite.AuthorizerOK
+}
+
+func (s *sqliteSession) dialect() dialect { return sqliteDialect }
+
+func (s *sqliteSession) begin(ctx context.Context, m mode) error {
+	text := "BEGIN IMMEDIATE"
+	if m == readOnly {
+		text = "BEGIN"
+	}
+	_, err := s.conn.ExecContext(ctx, text)
+	return err
+}
+
+func (s *sqliteSession) commit(ctx context.Context) error {
+	_, err := s.conn.ExecContext(ctx, "COMMIT")
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == lib.SQLITE_IOERR {
+		return &lostError{err} // the disk did not say how it ended
+	}
+	return err
+}
+
+func (s *sqliteSession) rollback(ctx context.Context) error {
+	_, err := s.conn.ExecContext(ctx, "ROLLBACK")
+	return err
+}
+
+func (s *sqliteSession) close(reuse bool) {
+	s.own = true
+	if !reuse {
+		_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // the way to have it thrown away
+	}
+	_ = s.conn.Close() // gives it back; it says nothing of use
+}
+
+func (s *sqliteSession) returning(string) bool { return true }
+
+func (s *sqliteSession) run(ctx context.Context, b bound, to *sink) (outcome, error) {
+	s.own = false
+	defer func() { s.own = true }()
+	args := make([]any, len(b.values))
+	for i, raw := range b.values {
+		data, isBytes, err := bytesOf(gjson.ParseBytes(raw))
+		switch {
+		case err != nil:
+			return outcome{}, err
+		case isBytes:
+			args[i] = data
+		default:
+			args[i] = argument(raw)
+		}
+	}
+	if !b.returns {
+		result, err := s.conn.ExecContext(ctx, b.sql, args...)
+		if err != nil {
+			return outcome{}, err
+		}
+		out := outcome{}
+		switch b.keyword { // other statements leave the counters of the one before
+		case "INSERT", "REPLACE":
+			if id, err := result.LastInsertId(); err == nil && id != 0 {
+				out.lastID = appendInt(nil, id)
+			}
+			fallthrough
+		case "UPDATE", "DELETE", "WITH":
+			if out.affected, err = result.RowsAffected(); err != nil {
+				return outcome{}, err
+			}
+		}
+		return out, nil
+	}
+	rows, err := s.conn.QueryContext(ctx, b.sql, args...)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	return s.read(rows, b, to)
+}
+
+func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error) {
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return outcome{}, err
+	}
+	columns := make([]Column, len(types))
+	values, targets := make([]any, len(types)), make([]any, len(types))
+	for i, t := range types {
+		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
+		targets[i] = &values[i]
+	}
+	to.begin(columns)
+	before := to.count
+	for rows.Next() {
+		if to.full() {
+			return outcome{}, nil
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return outcome{}, err
+		}
+		if err := to.add(func(dst []byte, i int) []byte { return appendSQLite(dst, columns[i].Type, values[i]) }); err != nil {
+			return outcome{}, err
+		}
+	}
+	out := outcome{}
+	switch b.keyword {
+	case "INSERT", "REPLACE", "UPDATE", "DELETE":
+		out.affected = int64(to.count - before)
+	}
+	return out, rows.Err()
+}
+
+// appendSQLite writes a value of SQLite, which has five types; what a column was declared as makes a boolean, JSON or a
+// time of some.
+func appendSQLite(dst []byte, declared string, value any) []byte {
+	switch v := value.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case int64:
+		if (declared == "boolean" || declared == "bool") && (v == 0 || v == 1) {
+			if v == 1 {
+				return append(dst, "true"...)
+			}
+			return append(dst, "false"...)
+		}
+		return appendInt(dst, v)
+	case float64:
+		return appendFloat(dst, v, 64)
+	case bool:
+		if v {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case []byte:
+		return appendText(dst, base64.StdEncoding.EncodeToString(v))
+	case time.Time: // the driver reads the texts of columns that are declared as times; without a zone they are UTC
+		if v = v.UTC(); declared == "date" {
+			return appendText(dst, v.Format(time.DateOnly))
+		}
+		return appendText(dst, v.Format(time.RFC3339Nano))
+	case string:
+		if declared == "json" || declared == "jsonb" {
+			return appendJSON(dst, v)
+		}
+		return appendText(dst, v)
+	}
+	return append(dst, "null"...) // the driver knows no other type
+}
+
+func (s *sqliteSession) explain(err error) *fault.Error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return s.server.private.clean(sqliteFault(e, s.mode))
+	}
+	return nil
+}
+
+func (s *sqliteSession) table(ctx context.Context, name string) (_ *table, err error) {
+	rows, err := s.conn.QueryContext(ctx, `SELECT m.name, c.name, c.type, c.pk, (SELECT count(*) FROM pragma_table_xinfo(m.name) k WHERE k.pk > 0), m.name = ?1
+		FROM sqlite_schema m JOIN pragma_table_xinfo(m.name) c
+		WHERE m.type IN ('table', 'view') AND lower(m.name) = lower(?1) AND c.hidden IN (0, 2, 3) ORDER BY m.name <> ?1, m.name, c.cid`, name)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{dialect: sqliteDialect}
+	defer func() {
+		if cerr := rows.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	for rows.Next() {
+		var tableName, column, typ string
+		var key, keys int
+		var exact bool
+		if err := rows.Scan(&tableName, &column, &typ, &key, &keys, &exact); err != nil {
+			return nil, err
+		}
+		if t.name == "" {
+			t.name, t.quoted = tableName, sqliteDialect.quote(tableName)
+		}
+		if t.name != tableName {
+			continue
+		}
+		t.columns = append(t.columns, tableColumn{name: column, typ: strings.ToLower(typ)})
+		if key == 1 && keys == 1 && strings.EqualFold(typ, "integer") {
+			t.identity = column
+		}
+	}
+	if err := rows.Err(); err != nil || t.name != "" {
+		return t, err
+	}
+	names, err := s.names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return nil, noTable(name, names)
+}
+
+func (s *sqliteSession) names(ctx context.Context) ([]string, error) {
+	rows, err := s.conn.QueryContext(ctx, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1 LIMIT 1000")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// sqliteFault says what an error of SQLite means.
+func sqliteFault(e *sqlite.Error, m mode) *fault.Error {
+	text := strings.TrimPrefix(e.Error(), "SQL logic error: ")
+	code := e.Code()
+	f := sqliteCode(code, text, m)
+	return f.With("error_number", code)
+}
+
+func sqliteCode(code int, text string, m mode) *fault.Error {
+	switch code {
+	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY, lib.SQLITE_CONSTRAINT_ROWID, lib.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return said(fault.Conflict, text, "")
+	}
+	switch code & 0xff {
+	case lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
+		return said(fault.InvalidInput, text, "")
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return deadlocked("the file was locked for longer than " + sqliteBusy.String())
+	case lib.SQLITE_READONLY:
+		if m == readOnly {
+			return fault.New(fault.InvalidInput, "a query reads and does not write; use ACTION.DATABASE_OPERATION")
+		}
+		return said(fault.ForbiddenPath, text, "; the file cannot be written")
+	case lib.SQLITE_AUTH:
+		if m == readOnly {
+			return fault.New(fault.InvalidInput, "a query reads and does not write; use ACTION.DATABASE_OPERATION")
+		}
+		return fault.New(fault.Forbidden, "the statement is not taken: a database of the workspace reaches no other file, and the node begins and ends the transaction")
+	case lib.SQLITE_INTERRUPT:
+		return fault.New(fault.Timeout, "the statement was stopped; nothing was committed")
+	case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
+		return fault.New(fault.CredentialInvalid, "the file of the credential is no SQLite database, or is damaged")
+	case lib.SQLITE_CANTOPEN:
+		return fault.New(fault.NotFound, "the file of the credential cannot be opened")
+	case lib.SQLITE_TOOBIG, lib.SQLITE_NOMEM:
+		return said(fault.TooLarge, text, "")
+	case lib.SQLITE_FULL, lib.SQLITE_IOERR:
+		return said(fault.RemoteError, text, "")
+	case lib.SQLITE_ERROR:
+		switch {
+		case strings.Contains(text, "no such table"):
+			return said(fault.NotFound, text, "")
+		case strings.Contains(text, "too many attached"):
+			return fault.New(fault.Forbidden, "the statement is not taken: a database of the workspace reaches no other file")
+		}
+		return said(fault.InvalidConfig, text, "")
+	}
+	return said(fault.SQLError, text, "")
+}

@@ -1,0 +1,301 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/table"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// python answers calls with CPython on WebAssembly. It lives in a child and is used by one goroutine.
+//
+// Every call starts from the same image of a started interpreter: before a call only the pages that the last one wrote
+// are put back. The guest has three streams, a clock and random bytes, and nothing else: no directory, no socket.
+type python struct {
+	runtime  wazero.Runtime
+	compiled wazero.CompiledModule
+	memory   *guestMemory
+	image    pythonImage
+
+	// The instance: made anew when a call has ended it or made it grow.
+	module api.Module
+	stack  api.MutableGlobal
+	call   api.Function
+
+	codes          map[[32]byte][]byte // compiled sources, by hash
+	seen           map[string]uint32   // room for appendValue
+	stdin, payload []byte
+	stdout, stderr clipped
+	starting       bool
+	clock          guestClock
+	random         guestRandom
+}
+
+// maxCodes bounds the compiled sources that a child keeps.
+const maxCodes = 256
+
+// newPython compiles the interpreter (from the cache in dir, where there is one) and brings it to where calls begin.
+// It is the only part that touches files.
+func newPython(ctx context.Context, dir string) (*python, error) {
+	module, err := pythonModule()
+	if err != nil {
+		return nil, err
+	}
+	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
+	if dir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(dir)
+		if err != nil {
+			return nil, fmt.Errorf("open the cache of compiled modules: %w", err)
+		}
+		config = config.WithCompilationCache(cache)
+	}
+	p := &python{codes: make(map[[32]byte][]byte), seen: make(map[string]uint32), runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
+		return nil, fmt.Errorf("prepare the interpreter's host: %w", err)
+	}
+	p.compiled, err = p.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.NumCPU()), module)
+	if err != nil {
+		return nil, fmt.Errorf("compile the interpreter: %w", err)
+	}
+	if p.memory, err = newGuestMemory(); err != nil {
+		return nil, err
+	}
+	if err := p.loadImage(ctx, dir, module); err != nil {
+		return nil, err
+	}
+	return p, p.renew(ctx)
+}
+
+// instantiate makes an instance over the process's one linear memory, ending the one before.
+func (p *python) instantiate(ctx context.Context) (api.Module, error) {
+	if p.module != nil {
+		if err := p.module.Close(ctx); err != nil {
+			return nil, fmt.Errorf("end the interpreter: %w", err)
+		}
+	}
+	p.memory.limit = reservedMemory
+	ctx = experimental.WithMemoryAllocator(ctx, experimental.MemoryAllocatorFunc(func(_, _ uint64) experimental.LinearMemory { return p.memory }))
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
+		WithArgs("python", "-S", "-B", "-s", "-P", "-X", "utf8", "-c", pythonBootstrap).
+		// Sets and dictionaries come in the same order in every call.
+		WithEnv("PYTHONHASHSEED", "0").
+		WithStdin(guestInput{p}).WithStdout(&p.stdout).WithStderr(&p.stderr).
+		WithWalltime(p.walltime, sys.ClockResolution(time.Microsecond)).
+		WithNanotime(p.clock.nano, sys.ClockResolution(time.Microsecond)).
+		WithNanosleep(func(ns int64) { time.Sleep(time.Duration(ns)) }).
+		WithRandSource(&p.random)
+	mod, err := p.runtime.InstantiateModule(ctx, p.compiled, config)
+	if err != nil {
+		return nil, fmt.Errorf("make an interpreter: %w", err)
+	}
+	p.module = mod
+	return mod, nil
+}
+
+// renew replaces the instance by one on the image.
+func (p *python) renew(ctx context.Context) error {
+	mod, err := p.instantiate(ctx)
+	if err != nil {
+		return err
+	}
+	if missing := p.image.length - int(mod.Memory().Size()); missing > 0 {
+		if _, ok := mod.Memory().Grow(uint32(missing >> 16)); !ok {
+			return errors.New("make an interpreter: no memory for its image")
+		}
+	}
+	if err := p.memory.attach(); err != nil {
+		return err
+	}
+	global, ok := mod.ExportedGlobal(stackPointer).(api.MutableGlobal)
+	if !ok {
+		return errors.New("make an interpreter: its stack pointer cannot be set")
+	}
+	p.stack = global
+	params, results := vectorcall()
+	p.call = table.LookupFunction(mod, 0, p.image.entry, params, results)
+	return nil
+}
+
+// reset undoes everything the last call has done to the interpreter. Nothing a call can reach outlives it: memory and
+// the stack pointer are put back, and there is no other state in a WebAssembly instance of this module (its one table
+// and its code are never written). An instance that has grown, ended or was left in a trap is replaced.
+func (p *python) reset(ctx context.Context) error {
+	if p.module.IsClosed() || int(p.module.Memory().Size()) != p.image.length {
+		return p.renew(ctx)
+	}
+	return p.memory.restore()
+}
+
+func (p *python) run(ctx context.Context, q *request) *reply {
+	started := time.Now()
+	p.stdout.reset(streamLimit)
+	p.stderr.reset(streamLimit)
+	p.clock.set(q.now)
+	p.random.set(q.seed)
+	p.memory.limit = uint64(p.image.length) + uint64(max(q.memoryMB-imageRoomMB, 0))<<20
+	r := &reply{}
+	if code, ok := p.compile(ctx, r, q.source); ok {
+		p.execute(ctx, r, q, code)
+	}
+	r.stdout, r.stderr, r.duration = p.stdout.bytes(), p.stderr.bytes(), time.Since(started)
+	return r
+}
+
+// compile returns the code object of a source in Python's own serialised form. It is made by an interpreter that has
+// run nothing of the program, so keeping it for the next call carries nothing over.
+func (p *python) compile(ctx context.Context, r *reply, source []byte) ([]byte, bool) {
+	key := sha256.Sum256(source)
+	if code, ok := p.codes[key]; ok {
+		return code, true
+	}
+	b := append(p.payload[:0], marshalTuple, 2, marshalNone)
+	p.payload = appendMarshal(b, marshalText, source)
+	kind, out, ok := p.invoke(ctx, r)
+	if !ok {
+		return nil, false
+	}
+	if kind != 'C' {
+		r.refuse(kind, out)
+		return nil, false
+	}
+	code := bytes.Clone(out)
+	if len(p.codes) >= maxCodes {
+		clear(p.codes)
+	}
+	p.codes[key] = code
+	if err := p.reset(ctx); err != nil {
+		r.kind, r.message = replyBroken, err.Error()
+		return nil, false
+	}
+	return code, true
+}
+
+func (p *python) execute(ctx context.Context, r *reply, q *request, code []byte) {
+	seed := q.seed
+	if len(seed) == 0 {
+		seed = p.random.fresh()
+	}
+	b := append(p.payload[:0], marshalTuple, 6)
+	b = appendMarshal(b, marshalBytes, code)
+	b = appendMarshal(b, marshalText, q.source)
+	b = appendMarshal(b, marshalText, q.entry)
+	b = appendMarshal(b, marshalBytes, seed)
+	if v, ok := appendValue(append(b, marshalFalse), q.input, p.seen); ok {
+		p.payload = v
+	} else {
+		p.payload = appendMarshal(append(b, marshalTrue), marshalText, q.input)
+	}
+	kind, out, ok := p.invoke(ctx, r)
+	if ok && kind == 'v' {
+		var err error
+		out, err = appendJSON(nil, out, q.outputLimit)
+		if errors.Is(err, errTooLong) {
+			r.kind, r.limit = replyLimit, limitOutput
+			return
+		}
+		if err != nil {
+			r.kind, r.message = replyInvalid, err.Error()
+			return
+		}
+		kind = 'V'
+	}
+	switch {
+	case !ok:
+	case kind != 'V':
+		r.refuse(kind, out)
+	case len(out) > q.outputLimit:
+		r.kind, r.limit = replyLimit, limitOutput
+	default:
+		r.kind, r.value = replyValue, out
+	}
+}
+
+// invoke has the interpreter answer p.payload. What it returns is in the guest's memory and holds until the next reset.
+func (p *python) invoke(ctx context.Context, r *reply) (kind byte, out []byte, ok bool) {
+	p.stdin = p.payload
+	p.stack.Set(uint64(p.image.stack))
+	results, err := p.call.Call(ctx, uint64(p.image.function), 0, 0, 0)
+	if err != nil {
+		p.trapped(r, err)
+		return 0, nil, false
+	}
+	out, ok = p.bytesObject(uint32(results[0]))
+	if !ok || len(out) == 0 {
+		r.kind, r.message = replyError, damaged
+		return 0, nil, false
+	}
+	return out[0], out[1:], true
+}
+
+const damaged = "the code has damaged its own interpreter"
+
+// refuse fills in a reply from the interpreter's report of an exception: type, message, line and traceback.
+func (r *reply) refuse(kind byte, out []byte) {
+	switch kind {
+	case 'M':
+		r.kind, r.limit = replyLimit, limitMemory
+		return
+	case 'J':
+		r.kind = replyInvalid
+	default:
+		r.kind = replyError
+	}
+	report := []any{&r.errorType, &r.message, &r.line, &r.traceback}
+	if err := json.Unmarshal(out, &report); err != nil {
+		r.kind, r.message = replyError, damaged
+	}
+}
+
+// trapped words an end that Python itself could not report.
+func (p *python) trapped(r *reply, err error) {
+	var exit *sys.ExitError
+	switch {
+	case errors.As(err, &exit):
+		r.kind, r.errorType = replyError, "SystemExit"
+		r.message = fmt.Sprintf("the code ended the interpreter with status %d; return a value instead", exit.ExitCode())
+	default:
+		// A trap: the C stack ran over, or an allocation that CPython does not check came back empty.
+		r.kind, r.limit, r.traceback = replyLimit, limitStack, err.Error()
+	}
+}
+
+// bytesObject reads a Python bytes object: reference count, type, length, hash, then the bytes.
+func (p *python) bytesObject(at uint32) ([]byte, bool) {
+	size, ok := p.module.Memory().ReadUint32Le(at + 8)
+	if !ok || at == 0 {
+		return nil, false
+	}
+	return p.module.Memory().Read(at+16, size)
+}
+
+func (p *python) walltime() (int64, int32) {
+	if p.starting && len(p.stdout.bytes()) > 0 {
+		panic(errReady)
+	}
+	now := p.clock.now()
+	return now.Unix(), int32(now.Nanosecond())
+}
+
+// guestInput hands the request to the guest, piece by piece, and then the end of the file.
+type guestInput struct{ p *python }
+
+func (in guestInput) Read(b []byte) (int, error) {
+	n := copy(b, in.p.stdin)
+	in.p.stdin = in.p.stdin[n:]
+	if n == 0 && len(b) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}

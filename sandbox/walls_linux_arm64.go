@@ -1,0 +1,6 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// auditArch is how the kernel names this architecture to a seccomp filter.
+const auditArch = unix.AUDIT_ARCH_AARCH64

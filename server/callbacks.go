@@ -1,0 +1,221 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tandem/api"
+	"tandem/credential"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// callbackPath is before the token of a call back. It stands outside of the prefix: the address is given to strangers.
+const callbackPath = "/callbacks/"
+
+// maxCallbackToken is longer than any that is made.
+const maxCallbackToken = 4 << 10
+
+// Callback is what a call back is for: one activation that waits for a signal. All of it is in the token, sealed with the
+// master key, so nothing is stored and a token is good after a restart. A token cannot be guessed or changed: it has a
+// random key of 256 bits in it. The names are short because the token is part of an address.
+type Callback struct {
+	Workspace  string              `json:"w"`
+	Execution  string              `json:"e"`
+	Activation engine.ActivationID `json:"a"`
+	Generation uint32              `json:"g"`
+	Signal     string              `json:"s"`
+	// Expires is when it is too late, in Unix milliseconds.
+	Expires int64 `json:"x"`
+}
+
+// callbackContext keeps a sealed call back from being taken for anything else that is sealed.
+func callbackContext() []byte { return []byte("tandem callback") }
+
+// CallbackURL is the address of a call back on a server that is reached under base.
+func CallbackURL(base string, ring *credential.Keyring, c Callback) (string, error) {
+	plain, err := json.Marshal(c)
+	if err != nil {
+		return "", fault.Newf(fault.Internal, "a call back cannot be written: %w", err)
+	}
+	sealed, err := ring.Seal(plain, callbackContext())
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimRight(base, "/") + callbackPath + base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// callbacks registers where services call back. They have no token of a user: the address is what they are known by.
+func (s *Server) callbacks() {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		s.public(method+" "+callbackPath+"{token}", s.callback)
+	}
+}
+
+func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	if err := s.receive(r); err != nil {
+		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+		return
+	}
+	s.send(w, r, "application/json", []byte(`{"received":true}`+"\n"))
+}
+
+// refused is why a call back is not taken.
+func refused(status int, code fault.Code, detail string) *problem {
+	return &problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail}, headers: http.Header{}}
+}
+
+func callbackUnknown() error {
+	return refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
+}
+
+func callbackGone() error {
+	return refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
+}
+
+func callbackTwice() error {
+	return refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
+}
+
+// receive hands a call back to the activation that waits for it, or will wait once its call is answered. When it returns
+// without an error the call back is on disk.
+func (s *Server) receive(r *http.Request) error {
+	if r.Method == http.MethodHead {
+		out := refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
+		out.headers.Set("Allow", "GET, POST")
+		return out // whoever looks whether a link is good does not use it up
+	}
+	c, err := s.openCallback(r.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	value, err := callbackValue(r)
+	if err != nil {
+		return err
+	}
+	ctx, p := r.Context(), identity.System(c.Workspace)
+	reading, err := s.readExecution(ctx, p, c.Execution)
+	if errors.Is(err, store.ErrNotFound) {
+		return callbackGone()
+	}
+	if err != nil {
+		return err
+	}
+	if err := reading.awaits(ctx, c, s.o.Now()); err != nil {
+		return err
+	}
+	_, err = s.o.Host.Act(ctx, p, host.Request{
+		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
+		Dedup: "callback:" + c.Signal + ":" + string(c.Activation), Single: true, By: "callback",
+	})
+	if fault.CodeOf(err) == fault.Conflict {
+		return callbackTwice()
+	}
+	return err
+}
+
+func (s *Server) openCallback(token string) (Callback, error) {
+	var c Callback
+	if len(token) > maxCallbackToken {
+		return c, callbackUnknown()
+	}
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil {
+		return c, callbackUnknown()
+	}
+	plain, err := s.o.Keyring.Open(sealed, callbackContext())
+	if err != nil || json.Unmarshal(plain, &c) != nil {
+		return c, callbackUnknown()
+	}
+	return c, nil
+}
+
+// awaits says why nobody waits for a call back, nil when somebody does. Whether it is the first is not asked here: only
+// the one who stores it knows.
+func (r *reading) awaits(ctx context.Context, c Callback, now time.Time) error {
+	open := r.view.Open[c.Activation]
+	if open != nil && !r.view.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
+		return nil
+	}
+	if open != nil {
+		return callbackGone()
+	}
+	record, found, err := r.journal.Activation(ctx, c.Activation)
+	if err != nil {
+		return err
+	}
+	// What ended along its result has had its call back.
+	if found && slices.ContainsFunc(record.Outputs, func(o engine.Output) bool { return o.Key == "result" }) && c.Generation == record.Generation {
+		return callbackTwice()
+	}
+	return callbackGone()
+}
+
+// callbackValue reads what a service brings: JSON, a form, a text; with GET its query.
+func callbackValue(r *http.Request) (json.RawMessage, error) {
+	if r.Method == http.MethodGet {
+		return formValue(r.URL.RawQuery)
+	}
+	body, err := io.ReadAll(r.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || len(body) > maxBody {
+		return nil, bodyTooLarge()
+	}
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "the body of the call back could not be read to its end").WithCause(err)
+	}
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		mediaType = ""
+	}
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	isJSON := mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return json.RawMessage("null"), nil
+	case isJSON && !json.Valid(body):
+		return nil, fault.New(fault.InvalidInput, "the body of the call back says that it is JSON and is not; correct it and call again")
+	case isJSON, mediaType != "application/x-www-form-urlencoded" && !strings.HasPrefix(mediaType, "text/") && json.Valid(body):
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, body); err != nil {
+			return nil, fault.New(fault.InvalidInput, "the body of the call back cannot be read as JSON").WithCause(err)
+		}
+		return compact.Bytes(), nil
+	case !utf8.Valid(body) || strings.HasPrefix(mediaType, "multipart/"):
+		return nil, fault.New(fault.Unsupported, "the body of the call back must be JSON, a form or a text")
+	case mediaType == "application/x-www-form-urlencoded":
+		return formValue(string(body))
+	}
+	return json.Marshal(string(body))
+}
+
+// formValue makes an object of a form: a text for each name, a list of them for one that is there several times.
+func formValue(text string) (json.RawMessage, error) {
+	form, err := url.ParseQuery(text)
+	if err != nil {
+		return nil, fault.New(fault.InvalidInput, "the form of the call back cannot be read; escape its names and values").WithCause(err)
+	}
+	out := make(map[string]any, len(form))
+	for name, values := range form { // order does not matter: one entry per name
+		if len(values) == 1 {
+			out[name] = values[0]
+		} else {
+			out[name] = values
+		}
+	}
+	return json.Marshal(out)
+}
