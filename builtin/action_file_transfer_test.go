@@ -519,9 +519,6 @@ func sink(z *zeros, ahead *atomic.Int64) http.HandlerFunc {
 // TestFileUpload_Streams sends a gigabyte that is nowhere: what is in memory at once is what the sender is ahead.
 func TestFileUpload_Streams(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("a gigabyte takes a second or two")
-	}
 	const size = 1 << 30
 	z := &zeros{size: size}
 	var ahead atomic.Int64

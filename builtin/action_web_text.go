@@ -37,8 +37,8 @@ func blockElement(a atom.Atom) bool {
 // maxToken bounds what the reader of a page holds at once.
 const maxToken = 1 << 20
 
-// webText reduces a page to its text, at most limit bytes of it. Nothing is too broken for it: what cannot be read ends it.
-func webText(page []byte, limit int) string {
+// htmlText reduces a page to its text, at most limit bytes of it. Nothing is too broken for it: what cannot be read ends it.
+func htmlText(page []byte, limit int) string {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	z.SetMaxBuf(maxToken)
 	w := &textWriter{limit: limit}
@@ -87,9 +87,6 @@ func webText(page []byte, limit int) string {
 	}
 	return w.text()
 }
-
-// htmlText is webText.
-func htmlText(page []byte, limit int) string { return webText(page, limit) }
 
 // textWriter joins white space and keeps lines apart.
 type textWriter struct {
@@ -158,7 +155,7 @@ func pageText(contentType string, body io.Reader, limit int) (text string, page,
 	}
 	plain := decodeText(data, parameters["charset"])
 	if mediaType == "text/html" || mediaType == "application/xhtml+xml" || mediaType == "" && looksLikePage(plain) {
-		return webText([]byte(plain), limit), true, true, nil
+		return htmlText([]byte(plain), limit), true, true, nil
 	}
 	return firstBytes(plain, limit), false, true, nil
 }

@@ -79,7 +79,7 @@ func (s *mysqlServer) session(ctx context.Context, _ mode) (session, error) {
 	}
 	x := &mysqlSession{server: s, conn: conn}
 	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID(), VERSION()").Scan(&x.id, &version); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID(), VERSION(), COALESCE(DATABASE(), '')").Scan(&x.id, &version, &x.database); err != nil {
 		x.broken.Store(true)
 		x.close(false)
 		return nil, err
@@ -99,11 +99,12 @@ func (s *mysqlServer) explain(err error) *fault.Error {
 
 // mysqlSession is one connection to MySQL or MariaDB. It belongs to one goroutine, but kill runs in another.
 type mysqlSession struct {
-	server  *mysqlServer
-	conn    *sql.Conn
-	id      int64
-	mariadb bool
-	broken  atomic.Bool
+	server   *mysqlServer
+	conn     *sql.Conn
+	id       int64
+	database string
+	mariadb  bool
+	broken   atomic.Bool
 	// armed sessions are killed when their context ends; stop keeps that from happening.
 	armed bool
 	stop  func() bool
@@ -332,22 +333,22 @@ func (s *mysqlSession) strings(ctx context.Context, text string, args ...any) ([
 }
 
 func (s *mysqlSession) table(ctx context.Context, name string) (*table, error) {
-	const text = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.DATA_TYPE, c.EXTRA,
-		CASE WHEN t.ENGINE IS NULL OR e.TRANSACTIONS = 'YES' THEN '' ELSE 'unsafe' END
-	FROM information_schema.COLUMNS c
-	JOIN information_schema.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
-	LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
-	WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND c.TABLE_NAME = ?
-	ORDER BY c.ORDINAL_POSITION`
-	found, err := s.strings(ctx, text, "", name)
-	if schema, rest, dotted := strings.Cut(name, "."); err == nil && len(found) == 0 && dotted {
-		found, err = s.strings(ctx, text, schema, rest)
+	// The conditions are constants, so that the server opens this table and no other.
+	const text = `SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`
+	var found [][]string
+	var err error
+	if possible(name) {
+		found, err = s.strings(ctx, text, s.database, name)
+		if schema, rest, dotted := strings.Cut(name, "."); err == nil && len(found) == 0 && dotted {
+			found, err = s.strings(ctx, text, schema, rest)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	if len(found) == 0 {
-		all, err := s.strings(ctx, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() ORDER BY 1 LIMIT 1000")
+		all, err := s.strings(ctx, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? ORDER BY 1 LIMIT 1000", s.database)
 		if err != nil {
 			return nil, err
 		}
@@ -361,7 +362,7 @@ func (s *mysqlSession) table(ctx context.Context, name string) (*table, error) {
 		return nil, noTable(name, names)
 	}
 	first := found[0]
-	t := &table{dialect: mysqlDialect, schema: first[0], name: first[1], unsafe: first[5] != ""}
+	t := &table{dialect: mysqlDialect, schema: first[0], name: first[1]}
 	t.quoted = mysqlDialect.quote(t.schema) + "." + mysqlDialect.quote(t.name)
 	for _, row := range found {
 		if row[1] != t.name {
@@ -371,6 +372,17 @@ func (s *mysqlSession) table(ctx context.Context, name string) (*table, error) {
 		if strings.Contains(strings.ToLower(row[4]), "auto_increment") {
 			t.identity = row[2]
 		}
+	}
+	engines, err := s.strings(ctx, "SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE IS NOT NULL", t.schema, t.name)
+	if err != nil {
+		return nil, err
+	}
+	if len(engines) > 0 { // a view has none
+		safe, err := s.strings(ctx, "SELECT ENGINE FROM information_schema.ENGINES WHERE ENGINE = ? AND TRANSACTIONS = 'YES'", engines[0][0])
+		if err != nil {
+			return nil, err
+		}
+		t.unsafe = len(safe) == 0
 	}
 	keys, err := s.strings(ctx, `SELECT INDEX_NAME, COLUMN_NAME FROM information_schema.STATISTICS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND NON_UNIQUE = 0 ORDER BY INDEX_NAME, SEQ_IN_INDEX`, t.schema, t.name)
@@ -386,6 +398,11 @@ func (s *mysqlSession) table(ctx context.Context, name string) (*table, error) {
 		t.unique[len(t.unique)-1] = append(t.unique[len(t.unique)-1], row[1])
 	}
 	return t, nil
+}
+
+// possible says whether a name can be that of a table: names have no characters beyond the first 65,536.
+func possible(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return r > 0xffff })
 }
 
 // mysqlGone lists the errors with which a server ends a connection instead of answering.

@@ -60,14 +60,8 @@ func tooLarge(what string, limit int64) error {
 	return fault.Newf(fault.TooLarge, "%s is larger than %d bytes", what, limit).With("limit", limit)
 }
 
-// Size is how much has been written.
-func (t *Draft) Size() int64 { return t.size }
-
 // SHA256 is that of what has been written, in hex.
 func (t *Draft) SHA256() string { return hex.EncodeToString(t.sum.Sum(nil)) }
-
-// ReaderAt reads what has been written.
-func (t *Draft) ReaderAt() io.ReaderAt { return t.file }
 
 // Discard removes the file. After Publish it does nothing.
 func (t *Draft) Discard() error {

@@ -250,7 +250,7 @@ func TestDir_SpecialFiles(t *testing.T) {
 	t.Parallel()
 	d, dir := setup(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Skip("no pipes here")
+		t.Fatal(err)
 	}
 	_, err := d.Open("pipe") // would wait for a writer for ever
 	wantCode(t, err, fault.InvalidInput)

@@ -35,7 +35,7 @@ func cacheDir() string { return filepath.Join(os.TempDir(), "tandem-sandbox-test
 func newPool(t *testing.T, o Options) *Pool {
 	t.Helper()
 	if !pythonAvailable() {
-		t.Skip("this build has no Python interpreter; run scripts/python_wasm.sh")
+		t.Fatal("this build has no Python interpreter; run scripts/python_wasm.sh")
 	}
 	o.Dir = cacheDir()
 	p := New(o)

@@ -388,9 +388,6 @@ func TestStream_StuckReader(t *testing.T) {
 // A thousand readers of one execution get every event.
 func TestStream_ThousandReaders(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it opens 2,000 sockets")
-	}
 	const readers = 1000
 	st := newStage(t)
 	web := st.web()
