@@ -18,6 +18,7 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
+	"tandem/sandbox"
 	"tandem/store/sqlite"
 )
 
@@ -72,7 +73,29 @@ func (d Doctor) Examine(ctx context.Context) Diagnosis {
 		add(d.data(ctx)...)
 	}
 	add(d.address(ctx))
+	add(walls(ctx))
 	return out
+}
+
+// walls says what stands between code of workflows and the machine.
+func walls(ctx context.Context) Finding {
+	const name = "sandbox"
+	list, err := sandbox.Walls(ctx)
+	if err != nil {
+		return Finding{name, Warning, "it could not be tried: " + plain(err), "code in workflows may not run here"}
+	}
+	var up, missing []string
+	for _, w := range list {
+		if w.Up {
+			up = append(up, w.Name)
+		} else {
+			missing = append(missing, w.Name+" ("+w.How+")")
+		}
+	}
+	if len(missing) > 0 {
+		return Finding{name, Warning, "code of workflows is behind an interpreter, and these walls are missing: " + strings.Join(missing, ", "), "run code only of people you trust, or use a newer Linux kernel"}
+	}
+	return Finding{name, Healthy, "code of workflows is kept from " + strings.Join(up, ", "), ""}
 }
 
 // directory says whether the data directory can be used.
