@@ -9,8 +9,10 @@
 // Connections are pooled per credential and bounded. They go through the guarded dialler, so private addresses are
 // refused; SQLite opens files in the directory of the workspace and nowhere else.
 //
-// What comes back is JSON, see the files value_*.go: whole numbers and decimals that not every reader can hold are texts,
-// bytes are base64, instants are RFC 3339 in UTC, times without a zone are written without one.
+// What comes back is JSON. Whole numbers beyond 2^53 and decimals of more than 15 digits are texts, as are NaN and
+// Infinity; bytes are base64; instants are RFC 3339 in UTC, times without a zone are written without one; arrays and JSON
+// of PostgreSQL are lists and values; every other type is the text that the database writes for it. Bytes are given as
+// {"base64": "…"}. Sessions of MySQL have UTC as their time zone unless the dsn says otherwise.
 //
 // The package is not where Tandem keeps its own data (the store is) and knows nothing of nodes. The kinds that work on
 // databases import it, and whoever puts a program together.

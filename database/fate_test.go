@@ -143,6 +143,7 @@ func TestDo_SQLiteBusy(t *testing.T) {
 // TestTarget_TellsNothing makes connections fail in every way there is: nothing of the dsn is told.
 func TestTarget_TellsNothing(t *testing.T) {
 	t.Parallel()
+	check(t, start())
 	mysqlAddress := strings.TrimSuffix(mariadbDSN[strings.IndexByte(mariadbDSN, '@'):], "/tandem")
 	for driver, dsns := range map[string]map[string]fault.Code{
 		"postgres": {
@@ -177,7 +178,7 @@ func TestTarget_TellsNothing(t *testing.T) {
 		"sqlite": {
 			"../" + canary + ".db": fault.ForbiddenPath, "/etc/passwd": fault.ForbiddenPath, "file:/etc/passwd": fault.ForbiddenPath, "a/../../x.db": fault.ForbiddenPath,
 			":memory:": fault.CredentialInvalid, "": fault.CredentialInvalid, "x.db?mode=memory": fault.CredentialInvalid, "file:x.db?vfs=unix-none": fault.CredentialInvalid,
-			"none.db": fault.NotFound, `..\x.db`: fault.ForbiddenPath, ".tandem/drafts/x": fault.ForbiddenPath, "c:/x.db": fault.ForbiddenPath, "file:..%2f..%2fx.db": fault.CredentialInvalid,
+			canary + ".db": fault.NotFound, `..\x.db`: fault.ForbiddenPath, ".tandem/drafts/x": fault.ForbiddenPath, "c:/x.db": fault.ForbiddenPath, "file:..%2f..%2fx.db": fault.CredentialInvalid,
 		},
 		"oracle": {"x": fault.CredentialInvalid},
 	} {

@@ -95,7 +95,7 @@ func TestPools_Idle(t *testing.T) {
 		defer p.Close()
 		ask := func() {
 			_, err := p.Query(t.Context(), database.Target{Workspace: "default", Credential: "c", Data: []byte(`{"driver": "sqlite", "dsn": "none.db"}`)}, database.Query{Text: text("select 1"), MaxRows: 1})
-			wantFault(t, err, fault.NotFound, false, "no file")
+			wantFault(t, err, fault.NotFound, false, "does not exist")
 		}
 		ask()
 		time.Sleep(59 * time.Second) // of the bubble's clock

@@ -27,67 +27,66 @@ import (
 	"tandem/outbound"
 )
 
-// The servers that TestMain has started: the socket directory of PostgreSQL, the dsn of MariaDB, and a way over TCP to
-// the former, since nodes reach nothing else.
+// The servers that start has started: the address of PostgreSQL, the dsn of MariaDB, and the port of a way over TCP to the
+// former, since nodes reach nothing else. stops ends them; TestMain calls it.
 var (
 	postgresURL  string
 	mariadbDSN   string
 	postgresPort string
+	stops        []func() error
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) (code int) {
-	var stop []func() error
-	defer func() {
-		for _, f := range stop {
-			if err := f(); err != nil {
-				fmt.Println(err)
-				code = 1
-			}
-		}
-	}()
-	start := func(script string) (string, error) {
-		path, err := filepath.Abs("../scripts/" + script)
-		if err != nil {
-			return "", err
-		}
-		dir, err := os.MkdirTemp("/tmp", "tandem-db") // a short path: it holds a socket
-		if err != nil {
-			return "", err
-		}
-		command := exec.Command(path, "start", dir)
-		command.Stderr = os.Stderr
-		out, err := command.Output()
-		if err != nil {
-			return "", fmt.Errorf("%s start: %w; install the server, or run the tests as root on Debian", script, err)
-		}
-		stop = append(stop, func() error {
-			defer os.RemoveAll(dir)
-			if out, err := exec.Command(path, "stop", dir).CombinedOutput(); err != nil {
-				return fmt.Errorf("%s stop: %w: %s", script, err, out)
-			}
-			return nil
-		})
-		return strings.TrimSpace(string(out)), nil
+// start starts the servers, when the first test wants one: fuzzing wants none.
+var start = sync.OnceValue(func() (err error) {
+	if postgresURL, err = startServer("postgres.sh"); err != nil {
+		return fmt.Errorf("no PostgreSQL for the tests: %w", err)
 	}
-	var err error
-	if postgresURL, err = start("postgres.sh"); err != nil {
-		fmt.Println("no PostgreSQL for the tests:", err)
-		return 1
-	}
-	if mariadbDSN, err = start("mariadb.sh"); err != nil {
-		fmt.Println("no MariaDB for the tests:", err)
-		return 1
+	if mariadbDSN, err = startServer("mariadb.sh"); err != nil {
+		return fmt.Errorf("no MariaDB for the tests: %w", err)
 	}
 	way, err := newProxy(postgresDial)
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return err
 	}
-	stop = append([]func() error{way.close}, stop...)
+	stops = append([]func() error{way.close}, stops...)
 	postgresPort = way.port()
-	return m.Run()
+	return nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, stop := range stops {
+		if err := stop(); err != nil {
+			fmt.Println(err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func startServer(script string) (string, error) {
+	path, err := filepath.Abs("../scripts/" + script)
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("/tmp", "tandem-db") // a short path: it holds a socket
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command(path, "start", dir)
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s start: %w; install the server, or run the tests as root on Debian", script, err)
+	}
+	stops = append(stops, func() error {
+		defer os.RemoveAll(dir)
+		if out, err := exec.Command(path, "stop", dir).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s stop: %w: %s", script, err, out)
+		}
+		return nil
+	})
+	return strings.TrimSpace(string(out)), nil
 }
 
 func postgresDial() (net.Conn, error) {
@@ -253,6 +252,7 @@ func servers(t *testing.T, test func(t *testing.T, r *rig)) {
 
 func newRig(t *testing.T, driver string) *rig {
 	t.Helper()
+	check(t, start())
 	r := &rig{t: t, driver: driver, files: t.TempDir()}
 	name := unfit.ReplaceAllString(strings.ToLower(t.Name()), "_")
 	if len(name) > 50 {

@@ -111,21 +111,21 @@ func (s *sqliteServer) find(m mode) (err error) {
 				return f.Close()
 			}
 			if !errors.Is(err, fs.ErrExist) { // somebody else has made it meanwhile
-				return fault.Newf(fault.ForbiddenPath, "the database %q cannot be made in the workspace", s.file).WithCause(err)
+				return fault.New(fault.ForbiddenPath, "the file of the credential cannot be made in the workspace").WithDetail(innermost(err))
 			}
 		case errors.Is(err, fs.ErrNotExist):
 			return s.missing()
 		case err != nil:
-			return fault.Newf(fault.ForbiddenPath, "the database %q cannot be reached in the workspace", s.file).WithCause(err)
+			return fault.New(fault.ForbiddenPath, "the file of the credential cannot be reached in the workspace").WithDetail(innermost(err))
 		case last && !info.Mode().IsRegular(), !last && !info.IsDir():
-			return fault.Newf(fault.ForbiddenPath, "the database %q is not reached by directories to a file; links are not followed", s.file)
+			return fault.New(fault.ForbiddenPath, "the path of the credential does not lead over directories to a file; links are not followed")
 		}
 	}
 	return nil
 }
 
 func (s *sqliteServer) missing() error {
-	return fault.Newf(fault.NotFound, "the workspace has no file %q; the first operation that writes makes it, if its directory exists", s.file)
+	return fault.New(fault.NotFound, "the file of the credential does not exist in the workspace; the first operation that writes makes it, if its directory exists")
 }
 
 func (s *sqliteServer) session(ctx context.Context, m mode) (session, error) {

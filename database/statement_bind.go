@@ -75,6 +75,8 @@ type binder struct {
 	numbers map[string]int
 	next    int // how many ? there were
 	highest int // of the positions that were used
+	// marked says that a mark was written last.
+	marked bool
 }
 
 func (b *binder) parameters() error {
@@ -138,8 +140,18 @@ func (b *binder) token(i int, t token) error {
 	case tokenName:
 		return b.name(i, t.text)
 	}
+	b.apart(false, t.text[0])
 	b.out.WriteString(t.text)
 	return nil
+}
+
+// apart writes a space where a mark and what is beside it would become one word.
+func (b *binder) apart(mark bool, next byte) {
+	joins := func(c byte) bool { return wordPart(c) || c == '?' }
+	if text := b.out.String(); (mark || b.marked) && text != "" && joins(text[len(text)-1]) && joins(next) {
+		b.out.WriteByte(' ')
+	}
+	b.marked = mark
 }
 
 func (b *binder) position(i int, mark string, n int) error {
@@ -193,6 +205,7 @@ func (b *binder) value(i int, key string, raw json.RawMessage) error {
 }
 
 func (b *binder) mark(key string, raw json.RawMessage) {
+	b.apart(true, '$')
 	if b.statement.dialect != postgresDialect {
 		b.values = append(b.values, raw)
 		b.out.WriteByte('?')
