@@ -302,7 +302,7 @@ func (l *lexer) escape(s string, text *strings.Builder, escaped map[int]bool) (i
 	return 2, true
 }
 
-// hex4 reads \uXXXX.
+// hex4 reads the four digits after \u.
 func hex4(s string) (rune, bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false

@@ -106,7 +106,7 @@ func (j Journal) Value(ctx context.Context, start Start, ref engine.Ref) (value 
 
 // Fold reads the execution with its data. It begins with the last snapshot.
 func (j Journal) Fold(ctx context.Context) (*Fold, error) {
-	fold, _, err := j.restore(ctx)
+	fold, _, err := j.Restore(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ func (j Journal) Fold(ctx context.Context) (*Fold, error) {
 	return fold, err
 }
 
-// restore makes a fold of the last snapshot, or of nothing when there is none that can be used. It returns the snapshot's
-// size.
-func (j Journal) restore(ctx context.Context) (*Fold, int, error) {
+// Restore makes a fold of the last snapshot, or of nothing when there is none that can be used, to be brought up to date with
+// [Journal.Replay]. It returns the snapshot's size.
+func (j Journal) Restore(ctx context.Context) (fold *Fold, size int, err error) {
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
 	if err != nil {
 		return nil, 0, err
@@ -127,11 +127,6 @@ func (j Journal) restore(ctx context.Context) (*Fold, int, error) {
 		}
 	}
 	return NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx)), 0, nil
-}
-
-// Restore is the fold of the last snapshot, to be brought up to date with [Journal.Replay].
-func (j Journal) Restore(ctx context.Context) (fold *Fold, size int, err error) {
-	return j.restore(ctx)
 }
 
 // Replay folds the rows that a fold has not seen, and says how many there were.
