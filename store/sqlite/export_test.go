@@ -87,3 +87,9 @@ func (db *DB) Remembered(ctx context.Context) (n int, err error) {
 
 // MaxHeads is the bound of one generation of heads.
 const MaxHeads = maxHeads
+
+// Rows returns how many rows a table has.
+func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
+	err = db.read.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
+	return n, err
+}

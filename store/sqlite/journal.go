@@ -60,13 +60,27 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 	case h.seq == maxSeq:
 		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.id)
 	}
-	if _, err := w.c.exec(`INSERT INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`,
-		place(h.n, a.After+1), key.workspace, a.Time, a.Body); err != nil {
+	if _, err := w.c.exec(w.order, place(h.n, a.After+1), key.workspace, a.Time, a.Body); err != nil {
 		return err
 	}
 	w.heads.advance(key, h)
 	w.logged += len(a.Body)
 	return w.company(key, h, a)
+}
+
+// The two orders in which rows are kept (docs/decisions/0006).
+const (
+	byExecution = `INSERT INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
+	byArrival   = `INSERT INTO journal_in_order (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
+)
+
+// orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index
+// for them all.
+func orderFor(works int) string {
+	if works <= 2 {
+		return byExecution
+	}
+	return byArrival
 }
 
 // maxSeq is the longest that a journal can be, and also how many executions there can be, by half: what fits into one
@@ -263,6 +277,9 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 		}
 		for limit := firstRows; ; limit = min(limit*2, maxRows) {
 			page, err := query(ctx, j.db, `SELECT place, time, body FROM journal
+				WHERE place > (SELECT n << 32 | ?3 FROM executions WHERE workspace_id = ?1 AND id = ?2)
+				AND place < (SELECT (n + 1) << 32 FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1
+				UNION ALL SELECT place, time, body FROM journal_in_order
 				WHERE place > (SELECT n << 32 | ?3 FROM executions WHERE workspace_id = ?1 AND id = ?2)
 				AND place < (SELECT (n + 1) << 32 FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1
 				ORDER BY place LIMIT ?4`, scanRow, workspace, execution, int64(min(after, maxSeq)), limit)

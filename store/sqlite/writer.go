@@ -40,6 +40,8 @@ type writer struct {
 
 	c     *conn
 	heads heads
+	// order is how the rows of this transaction are kept.
+	order string
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 
@@ -243,6 +245,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return err
 	}
 	w.heads.begin()
+	w.order = orderFor(len(batch))
 	if err := w.runAll(batch, care); err != nil {
 		return w.rollback(err)
 	}

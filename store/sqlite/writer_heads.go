@@ -62,14 +62,14 @@ func (t *heads) find(c *conn, k executionKey) (*head, error) {
 		return h, nil
 	}
 	var row [2]driver.Value
-	ok, err := c.row(row[:], `SELECT n, (SELECT max(place) & 0xffffffff FROM journal WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff) FROM executions WHERE workspace_id = ? AND id = ?`, k.workspace, k.id)
+	ok, err := c.row(row[:], `SELECT n, max(
+			coalesce((SELECT max(place) FROM journal WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff), 0),
+			coalesce((SELECT max(place) FROM journal_in_order WHERE place BETWEEN n << 32 AND n << 32 | 0xffffffff), 0)) & 0xffffffff
+		FROM executions WHERE workspace_id = ? AND id = ?`, k.workspace, k.id)
 	if err != nil || !ok {
 		return nil, err
 	}
-	h := &head{n: row[0].(int64)}
-	if seq, ok := row[1].(int64); ok {
-		h.seq = uint64(seq)
-	}
+	h := &head{n: row[0].(int64), seq: uint64(row[1].(int64))}
 	t.put(k, h)
 	return h, nil
 }

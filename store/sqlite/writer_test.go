@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -85,6 +86,63 @@ func TestWriter_GroupsWhatWaits(t *testing.T) {
 	}
 	if after, _ := db.Commits(); after-transactions != 3 {
 		t.Errorf("3 calls in turn took %d transactions", after-transactions)
+	}
+}
+
+// Rows of transactions that few share and of those that many share lie in different tables; a journal is one all the same.
+func TestWriter_AJournalInTwoOrdersIsOne(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	const n, rows = 5, 40
+	append := func(e int, a *store.Append) func() error {
+		a.Body = fmt.Appendf(nil, "%d of e%d", a.After+1, e)
+		return func() error { return db.Stores().Journal.Append(t.Context(), ann(), a) }
+	}
+	for e := range n {
+		check(t, append(e, start(fmt.Sprint("e", e)))())
+	}
+	for after := uint64(1); after < rows; after++ {
+		if after == rows/2 { // what is remembered of the heads is found again in both
+			check(t, db.Close())
+			db, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+			check(t, err)
+		}
+		var calls []func() error
+		for e := range n {
+			calls = slices.Insert(calls, 0, append(e, step(fmt.Sprint("e", e), after)))
+		}
+		if after/3%2 == 0 {
+			for _, err := range together(t, db, calls...) {
+				check(t, err)
+			}
+			continue
+		}
+		for _, call := range calls {
+			check(t, call())
+		}
+	}
+	t.Cleanup(func() { check(t, db.Close()) })
+	for e := range n {
+		seq := uint64(17)
+		for row, err := range db.Stores().Journal.Rows(t.Context(), ann(), fmt.Sprint("e", e), seq) {
+			check(t, err)
+			if seq++; row.Seq != seq || string(row.Body) != fmt.Sprintf("%d of e%d", seq, e) {
+				t.Fatalf("row %d of e%d is %d: %q", seq, e, row.Seq, row.Body)
+			}
+		}
+		if seq != rows {
+			t.Errorf("e%d ends at row %d, want %d", e, seq, rows)
+		}
+		if err := append(e, step(fmt.Sprint("e", e), rows-1))(); fault.CodeOf(err) != fault.Conflict {
+			t.Errorf("a second row %d of e%d: %v", rows, e, err)
+		}
+	}
+	for _, table := range []string{"journal", "journal_in_order"} {
+		if got, err := db.Rows(t.Context(), table); err != nil || got == 0 {
+			t.Errorf("%s has %d rows, %v: the test proves nothing", table, got, err)
+		}
 	}
 }
 
