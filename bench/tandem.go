@@ -69,7 +69,8 @@ func (t *tandem) parked(ctx context.Context) (int, error) {
 
 // recorded counts the facts in the journal: a row may hold several.
 func (t *tandem) recorded(ctx context.Context) (int, error) {
-	return number(ctx, t.reader, `SELECT coalesce(sum((length(CAST(body AS TEXT)) - length(replace(CAST(body AS TEXT), ?1, ''))) / length(?1)), 0) FROM journal`, `"node_completed"`)
+	return number(ctx, t.reader, `SELECT coalesce(sum((length(CAST(body AS TEXT)) - length(replace(CAST(body AS TEXT), ?1, ''))) / length(?1)), 0)
+		FROM (SELECT body FROM journal UNION ALL SELECT body FROM journal_in_order)`, `"node_completed"`)
 }
 
 // synchronous is FULL for the connection that writes; package tandem/store/sqlite sets it, and a setting of a connection
