@@ -82,6 +82,7 @@ type Closed struct {
 	Unfinished []ActivationID `json:"unfinished,omitempty"`
 	// Result is what the program of the last iteration handed to Finish.
 	Result json.RawMessage `json:"result,omitempty"`
+	Values []Ref           `json:"values,omitempty"`
 }
 
 // WakeKind is what ended a wait.

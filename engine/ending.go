@@ -51,7 +51,7 @@ func (s *State) fail(a *activation, err *fault.Error, reported *NodeFailed) {
 		return
 	}
 	s.emit(EndNode{a.id, a.gen, NodeFailure, err})
-	if !sc.torn && sc.program.Handles(a.name) {
+	if !sc.torn && sc.program.Handles(a.name, err) {
 		s.leave(a, End{Status: NodeFailure, Error: err})
 		return
 	}
@@ -87,7 +87,7 @@ func (s *State) escalate(sc *Scope, node ActivationID, err *fault.Error) {
 			s.after(sc)
 			return
 		}
-		if o.handlesErrors() || o.scope.program.Handles(o.name) {
+		if o.handlesErrors() || o.scope.program.Handles(o.name, err) {
 			s.endFrame(o, &ending{Kind: endFailure, Error: err, Node: node})
 			return
 		}

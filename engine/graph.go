@@ -383,7 +383,7 @@ func (p *graphProgram) settleOut(sc *Scope, node *workflow.GraphNode, outputs []
 }
 
 // Handles says that a failure of what leads only into a join that has its winner is recorded and not fatal.
-func (p *graphProgram) Handles(name string) bool {
+func (p *graphProgram) Handles(name string, _ *fault.Error) bool {
 	n, ok := p.find(name)
 	if !ok {
 		return false

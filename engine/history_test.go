@@ -296,7 +296,7 @@ func (p *relay) Ended(sc *engine.Scope, _ string, end engine.End) {
 	sc.Finish(json.RawMessage(fmt.Sprintf(`{"ran":%d}`, p.Ran)))
 }
 
-func (p *relay) Handles(string) bool                { return false }
+func (p *relay) Handles(string, *fault.Error) bool  { return false }
 func (p *relay) Fired(*engine.Scope, string)        {}
 func (p *relay) Snapshot() (json.RawMessage, error) { return json.Marshal(p) }
 

@@ -251,7 +251,7 @@ func (s *State) reviveCanceled(a *activation) {
 
 // staysUnknown says that an unknown outcome fails the activation and that nothing inside its scope handles that.
 func (s *State) staysUnknown(a *activation) bool {
-	return a.policy().onUnknown == workflow.OnUnknownFail && !a.handlesErrors() && !a.scope.program.Handles(a.name)
+	return a.policy().onUnknown == workflow.OnUnknownFail && !a.handlesErrors() && !a.scope.program.Handles(a.name, unknownOutcome(nil))
 }
 
 // failUnknown leaves an activation failed until a person deals with it. It goes no further outwards, so that it does not

@@ -21,7 +21,7 @@ type Program interface {
 	// handled (by the node's on_error, or because Handles said so).
 	Ended(sc *Scope, name string, end End)
 	// Handles says whether the failure of an activation is this program's to deal with. Otherwise it goes outwards.
-	Handles(name string) bool
+	Handles(name string, err *fault.Error) bool
 	// Fired tells that a timer set with Scope.Sleep has fired.
 	Fired(sc *Scope, timer string)
 	// Snapshot returns the program's state in its one canonical encoding.
@@ -81,6 +81,9 @@ type Step struct {
 	OnUnknown  workflow.OnUnknown `json:"on_unknown,omitempty"`
 	// Input is what the step gets.
 	Input Ref `json:"input,omitempty"`
+	// Config is what the program tells the runtime about the step, Values what the step may read besides.
+	Config json.RawMessage `json:"config,omitempty"`
+	Values []Ref           `json:"values,omitempty"`
 }
 
 // Scope is one open scope: the top level or one iteration. Programs act through its methods; its fields are the
@@ -95,6 +98,7 @@ type Scope struct {
 	open    int // activations of acts that are open
 	timers  map[string]TimerID
 	result  json.RawMessage
+	values  []Ref
 
 	torn    bool    // it, or a scope around it, is ending: nothing new starts
 	ending  *ending // set where this scope itself is what ends
@@ -174,6 +178,6 @@ func (sc *Scope) Fail(err *fault.Error) {
 	}
 }
 
-// Finish hands the scope's result on: a small value for whoever closes the scope. The scope ends when nothing in it is
-// open.
-func (sc *Scope) Finish(result json.RawMessage) { sc.result = result }
+// Finish hands the scope's result on: a small value for whoever closes the scope, and what else that may read. The scope
+// ends when nothing in it is open.
+func (sc *Scope) Finish(result json.RawMessage, values ...Ref) { sc.result, sc.values = result, values }

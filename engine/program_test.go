@@ -86,7 +86,7 @@ func (p *planner) Ended(sc *engine.Scope, name string, end engine.End) {
 	}
 }
 
-func (p *planner) Handles(name string) bool { return p.Open > 0 }
+func (p *planner) Handles(string, *fault.Error) bool { return p.Open > 0 }
 
 func (p *planner) Fired(sc *engine.Scope, _ string) {
 	p.Waiting = false

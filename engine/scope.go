@@ -30,6 +30,7 @@ type frame struct {
 	closing   bool // the runtime produces the exit keys
 	ending    *ending
 	result    json.RawMessage
+	values    []Ref
 
 	iterations map[int64]*Scope
 }
@@ -69,7 +70,7 @@ func (s *State) scopeOpened(f ScopeOpened) error {
 		return fault.Newf(fault.Invalid, "%q has no body in the graph; name the program of its scope", a.id)
 	}
 	if f.Program != "" {
-		if _, ok := s.programs[f.Program]; !ok {
+		if _, ok := s.programs[f.Program]; !ok && f.Program != ProgramToolLoop {
 			return fault.Newf(fault.Invalid, "program: %q is not registered with this engine", f.Program)
 		}
 	}
@@ -203,7 +204,7 @@ func (s *State) closeScope(sc *Scope) {
 		return
 	}
 	o.frame.succeeded++
-	o.frame.result = sc.result
+	o.frame.result, o.frame.values = sc.result, sc.values
 	s.removeIteration(sc, false)
 	s.advance(o)
 }
@@ -223,7 +224,7 @@ func (s *State) closeFrame(o *activation, c *Closed) {
 		f.deadline = ""
 	}
 	f.closing = true
-	c.Iterations, c.Succeeded, c.Failed, c.Result = f.next, f.succeeded, f.failed, f.result
+	c.Iterations, c.Succeeded, c.Failed, c.Result, c.Values = f.next, f.succeeded, f.failed, f.result, f.values
 	o.cause = Cause{Kind: CauseClose, Closed: c, State: f.state}
 	s.dispatch(o)
 }

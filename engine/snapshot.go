@@ -40,6 +40,7 @@ type (
 		Activations []actJSON       `json:"activations,omitempty"`
 		Timers      []namedTimer    `json:"timers,omitempty"`
 		Result      json.RawMessage `json:"result,omitempty"`
+		Values      []Ref           `json:"values,omitempty"`
 		Torn        bool            `json:"torn,omitempty"`
 		Ending      *ending         `json:"ending,omitempty"`
 	}
@@ -109,6 +110,7 @@ type (
 		Closing     bool            `json:"closing,omitempty"`
 		Ending      *ending         `json:"ending,omitempty"`
 		Result      json.RawMessage `json:"result,omitempty"`
+		Values      []Ref           `json:"values,omitempty"`
 		Iterations  []*scopeJSON    `json:"iterations,omitempty"`
 	}
 )
@@ -139,7 +141,7 @@ func (sc *Scope) snapshot() (*scopeJSON, error) {
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "snapshot of scope %q: %w", sc.path, err)
 	}
-	snap := &scopeJSON{Index: sc.index, Program: program, Result: sc.result, Torn: sc.torn, Ending: sc.ending}
+	snap := &scopeJSON{Index: sc.index, Program: program, Result: sc.result, Values: sc.values, Torn: sc.torn, Ending: sc.ending}
 	for _, name := range sortedKeys(sc.timers) {
 		snap.Timers = append(snap.Timers, namedTimer{name, sc.timers[name]})
 	}
@@ -171,7 +173,7 @@ func (a *activation) snapshot() (actJSON, error) {
 		Program: f.program, Config: f.config, Count: f.count, Concurrency: f.concurrency, KeepGoing: f.keepGoing,
 		Turns: f.turns, Entry: f.entry, State: f.state, Deadline: f.deadline, Next: f.next, Succeeded: f.succeeded,
 		Failed: f.failed, Stopped: f.stopped, Turning: f.turning, TurnOnce: f.turnOnce, Closing: f.closing,
-		Ending: f.ending, Result: f.result,
+		Ending: f.ending, Result: f.result, Values: f.values,
 	}
 	for _, sc := range f.sorted() {
 		inner, err := sc.snapshot()
@@ -225,7 +227,7 @@ func (s *State) restoreScope(snap *scopeJSON, owner *activation, name string, se
 	if depth > restoreDepth {
 		return nil, fault.New(fault.Invalid, "snapshot: scopes are nested too deep")
 	}
-	sc := &Scope{st: s, owner: owner, index: snap.Index, result: snap.Result, torn: snap.Torn, ending: snap.Ending, acts: make(map[string]*activation, len(snap.Activations))}
+	sc := &Scope{st: s, owner: owner, index: snap.Index, result: snap.Result, values: snap.Values, torn: snap.Torn, ending: snap.Ending, acts: make(map[string]*activation, len(snap.Activations))}
 	if owner != nil {
 		sc.path = iterationPath(owner.id, snap.Index)
 	}
@@ -252,6 +254,9 @@ func (s *State) restoreScope(snap *scopeJSON, owner *activation, name string, se
 func (s *State) restoreProgram(name string, setup Setup, data json.RawMessage) (Program, error) {
 	if name == "" {
 		return restoreGraphProgram(setup, data)
+	}
+	if name == ProgramToolLoop {
+		return restoreToolLoop(setup, data)
 	}
 	factory, ok := s.programs[name]
 	if !ok {
@@ -285,7 +290,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 		program: f.Program, config: f.Config, count: f.Count, concurrency: f.Concurrency, keepGoing: f.KeepGoing,
 		turns: f.Turns, entry: f.Entry, state: f.State, deadline: f.Deadline, next: f.Next, succeeded: f.Succeeded,
 		failed: f.Failed, stopped: f.Stopped, turning: f.Turning, turnOnce: f.TurnOnce, closing: f.Closing,
-		ending: f.Ending, result: f.Result, iterations: make(map[int64]*Scope, len(f.Iterations)),
+		ending: f.Ending, result: f.Result, values: f.Values, iterations: make(map[int64]*Scope, len(f.Iterations)),
 	}
 	setup := Setup{Graph: s.graph, Config: f.Config}
 	if a.node >= 0 {

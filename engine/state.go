@@ -204,6 +204,9 @@ func (s *State) newProgram(name string, setup Setup) (Program, error) {
 	if name == "" {
 		return newGraphProgram(setup), nil
 	}
+	if name == ProgramToolLoop {
+		return newToolLoop(setup)
+	}
 	factory, ok := s.programs[name]
 	if !ok {
 		return nil, fault.Newf(fault.Invalid, "program: %q is not registered with this engine", name)
