@@ -59,6 +59,7 @@ func floors() map[string]floor {
 		"sandbox":        {level: 5},
 		"files":          {level: 5},
 		"database":       {level: 5},
+		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},
@@ -77,6 +78,8 @@ func floors() map[string]floor {
 		"hosttest":        {level: 5, suite: true},
 		"nodetest":        {level: 5, suite: true},
 		"llmtest":         {level: 5, suite: true},
+
+		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
 
 		"builtin":       {level: 6},
 		"integration/*": {level: 6},

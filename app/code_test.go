@@ -3,16 +3,24 @@ package app
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
+	"tandem/builtin"
 	"tandem/engine"
+	"tandem/node"
 	"tandem/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	if sandbox.IsChild() {
 		sandbox.Child()
+	}
+	if builtin.IsWarden() {
+		builtin.Warden()
 	}
 	os.Exit(m.Run())
 }
@@ -51,6 +59,11 @@ connections:
 			"    return {**{'sum': sum(double(n) for n in value['list'])}, 'text': f\"{len(set(value['list']))} of them\"}", `{"sum":12,"text":"3 of them"}`, engine.StatusSuccess, ""},
 		"lambda":     {"lambda x: {'first': sorted(x['list'], key=lambda n: -n)[0]}", `{"first":3}`, engine.StatusSuccess, ""},
 		"javascript": {"x => ({n: x.data.list.length, own: x.list[1]})", `{"n":3,"own":2}`, engine.StatusSuccess, ""},
+		"order":      {"lambda x: ' '.join(k for k in x if k not in ('execution_id', 'trigger_time', 'trigger_message', 'user_id'))", `{"data":"list value data output"}`, engine.StatusSuccess, ""},
+		"entry":      {"// it's one\nfunction convert(x) { return helper(x.list) }\nconst helper = list => list.length", `{"data":3}`, engine.StatusSuccess, ""},
+		"comment":    {"/* it's one */\nconst two = 2\nfunction convert(x) { return x.list[two] }", `{"data":3}`, engine.StatusSuccess, ""},
+		"deep":       {"x => { let r = []; for (let i = 0; i < 3000; i++) r = [r]; return r }", "", engine.StatusError, `connection "start-result-out": the payload`},
+		"nothing":    {"lambda x: None", `{"data":null}`, engine.StatusSuccess, ""},
 		"raises":     {"def convert(x):\n    y = 1\n    return x['nothing']", "", engine.StatusError, "line 3"},
 		"skips":      {"x => ({skip_execution: true})", "", engine.StatusSuccess, ""},
 	} {
@@ -73,5 +86,125 @@ connections:
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// A payload of null is a payload as any other: the conversion is given it under its names.
+func TestInstance_ConvertsNull(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	i.saveText(t, `
+metadata: {id: nothing, name: nothing, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: parse, description: d, type: ACTION, subtype: DATA_FORMATTING, configurations: {format_type: json, direction: parse, on_error: default_output, default_output: "{{x}}"}, input_params: {data: "no"}}
+  - {id: out, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: parse}
+  - {from_node: parse, to_node: out, conversion_function: "x => ({got: x})"}
+`)
+	id := i.startText(t, "nothing", `{"x":null}`)
+	i.ends(t, id, engine.StatusSuccess)
+	outputs, err := i.Outputs(t.Context(), user, id)
+	if want := `{"got":{"value":null,"data":null,"output":null}}`; err != nil || string(outputs["out"]) != want {
+		t.Errorf("got %s %v", outputs["out"], err)
+	}
+}
+
+// Nothing of the sandbox is made before there is code: workflows without any never pay for it.
+func TestInstance_NoCodeNoSandbox(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	flow := func(id, conversion string) string {
+		return `
+metadata: {id: ` + id + `, name: ` + id + `, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: out, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: out, conversion_function: "` + conversion + `"}
+`
+	}
+	i.saveText(t, flow("without", "{'n': list[0]}"))
+	i.saveText(t, flow("with", "x => x.list"))
+	cache := filepath.Join(dir, "sandbox")
+	i.ends(t, i.startText(t, "without", `{"list":[1]}`), engine.StatusSuccess)
+	if _, err := os.Stat(cache); !os.IsNotExist(err) {
+		t.Errorf("without code: %v", err)
+	}
+	i.ends(t, i.startText(t, "with", `{"list":[1]}`), engine.StatusSuccess)
+	if _, err := os.Stat(cache); err != nil {
+		t.Errorf("with code: %v", err)
+	}
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Code that runs when the server stops does not keep it, and fails nothing: the next start runs it again.
+func TestInstance_ClosesWhileCodeRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	i.saveText(t, `
+metadata: {id: endless, name: endless, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: code, description: d, type: ACTION, subtype: RUN_CODE, configurations: {language: javascript, code: "function main(x) { while (true); }", time_limit_ms: 120000}}
+  - {id: out, description: d, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: code}
+  - {from_node: start, to_node: out, conversion_function: "x => { while (true); }"}
+`)
+	id := i.startText(t, "endless", `{}`)
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), Options{Dir: dir, Idle: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := again.stores.Executions.Get(t.Context(), user, id)
+	if err != nil || e.Status != engine.StatusRunning {
+		t.Errorf("it is %s: %q %v", e.Status, e.Error, err)
+	}
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A process that has run the code of one workspace never sees that of another.
+func TestInterpreter_Workspaces(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are looked for in /proc")
+	}
+	dir := t.TempDir()
+	pool := sandbox.New(sandbox.Options{Dir: dir})
+	defer pool.Close()
+	x := interpreter{pool}
+	for _, workspace := range []string{"one", "two", "one", "two"} {
+		if _, err := x.Run(t.Context(), workspace, time.Unix(1, 0), "seed", node.Code{Language: "javascript", Source: "x => 1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	entries, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range entries {
+		if line, err := os.ReadFile(name); err == nil && strings.Contains(string(line), "javascript="+dir) {
+			found++
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d processes for two workspaces", found)
 	}
 }

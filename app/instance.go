@@ -43,6 +43,7 @@ type Instance struct {
 	hub      *host.Hub
 	sandbox  *sandbox.Pool
 	vault    vault
+	purse    *purse
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 
@@ -101,12 +102,13 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: filepath.Join(o.Dir, "sandbox")})
+	i.purse = newPurse(i.stores)
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
 	i.registry.Register(builtin.Kinds(builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
-		Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+		ObjectStores: objectStores(client), Models: i.models(client), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 	})...)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
@@ -116,6 +118,9 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
+			}
+			if settled(row) {
+				i.purse.wake()
 			}
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)

@@ -11,15 +11,24 @@ import (
 	"tandem/api"
 	"tandem/builtin"
 	"tandem/fault"
+	"tandem/integration/aws"
+	"tandem/integration/azure"
+	"tandem/integration/gcp"
 	"tandem/node"
+	"tandem/objectstore"
 	"tandem/outbound"
 	"tandem/server"
 )
 
+// objectStores are the stores that files can be put into, by the target that names them.
+func objectStores(client *outbound.Client) map[string]objectstore.Store {
+	return map[string]objectstore.Store{"s3": aws.S3(client), "gcs": gcp.Storage(client), "azure_blob": azure.Blobs(client)}
+}
+
 // NodeKinds lists the kinds that this program can run, as a server of it does.
 func NodeKinds() []api.NodeKind {
 	var registry node.Registry
-	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{})})...)
+	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}})...)
 	kinds := Kinds()
 	var list []api.NodeKind
 	for _, k := range registry.List() {

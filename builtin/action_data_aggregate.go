@@ -295,7 +295,7 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 				cells[name] = append(cells[name], value)
 			}
 		}
-		made := g.fields
+		made := make([]member, 0, len(names))
 		for _, name := range names {
 			cell := json.RawMessage("null")
 			if len(cells[name]) > 0 {
@@ -303,9 +303,11 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 					return nil, err
 				}
 			}
-			made = overlay(made, member{name, cell})
+			made = append(made, member{name, cell})
 		}
-		out = append(out, object(made))
+		if out, err = t.add(out, object(overlay(g.fields, made...))); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

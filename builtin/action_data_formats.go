@@ -172,11 +172,11 @@ func parseCSV(text string, o formatOptions) (json.RawMessage, error) {
 			line, column := r.FieldPos(len(cells) - 1)
 			return nil, badText("CSV", line, column, fmt.Sprintf("the row has %d cells, and there are %d columns", len(cells), len(names)))
 		}
-		var fields []member
+		fields := make([]member, len(cells))
 		for i, cell := range cells {
-			fields = overlay(fields, field(names[i], cell))
+			fields[i] = field(names[i], cell)
 		}
-		out = append(out, object(fields))
+		out = append(out, object(overlay(nil, fields...)))
 	}
 }
 
@@ -396,19 +396,35 @@ func parseYAML(text string) (json.RawMessage, error) {
 	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
 		return nil, bad(err.Error())
 	}
-	plain, err := jsonOf(v)
+	left := maxYAML
+	plain, err := jsonOf(v, &left)
 	if err != nil {
+		if f, ok := errors.AsType[*fault.Error](err); ok {
+			return nil, f
+		}
 		return nil, bad(err.Error())
 	}
 	return encode(plain), nil
 }
 
-// jsonOf turns what YAML can hold into what JSON can.
-func jsonOf(v any) (any, error) {
+// maxYAML is how many bytes a document may become: an alias of few characters stands for a text of any length, again and
+// again.
+const maxYAML = 64 << 20
+
+// jsonOf turns what YAML can hold into what JSON can, as long as there is room left for it.
+func jsonOf(v any, left *int) (any, error) {
+	*left -= 8
+	if text, ok := v.(string); ok {
+		*left -= len(text)
+	}
+	if *left < 0 {
+		return nil, fault.Newf(fault.TooLarge, "the YAML becomes more than %d bytes when its aliases are filled in", maxYAML).With("limit", maxYAML)
+	}
 	switch x := v.(type) {
 	case map[string]any:
 		for _, key := range sortedKeys(x) {
-			value, err := jsonOf(x[key])
+			*left -= len(key)
+			value, err := jsonOf(x[key], left)
 			if err != nil {
 				return nil, err
 			}
@@ -417,7 +433,7 @@ func jsonOf(v any) (any, error) {
 	case map[any]any:
 		plain := make(map[string]any, len(x))
 		for key, value := range x {
-			value, err := jsonOf(value)
+			value, err := jsonOf(value, left)
 			if err != nil {
 				return nil, err
 			}
@@ -426,7 +442,7 @@ func jsonOf(v any) (any, error) {
 		return plain, nil
 	case []any:
 		for i := range x {
-			value, err := jsonOf(x[i])
+			value, err := jsonOf(x[i], left)
 			if err != nil {
 				return nil, err
 			}

@@ -214,3 +214,33 @@ func TestFormatting(t *testing.T) {
 		{name: "URLBad", config: parse("url", `{}`), input: `{"data": "%zz"}`, code: fault.InvalidInput},
 	})
 }
+
+// TestData_Bombs gives data of a few hundred kilobytes that would become gigabytes, or take hours.
+func TestData_Bombs(t *testing.T) {
+	t.Parallel()
+	list := func(n int, record string) string {
+		return "[" + strings.TrimSuffix(strings.Repeat(record+",", n), ",") + "]"
+	}
+	counted := func(n int, format string) string {
+		return "[" + strings.TrimSuffix(numbered(n, format+","), ",") + "]"
+	}
+	aliases := `a: &a ` + strings.Repeat("x", 100_000) + "\nb: [" + strings.TrimSuffix(strings.Repeat("*a,", 10_000), ",") + "]\n"
+	checkCases(t, "ACTION.DATA_TRANSFORMATION", []keyCase{
+		{name: "Join", config: `{"operation": "join", "join_config": {"left_key": "k"}}`, input: `{"data": ` + list(300, `{"k": 1, "a": "`+strings.Repeat("x", 1000)+`"}`) + `, "right": ` + list(300, `{"k": 1}`) + `}`, code: fault.TooLarge, part: "filter"},
+		{name: "Pivot", config: `{"operation": "pivot", "pivot_config": {"index": "m", "columns": "m", "values": "m"}}`, input: `{"data": ` + counted(2000, `{"m": "`+strings.Repeat("x", 100)+`%d"}`) + `}`, code: fault.TooLarge, part: "filter"},
+		{name: "Flatten", config: `{"operation": "flatten", "flatten_config": {"path": "l"}}`, input: `{"data": [{"l": ` + list(10_000, "1") + `, "rest": "` + strings.Repeat("x", 10_000) + `"}]}`, code: fault.TooLarge, part: "filter"},
+	})
+	checkCases(t, "ACTION.DATA_FORMATTING", []keyCase{
+		{name: "Aliases", config: `{"format_type": "yaml", "direction": "parse"}`, input: `{"data": ` + quoted(aliases) + `}`, code: fault.TooLarge, part: "aliases"},
+		// Looking each of them up among all the others would take minutes.
+		{name: "Columns", config: `{"format_type": "csv", "direction": "parse"}`, input: `{"data": ` + quoted(numbered(100_000, "c%d,")+"c\n"+strings.Repeat(",", 100_000)+"\n") + `}`, want: map[string]string{"result": `{"data": [{"c": ""}]}`}},
+	})
+}
+
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // no text fails to encode
+	}
+	return string(raw)
+}

@@ -109,6 +109,7 @@ type transformation struct {
 	cfg     transformConfig
 	in      json.RawMessage
 	records []json.RawMessage
+	made    int // bytes of the records that were made of others
 }
 
 func (t *transformation) run() ([]json.RawMessage, error) {
@@ -250,14 +251,28 @@ func (t *transformation) flatten() ([]json.RawMessage, error) {
 			}
 		}
 		for _, element := range flattened(value, t.cfg.Flatten.Depth) {
+			fields := []member{{p[len(p)-1], element}}
 			if isObject(element) {
-				out = append(out, object(overlay(rest, members(element)...)))
-			} else {
-				out = append(out, object(overlay(rest, member{p[len(p)-1], element})))
+				fields = members(element)
+			}
+			if out, err = t.add(out, object(overlay(rest, fields...))); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return out, nil
+}
+
+// maxMade is how many bytes records may become that are made of others: few of them can match each other, or repeat what
+// they have in common, without end.
+const maxMade = 64 << 20
+
+// add adds a record that was made of others.
+func (t *transformation) add(out []json.RawMessage, record json.RawMessage) ([]json.RawMessage, error) {
+	if t.made += len(record); t.made > maxMade {
+		return nil, fault.Newf(fault.TooLarge, "the %s makes more than %d bytes of its records; filter them before", t.cfg.Operation, maxMade).With("limit", maxMade)
+	}
+	return append(out, record), nil
 }
 
 // flattened are the elements of a value, of those that are lists the elements, and so on to a depth.
@@ -307,7 +322,9 @@ func (t *transformation) join() ([]json.RawMessage, error) {
 		matched := byKey[leftKeys[i]]
 		for _, j := range matched {
 			used[j] = true
-			out = append(out, object(overlay(members(record), members(right[j])...)))
+			if out, err = t.add(out, object(overlay(members(record), members(right[j])...))); err != nil {
+				return nil, err
+			}
 		}
 		if len(matched) == 0 && (c.Type == "left" || c.Type == "full") {
 			out = append(out, record)

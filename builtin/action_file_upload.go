@@ -18,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/objectstore"
 	"tandem/outbound"
 )
 
@@ -57,12 +58,16 @@ type uploadOutput struct {
 // maxUploadAnswer bounds what a service may say about an upload.
 const maxUploadAnswer = 1 << 20
 
-// fileUpload sends a file to an address: POST as a part of a form, PUT as it is. It is read while it is sent.
-func fileUpload(client *outbound.Client, store *files.Store) node.Kind {
+// fileUpload sends a file to an address: POST as a part of a form, PUT as it is; or it puts it into an object store. It is
+// read while it is sent.
+func fileUpload(client *outbound.Client, store *files.Store, stores map[string]objectstore.Store) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.FILE_UPLOAD", "File upload", "文件上传", "Sends a file to an address.", "把文件发送到一个地址。"),
+		info("ACTION.FILE_UPLOAD", "File upload", "文件上传", "Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
 		func(ctx context.Context, call *node.Call, cfg uploadConfig, in uploadInput) (uploadOutput, error) {
+			if cfg.Target != "http" {
+				return putObject(ctx, store, stores[cfg.Target], call, cfg, in)
+			}
 			x := &upload{cfg: cfg, httpCall: httpCall{client: client, call: call, once: onceMethod(cfg.Method), cfg: httpConfig{
 				Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,
 			}}}
@@ -87,21 +92,12 @@ type upload struct {
 
 func (x *upload) run(ctx context.Context, store *files.Store, in uploadInput, tokens *tokenCache) (out uploadOutput, err error) {
 	switch {
-	case x.cfg.Target != "http":
-		return out, fault.Newf(fault.Unsupported, `uploads to %q cannot be made yet; use target "http" with an address that the store has signed`, x.cfg.Target).With("path", "configurations.target")
 	case strings.TrimSpace(x.cfg.URL) == "":
 		return out, fault.New(fault.InvalidConfig, `"url" is required when target is "http"`).With("path", "configurations.url")
 	case x.cfg.FieldName == "":
 		return out, fault.New(fault.InvalidConfig, `"field_name" is empty; name the field of the form or leave it out`).With("path", "configurations.field_name")
 	}
-	raw, at := x.cfg.File, "configurations.file"
-	if isNull(raw) {
-		raw, at = in.File, "file"
-	}
-	if isNull(raw) {
-		return out, fault.New(fault.InvalidInput, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
-	}
-	if x.source, err = openFile(ctx, store, x.call, raw, at, x.cfg.MaxBytes); err != nil {
+	if x.source, err = uploadSource(ctx, store, x.call, x.cfg, in); err != nil {
 		return out, err
 	}
 	if err = x.begin(ctx, httpInput{URLVariables: in.URLVariables, DynamicHeaders: in.DynamicHeaders, DynamicQueryParams: in.DynamicQueryParams}, tokens); err != nil {
@@ -126,6 +122,18 @@ func (x *upload) run(ctx context.Context, store *files.Store, in uploadInput, to
 		return out, x.refused(response, problem)
 	}
 	return x.answer(ctx, response)
+}
+
+// uploadSource opens the file that is to be sent: that of the configurations, else that of the input.
+func uploadSource(ctx context.Context, store *files.Store, call *node.Call, cfg uploadConfig, in uploadInput) (*fileSource, error) {
+	raw, at := cfg.File, "configurations.file"
+	if isNull(raw) {
+		raw, at = in.File, "file"
+	}
+	if isNull(raw) {
+		return nil, fault.New(fault.InvalidInput, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
+	}
+	return openFile(ctx, store, call, raw, at, cfg.MaxBytes)
 }
 
 // envelope is what stands around the file.

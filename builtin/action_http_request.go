@@ -114,12 +114,14 @@ type httpCall struct {
 	once   bool // a repeat would be a second effect
 	// answered is how many calls of this run the service has answered well: what has happened cannot be "not taken".
 	answered int
-	auth     *httpAuth
-	header   http.Header
-	body     []byte
-	home     *url.URL
-	timeout  time.Duration
-	elapsed  time.Duration
+	// reached says that the service has answered at all.
+	reached bool
+	auth    *httpAuth
+	header  http.Header
+	body    []byte
+	home    *url.URL
+	timeout time.Duration
+	elapsed time.Duration
 	// adjust, when it is not nil, has the last word on every call.
 	adjust func(*outbound.Request)
 }
@@ -243,6 +245,7 @@ func (x *httpCall) ask(ctx context.Context, target *url.URL) (*outbound.Response
 		if response.Foreign && r.Secret != nil {
 			x.log(node.Warn, "the call was led to another host, so the credential was not sent there", map[string]any{"host": response.URL.Host})
 		}
+		x.reached = true
 		return response, nil
 	}
 }
@@ -529,8 +532,8 @@ func (x *httpCall) failed(err error) error {
 		f = x.auth.redact.Fault(f)
 	}
 	if !ok {
-		if x.once && x.answered > 0 {
-			f = f.Final()
+		if x.once && (x.answered > 0 || x.reached) {
+			f = f.Final() // what goes wrong here does not undo what was done there
 		}
 		return f
 	}

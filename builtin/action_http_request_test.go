@@ -40,6 +40,7 @@ type httpRig struct {
 	logs    []string
 	files   map[string][]byte
 	creds   map[string]string
+	full    error // what Keep says
 }
 
 func newHTTPRig(t *testing.T, handler http.HandlerFunc) *httpRig {
@@ -76,6 +77,9 @@ func (r *httpRig) Keep(_ context.Context, from io.Reader) (string, int64, error)
 	data, err := io.ReadAll(from)
 	if err != nil {
 		return "", 0, fmt.Errorf("keep: %v", err) // loses the chain on purpose
+	}
+	if r.full != nil {
+		return "", 0, r.full
 	}
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
@@ -496,5 +500,21 @@ func TestHTTPRequest_Names(t *testing.T) {
 	}
 	if got := own(json.RawMessage(`{"id": 1}`)); string(got) != `{"id": 1}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestHTTPRequest_AnsweredThenFailed lets the keeping of an answer fail for a while: the call is not made again for that.
+func TestHTTPRequest_AnsweredThenFailed(t *testing.T) {
+	t.Parallel()
+	r := newHTTPRig(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/pdf")
+		_, _ = io.WriteString(w, "%PDF-1.4")
+	})
+	r.full = fault.New(fault.Timeout, "the store is slow")
+	for method, again := range map[string]bool{"POST": false, "PATCH": false, "GET": true, "PUT": true} {
+		_, err := r.call(`{"url": "$URL", "method": "`+method+`"}`, `{}`)
+		if f := fault.From(err); f == nil || f.Code != fault.Timeout || f.Retryable != again {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }

@@ -313,6 +313,7 @@ type process struct {
 	dir     *os.File
 	timeout time.Duration
 	until   time.Time
+	remove  string // the directory of the script
 	limits  processLimits
 	stdout  keeper
 	stderr  keeper
@@ -368,6 +369,7 @@ func (p *process) keepScript(cfg scriptConfig) (remove func() error, err error) 
 	// The script comes after the interpreter's own options and before the arguments.
 	own := map[string]int{"bash": 2, "pwsh": 3}[cfg.Interpreter]
 	p.args = slices.Insert(p.args, own, name)
+	p.remove = dir
 	return func() error { return os.RemoveAll(dir) }, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -280,12 +281,15 @@ func TestExecuteScript_Limits(t *testing.T) {
 	})
 }
 
-// forks is a script whose grandchildren ignore every signal that can be ignored. It tells their numbers.
+// forks is a script whose descendants ignore every signal that can be ignored; one of them has left the group and the
+// session, and lost its parent. It tells their numbers.
 const forks = `
 trap '' TERM INT HUP
 (trap '' TERM INT HUP; (trap '' TERM INT HUP; echo $BASHPID > three; echo 3 > ready; while :; do sleep 1; done) & echo $BASHPID > two; while :; do sleep 1; done) &
+(setsid bash -c 'echo $$ > four; echo 4 > away; while :; do sleep 1; done' &)
 echo $$ > one
 cat ready > /dev/null
+cat away > /dev/null
 echo 4 > go
 while :; do sleep 1; done
 `
@@ -293,7 +297,7 @@ while :; do sleep 1; done
 // started makes the pipes of forks and waits until all are there.
 func (r *scriptRig) started(t *testing.T) func() {
 	t.Helper()
-	for _, name := range []string{"ready", "go"} {
+	for _, name := range []string{"ready", "away", "go"} {
 		if err := syscall.Mkfifo(filepath.Join(r.files, name), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +318,7 @@ func (r *scriptRig) started(t *testing.T) func() {
 // gone checks that none of the processes is left.
 func (r *scriptRig) gone(t *testing.T) {
 	t.Helper()
-	for _, name := range []string{"one", "two", "three"} {
+	for _, name := range []string{"one", "two", "three", "four"} {
 		text, err := os.ReadFile(filepath.Join(r.files, name))
 		if err != nil {
 			t.Fatal(err)
@@ -366,29 +370,78 @@ func TestExecuteScript_KillsTheGroup(t *testing.T) {
 		<-there
 		r.gone(t)
 	})
-	t.Run("LeftTheGroup", func(t *testing.T) {
+	t.Run("End", func(t *testing.T) {
 		t.Parallel()
-		// A process that left the group and holds the outputs does not keep the node.
+		// What outlives the script in its own group, or in another, and holds its outputs, ends with it.
 		r := newScriptRig(t, builtin.Scripts{})
-		out, err := r.run(t.Context(), map[string]any{"script": `setsid sleep 30 & echo $! > pid; echo here`}, `{}`)
+		wait := r.started(t)
+		there := make(chan struct{})
+		go func() { // it ends when the script has said that it is there
+			wait()
+			close(there)
+		}()
+		out, err := r.run(t.Context(), map[string]any{"script": strings.TrimSuffix(forks, "while :; do sleep 1; done\n") + "echo here"}, `{}`)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if out.Stdout != "here\n" || out.DurationMS > 20_000 {
 			t.Errorf("got %+v", out)
 		}
-		text, err := os.ReadFile(filepath.Join(r.files, "pid"))
+		<-there
+		r.gone(t)
+	})
+	t.Run("Crash", func(t *testing.T) {
+		t.Parallel()
+		// Nor does anything outlive the server, however that ends.
+		r := newScriptRig(t, builtin.Scripts{})
+		wait := r.started(t)
+		alive, held, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
+		defer alive.Close()
+		temp := t.TempDir()
+		server := exec.Command(os.Args[0], "-test.run=^TestExecuteScript_Process$")
+		server.Env = []string{scriptProcess + "=" + filepath.Dir(r.files), "TMPDIR=" + temp}
+		// The number of the last one is such that the server does not close it for the process that looks after the script.
+		server.ExtraFiles = []*os.File{held, held, held, held}
+		if err := errors.Join(server.Start(), held.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			t.Error(err)
+		wait()
+		if err := server.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Wait(); err == nil {
+			t.Error("the server ended by itself")
+		}
+		if _, err := io.Copy(io.Discard, alive); err != nil { // until nobody holds it any more
+			t.Fatal(err)
+		}
+		r.gone(t)
+		if left, err := filepath.Glob(filepath.Join(temp, "tandem-script-*")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
 		}
 	})
+}
+
+// scriptProcess names the directory of files for a process that is to be killed.
+const scriptProcess = "TANDEM_TEST_SCRIPT_FILES"
+
+// TestExecuteScript_Process is that process: it runs a script that does not end.
+func TestExecuteScript_Process(t *testing.T) {
+	dir := os.Getenv(scriptProcess)
+	if dir == "" {
+		return // not in such a process: TestExecuteScript_KillsTheGroup starts it
+	}
+	r := newScriptRig(t, builtin.Scripts{Interpreters: map[string]string{"bash": "/bin/bash"}})
+	for _, k := range builtin.Kinds(builtin.Options{Scripts: &builtin.Scripts{Files: dir, Interpreters: map[string]string{"bash": "/bin/bash"}}}) {
+		if k.Info.Name == "ACTION.EXECUTE_SCRIPT" {
+			r.kind = k
+		}
+	}
+	_, err := r.run(t.Context(), map[string]any{"script": forks}, `{}`)
+	t.Fatal(err)
 }
 
 func TestExecuteScript_NotInstalled(t *testing.T) {

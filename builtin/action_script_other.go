@@ -12,3 +12,9 @@ import (
 func (p *process) run(context.Context) (processEnd, error) {
 	return processEnd{}, fault.New(fault.Unsupported, "host processes can only be run on Linux")
 }
+
+// IsWarden says whether this process was started to look after a host process, which only Linux has.
+func IsWarden() bool { return false }
+
+// Warden is not called here.
+func Warden() {}

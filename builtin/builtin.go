@@ -11,9 +11,13 @@
 package builtin
 
 import (
+	"slices"
+
 	"tandem/database"
 	"tandem/files"
+	"tandem/memory"
 	"tandem/node"
+	"tandem/objectstore"
 	"tandem/outbound"
 )
 
@@ -25,10 +29,16 @@ type Options struct {
 	Files *files.Store
 	// Databases are the connections to databases; nil: there are none, and kinds that need them say so.
 	Databases *database.Pools
+	// ObjectStores are where files can be put, by the name that a node gives as its target; the vendors' packages have them.
+	ObjectStores map[string]objectstore.Store
+	// Models are how language models are reached; nil: there are none, and no kinds that speak with one.
+	Models *Models
 	// Scripts is what the operator allows of host processes; nil: none.
 	Scripts *Scripts
 	// Callbacks makes the addresses that services call back; nil: nobody listens.
 	Callbacks Callbacks
+	// Memories are what memory nodes keep their records in; nil: there are no such nodes.
+	Memories *memory.Store
 }
 
 // Kinds lists every kind of this package.
@@ -36,7 +46,7 @@ func Kinds(o Options) []node.Kind {
 	if o.HTTP == nil {
 		o.HTTP = outbound.New(outbound.Options{})
 	}
-	return []node.Kind{
+	return append(slices.Concat(agents(o.Models, o.Files), memoryKinds(o.Memories, o.Files)),
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
@@ -45,7 +55,7 @@ func Kinds(o Options) []node.Kind {
 		executeScript(o.Scripts),
 		fileDownload(o.HTTP, o.Files),
 		fileOperation(o.Files),
-		fileUpload(o.HTTP, o.Files),
+		fileUpload(o.HTTP, o.Files, o.ObjectStores),
 		httpRequest(o.HTTP),
 		runCode(),
 		webhookCall(o.HTTP, o.Callbacks),
@@ -67,9 +77,9 @@ func Kinds(o Options) []node.Kind {
 		codeTool(),
 		httpClient(o.HTTP),
 		fileProcessor(o.Files),
-		imageProcessor(o.Files),
+		imageProcessor(o.Files, o.Models),
 		brief(triggerManual()),
-	}
+	)
 }
 
 // info spares every kind the names of four fields.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/builtin"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/sandbox"
@@ -18,6 +19,9 @@ import (
 func TestMain(m *testing.M) {
 	if sandbox.IsChild() {
 		sandbox.Child()
+	}
+	if builtin.IsWarden() {
+		builtin.Warden()
 	}
 	code := m.Run()
 	if err := closeCode(); err != nil {
@@ -121,5 +125,59 @@ func TestCodeTool(t *testing.T) {
 	outcome, err = run(t, "TOOL.CODE_TOOL", newCall(t, free, `{}`))
 	if err != nil || !strings.Contains(string(outcome.(node.Done)["result"]), `"result":{"result":42,`) {
 		t.Errorf("got %v, %v", outcome, err)
+	}
+}
+
+// A fixed function is given an object, also when the model names no arguments.
+func TestCodeTool_NoArguments(t *testing.T) {
+	t.Parallel()
+	fixed := object(t, map[string]any{"tool_name": "ping", "code": "def ping(x): return len(x)", "parameters": map[string]any{"type": "object"}})
+	outcome, err := run(t, "TOOL.CODE_TOOL", newCall(t, fixed, `{}`))
+	if err != nil || !strings.Contains(string(outcome.(node.Done)["result"]), `"result":{"result":0,`) {
+		t.Errorf("got %v, %v", outcome, err)
+	}
+}
+
+// What code prints never costs a model the result.
+func TestCodeTool_CutsWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	free := object(t, map[string]any{"language": "javascript", "function_args": map[string]any{"code": `x => { console.log("\"".repeat(60000)); console.error("é".repeat(30000)); return 7 }`}})
+	outcome, err := run(t, "TOOL.CODE_TOOL", newCall(t, free, `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out struct {
+		Result struct {
+			Result         int
+			Stdout, Stderr string
+		}
+	}
+	if err := json.Unmarshal(outcome.(node.Done)["result"], &out); err != nil {
+		t.Fatal(err)
+	}
+	if r := out.Result; r.Result != 7 || len(r.Stdout) < 10_000 || len(r.Stderr) < 10_000 {
+		t.Errorf("result %d, %d and %d bytes", r.Result, len(r.Stdout), len(r.Stderr))
+	}
+}
+
+// The script of a transformation is read as a conversion function is: three languages, told by their form.
+func TestDataTransformation_Scripts(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"Python":     "def convert(x):\n    return [{'n': r['a'] + 1} for r in x['data']]",
+		"Lambda":     "lambda x: [{'n': r['a'] + 1} for r in x['items']]",
+		"JavaScript": "x => x.value.map(r => ({n: r.a + 1}))",
+		"Expression": "map(data, r => {'n': r.a + 1})",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outcome, err := run(t, "ACTION.DATA_TRANSFORMATION", newCall(t, object(t, map[string]any{"operation": "custom", "transformation_script": script}), `{"items":[{"a":1},{"a":2}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(outcome.(node.Done)["result"]); !strings.Contains(got, `"transformed_data":[{"n":2},{"n":3}]`) {
+				t.Errorf("got %s", got)
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -36,29 +37,72 @@ type codeArgs struct {
 
 // codeTool gives a model code: a function that the author has fixed, or one that the model writes.
 func codeTool() node.Kind {
-	return node.Define(
+	k := node.Define(
 		info("TOOL.CODE_TOOL", "Code tool", "代码工具", "Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
 		func(ctx context.Context, call *node.Call, cfg codeToolConfig, in toolInput) (toolOutput, error) {
-			limits := codeConfig{Language: cfg.Language, Entry: "main", TimeLimitMS: cfg.TimeLimitMS, MemoryMB: cfg.MemoryMB}
-			run := newTool(cfg.ToolName, func(ctx context.Context, args codeArgs) (any, error) {
-				limits.Code = args.Code
-				return runFunction(ctx, call, limits, args.Input)
-			})
-			if cfg.Code != "" {
-				limits.Code = cfg.Code
-				run = tool{cfg.ToolName, func(ctx context.Context, args json.RawMessage) (any, error) {
-					if err := fitsParameters(cfg.Parameters, args); err != nil {
-						return nil, err
-					}
-					return runFunction(ctx, call, limits, args)
-				}}
-			}
-			fields := toolFields{AvailableTools: cfg.AvailableTools, ToolPrefix: cfg.ToolPrefix, FunctionArgs: cfg.FunctionArgs}
+			fields := cfg.fields()
 			if in.ToolName == "" {
 				fields.ToolName = cfg.ToolName // there is no other
 			}
-			return runTool(ctx, fields, in, []tool{run})
+			return runTool(ctx, fields, in, []tool{cfg.tool(call)})
 		})
+	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
+		cfg, err := node.Configuration[codeToolConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		return offered(cfg.fields(), []tool{cfg.tool(call)}), nil
+	}
+	return k
+}
+
+// runForModel is runFunction with as much of what was printed as a tool may return beside the result.
+func runForModel(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {
+	out, err := runFunction(ctx, call, cfg, in)
+	if err != nil {
+		return codeOutput{}, err
+	}
+	const frame = 256 // the names of the fields and what else is around the three texts
+	room := max(0, maxToolResult-frame-len(out.Result))
+	var cut, cutToo bool
+	out.Stderr, cut = fitJSON(out.Stderr, room/2)
+	out.Stdout, cutToo = fitJSON(out.Stdout, room-room/2)
+	if (cut || cutToo) && call.Log != nil {
+		call.Log(node.Warn, "what the code printed was cut", map[string]any{"limit": maxToolResult})
+	}
+	return out, nil
+}
+
+func (c *codeToolConfig) fields() toolFields {
+	return toolFields{AvailableTools: c.AvailableTools, ToolPrefix: c.ToolPrefix, Approval: c.Approval, FunctionArgs: c.FunctionArgs}
+}
+
+// tool is the one tool: the function that is fixed, or whatever the model writes.
+func (c *codeToolConfig) tool(call *node.Call) tool {
+	limits := codeConfig{Language: c.Language, Entry: "main", TimeLimitMS: c.TimeLimitMS, MemoryMB: c.MemoryMB}
+	if c.Code == "" {
+		text := "Runs " + c.Language + " code without network or files. Define a function main(input) that returns the result; input is what is given as input."
+		return newTool(c.ToolName, reads, cmp.Or(c.Description, text), func(ctx context.Context, args codeArgs) (any, error) {
+			limits.Code = args.Code
+			return runForModel(ctx, call, limits, args.Input)
+		})
+	}
+	limits.Code = c.Code
+	parameters := func() json.RawMessage {
+		if isNull(json.RawMessage(c.Parameters)) {
+			return json.RawMessage(`{"type":"object"}`)
+		}
+		return json.RawMessage(c.Parameters)
+	}
+	return tool{c.ToolName, c.Description, reads, parameters, func(ctx context.Context, args json.RawMessage) (any, error) {
+		if isNull(args) {
+			args = json.RawMessage("{}") // a call without arguments
+		}
+		if err := fitsParameters(c.Parameters, args); err != nil {
+			return nil, err
+		}
+		return runForModel(ctx, call, limits, args)
+	}}
 }
 
 // fitsParameters checks arguments against the schema of a fixed function.
@@ -69,9 +113,6 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 	check, err := node.CompileSchema(json.RawMessage(schema))
 	if err != nil {
 		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
-	}
-	if isNull(args) {
-		args = json.RawMessage("{}")
 	}
 	if problems := check.Problems("", decode(args)); len(problems) > 0 {
 		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"math"
@@ -130,7 +131,7 @@ func (p *pdfPrinter) print(content []byte, resources any, depth int) error {
 		return err
 	}
 	font := &pdfFont{}
-	l := &pdfLexer{data: content}
+	l := newPDFLexer(content, 0, nil)
 	var args []any
 	from := 0
 	for {
@@ -162,13 +163,19 @@ func (p *pdfPrinter) print(content []byte, resources any, depth int) error {
 				return err
 			}
 		case "BI": // a picture in the stream itself
-			if i := strings.Index(string(content[l.at:min(len(content), l.at+1<<20)]), "EI"); i >= 0 {
+			picture := content[l.at:min(len(content), l.at+1<<20)]
+			i := bytes.Index(picture, []byte("EI"))
+			if i < 0 { // it has no end; what was looked through counts all the same
+				if err := p.doc.spend(len(picture)); err != nil {
+					return err
+				}
+			} else {
 				l.at += i + 2
 			}
 		default:
 			p.operator(op, args, font)
 		}
-		args = args[:0]
+		args, *l.held = args[:0], 0
 		if p.out.Len() > maxPDFText {
 			return errPDFEnough
 		}
@@ -402,8 +409,11 @@ func glyphText(name string) string {
 	return ""
 }
 
-// maxPDFCodes is how many codes a table may have.
-const maxPDFCodes = 70_000
+// maxPDFCodes is how many codes a table may have, maxPDFLetters how many bytes one of them may mean: a few letters.
+const (
+	maxPDFCodes   = 70_000
+	maxPDFLetters = 64
+)
 
 // table reads what codes mean from a font's own table.
 func (p *pdfPrinter) table(f *pdfFont, s pdfStream) error {
@@ -414,12 +424,12 @@ func (p *pdfPrinter) table(f *pdfFont, s pdfStream) error {
 	f.unicode = map[string]string{}
 	widths := map[int]bool{}
 	add := func(code string, text string) {
-		if len(code) > 0 && len(code) <= 4 && len(f.unicode) < maxPDFCodes {
+		if len(code) > 0 && len(code) <= 4 && len(text) <= maxPDFLetters && len(f.unicode) < maxPDFCodes {
 			f.unicode[code] = text
 			widths[len(code)] = true
 		}
 	}
-	l := &pdfLexer{data: data}
+	l := newPDFLexer(data, 0, nil)
 	var args []any
 	for {
 		v, ok := l.next()
@@ -428,7 +438,9 @@ func (p *pdfPrinter) table(f *pdfFont, s pdfStream) error {
 		}
 		op, isWord := v.(pdfWord)
 		if !isWord {
-			args = append(args, v)
+			if len(args) < 3*maxPDFCodes {
+				args = append(args, v)
+			}
 			continue
 		}
 		switch op {
@@ -447,7 +459,7 @@ func (p *pdfPrinter) table(f *pdfFont, s pdfStream) error {
 				}
 			}
 		}
-		args = args[:0]
+		args, *l.held = args[:0], 0
 	}
 	f.widths = slices.Sorted(maps.Keys(widths))
 	slices.Reverse(f.widths)
@@ -458,7 +470,7 @@ func (p *pdfPrinter) table(f *pdfFont, s pdfStream) error {
 func bfRange(first, last, to any, add func(code, text string)) int {
 	lo, ok1 := first.(pdfString)
 	hi, ok2 := last.(pdfString)
-	if !ok1 || !ok2 || len(lo) != len(hi) || len(lo) == 0 || len(lo) > 4 {
+	if text, ok := to.(pdfString); ok && len(text) > maxPDFLetters || !ok1 || !ok2 || len(lo) != len(hi) || len(lo) == 0 || len(lo) > 4 {
 		return 1
 	}
 	value := func(s pdfString) (n uint32) {
@@ -503,7 +515,7 @@ func (f *pdfFont) text(s string) string {
 	var b strings.Builder
 	switch {
 	case len(f.unicode) > 0:
-		for len(s) > 0 {
+		for len(s) > 0 && b.Len() <= maxPDFText {
 			n := 1
 			if f.wide {
 				n = min(2, len(s))
@@ -534,6 +546,9 @@ func (f *pdfFont) text(s string) string {
 			decoder = c
 		}
 		for i := range len(s) {
+			if b.Len() > maxPDFText {
+				break
+			}
 			if text, ok := f.glyphs[s[i]]; ok {
 				b.WriteString(text)
 			} else {

@@ -44,7 +44,7 @@ const (
 
 // fileProcessor gives a model files of the workspace: those below root, of the formats named, and no more.
 func fileProcessor(store *files.Store) node.Kind {
-	return node.Define(
+	k := node.Define(
 		info("TOOL.FILE_PROCESSOR", "File tools", "文件工具", "Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
 		func(ctx context.Context, call *node.Call, cfg fileToolConfig, in toolInput) (out toolOutput, err error) {
 			whole, err := workspaceFiles(store, call)
@@ -60,6 +60,14 @@ func fileProcessor(store *files.Store) node.Kind {
 			x := &fileTools{dir: dir, cfg: cfg}
 			return runTool(ctx, cfg.toolFields, in, x.tools())
 		})
+	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
+		cfg, err := node.Configuration[fileToolConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		return offered(cfg.toolFields, (&fileTools{cfg: cfg}).tools()), nil
+	}
+	return k
 }
 
 type fileTools struct {
@@ -69,13 +77,13 @@ type fileTools struct {
 
 func (x *fileTools) tools() []tool {
 	list := []tool{
-		newTool("file_list", x.list),
-		newTool("file_read", x.read),
-		newTool("file_search", x.search),
-		newTool("file_extract_text", x.extract),
+		newTool("file_list", reads, "Lists the files below a path. A pattern such as *.csv narrows it.", x.list),
+		newTool("file_read", reads, "Reads a text file, from an offset and up to a limit in bytes. next_offset says where to go on.", x.read),
+		newTool("file_search", reads, "Finds a text in the files below a path and returns the lines that have it.", x.search),
+		newTool("file_extract_text", reads, "Returns the text of a document: pdf, docx, xlsx, html or plain text.", x.extract),
 	}
 	if !x.cfg.ReadOnly {
-		list = append(list, newTool("file_write", x.write))
+		list = append(list, newTool("file_write", repeats, "Writes a text file, in place of one that is there.", x.write))
 	}
 	return list
 }

@@ -215,7 +215,13 @@ func TestFileProcessor_Documents(t *testing.T) {
 		"endless.pdf":   {"%PDF-1.4\n" + numbered(20_000, "%d 0 obj <</A 1>> stream\n"), fault.TooLarge},
 		"forms.pdf": {makePDF("<</Root 1 0 R>>", "<</Type /Catalog /Pages 2 0 R>>", "<</Type /Pages /Kids [3 0 R]>>",
 			"<</Type /Page /Contents 4 0 R /Resources <</XObject <</F 4 0 R>>>>>>", pdfStream("/Subtype /Form", strings.Repeat("/F Do ", 2000))), fault.TooLarge},
-		"bomb.pdf":    {onePage(pdfStream("/Filter [/FlateDecode /FlateDecode]", flate(t, flate(t, strings.Repeat("\x00", 33<<20)))), winFont), fault.TooLarge},
+		"bomb.pdf": {onePage(pdfStream("/Filter [/FlateDecode /FlateDecode]", flate(t, flate(t, strings.Repeat("\x00", 33<<20)))), winFont), fault.TooLarge},
+		"values.pdf": {"%PDF-1.7\n" + "7 0 obj\n" + pdfStream("/Type /ObjStm /N 1 /First 4 /Filter /FlateDecode", flate(t, "9 0 ["+strings.Repeat("1 ", 14<<20))) + "\nendobj\n" +
+			"startxref\n0\n%%EOF\n", fault.TooLarge},
+		"meaning.pdf": {makePDF("<</Root 1 0 R>>", "<</Type /Catalog /Pages 2 0 R>>", "<</Type /Pages /Kids [3 0 R] /Count 1>>",
+			"<</Type /Page /Contents [4 0 R] /Resources <</Font <</F1 5 0 R>>>>>>", pdfStream("", "BT /F1 12 Tf <0001> Tj ET"),
+			"<</Type /Font /Subtype /Type0 /Encoding /Identity-H /ToUnicode 6 0 R>>",
+			pdfStream("/Filter /FlateDecode", flate(t, "1 beginbfrange <0000> <FFFF> <"+strings.Repeat("0041", 8<<10)+"> endbfrange"))), fault.Unsupported},
 		"bomb.docx":   {bomb, fault.TooLarge},
 		"fake.docx":   {"PK\x03\x04", fault.InvalidInput},
 		"other.docx":  {xlsx, fault.InvalidInput},
@@ -338,7 +344,7 @@ func TestImageProcessor(t *testing.T) {
 
 	for name, want := range map[string]string{
 		"p.png": `"format": "png", "content_type": "image/png", "width": 40, "height": 20, "frames": 1, "orientation": 1`, "p.jpg": `"format": "jpeg", "color_model": "ycbcr"`,
-		"p.gif": `"format": "gif", "frames": 3, "color_model": "palette"`, "p.bmp": `"format": "bmp", "width": 40`, "p.tiff": `"format": "tiff", "height": 20`,
+		"p.gif": `"format": "gif", "frames": 3, "color_model": "palette"`, "p.bmp": `"format": "bmp", "width": 40`,
 		"p.webp": `"format": "webp", "width": 1, "height": 1`, "turned.jpg": `"orientation": 6`,
 	} {
 		r.good(imageTool, `{}`, toolCall("image_info", `{"file": "`+name+`"}`), `{"result": {`+want+`}}`)
@@ -366,7 +372,7 @@ func TestImageProcessor(t *testing.T) {
 		{`{}`, "image_rotate", `{"file": "p.png", "degrees": -90}`, `{"width": 20, "height": 40}`, "gbwr"},
 		{`{}`, "image_rotate", `{"file": "p.png", "degrees": 180}`, `{"width": 40}`, "bwrg"},
 		{`{}`, "image_rotate", `{"file": "turned.jpg", "degrees": 0}`, `{"width": 20, "height": 40}`, "wrgb"},
-		{`{}`, "image_convert", `{"file": "p.tiff", "format": "bmp"}`, `{"file": {"content_type": "image/bmp"}}`, "rgbw"},
+		{`{}`, "image_convert", `{"file": "p.png", "format": "bmp"}`, `{"file": {"content_type": "image/bmp"}}`, "rgbw"},
 		{`{}`, "image_convert", `{"file": "p.bmp", "format": "tiff"}`, `{"file": {"content_type": "image/tiff"}}`, "rgbw"},
 		{`{}`, "image_convert", `{"file": "p.gif", "format": "png"}`, `{"width": 40}`, "wwww"},
 		{`{}`, "image_convert", `{"file": "p.jpg", "format": "gif"}`, `{"width": 40}`, "rgbw"},
@@ -408,6 +414,12 @@ func TestImageProcessor(t *testing.T) {
 		if _, err := r.try(t.Context(), imageTool, `{}`, toolCall("image_info", `{"file": "bomb.png"}`)); fault.CodeOf(err) != fault.TooLarge && fault.CodeOf(err) != fault.InvalidInput {
 			t.Errorf("got %v", err)
 		}
+		// A tiff file may have one pixel in a part of 65535 x 65535, of which its decoder makes gigabytes: none is read.
+		r.bad(imageTool, `{}`, toolCall("image_convert", `{"file": "p.tiff", "format": "bmp"}`), fault.Unsupported, "format")
+		// The pixels of a jpeg file again and again.
+		scan := jpg[strings.LastIndex(jpg, "\xff\xda") : len(jpg)-2]
+		r.put("scans.jpg", jpg[:len(jpg)-2]+strings.Repeat(scan, 100)+jpg[len(jpg)-2:])
+		r.bad(imageTool, `{}`, toolCall("image_convert", `{"file": "scans.jpg", "format": "png"}`), fault.TooLarge, "times")
 		r.put("cut.png", whole[:len(whole)-20])
 		r.bad(imageTool, `{}`, toolCall("image_convert", `{"file": "cut.png", "format": "jpeg"}`), fault.InvalidInput, "damaged")
 	})

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type httpToolConfig struct {
@@ -56,15 +57,32 @@ const (
 // httpClient gives a model HTTP calls to a few hosts.
 func httpClient(client *outbound.Client) node.Kind {
 	tokens := &tokenCache{client: client}
-	return node.Define(
+	k := node.Define(
 		info("TOOL.HTTP_CLIENT", "HTTP tool", "HTTP 工具", "Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
 		func(ctx context.Context, call *node.Call, cfg httpToolConfig, in toolInput) (toolOutput, error) {
 			if len(cfg.AllowedDomains) == 0 {
 				return toolOutput{}, fault.New(fault.InvalidConfig, `"allowed_domains" is empty; name the hosts that may be called`).With("path", "configurations.allowed_domains")
 			}
 			x := &httpTool{client: client, call: call, cfg: cfg, tokens: tokens}
-			return runTool(ctx, cfg.toolFields, in, []tool{newTool("http_request", x.request)})
+			return runTool(ctx, cfg.toolFields, in, x.tools())
 		})
+	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
+		cfg, err := node.Configuration[httpToolConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		list := offered(cfg.toolFields, (&httpTool{cfg: cfg}).tools())
+		for i := range list {
+			list[i].EffectBy, list[i].Effects = "method", map[string]workflow.Effect{http.MethodPost: workflow.Once, http.MethodPatch: workflow.Once}
+		}
+		return list, nil
+	}
+	return k
+}
+
+func (t *httpTool) tools() []tool {
+	text := "Makes an HTTP request. Allowed hosts: " + strings.Join(t.cfg.AllowedDomains, ", ") + ". Allowed methods: " + strings.Join(t.cfg.AllowedMethods, ", ") + "."
+	return []tool{newTool("http_request", repeats, text, t.request)}
 }
 
 // httpTool is one run.
@@ -159,7 +177,11 @@ func (t *httpTool) follow(ctx context.Context, x *httpCall) (*httpToolResult, er
 		if next.Scheme != target.Scheme || next.Host != target.Host {
 			x.auth = nil // what has left its host stays without the credential, also when it comes back
 			x.home = next
-			x.header = http.Header{}
+			kept := http.Header{} // what says what the body is
+			if kind := x.header.Get("Content-Type"); kind != "" {
+				kept.Set("Content-Type", kind)
+			}
+			x.header = kept
 		}
 		target = next
 	}

@@ -19,7 +19,7 @@ func TestHTTPClient(t *testing.T) {
 		if r.Header.Get("Authorization") != "" {
 			thief.Add(1)
 		}
-		_, _ = io.WriteString(w, "other")
+		_, _ = io.WriteString(w, "other"+r.Header.Get("Content-Type"))
 	}))
 	t.Cleanup(other.Close)
 	r := newServiceRig(t, "TOOL.HTTP_CLIENT", nil, func(w http.ResponseWriter, req *http.Request) {
@@ -46,6 +46,8 @@ func TestHTTPClient(t *testing.T) {
 			http.Redirect(w, req, "/echo", http.StatusTemporaryRedirect)
 		case "/partner":
 			http.Redirect(w, req, other.URL+"/", http.StatusFound)
+		case "/partner-kept":
+			http.Redirect(w, req, other.URL+"/", http.StatusTemporaryRedirect)
 		case "/round":
 			http.Redirect(w, req, "/round", http.StatusFound)
 		case "/image":
@@ -69,6 +71,7 @@ func TestHTTPClient(t *testing.T) {
 		"Inside":   {config(all), `{"method": "POST", "url": "$URL/inside", "body": {"a": 1}}`, `{"json": {"method": "GET", "uri": "/echo?from=inside", "body": "", "auth": "Bearer t0ken-of-the-user"}}`},
 		"Kept":     {config(all), `{"method": "POST", "url": "$URL/kept", "body": {"a": 1}}`, `{"json": {"method": "POST", "body": "{\"a\": 1}"}}`},
 		"Partner":  {config(all), `{"url": "$URL/partner"}`, `{"text": "other"}`},
+		"Led":      {config(all), `{"method": "POST", "url": "$URL/partner-kept", "body": {"a": 1}}`, `{"text": "otherapplication/json"}`},
 		"Port":     {`{"allowed_domains": ["` + strings.TrimPrefix(r.server.URL, "http://") + `"]}`, `{"url": "$URL/page"}`, `{"status_code": 200}`},
 		"Below":    {`{"allowed_domains": ["*.example.com"]}`, `{"url": "http://a.b.example.com:` + r.server.URL[strings.LastIndexByte(r.server.URL, ':')+1:] + `/page"}`, `{"status_code": 200}`},
 	} {

@@ -14,6 +14,7 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"net/http"
 	"strings"
 
 	"golang.org/x/image/bmp"
@@ -23,6 +24,7 @@ import (
 
 	"tandem/fault"
 	"tandem/files"
+	"tandem/llm"
 	"tandem/node"
 )
 
@@ -41,6 +43,9 @@ const (
 	// maxImageFile bounds the encoded picture, maxImageSide each side of one that is made.
 	maxImageFile = 64 << 20
 	maxImageSide = 16_384
+	// maxImageScans is how many scans a jpeg file may have, those of its thumbnails included: each goes over all pixels and
+	// can be a few bytes long, and a decoder at work cannot be stopped.
+	maxImageScans = 100
 	// bigImage is from how many pixels on pictures are worked on one at a time: one can take a dozen bytes per pixel.
 	bigImage     = 4_000_000
 	smallImages  = 4
@@ -48,18 +53,27 @@ const (
 )
 
 // imageProcessor gives a model pictures to look at and to change. What it makes is a new file among the stored values.
-func imageProcessor(store *files.Store) node.Kind {
+func imageProcessor(store *files.Store, models *Models) node.Kind {
 	big, small := make(chan struct{}, 1), make(chan struct{}, smallImages)
-	return node.Define(
+	k := node.Define(
 		info("TOOL.IMAGE_PROCESSOR", "Image tools", "图像工具", "Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
 		func(ctx context.Context, call *node.Call, cfg imageToolConfig, in toolInput) (toolOutput, error) {
-			x := &imageTools{store: store, call: call, cfg: cfg, big: big, small: small}
+			x := &imageTools{store: store, models: models, call: call, cfg: cfg, big: big, small: small}
 			return runTool(ctx, cfg.toolFields, in, x.tools())
 		})
+	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
+		cfg, err := node.Configuration[imageToolConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		return offered(cfg.toolFields, (&imageTools{cfg: cfg}).tools()), nil
+	}
+	return k
 }
 
 type imageTools struct {
 	store      *files.Store
+	models     *Models
 	call       *node.Call
 	cfg        imageToolConfig
 	big, small chan struct{} // a place in one of them is needed to decode
@@ -67,14 +81,14 @@ type imageTools struct {
 
 func (x *imageTools) tools() []tool {
 	list := []tool{
-		newTool("image_info", x.info),
-		newTool("image_resize", x.resize),
-		newTool("image_crop", x.crop),
-		newTool("image_rotate", x.rotate),
-		newTool("image_convert", x.convert),
+		newTool("image_info", reads, "Tells the format, the size and the metadata of a picture.", x.info),
+		newTool("image_resize", repeats, "Makes a picture of another size.", x.resize),
+		newTool("image_crop", repeats, "Cuts a part out of a picture.", x.crop),
+		newTool("image_rotate", repeats, "Turns a picture by 90, 180 or 270 degrees.", x.rotate),
+		newTool("image_convert", repeats, "Makes a picture of another format.", x.convert),
 	}
 	if x.cfg.VisionProfile != "" {
-		list = append(list, newTool("image_describe", x.describe))
+		list = append(list, newTool("image_describe", reads, "Answers a question about what a picture shows.", x.describe))
 	}
 	return list
 }
@@ -123,7 +137,7 @@ func (x *imageTools) open(ctx context.Context, raw json.RawMessage) (*picture, e
 	}
 	p := &picture{name: source.name, data: data, format: imageFormat(data), orientation: 1}
 	if p.format == "" {
-		return nil, fault.Newf(fault.Unsupported, "%q is no picture of a known format; there are png, jpeg, gif, webp, bmp and tiff", source.name)
+		return nil, fault.Newf(fault.Unsupported, "%q is no picture of a known format; there are png, jpeg, gif, webp and bmp", source.name)
 	}
 	c, err := p.config()
 	if err != nil {
@@ -141,6 +155,9 @@ func (x *imageTools) open(ctx context.Context, raw json.RawMessage) (*picture, e
 		return nil, fault.Newf(fault.TooLarge, "%q has %d pixels, more than the %d that max_pixels allows", p.name, pixels, x.cfg.MaxPixels).With("limit", x.cfg.MaxPixels)
 	}
 	if p.format == "jpeg" {
+		if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxImageScans {
+			return nil, fault.Newf(fault.TooLarge, "%q goes over its pixels %d times, more than the %d that are taken", p.name, n, maxImageScans).With("limit", maxImageScans)
+		}
 		p.orientation = jpegOrientation(data)
 	}
 	return p, nil
@@ -171,10 +188,8 @@ func imageFormat(data []byte) string {
 		return "webp"
 	case strings.HasPrefix(head, "BM"):
 		return "bmp"
-	case strings.HasPrefix(head, "II*\x00"), strings.HasPrefix(head, "MM\x00*"):
-		return "tiff"
 	}
-	return ""
+	return "" // no tiff: its parts may become any size, whatever the header says
 }
 
 func (p *picture) config() (c image.Config, err error) {
@@ -189,10 +204,8 @@ func (p *picture) config() (c image.Config, err error) {
 		return gif.DecodeConfig(r)
 	case "webp":
 		return webp.DecodeConfig(r)
-	case "bmp":
-		return bmp.DecodeConfig(r)
 	}
-	return tiff.DecodeConfig(r)
+	return bmp.DecodeConfig(r)
 }
 
 // webpPixels is the largest size that any part of a file claims: its decoder takes that of the part, not of the canvas.
@@ -299,10 +312,8 @@ func (p *picture) pixels() (m image.Image, err error) {
 		return gif.Decode(r)
 	case "webp":
 		return webp.Decode(r)
-	case "bmp":
-		return bmp.Decode(r)
 	}
-	return tiff.Decode(r)
+	return bmp.Decode(r)
 }
 
 // turned maps every pixel of a picture; swap says that width and height change places.
@@ -437,12 +448,29 @@ func modelName(m color.Model) string {
 	return "rgba"
 }
 
-// describe needs a model that can see; the part that calls models has none to give to a tool.
-func (x *imageTools) describe(_ context.Context, _ struct {
+type imageDescribeArgs struct {
 	imageArg
 	Question string `json:"question"`
-}) (any, error) {
-	return nil, fault.New(fault.Unsupported, "pictures cannot be described here: no model can be called from this tool; leave vision_profile out")
+}
+
+func (a *imageDescribeArgs) Defaults() { a.Question = "What does this picture show?" }
+
+// describe asks a model that can see. It is shown the picture as it is in the file.
+func (x *imageTools) describe(ctx context.Context, a imageDescribeArgs) (any, error) {
+	p, err := x.open(ctx, a.File)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.data) > maxImageBytes {
+		return nil, fault.Newf(fault.TooLarge, "%q has %d bytes, and a model is shown at most %d; make it smaller with image_resize", p.name, len(p.data), maxImageBytes).With("limit", maxImageBytes)
+	}
+	out, err := x.models.ask(ctx, x.call, x.cfg.VisionProfile, llm.Request{Messages: []llm.Message{
+		{Role: llm.User, Content: a.Question, Images: []llm.Image{{MediaType: http.DetectContentType(p.data), Data: p.data}}},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"description": out.Message.Content}, nil
 }
 
 type imageResizeArgs struct {

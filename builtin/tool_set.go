@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // A set of tools is what a model can be given: functions with a name and typed arguments. A node of such a kind that
@@ -47,15 +48,26 @@ type toolOutput struct {
 // maxToolResult is how many bytes of JSON a tool may return.
 const maxToolResult = 64 << 10
 
-// tool is one function.
+// tool is one function. What it is called, what a model reads about it and what it does to the world are known without a
+// run.
 type tool struct {
-	name string
-	run  func(ctx context.Context, args json.RawMessage) (any, error)
+	name        string
+	description string
+	effect      workflow.Effect
+	// parameters is the schema of its arguments.
+	parameters func() json.RawMessage
+	run        func(ctx context.Context, args json.RawMessage) (any, error)
 }
 
+// reads and repeats are the classes of tools that may be called again.
+const (
+	reads   = workflow.Idempotent
+	repeats = workflow.Idempotent
+)
+
 // newTool makes a tool of a function with typed arguments, which have the tags of configurations.
-func newTool[A any](name string, run func(ctx context.Context, args A) (any, error)) tool {
-	return tool{name, func(ctx context.Context, raw json.RawMessage) (any, error) {
+func newTool[A any](name string, effect workflow.Effect, description string, run func(ctx context.Context, args A) (any, error)) tool {
+	return tool{name, description, effect, node.ConfigurationSchema[A], func(ctx context.Context, raw json.RawMessage) (any, error) {
 		args, err := node.Configuration[A](raw)
 		if err != nil {
 			f := fault.From(err)
@@ -67,6 +79,20 @@ func newTool[A any](name string, run func(ctx context.Context, args A) (any, err
 		}
 		return run(ctx, args)
 	}}
+}
+
+// offered are the tools as an agent is offered them.
+func offered(cfg toolFields, tools []tool) []node.Tool {
+	var list []node.Tool
+	for _, t := range tools {
+		if len(cfg.AvailableTools) > 0 && !slices.Contains(cfg.AvailableTools, t.name) {
+			continue
+		}
+		list = append(list, node.Tool{
+			Name: cfg.ToolPrefix + t.name, Description: t.description, Parameters: t.parameters(), Effect: t.effect, Approval: cfg.Approval,
+		})
+	}
+	return list
 }
 
 // runTool runs the tool that a node names.

@@ -112,6 +112,21 @@ func handOn(input json.RawMessage, fields ...member) json.RawMessage {
 // overlay lays fields over others: an equal key is replaced where it stands, a new one comes last.
 func overlay(list []member, fields ...member) []member {
 	list = slices.Clone(list)
+	if len(fields) > 8 { // looking through the list for each of many would take for ever
+		places := make(map[string]int, len(list)+len(fields))
+		for i := len(list) - 1; i >= 0; i-- {
+			places[list[i].key] = i
+		}
+		for _, f := range fields {
+			if i, ok := places[f.key]; ok {
+				list[i].value = f.value
+				continue
+			}
+			places[f.key] = len(list)
+			list = append(list, f)
+		}
+		return list
+	}
 	for _, f := range fields {
 		if i := slices.IndexFunc(list, func(m member) bool { return m.key == f.key }); i >= 0 {
 			list[i].value = f.value

@@ -36,14 +36,24 @@ func (c *filterConfig) custom(ctx context.Context, call *node.Call, items []json
 	return c.run(call, f, items)
 }
 
-// custom hands all records to a function, which returns the new ones.
+// custom hands all records to a function, which returns the new ones. As with conversions, what is no function is an
+// expression.
 func (t *transformation) custom() ([]json.RawMessage, error) {
+	if workflow.LanguageOf(t.cfg.Script) == workflow.LanguageExpression {
+		records := decode(array(t.records))
+		value, err := t.call.Eval(t.cfg.Script, map[string]any{"data": records, "items": records, "value": records, "output": records})
+		if err != nil {
+			return nil, err
+		}
+		result, err := finite(value)
+		return listOf(result).items, err
+	}
 	language, err := languageOf(t.cfg.Script, "transformation_script")
 	if err != nil {
 		return nil, err
 	}
 	input := object([]member{{"data", array(t.records)}, {"items", array(t.records)}, {"value", array(t.records)}, {"output", array(t.records)}, {"input", t.in}})
-	result, err := t.call.Code(t.ctx, node.Code{Language: language, Source: t.cfg.Script, Input: input})
+	result, err := t.call.Code(t.ctx, node.Code{Language: language, Source: t.cfg.Script, Entry: node.ConversionEntry, Input: input})
 	if err != nil {
 		return nil, err
 	}

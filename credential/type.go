@@ -185,7 +185,7 @@ func cloudTypes() []Type {
 			text("tenant_id", "租户 ID", "Tenant ID"), text("client_id", "客户端 ID", "Client ID"),
 			secret("client_secret", "客户端密钥", "Client secret"), text("account_name", "存储账号", "Storage account"),
 			secret("account_key", "账号密钥", "Account key"), secret("sas", "共享访问签名", "Shared access signature"),
-			secret("connection_string", "连接字符串", "Connection string"),
+			secret("connection_string", "连接字符串", "Connection string"), address("token_url", "令牌地址", "Token URL"),
 		}, Alternatives: []Alternative{
 			{Requires: []string{"tenant_id", "client_id", "client_secret"}}, {Requires: []string{"account_key"}},
 			{Requires: []string{"sas"}}, {Requires: []string{"connection_string"}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/database"
 	"tandem/fault"
@@ -316,4 +317,103 @@ func TestQuery_CancelSQLite(t *testing.T) {
 		Text: text("with recursive c(n) as (select 1 union all select n + 1 from c) select count(*) from c"), MaxRows: 1,
 	})
 	wantFault(t, err, fault.Timeout, true, "in time")
+}
+
+// TestQuery_CancelSQLiteAfterFirstRow ends a statement that has given one row and will never give another.
+func TestQuery_CancelSQLiteAfterFirstRow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sqlite")
+	r.execute("create table t (a int)")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	_, err := r.pools.Query(ctx, r.target, database.Query{
+		Text: text("with recursive c(n) as (select 1 union all select n + 1 from c limit 200000000) select n from c where n = 1 or n = 200000001"), MaxRows: 10,
+	})
+	wantFault(t, err, fault.Timeout, true, "in time")
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("the statement went on for %v", took)
+	}
+	r.wantRows(text("select count(*) as n from t"), `[{"n":0}]`)
+}
+
+// TestQuery_SideEffects calls functions that do something in spite of a transaction that only reads.
+func TestQuery_SideEffects(t *testing.T) {
+	t.Parallel()
+	for driver, statements := range map[string][]string{
+		"postgres": {
+			"select lo_export(1, '/tmp/x')", `select "lo_export"(1, '/tmp/x')`, "select pg_catalog.pg_terminate_backend(1)", "select dblink_exec('host=x', 'drop table t')",
+			"select pg_reload_conf()", "select PG_STAT_RESET()", "select pg_promote()",
+		},
+		"mysql": {"select nextval(seq)", "select setval(seq, 100)", "select next value for seq", "select load_file('/etc/passwd'), 1 into outfile '/tmp/x'"},
+	} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, driver)
+			if driver == "mysql" {
+				r.execute("create sequence seq start with 1")
+			}
+			for _, s := range statements {
+				_, err := r.query(text(s))
+				wantFault(t, err, fault.InvalidInput, false, "a query reads")
+			}
+			r.execute("create table lo_export (pg_promote int)", "insert into lo_export values (1)")
+			r.wantRows(text("select pg_promote from lo_export"), `[{"pg_promote":1}]`)
+			if driver == "mysql" {
+				r.wantRows(text("select next_not_cached_value as n from seq"), `[{"n":1}]`)
+			}
+		})
+	}
+}
+
+// TestPools_LeavesNothing looks for what one node leaves in a connection and the next would find.
+func TestPools_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("TemporaryTable", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t, "postgres")
+		r.execute("create table customers (a int)", "insert into customers values (1)", "select 2 as a into temp customers")
+		r.wantRows(text("select a from customers"), `[{"a":1}]`)
+	})
+	t.Run("Lock", func(t *testing.T) {
+		t.Parallel()
+		servers(t, func(t *testing.T, r *rig) {
+			lock, held := `select "pg_advisory_lock"(770077) is null as x`, "select count(*) > 0 as n from pg_locks where locktype = 'advisory' and objid = 770077"
+			if r.driver == "mysql" {
+				lock, held = "select `get_lock`('tandem 770077', 1) as x", "select is_used_lock('tandem 770077') is not null as n"
+			}
+			if _, err := r.query(text(lock)); err != nil {
+				t.Fatal(err)
+			}
+			for begun := time.Now(); ; {
+				rows, err := r.query(text(held))
+				check(t, err)
+				if got := string(rows.Rows); got == `[{"n":false}]` || got == `[{"n":0}]` {
+					return
+				}
+				if time.Since(begun) > 5*time.Second {
+					t.Fatal("the lock is still held")
+				}
+			}
+		})
+	})
+}
+
+// TestQuery_ModesOfMySQL writes texts that end elsewhere for a server that was told to read them in another way.
+func TestQuery_ModesOfMySQL(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "mysql")
+	for mode, statement := range map[string]string{
+		"NO_BACKSLASH_ESCAPES": `select '\' into outfile '/tmp/never' -- '`,
+		"ANSI_QUOTES":          `select 1 as "\" into outfile '/tmp/never' -- "`,
+	} {
+		target := r.with(r.dsn() + "?sql_mode=%27" + mode + "%27")
+		_, err := r.pools.Query(t.Context(), target, database.Query{Text: text(statement), MaxRows: 1})
+		wantFault(t, err, fault.InvalidConfig, false, "sql_mode")
+		rows, err := r.pools.Query(t.Context(), target, database.Query{Text: with("select ? as a, 'it''s' as b", `["\\"]`), MaxRows: 1})
+		if err != nil || string(rows.Rows) != `[{"a":"\\","b":"it's"}]` {
+			t.Errorf("%s: %s %v", mode, rows.Rows, err)
+		}
+	}
+	r.wantRows(text(`select 'it\'s' as a`), `[{"a":"it's"}]`)
 }

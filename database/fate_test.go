@@ -199,3 +199,27 @@ func TestTarget_TellsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestDo_AnsweredWithoutTransaction fails after something was done that cannot be rolled back: trying again would do it
+// twice, whatever the server says.
+func TestDo_AnsweredWithoutTransaction(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "mysql")
+	r.execute("create table log (v int)")
+	_, name, _ := strings.Cut(r.dsn(), ")/")
+	for procedure, body := range map[string]string{
+		"deadlock": "signal sqlstate '40001' set mysql_errno = 1213, message_text = 'deadlock found'",
+		"killed":   "kill connection_id()",
+		"stopped":  "signal sqlstate '70100' set mysql_errno = 1317, message_text = 'interrupted'",
+		"flood":    "with recursive c(n) as (select 1 union all select n + 1 from c where n < 100010) select n from c",
+	} {
+		_, err := r.admin.Exec("create procedure `" + name + "`." + procedure + "() begin set max_recursive_iterations = 1000000; insert into log values (1); " + body + "; end")
+		check(t, err)
+		_, err = r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text("call " + procedure + "()")}})
+		wantFault(t, err, fault.OutcomeUnknown, false, "cannot be rolled back")
+	}
+	_, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text("create table log (v int)")}})
+	if fault.CodeOf(err) == fault.OutcomeUnknown {
+		t.Errorf("an answer is a known outcome: %v", err)
+	}
+}

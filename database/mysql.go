@@ -78,13 +78,14 @@ func (s *mysqlServer) session(ctx context.Context, _ mode) (session, error) {
 		return nil, err
 	}
 	x := &mysqlSession{server: s, conn: conn}
-	var version string
-	if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID(), VERSION(), COALESCE(DATABASE(), '')").Scan(&x.id, &version, &x.database); err != nil {
+	var version, sqlMode string
+	if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID(), VERSION(), COALESCE(DATABASE(), ''), @@SESSION.sql_mode").Scan(&x.id, &version, &x.database, &sqlMode); err != nil {
 		x.broken.Store(true)
 		x.close(false)
 		return nil, err
 	}
 	x.mariadb = strings.Contains(strings.ToLower(version), "mariadb")
+	x.plain = strings.Contains(sqlMode, "NO_BACKSLASH_ESCAPES") || strings.Contains(sqlMode, "ANSI_QUOTES")
 	// The driver only closes its end when a context ends; the server is told to stop over another connection.
 	x.armed, x.stop = true, context.AfterFunc(ctx, x.kill)
 	return x, nil
@@ -104,7 +105,9 @@ type mysqlSession struct {
 	id       int64
 	database string
 	mariadb  bool
-	broken   atomic.Bool
+	// plain says that in some texts a backslash is one and hides no quote.
+	plain  bool
+	broken atomic.Bool
 	// armed sessions are killed when their context ends; stop keeps that from happening.
 	armed bool
 	stop  func() bool
@@ -176,6 +179,10 @@ func (s *mysqlSession) close(reuse bool) {
 func (s *mysqlSession) returning(operation string) bool { return s.mariadb && operation != "update" }
 
 func (s *mysqlSession) run(ctx context.Context, b bound, to *sink) (outcome, error) {
+	if b.escapes && s.plain {
+		// Where the text ends is read here as servers read it by default; this one could read SQL where a text was seen.
+		return outcome{}, wrongStatement("has a backslash in a text, and the sql_mode of this server (NO_BACKSLASH_ESCAPES or ANSI_QUOTES) gives it another meaning; give the text as a parameter, or set sql_mode in the credential's dsn")
+	}
 	args := make([]any, len(b.values))
 	for i, raw := range b.values {
 		v := gjson.ParseBytes(raw)

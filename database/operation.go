@@ -200,10 +200,18 @@ func (w *writer) failed(err error) error {
 	_, ours := errors.AsType[*fault.Error](err)
 	gone := w.transaction.ctx.Err() != nil || !answered && !ours
 	f := fault.From(w.transaction.fail(err))
-	if gone && w.sent && !w.operation.Repeatable {
-		w.transaction.reuse = false
-		return fault.New(fault.OutcomeUnknown, "the statement was on its way when the connection to the database ended, and it cannot be rolled back there; whether it was done is not known").
-			With("cause", string(f.Code)).WithDetail(f.Detail)
+	if w.sent && !w.operation.Repeatable {
+		switch {
+		case gone:
+			w.transaction.reuse = false
+			return fault.New(fault.OutcomeUnknown, "the statement was on its way when the connection to the database ended, and it cannot be rolled back there; whether it was done is not known").
+				With("cause", string(f.Code)).WithDetail(f.Detail)
+		case f.Retryable, f.Code == fault.TooLarge:
+			// The server gave it up in the middle, or we gave its answer up: a part of it may have been done.
+			w.transaction.reuse = false
+			return fault.New(fault.OutcomeUnknown, "the statement did not come to its end, and it cannot be rolled back there; how much of it was done is not known").
+				With("cause", string(f.Code)).WithDetail(f.Message)
+		}
 	}
 	if isPlaced {
 		f = f.With("statement", placed.index)

@@ -134,3 +134,24 @@ func TestSQLite_Confined(t *testing.T) {
 	_, err := r.pools.Query(t.Context(), r.with("text.db"), database.Query{Text: text("select * from t"), MaxRows: 1})
 	wantFault(t, err, fault.CredentialInvalid, false, "no SQLite database")
 }
+
+// TestSQLite_Replaced puts another file in the place of a database, as a node that writes files does: connections to the
+// one that was there must not be used any more.
+func TestSQLite_Replaced(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "sqlite")
+	r.execute("create table t (a text)", "insert into t values ('old')")
+	fresh := newRig(t, "sqlite")
+	fresh.execute("create table t (a text)", "insert into t values ('new')")
+	r.wantRows(text("select a from t"), `[{"a":"old"}]`)
+	at := filepath.Join(r.files, "default", "shop.db")
+	check(t, os.Rename(filepath.Join(fresh.files, "default", "shop.db"), at))
+	r.wantRows(text("select a from t"), `[{"a":"new"}]`)
+	r.execute("insert into t values ('newer')")
+	r.wantRows(text("select a from t"), `[{"a":"new"},{"a":"newer"}]`)
+	check(t, os.Remove(at))
+	_, err := r.query(text("select a from t"))
+	wantFault(t, err, fault.NotFound, false, "does not exist")
+	r.execute("create table t (a text)")
+	r.wantRows(text("select a from t"), `[]`)
+}

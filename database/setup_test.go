@@ -376,6 +376,9 @@ func rowsOf(rows ...string) []json.RawMessage {
 // wantFault checks an error's code, what it says, and whether it may be tried again.
 func wantFault(t *testing.T, err error, code fault.Code, retryable bool, part string) {
 	t.Helper()
+	if err == nil {
+		t.Fatalf("it worked, want %s with %q", code, part)
+	}
 	if fault.CodeOf(err) != code || !strings.Contains(err.Error(), part) {
 		t.Fatalf("got %v (%s), want %s with %q", err, fault.From(err).Detail, code, part)
 	}

@@ -11,10 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
+	"modernc.org/libc"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
@@ -25,8 +28,14 @@ import (
 type sqliteServer struct {
 	dir     string // of the workspace
 	file    string // inside it, with slashes
-	db      *sql.DB
+	pools   *Pools
+	address string
 	private *private
+
+	mu sync.Mutex
+	db *sql.DB // connections to the file that is there
+	// there is that file as it was last seen.
+	there fs.FileInfo
 }
 
 // sqliteBusy is how long a statement waits for another that writes.
@@ -60,39 +69,53 @@ func newSQLite(p *Pools, workspace, dsn string, private *private) (server, error
 			return nil, forbidden("leads to what the workspace keeps for itself")
 		}
 	}
-	s := &sqliteServer{dir: dir, file: name, private: private}
+	s := &sqliteServer{dir: dir, file: name, pools: p, private: private}
 	absolute, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
 		return nil, err
 	}
 	address := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(absolute), RawQuery: "mode=rw"}
-	if s.db, err = sql.Open("sqlite", address.String()); err != nil {
+	s.address = address.String()
+	if s.db, err = s.open(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open makes room for connections; there are none yet.
+func (s *sqliteServer) open() (*sql.DB, error) {
+	db, err := sql.Open("sqlite", s.address)
+	if err != nil {
 		return nil, badDSN("cannot be used; check it")
 	}
-	s.db.SetMaxOpenConns(p.options.Connections)
-	s.db.SetMaxIdleConns(2)
-	s.db.SetConnMaxIdleTime(time.Minute)
-	return s, nil
+	db.SetMaxOpenConns(s.pools.options.Connections)
+	db.SetMaxIdleConns(2)
+	db.SetConnMaxIdleTime(time.Minute)
+	return db, nil
 }
 
 func (s *sqliteServer) dialect() dialect { return sqliteDialect }
 
-func (s *sqliteServer) close() { _ = s.db.Close() } // nothing is left to do about it
+func (s *sqliteServer) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.db.Close() // nothing is left to do about it
+}
 
 // find makes sure that the path is a file inside the workspace and no link leads away from it. A database that is to be
 // written is made if it does not exist: an empty file is an empty database.
-func (s *sqliteServer) find(m mode) (err error) {
+func (s *sqliteServer) find(m mode) (found fs.FileInfo, err error) {
 	if m == readWrite {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return fault.New(fault.Internal, "the directory of the workspace cannot be made").WithCause(err)
+			return nil, fault.New(fault.Internal, "the directory of the workspace cannot be made").WithCause(err)
 		}
 	}
 	root, err := os.OpenRoot(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.missing()
+		return nil, s.missing()
 	}
 	if err != nil {
-		return fault.New(fault.Internal, "the directory of the workspace cannot be opened").WithCause(err)
+		return nil, fault.New(fault.Internal, "the directory of the workspace cannot be opened").WithCause(err)
 	}
 	defer func() {
 		if cerr := root.Close(); err == nil {
@@ -102,26 +125,45 @@ func (s *sqliteServer) find(m mode) (err error) {
 	parts := strings.Split(s.file, "/")
 	for i := range parts {
 		at := filepath.Join(parts[:i+1]...)
-		info, err := root.Lstat(at)
 		last := i == len(parts)-1
+		if found, err = root.Lstat(at); errors.Is(err, fs.ErrNotExist) && m == readWrite && last {
+			f, ferr := root.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+			if ferr == nil {
+				ferr = f.Close()
+			}
+			if ferr != nil && !errors.Is(ferr, fs.ErrExist) { // somebody else has made it meanwhile
+				return nil, fault.New(fault.ForbiddenPath, "the file of the credential cannot be made in the workspace").WithDetail(innermost(ferr))
+			}
+			found, err = root.Lstat(at)
+		}
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && m == readWrite && last:
-			f, err := root.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-			if err == nil {
-				return f.Close()
-			}
-			if !errors.Is(err, fs.ErrExist) { // somebody else has made it meanwhile
-				return fault.New(fault.ForbiddenPath, "the file of the credential cannot be made in the workspace").WithDetail(innermost(err))
-			}
 		case errors.Is(err, fs.ErrNotExist):
-			return s.missing()
+			return nil, s.missing()
 		case err != nil:
-			return fault.New(fault.ForbiddenPath, "the file of the credential cannot be reached in the workspace").WithDetail(innermost(err))
-		case last && !info.Mode().IsRegular(), !last && !info.IsDir():
-			return fault.New(fault.ForbiddenPath, "the path of the credential does not lead over directories to a file; links are not followed")
+			return nil, fault.New(fault.ForbiddenPath, "the file of the credential cannot be reached in the workspace").WithDetail(innermost(err))
+		case last && !found.Mode().IsRegular(), !last && !found.IsDir():
+			return nil, fault.New(fault.ForbiddenPath, "the path of the credential does not lead over directories to a file; links are not followed")
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// connections are those to the file that was found. When another has taken its place, those to the one before end: they
+// have a file open that nobody else sees.
+func (s *sqliteServer) connections(found fs.FileInfo) (*sql.DB, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.there != nil && !os.SameFile(s.there, found) {
+		db, err := s.open()
+		if err != nil {
+			return nil, err
+		}
+		old := s.db
+		s.db = db
+		s.pools.background(func() { _ = old.Close() }) // what is in use ends with its use
+	}
+	s.there = found
+	return s.db, nil
 }
 
 func (s *sqliteServer) missing() error {
@@ -129,10 +171,15 @@ func (s *sqliteServer) missing() error {
 }
 
 func (s *sqliteServer) session(ctx context.Context, m mode) (session, error) {
-	if err := s.find(m); err != nil {
+	found, err := s.find(m)
+	if err != nil {
 		return nil, err
 	}
-	conn, err := s.db.Conn(ctx)
+	db, err := s.connections(found)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +194,10 @@ func (s *sqliteServer) session(ctx context.Context, m mode) (session, error) {
 		r, ok := c.(sqlite.AuthorizerRegisterer)
 		if !ok {
 			return fault.New(fault.Internal, "SQLite cannot be guarded by this program")
+		}
+		var err error
+		if x.handle, err = sqliteHandle(c); err != nil {
+			return err
 		}
 		return r.RegisterAuthorizer(x.authorize)
 	})
@@ -180,6 +231,8 @@ type sqliteSession struct {
 	mode   mode
 	// own statements are those of this package; others may do less.
 	own bool
+	// handle is what SQLite calls the connection.
+	handle uintptr
 }
 
 // authorize is asked by SQLite for everything a statement would do, whatever way it is written.
@@ -281,8 +334,40 @@ func (s *sqliteSession) run(ctx context.Context, b bound, to *sink) (outcome, er
 	if err != nil {
 		return outcome{}, err
 	}
+	defer s.interruptible(ctx)()
 	defer func() { _ = rows.Close() }() // rows.Err has told what went wrong
 	return s.read(rows, b, to)
+}
+
+// interruptible stops the statement when the context ends: the driver does so until the first row is there, and then no
+// more. What it returns is called when the rows are closed, and lets nothing be stopped after that.
+func (s *sqliteSession) interruptible(ctx context.Context) (end func()) {
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		tls := libc.NewTLS()
+		defer tls.Close()
+		lib.Xsqlite3_interrupt(tls, s.handle)
+	})
+	return func() {
+		if !stop() {
+			<-over // the handle is used until then
+		}
+	}
+}
+
+// sqliteHandle is SQLite's own name of a connection, which the driver keeps to itself. read-only
+func sqliteHandle(conn any) (uintptr, error) {
+	v := reflect.ValueOf(conn)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Struct {
+		if field := v.FieldByName("db"); field.IsValid() && field.Kind() == reflect.Uintptr && field.Uint() != 0 {
+			return uintptr(field.Uint()), nil
+		}
+	}
+	return 0, fault.New(fault.Internal, "statements of SQLite cannot be stopped by this program")
 }
 
 func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error) {

@@ -22,6 +22,8 @@ type bound struct {
 	// keyword is the first word, returns that rows may come back.
 	keyword string
 	returns bool
+	// escapes says that a text in it has a backslash, which servers of MySQL read in more than one way.
+	escapes bool
 }
 
 // bind puts the server's marks in the place of all values.
@@ -45,7 +47,12 @@ func (s *statement) bind() (bound, error) {
 		return bound{}, wrongParameters("are %d and the statement uses %d of them; remove the rest", n, b.highest)
 	}
 	sql := strings.TrimSpace(b.out.String())
-	return bound{sql: sql, values: b.values, keyword: s.keyword, returns: s.returns()}, nil
+	return bound{sql: sql, values: b.values, keyword: s.keyword, returns: s.returns(), escapes: s.escapes()}, nil
+}
+
+// escapes says whether a text has a backslash in it.
+func (s *statement) escapes() bool {
+	return slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == tokenString && strings.ContainsRune(t.text, '\\') })
 }
 
 // returns says whether rows may come back.

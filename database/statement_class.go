@@ -33,7 +33,46 @@ func (s *statement) checkRead() error {
 			return notReading(word)
 		}
 	}
+	if name := s.calls(sideEffects(s.dialect)); name != "" {
+		return notReading(name)
+	}
 	return nil
+}
+
+// sideEffects lists functions that do something outside of the transaction, so that one which only reads lets them pass.
+// Whoever may call them is a matter of the database's own rights; this keeps a question or a mistake from doing harm.
+func sideEffects(d dialect) []string {
+	if d != postgresDialect {
+		return nil
+	}
+	return []string{
+		"lo_export", "dblink", "dblink_exec", "dblink_send_query", "pg_file_write", "pg_file_rename", "pg_file_unlink", "pg_file_sync",
+		"pg_terminate_backend", "pg_cancel_backend", "pg_reload_conf", "pg_rotate_logfile", "pg_promote", "pg_switch_wal", "pg_create_restore_point",
+		"pg_wal_replay_pause", "pg_wal_replay_resume", "pg_log_backend_memory_contexts", "pg_backup_start", "pg_backup_stop", "pg_logical_emit_message",
+		"pg_create_physical_replication_slot", "pg_create_logical_replication_slot", "pg_drop_replication_slot", "pg_logical_slot_get_changes",
+		"pg_stat_reset", "pg_stat_reset_shared", "pg_stat_reset_single_table_counters", "pg_stat_statements_reset", "pg_prewarm",
+	}
+}
+
+// calls is the first of the functions that is called, "" if none is.
+func (s *statement) calls(functions []string) string {
+	for i, t := range s.tokens {
+		if name := bare(t); slices.Contains(functions, name) && s.beside(i, 1).text == "(" {
+			return name
+		}
+	}
+	return ""
+}
+
+// bare is a name as the server compares those of its functions, with quotes or without.
+func bare(t token) string {
+	switch {
+	case t.kind == tokenWord:
+		return strings.ToLower(t.text)
+	case t.kind == tokenQuoted && len(t.text) > 1:
+		return strings.ToLower(t.text[1 : len(t.text)-1])
+	}
+	return ""
 }
 
 func notReading(word string) error {
@@ -113,6 +152,12 @@ func (s *statement) commitsItself() bool {
 // leavesTraces says that the connection may be another after the statement, so that it is not used again.
 func (s *statement) leavesTraces() bool {
 	switch s.keyword {
+	case "SELECT", "VALUES", "TABLE", "WITH":
+		if s.has("INTO") { // a table for this session, or a variable
+			return true
+		}
+	}
+	switch s.keyword {
 	case "SELECT", "VALUES", "TABLE", "WITH", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN":
 		return s.names("set_config", "get_lock", "pg_advisory_lock", "pg_try_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock_shared") ||
 			s.dialect == mysqlDialect && slices.ContainsFunc(s.tokens, func(t token) bool { return t.kind == tokenSymbol && t.text == "@" })
@@ -120,20 +165,26 @@ func (s *statement) leavesTraces() bool {
 	return true
 }
 
-// names says whether one of the functions is called.
-func (s *statement) names(functions ...string) bool {
-	return slices.ContainsFunc(s.tokens, func(t token) bool {
-		return t.kind == tokenWord && slices.Contains(functions, strings.ToLower(t.text))
-	})
+// names says whether one of the names stands in the statement.
+func (s *statement) names(names ...string) bool {
+	return slices.ContainsFunc(s.tokens, func(t token) bool { return slices.Contains(names, bare(t)) })
 }
 
-// setsVariable says that SET is about a variable of the user's own: SET @name.
+// setsVariable says that SET is about variables of the user's own and nothing else: SET @name = 1, @other = 2.
 func (s *statement) setsVariable() bool {
-	var first []token
-	for _, t := range s.tokens {
-		if t.kind != tokenSpace {
-			first = append(first, t)
+	depth, begins := 0, true // begins: an assignment does
+	for i, t := range s.tokens {
+		switch {
+		case t.kind == tokenSpace || t.kind == tokenWord && i == 0:
+			continue
+		case begins && (t.text != "@" || s.beside(i, 1).text == "@"):
+			return false
+		case t.text == "(":
+			depth++
+		case t.text == ")":
+			depth--
 		}
+		begins = t.kind == tokenSymbol && t.text == "," && depth == 0
 	}
-	return len(first) > 2 && first[1].text == "@" && first[2].text != "@"
+	return !begins
 }

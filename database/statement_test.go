@@ -119,6 +119,42 @@ func TestStatement_Refuses(t *testing.T) {
 	}
 }
 
+// TestStatement_Class says which statements leave the transaction, or the connection, in other hands.
+func TestStatement_Class(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dialect        dialect
+		text           string
+		refuse, traces bool
+	}{
+		{mysqlDialect, "set @a = 1", false, true},
+		{mysqlDialect, "set @a = concat('x', 'y'), @b = 2", false, true},
+		{mysqlDialect, "set @a = 1, autocommit = 1", true, true},
+		{mysqlDialect, "set @a = (select max(v), 1 from t), @@autocommit = 1", true, true},
+		{mysqlDialect, "set @@sql_mode = ''", true, true},
+		{mysqlDialect, "set autocommit = 1", true, true},
+		{mysqlDialect, "/* x */ commit", true, true},
+		{mysqlDialect, "select `get_lock`('a', 1)", false, true},
+		{mysqlDialect, "select v from t", false, false},
+		{postgresDialect, `select "set_config"('role', 'x', false)`, false, true},
+		{postgresDialect, "with a as (select 1) select * into temp b from a", false, true},
+		{postgresDialect, "insert into t values (1)", false, false},
+		{postgresDialect, "select a, \"into\" from t", false, false},
+		{sqliteDialect, "attach database 'x' as y", true, true},
+	} {
+		s, err := parseStatement(c.dialect, Text{Words: []string{c.text}})
+		if err != nil {
+			t.Fatalf("%q: %v", c.text, err)
+		}
+		if err := s.checkWrite(); (err != nil) != c.refuse {
+			t.Errorf("%q: %v", c.text, err)
+		}
+		if got := s.leavesTraces(); got != c.traces {
+			t.Errorf("%q leaves traces: %v", c.text, got)
+		}
+	}
+}
+
 // FuzzStatement: whatever is written, there are as many values as marks, and no value is part of the text.
 func FuzzStatement(f *testing.F) {
 	f.Add("select * from t where a = {{1}} and b = '{{2}}' -- {{3}}", uint8(0))

@@ -22,6 +22,8 @@ type StepResult struct {
 	Output       json.RawMessage `json:"output"`
 	IsSuccess    bool            `json:"is_success"`
 	ErrorMessage string          `json:"error_message,omitempty"`
+	// Ordinal tells which result is newer.
+	Ordinal uint64 `json:"-"`
 }
 
 // Context returns the layers as seen from a view. Its values share memory with the layers; they are not to be changed.
@@ -50,9 +52,9 @@ func (l *Layers) Context(v View) (Context, error) {
 				continue
 			}
 			if r, ok := a.ok.at(v.AsOf); ok {
-				c.StepResults[id] = r.value.public()
+				c.StepResults[id] = r.value.public(r.ordinal)
 			} else if r, ok := a.failed.at(v.AsOf); ok && !has {
-				c.StepResults[id] = r.value.public()
+				c.StepResults[id] = r.value.public(r.ordinal)
 			}
 		}
 		for name, value := range s.vars { // order does not matter: one entry per name
@@ -67,10 +69,10 @@ func (l *Layers) Context(v View) (Context, error) {
 	return c, nil
 }
 
-func (r *result) public() StepResult {
+func (r *result) public(ordinal uint64) StepResult {
 	name := r.name
 	if name == "" {
 		name = r.node
 	}
-	return StepResult{StepID: r.node, StepName: name, ToolID: r.tool, Output: r.output, IsSuccess: r.success, ErrorMessage: r.message}
+	return StepResult{StepID: r.node, StepName: name, ToolID: r.tool, Output: r.output, IsSuccess: r.success, ErrorMessage: r.message, Ordinal: ordinal}
 }

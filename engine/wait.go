@@ -130,10 +130,12 @@ func (s *State) send(a *activation) {
 
 // nodeID is the id that signals and people call the node by.
 func (a *activation) nodeID() string {
-	if a.node < 0 {
-		return a.name
+	for o := a; o != nil; o = o.scope.owner {
+		if o.node >= 0 {
+			return o.scope.st.graph.Nodes[o.node].ID // a step waits in the name of its node
+		}
 	}
-	return a.scope.st.graph.Nodes[a.node].ID
+	return a.name
 }
 
 // stopWaiting takes an activation out of the indexes and takes back what it waits for. A child that has been started is

@@ -21,6 +21,8 @@ const (
 	// MaxRatio is how many times larger than the archive its content may be, once it is larger than ratioFrom.
 	MaxRatio  = 200
 	ratioFrom = 16 << 20
+	// maxNames is how many names an archive may have with the directories that its entries only imply.
+	maxNames = 2 * MaxEntries
 	// maxIndex is how much of a zip file is read to learn what is in it: room for MaxEntries names of some length.
 	maxIndex = 4 << 20
 )
@@ -309,6 +311,9 @@ func (x *extraction) untar(name string, from io.Reader) error {
 		case tar.TypeDir:
 			mode = fs.ModeDir
 		case tar.TypeXGlobalHeader:
+			if x.entries++; x.entries > MaxEntries {
+				return tooMany()
+			}
 			continue
 		case tar.TypeLink, tar.TypeSymlink:
 			mode = fs.ModeSymlink
@@ -346,6 +351,9 @@ func (x *extraction) entry(name string, mode fs.FileMode, copyTo func(io.Writer)
 		wasDir, known := x.names[at]
 		twice = twice || known && !(wasDir && isDir)
 		x.names[at] = isDir
+	}
+	if len(x.names) > maxNames {
+		return tooMany()
 	}
 	if twice {
 		return fault.Newf(fault.InvalidInput, "the archive has the entry %q twice, or as a file and a directory", shortName(name)).With("entry", shortName(name))

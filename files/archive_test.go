@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -242,6 +243,30 @@ func TestExtract_Bombs(t *testing.T) {
 		}
 		checkRefused(t, makeZip(t, list...), fault.TooLarge)
 		checkRefused(t, makeTar(t, list...), fault.TooLarge)
+	})
+	t.Run("ImpliedDirectories", func(t *testing.T) {
+		t.Parallel()
+		// Three hundred entries, each in a hundred directories of its own that the archive does not list.
+		var list []member
+		for i := range 300 {
+			list = append(list, member{name: fmt.Sprintf("%03d/", i) + strings.Repeat("d/", 99) + "f", content: "x"})
+		}
+		checkRefused(t, makeTar(t, list...), fault.TooLarge)
+	})
+	t.Run("NothingButHeaders", func(t *testing.T) {
+		t.Parallel()
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := tar.NewWriter(z)
+		for range files.MaxEntries + 1 {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "g", PAXRecords: map[string]string{"comment": "x"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		checkRefused(t, b.Bytes(), fault.TooLarge)
 	})
 	t.Run("EndlessIndex", func(t *testing.T) {
 		t.Parallel()

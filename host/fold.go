@@ -227,7 +227,7 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 		return err
 	}
 	if opened, ok := fact.(engine.ScopeOpened); ok {
-		f.frames[opened.Activation] = newFrame(now, opened.Discard)
+		f.frames[opened.Activation] = newFrame(now, opened.Discard, opened.Program != "")
 	}
 	for _, c := range commands {
 		if err := f.recordEnd(seq, fact, c); err != nil {
@@ -328,6 +328,9 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
 	}
 	delete(f.runs, id)
+	if run.command.Node < 0 {
+		return nil // what a program's steps leave is for the program
+	}
 	n := &f.graph.Nodes[run.command.Node]
 	if _, err := f.layers.Sync(dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
@@ -342,6 +345,9 @@ func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.
 	run, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has failed and did not run", seq, id)
+	}
+	if run.command.Node < 0 {
+		return nil
 	}
 	n := &f.graph.Nodes[run.command.Node]
 	return f.layers.Fail(dataflow.Failure{
@@ -418,6 +424,9 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 	fr := f.frames[owner]
 	if fr == nil {
 		return nil, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
+	}
+	if fr.program {
+		return nil, nil, nil
 	}
 	if fr.iterate == nil {
 		opened, ok := f.runs[owner]
@@ -505,6 +514,19 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 			values[EntryRef] = payload
 		}
 	}
+	if run.Step != nil {
+		refs = append(refs, run.Step.Values...)
+		if state, ok := f.scopeState(run.Scope); ok {
+			value, err := f.Value(state)
+			if err != nil {
+				return nil, err
+			}
+			values[StateRef] = value
+		}
+	}
+	if run.Cause.Closed != nil {
+		refs = append(refs, run.Cause.Closed.Values...)
+	}
 	for _, ref := range refs {
 		if ref == "" {
 			continue
@@ -518,5 +540,18 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	return values, nil
 }
 
-// EntryRef stands for the payload of the iteration that a run belongs to.
-const EntryRef engine.Ref = "entry"
+// scopeState is where the state of a scope is; that of the whole execution has none.
+func (f *Fold) scopeState(path string) (engine.Ref, bool) {
+	if path == "" {
+		return "", false
+	}
+	_, _, ref, ok := f.state.ScopeState(path)
+	return ref, ok && ref != ""
+}
+
+// EntryRef stands for the payload of the iteration that a run belongs to, StateRef for the state of the scope that a step of
+// a program belongs to.
+const (
+	EntryRef engine.Ref = "entry"
+	StateRef engine.Ref = "state"
+)

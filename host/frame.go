@@ -26,6 +26,8 @@ type frame struct {
 	// ends are the outputs of the last nodes of open iterations, by scope path and node.
 	ends   map[string]map[string]json.RawMessage
 	errors []Failure
+	// program says that a program runs in it, whose iterations are told nothing by the node.
+	program bool
 	// iterate is made when the first iteration opens.
 	iterate Iterate
 }
@@ -52,8 +54,8 @@ const MaxResults = 64 << 20
 // maxFailures bounds the failures that a scope lists.
 const maxFailures = 10_000
 
-func newFrame(now int64, discard bool) *frame {
-	return &frame{opened: now, discard: discard, held: map[int64]json.RawMessage{}, ends: map[string]map[string]json.RawMessage{}}
+func newFrame(now int64, discard, program bool) *frame {
+	return &frame{opened: now, discard: discard, program: program, held: map[int64]json.RawMessage{}, ends: map[string]map[string]json.RawMessage{}}
 }
 
 // Scope returns what is kept of the scope that an activation has opened.
@@ -85,7 +87,7 @@ func (s Scope) Results() ([]json.RawMessage, error) {
 
 // noteResult keeps the output of a node that ends an iteration.
 func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage) error {
-	if run.Scope == "" {
+	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
 	owner, _ := splitIteration(run.Scope) // the engine may have closed the scope already

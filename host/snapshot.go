@@ -39,6 +39,7 @@ type (
 		Held       map[int64]json.RawMessage             `json:"held,omitempty"`
 		Size       int                                   `json:"size"`
 		Discard    bool                                  `json:"discard,omitempty"`
+		Program    bool                                  `json:"program,omitempty"`
 		Ends       map[string]map[string]json.RawMessage `json:"ends,omitempty"`
 		Errors     []Failure                             `json:"errors,omitempty"`
 	}
@@ -62,7 +63,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 			snap.Runs = append(snap.Runs, runJSON{run.command, run.since})
 		}
 		if fr := f.frames[a.ID]; fr != nil {
-			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last, fr.results, fr.count, fr.held, fr.size, fr.discard, fr.ends, fr.errors})
+			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last, fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, fr.ends, fr.errors})
 		}
 	}
 	slices.SortFunc(snap.Runs, func(a, b runJSON) int { return cmp.Compare(a.Command.Activation, b.Command.Activation) })
@@ -124,7 +125,7 @@ func (f *Fold) adopt(runs []runJSON, frames []frameJSON, overlays []string) {
 		f.runs[r.Command.Activation] = openRun{r.Command, r.Since}
 	}
 	for _, s := range frames {
-		fr := newFrame(s.Opened, s.Discard)
+		fr := newFrame(s.Opened, s.Discard, s.Program)
 		fr.last, fr.results, fr.count, fr.size, fr.errors = s.Last, s.Results, s.Count, s.Size, s.Errors
 		for index, result := range s.Held { // order does not matter: one entry per iteration
 			fr.held[index] = result

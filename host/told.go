@@ -46,6 +46,8 @@ const (
 	ToldWithdrawn Telling = "withdrawn"
 	// ToldRan: when a run that ends with this row really began, if that was later than the row that wanted it.
 	ToldRan Telling = "ran"
+	// ToldUsage: what a run that ends with this row has used of paid services.
+	ToldUsage Telling = "usage"
 	// ToldDetail: what a kind has noted about a run that ends with this row.
 	ToldDetail Telling = "detail"
 )

@@ -29,6 +29,8 @@ type View struct {
 	WaitedMS int64   `json:"w,omitempty"`
 	Waiting  int64   `json:"ws,omitempty"`
 	Credits  float64 `json:"cr,omitempty"`
+	// Used is what was used of paid services.
+	Used Usage `json:"us,omitzero"`
 	// Error is why it failed and ErrorNode the activation that did. Errors are the failures of nodes, the first hundred.
 	Error     *fault.Error        `json:"x,omitempty"`
 	ErrorNode engine.ActivationID `json:"xn,omitempty"`
@@ -67,6 +69,8 @@ type ActivationView struct {
 	Outputs []engine.Output `json:"o,omitempty"`
 	Detail  json.RawMessage `json:"y,omitempty"`
 	Credits float64         `json:"c,omitempty"`
+	// Used is what it has used of paid services, its steps included.
+	Used Usage `json:"u,omitzero"`
 	// Row is the sequence number of the row that says how it stands.
 	Row uint64 `json:"w,omitempty"`
 }
@@ -111,13 +115,41 @@ func (v *View) restore(graph *workflow.Graph) {
 	}
 }
 
-// NodeOf returns the id of the node that an activation is of: the last part of its path, as the workflow writes it.
+// NodeOf returns the id of the node that an activation is of: the last part of its path, as the workflow writes it. A step
+// that a program made is named after the node it belongs to: node.step.
 func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
-	_, name := id.Split()
+	scope, name := id.Split()
 	if i, ok := graph.Segment(name); ok {
 		return graph.Nodes[i].ID
 	}
+	if owner, ok := ownerOf(scope); ok {
+		return NodeOf(graph, owner) + "." + name
+	}
 	return name
+}
+
+// Owner returns the node that an activation works for: its own, or the one whose program made it a step. There is none for
+// the steps of a program that is the whole execution.
+func Owner(graph *workflow.Graph, id engine.ActivationID) (node int, step, ok bool) {
+	for {
+		scope, name := id.Split()
+		if i, known := graph.Segment(name); known {
+			return i, step, true
+		}
+		step = true
+		if id, ok = ownerOf(scope); !ok {
+			return 0, true, false
+		}
+	}
+}
+
+// ownerOf returns the activation that opened a scope; the top level has none.
+func ownerOf(scope string) (engine.ActivationID, bool) {
+	if scope == "" || strings.HasSuffix(scope, "[]") {
+		return "", false
+	}
+	owner, _ := splitIteration(scope)
+	return owner, true
 }
 
 // Iteration returns the number of the innermost iteration that an activation belongs to.
@@ -201,6 +233,8 @@ func (v *View) told(row *Row, t *Told) {
 		v.execution(row, t)
 	case ToldWithdrawn:
 		delete(v.Questions, t.Ask)
+	case ToldUsage:
+		v.used(t)
 	case ToldRan, ToldDetail:
 		node := v.Nodes[NodeOf(v.graph, t.Activation)]
 		if node == nil || node.ID != t.Activation {
@@ -215,6 +249,47 @@ func (v *View) told(row *Row, t *Told) {
 			*a = node.ActivationView
 		}
 		v.publish(&node.ActivationView)
+	}
+}
+
+// Usage is what was used of paid services.
+type Usage struct {
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"`
+	Credits      float64 `json:"credits,omitempty"`
+}
+
+func (u *Usage) add(v Usage) {
+	u.InputTokens += v.InputTokens
+	u.OutputTokens += v.OutputTokens
+	u.CachedTokens += v.CachedTokens
+	u.Credits += v.Credits
+}
+
+// used counts what a run has used for its activation, for those whose steps it is part of, and for the execution.
+func (v *View) used(t *Told) {
+	var u Usage
+	if json.Unmarshal(t.Detail, &u) != nil {
+		return // nothing that this version understands
+	}
+	v.Used.add(u)
+	v.Credits += u.Credits
+	for id, ok := t.Activation, true; ok; {
+		scope, name := id.Split()
+		a := v.Open[id]
+		if n := v.Nodes[NodeOf(v.graph, id)]; a == nil && n != nil && n.ID == id {
+			a = &n.ActivationView // it ends with this row
+		}
+		if a != nil {
+			a.Used.add(u)
+			a.Credits += u.Credits
+			v.publish(a)
+		}
+		if _, node := v.graph.Segment(name); node {
+			return // a loop is not charged for what runs in it
+		}
+		id, ok = ownerOf(scope)
 	}
 }
 

@@ -1,10 +1,14 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
 
+	"github.com/tidwall/gjson"
+
+	"tandem/dataflow"
 	"tandem/fault"
 )
 
@@ -21,6 +25,9 @@ type Code struct {
 	TimeLimit time.Duration
 	MemoryMB  int
 }
+
+// ConversionEntry is the function of a conversion that has several, whatever their order.
+const ConversionEntry = "convert"
 
 // CodeResult is what came of it.
 type CodeResult struct {
@@ -44,22 +51,46 @@ func (x *run) code(ctx context.Context, c Code) (CodeResult, error) {
 	return x.job.Code.Run(ctx, x.job.Execution.Workspace, x.job.Now, x.job.Execution.ID+"/"+string(x.job.Run.Activation), c)
 }
 
-// converted runs a conversion function that is code. It is given the payload, and under value, data and output the whole
-// payload once more wherever the payload itself has no such field.
+// converted runs a conversion function that is code. What it returns can be kept.
 func (x *run) converted(c *conversion, payload json.RawMessage) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(payload, &fields); err != nil {
-		fields = map[string]json.RawMessage{} // it is no object
-	}
-	for _, alias := range []string{"value", "data", "output"} {
-		if _, taken := fields[alias]; !taken {
-			fields[alias] = payload
-		}
-	}
-	input, err := Marshal(fields)
+	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Entry: ConversionEntry, Input: withAliases(payload)})
 	if err != nil {
 		return nil, err
 	}
-	result, err := x.code(x.ctx, Code{Language: string(c.language), Source: c.source, Input: input})
-	return result.Value, err
+	if err := dataflow.CheckOutput(map[string]json.RawMessage{dataflow.DefaultKey: result.Value}); err != nil {
+		return nil, err
+	}
+	return result.Value, nil
+}
+
+// withAliases is what a conversion function is given: the payload as it was written, and behind its own fields, under
+// value, data and output, the whole payload once more wherever it has no such field itself. What is no object is found
+// under these names only.
+func withAliases(payload json.RawMessage) json.RawMessage {
+	payload = bytes.TrimSpace(payload)
+	if len(payload) == 0 {
+		payload = json.RawMessage("null")
+	}
+	b := []byte{'{'}
+	taken := map[string]bool{}
+	if payload[0] == '{' {
+		gjson.ParseBytes(payload).ForEach(func(key, _ gjson.Result) bool {
+			taken[key.Str] = true
+			return true
+		})
+		b = append(b, bytes.TrimSpace(payload[1:len(payload)-1])...)
+	}
+	for _, alias := range [...]string{"value", "data", "output"} {
+		if taken[alias] {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(b, '"')
+		b = append(b, alias...)
+		b = append(b, `":`...)
+		b = append(b, payload...)
+	}
+	return append(b, '}')
 }

@@ -15,6 +15,12 @@ func configSchema[C any](kind string, s *shape) json.RawMessage {
 	return written(kind, schema)
 }
 
+// ConfigurationSchema is the JSON Schema of what [Configuration] reads into a type.
+func ConfigurationSchema[C any]() json.RawMessage {
+	t := reflect.TypeFor[C]()
+	return configSchema[C](t.String(), shapeOf(t))
+}
+
 // schemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
 func schemaOf[T any](kind string) json.RawMessage {
 	t := reflect.TypeFor[T]()

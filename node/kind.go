@@ -9,6 +9,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/workflow"
 )
 
 // Text is a text in the two languages that people read.
@@ -25,20 +26,24 @@ type Info struct {
 	Description Text
 }
 
-// Kind is a kind of node that can be run. Exactly one of Run and Scope is set. Make one with [Define], [Raw] or [Loop], which
-// infer the schemas.
+// Kind is a kind of node that can be run. Exactly one of Run, Scope and Steps is set. Make one with [Define], [Raw], [Loop] or
+// [Lead], which infer the schemas.
 type Kind struct {
 	Info Info
 	// Run does one run of an attempt: the work from its start, or what follows a wait.
 	Run func(ctx context.Context, c *Call) (Outcome, error)
-	// Scope is set for kinds that run a body.
+	// Scope is set for kinds that run a body, Steps for kinds whose work a program of the engine leads.
 	Scope *Scope
+	Steps *Steps
 	// Prepare, when it is set, may change the input before it is checked and the kind is run; it sees the call with its
 	// configurations. It is part of the run, so it may be called again with it.
 	Prepare func(ctx context.Context, c *Call) (input json.RawMessage, err error)
 	// After, when it is set, is told of a success that is on disk, once, by the process that recorded it. Nothing depends on
 	// it: its failure is a warning in the log of the node, and a crash in between leaves it out.
 	After func(ctx context.Context, c *Call, outputs Done) error
+	// Tools, when it is set, lists what the kind offers to a model when a node of it is attached to an agent. It sees the
+	// call with its configurations.
+	Tools func(ctx context.Context, c *Call) ([]Tool, error)
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
@@ -59,7 +64,8 @@ type Kind struct {
 	OutputSchema json.RawMessage
 }
 
-// Outcome is how a run ended: [Done] or [Wait]. A failure is an error, best a *fault.Error.
+// Outcome is how a run ended: [Done], [Wait] or, for a step of a program, [Replied]. A failure is an error, best a
+// *fault.Error.
 type Outcome interface{ outcome() }
 
 // Failure is a failure with what the engine has to know besides the error.
@@ -96,6 +102,8 @@ type Wait struct {
 type Question struct {
 	Purpose string
 	Request json.RawMessage
+	// Key makes several activations of an execution wait for one question while it is open. Empty: a question of its own.
+	Key string
 }
 
 // Child is another workflow to start.
@@ -110,8 +118,9 @@ type Child struct {
 	Outputs []string
 }
 
-func (Done) outcome() {}
-func (Wait) outcome() {}
+func (Done) outcome()    {}
+func (Wait) outcome()    {}
+func (Replied) outcome() {}
 
 // Call is one run of one attempt, as its kind sees it. It is valid during the run.
 type Call struct {
@@ -121,6 +130,7 @@ type Call struct {
 	ActivationID engine.ActivationID
 	NodeID       string
 	NodeName     string
+	Kind         string
 	WorkflowID   string
 	UserID       string
 	Language     string
@@ -154,6 +164,13 @@ type Call struct {
 	Bind func(text string) (dataflow.Bound, error)
 	// Connected says whether anything is connected to an output key.
 	Connected func(key string) bool
+	// Context returns the data layers as the node sees them: what it was started with, what was set, what other nodes made.
+	Context func() (dataflow.Context, error)
+	// Uses lists the nodes that are attached to this one, in the order in which it names them.
+	Uses func() []Use
+	// Attached runs a node that is attached to this one, with an input of its own; Offered lists the tools that it offers.
+	Attached func(ctx context.Context, node string, input json.RawMessage) (Outcome, error)
+	Offered  func(ctx context.Context, node string) ([]Tool, error)
 	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.
 	Emit func(chunk any)
 	// Log writes a line for people who look into the execution.
@@ -161,6 +178,8 @@ type Call struct {
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
 	// with. They are no output.
 	Detail func(fields map[string]any)
+	// Used notes what the run has used of paid services. It counts for the node, the execution and the workflow.
+	Used func(u Usage)
 	// Credential opens a stored credential of the workspace, of one of the types. What is secret in it is taken out of
 	// everything that leaves the run.
 	Credential func(ctx context.Context, id string, types ...string) (Credential, error)
@@ -183,6 +202,31 @@ type Files interface {
 	Keep(ctx context.Context, r io.Reader) (hash string, size int64, err error)
 	// Open opens a value. The caller closes it.
 	Open(ctx context.Context, hash string) (content io.ReadCloser, size int64, err error)
+}
+
+// Tool is a function that a node offers to a model.
+type Tool struct {
+	Name        string
+	Description string
+	// Parameters is a JSON Schema of an object.
+	Parameters json.RawMessage
+	Effect     workflow.Effect
+	// EffectBy is an argument that decides about the effect, Effects what its values mean; others have Effect.
+	EffectBy string
+	Effects  map[string]workflow.Effect
+	// Approval is never or always when the node decides whether a person is asked first; else the agent does.
+	Approval string
+}
+
+// Use is an attached node.
+type Use struct{ ID, Kind string }
+
+// Usage is what was used of paid services.
+type Usage struct {
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"`
+	Credits      float64 `json:"credits,omitempty"`
 }
 
 // Redactor takes secrets out of what leaves a run.

@@ -91,6 +91,12 @@ func (x *run) detail(fields map[string]any) {
 	x.job.Out.Detail(fields)
 }
 
+func (x *run) used(u Usage) {
+	if x.job.Out != nil {
+		x.job.Out.Used(u)
+	}
+}
+
 func (x *run) cleanFields(fields map[string]any) map[string]any {
 	out := make(map[string]any, len(fields))
 	for name, value := range fields { // order does not matter: one entry per name

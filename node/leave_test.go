@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,8 @@ func (e *ear) Detail(fields map[string]any) {
 	}
 	e.hear("detail " + string(raw))
 }
+
+func (e *ear) Used(u Usage) { e.hear(fmt.Sprintf("used %d tokens", u.InputTokens+u.OutputTokens)) }
 
 func (e *ear) Credential(_ context.Context, id string, _ ...string) (Credential, func(), error) {
 	if id != "c1" {

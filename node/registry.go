@@ -43,11 +43,19 @@ func (r *Registry) problem(k Kind) string {
 			return "has no " + text.what
 		}
 	}
+	ways := 0
+	for _, set := range []bool{k.Run != nil, k.Scope != nil, k.Steps != nil} {
+		if set {
+			ways++
+		}
+	}
 	switch {
-	case k.Run == nil && k.Scope == nil:
-		return "has neither Run nor Scope"
-	case k.Run != nil && k.Scope != nil:
-		return "has both Run and Scope; keep one"
+	case ways == 0:
+		return "has neither Run nor Scope nor Steps"
+	case ways > 1:
+		return "has more than one of Run, Scope and Steps; keep one"
+	case k.Steps != nil && (k.Steps.Program == "" || k.Steps.Open == nil || k.Steps.Step == nil || k.Steps.Close == nil):
+		return "has steps that lack Program, Open, Step or Close"
 	case k.Scope != nil && (k.Scope.Open == nil || k.Scope.Iteration == nil || k.Scope.Close == nil):
 		return "has a scope that lacks Open, Iteration or Close"
 	}

@@ -45,7 +45,7 @@ func TestRegistry_RefusesDefects(t *testing.T) {
 		"ChineseText":  {func(k *node.Kind) { k.Info.Name, k.Info.Description.Zh = "A.B", "" }, "description in zh"},
 		"EnglishText":  {func(k *node.Kind) { k.Info.Name, k.Info.Description.En = "A.B", "" }, "description in en"},
 		"Neither":      {func(k *node.Kind) { k.Info.Name, k.Run = "A.B", nil }, "neither"},
-		"Both":         {func(k *node.Kind) { k.Info.Name, k.Scope = "A.B", &node.Scope{} }, "both"},
+		"Both":         {func(k *node.Kind) { k.Info.Name, k.Scope = "A.B", &node.Scope{} }, "more than one"},
 		"EmptyScope":   {func(k *node.Kind) { k.Info.Name, k.Run, k.Scope = "A.B", nil, &node.Scope{} }, "lacks"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -195,7 +195,7 @@ func (r *Revision) Brief(node int) bool { return r.nodes[node].brief }
 
 // Repeatable says that a run of the node may be repeated although the kind's effect may not: it goes on after a wait.
 func (r *Revision) Repeatable(run engine.RunNode) bool {
-	return run.Cause.Wake != nil && r.nodes[run.Node].kind.EffectFirst
+	return run.Cause.Wake != nil && run.Node >= 0 && r.nodes[run.Node].kind.EffectFirst
 }
 
 // Syncs returns the names that a node's output_params list.

@@ -54,6 +54,9 @@ type Job struct {
 	Start     json.RawMessage
 	// Scope is set for turns and closes.
 	Scope ScopeData
+	// Owner is the node whose program made the step, and State what it keeps for its steps.
+	Owner int
+	State json.RawMessage
 	// Out is told what the run says while it runs, and opens credentials for it; nil: nobody listens, and there are none.
 	Out Out
 	// Redact takes the secrets of open credentials out of what leaves the run.
@@ -69,6 +72,8 @@ type Out interface {
 	Emit(chunk any)
 	Log(level Level, message string, fields map[string]any)
 	Detail(fields map[string]any)
+	// Used notes what was used of paid services.
+	Used(u Usage)
 	// Credential opens a credential; release is called when the run has ended and nothing of it can leave any more.
 	Credential(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
 }
@@ -101,19 +106,25 @@ type Result struct {
 	Trace dataflow.ResolveTrace
 	// Input is the node's input, which hosts keep for once attempts.
 	Input json.RawMessage
+	// Settle is what it has used of what it had reserved, to be recorded with the fact.
+	Settle []Settlement
 	// After, when it is not nil, is to be called once the success is on disk.
 	After func(context.Context) error
 }
 
 // Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
 func (r *Revision) Run(ctx context.Context, job Job) Result {
-	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node], ctx: ctx}
+	x := &run{revision: r, job: job, ctx: ctx}
+	if x.owner = job.Run.Node; job.Run.Step != nil {
+		x.owner = job.Owner
+	}
+	x.node = &r.nodes[x.owner]
 	defer x.release()
 	fact, err := x.do()
 	if err != nil {
 		fact = x.failed(err)
 	}
-	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input}
+	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input, Settle: x.settled}
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
 			defer x.release()
@@ -129,20 +140,26 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 type run struct {
 	revision *Revision
 	job      Job
-	node     *readyNode
-	ctx      context.Context
-	call     Call
-	trace    dataflow.ResolveTrace
-	begun    bool // the kind's own work has begun: an effect may have happened
-	opened   []func()
-	chunks   chunks
-	outputs  Done // of a success
+	// owner is the node that runs, or whose program made the step that does.
+	owner   int
+	node    *readyNode
+	ctx     context.Context
+	call    Call
+	trace   dataflow.ResolveTrace
+	begun   bool // the kind's own work has begun: an effect may have happened
+	opened  []func()
+	chunks  chunks
+	outputs Done // of a success
+	settled []Settlement
 }
 
 type factOf func(Put) engine.Fact
 
 func (x *run) do() (factOf, error) {
 	cause := x.job.Run.Cause
+	if x.job.Run.Step != nil {
+		return x.step()
+	}
 	switch cause.Kind {
 	case engine.CauseError:
 		return x.settleError(cause.Error), nil
@@ -160,7 +177,7 @@ func (x *run) do() (factOf, error) {
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}
-	if x.revision.Graph.Nodes[x.job.Run.Node].Plan.Disabled {
+	if x.plan().Disabled {
 		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
 	}
 	if prepare := x.node.kind.Prepare; prepare != nil {
@@ -176,6 +193,9 @@ func (x *run) do() (factOf, error) {
 	if scope := x.node.kind.Scope; scope != nil {
 		return x.scope(scope)
 	}
+	if steps := x.node.kind.Steps; steps != nil {
+		return x.lead(steps)
+	}
 	x.begun = true
 	outcome, err := x.node.kind.Run(x.ctx, &x.call)
 	if err != nil {
@@ -186,14 +206,7 @@ func (x *run) do() (factOf, error) {
 
 // prepare builds the node's input, then its configurations, whose text fields may read the input.
 func (x *run) prepare() error {
-	job, node := x.job, &x.revision.Graph.Nodes[x.job.Run.Node]
-	x.call = Call{
-		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name,
-		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
-		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: time.Now,
-		Connected: func(key string) bool { return x.node.connected[key] },
-	}
+	x.introduce()
 	payloads, err := x.payloads()
 	if err != nil {
 		return err
@@ -205,6 +218,18 @@ func (x *run) prepare() error {
 		return err
 	}
 	return x.wake()
+}
+
+// introduce tells the call whose it is.
+func (x *run) introduce() {
+	job, node := x.job, &x.revision.Graph.Nodes[x.owner]
+	x.call = Call{
+		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind,
+		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
+		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
+		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: time.Now,
+		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, Uses: x.uses, Attached: x.attached, Offered: x.offered, Used: x.used,
+	}
 }
 
 func (x *run) build(payloads []dataflow.Payload) error {
@@ -354,6 +379,8 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 		return x.done(x.outputs), nil
 	case Wait:
 		return x.suspended(o), nil
+	case Replied:
+		return x.replied(o)
 	}
 	return nil, fault.Newf(fault.Internal, "kind %s ended a run with %T", x.node.kind.Info.Name, o)
 }
@@ -365,7 +392,7 @@ func (x *run) suspended(w Wait) factOf {
 			f.Until = w.Until.UnixMilli()
 		}
 		if w.Ask != nil {
-			f.Ask = &engine.Question{Purpose: w.Ask.Purpose, Ref: put(w.Ask.Request)}
+			f.Ask = &engine.Question{Purpose: w.Ask.Purpose, Ref: put(w.Ask.Request), Key: w.Ask.Key}
 		}
 		if w.Child != nil {
 			f.Child = &engine.Child{Workflow: w.Child.Workflow, Revision: w.Child.Revision, Input: put(w.Child.Input), Detached: w.Child.Detached, Outputs: w.Child.Outputs}

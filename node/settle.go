@@ -61,7 +61,7 @@ func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engin
 // settle evaluates the conversions of the connections whose key was produced.
 func (x *run) settle(outputs Done) []verdict {
 	var verdicts []verdict
-	for _, e := range x.revision.Graph.Nodes[x.job.Run.Node].Out {
+	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
 		edge := &x.revision.Graph.Edges[e]
 		payload, produced := outputs[edge.Key]
 		if !edge.Converts || edge.Back || edge.Entry || !produced {
@@ -157,11 +157,11 @@ func (x *run) failed(err error) factOf {
 	if x.ctx.Err() != nil && fault.CodeOf(err) == fault.Internal {
 		f = fault.New(fault.Canceled, "the attempt was stopped").WithCause(err)
 	}
-	if x.begun && x.plan().Effect == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown) {
+	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown) {
 		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
 		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
-	if handles(x.plan().OnError) && (x.job.Run.LastTry || !f.Retryable) {
+	if x.job.Run.Step == nil && handles(x.plan().OnError) && (x.job.Run.LastTry || !f.Retryable) {
 		return x.handled(f, true)
 	}
 	out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f}
@@ -171,7 +171,7 @@ func (x *run) failed(err error) factOf {
 	return func(Put) engine.Fact { return out }
 }
 
-func (x *run) plan() *workflow.Plan { return &x.revision.Graph.Nodes[x.job.Run.Node].Plan }
+func (x *run) plan() *workflow.Plan { return &x.revision.Graph.Nodes[x.owner].Plan }
 
 func handles(o workflow.OnError) bool {
 	return o == workflow.OnErrorContinue || o == workflow.OnErrorDefault
@@ -210,7 +210,7 @@ func (x *run) errorOutputs(err *fault.Error) (Done, error) {
 			}
 		}
 		if config.Default == nil {
-			if err := json.Unmarshal(objectOr(x.revision.Definition.Nodes[x.job.Run.Node].Configurations), &config); err != nil {
+			if err := json.Unmarshal(objectOr(x.revision.Definition.Nodes[x.owner].Configurations), &config); err != nil {
 				return nil, fault.Newf(fault.InvalidConfig, "configurations cannot be read: %w", err)
 			}
 		}

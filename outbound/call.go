@@ -237,16 +237,16 @@ func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error)
 		request.URL = withQuery(l.target, r.Secret.Query)
 	}
 	request.URL = cleanQuery(request.URL)
+	if !r.Repeatable {
+		hideKeys(request.Header)
+	}
 	if l.open != nil && l.size > 0 {
 		content, err := l.open()
 		if err != nil {
 			defer stop(nil)
 			return nil, &Error{Fault: fault.From(err), Fate: l.fate(NotTaken)}
 		}
-		request.Body, request.ContentLength = content, l.size
-		if r.Repeatable || !keyed(request.Header) || l.method == http.MethodPut || l.method == http.MethodDelete || onlyReads(l.method) {
-			request.GetBody = l.open
-		}
+		request.Body, request.ContentLength, request.GetBody = content, l.size, l.open
 	}
 	response, fate, err := c.roundTrip(ctx, stop, request, r.FirstByte)
 	if err != nil {
@@ -261,10 +261,16 @@ func (c *Client) send(ctx context.Context, r Request, l *leg) (*Response, error)
 	return &Response{Status: response.StatusCode, Header: response.Header, URL: l.target, Hops: l.hops, Foreign: l.foreign, Body: limited}, nil
 }
 
-// keyed says that a header makes the transport believe that any call may be sent again. Without such a header it sends a
-// POST again only if nothing of it was written to the connection before.
-func keyed(header http.Header) bool {
-	return header.Get("Idempotency-Key") != "" || header.Get("X-Idempotency-Key") != ""
+// hideKeys keeps the transport from believing that a call may be made again because one of these headers is there; it
+// looks for them under these names alone, and names of headers mean the same in small letters. Without them it makes a POST
+// again only if nothing of it was written to the connection before.
+func hideKeys(header http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := header[name]; ok {
+			delete(header, name)
+			header[strings.ToLower(name)] = values
+		}
+	}
 }
 
 // redirect says where an answer points, if it is one that does.

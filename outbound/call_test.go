@@ -506,3 +506,63 @@ func TestClient_Do_IgnoresProxies(t *testing.T) {
 		t.Errorf("dialled %v", dials)
 	}
 }
+
+// TestClient_Do_DeliversOnce drops the connection under a call, on one that was kept from a call before: the transport would
+// make some calls again by itself.
+func TestClient_Do_DeliversOnce(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		method, body, key string
+		repeatable        bool
+		once              bool
+	}{
+		{method: "POST", once: true},
+		{method: "POST", body: "x", once: true},
+		{method: "POST", key: "Idempotency-Key", once: true},
+		{method: "POST", key: "X-Idempotency-Key", once: true},
+		{method: "POST", body: "x", key: "Idempotency-Key", once: true},
+		{method: "PATCH", key: "Idempotency-Key", once: true},
+		{method: "POST", body: "x", key: "Idempotency-Key", repeatable: true},
+		{method: "GET"},
+	} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			t.Parallel()
+			var delivered atomic.Int32
+			w := newWorld(t)
+			w.serve("shop.example", "93.184.216.34", func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/warm" {
+					return
+				}
+				if body, err := io.ReadAll(r.Body); err != nil || string(body) != c.body || r.ContentLength != int64(len(c.body)) {
+					t.Errorf("got %q of %d bytes, %v", body, r.ContentLength, err)
+				}
+				if delivered.Add(1) > 1 {
+					return
+				}
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					err = conn.Close()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			client := w.client(Options{})
+			answer(t, client, get(t, "http://shop.example/warm"))
+			r := Request{Method: c.method, URL: parse(t, "http://shop.example/buy"), Header: http.Header{}, Body: []byte(c.body), Repeatable: c.repeatable}
+			if c.key != "" {
+				r.Header.Set(c.key, "k")
+			}
+			if !c.once {
+				answer(t, client, r)
+				return
+			}
+			if e := failure(t, client, r); e.Fate != Unknown {
+				t.Errorf("its fate is %v", e.Fate)
+			}
+			if n := delivered.Load(); n != 1 {
+				t.Errorf("it was delivered %d times", n)
+			}
+		})
+	}
+}

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"bytes"
-
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +31,11 @@ type guestMemory struct {
 	file    *os.File
 	pagemap *os.File
 	regions [512]pageRegion
+
+	// The private pages as they were last seen, and the number of page faults of the process before that.
+	private []int
+	faults  int64
+	scanned bool
 }
 
 func newGuestMemory() (*guestMemory, error) {
@@ -64,7 +68,7 @@ func (m *guestMemory) Reallocate(size uint64) []byte {
 
 // Free implements experimental.LinearMemory. The next instance uses the same addresses, so only the contents go.
 func (m *guestMemory) Free() {
-	m.size = 0
+	m.size, m.scanned = 0, false
 	// The mapping is replaced as a whole by the next instance; that this one fails would show there.
 	_, _ = unix.MmapPtr(-1, 0, m.base, reservedMemory, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE|unix.MAP_FIXED)
 }
@@ -81,6 +85,7 @@ func (m *guestMemory) adopt(file *os.File, length int) error {
 
 // attach puts the image under a fresh instance, whatever the instance had written.
 func (m *guestMemory) attach() error {
+	m.scanned = false
 	_, err := unix.MmapPtr(int(m.file.Fd()), 0, m.base, uintptr(len(m.image)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_FIXED)
 	if err != nil {
 		return fmt.Errorf("map the interpreter's image: %w", err)
@@ -88,25 +93,79 @@ func (m *guestMemory) attach() error {
 	return nil
 }
 
-// restore undoes what a call wrote inside the image: each page that is private to this process is copied back. Pages
-// that calls have not written again for a while are given up together, so that one greedy call costs the next ones
-// nothing.
-func (m *guestMemory) restore() error {
+// restore undoes what a call wrote inside the image, and lays l over it: each page that is private to this process gets
+// its bytes back. Pages that calls have not written again for a while are given up together, so that one greedy call
+// costs the next ones nothing.
+func (m *guestMemory) restore(l *layer) error {
 	live := unsafe.Slice((*byte)(m.base), len(m.image))
-	private, changed := 0, 0
-	err := m.eachPrivate(func(at, length int) {
-		for end := at + length; at < end; at += pageSize {
-			private++
-			if page, first := live[at:at+pageSize], m.image[at:at+pageSize]; !bytes.Equal(page, first) {
-				changed++
-				copy(page, first)
-			}
+	private, err := m.privatePages()
+	next, changed := 0, 0
+	for _, at := range private {
+		for ; next < l.length() && l.at[next] < at; next++ {
+			copy(live[l.at[next]:], l.page(next))
 		}
-	})
-	if err != nil || private > 2*changed+sparePages {
-		return unix.Madvise(live, unix.MADV_DONTNEED)
+		first := m.image[at : at+pageSize]
+		if next < l.length() && l.at[next] == at {
+			first = l.page(next)
+			next++
+		}
+		if page := live[at : at+pageSize]; !bytes.Equal(page, first) {
+			changed++
+			copy(page, first)
+		}
+	}
+	if err != nil || len(private) > 2*changed+sparePages {
+		m.scanned = false
+		if err := unix.Madvise(live, unix.MADV_DONTNEED); err != nil {
+			return err
+		}
+		l.lay(live)
+		return nil
+	}
+	for ; next < l.length(); next++ {
+		copy(live[l.at[next]:], l.page(next))
 	}
 	return nil
+}
+
+// layer returns what differs from the image now.
+func (m *guestMemory) layer() *layer {
+	live := unsafe.Slice((*byte)(m.base), len(m.image))
+	l := &layer{}
+	private, err := m.privatePages()
+	if err != nil {
+		for at := 0; at < len(live); at += pageSize {
+			l.add(at, live, m.image)
+		}
+	}
+	for _, at := range private {
+		l.add(at, live, m.image)
+	}
+	return l
+}
+
+// privatePages returns the offsets of the pages that the kernel has copied for this process. A page becomes private by
+// a page fault only, so where the process has had none since the last time, the answer is the same.
+func (m *guestMemory) privatePages() ([]int, error) {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return nil, err
+	}
+	faults := usage.Minflt + usage.Majflt
+	if m.scanned && faults == m.faults {
+		return m.private, nil
+	}
+	m.private, m.scanned = m.private[:0], false
+	err := m.eachPrivate(func(at, length int) {
+		for end := at + length; at < end; at += pageSize {
+			m.private = append(m.private, at)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.faults, m.scanned = faults, true
+	return m.private, nil
 }
 
 // eachPrivate calls f with each run of pages that the kernel has copied for this process since the image was attached.

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	pageSize       = 4096
-	reservedMemory = 2 << 30
+	pageSize = 4096
+	// reservedMemory is address space, not memory: 2 GiB, and half of that where addresses have 32 bits.
+	reservedMemory = 1 << (30 + ^uint(0)>>63)
 )
 
 // guestMemory is all memory of the one interpreter of this process. Where the kernel cannot tell which pages a call has
@@ -52,11 +53,22 @@ func (m *guestMemory) adopt(file *os.File, length int) error {
 	return file.Close()
 }
 
-func (m *guestMemory) attach() error { return m.restore() }
+func (m *guestMemory) attach() error { return m.restore(nil) }
 
-func (m *guestMemory) restore() error {
+// restore puts the image back and lays l over it.
+func (m *guestMemory) restore(l *layer) error {
 	copy(m.all, m.image)
+	l.lay(m.all)
 	return nil
+}
+
+// layer returns what differs from the image now.
+func (m *guestMemory) layer() *layer {
+	l := &layer{}
+	for at := 0; at < len(m.image); at += pageSize {
+		l.add(at, m.all, m.image)
+	}
+	return l
 }
 
 func (m *guestMemory) shrink() error {

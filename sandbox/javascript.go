@@ -1,3 +1,5 @@
+//go:build !386 && !arm && !mips && !mipsle
+
 package sandbox
 
 import (
@@ -33,7 +35,12 @@ type javaScript struct {
 	// What QuickJS calls. It keeps only addresses of these, so they are held here.
 	hooks []any
 
+	programs programs[lib.TJSValue] // beside its layer, the function to call
+	// laid is the layer that memory has, or had before the call that is running.
+	laid *layer
+
 	stdout, stderr clipped
+	asked          bool // whether the program has asked for the time or has printed
 	clock          guestClock
 	random         guestRandom
 }
@@ -82,6 +89,7 @@ func (js *javaScript) bootstrap() error {
 		return errors.New("prepare JavaScript: " + js.thrown().message)
 	}
 	write := js.function(func(_ *libc.TLS, _ uintptr, _ lib.TJSValue, argc int32, argv uintptr) lib.TJSValue {
+		js.asked = true
 		if argc == 2 {
 			stream := &js.stdout
 			if first := js.argument(argv, 0); js.text(first) == "2" {
@@ -92,6 +100,7 @@ func (js *javaScript) bootstrap() error {
 		return lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED}
 	})
 	now := js.function(func(_ *libc.TLS, _ uintptr, _ lib.TJSValue, _ int32, _ uintptr) lib.TJSValue {
+		js.asked = true
 		return number(float64(js.clock.now().UnixMilli()))
 	})
 	if isException(js.call(setup, write, now)) {
@@ -119,37 +128,92 @@ func (js *javaScript) snapshot() error {
 	return js.arena.memory.attach()
 }
 
-func (js *javaScript) reset(context.Context) error {
+// reset undoes everything the last call has done. The next call is likely to be of the same source, so its layer stays.
+func (js *javaScript) reset(context.Context) error { return js.lay(js.laid) }
+
+// lay puts the engine to where a source has just been evaluated, or to its first state.
+func (js *javaScript) lay(l *layer) error {
+	js.laid = l
 	js.arena.refused = false
 	if err := js.arena.memory.shrink(); err != nil {
 		return err
 	}
-	return js.arena.memory.restore()
+	return js.arena.memory.restore(l)
 }
 
 func (js *javaScript) run(_ context.Context, q *request) *reply {
 	started := time.Now()
-	js.stdout.reset(streamLimit)
-	js.stderr.reset(streamLimit)
 	js.clock.set(q.now)
-	js.random.set(q.seed)
-	var state [8]byte
-	js.random.Read(state[:]) // never fails
-	(*lib.TJSContext)(pointer(js.ctx)).Frandom_state = binary.LittleEndian.Uint64(state[:]) | 1
 	js.arena.memory.limit = uint64(len(js.arena.memory.image)) + uint64(q.memoryMB)<<20
-	r := js.answer(q)
+	var r *reply
+	if prog, err := js.program(q); err != nil {
+		r = &reply{kind: replyBroken, message: err.Error()}
+	} else {
+		js.stdout.reset(streamLimit)
+		js.stderr.reset(streamLimit)
+		js.random.set(q.seed)
+		var state [8]byte
+		js.random.Read(state[:]) // never fails
+		*js.randomState() = binary.LittleEndian.Uint64(state[:]) | 1
+		r = js.answer(q, prog)
+	}
 	r.stdout, r.stderr, r.duration = js.stdout.bytes(), js.stderr.bytes(), time.Since(started)
 	return r
 }
 
-func (js *javaScript) answer(q *request) *reply {
+// randomState is where the engine draws its random numbers from.
+func (js *javaScript) randomState() *uint64 {
+	return &(*lib.TJSContext)(pointer(js.ctx)).Frandom_state
+}
+
+// program returns what is kept of a source, with its layer laid.
+func (js *javaScript) program(q *request) (*program[lib.TJSValue], error) {
+	key := programKey(q)
+	prog := js.programs.get(key)
+	if prog == nil {
+		if err := js.lay(nil); err != nil {
+			return nil, err
+		}
+		prog = js.load(q)
+		js.programs.put(key, prog, 0)
+		return prog, js.lay(prog.layer)
+	}
+	if js.laid != prog.layer {
+		return prog, js.lay(prog.layer)
+	}
+	return prog, nil
+}
+
+// load evaluates a source once, before any input is seen. There is no layer if another evaluation could end in another
+// way: when it drew a random number, asked for the time, printed, threw, or took more memory than the image has. Then
+// every call evaluates for itself, and what went wrong is found and reported there.
+func (js *javaScript) load(q *request) *program[lib.TJSValue] {
+	prog := &program[lib.TJSValue]{}
+	const still = 1
+	js.asked, *js.randomState() = false, still
 	value := js.eval(expression(string(q.source)), codeFile)
 	if isException(value) {
-		return js.thrown()
+		return prog
 	}
 	function, ok := js.entry(q, value)
-	if !ok {
-		return &reply{kind: replyError, errorType: "ReferenceError", message: "the code defines no function; write function main(data) { ... }"}
+	if !ok || js.asked || *js.randomState() != still || js.arena.refused || js.arena.memory.size != uint64(len(js.arena.memory.image)) {
+		return prog
+	}
+	prog.kept, prog.layer = function, js.arena.memory.layer()
+	return prog
+}
+
+func (js *javaScript) answer(q *request, prog *program[lib.TJSValue]) *reply {
+	function := prog.kept
+	if prog.layer == nil {
+		value := js.eval(expression(string(q.source)), codeFile)
+		if isException(value) {
+			return js.thrown()
+		}
+		var ok bool
+		if function, ok = js.entry(q, value); !ok {
+			return &reply{kind: replyError, errorType: "ReferenceError", message: "the code defines no function; write function main(data) { ... }"}
+		}
 	}
 	argument := js.parse(q.input)
 	if isException(argument) {
@@ -231,9 +295,12 @@ func (js *javaScript) settle(v lib.TJSValue) lib.TJSValue {
 	return js.eval(`throw new Error("the promise that the function returned never settles")`, "<sandbox>\x00")
 }
 
-// encode writes the result as JSON. JavaScript writes numbers that JSON does not have as null, so where a null stands
-// every value is looked at.
+// encode writes the result as JSON: plain values by itself, others as the engine does. JavaScript writes numbers that
+// JSON does not have as null, so where a null stands there every value is looked at.
 func (js *javaScript) encode(q *request, v lib.TJSValue) *reply {
+	if b, ok := js.appendPlain(make([]byte, 0, 2*len(q.input)), v, q.outputLimit); ok && len(b) <= q.outputLimit {
+		return &reply{kind: replyValue, value: b}
+	}
 	out, ok := js.stringify(v, lib.TJSValue{Ftag: lib.EJS_TAG_UNDEFINED})
 	if ok && strings.Contains(out, "null") {
 		check := js.eval(`(key, value) => {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,17 +33,33 @@ type python struct {
 	stack  api.MutableGlobal
 	call   api.Function
 
-	codes          map[[32]byte][]byte // compiled sources, by hash
-	seen           map[string]uint32   // room for appendValue
+	programs programs[pythonCode]
+	// laid is the layer that memory has, or had before the call that is running.
+	laid *layer
+
+	seen           map[string]uint32 // room for appendValue
 	stdin, payload []byte
+	ends           int  // how often the guest was told that its input is at its end
+	asked          bool // whether the guest has asked for time or randomness, or has printed
 	stdout, stderr clipped
 	starting       bool
 	clock          guestClock
 	random         guestRandom
 }
 
-// maxCodes bounds the compiled sources that a child keeps.
-const maxCodes = 256
+// pythonCode is a compiled source in Python's own serialised form, for sources that every call loads anew.
+type pythonCode []byte
+
+// What the function of the bootstrap is asked to do.
+const (
+	askCompile = iota // (source)
+	askLoad           // (code, source, entry)
+	askCall           // (seed, whether the argument is JSON, argument), once loaded
+	askBoth           // (code, source, entry, seed, whether the argument is JSON, argument)
+)
+
+// readAtOnce is how much of a request the bootstrap reads first; a request that is shorter is not read to its end.
+const readAtOnce = 1 << 16
 
 // newPython compiles the interpreter (from the cache in dir, where there is one) and brings it to where calls begin.
 // It is the only part that touches files.
@@ -54,15 +69,19 @@ func newPython(ctx context.Context, dir string) (*python, error) {
 		return nil, err
 	}
 	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
-	if dir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(dir)
+	home, err := cacheHome(dir, module)
+	if err != nil {
+		return nil, err
+	}
+	if home != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(home)
 		if err != nil {
 			return nil, fmt.Errorf("open the cache of compiled modules: %w", err)
 		}
 		config = config.WithCompilationCache(cache)
 	}
-	p := &python{codes: make(map[[32]byte][]byte), seen: make(map[string]uint32), runtime: wazero.NewRuntimeWithConfig(ctx, config)}
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, p.runtime); err != nil {
+	p := &python{seen: make(map[string]uint32), runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	if err := p.instantiateHost(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the interpreter's host: %w", err)
 	}
 	p.compiled, err = p.runtime.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.NumCPU()), module)
@@ -72,10 +91,27 @@ func newPython(ctx context.Context, dir string) (*python, error) {
 	if p.memory, err = newGuestMemory(); err != nil {
 		return nil, err
 	}
-	if err := p.loadImage(ctx, dir, module); err != nil {
+	if err := p.loadImage(ctx, home); err != nil {
 		return nil, err
 	}
 	return p, p.renew(ctx)
+}
+
+// instantiateHost offers the guest what WASI has, without what would change the state of the host: what one call closed
+// would be closed for the next.
+func (p *python) instantiateHost(ctx context.Context) error {
+	const done, badFile, unsupported = 0, 8, 58 // numbers of WASI
+	host := p.runtime.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
+	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(host)
+	host.NewFunctionBuilder().WithFunc(func(fd uint32) uint32 {
+		if fd <= 2 {
+			return done
+		}
+		return badFile
+	}).Export("fd_close")
+	host.NewFunctionBuilder().WithFunc(func(_, _ uint32) uint32 { return unsupported }).Export("fd_fdstat_set_flags")
+	_, err := host.Instantiate(ctx)
+	return err
 }
 
 // instantiate makes an instance over the process's one linear memory, ending the one before.
@@ -91,11 +127,11 @@ func (p *python) instantiate(ctx context.Context) (api.Module, error) {
 		WithArgs("python", "-S", "-B", "-s", "-P", "-X", "utf8", "-c", pythonBootstrap).
 		// Sets and dictionaries come in the same order in every call.
 		WithEnv("PYTHONHASHSEED", "0").
-		WithStdin(guestInput{p}).WithStdout(&p.stdout).WithStderr(&p.stderr).
+		WithStdin(guestInput{p}).WithStdout(guestOutput{p, &p.stdout}).WithStderr(guestOutput{p, &p.stderr}).
 		WithWalltime(p.walltime, sys.ClockResolution(time.Microsecond)).
-		WithNanotime(p.clock.nano, sys.ClockResolution(time.Microsecond)).
-		WithNanosleep(func(ns int64) { time.Sleep(time.Duration(ns)) }).
-		WithRandSource(&p.random)
+		WithNanotime(func() int64 { p.asked = true; return p.clock.nano() }, sys.ClockResolution(time.Microsecond)).
+		WithNanosleep(func(ns int64) { p.asked = true; time.Sleep(time.Duration(ns)) }).
+		WithRandSource(guestBytes{p})
 	mod, err := p.runtime.InstantiateModule(ctx, p.compiled, config)
 	if err != nil {
 		return nil, fmt.Errorf("make an interpreter: %w", err)
@@ -130,12 +166,23 @@ func (p *python) renew(ctx context.Context) error {
 
 // reset undoes everything the last call has done to the interpreter. Nothing a call can reach outlives it: memory and
 // the stack pointer are put back, and there is no other state in a WebAssembly instance of this module (its one table
-// and its code are never written). An instance that has grown, ended or was left in a trap is replaced.
-func (p *python) reset(ctx context.Context) error {
-	if p.module.IsClosed() || int(p.module.Memory().Size()) != p.image.length {
-		return p.renew(ctx)
+// and its code are never written, its three streams cannot be closed). An instance that has grown, ended or was left in
+// a trap is replaced. The next call is likely to be of the same source, so its layer stays.
+func (p *python) reset(ctx context.Context) error { return p.lay(ctx, p.laid) }
+
+// lay puts the interpreter to where a source has just been loaded, or to its first state.
+func (p *python) lay(ctx context.Context, l *layer) error {
+	p.laid = l
+	if p.grown() {
+		if err := p.renew(ctx); err != nil {
+			return err
+		}
 	}
-	return p.memory.restore()
+	return p.memory.restore(l)
+}
+
+func (p *python) grown() bool {
+	return p.module.IsClosed() || int(p.module.Memory().Size()) != p.image.length
 }
 
 func (p *python) run(ctx context.Context, q *request) *reply {
@@ -146,51 +193,96 @@ func (p *python) run(ctx context.Context, q *request) *reply {
 	p.random.set(q.seed)
 	p.memory.limit = uint64(p.image.length) + uint64(max(q.memoryMB-imageRoomMB, 0))<<20
 	r := &reply{}
-	if code, ok := p.compile(ctx, r, q.source); ok {
-		p.execute(ctx, r, q, code)
+	if prog, err := p.program(ctx, r, q); err != nil {
+		r.kind, r.message = replyBroken, err.Error()
+	} else if prog != nil {
+		p.execute(ctx, r, q, prog)
 	}
 	r.stdout, r.stderr, r.duration = p.stdout.bytes(), p.stderr.bytes(), time.Since(started)
 	return r
 }
 
-// compile returns the code object of a source in Python's own serialised form. It is made by an interpreter that has
-// run nothing of the program, so keeping it for the next call carries nothing over.
-func (p *python) compile(ctx context.Context, r *reply, source []byte) ([]byte, bool) {
-	key := sha256.Sum256(source)
-	if code, ok := p.codes[key]; ok {
-		return code, true
+// program returns what is needed to call a source, with its layer laid. Where there is none r says why.
+//
+// A source is compiled by an interpreter that has run nothing, and loaded by one that has seen no input, no time and no
+// randomness; so what is kept of both is the same whoever calls.
+func (p *python) program(ctx context.Context, r *reply, q *request) (*program[pythonCode], error) {
+	key := programKey(q)
+	prog := p.programs.get(key)
+	if prog == nil {
+		if err := p.lay(ctx, nil); err != nil {
+			return nil, err
+		}
+		code := p.compile(ctx, r, q.source)
+		if code == nil {
+			return nil, nil
+		}
+		if err := p.lay(ctx, nil); err != nil {
+			return nil, err
+		}
+		prog = &program[pythonCode]{layer: p.load(ctx, q, code)}
+		if prog.layer == nil {
+			prog.kept = code
+		}
+		p.programs.put(key, prog, len(prog.kept))
+		p.stdout.reset(streamLimit)
+		p.stderr.reset(streamLimit)
+		p.random.set(q.seed)
+		return prog, p.lay(ctx, prog.layer)
 	}
-	b := append(p.payload[:0], marshalTuple, 2, marshalNone)
-	p.payload = appendMarshal(b, marshalText, source)
+	if p.laid != prog.layer {
+		return prog, p.lay(ctx, prog.layer)
+	}
+	return prog, nil
+}
+
+// compile returns the code object of a source, or nil and the reason in r.
+func (p *python) compile(ctx context.Context, r *reply, source []byte) pythonCode {
+	p.payload = appendMarshal(append(p.payload[:0], marshalTuple, 2, marshalInt, askCompile, 0, 0, 0), marshalText, source)
 	kind, out, ok := p.invoke(ctx, r)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	if kind != 'C' {
 		r.refuse(kind, out)
-		return nil, false
+		return nil
 	}
-	code := bytes.Clone(out)
-	if len(p.codes) >= maxCodes {
-		clear(p.codes)
-	}
-	p.codes[key] = code
-	if err := p.reset(ctx); err != nil {
-		r.kind, r.message = replyBroken, err.Error()
-		return nil, false
-	}
-	return code, true
+	return bytes.Clone(out)
 }
 
-func (p *python) execute(ctx context.Context, r *reply, q *request, code []byte) {
+// load runs the source once and returns what that made of memory; nil if another run could make something else of it.
+func (p *python) load(ctx context.Context, q *request, code pythonCode) *layer {
+	b := append(p.payload[:0], marshalTuple, 4, marshalInt, askLoad, 0, 0, 0)
+	b = appendMarshal(b, marshalBytes, code)
+	b = appendMarshal(b, marshalText, q.source)
+	p.payload = appendMarshal(b, marshalText, q.entry)
+	p.asked = false
+	// What went wrong is found again, and reported, by the call.
+	kind, _, ok := p.invoke(ctx, &reply{})
+	ends := 0 // the bootstrap reads long requests to their end
+	if len(p.payload) >= readAtOnce {
+		ends = 1
+	}
+	if !ok || kind != 'L' || p.asked || p.ends > ends || p.grown() {
+		return nil
+	}
+	return p.memory.layer()
+}
+
+func (p *python) execute(ctx context.Context, r *reply, q *request, prog *program[pythonCode]) {
 	seed := q.seed
 	if len(seed) == 0 {
 		seed = p.random.fresh()
 	}
-	b := append(p.payload[:0], marshalTuple, 6)
-	b = appendMarshal(b, marshalBytes, code)
-	b = appendMarshal(b, marshalText, q.source)
-	b = appendMarshal(b, marshalText, q.entry)
+	b := p.payload[:0]
+	if prog.layer != nil {
+		b = append(b, marshalTuple, 4, marshalInt, askCall, 0, 0, 0)
+	} else {
+		b = append(b, marshalTuple, 7, marshalInt, askBoth, 0, 0, 0)
+		b = appendMarshal(b, marshalBytes, prog.kept)
+		b = appendMarshal(b, marshalText, q.source)
+		b = appendMarshal(b, marshalText, q.entry)
+	}
 	b = appendMarshal(b, marshalBytes, seed)
 	if v, ok := appendValue(append(b, marshalFalse), q.input, p.seen); ok {
 		p.payload = v
@@ -200,7 +292,7 @@ func (p *python) execute(ctx context.Context, r *reply, q *request, code []byte)
 	kind, out, ok := p.invoke(ctx, r)
 	if ok && kind == 'v' {
 		var err error
-		out, err = appendJSON(nil, out, q.outputLimit)
+		out, err = appendJSON(make([]byte, 0, 2*len(out)), out, q.outputLimit)
 		if errors.Is(err, errTooLong) {
 			r.kind, r.limit = replyLimit, limitOutput
 			return
@@ -224,7 +316,7 @@ func (p *python) execute(ctx context.Context, r *reply, q *request, code []byte)
 
 // invoke has the interpreter answer p.payload. What it returns is in the guest's memory and holds until the next reset.
 func (p *python) invoke(ctx context.Context, r *reply) (kind byte, out []byte, ok bool) {
-	p.stdin = p.payload
+	p.stdin, p.ends = p.payload, 0
 	p.stack.Set(uint64(p.image.stack))
 	results, err := p.call.Call(ctx, uint64(p.image.function), 0, 0, 0)
 	if err != nil {
@@ -284,6 +376,7 @@ func (p *python) walltime() (int64, int32) {
 	if p.starting && len(p.stdout.bytes()) > 0 {
 		panic(errReady)
 	}
+	p.asked = true
 	now := p.clock.now()
 	return now.Unix(), int32(now.Nanosecond())
 }
@@ -295,7 +388,27 @@ func (in guestInput) Read(b []byte) (int, error) {
 	n := copy(b, in.p.stdin)
 	in.p.stdin = in.p.stdin[n:]
 	if n == 0 && len(b) > 0 {
+		in.p.ends++
 		return 0, io.EOF
 	}
 	return n, nil
+}
+
+// guestOutput takes what the guest prints.
+type guestOutput struct {
+	p  *python
+	to *clipped
+}
+
+func (out guestOutput) Write(b []byte) (int, error) {
+	out.p.asked = true
+	return out.to.Write(b)
+}
+
+// guestBytes gives the guest its randomness.
+type guestBytes struct{ p *python }
+
+func (in guestBytes) Read(b []byte) (int, error) {
+	in.p.asked = true
+	return in.p.random.Read(b)
 }

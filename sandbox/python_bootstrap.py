@@ -60,6 +60,7 @@ def _prepare():
     # random is put back by whoever imports it first, and seeded then: most programs never do.
     class Seeding:
         seed = b""
+        used = False
 
         def find_spec(self, name, path=None, target=None):
             if name == "random":
@@ -69,11 +70,21 @@ def _prepare():
             return random
 
         def exec_module(self, module):
-            module.seed(self.seed)
+            self.used = True
+            reseed(self.seed)
 
     seeding = Seeding()
+    reseed, state_of = random.seed, random.getstate
     del sys.modules["random"]
     sys.meta_path.insert(0, seeding)
+
+    # statistics has random already, and would draw from one that nobody seeded.
+    class Seeded:
+        def __getattr__(self, name):
+            import random
+            return getattr(random, name)
+
+    statistics.random = Seeded()
 
     def clip(text, limit):
         return text if len(text) <= limit else text[:limit] + " ..."
@@ -118,7 +129,17 @@ def _prepare():
                 last, line = value, code.co_firstlineno
         return last
 
-    def answer(code, entry, argument):
+    def compiled(source):
+        text = source.strip()
+        if text.startswith("lambda"):
+            return compile(text, FILE, "eval", 0, True)
+        return compile(source, FILE, "exec", 0, True)
+
+    # What was loaded: the function, whether it takes an argument, and the source.
+    function = takes = source = None
+
+    def loaded(code, entry):
+        nonlocal function, takes
         function = eval(code, names)
         if function is None:
             function = names.get(entry)
@@ -127,20 +148,14 @@ def _prepare():
             if function is None:
                 raise LookupError("the code defines no function; write def main(data): ...")
         code = getattr(function, "__code__", None)
-        if code is not None and not code.co_argcount and not code.co_flags & VARARGS:
-            return function()
-        return function(argument)
+        takes = code is None or code.co_argcount > 0 or code.co_flags & VARARGS
 
-    def compiled(source):
-        text = source.strip()
-        if text.startswith("lambda"):
-            return compile(text, FILE, "eval", 0, True)
-        return compile(source, FILE, "exec", 0, True)
-
-    # A request is (None, source) to compile, or (code, source, entry, seed, whether the argument is JSON, argument) to
-    # run. The reply is one letter and what belongs to it. Values that marshal knows travel in its form, others as JSON. Compiling is a request of its own, answered before any line of the program runs, so that
-    # the host can keep what it made.
+    # A request is a tuple whose first item says what is asked: to compile (0), to load (1), to call what was loaded (2),
+    # or both (3). Compiling and loading are requests of their own, so that the host can keep what they made before the
+    # program has seen any input. The reply is one letter and what belongs to it. Values that marshal knows travel in its
+    # form, others as JSON.
     def request():
+        nonlocal source
         data = read(0, AT_ONCE)
         if len(data) == AT_ONCE:
             parts = [data]
@@ -148,17 +163,35 @@ def _prepare():
                 parts.append(data)
             data = b"".join(parts)
             del parts
-        code, source, *rest = load(data)
+        asked, *rest = load(data)
         del data
         kind = b"E"
         try:
-            if code is None:
-                return b"C" + marshal.dumps(compiled(source))
-            entry, seeding.seed, encoded, argument = rest
+            if asked == 2:
+                seed, encoded, argument = rest
+                seeding.seed = seed
+                if seeding.used:
+                    reseed(seed)
+            elif asked == 3:
+                code, source, entry, seeding.seed, encoded, argument = rest
+                loaded(load(code), entry)
+            elif asked == 1:
+                code, source, entry = rest
+                loaded(load(code), entry)
+                if seeding.used:
+                    # Whoever has drawn a number while loading must draw another the next time.
+                    state = state_of()
+                    reseed(seeding.seed)
+                    if state_of() != state:
+                        return b"N"
+                return b"L"
+            else:
+                source, = rest
+                return b"C" + dump(compiled(source))
             del rest
             if encoded:
                 argument = decode(argument, 0)[0]
-            value = answer(load(code), entry, argument)
+            value = function(argument) if takes else function()
             kind = b"J"
             try:
                 out = dump(value)

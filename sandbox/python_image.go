@@ -11,7 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero/api"
 )
@@ -38,18 +41,78 @@ const (
 // errReady is thrown through the interpreter by the host function that it calls when it is ready to be copied.
 var errReady = errors.New("the interpreter is ready") // read-only
 
-// imagePath names the image by everything that went into it.
-func imagePath(dir string, module []byte) string {
+// The cache directory has one directory for each version of the interpreter, with the compiled module and the image. A
+// child marks the one it uses, by its time. Whoever adds a version removes those that nobody has used for cacheAge.
+const (
+	cachePrefix = "python-"
+	imageName   = "image"
+	cacheAge    = 14 * 24 * time.Hour
+)
+
+// cacheHome returns the directory for this version, named by everything that goes into what is kept there, and marks it
+// as used. Where nothing is kept it is empty.
+func cacheHome(dir string, module []byte) (string, error) {
+	if dir == "" {
+		return "", nil
+	}
 	h := sha256.New()
 	h.Write(module)
 	io.WriteString(h, pythonBootstrap)
-	return filepath.Join(dir, "python-"+runtime.GOARCH+"-"+hex.EncodeToString(h.Sum(nil)[:16])+".image")
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/tetratelabs/wazero" {
+				io.WriteString(h, d.Version)
+			}
+		}
+	}
+	home := filepath.Join(dir, cachePrefix+runtime.GOARCH+"-"+hex.EncodeToString(h.Sum(nil)[:16]))
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return "", fmt.Errorf("make the cache of compiled modules: %w", err)
+	}
+	now := time.Now()
+	// Where it cannot be marked, nobody can remove it either.
+	_ = os.Chtimes(home, now, now)
+	return home, nil
 }
 
-// loadImage maps a kept image, or makes one and keeps it. dir may be empty.
-func (p *python) loadImage(ctx context.Context, dir string, module []byte) error {
-	if dir != "" {
-		file, err := os.Open(imagePath(dir, module))
+// sweepCache removes versions other than the one in home that nobody has used since before. Children that run have all
+// they need open and in memory. A child that starts at this moment marks its version first: a directory is moved out of
+// the way, looked at once more, and put back if it was marked meanwhile.
+func sweepCache(home string, before time.Time) error {
+	dir := filepath.Dir(home)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	unused := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.ModTime().Before(before)
+	}
+	var failed []error
+	for _, e := range entries {
+		path, aside := filepath.Join(dir, e.Name()), filepath.Join(dir, cachePrefix+"old-"+e.Name())
+		if !strings.HasPrefix(e.Name(), cachePrefix) || path == home || !unused(path) {
+			continue
+		}
+		if err := os.Rename(path, aside); errors.Is(err, os.ErrNotExist) {
+			continue // another process removes it
+		} else if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if !unused(aside) {
+			failed = append(failed, os.Rename(aside, path))
+			continue
+		}
+		failed = append(failed, os.RemoveAll(aside))
+	}
+	return errors.Join(failed...)
+}
+
+// loadImage maps a kept image, or makes one and keeps it in home, which may be empty.
+func (p *python) loadImage(ctx context.Context, home string) error {
+	if home != "" {
+		file, err := os.Open(filepath.Join(home, imageName))
 		if err == nil {
 			if image, err := readTrailer(file); err == nil {
 				p.image = image
@@ -65,9 +128,15 @@ func (p *python) loadImage(ctx context.Context, dir string, module []byte) error
 	if err != nil {
 		return err
 	}
-	file, err := writeImage(dir, module, image, memory)
+	file, err := writeImage(home, image, memory)
 	if err != nil {
 		return err
+	}
+	if home != "" {
+		if err := sweepCache(home, time.Now().Add(-cacheAge)); err != nil {
+			// What could not be removed costs room on the disk, and is tried again with the next version.
+			fmt.Fprintf(os.Stderr, "remove versions of the interpreter that are not used: %v\n", err)
+		}
 	}
 	p.image = image
 	return p.memory.adopt(file, image.length)
@@ -109,13 +178,13 @@ func (p *python) makeImage(ctx context.Context) (pythonImage, []byte, error) {
 
 // writeImage keeps the image under its name, or in a nameless file where there is no directory. Pages of zeros are not
 // written: the file has holes there and so costs no memory.
-func writeImage(dir string, module []byte, image pythonImage, memory []byte) (*os.File, error) {
+func writeImage(home string, image pythonImage, memory []byte) (*os.File, error) {
 	var file *os.File
 	var err error
-	if dir == "" {
+	if home == "" {
 		file, err = tempImage()
 	} else {
-		file, err = os.CreateTemp(dir, "python-*.tmp")
+		file, err = os.CreateTemp(home, imageName+"-*.tmp")
 	}
 	if err != nil {
 		return nil, err
@@ -124,10 +193,10 @@ func writeImage(dir string, module []byte, image pythonImage, memory []byte) (*o
 		file.Close()
 		return nil, fmt.Errorf("write the interpreter's image: %w", err)
 	}
-	if dir == "" {
+	if home == "" {
 		return file, nil
 	}
-	if err := os.Rename(file.Name(), imagePath(dir, module)); err != nil {
+	if err := os.Rename(file.Name(), filepath.Join(home, imageName)); err != nil {
 		return nil, fmt.Errorf("keep the interpreter's image: %w", err)
 	}
 	return file, nil

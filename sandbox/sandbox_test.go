@@ -79,7 +79,7 @@ func run(t *testing.T, p *Pool, language Language, calls []call) {
 		if in == "" {
 			in = `{"a": 1, "b": [1, 2, 3], "c": "ü€"}`
 		}
-		ask := Call{Tenant: "t", Language: language, Source: c.source, Entry: c.entry, Input: json.RawMessage(in), MemoryMB: c.memory, OutputLimit: c.output, TimeLimit: 20 * time.Second}
+		ask := Call{Tenant: "t", Language: language, Source: c.source, Entry: c.entry, Input: json.RawMessage(in), MemoryMB: c.memory, OutputLimit: c.output, TimeLimit: time.Minute}
 		res, err := p.Run(t.Context(), ask)
 		if code(err) != c.fails {
 			t.Errorf("%s: error %v (%v), want code %q", c.name, err, res.Stderr, c.fails)

@@ -191,7 +191,7 @@ func (s *subject) output(words vocabulary, o *host.Output, mark outputMark, now 
 	e := api.Event{EventType: eventNodeOutput, ExecutionID: s.journal.Execution, Timestamp: now}
 	var data any = api.ExecutionUpdate{NodeID: node, PartialOutput: &part}
 	if words == vocabularyFlow {
-		if !s.toUser[node] {
+		if !s.toUser[worksFor(s.journal.Graph, o.Activation)] {
 			return frame{}, false, nil
 		}
 		data = s.flowOutput(&e, &part)

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/workflow"
 )
 
 type actionInput struct {
@@ -138,7 +139,9 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	case err != nil:
 		return nil, err
 	case question != nil:
-		err = r.answer(&request, question, given(b.InputData))
+		if err = r.answer(&request, question, given(b.InputData)); err == nil && question.Purpose == purposeBudget {
+			err = r.raise(ctx, question, given(b.InputData))
+		}
 	default:
 		message = "the signal was taken"
 		err = r.signal(ctx, &request, given(b.InputData))
@@ -162,10 +165,23 @@ func (r *reading) checkTarget(b *api.InputRequest) error {
 	if !known && r.view.Nodes[b.NodeID] == nil {
 		return fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", r.summary.ID, b.NodeID)
 	}
-	if id := engine.ActivationID(b.ActivationID); id != "" && host.NodeOf(r.graph, id) != b.NodeID {
+	if id := engine.ActivationID(b.ActivationID); id != "" && !r.isOf(id, b.NodeID) {
 		return wrongField("activation_id", "%q is no activation of node %q", b.ActivationID, b.NodeID)
 	}
 	return nil
+}
+
+// isOf says that an activation is of a node, or a step of its work.
+func (r *reading) isOf(id engine.ActivationID, node string) bool {
+	return host.NodeOf(r.graph, id) == node || worksFor(r.graph, id) == node
+}
+
+// worksFor is the node that an activation works for: its own, or that of the program whose step it is.
+func worksFor(graph *workflow.Graph, id engine.ActivationID) string {
+	if i, _, ok := host.Owner(graph, id); ok {
+		return graph.Nodes[i].ID
+	}
+	return host.NodeOf(graph, id)
 }
 
 // asked finds the question that the input answers; none when the node asks nothing.
@@ -173,7 +189,7 @@ func (r *reading) asked(b *api.InputRequest) (*openQuestion, error) {
 	var found []openQuestion
 	for _, q := range r.open() {
 		switch {
-		case host.NodeOf(r.graph, q.Activation) != b.NodeID, b.ActivationID != "" && string(q.Activation) != b.ActivationID:
+		case !r.isOf(q.Activation, b.NodeID), b.ActivationID != "" && string(q.Activation) != b.ActivationID:
 		case b.InteractionID != "" && string(q.id) != b.InteractionID:
 		default:
 			found = append(found, q)
@@ -194,9 +210,33 @@ func (r *reading) asked(b *api.InputRequest) (*openQuestion, error) {
 	return nil, nil
 }
 
+// purposeBudget is the purpose of the question that an exhausted budget asks.
+const purposeBudget = "budget"
+
+// raise adds to the budget that a question is about, before the answer is taken: who is woken by it finds the room.
+func (r *reading) raise(ctx context.Context, q *openQuestion, data json.RawMessage) error {
+	var answer struct {
+		By *float64 `json:"raise_by"`
+	}
+	if json.Unmarshal(data, &answer) != nil || answer.By == nil || !(*answer.By > 0) {
+		return wrongField("input_data.raise_by", "a positive number was expected: by how much the budget is raised")
+	}
+	value, _, err := r.journal.Value(ctx, r.start, q.Ref)
+	if err != nil {
+		return err
+	}
+	var asked struct {
+		Budget string `json:"budget"`
+	}
+	if err := json.Unmarshal(value, &asked); err != nil || asked.Budget == "" {
+		return fault.Newf(fault.Internal, "question %q names no budget", q.id)
+	}
+	return r.s.o.Raise(ctx, r.p, r.summary.ID+"/"+string(q.id), asked.Budget, *answer.By, true)
+}
+
 // operational says that a question is about how the execution goes on, which is for those who operate it.
 func operational(purpose string) bool {
-	return slices.Contains([]string{engine.PurposeOutcomeUnknown, "budget", "drift"}, purpose)
+	return slices.Contains([]string{engine.PurposeOutcomeUnknown, purposeBudget, "drift"}, purpose)
 }
 
 // answer makes the request of an answer.

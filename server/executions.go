@@ -250,7 +250,9 @@ func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getCo
 		Merged: c.Merged, Variables: c.Variables,
 	}}
 	for id, step := range c.StepResults { // order does not matter: one entry per node
-		out.Body.StepResults[id] = api.StepResult(step)
+		out.Body.StepResults[id] = api.StepResult{
+			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess, ErrorMessage: step.ErrorMessage,
+		}
 	}
 	return out, nil
 }

@@ -34,6 +34,9 @@ type Options struct {
 	// Revision returns the graph and what a fold has to know of a pinned revision.
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
 	Keyring  *credential.Keyring
+	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless. Answers says that it comes
+	// with the answer to the question about the budget.
+	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
 	Ready   func() error
 	Version string

@@ -194,6 +194,8 @@ type LedgerEntry struct {
 	ID        string
 	Execution string
 	Workflow  string
+	// Profile is the model that it goes to.
+	Profile string
 	// Day is the calendar day it counts for, as the budget's time zone has it.
 	Day    string
 	Tokens int64
@@ -214,6 +216,7 @@ type Settlement struct {
 type LedgerQuery struct {
 	Execution string
 	Workflow  string
+	Profile   string
 	Day       string
 }
 
@@ -225,8 +228,23 @@ type LedgerSum struct {
 	OpenCalls            int
 }
 
-// Ledger is the account that budgets are checked against.
+// OverError says that a call does not fit into a budget.
+type OverError struct {
+	Limit
+	LedgerSum
+}
+
+// Error implements error.
+func (e *OverError) Error() string {
+	return fmt.Sprintf("the budget %q has no room: of %d tokens %d are used and %d reserved", e.Budget, e.Limit.Tokens, e.LedgerSum.Tokens, e.OpenTokens)
+}
+
+// Ledger is the account that budgets are checked against. What is open belongs to the process that opened it: when a driver
+// finds that process gone, what it had reserved counts as used.
 type Ledger interface {
+	// Reserve opens an entry if it fits into all limits, together with what was used and what others have reserved. If it
+	// does not, the error is an [*OverError].
+	Reserve(ctx context.Context, p identity.Principal, e LedgerEntry, limits ...Limit) error
 	// Open reserves. An entry that is there already stays as it is.
 	Open(ctx context.Context, p identity.Principal, e LedgerEntry) error
 	// Settle puts what was used in the place of what was reserved. The first settlement counts: another one is

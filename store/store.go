@@ -49,6 +49,9 @@ type Stores struct {
 	Users       Users
 	Tokens      Tokens
 	Credentials Credentials
+	Memories    Memories
+	Profiles    Profiles
+	Budgets     Budgets
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.
@@ -102,5 +105,5 @@ func (p Page) Limits() (limit, offset int) {
 	if p.Number <= 1 {
 		return limit, 0
 	}
-	return limit, (min(p.Number, 1<<40/limit) - 1) * limit
+	return limit, (min(p.Number, 1<<30/limit) - 1) * limit
 }

@@ -21,7 +21,7 @@ func TestPage_Limits(t *testing.T) {
 		{store.Page{Number: 1, Size: 5}, 5, 0},
 		{store.Page{Number: 3, Size: 5}, 5, 10},
 		{store.Page{Number: -4, Size: -5}, 20, 0},
-		{store.Page{Number: 2, Size: 1 << 40}, 500, 500},
+		{store.Page{Number: 2, Size: 1 << 30}, 500, 500},
 	} {
 		if limit, offset := c.page.Limits(); limit != c.limit || offset != c.offset {
 			t.Errorf("%+v: limit %d, offset %d; want %d, %d", c.page, limit, offset, c.limit, c.offset)

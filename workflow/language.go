@@ -14,9 +14,9 @@ const (
 
 // LanguageOf tells the language of a conversion function by its form: a def or a lambda is Python, a function or an
 // arrow is JavaScript, anything else an expression. An arrow inside a call (any(list, x => x.ok)) is part of an
-// expression.
+// expression. Comments tell nothing.
 func LanguageOf(source string) Language {
-	text := strings.TrimSpace(source)
+	text := afterComments(source)
 	if startsWithWord(text, "lambda") || startsWithWord(text, "(lambda") {
 		return LanguagePython
 	}
@@ -26,16 +26,34 @@ func LanguageOf(source string) Language {
 			return LanguagePython
 		}
 	}
-	for _, word := range [...]string{"function", "async function", "function*", "(function", "(async function"} {
-		if startsWithWord(text, word) {
+	for line := range strings.Lines(text) {
+		if startsWithWord(line, "function") || startsWithWord(line, "async function") {
 			return LanguageJavaScript
 		}
+	}
+	if startsWithWord(text, "(function") || startsWithWord(text, "(async function") {
+		return LanguageJavaScript
 	}
 	inner, bracketed := strings.CutPrefix(text, "(")
 	if arrowOutside(text) || bracketed && arrowOutside(inner) {
 		return LanguageJavaScript
 	}
 	return LanguageExpression
+}
+
+// afterComments cuts space and the comments of both languages off the beginning.
+func afterComments(text string) string {
+	for {
+		text = strings.TrimSpace(text)
+		switch {
+		case strings.HasPrefix(text, "#"), strings.HasPrefix(text, "//"):
+			_, text, _ = strings.Cut(text, "\n")
+		case strings.HasPrefix(text, "/*"):
+			_, text, _ = strings.Cut(text, "*/")
+		default:
+			return text
+		}
+	}
 }
 
 func startsWithWord(text, word string) bool {
@@ -53,6 +71,10 @@ func arrowOutside(text string) bool {
 				if text[i] == '\\' {
 					i++
 				}
+			}
+		case '/':
+			if rest := text[i:]; strings.HasPrefix(rest, "//") || strings.HasPrefix(rest, "/*") {
+				i += len(rest) - len(afterComments(rest)) - 1
 			}
 		case '(', '[', '{':
 			depth++

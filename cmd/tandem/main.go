@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/builtin"
 	"tandem/sandbox"
 )
 
@@ -20,6 +21,9 @@ var version = "dev" // read-only; the linker sets it when a release is built
 func main() {
 	if sandbox.IsChild() {
 		sandbox.Child()
+	}
+	if builtin.IsWarden() {
+		builtin.Warden()
 	}
 	// Between two collections the heap may grow by what it holds. An engine that holds little would collect all the time;
 	// this, which is never touched and so takes no memory, makes it wait for some tens of megabytes.

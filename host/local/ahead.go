@@ -40,7 +40,7 @@ func (o *owner) goesAhead(r row) bool {
 	for _, c := range r.commands {
 		switch c := c.(type) {
 		case engine.RunNode:
-			if !o.revision.Brief(c.Node) || o.revision.Graph.Nodes[c.Node].Plan.Effect != workflow.Pure {
+			if c.Node < 0 || !o.revision.Brief(c.Node) || o.revision.Graph.Nodes[c.Node].Plan.Effect != workflow.Pure {
 				return false
 			}
 			runs = true

@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/node"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -22,6 +23,7 @@ type row struct {
 	commands []engine.Command
 	inbox    []int64
 	logs     []store.LogLine
+	settled  []node.Settlement
 	create   *store.Execution
 	key      *store.IdempotencyKey
 }
@@ -41,7 +43,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || run.Cause.Kind != engine.CauseRun || o.revision.Graph.Nodes[run.Node].Plan.Effect != workflow.Once || o.revision.Repeatable(run) {
+		if !ok || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
 			continue
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
@@ -61,6 +63,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	}
 	a := &store.Append{
 		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: r.logs, Create: create, Key: r.key,
+	}
+	for _, s := range r.settled {
+		a.SettleLedger = append(a.SettleLedger, store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost})
 	}
 	for _, c := range commands {
 		switch c := c.(type) {

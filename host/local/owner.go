@@ -302,6 +302,7 @@ func (o *owner) deal(list []message) (err error) {
 	var logs []store.LogLine
 	var answers []request
 	var afters []outcome
+	var settled []node.Settlement
 	defer func() {
 		for _, r := range answers {
 			r.answer(o.status, err)
@@ -359,7 +360,7 @@ func (o *owner) deal(list []message) (err error) {
 				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
 			}
 			if refused == nil {
-				logs = o.note(turn, m.said, logs)
+				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
 				if m.result.After != nil {
 					afters = append(afters, m)
 				}
@@ -391,8 +392,8 @@ func (o *owner) deal(list []message) (err error) {
 	if len(turn.Row().Facts) == 0 {
 		return nil
 	}
-	r := row{turn: turn, commands: commands, inbox: inbox, logs: logs}
-	if len(answers) == 0 && len(afters) == 0 && o.goesAhead(r) {
+	r := row{turn: turn, commands: commands, inbox: inbox, logs: logs, settled: settled}
+	if len(answers) == 0 && len(afters) == 0 && len(settled) == 0 && o.goesAhead(r) {
 		if err := o.hold(o.host.ctx, r); err != nil {
 			return err
 		}

@@ -27,6 +27,7 @@ type said struct {
 	mu      sync.Mutex
 	lines   []store.LogLine
 	details map[string]any
+	used    node.Usage
 }
 
 // flushLines is after how many lines a long run stores them before it ends.
@@ -47,6 +48,16 @@ func (s *said) Detail(fields map[string]any) {
 		s.details = map[string]any{}
 	}
 	maps.Copy(s.details, fields)
+}
+
+// Used implements node.Out.
+func (s *said) Used(u node.Usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used.InputTokens += u.InputTokens
+	s.used.OutputTokens += u.OutputTokens
+	s.used.CachedTokens += u.CachedTokens
+	s.used.Credits += u.Credits
 }
 
 // Log implements node.Out.
@@ -115,6 +126,14 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 	row := turn.Row()
 	if view := o.fold.View().Open[s.attempt.Activation]; s.first && view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
 		row.Told = append(row.Told, host.Told{What: host.ToldRan, Activation: s.attempt.Activation, Time: s.began})
+	}
+	if s.used != (node.Usage{}) {
+		raw, err := json.Marshal(s.used)
+		if err != nil { // numbers are always JSON, unless they are none
+			o.host.opts.Log.Warn("usage left out", "execution", o.ref.Execution, "error", err)
+		} else {
+			row.Told = append(row.Told, host.Told{What: host.ToldUsage, Activation: s.attempt.Activation, Detail: raw})
+		}
 	}
 	if len(s.details) > 0 {
 		raw, err := json.Marshal(s.details)

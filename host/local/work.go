@@ -53,10 +53,10 @@ func (o *owner) run(c engine.RunNode) {
 		o.push(outcome{c.Attempt, failure(c, err), nil})
 		return
 	}
-	plan := &o.revision.Graph.Nodes[c.Node].Plan
-	said := &said{owner: o, attempt: c.Attempt, node: o.revision.Graph.Nodes[c.Node].ID, first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
+	limits := o.limits(c)
+	said := &said{owner: o, attempt: c.Attempt, node: o.nodeOf(c), first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
 	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
-	if o.revision.Brief(c.Node) && plan.Effect == workflow.Pure && size <= maxBriefInput {
+	if c.Node >= 0 && o.revision.Brief(c.Node) && limits.effect == workflow.Pure && size <= maxBriefInput {
 		said.began = time.Now().UnixMilli()
 		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})
 		return
@@ -64,13 +64,38 @@ func (o *owner) run(c engine.RunNode) {
 	o.handOver(c, job, said)
 }
 
+func (o *owner) nodeOf(c engine.RunNode) string {
+	if c.Node < 0 {
+		return host.NodeOf(o.revision.Graph, c.Activation)
+	}
+	return o.revision.Graph.Nodes[c.Node].ID
+}
+
+// limits are what the workflow, or the program that made a step, says about a run.
+func (o *owner) limits(c engine.RunNode) limits {
+	l := limits{timeout: 420 * time.Second}
+	ms := int64(0)
+	if c.Node < 0 {
+		l.effect, ms = c.Step.Effect, c.Step.TimeoutMS
+	} else {
+		plan := &o.revision.Graph.Nodes[c.Node].Plan
+		l.effect, ms = plan.Effect, plan.TimeoutMS
+	}
+	if ms > 0 {
+		l.timeout = time.Duration(ms) * time.Millisecond
+	}
+	return l
+}
+
+type limits struct {
+	effect  workflow.Effect
+	timeout time.Duration
+}
+
 // handOver hands an attempt to a worker, as soon as there is room for it.
 func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 	ctx, cancel := context.WithCancel(o.host.ctx)
-	limit := time.Duration(o.revision.Graph.Nodes[c.Node].Plan.TimeoutMS) * time.Millisecond
-	if limit <= 0 {
-		limit = 420 * time.Second
-	}
+	limit := o.limits(c).timeout
 	o.runs++
 	n := o.runs
 	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel, run: n}
@@ -106,6 +131,13 @@ func (o *owner) job(c engine.RunNode) (job node.Job, size int, err error) {
 		size += len(value)
 	}
 	job = newJob(c, values, o.fold.Data(c))
+	if c.Step != nil {
+		owner, _, ok := host.Owner(o.revision.Graph, c.Activation)
+		if !ok {
+			return job, 0, fault.Newf(fault.Internal, "%q is a step of no node", c.Activation)
+		}
+		job.Owner, job.State = owner, values[host.StateRef]
+	}
 	scope, ok := o.fold.Scope(c.Activation)
 	if !ok {
 		return job, size, nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tandem/engine"
-	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -286,72 +285,4 @@ func (l logs) Lines(ctx context.Context, p identity.Principal, q store.LogQuery)
 		WHERE execution = (SELECT n FROM executions WHERE workspace_id = ?1 AND id = ?2) AND workspace_id = ?1 AND (?3 = '' OR activation = ?3)`,
 		func(s scanner) (n int64, err error) { return n, s.Scan(&n) }, workspace, q.Execution, q.Activation)
 	return page, err
-}
-
-type ledger struct{ db *DB }
-
-// Open implements [store.Ledger].
-func (l ledger) Open(ctx context.Context, p identity.Principal, e store.LedgerEntry) error {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return err
-	}
-	return l.db.writer.do(ctx, func(w *writer) error { return w.openLedger(workspace, e) })
-}
-
-func (w *writer) openLedger(workspace string, e store.LedgerEntry) error {
-	_, err := w.c.exec(`INSERT OR IGNORE INTO ledger (workspace_id, id, execution_id, workflow_id, day, tokens, cost, open) VALUES (?, ?, ?, ?, ?, ?, ?, 1)`,
-		workspace, e.ID, e.Execution, e.Workflow, e.Day, e.Tokens, e.Cost)
-	return err
-}
-
-// Settle implements [store.Ledger].
-func (l ledger) Settle(ctx context.Context, p identity.Principal, s store.Settlement) error {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return err
-	}
-	return l.db.writer.do(ctx, func(w *writer) error {
-		found, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
-		if err != nil {
-			return err
-		}
-		if !found {
-			return notFound("ledger entry", s.ID)
-		}
-		open, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ? AND open <> 0`, workspace, s.ID)
-		if err != nil {
-			return err
-		}
-		if !open {
-			return fault.Newf(fault.Conflict, "ledger entry %q has been settled before", s.ID)
-		}
-		_, err = w.settleLedger(workspace, s)
-		return err
-	})
-}
-
-func (w *writer) settleLedger(workspace string, s store.Settlement) (int64, error) {
-	return w.c.change(`UPDATE ledger SET tokens = ?, cost = ?, open = 0 WHERE workspace_id = ? AND id = ? AND open <> 0`, s.Tokens, s.Cost, workspace, s.ID)
-}
-
-// Sum implements [store.Ledger].
-func (l ledger) Sum(ctx context.Context, p identity.Principal, q store.LedgerQuery) (store.LedgerSum, error) {
-	workspace, err := store.Scope(p)
-	if err != nil {
-		return store.LedgerSum{}, err
-	}
-	// The text varies with what is asked for, in eight ways, so that each finds its index.
-	text := `SELECT coalesce(sum(iif(open, 0, tokens)), 0), coalesce(sum(iif(open, 0, cost)), 0), coalesce(sum(iif(open, tokens, 0)), 0),
-		coalesce(sum(iif(open, cost, 0)), 0), coalesce(sum(open), 0) FROM ledger WHERE workspace_id = ?`
-	args := []any{workspace}
-	for _, by := range []struct{ column, value string }{{"execution_id", q.Execution}, {"workflow_id", q.Workflow}, {"day", q.Day}} {
-		if by.value != "" {
-			text += " AND " + by.column + " = ?"
-			args = append(args, by.value)
-		}
-	}
-	return queryOne(ctx, l.db, nil, text, func(s scanner) (sum store.LedgerSum, err error) {
-		return sum, s.Scan(&sum.Tokens, &sum.Cost, &sum.OpenTokens, &sum.OpenCost, &sum.OpenCalls)
-	}, args...)
 }

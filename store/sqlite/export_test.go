@@ -93,3 +93,13 @@ func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
 	err = db.read.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
 	return n, err
 }
+
+// ForgetVectors lets go of the vectors that are kept at hand.
+func (db *DB) ForgetVectors() {
+	c := &db.vectors
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.sets { // order does not matter: all are dropped
+		c.drop(e)
+	}
+}

@@ -62,6 +62,8 @@ type DB struct {
 	writer *writer
 	check  *checkpointer
 	read   *sql.DB
+	// vectors keeps those of memories at hand.
+	vectors vectorCache
 
 	mu     sync.Mutex
 	stmts  map[string]*sql.Stmt // prepared on read, by their text
@@ -118,6 +120,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, unusable(dir, err)
 	}
 	db.check.finish = db.writer.finishCheckpoint
+	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
+		return nil, unusable(dir, err)
+	}
 	readers := o.Readers
 	if readers <= 0 {
 		readers = 4
@@ -189,6 +194,9 @@ func (db *DB) Stores() store.Stores {
 		Users:       users{db},
 		Tokens:      tokens{db},
 		Credentials: credentials{db},
+		Memories:    memories{db},
+		Profiles:    profiles{db},
+		Budgets:     budgets{db},
 	}
 }
 

@@ -150,6 +150,33 @@ func (c *conn) row(dest []driver.Value, text string, args ...driver.Value) (bool
 	return true, nil
 }
 
+// rows reads all rows of a statement, whose columns are so many, and hands each over for the time of the call.
+func (c *conn) rows(columns int, each func([]driver.Value), text string, args ...driver.Value) error {
+	s, err := c.prepare(text)
+	if err != nil {
+		return err
+	}
+	rows, err := s.query.QueryContext(context.Background(), s.bind(args))
+	clear(s.args)
+	if err != nil {
+		return &dbError{err}
+	}
+	row := make([]driver.Value, columns)
+	for {
+		if err = rows.Next(row); err != nil {
+			break
+		}
+		each(row)
+	}
+	if closeErr := rows.Close(); closeErr != nil {
+		return &dbError{closeErr}
+	}
+	if !errors.Is(err, io.EOF) {
+		return &dbError{err}
+	}
+	return nil
+}
+
 func (c *conn) close() error {
 	var errs []error
 	for _, s := range c.stmts {

@@ -89,6 +89,22 @@ func TestWriter_GroupsWhatWaits(t *testing.T) {
 	}
 }
 
+// What a process that is gone had reserved counts as used; nobody knows what it has really used.
+func TestLedger_OpenEntriesOfADeadProcessAreSpent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	check(t, db.Stores().Ledger.Open(t.Context(), ann(), store.LedgerEntry{ID: "c", Profile: "m", Tokens: 40}))
+	check(t, db.Close())
+	db, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	t.Cleanup(func() { check(t, db.Close()) })
+	if sum, err := db.Stores().Ledger.Sum(t.Context(), ann(), store.LedgerQuery{Profile: "m"}); err != nil || sum.OpenCalls != 0 || sum.Tokens != 40 {
+		t.Errorf("sum %+v, %v", sum, err)
+	}
+}
+
 // Rows of transactions that few share and of those that many share lie in different tables; a journal is one all the same.
 func TestWriter_AJournalInTwoOrdersIsOne(t *testing.T) {
 	t.Parallel()

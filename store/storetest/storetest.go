@@ -28,6 +28,9 @@ func Run(t *testing.T, open Open) {
 	RunHost(t, open)
 	cases(t, open, []testCase{
 		{"Ledger/OpenSettleSum", testLedger},
+		{"Ledger/ReservesWithinLimits", testReserve},
+		{"Profiles/PutGetListDelete", testProfiles},
+		{"Budgets/OneOfThoseWhoWaitAsks", testBudgetWaits},
 		{"Workflows/RevisionsAreImmutable", testRevisions},
 		{"Workflows/ListFiltersAndPages", testWorkflowList},
 		{"Workflows/DeleteWaitsForExecutions", testWorkflowDelete},
@@ -35,6 +38,14 @@ func Run(t *testing.T, open Open) {
 		{"Templates/PutGetListDelete", testTemplates},
 		{"Accounts/WorkspacesUsersTokens", testAccounts},
 		{"Credentials/CreateUpdateListDelete", testCredentials},
+		{"Memories/ChangeReadForget", testMemories},
+		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
+		{"Memories/ConflictChangesNothing", testMemoryConflicts},
+		{"Memories/ListFiltersOrdersAndPages", testMemoryList},
+		{"Memories/ScopesPageByUser", testMemoryScopes},
+		{"Memories/SearchWords", testMemorySearch},
+		{"Memories/NearestIsExact", testMemoryNearest},
+		{"Memories/PurgeWhatHasExpired", testMemoryPurge},
 		{"Tenants/SeeNothingOfEachOther", testTenants},
 		{"Tenants/NobodyIsRefused", testNobody},
 	})

@@ -102,6 +102,37 @@ func probes() map[string]probe {
 		"Ledger.Sum": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Ledger.Sum(ctx, p, store.LedgerQuery{Execution: "e1"})
 		},
+		"Ledger.Reserve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			// What another workspace has used leaves room here.
+			return nil, s.Ledger.Reserve(ctx, p, store.LedgerEntry{ID: "from b too", Profile: "m", Tokens: 1}, store.Limit{Budget: "m", Query: store.LedgerQuery{Profile: "m"}, Tokens: 10})
+		},
+		"Profiles.Put": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Profiles.Put(ctx, p, store.Profile{Workspace: k.workspace, ID: "m", Body: []byte(`"from b"`)})
+		},
+		"Profiles.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Profiles.Get(ctx, p, "m")
+		},
+		"Profiles.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Profiles.List(ctx, p)
+		},
+		"Profiles.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Profiles.Delete(ctx, p, "m")
+		},
+		"Budgets.Raise": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Budgets.Raise(ctx, p, "r from b", store.Raise{Budget: "b", Tokens: 5}, 1)
+		},
+		"Budgets.Raised": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Budgets.Raised(ctx, p, "b")
+		},
+		"Budgets.Wait": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Budgets.Wait(ctx, p, store.BudgetWait{Budget: "b", Execution: "from b", Activation: "a"})
+		},
+		"Budgets.Leave": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Budgets.Leave(ctx, p, "e1", "a")
+		},
+		"Budgets.Waiting": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Budgets.Waiting(ctx, p, "")
+		},
 		"Keys.Find": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Keys.Find(ctx, p, "key")
 		},
@@ -215,6 +246,30 @@ func probes() map[string]probe {
 		"Credentials.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Credentials.Delete(ctx, p, "c")
 		},
+		"Memories.Scope": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Scope(ctx, p, "m")
+		},
+		"Memories.Scopes": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Scopes(ctx, p, store.MemoryScopeQuery{})
+		},
+		"Memories.Records": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Records(ctx, p, store.MemoryQuery{Scope: "m"})
+		},
+		"Memories.Search": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Search(ctx, p, store.MemorySearch{Scope: "m", Words: []string{"canary"}, Limit: 10})
+		},
+		"Memories.Nearest": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Nearest(ctx, p, store.MemoryNearest{Scope: "m", Vector: []float32{1, 0}, Space: "v", Limit: 10})
+		},
+		"Memories.Change": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return s.Memories.Change(ctx, p, store.MemoryChange{Scope: store.MemoryScope{Workspace: k.workspace, ID: "m", User: p.User}, Clear: true})
+		},
+		"Memories.Forget": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.Memories.Forget(ctx, p, "m")
+		},
+		"Memories.Purge": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Memories.Purge(ctx, p, 1<<60, 1<<60)
+		},
 	}
 }
 
@@ -227,6 +282,12 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, s.Tokens.Create(ctx, p, identity.Token{ID: "tok", User: "ann", Name: secret}, identity.HashSecret(secret)))
 	ok(t, s.Credentials.Create(ctx, p, store.Credential{ID: "c", Name: "cred", Type: secret, Sealed: []byte(secret)}))
 	ok(t, s.Templates.Put(ctx, p, store.Template{ID: "t", Kind: "K", Name: secret}))
+	ok(t, s.Profiles.Put(ctx, p, store.Profile{ID: "m", Body: []byte(`"` + secret + `"`)}))
+	ok(t, s.Ledger.Open(ctx, p, store.LedgerEntry{ID: "c2", Profile: "m", Tokens: 777}))
+	_, err := s.Budgets.Raise(ctx, p, "r", store.Raise{Budget: "b", Tokens: 777}, 1)
+	ok(t, err)
+	_, err = s.Budgets.Wait(ctx, p, store.BudgetWait{Budget: "b", Execution: "e1", Activation: "a", Node: secret})
+	ok(t, err)
 	for _, id := range []string{"w", "w2"} {
 		_, _, err := s.Workflows.Save(ctx, p, store.SaveWorkflow{ID: id, Name: secret, Hash: "h", Definition: []byte(secret)})
 		ok(t, err)
@@ -242,6 +303,9 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 		a.Logs = []store.LogLine{{Activation: "a", Message: secret}}
 		a.OpenLedger = []store.LedgerEntry{{ID: "c1", Execution: "e1", Workflow: "w", Tokens: 777}}
 	})
+	_, err = s.Memories.Change(ctx, p, store.MemoryChange{Scope: store.MemoryScope{ID: "m", User: p.User, Kind: secret}, Mark: "k", Put: []store.MemoryRecord{
+		{Sort: "s", ID: secret, Body: []byte(`"` + secret + `"`), Text: &store.MemoryText{Content: secret}, Vector: []float32{1, 0}, Space: "v", Expires: 1 << 50}}})
+	ok(t, err)
 	item, _, err := s.Inbox.Deliver(ctx, p, store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k", Body: []byte(secret)})
 	ok(t, err)
 	return known{workspace: p.Workspace, item: item, blob: blob.Hash}
@@ -254,7 +318,7 @@ func reading() []string {
 		_, method, _ := strings.Cut(name, ".")
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
-			"Revision", "RevisionByHash", "Revisions":
+			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest":
 			return false
 		}
 		return true

@@ -1,0 +1,436 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/files"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+// agentConfig is the configuration of a turn with a model. The kinds have different defaults and providers, and otherwise
+// are the same.
+type agentConfig struct {
+	Model        string          `json:"model"`
+	ProfileID    string          `json:"profile_id" older:"llm_profile"`
+	SystemPrompt node.Scalar     `json:"system_prompt" older:"system"`
+	UserPrompt   node.Scalar     `json:"user_prompt" older:"user"`
+	Prompt       node.Scalar     `json:"prompt"`
+	Messages     json.RawMessage `json:"messages"`
+	Tools        json.RawMessage `json:"tools"`
+	Parameters   llmParameters   `json:"parameters"`
+
+	Temperature      *float64        `json:"temperature" range:"0..2"`
+	MaxTokens        int64           `json:"max_tokens" range:"1.."`
+	TopP             *float64        `json:"top_p" range:"0..1"`
+	TopK             *int64          `json:"top_k" range:"1.."`
+	FrequencyPenalty *float64        `json:"frequency_penalty" range:"-2..2"`
+	PresencePenalty  *float64        `json:"presence_penalty" range:"-2..2"`
+	ReasoningEffort  string          `json:"reasoning_effort" enum:"low|medium|high"`
+	ThinkingBudget   int64           `json:"thinking_budget_tokens" range:"0.."`
+	ThinkingMode     json.RawMessage `json:"thinking_mode"`
+	SafetySettings   node.Object     `json:"safety_settings"`
+
+	ResponseFormat string          `json:"response_format" enum:"text|json|schema"`
+	OutputSchema   node.Object     `json:"output_schema"`
+	MaxIterations  int             `json:"max_tool_iterations" range:"0..50"`
+	Parallel       bool            `json:"parallel_tool_calls"`
+	ToolApproval   json.RawMessage `json:"tool_approval"`
+	HistorySize    int             `json:"history_size" range:"0.."`
+	Stream         bool            `json:"stream"`
+	FirstToken     float64         `json:"first_token_timeout_seconds" range:"1.."`
+	Total          float64         `json:"llm_timeout_seconds" range:"1.."`
+	Fallbacks      []string        `json:"fallback_profiles"`
+
+	// What older files have.
+	GenerationConfig node.Object     `json:"generation_config"`
+	OutputProcessing node.Object     `json:"output_processing"`
+	ProviderConfig   json.RawMessage `json:"provider_config"`
+	ModelConfig      json.RawMessage `json:"model_config"`
+	OpenAIConfig     json.RawMessage `json:"openai_config"`
+	AnthropicConfig  json.RawMessage `json:"anthropic_config"`
+	GeminiConfig     json.RawMessage `json:"gemini_config"`
+	ClaudeConfig     json.RawMessage `json:"claude_config"`
+}
+
+func (c *agentConfig) Defaults() {
+	c.MaxTokens, c.ResponseFormat, c.MaxIterations, c.Parallel, c.HistorySize, c.Stream = 8192, "text", 10, true, 3, true
+	c.FirstToken, c.Total = llm.DefaultFirstToken.Seconds(), llm.DefaultTotal.Seconds()
+}
+
+// llmParameters are the parameters as a node of the kind LLM writes them.
+type llmParameters struct {
+	Temperature *float64 `json:"temperature" range:"0..2"`
+	MaxTokens   int64    `json:"max_tokens" range:"1.."`
+	TopP        *float64 `json:"top_p" range:"0..1"`
+}
+
+type agentInput struct {
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty"`
+	Message    json.RawMessage   `json:"message,omitempty"`
+	Question   json.RawMessage   `json:"question,omitempty"`
+	Images     []json.RawMessage `json:"images,omitempty"`
+	Context    json.RawMessage   `json:"context,omitempty"`
+	Variables  json.RawMessage   `json:"variables,omitempty"`
+}
+
+// prompt is what the input brings for the model, if it does.
+func (in *agentInput) prompt() string {
+	for _, raw := range []json.RawMessage{in.UserPrompt, in.UserInput, in.Message, in.Question} {
+		if text := promptText(raw); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// promptText is a value as a model is told it.
+func promptText(raw json.RawMessage) string {
+	if isNull(raw) {
+		return ""
+	}
+	if text, ok := scalarText(raw); ok {
+		return text
+	}
+	return string(raw)
+}
+
+// agentProvider says which provider a kind means when it names a model and no profile.
+type agentProvider struct {
+	name        string
+	temperature float64 // the default, negative for none
+}
+
+// agents are the kinds that have a turn with a model.
+func agents(m *Models, store *files.Store) []node.Kind {
+	if m == nil {
+		return nil
+	}
+	return []node.Kind{
+		agent(m, store, agentProvider{"openai", 0.7}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
+			"A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
+		agent(m, store, agentProvider{"anthropic", 0.7}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
+			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
+		agent(m, store, agentProvider{"gemini", 0.7}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
+			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
+		agent(m, store, agentProvider{"", -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
+			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
+	}
+}
+
+func agent(m *Models, store *files.Store, p agentProvider, about node.Info) node.Kind {
+	t := &turns{models: m, files: store, kind: about.Name, provider: p}
+	return node.Lead(about, node.Leader[agentConfig, agentInput]{
+		Program: engine.ProgramToolLoop, Open: t.open, Step: t.step, Close: t.close,
+	})
+}
+
+// turns are the turns of one kind.
+type turns struct {
+	models   *Models
+	files    *files.Store
+	kind     string
+	provider agentProvider
+}
+
+// turn is what the steps of a turn share: everything that was known when it began.
+type turn struct {
+	Profiles []turnProfile `json:"profiles"`
+	Request  llm.Request   `json:"request"`
+	// System is how many of the messages come before those of memories.
+	System   int        `json:"system"`
+	Query    string     `json:"query"`
+	Memories []string   `json:"memories,omitempty"`
+	Tools    []turnTool `json:"tools,omitempty"`
+	// History are the messages of earlier rounds that the request begins with, after the system's.
+	History      int             `json:"history,omitempty"`
+	Snapshot     json.RawMessage `json:"snapshot,omitempty"`
+	FirstTokenMS int64           `json:"first_token_ms"`
+	TotalMS      int64           `json:"total_ms"`
+	Language     string          `json:"language,omitempty"`
+}
+
+// turnProfile is a model of a turn. What a stored profile says is read for each completion, so that one that was mended is
+// used as it is.
+type turnProfile struct {
+	ID    string `json:"id"`
+	Model string `json:"model,omitempty"`
+	// Own is that of a node that names its model itself.
+	Own *llm.Profile `json:"own,omitempty"`
+}
+
+// turnTool is a tool and who does it.
+type turnTool struct {
+	Name string `json:"name"`
+	// Node is the attached node; empty for a tool that only the workflow knows, whose calls end the turn.
+	Node string `json:"node,omitempty"`
+	// Tool is its name there.
+	Tool    string          `json:"tool,omitempty"`
+	Effect  workflow.Effect `json:"effect,omitempty"`
+	Approve bool            `json:"approve,omitempty"`
+	// EffectBy is the argument that decides about the effect, see [node.Tool].
+	EffectBy string                     `json:"effect_by,omitempty"`
+	Effects  map[string]workflow.Effect `json:"effects,omitempty"`
+}
+
+// effect is what a call does to the world.
+func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
+	if t.EffectBy == "" {
+		return t.Effect
+	}
+	value := gjson.Get(c.Arguments, t.EffectBy)
+	if e, ok := t.Effects[strings.ToUpper(value.Str)]; ok {
+		return e
+	}
+	return t.Effect
+}
+
+// toolTimeoutMS is how long a tool call may take.
+const toolTimeoutMS = 60_000
+
+func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in agentInput) (node.Led, error) {
+	older(call, &cfg)
+	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000)}
+	var err error
+	if state.Profiles, err = t.profiles(ctx, call, &cfg); err != nil {
+		return node.Led{}, err
+	}
+	if err := t.request(ctx, call, &cfg, &in, &state); err != nil {
+		return node.Led{}, err
+	}
+	if err := t.equip(ctx, call, &cfg, &state); err != nil {
+		return node.Led{}, err
+	}
+	config, err := json.Marshal(engine.LoopConfig{
+		Loads: len(state.Memories), Stores: len(state.Memories), Profiles: len(state.Profiles), Rounds: cfg.MaxIterations, Tries: 3,
+		OneByOne: !cfg.Parallel, MaxRetries: 3, TimeoutMS: state.TotalMS + 60_000, ToolTimeoutMS: toolTimeoutMS,
+	})
+	if err != nil {
+		return node.Led{}, err
+	}
+	raw, err := node.Marshal(state)
+	if err != nil {
+		return node.Led{}, err
+	}
+	return node.Led{Config: config, State: raw}, nil
+}
+
+// older maps what older files have.
+func older(call *node.Call, cfg *agentConfig) {
+	var generation llmParameters
+	if !isNull(json.RawMessage(cfg.GenerationConfig)) {
+		if err := json.Unmarshal(cfg.GenerationConfig, &generation); err != nil {
+			call.Log(node.Warn, "generation_config was left out: it cannot be read", map[string]any{"error": err.Error()})
+			generation = llmParameters{}
+		}
+	}
+	for _, p := range []llmParameters{cfg.Parameters, generation} {
+		if p.Temperature != nil {
+			cfg.Temperature = p.Temperature
+		}
+		if p.MaxTokens > 0 {
+			cfg.MaxTokens = p.MaxTokens
+		}
+		if p.TopP != nil {
+			cfg.TopP = p.TopP
+		}
+	}
+	var processing struct {
+		Format string      `json:"format"`
+		Schema node.Object `json:"schema"`
+	}
+	if !isNull(json.RawMessage(cfg.OutputProcessing)) && json.Unmarshal(cfg.OutputProcessing, &processing) == nil { // others have no meaning here
+		if processing.Format == "json" && cfg.ResponseFormat == "text" {
+			cfg.ResponseFormat = "json"
+		}
+		if len(processing.Schema) > 0 && len(cfg.OutputSchema) == 0 {
+			cfg.ResponseFormat, cfg.OutputSchema = "schema", processing.Schema
+		}
+	}
+	if cfg.ThinkingBudget == 0 && !isNull(cfg.ThinkingMode) && string(cfg.ThinkingMode) != "false" {
+		cfg.ThinkingBudget = 4096
+	}
+}
+
+// profiles are the models that the turn may use, in order.
+func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *agentConfig) ([]turnProfile, error) {
+	ids := cfg.Fallbacks
+	var list []turnProfile
+	if cfg.ProfileID != "" {
+		p, err := t.models.profile(ctx, call, cfg.ProfileID)
+		if err != nil {
+			return nil, err
+		}
+		if t.provider.name != "" && p.Provider != t.provider.name && p.Provider != "scripted" {
+			return nil, fault.Newf(fault.InvalidConfig, "profile %q is of the provider %q; %s speaks with %q, use AI_AGENT.LLM for any other", p.ID, p.Provider, t.kind, t.provider.name).
+				With("path", "configurations.profile_id")
+		}
+		list, ids = append(list, turnProfile{ID: p.ID, Model: cfg.Model}), append(slices.Clone(ids), p.Fallbacks...)
+	} else {
+		if t.provider.name == "" || cfg.Model == "" {
+			return nil, fault.New(fault.InvalidConfig, `"profile_id" is missing; name a profile, "tandem profiles" lists them`).With("path", "configurations.profile_id")
+		}
+		credential, err := credentialOf(call)
+		if err != nil {
+			return nil, err
+		}
+		own := llm.Profile{ID: t.provider.name + "/" + cfg.Model, Provider: t.provider.name, Model: cfg.Model, CredentialID: credential}
+		list = append(list, turnProfile{ID: own.ID, Own: &own})
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(list, func(p turnProfile) bool { return p.ID == id }) {
+			continue
+		}
+		if _, err := t.models.profile(ctx, call, id); err != nil {
+			return nil, err
+		}
+		list = append(list, turnProfile{ID: id})
+	}
+	return list, nil
+}
+
+// credentialOf is the credential that the node names.
+func credentialOf(call *node.Call) (string, error) {
+	var config struct {
+		Credential string `json:"credential_id"`
+	}
+	if err := json.Unmarshal(call.Config, &config); err != nil {
+		return "", fault.New(fault.InvalidConfig, `"credential_id" must be a text`).With("path", "configurations.credential_id")
+	}
+	return config.Credential, nil
+}
+
+// request builds what the first completion asks: system, history, the person's words.
+func (t *turns) request(ctx context.Context, call *node.Call, cfg *agentConfig, in *agentInput, state *turn) error {
+	r := &state.Request
+	r.Stream, r.OneTool, r.User = cfg.Stream, !cfg.Parallel, call.UserID
+	r.Params = llm.Params{
+		Temperature: cfg.Temperature, TopP: cfg.TopP, TopK: cfg.TopK, MaxTokens: cfg.MaxTokens, FrequencyPenalty: cfg.FrequencyPenalty,
+		PresencePenalty: cfg.PresencePenalty, ReasoningEffort: cfg.ReasoningEffort, ThinkingBudget: cfg.ThinkingBudget, Safety: json.RawMessage(cfg.SafetySettings),
+	}
+	if own := state.Profiles[0].Own; own != nil && r.Temperature == nil && t.provider.temperature >= 0 {
+		r.Temperature = &t.provider.temperature // a stored profile has defaults of its own
+	}
+	switch cfg.ResponseFormat {
+	case "json":
+		r.JSON = true
+	case "schema":
+		r.Schema = &llm.Schema{Name: "answer", JSON: json.RawMessage(cfg.OutputSchema)}
+		if _, err := r.Schema.Compile(); err != nil {
+			return fault.Newf(fault.InvalidConfig, `"output_schema" is no usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
+		}
+	}
+	given, err := givenMessages(cfg.Messages)
+	if err != nil {
+		return err
+	}
+	system, user, brought := string(cfg.SystemPrompt), string(cfg.UserPrompt), in.prompt()
+	if prompt := string(cfg.Prompt); prompt != "" {
+		if brought != "" || user != "" || len(given) > 0 {
+			system = joinTexts(system, prompt)
+		} else {
+			user = prompt
+		}
+	}
+	if user == "" {
+		user = brought
+	}
+	if user == "" && len(given) == 0 {
+		return fault.New(fault.InvalidInput, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
+	}
+	if text := promptText(in.Context); text != "" {
+		system = joinTexts(system, text)
+	}
+	if system != "" {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Content: system})
+	}
+	state.System = len(r.Messages)
+	history, snapshot, err := conversation(call, cfg.HistorySize)
+	if err != nil {
+		return err
+	}
+	state.Snapshot, state.History = snapshot, len(history)
+	r.Messages = append(append(r.Messages, history...), given...)
+	images, err := t.images(ctx, call, in.Images)
+	if err != nil {
+		return err
+	}
+	if user != "" {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.User, Content: user, Images: images})
+	}
+	state.Query = user
+	if state.Query == "" {
+		state.Query = given[len(given)-1].Content
+	}
+	return nil
+}
+
+func joinTexts(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}
+
+// givenMessages reads messages that a node lists by itself.
+func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	var list []struct {
+		Role    llm.Role        `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	wrong := fault.New(fault.InvalidConfig, `"messages" must be a list of {role, content}, the role one of system, user and assistant`).With("path", "configurations.messages")
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
+		return nil, wrong
+	}
+	messages := make([]llm.Message, len(list))
+	for i, m := range list {
+		if m.Role != llm.System && m.Role != llm.User && m.Role != llm.Assistant {
+			return nil, wrong.With("path", fmt.Sprintf("configurations.messages[%d].role", i))
+		}
+		messages[i] = llm.Message{Role: m.Role, Content: promptText(m.Content)}
+	}
+	return messages, nil
+}
+
+// Images of a turn, in all.
+const (
+	maxImages     = 16
+	maxImageBytes = 10 << 20
+)
+
+func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMessage) ([]llm.Image, error) {
+	if len(list) > maxImages {
+		return nil, fault.Newf(fault.TooLarge, "%d images are too many; a model is shown at most %d", len(list), maxImages).With("path", "images")
+	}
+	images := make([]llm.Image, len(list))
+	for i, raw := range list {
+		at := fmt.Sprintf("images[%d]", i)
+		file, err := openFile(ctx, t.files, call, raw, at, maxImageBytes)
+		if err != nil {
+			return nil, err
+		}
+		content, err := file.readAll(ctx, maxImageBytes)
+		if err != nil {
+			return nil, err
+		}
+		images[i] = llm.Image{MediaType: http.DetectContentType(content), Data: content}
+		if !strings.HasPrefix(images[i].MediaType, "image/") {
+			return nil, fault.Newf(fault.InvalidInput, "%q is no picture but %s", at, images[i].MediaType).With("path", at)
+		}
+	}
+	return images, nil
+}

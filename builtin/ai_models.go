@@ -1,0 +1,208 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+)
+
+// Models is how kinds reach language models.
+type Models struct {
+	// Profile returns a profile of a workspace; an unknown one is not_found with the nearest name.
+	Profile func(ctx context.Context, workspace, id string) (llm.Profile, error)
+	// Providers make providers, by the name that profiles have for them.
+	Providers map[string]llm.Factory
+	// Executor does completions.
+	Executor *llm.Executor
+	// Settings are what a provider is given besides its key.
+	Settings llm.Settings
+	// Purse keeps to the budgets; nil: there are none.
+	Purse Purse
+}
+
+// Purse keeps to the budgets of profiles.
+type Purse interface {
+	// Reserve sets aside what a call may use at most, on disk before it returns. While it does not fit and other calls may
+	// still give back, it waits. When none is open, the error is a [*Exhausted].
+	Reserve(ctx context.Context, s Spending) (id string, err error)
+	// Return gives back what a call that failed has not used.
+	Return(ctx context.Context, workspace, id string, used llm.Usage, price llm.Price) error
+}
+
+// Spending is a call that wants to be paid for.
+type Spending struct {
+	Workspace, Execution, Workflow string
+	// Activation and Node are who waits when there is no room.
+	Activation, Node string
+	Profile          llm.Profile
+	// Most is what it can use at most.
+	Most llm.Usage
+}
+
+// Exhausted says that a budget has no room for a call and that nothing will be given back to it.
+type Exhausted struct {
+	// Budget names it, Request is what a person is shown.
+	Budget  string
+	Request json.RawMessage
+	// Asks says that this is who asks; others wait for the same answer.
+	Asks bool
+}
+
+// BudgetSignal is the signal that wakes who waits for a budget.
+func BudgetSignal(budget string) string { return "budget:" + budget }
+
+// Error implements error.
+func (e *Exhausted) Error() string { return "the budget " + e.Budget + " is exhausted" }
+
+// profile finds the profile of a model: a stored one, or the one that a kind's own configuration describes.
+func (m *Models) profile(ctx context.Context, call *node.Call, id string) (llm.Profile, error) {
+	if m == nil || m.Profile == nil {
+		return llm.Profile{}, fault.Newf(fault.Unsupported, "there are no profiles of models here, so %q cannot be used", id)
+	}
+	return m.Profile(ctx, call.Workspace, id)
+}
+
+// provider makes the provider of a profile, with the key that its credential has.
+func (m *Models) provider(ctx context.Context, call *node.Call, p llm.Profile) (llm.Provider, error) {
+	factory, ok := m.Providers[p.Provider]
+	if !ok {
+		names := make([]string, 0, len(m.Providers))
+		for name := range m.Providers { // order does not matter: sorted below
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return nil, fault.Newf(fault.InvalidConfig, "profile %q names the provider %q; there are %s", p.ID, p.Provider, strings.Join(names, ", ")).With("path", "provider")
+	}
+	s := m.Settings
+	s.BaseURL, s.Script = p.BaseURL, p.Script
+	if p.CredentialID != "" {
+		c, err := call.Credential(ctx, p.CredentialID, p.Provider)
+		if err != nil {
+			return nil, err
+		}
+		var fields struct {
+			Key     string `json:"api_key"`
+			BaseURL string `json:"base_url"`
+		}
+		if err := json.Unmarshal(c.Data, &fields); err != nil {
+			return nil, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read", p.CredentialID)
+		}
+		if s.Key = fields.Key; s.BaseURL == "" {
+			s.BaseURL = fields.BaseURL
+		}
+	}
+	return factory(s)
+}
+
+// spoken is a completion and what it costs.
+type spoken struct {
+	llm.Completion
+	cost int64
+	// reserved is what was set aside for it, to be settled; empty when there is no budget.
+	reserved string
+}
+
+// complete does one completion of a node within the budgets of its profile, and counts what it has used. The caller settles
+// what was reserved. An exhausted budget is an [*Exhausted].
+func (m *Models) complete(ctx context.Context, call *node.Call, kind string, profile llm.Profile, c llm.Call) (spoken, error) {
+	provider, err := m.provider(ctx, call, profile)
+	if err != nil {
+		return spoken{}, err
+	}
+	reserved, err := m.reserve(ctx, call, profile, c.Request)
+	if err != nil {
+		return spoken{}, err
+	}
+	c.RequestID = fmt.Sprintf("%s/%s/%d.%d", call.ExecutionID, call.ActivationID, call.Generation, call.Attempt)
+	c.ExecutionID, c.WorkflowID, c.NodeID, c.NodeType, c.Profile, c.Provider = call.ExecutionID, call.WorkflowID, call.NodeID, kind, profile, provider
+	begun := time.Now()
+	out, err := m.Executor.Do(ctx, c)
+	if err != nil {
+		m.giveBack(ctx, call, reserved, llm.Usage{}, profile)
+		return spoken{}, failedCall(err)
+	}
+	for _, w := range out.Warnings {
+		call.Log(node.Warn, w, nil)
+	}
+	done := spoken{Completion: out, cost: profile.Price.Cost(out.Usage), reserved: reserved}
+	done.Model = cmp.Or(out.Model, profile.Model)
+	call.Used(node.Usage{
+		InputTokens: out.Usage.InputTokens, OutputTokens: out.Usage.OutputTokens, CachedTokens: out.Usage.CachedTokens, Credits: float64(done.cost) / 1e6,
+	})
+	call.Detail(map[string]any{
+		"ai_model": done.Model, "profile_id": profile.ID, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens,
+		"finish_reason": out.Finish, "duration_ms": time.Since(begun).Milliseconds(),
+	})
+	return done, nil
+}
+
+// ask does one completion with a stored profile for a node that has no turn with it.
+func (m *Models) ask(ctx context.Context, call *node.Call, id string, r llm.Request) (spoken, error) {
+	profile, err := m.profile(ctx, call, id)
+	if err != nil {
+		return spoken{}, err
+	}
+	done, err := m.complete(ctx, call, call.Kind, profile, llm.Call{Request: r})
+	if err == nil {
+		m.giveBack(ctx, call, done.reserved, done.Usage, profile)
+	}
+	return done, err
+}
+
+// giveBack settles what a call had reserved. When that fails it stays counted as spent, which keeps the budget.
+func (m *Models) giveBack(ctx context.Context, call *node.Call, reserved string, used llm.Usage, profile llm.Profile) {
+	if reserved == "" {
+		return
+	}
+	if err := m.Purse.Return(context.WithoutCancel(ctx), call.Workspace, reserved, used, profile.Price); err != nil {
+		call.Log(node.Warn, "what a call had reserved stays counted as spent", map[string]any{"error": err.Error()})
+	}
+}
+
+// reserve sets aside what a call may cost.
+func (m *Models) reserve(ctx context.Context, call *node.Call, profile llm.Profile, r llm.Request) (string, error) {
+	if m.Purse == nil || len(profile.Budgets) == 0 {
+		return "", nil
+	}
+	most := llm.Estimate(r.Messages, llm.Message{})
+	for _, t := range r.Tools {
+		most.InputTokens += llm.Tokens(t.Name) + llm.Tokens(t.Description) + llm.Tokens(string(t.Parameters))
+	}
+	most.InputTokens *= 2 // services count in ways of their own
+	most.OutputTokens = cmp.Or(r.MaxTokens, profile.Params.MaxTokens, 8192)
+	return m.Purse.Reserve(ctx, Spending{
+		Workspace: call.Workspace, Execution: call.ExecutionID, Workflow: call.WorkflowID, Activation: string(call.ActivationID), Node: call.NodeID,
+		Profile: profile, Most: most,
+	})
+}
+
+// waitOrFail is the outcome of a call that failed: one that lacks a budget waits for it to be raised, and one of those who
+// wait asks a person.
+func waitOrFail(err error) (node.Outcome, error) {
+	over, ok := errors.AsType[*Exhausted](err)
+	if !ok {
+		return nil, err
+	}
+	w := node.Wait{Signal: BudgetSignal(over.Budget)}
+	if over.Asks {
+		w.Ask = &node.Question{Purpose: "budget", Request: over.Request}
+	}
+	return w, nil
+}
+
+// failedCall is what the engine has to know of a completion that failed.
+func failedCall(err error) error {
+	if later, ok := errors.AsType[*llm.Unavailable](err); ok {
+		return &node.Failure{Err: later.Err, RetryAfter: later.RetryAfter}
+	}
+	return err
+}

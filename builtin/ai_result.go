@@ -1,0 +1,291 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+)
+
+// agentOutput is the result of a turn.
+type agentOutput struct {
+	// Content is the answer: a text, or the object that was asked for.
+	Content       json.RawMessage `json:"content"`
+	Response      string          `json:"response"`
+	ExtractedData json.RawMessage `json:"extracted_data"`
+	Metadata      turnMetadata    `json:"metadata"`
+	TokenUsage    turnUsage       `json:"token_usage"`
+	Usage         turnUsage       `json:"usage"`
+	FinishReason  string          `json:"finish_reason"`
+	FunctionCalls []turnCall      `json:"function_calls"`
+	ToolCalls     []turnCall      `json:"tool_calls"`
+	ToolResults   []toolAnswer    `json:"tool_results"`
+	Reasoning     string          `json:"reasoning,omitempty"`
+	Context       turnContext     `json:"context"`
+}
+
+type turnMetadata struct {
+	Model       string  `json:"model"`
+	Profile     string  `json:"profile_id"`
+	Completions int     `json:"completions"`
+	Cost        float64 `json:"cost"`
+}
+
+type turnUsage struct {
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	TotalTokens  int64 `json:"total_tokens"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"`
+}
+
+// turnCall is a tool call that the model wanted.
+type turnCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// turnContext is what later turns of the execution read: the conversation with this turn in it. Appended is how many
+// messages at its end are this turn's.
+type turnContext struct {
+	Conversation []llm.Message `json:"conversation"`
+	Appended     int           `json:"appended"`
+}
+
+// maxConversation is how many messages of a conversation are handed on.
+const maxConversation = 100
+
+// finishLimit is the finish reason of a turn that wanted more rounds of tools than it may have.
+const finishLimit = "max_iterations"
+
+func (t *turns) close(_ context.Context, call *node.Call, _ agentConfig, e node.Ending) (node.Done, error) {
+	p := &progress{values: e.Values}
+	var end engine.LoopEnd
+	if err := json.Unmarshal(e.Result, &end); err != nil {
+		return nil, fault.Newf(fault.Internal, "the end of the turn cannot be read: %w", err)
+	}
+	if err := json.Unmarshal(e.State, &p.turn); err != nil {
+		return nil, fault.Newf(fault.Internal, "the state of the turn cannot be read: %w", err)
+	}
+	p.about.Log = end.Log
+	last, err := p.last()
+	if err != nil {
+		return nil, err
+	}
+	structured := p.Request.Schema != nil || p.Request.JSON
+	if end.Unfit || structured && last.Data == nil && len(last.Message.ToolCalls) == 0 {
+		return nil, fault.Newf(fault.OutputInvalid, "the model's answer has not the shape that was asked for: %s", last.Problem).
+			With("finish_reason", last.Finish).With("answer", excerpt(last.Message.Content))
+	}
+	out := agentOutput{
+		Response: last.Message.Content, FinishReason: string(last.Finish), Reasoning: last.Message.Reasoning, ExtractedData: json.RawMessage("{}"),
+		FunctionCalls: []turnCall{}, ToolResults: []toolAnswer{}, ToolCalls: []turnCall{},
+	}
+	if end.Limit {
+		out.FinishReason = finishLimit
+	}
+	if err := p.sum(&out); err != nil {
+		return nil, err
+	}
+	out.Metadata.Model, out.Metadata.Profile = last.Model, last.Profile
+	if out.Context, err = p.conversation(structured); err != nil {
+		return nil, err
+	}
+	keys := node.Done{}
+	if out.Content, err = node.Marshal(last.Message.Content); err != nil {
+		return nil, err
+	}
+	if last.Data != nil {
+		out.Content = last.Data
+		if isObject(last.Data) {
+			out.ExtractedData = last.Data
+		}
+	}
+	call.Detail(map[string]any{
+		"ai_model": last.Model, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens, "model_response": excerpt(last.Message.Content),
+	})
+	payload, err := node.Marshal(out)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be handed on").WithCause(err)
+	}
+	keys["result"] = payload
+	if isObject(last.Data) {
+		keys["structured_data"] = payload
+	}
+	return keys, nil
+}
+
+// sum adds up what the completions used and what the tools were asked and answered.
+func (p *progress) sum(out *agentOutput) error {
+	var usage llm.Usage
+	var cost int64
+	for _, e := range p.about.Log {
+		switch e.Kind {
+		case engine.StepComplete:
+			if e.Value < 0 {
+				continue
+			}
+			a, err := read[answer](p, e)
+			if err != nil {
+				return err
+			}
+			usage, cost = usage.Add(a.Usage), cost+a.Cost
+			out.Metadata.Completions++
+			out.ToolCalls = out.ToolCalls[:0]
+			for _, c := range a.Message.ToolCalls {
+				one := turnCall{c.ID, c.Name, json.RawMessage(c.Arguments)}
+				if !json.Valid(one.Arguments) {
+					one.Arguments, _ = json.Marshal(c.Arguments) // a text is always JSON
+				}
+				out.FunctionCalls, out.ToolCalls = append(out.FunctionCalls, one), append(out.ToolCalls, one)
+			}
+		case engine.StepCall:
+			m, err := p.toolMessage(e)
+			if err != nil {
+				return err
+			}
+			result := toolAnswer{ID: m.ToolCallID, Name: m.ToolName, Failed: m.Failed}
+			if e.Value >= 0 && !e.Denied {
+				if result, err = read[toolAnswer](p, e); err != nil {
+					return err
+				}
+			} else if result.Result, err = node.Marshal(m.Content); err != nil {
+				return err
+			}
+			out.ToolResults = append(out.ToolResults, result)
+		}
+	}
+	out.Usage = turnUsage{usage.InputTokens, usage.OutputTokens, usage.Total(), usage.CachedTokens}
+	out.TokenUsage, out.Metadata.Cost = out.Usage, float64(cost)/1e6
+	return nil
+}
+
+// conversation is that of the execution with this turn appended: the person's words, rounds of tools, the answer. Tries that
+// did not have the right shape are not part of it.
+func (p *progress) conversation(structured bool) (turnContext, error) {
+	asked := p.Request.Messages[p.System:]
+	list := append([]llm.Message(nil), asked...)
+	unanswered := map[string]bool{}
+	for _, e := range p.about.Log {
+		switch {
+		case e.Kind == engine.StepComplete && e.Value >= 0:
+			a, err := read[answer](p, e)
+			if err != nil {
+				return turnContext{}, err
+			}
+			if structured && a.Problem != "" {
+				continue
+			}
+			for _, c := range a.Message.ToolCalls {
+				unanswered[c.ID] = true
+			}
+			list = append(list, a.Message)
+		case e.Kind == engine.StepCall:
+			m, err := p.toolMessage(e)
+			if err != nil {
+				return turnContext{}, err
+			}
+			delete(unanswered, m.ToolCallID)
+			list = append(list, m)
+		}
+	}
+	if len(unanswered) > 0 { // a service refuses calls without results in what came before
+		list[len(list)-1].ToolCalls = nil
+	}
+	for i := range list {
+		list[i].Images, list[i].Opaque, list[i].Reasoning = nil, nil, ""
+	}
+	appended := len(list) - p.History
+	if over := len(list) - maxConversation; over > 0 {
+		for over < len(list) && list[over].Role != llm.User {
+			over++ // it begins with somebody's words
+		}
+		list = list[over:]
+	}
+	return turnContext{list, min(appended, len(list))}, nil
+}
+
+// conversation reads what earlier turns of the execution have left: the messages of the last rounds, and a snapshot for
+// observers.
+func conversation(call *node.Call, rounds int) ([]llm.Message, json.RawMessage, error) {
+	data, err := call.Context()
+	if err != nil {
+		return nil, nil, err
+	}
+	var newest struct {
+		Context turnContext `json:"context"`
+	}
+	ordinal := uint64(0)
+	for _, r := range data.StepResults { // order does not matter: the newest is looked for
+		if !r.IsSuccess || r.Ordinal < ordinal || len(r.ToolID) < 9 || r.ToolID[:9] != "AI_AGENT." {
+			continue
+		}
+		var one struct {
+			Context turnContext `json:"context"`
+		}
+		if json.Unmarshal(r.Output, &one) == nil && len(one.Context.Conversation) > 0 { // one that a person gave instead may be anything
+			newest, ordinal = one, r.Ordinal
+		}
+	}
+	list := lastRounds(newest.Context.Conversation, rounds)
+	results := make(map[string]json.RawMessage, len(data.StepResults))
+	for id, r := range data.StepResults { // order does not matter: one entry per node
+		if len(r.Output) <= maxSnapshotValue {
+			results[id] = r.Output
+		}
+	}
+	variables := make(map[string]json.RawMessage, len(data.Merged))
+	for name, value := range data.Merged { // order does not matter: one entry per name
+		if len(value) <= maxSnapshotValue {
+			variables[name] = value
+		}
+	}
+	snapshot, err := node.Marshal(map[string]any{"conversation": list, "variable_values": variables, "node_results": results})
+	if err != nil {
+		return nil, nil, fault.Newf(fault.Internal, "the snapshot of the conversation: %w", err)
+	}
+	return list, snapshot, nil
+}
+
+// maxSnapshotValue is how large a value may be that observers of a completion are shown.
+const maxSnapshotValue = 4 << 10
+
+// lastRounds are the last so many rounds: what somebody said with everything that followed it.
+func lastRounds(list []llm.Message, rounds int) []llm.Message {
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].Role != llm.User {
+			continue
+		}
+		if rounds--; rounds < 0 {
+			return list[i+1+trailing(list[i+1:]):]
+		}
+	}
+	if rounds < 0 {
+		return nil
+	}
+	return list
+}
+
+// trailing is how many messages still belong to the round before.
+func trailing(list []llm.Message) int {
+	for i, m := range list {
+		if m.Role == llm.User {
+			return i
+		}
+	}
+	return len(list)
+}
+
+func excerpt(text string) string {
+	const most = 2000
+	for i := range text {
+		if i > most {
+			return fmt.Sprintf("%s… (%d bytes)", text[:i], len(text))
+		}
+	}
+	return text
+}

@@ -1,0 +1,253 @@
+package builtin
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer.
+func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, state *turn) error {
+	approval, err := readApproval(cfg.ToolApproval)
+	if err != nil {
+		return err
+	}
+	for _, a := range call.Uses() {
+		if strings.HasPrefix(a.Kind, "MEMORY.") {
+			state.Memories = append(state.Memories, a.ID)
+			continue
+		}
+		offered, err := call.Offered(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		for _, o := range offered {
+			approve := approval.asks(o)
+			switch o.Approval {
+			case "never":
+				approve = false
+			case "always":
+				approve = true
+			}
+			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects}
+			if err := state.add(tool, o.Description, o.Parameters); err != nil {
+				return err
+			}
+		}
+	}
+	declared, err := declaredTools(cfg.Tools)
+	if err != nil {
+		return err
+	}
+	for _, d := range declared {
+		if err := state.add(turnTool{Name: d.Name}, d.Description, d.Parameters); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) add(tool turnTool, description string, parameters json.RawMessage) error {
+	if other, taken := (&progress{turn: *t}).tool(tool.Name); taken {
+		return fault.Newf(fault.InvalidConfig, "the nodes %q and %q both offer a tool %q; give one of them a tool_prefix", other.Node, tool.Node, tool.Name).With("path", "configurations.tool_prefix")
+	}
+	t.Tools = append(t.Tools, tool)
+	t.Request.Tools = append(t.Request.Tools, llm.Tool{Name: tool.Name, Description: description, Parameters: parameters})
+	return nil
+}
+
+// oddName is what a service does not take in the name of a tool. read-only
+var oddName = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// toolName makes a name that every service takes. One that is too long keeps its beginning and is told from others by a
+// piece of its hash.
+func toolName(name string) string {
+	plain := oddName.ReplaceAllString(name, "_")
+	if len(plain) <= 64 && plain == name {
+		return plain
+	}
+	if len(plain) > 64 {
+		sum := sha256.Sum256([]byte(name))
+		plain = plain[:55] + "_" + hex.EncodeToString(sum[:4])
+	}
+	return plain
+}
+
+// approval says which calls a person decides about.
+type approval struct {
+	mode  string // never, once (those of the class once), always
+	names []string
+}
+
+func readApproval(raw json.RawMessage) (approval, error) {
+	wrong := fault.New(fault.InvalidConfig, `"tool_approval" must be never, once, always or a list of names of tools`).With("path", "configurations.tool_approval")
+	switch {
+	case isNull(raw):
+		return approval{mode: "never"}, nil
+	case leading(raw) == '[':
+		a := approval{mode: "named"}
+		if err := json.Unmarshal(raw, &a.names); err != nil {
+			return a, wrong
+		}
+		return a, nil
+	}
+	var mode string
+	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{"never", "once", "always"}, strings.ToLower(mode)) {
+		return approval{}, wrong
+	}
+	return approval{mode: strings.ToLower(mode)}, nil
+}
+
+func (a approval) asks(t node.Tool) bool {
+	switch a.mode {
+	case "always":
+		return true
+	case "once":
+		return t.Effect == workflow.Once
+	}
+	return slices.Contains(a.names, t.Name)
+}
+
+// declaredTools are tools that a node lists by itself. Nothing here does them: a call of one ends the turn, and the workflow
+// goes on with it.
+func declaredTools(raw json.RawMessage) ([]llm.Tool, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	wrong := func(i int, why string) error {
+		return fault.Newf(fault.InvalidConfig, "tools[%d] %s", i, why).With("path", fmt.Sprintf("configurations.tools[%d]", i))
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fault.New(fault.InvalidConfig, `"tools" must be a list`).With("path", "configurations.tools")
+	}
+	tools := make([]llm.Tool, len(list))
+	for i, one := range list {
+		if err := json.Unmarshal(one, &tools[i]); err != nil {
+			return nil, wrong(i, "must be {name, description, parameters}")
+		}
+		if tools[i].Name == "" || oddName.MatchString(tools[i].Name) || len(tools[i].Name) > 64 {
+			return nil, wrong(i, fmt.Sprintf("has the name %q; a name has letters, digits, _ and -, at most 64", tools[i].Name))
+		}
+		if len(tools[i].Parameters) > 0 {
+			if _, err := node.CompileSchema(tools[i].Parameters); err != nil {
+				return nil, wrong(i, "has parameters that are no usable JSON Schema: "+fault.From(err).Message)
+			}
+		}
+	}
+	return tools, nil
+}
+
+// arguments are those of a call, which must be an object.
+func arguments(c llm.ToolCall) (json.RawMessage, error) {
+	if strings.TrimSpace(c.Arguments) == "" {
+		return json.RawMessage("{}"), nil
+	}
+	raw := json.RawMessage(c.Arguments)
+	if !json.Valid(raw) || !isObject(raw) {
+		return nil, fault.Newf(fault.ToolError, "the arguments of %q are not a JSON object; write them again", c.Name).With("path", "function_args")
+	}
+	return raw, nil
+}
+
+// approve asks a person about a call. What is approved is the call as the completion wants it, which is recorded: it cannot
+// change meanwhile.
+func (p *progress) approve(call *node.Call) (node.Outcome, error) {
+	wanted, err := p.wanted(p.about.Completion, p.about.Index)
+	if err != nil {
+		return nil, err
+	}
+	tool, _ := p.tool(wanted.Name)
+	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name})
+	if call.Wake == nil {
+		args, err := arguments(wanted)
+		if err != nil {
+			return reply(map[string]any{"approved": true, "note": "the tool refuses it"}, engine.ApproveReply{Approved: true})
+		}
+		sum := sha256.Sum256(append([]byte(wanted.Name+"\x00"), args...))
+		request, err := node.Marshal(map[string]any{
+			"interaction_type": "approval", "title": fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), wanted.Name),
+			"description": p.say("模型想用下列参数调用这个工具。", "A model wants to call this tool with the arguments below."),
+			"tool":        wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),
+			"options": []string{"approve", "reject"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return node.Wait{Ask: &node.Question{Purpose: "tool_approval", Request: request}}, nil
+	}
+	approved := call.Wake.Outcome == engine.AskDone && approves(call.Wake.Payload)
+	return reply(map[string]any{"approved": approved, "answer": call.Wake.Payload}, engine.ApproveReply{Approved: approved})
+}
+
+// approves reads an answer. Only a plain yes is one.
+func approves(raw json.RawMessage) bool {
+	var a struct {
+		Approved *bool  `json:"approved"`
+		Confirm  *bool  `json:"confirm"`
+		Action   string `json:"action"`
+	}
+	if json.Unmarshal(raw, &a) != nil {
+		return string(raw) == "true"
+	}
+	for _, b := range []*bool{a.Approved, a.Confirm} {
+		if b != nil && !*b {
+			return false
+		}
+	}
+	return a.Approved != nil || a.Confirm != nil || a.Action == "approve" || a.Action == "approved"
+}
+
+// callTool does what the model wants done.
+func (p *progress) callTool(ctx context.Context, call *node.Call) (node.Outcome, error) {
+	wanted, err := p.wanted(p.about.Completion, p.about.Index)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := p.tool(wanted.Name)
+	if !ok {
+		var names []string
+		for _, t := range p.Tools {
+			names = append(names, t.Name)
+		}
+		hint := ""
+		if near := fault.Nearest(wanted.Name, names); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return nil, fault.Newf(fault.ToolError, "there is no tool %q%s", wanted.Name, hint)
+	}
+	args, err := arguments(wanted)
+	if err != nil {
+		return nil, err
+	}
+	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name, "tool_parameters": args})
+	input, err := node.Marshal(map[string]any{"tool_name": tool.Tool, "function_args": args, "call_id": wanted.ID})
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := call.Attached(ctx, tool.Node, input)
+	if err != nil {
+		return nil, err
+	}
+	done, ok := outcome.(node.Done)
+	if !ok {
+		return outcome, nil // the tool waits for something
+	}
+	var out toolOutput
+	if err := json.Unmarshal(done["result"], &out); err != nil {
+		return nil, fault.Newf(fault.OutputInvalid, "the tool %q answered with something that cannot be read", wanted.Name)
+	}
+	call.Detail(map[string]any{"tool_result": out.Result})
+	return reply(toolAnswer{ID: wanted.ID, Name: wanted.Name, Node: tool.Node, Arguments: args, Result: out.Result}, nil)
+}

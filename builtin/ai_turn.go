@@ -1,0 +1,339 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+// answer is what a completion leaves.
+type answer struct {
+	llm.Completion
+	Profile string `json:"profile"`
+	Cost    int64  `json:"cost,omitempty"`
+	// Data is the object that was asked for; Problem why there is none, for the next try.
+	Data    json.RawMessage `json:"data,omitempty"`
+	Problem string          `json:"problem,omitempty"`
+}
+
+// toolAnswer is what a tool call leaves.
+type toolAnswer struct {
+	ID        string          `json:"tool_call_id"`
+	Name      string          `json:"name"`
+	Node      string          `json:"node,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result"`
+	Failed    bool            `json:"failed,omitempty"`
+}
+
+// memory is what a memory has said before the turn.
+type memoryAnswer struct {
+	Node    string `json:"node"`
+	Context string `json:"context"`
+}
+
+// progress is a turn as a step finds it.
+type progress struct {
+	turn
+	about  engine.LoopStep
+	values []json.RawMessage
+}
+
+func readProgress(s node.Step) (*progress, error) {
+	p := &progress{values: s.Values}
+	if err := json.Unmarshal(s.State, &p.turn); err != nil {
+		return nil, fault.Newf(fault.Internal, "the state of the turn cannot be read: %w", err)
+	}
+	if err := json.Unmarshal(s.Config, &p.about); err != nil {
+		return nil, fault.Newf(fault.Internal, "the step %q cannot be read: %w", s.Name, err)
+	}
+	return p, nil
+}
+
+// read decodes the result of an entry.
+func read[T any](p *progress, e engine.LoopEntry) (out T, err error) {
+	if e.Value < 0 || e.Value >= len(p.values) {
+		return out, fault.Newf(fault.Internal, "the %s has left no result", e.Kind)
+	}
+	if err := json.Unmarshal(p.values[e.Value], &out); err != nil {
+		return out, fault.Newf(fault.Internal, "the result of a %s cannot be read: %w", e.Kind, err)
+	}
+	return out, nil
+}
+
+func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Outcome, error) {
+	p, err := readProgress(s)
+	if err != nil {
+		return nil, err
+	}
+	switch s.Kind {
+	case engine.StepLoad:
+		return p.load(ctx, call)
+	case engine.StepComplete:
+		return t.complete(ctx, call, p)
+	case engine.StepApprove:
+		return p.approve(call)
+	case engine.StepCall:
+		return p.callTool(ctx, call)
+	case engine.StepStore:
+		return p.store(ctx, call)
+	}
+	return nil, fault.Newf(fault.Internal, "a turn has no step of the kind %q", s.Kind)
+}
+
+// load asks a memory what is known about the question.
+func (p *progress) load(ctx context.Context, call *node.Call) (node.Outcome, error) {
+	id := p.Memories[p.about.Index]
+	call.Detail(map[string]any{"attached_node": id})
+	out, err := useMemory(ctx, call, id, map[string]any{"operation": "load_context", "query": p.Query})
+	if err != nil {
+		call.Log(node.Warn, "a memory could not be read; the turn goes on without it", map[string]any{"node": id, "error": fault.From(err).Message})
+		return nil, err
+	}
+	var found struct {
+		Context string `json:"context"`
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, fault.Newf(fault.OutputInvalid, "memory %q answered with something else than a context", id)
+	}
+	return reply(memoryAnswer{id, found.Context}, nil)
+}
+
+// store hands the exchange to a memory.
+func (p *progress) store(ctx context.Context, call *node.Call) (node.Outcome, error) {
+	id := p.Memories[p.about.Index]
+	call.Detail(map[string]any{"attached_node": id})
+	last, err := p.last()
+	if err != nil {
+		return nil, err
+	}
+	out, err := useMemory(ctx, call, id, map[string]any{"operation": "remember", "user": p.Query, "assistant": last.Message.Content})
+	if err != nil {
+		call.Log(node.Warn, "a memory could not store the exchange", map[string]any{"node": id, "error": fault.From(err).Message})
+		return nil, err
+	}
+	return reply(out, nil)
+}
+
+// useMemory runs an operation of an attached memory.
+func useMemory(ctx context.Context, call *node.Call, id string, input map[string]any) (json.RawMessage, error) {
+	raw, err := node.Marshal(input)
+	if err != nil {
+		return nil, err
+	}
+	return useNode(ctx, call, id, raw)
+}
+
+// useNode runs an attached node that must not wait, and returns its result.
+func useNode(ctx context.Context, call *node.Call, id string, input json.RawMessage) (json.RawMessage, error) {
+	outcome, err := call.Attached(ctx, id, input)
+	if err != nil {
+		return nil, err
+	}
+	done, ok := outcome.(node.Done)
+	if !ok {
+		return nil, fault.Newf(fault.Unsupported, "node %q waits, which an attached node cannot", id)
+	}
+	return done["result"], nil
+}
+
+func reply(result, told any) (node.Outcome, error) {
+	raw, err := node.Marshal(result)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
+	}
+	return node.Replied{Result: raw, Reply: told}, nil
+}
+
+// last is the last completion that has ended well.
+func (p *progress) last() (answer, error) {
+	for i := len(p.about.Log) - 1; i >= 0; i-- {
+		if e := p.about.Log[i]; e.Kind == engine.StepComplete && e.Value >= 0 {
+			return read[answer](p, e)
+		}
+	}
+	return answer{}, fault.New(fault.Internal, "the turn has no completion")
+}
+
+// messages are the conversation so far: what the turn began with, what memories know, answers and results of tools.
+func (p *progress) messages() ([]llm.Message, error) {
+	list := append([]llm.Message(nil), p.Request.Messages[:p.System]...)
+	var later []llm.Message
+	for _, e := range p.about.Log {
+		switch {
+		case e.Kind == engine.StepLoad && e.Value >= 0:
+			m, err := read[memoryAnswer](p, e)
+			if err != nil {
+				return nil, err
+			}
+			if m.Context != "" {
+				list = append(list, llm.Message{Role: llm.System, Content: m.Context})
+			}
+		case e.Kind == engine.StepComplete && e.Value >= 0:
+			a, err := read[answer](p, e)
+			if err != nil {
+				return nil, err
+			}
+			later = append(later, a.Message)
+			if a.Problem != "" {
+				later = append(later, llm.Repair(a.Problem, p.Language))
+			}
+		case e.Kind == engine.StepCall:
+			m, err := p.toolMessage(e)
+			if err != nil {
+				return nil, err
+			}
+			later = append(later, m)
+		}
+	}
+	return append(append(list, p.Request.Messages[p.System:]...), later...), nil
+}
+
+// toolMessage is what the model is told of a call.
+func (p *progress) toolMessage(e engine.LoopEntry) (llm.Message, error) {
+	wanted, err := p.wanted(e.Completion, e.Index)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	m := llm.Message{Role: llm.ToolRole, ToolCallID: wanted.ID, ToolName: wanted.Name}
+	switch {
+	case e.Denied:
+		m.Failed, m.Content = true, p.say("用户拒绝了这次调用。", "A person has refused this call.")
+	case e.Value < 0:
+		m.Failed, m.Content = true, fmt.Sprintf("%s: %s", e.Code, e.Message)
+	default:
+		a, err := read[toolAnswer](p, e)
+		if err != nil {
+			return llm.Message{}, err
+		}
+		m.Content = promptText(a.Result)
+	}
+	return m, nil
+}
+
+func (p *progress) say(zh, en string) string {
+	if p.Language == "zh" {
+		return zh
+	}
+	return en
+}
+
+// wanted is a tool call that a completion wants.
+func (p *progress) wanted(completion, index int) (llm.ToolCall, error) {
+	for _, e := range p.about.Log {
+		if e.Kind != engine.StepComplete || e.Completion != completion || e.Value < 0 {
+			continue
+		}
+		a, err := read[answer](p, e)
+		if err != nil {
+			return llm.ToolCall{}, err
+		}
+		if index < len(a.Message.ToolCalls) {
+			return a.Message.ToolCalls[index], nil
+		}
+	}
+	return llm.ToolCall{}, fault.Newf(fault.Internal, "completion %d wants no call %d", completion, index)
+}
+
+// complete asks the model.
+func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (node.Outcome, error) {
+	which := p.Profiles[p.about.Profile]
+	profile := llm.Profile{}
+	if which.Own != nil {
+		profile = *which.Own
+	} else {
+		stored, err := t.models.profile(ctx, call, which.ID)
+		if err != nil {
+			return nil, err
+		}
+		stored.Model = cmp.Or(which.Model, stored.Model)
+		profile = stored
+	}
+	messages, err := p.messages()
+	if err != nil {
+		return nil, err
+	}
+	request := p.Request
+	request.Messages = messages
+	done, err := t.models.complete(ctx, call, t.kind, profile, llm.Call{
+		Request: request, Snapshot: snapshotOf(p.Snapshot),
+		FirstToken: time.Duration(p.FirstTokenMS) * time.Millisecond, Total: time.Duration(p.TotalMS) * time.Millisecond,
+		Sink: func(d llm.Delta) {
+			if d.Text != "" && request.Stream {
+				call.Emit(d.Text)
+			}
+		},
+	})
+	if err != nil {
+		return waitOrFail(err)
+	}
+	a := answer{Completion: done.Completion, Profile: profile.ID, Cost: done.cost}
+	told := p.plan(&a)
+	raw, err := node.Marshal(a)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be kept").WithCause(err)
+	}
+	out := node.Replied{Result: raw, Reply: told}
+	if done.reserved != "" {
+		out.Settle = []node.Settlement{{ID: done.reserved, Tokens: a.Usage.Total(), Cost: a.Cost}}
+	}
+	return out, nil
+}
+
+// plan is what the program has to know of an answer. The shape of one that is final is checked here.
+func (p *progress) plan(a *answer) engine.LoopReply {
+	if calls := a.Message.ToolCalls; len(calls) > 0 {
+		var list []engine.LoopCall
+		for _, c := range calls {
+			tool, ok := p.tool(c.Name)
+			if ok && tool.Node == "" {
+				return engine.LoopReply{} // the workflow does it, with what the turn hands on
+			}
+			one := engine.LoopCall{Effect: tool.effect(c), Approve: tool.Approve}
+			if one.Effect != workflow.Once {
+				one.MaxRetries = 2
+			}
+			list = append(list, one)
+		}
+		return engine.LoopReply{Calls: list}
+	}
+	var err error
+	switch {
+	case p.Request.Schema != nil:
+		a.Data, err = p.Request.Schema.Read(a.Message.Content)
+	case p.Request.JSON:
+		a.Data, err = llm.FindJSON(a.Message.Content)
+	default:
+		return engine.LoopReply{}
+	}
+	if err != nil {
+		a.Problem = fault.From(err).Message
+	}
+	// More of the same would be cut off again.
+	return engine.LoopReply{Unfit: err != nil && a.Finish != llm.FinishLength}
+}
+
+func (p *progress) tool(name string) (turnTool, bool) {
+	for _, t := range p.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return turnTool{}, false
+}
+
+func snapshotOf(raw json.RawMessage) llm.Snapshot {
+	var s llm.Snapshot
+	if json.Unmarshal(raw, &s) != nil {
+		return llm.Snapshot{} // it is for observers only
+	}
+	return s
+}

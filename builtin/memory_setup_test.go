@@ -1,0 +1,162 @@
+package builtin_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/builtin"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/llm"
+	"tandem/memory"
+	"tandem/node"
+	"tandem/store"
+	"tandem/store/sqlite"
+)
+
+// memoryRig is an installation with memories in a database of its own.
+type memoryRig struct {
+	t        testing.TB
+	dir      string
+	db       *sqlite.DB
+	stores   store.Stores
+	registry *node.Registry
+
+	// Whose call the next one is.
+	workspace, user, workflow, node, execution string
+	now                                        time.Time
+	calls                                      int
+	// once is the activation of the next call; empty: a new one.
+	once string
+
+	mu       sync.Mutex
+	model    func(memory.Prompt) (string, error)
+	embed    func(profile string, texts []string) ([][]float32, error)
+	prompts  []memory.Prompt
+	warnings []string
+}
+
+func newMemoryRig(t testing.TB) *memoryRig {
+	t.Helper()
+	r := &memoryRig{t: t, dir: t.TempDir(), workspace: "ws", user: "ada", workflow: "wf", node: "mem", execution: "exec_1", now: start}
+	r.openDB()
+	t.Cleanup(func() {
+		if err := r.db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return r
+}
+
+func (r *memoryRig) openDB() {
+	r.t.Helper()
+	db, err := sqlite.Open(context.Background(), sqlite.Options{Dir: r.dir})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.db, r.stores = db, db.Stores()
+	r.registry = &node.Registry{}
+	r.registry.Register(builtin.Kinds(builtin.Options{Memories: memory.New(memory.Options{
+		Records: r.stores.Memories, Executions: r.stores.Executions, Local: llm.HashEmbed,
+		Model: func(_ context.Context, _ memory.Call, profile string, p memory.Prompt) (string, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.prompts = append(r.prompts, p)
+			if r.model == nil {
+				return "", fault.Newf(fault.NotFound, "there is no profile %q", profile)
+			}
+			return r.model(p)
+		},
+		Embed: func(_ context.Context, _ memory.Call, profile string, texts []string) ([][]float32, error) {
+			return r.embed(profile, texts)
+		},
+	})})...)
+}
+
+// restart closes the database and opens it again, as after a crash.
+func (r *memoryRig) restart() {
+	r.t.Helper()
+	if err := r.db.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.openDB()
+}
+
+func (r *memoryRig) principal() identity.Principal {
+	return identity.Principal{Workspace: r.workspace, User: r.user}
+}
+
+// do runs a memory node and returns its result.
+func (r *memoryRig) do(kind, config, input string) (json.RawMessage, error) {
+	r.t.Helper()
+	k, ok := r.registry.Get("MEMORY." + kind)
+	if !ok {
+		r.t.Fatalf("there is no kind %q", kind)
+	}
+	call := newCall(r.t, config, input)
+	r.calls++
+	activation := r.once
+	if activation == "" {
+		activation = fmt.Sprint("a", r.calls)
+	}
+	call.Workspace, call.UserID, call.WorkflowID, call.NodeID, call.ExecutionID = r.workspace, r.user, r.workflow, r.node, r.execution
+	call.ActivationID, call.Now = engine.ActivationID(activation), r.now
+	call.Log = func(_ node.Level, message string, _ map[string]any) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.warnings = append(r.warnings, message)
+	}
+	out, err := k.Run(context.Background(), call)
+	if err != nil {
+		return nil, err
+	}
+	return out.(node.Done)["result"], nil
+}
+
+// want runs a memory node and compares the fields that are wanted.
+func (r *memoryRig) want(kind, config, input, want string) json.RawMessage {
+	r.t.Helper()
+	out, err := r.do(kind, config, input)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", kind, input, err)
+	}
+	for _, d := range differences("result", value(r.t, want), value(r.t, string(out))) {
+		r.t.Errorf("%s %s: %s\n%s", kind, input, d, out)
+	}
+	return out
+}
+
+// refused runs a memory node that must fail.
+func (r *memoryRig) refused(kind, config, input string, code fault.Code, part string) {
+	r.t.Helper()
+	_, err := r.do(kind, config, input)
+	if fault.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), part) {
+		r.t.Errorf("%s %s: got error %v, want %s with %q", kind, input, err, code, part)
+	}
+}
+
+// field reads one field of a result into v.
+func field(t testing.TB, result json.RawMessage, name string, v any) {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(result, &all); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(all[name], v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// memoryNames are the ten, without their family.
+func memoryNames() []string {
+	return []string{
+		"CONVERSATION_BUFFER", "CONVERSATION_SUMMARY", "VECTOR_DATABASE", "KEY_VALUE_STORE", "DOCUMENT_STORE", "ENTITY_MEMORY",
+		"EPISODIC_MEMORY", "KNOWLEDGE_BASE", "GRAPH_MEMORY", "WORKING_MEMORY",
+	}
+}

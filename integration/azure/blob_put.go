@@ -1,0 +1,284 @@
+package azure
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/node"
+	"tandem/objectstore"
+	"tandem/outbound"
+)
+
+// Blobs puts objects into Azure Blob Storage, as block blobs.
+func Blobs(client *outbound.Client) objectstore.Store { return &blobs{client: client} }
+
+type blobs struct {
+	client *outbound.Client
+	tokens objectstore.Tokens
+}
+
+// containerName is what the service allows, and its own containers.
+var containerName = regexp.MustCompile(`^([a-z0-9](-?[a-z0-9]){2,62}|\$root|\$web)$`)
+
+// metaName is a name that metadata can have: one of a variable.
+var metaName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// CredentialType returns the type of its credentials.
+func (*blobs) CredentialType() string { return credentialType }
+
+// Put sends short content at once and longer content in blocks, which the service joins when all of them are there. The
+// service compares the sum of each. Blocks that are never joined it forgets after a week.
+func (s *blobs) Put(ctx context.Context, c node.Credential, o objectstore.Object) (r objectstore.Receipt, err error) {
+	a, err := openAccount(c)
+	if err != nil {
+		return r, err
+	}
+	if !containerName.MatchString(o.Bucket) || len(o.Bucket) > 63 {
+		return r, fault.Newf(fault.InvalidConfig, "%q is no name of a container; it has 3 to 63 lower-case letters, digits and single dashes", o.Bucket).With("path", "configurations.bucket")
+	}
+	p := &blobPut{client: s.client, account: a, object: o}
+	if p.options, err = uploadOptions(o); err != nil {
+		return r, err
+	}
+	if p.measured, err = o.Content.Measure(ctx, objectstore.PartSize(o.Content.Size), func() hash.Hash { return md5.New() }); err != nil {
+		return r, err
+	}
+	p.reader = o.Content.Reader(ctx)
+	defer func() { err = errors.Join(err, p.reader.Close()) }()
+	if a.client == nil {
+		return p.put(ctx)
+	}
+	fresh, renew := true, false
+	p.token = func(ctx context.Context) (token string, err error) {
+		token, fresh, err = s.tokens.Get(ctx, c, o.Clock, renew, func(ctx context.Context) (string, time.Duration, error) {
+			return a.client.token(ctx, s.client, o.Clock())
+		})
+		renew = false
+		return token, err
+	}
+	if r, err = p.put(ctx); fault.CodeOf(err) != fault.CredentialInvalid || fresh {
+		return r, err
+	}
+	renew = true // the token may have been taken back before its time
+	return p.put(ctx)
+}
+
+func uploadOptions(o objectstore.Object) (*blockblob.UploadOptions, error) {
+	a, err := o.Attributes("x-ms-meta-", "X-Ms-Access-Tier")
+	if err != nil {
+		return nil, err
+	}
+	given := func(text string) *string {
+		if text == "" {
+			return nil
+		}
+		return &text
+	}
+	options := &blockblob.UploadOptions{Metadata: map[string]*string{}, HTTPHeaders: &blob.HTTPHeaders{
+		BlobContentType: given(a.ContentType), BlobCacheControl: given(a.CacheControl), BlobContentDisposition: given(a.ContentDisposition),
+		BlobContentEncoding: given(a.ContentEncoding), BlobContentLanguage: given(a.ContentLanguage),
+	}}
+	for name, value := range a.Meta {
+		if !metaName.MatchString(name) {
+			return nil, fault.Newf(fault.InvalidConfig, "the header %q names metadata that this service cannot keep; use letters, digits and underscores", "x-ms-meta-"+name).With("path", "configurations.headers")
+		}
+		options.Metadata[name] = &value
+	}
+	if tier := blob.AccessTier(a.Service.Get("X-Ms-Access-Tier")); tier != "" {
+		options.Tier = &tier
+	}
+	return options, nil
+}
+
+// blobPut is one object on its way.
+type blobPut struct {
+	client   *outbound.Client
+	account  *account
+	object   objectstore.Object
+	options  *blockblob.UploadOptions
+	measured objectstore.Measured
+	reader   *objectstore.Reader
+	// token, when it is not nil, returns what lets a call in.
+	token  func(context.Context) (string, error)
+	redact credential.Redactor // holds what nobody outside knows of: tokens
+}
+
+// address is where the blob is.
+func (p *blobPut) address() *url.URL {
+	u := *p.account.endpoint
+	u.Path += "/" + p.object.Bucket + "/" + p.object.Key
+	u.RawPath = objectstore.EscapeKey(u.Path)
+	return &u
+}
+
+// maxAnswer bounds what the service may say.
+const maxAnswer = 1 << 20
+
+func (p *blobPut) put(ctx context.Context) (objectstore.Receipt, error) {
+	library, err := p.library()
+	if err != nil {
+		return objectstore.Receipt{}, fault.Newf(fault.CredentialInvalid, "credential %q cannot be used", p.account.credential.ID)
+	}
+	var raw *http.Response
+	ctx = policy.WithCaptureResponse(ctx, &raw)
+	if len(p.measured.Parts) == 1 {
+		part := p.measured.Parts[0]
+		options := *p.options
+		options.TransactionalValidation = blob.TransferValidationTypeMD5(part.Sums[0])
+		_, err = library.Upload(ctx, p.reader.Section(0, part.Size), &options)
+	} else {
+		err = p.blocks(ctx, library)
+	}
+	if err != nil {
+		return objectstore.Receipt{}, p.failed(err)
+	}
+	return p.receipt(raw)
+}
+
+func (p *blobPut) blocks(ctx context.Context, library *blockblob.Client) error {
+	var ids []string
+	for i, part := range p.measured.Parts {
+		// The ids follow from the content, so that two attempts at once do not mix theirs.
+		id := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(p.measured.SHA256[:16:16], uint32(i)))
+		if _, err := library.StageBlock(ctx, id, p.reader.Section(part.Offset, part.Size), &blockblob.StageBlockOptions{
+			TransactionalValidation: blob.TransferValidationTypeMD5(part.Sums[0]),
+		}); err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	_, err := library.CommitBlockList(ctx, ids, &blockblob.CommitBlockListOptions{HTTPHeaders: p.options.HTTPHeaders, Metadata: p.options.Metadata, Tier: p.options.Tier})
+	return err
+}
+
+// library makes the vendor's client: one that tries once, goes out through the guard, and follows nothing.
+func (p *blobPut) library() (*blockblob.Client, error) {
+	options := &blockblob.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Retry:     policy.RetryOptions{MaxRetries: -1},
+		Telemetry: policy.TelemetryOptions{Disabled: true},
+		Transport: &http.Client{
+			Transport: p.client.RoundTripper(maxAnswer), Timeout: p.object.Timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}}
+	address := p.address().String()
+	switch {
+	case p.account.key != "":
+		key, err := blob.NewSharedKeyCredential(p.account.name, p.account.key)
+		if err != nil {
+			return nil, err
+		}
+		return blockblob.NewClientWithSharedKeyCredential(address, key, options)
+	case p.account.sas != "":
+		return blockblob.NewClientWithNoCredential(address+"?"+p.account.sas, options)
+	}
+	options.PerRetryPolicies = []policy.Policy{bearer{p}}
+	return blockblob.NewClientWithNoCredential(address, options)
+}
+
+// bearer puts a token into every call; one that takes long needs more than one.
+type bearer struct{ put *blobPut }
+
+// Do adds the token.
+func (b bearer) Do(q *policy.Request) (*http.Response, error) {
+	token, err := b.put.token(q.Raw().Context())
+	if err != nil {
+		return nil, err
+	}
+	b.put.redact.Hold(token) // until the run ends, and the redactor with it
+	q.Raw().Header.Set("Authorization", "Bearer "+token)
+	return q.Next()
+}
+
+func (p *blobPut) receipt(r *http.Response) (objectstore.Receipt, error) {
+	said := map[string]string{"container": p.object.Bucket, "blob": p.object.Key}
+	for name, header := range map[string]string{
+		"version_id": "X-Ms-Version-Id", "request_id": "X-Ms-Request-Id", "last_modified": "Last-Modified",
+	} {
+		if value := r.Header.Get(header); value != "" {
+			said[name] = strings.ToValidUTF8(value, "")
+		}
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return objectstore.Receipt{}, fault.New(fault.Internal, "the answer cannot be handed on").WithCause(err)
+	}
+	return objectstore.Receipt{
+		URL: p.address().String(), Status: r.StatusCode, SHA256: p.measured.Hex(), ETag: strings.ToValidUTF8(r.Header.Get("ETag"), ""), Response: raw,
+	}, nil
+}
+
+// failed says what an error of the library means. Its own words may have the address with a signature in them.
+func (p *blobPut) failed(err error) error {
+	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil {
+		return p.refused(answer)
+	}
+	if e, ok := errors.AsType[*outbound.Error](err); ok {
+		out := *e
+		out.Fault = p.redact.Fault(e.Fault)
+		return &out
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return p.redact.Fault(f)
+	}
+	host := p.account.endpoint.Host
+	if slow, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && slow.Timeout() {
+		return &outbound.Error{Fault: fault.Newf(fault.Timeout, "host %q did not answer completely in time; raise timeout", host)}
+	}
+	if errors.Is(err, context.Canceled) {
+		return fault.Newf(fault.Canceled, "the call of host %q was stopped", host)
+	}
+	return &outbound.Error{Fault: fault.Newf(fault.NetworkError, "host %q could not be called, or its answer could not be read", host)}
+}
+
+// refused reads why the service refuses a call.
+func (p *blobPut) refused(answer *azcore.ResponseError) error {
+	var e struct{ Message string }
+	if data, err := io.ReadAll(io.LimitReader(answer.RawResponse.Body, 64<<10)); err != nil || xml.Unmarshal([]byte(strings.TrimPrefix(string(data), "\uFEFF")), &e) != nil {
+		e.Message = "" // a page of somebody in between; the status says enough
+	}
+	s := objectstore.Said{Code: answer.ErrorCode, Message: e.Message}
+	switch answer.ErrorCode {
+	case "ContainerNotFound", "ResourceNotFound":
+		s.As, s.Remedy = fault.NotFound, "create the container or correct its name"
+	case "ContainerBeingDeleted", "OperationTimedOut", "InternalError":
+		s.As = fault.RemoteError
+	case "ServerBusy", "TooManyRequests":
+		s.As = fault.RateLimited
+	case "Md5Mismatch", "InvalidMd5", "InvalidBlockList":
+		damaged := objectstore.Damaged()
+		s.As, s.Remedy = damaged.As, damaged.Remedy
+	case "RequestBodyTooLarge":
+		s.As = fault.TooLarge
+	case "InvalidResourceName", "OutOfRangeInput":
+		s.As = fault.InvalidConfig
+	case "AccountIsDisabled", "NoAuthenticationInformation", "InvalidAuthenticationInfo":
+		s.As = fault.CredentialInvalid
+	}
+	u := *p.account.endpoint
+	problem := objectstore.Refusal(&outbound.Response{Status: answer.StatusCode, Header: answer.RawResponse.Header, URL: &u}, s, p.object.Clock())
+	problem.Fault = p.redact.Fault(problem.Fault)
+	return problem
+}

@@ -1,0 +1,42 @@
+package llm
+
+import (
+	"io"
+	"net/http"
+)
+
+// HangUp returns a client for providers, whose libraries often decide themselves when an answer is closed. Closing an
+// answer whose context has ended comes back only when the connection to the service is closed: the transport closes it
+// in a goroutine of its own, and closing the answer alone does not wait for that. The given client is not changed.
+func HangUp(client *http.Client) *http.Client {
+	c := *client
+	if c.Transport == nil {
+		c.Transport = http.DefaultTransport
+	}
+	c.Transport = hangUp{c.Transport}
+	return &c
+}
+
+type hangUp struct{ next http.RoundTripper }
+
+func (h hangUp) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := h.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &ending{ReadCloser: response.Body, ended: r.Context().Err}
+	}
+	return response, err
+}
+
+// ending is an answer that is read to its end when its context has ended. The transport lets a read fail only after it
+// has closed the connection, so the last read has seen that.
+type ending struct {
+	io.ReadCloser
+	ended func() error
+}
+
+func (e *ending) Close() error {
+	if e.ended() != nil {
+		_, _ = io.Copy(io.Discard, e.ReadCloser) // that it fails is the point
+	}
+	return e.ReadCloser.Close()
+}

@@ -1,0 +1,177 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type profiles struct{ db *DB }
+
+const profileColumns = `workspace_id, id, body, created, updated`
+
+func scanProfile(s scanner) (p store.Profile, err error) {
+	var body []byte
+	err = s.Scan(&p.Workspace, &p.ID, &body, &p.Created, &p.Updated)
+	p.Body = body
+	return p, err
+}
+
+// Put implements [store.Profiles].
+func (x profiles) Put(ctx context.Context, p identity.Principal, profile store.Profile) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if profile.ID == "" || len(profile.Body) == 0 {
+		return fault.New(fault.Invalid, "a profile needs an id and a body")
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		_, err := w.c.exec(`INSERT INTO profiles (`+profileColumns+`) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (workspace_id, id) DO UPDATE SET body = excluded.body, updated = excluded.updated`,
+			workspace, profile.ID, []byte(profile.Body), profile.Created, profile.Updated)
+		return err
+	})
+}
+
+// Get implements [store.Profiles].
+func (x profiles) Get(ctx context.Context, p identity.Principal, id string) (store.Profile, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Profile{}, err
+	}
+	return queryOne(ctx, x.db, notFound("profile", id), `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? AND id = ?`, scanProfile, workspace, id)
+}
+
+// List implements [store.Profiles].
+func (x profiles) List(ctx context.Context, p identity.Principal) ([]store.Profile, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+profileColumns+` FROM profiles WHERE workspace_id = ? ORDER BY id`, scanProfile, workspace)
+}
+
+// Delete implements [store.Profiles].
+func (x profiles) Delete(ctx context.Context, p identity.Principal, id string) error {
+	return x.db.changeOne(ctx, p, notFound("profile", id), `DELETE FROM profiles WHERE id = ? AND workspace_id = ?`, id)
+}
+
+type budgets struct{ db *DB }
+
+const waitColumns = `budget, execution_id, activation, node, since, asks`
+
+func scanWait(s scanner) (w store.BudgetWait, err error) {
+	err = s.Scan(&w.Budget, &w.Execution, &w.Activation, &w.Node, &w.Since, &w.Asks)
+	return w, err
+}
+
+// waits reads waits on the writing connection, within its transaction.
+func (w *writer) waits(workspace, budget string) ([]store.BudgetWait, error) {
+	var list []store.BudgetWait
+	err := w.c.rows(6, func(row []driver.Value) {
+		list = append(list, store.BudgetWait{
+			Budget: row[0].(string), Execution: row[1].(string), Activation: row[2].(string), Node: row[3].(string),
+			Since: row[4].(int64), Asks: row[5].(int64) != 0,
+		})
+	}, `SELECT `+waitColumns+` FROM budget_waits WHERE workspace_id = ? AND budget = ? ORDER BY since, execution_id, activation`, workspace, budget)
+	return list, err
+}
+
+// Raise implements [store.Budgets].
+func (x budgets) Raise(ctx context.Context, p identity.Principal, id string, r store.Raise, at int64) (waited []store.BudgetWait, err error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	if id == "" || r.Budget == "" || r.Tokens < 0 || r.Cost < 0 {
+		return nil, fault.New(fault.Invalid, "a raise needs an id, a budget and an amount")
+	}
+	err = x.db.writer.do(ctx, func(w *writer) error {
+		waited = nil
+		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM budget_raises WHERE workspace_id = ? AND id = ?`, workspace, id)
+		if err != nil || known {
+			return err
+		}
+		if waited, err = w.waits(workspace, r.Budget); err != nil {
+			return err
+		}
+		if _, err := w.c.exec(`INSERT INTO budget_raises (workspace_id, id, budget, tokens, cost, created) VALUES (?, ?, ?, ?, ?, ?)`,
+			workspace, id, r.Budget, r.Tokens, r.Cost, at); err != nil {
+			return err
+		}
+		_, err = w.c.exec(`DELETE FROM budget_waits WHERE workspace_id = ? AND budget = ?`, workspace, r.Budget)
+		return err
+	})
+	return waited, err
+}
+
+// Raised implements [store.Budgets].
+func (x budgets) Raised(ctx context.Context, p identity.Principal, budget string) (store.Raise, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Raise{}, err
+	}
+	list, err := query(ctx, x.db, `SELECT coalesce(sum(tokens), 0), coalesce(sum(cost), 0) FROM budget_raises WHERE workspace_id = ? AND budget = ?`,
+		func(s scanner) (r store.Raise, err error) { return r, s.Scan(&r.Tokens, &r.Cost) }, workspace, budget)
+	if err != nil {
+		return store.Raise{}, err
+	}
+	list[0].Budget = budget
+	return list[0], nil
+}
+
+// Wait implements [store.Budgets].
+func (x budgets) Wait(ctx context.Context, p identity.Principal, b store.BudgetWait) (kept store.BudgetWait, err error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return b, err
+	}
+	if b.Budget == "" || b.Execution == "" || b.Activation == "" {
+		return b, fault.New(fault.Invalid, "who waits for a budget names it, an execution and an activation")
+	}
+	err = x.db.writer.do(ctx, func(w *writer) error {
+		list, err := w.waits(workspace, b.Budget)
+		if err != nil {
+			return err
+		}
+		kept = b
+		kept.Asks = true
+		for _, other := range list {
+			if other.Execution == b.Execution && other.Activation == b.Activation {
+				kept = other
+				return nil
+			}
+			kept.Asks = kept.Asks && !other.Asks
+		}
+		_, err = w.c.exec(`INSERT INTO budget_waits (workspace_id, `+waitColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			workspace, kept.Budget, kept.Execution, kept.Activation, kept.Node, kept.Since, flag(kept.Asks))
+		return err
+	})
+	return kept, err
+}
+
+// Leave implements [store.Budgets].
+func (x budgets) Leave(ctx context.Context, p identity.Principal, execution, activation string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		_, err := w.c.exec(`DELETE FROM budget_waits WHERE workspace_id = ? AND execution_id = ? AND activation = ?`, workspace, execution, activation)
+		return err
+	})
+}
+
+// Waiting implements [store.Budgets].
+func (x budgets) Waiting(ctx context.Context, p identity.Principal, budget string) ([]store.BudgetWait, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+waitColumns+` FROM budget_waits WHERE workspace_id = ?1 AND (?2 = '' OR budget = ?2)
+		ORDER BY budget, since, execution_id, activation`, scanWait, workspace, budget)
+}
