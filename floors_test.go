@@ -35,6 +35,8 @@ func floors() map[string]floor {
 		"fault": {level: 0, pure: true},
 		"web":   {level: 0},
 
+		"examples": {level: 0}, // embedded data
+
 		"expr": {level: 1, pure: true},
 
 		"workflow": {level: 2, pure: true},
@@ -84,6 +86,7 @@ func floors() map[string]floor {
 		"builtin":       {level: 6},
 		"integration/*": {level: 6},
 		"server":        {level: 6},
+		"fixture":       {level: 6}, // drives folds and revisions as a host does, without a store
 
 		"app": {level: 7},
 

@@ -32,6 +32,7 @@ type Execution struct {
 	ForkedFrom        string                     `json:"forked_from,omitempty"`
 	Priority          int                        `json:"priority"`
 	Seq               uint64                     `json:"seq"`
+	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 }
 
@@ -80,6 +81,9 @@ type NodeExecution struct {
 	Activations int64           `json:"activations,omitempty"`
 	NextAt      int64           `json:"next_at,omitempty" doc:"when a retry is due"`
 	Lineage     json.RawMessage `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
+	// AttachedExecutions are what the nodes attached to this one have done for it, by node.
+	AttachedExecutions map[string][]NodeExecution `json:"attached_executions,omitempty" doc:"what attached nodes have done for this one, by node"`
+	TokensUsed         *TokenUsage                `json:"tokens_used,omitempty"`
 }
 
 // NodeError is why a node failed.

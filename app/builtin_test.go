@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/builtin"
+	"tandem/memory"
 	"tandem/node"
 )
 
@@ -34,12 +35,12 @@ func (p *property) UnmarshalJSON(data []byte) error {
 func shapeOfKind(t *testing.T, name string) *shape {
 	t.Helper()
 	typ, subtype, _ := strings.Cut(name, ".")
-	for family, kinds := range map[string][]kind{"TRIGGER": triggerKinds(), "ACTION": actionKinds(), "FLOW": flowKinds(), "CALL": callKinds(), "TOOL": toolKinds()} {
+	for family, kinds := range map[string][]kind{"TRIGGER": triggerKinds(), "ACTION": actionKinds(), "FLOW": flowKinds(), "CALL": callKinds(), "TOOL": toolKinds(), "MEMORY": memoryKinds()} {
 		for _, k := range kinds {
 			if family != typ || k.subtype != subtype {
 				continue
 			}
-			return parseShape(map[string]string{"TRIGGER": triggerCommon, "TOOL": toolCommon}[typ], k.config)
+			return parseShape(map[string]string{"TRIGGER": triggerCommon, "TOOL": toolCommon, "MEMORY": memoryCommon}[typ], k.config)
 		}
 	}
 	t.Fatalf("the catalogue has no %s", name)
@@ -50,7 +51,7 @@ func shapeOfKind(t *testing.T, name string) *shape {
 // what the kind reads when it runs.
 func TestBuiltin_AgreesWithTheCatalogue(t *testing.T) {
 	t.Parallel()
-	for _, k := range builtin.Kinds(builtin.Options{}) {
+	for _, k := range builtin.Kinds(builtin.Options{Memories: memory.New(memory.Options{})}) {
 		t.Run(k.Info.Name, func(t *testing.T) {
 			t.Parallel()
 			var schema property

@@ -34,7 +34,7 @@ func Kinds() workflow.Kinds {
 // commonConfig is what every kind takes. The compiler reads these, so most are fixed.
 const commonConfig = `timeout!=420[1..86400]; max_retries!=3[0..10]; retry_attempts -> max_retries;
 	on_error!{fail|continue|default_output}=fail; default_output:any; on_unknown!{ask|retry|fail}=ask; enabled!=true;
-	credential_id; template_id; enable_filling=false; to_user=false; credit_cost=0[0..]`
+	credential_id; template_id; enable_filling=false; filling_profile; to_user=false; credit_cost=0[0..]`
 
 // family is a type of node with the kinds of that type.
 type family struct {

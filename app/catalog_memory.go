@@ -6,34 +6,35 @@ import "tandem/workflow"
 const memoryCommon = `session_id:tmpl; max_context_chars=8000[1..]; llm_profile; profile_id -> llm_profile;
 	drop storage_backend, connection_config, database_provider, database_url, table_name, graph_database`
 
-// memoryKinds remember. Record ids are derived, so storing twice stores once.
+// memoryKinds remember. Record ids are derived, so storing twice stores once. Whoever a memory is attached to asks it with
+// load_context and remember. The least similarity depends on what made the vectors: 0.7, or 0.3 for the local embedder.
 func memoryKinds() []kind {
 	return []kind{
 		{subtype: "CONVERSATION_BUFFER", effect: workflow.Idempotent,
-			config: `operation{add|get|clear}; max_messages=50[1..1000]; auto_summarize=true; summarize_count=10[1..]`},
+			config: `operation{add|get|clear|~load_context|~remember}; max_messages=50[1..1000]; auto_summarize=true; summarize_count=10[1..]`},
 		{subtype: "CONVERSATION_SUMMARY", effect: workflow.Idempotent,
-			config: `operation{update|get|clear}; max_summary_chars=2000[1..]; update_every=5[1..]`},
+			config: `operation{update|get|clear|~load_context|~remember}; max_summary_chars=2000[1..]; update_every=5[1..]`},
 		{subtype: "VECTOR_DATABASE", effect: workflow.Idempotent,
-			config: `operation{search|store|update|delete|reindex}; embedding_profile; similarity_threshold:num=0.7[0..1]; max_results=5[1..50]`},
+			config: `operation{search|store|update|delete|reindex|~load_context|~remember}; embedding_profile; similarity_threshold:num[0..1]; max_results=5[1..50]`},
 		{subtype: "KEY_VALUE_STORE", effect: workflow.Idempotent,
-			config: `operation{get|delete|exists|set|keys|increment|clear}; default_ttl=0[0..]; key_prefix; max_keys=1000[1..100000]`},
+			config: `operation{get|delete|exists|set|keys|increment|clear|~load_context|~remember}; default_ttl=0[0..]; key_prefix; max_keys=1000[1..100000]`},
 		{subtype: "DOCUMENT_STORE", effect: workflow.Idempotent,
-			config: `operation{search|store|update|delete|get}; collection_name*=documents; search_fields:list=[content,title,description];
+			config: `operation{search|store|update|delete|get|~load_context|~remember}; collection_name*=documents; search_fields:list=[content,title,description];
 				max_results=10[1..]; relevance_scoring{bm25|tf_idf|hybrid}=bm25; auto_capture_from_ai=true`},
 		{subtype: "ENTITY_MEMORY", effect: workflow.Idempotent,
-			config: `operation{extract|get|search|merge|delete}; entity_types:list=[person,organization,location,product,concept];
+			config: `operation{extract|get|search|merge|delete|~load_context|~remember}; entity_types:list=[person,organization,location,product,concept];
 				confidence_threshold:num=0.7[0..1]`},
 		{subtype: "EPISODIC_MEMORY", effect: workflow.Idempotent,
-			config: `operation{store|query|delete}; importance_threshold:num=0.5[0..1]; retention_period="30 days"; temporal_context_window="7 days"`},
+			config: `operation{store|query|delete|~load_context|~remember}; importance_threshold:num=0.5[0..1]; retention_period="30 days"; temporal_context_window="7 days"`},
 		{subtype: "KNOWLEDGE_BASE", effect: workflow.Idempotent,
-			config: `operation{store|query|update|delete|~extract_and_store}; confidence_threshold:num=0.8[0..1];
+			config: `operation{store|query|update|delete|~extract_and_store|~load_context|~remember}; confidence_threshold:num=0.8[0..1];
 				knowledge_domains:list=[general,technical,business]`},
 		{subtype: "GRAPH_MEMORY", effect: workflow.Idempotent,
-			config: `operation{add|query|add_and_query|path|delete}; node_types:list=[concept,entity,event,topic];
+			config: `operation{add|query|add_and_query|path|delete|~load_context|~remember}; node_types:list=[concept,entity,event,topic];
 				relationship_types:list=[related_to,part_of,depends_on,similar_to]; traversal_depth=2[1..10];
 				relationship_strength_threshold:num=0.3[0..1]`},
 		{subtype: "WORKING_MEMORY", effect: workflow.Idempotent,
-			config: `operation{store|get|list|delete|clear|~retrieve}; capacity_limit=100[1..1000]; eviction_policy{importance|lru|fifo}=importance;
+			config: `operation{store|get|list|delete|clear|~retrieve|~load_context|~remember}; capacity_limit=100[1..1000]; eviction_policy{importance|lru|fifo}=importance;
 				ttl_seconds=86400[0..]; namespace`},
 	}
 }

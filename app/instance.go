@@ -23,6 +23,8 @@ import (
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/identity"
+	"tandem/llm"
+	"tandem/memory"
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/sandbox"
@@ -44,6 +46,8 @@ type Instance struct {
 	sandbox  *sandbox.Pool
 	vault    vault
 	purse    *purse
+	// speech is how kinds reach language models.
+	speech *builtin.Models
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 
@@ -109,6 +113,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.registry.Register(builtin.Kinds(builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
 		ObjectStores: objectStores(client), Models: i.models(client), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,

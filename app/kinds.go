@@ -14,6 +14,7 @@ import (
 	"tandem/integration/aws"
 	"tandem/integration/azure"
 	"tandem/integration/gcp"
+	"tandem/memory"
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
@@ -28,7 +29,7 @@ func objectStores(client *outbound.Client) map[string]objectstore.Store {
 // NodeKinds lists the kinds that this program can run, as a server of it does.
 func NodeKinds() []api.NodeKind {
 	var registry node.Registry
-	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}})...)
+	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{})})...)
 	kinds := Kinds()
 	var list []api.NodeKind
 	for _, k := range registry.List() {

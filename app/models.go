@@ -1,11 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"tandem/api"
 	"tandem/builtin"
 	"tandem/fault"
 	"tandem/identity"
@@ -14,6 +23,7 @@ import (
 	"tandem/llm/gemini"
 	"tandem/llm/openai"
 	"tandem/llm/scripted"
+	"tandem/node"
 	"tandem/outbound"
 	"tandem/store"
 )
@@ -35,14 +45,18 @@ const maxCompletionBytes = 64 << 20
 func (i *Instance) models(client *outbound.Client) *builtin.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
-	return &builtin.Models{
+	i.speech = &builtin.Models{
 		Profile:   i.Profile,
 		Providers: providers(),
 		Executor:  llm.NewExecutor(llm.Options{}),
-		Settings:  llm.Settings{HTTP: http},
+		Settings:  llm.Settings{HTTP: llm.HangUp(http)},
 		Purse:     i.purse,
 	}
+	return i.speech
 }
+
+// Providers are the names of the providers, sorted.
+func (i *Instance) Providers() []string { return slices.Sorted(maps.Keys(providers())) }
 
 // Profile reads a profile of a workspace.
 func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profile, error) {
@@ -53,6 +67,9 @@ func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profi
 	}
 	if fault.CodeOf(err) != fault.NotFound {
 		return llm.Profile{}, err
+	}
+	if id == demoProfile {
+		return builtInDemo()
 	}
 	list, err := i.stores.Profiles.List(ctx, p)
 	if err != nil {
@@ -69,6 +86,25 @@ func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profi
 	return llm.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q in this workspace%s", id, hint)
 }
 
+// Profiles lists the profiles of a workspace by id, with those that are built in, which have no times.
+func (i *Instance) Profiles(ctx context.Context, p identity.Principal) ([]store.Profile, error) {
+	list, err := i.stores.Profiles.List(ctx, p)
+	if err != nil || slices.ContainsFunc(list, func(s store.Profile) bool { return s.ID == demoProfile }) {
+		return list, err
+	}
+	demo, err := builtInDemo()
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(demo)
+	if err != nil {
+		return nil, fault.Newf(fault.Internal, "the built-in profile %q: %w", demoProfile, err)
+	}
+	list = append(list, store.Profile{Workspace: p.Workspace, ID: demoProfile, Body: body})
+	slices.SortFunc(list, func(a, b store.Profile) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
 func readProfile(stored store.Profile) (profile llm.Profile, err error) {
 	if err := json.Unmarshal(stored.Body, &profile); err != nil {
 		return profile, fault.Newf(fault.Internal, "profile %q cannot be read: %w", stored.ID, err)
@@ -77,12 +113,171 @@ func readProfile(stored store.Profile) (profile llm.Profile, err error) {
 	return profile, nil
 }
 
-// SaveProfile makes a profile or replaces it.
+// SaveProfile makes a profile or replaces it. Whoever waits for one of its budgets looks again, since there may be room now.
 func (i *Instance) SaveProfile(ctx context.Context, p identity.Principal, profile llm.Profile) error {
+	if profile.Provider == "scripted" {
+		if _, err := scripted.New(llm.Settings{Script: profile.Script}); err != nil {
+			return fault.Newf(fault.InvalidInput, "script: %s", fault.From(err).Message).With("path", "script")
+		}
+	}
 	body, err := json.Marshal(profile)
 	if err != nil {
 		return fault.Newf(fault.Invalid, "the profile %q cannot be kept: %w", profile.ID, err)
 	}
 	now := time.Now().UnixMilli()
-	return i.stores.Profiles.Put(ctx, p, store.Profile{ID: profile.ID, Body: body, Created: now, Updated: now})
+	if err := i.stores.Profiles.Put(ctx, p, store.Profile{ID: profile.ID, Body: body, Created: now, Updated: now}); err != nil {
+		return err
+	}
+	return i.lookAgain(ctx, p, profile.ID)
+}
+
+// DeleteProfile deletes a profile. Whoever waits for one of its budgets goes on, and finds that it is gone.
+func (i *Instance) DeleteProfile(ctx context.Context, p identity.Principal, id string) error {
+	if err := i.stores.Profiles.Delete(ctx, p, id); err != nil {
+		return err
+	}
+	return i.lookAgain(ctx, p, id)
+}
+
+// lookAgain wakes those who wait for a budget of a profile.
+func (i *Instance) lookAgain(ctx context.Context, p identity.Principal, profile string) error {
+	waiting, err := i.stores.Budgets.Waiting(ctx, p, "")
+	if err != nil {
+		return err
+	}
+	woken := map[string]bool{}
+	for _, w := range waiting {
+		if name, _ := readBudgetName(w.Budget); name.profile != profile || woken[w.Budget] {
+			continue
+		}
+		woken[w.Budget] = true
+		if err := i.raise(ctx, p, "profile/"+rand.Text(), store.Raise{Budget: w.Budget}, false); err != nil {
+			return err
+		}
+	}
+	i.purse.wake() // also those who queue behind calls that are under way
+	return nil
+}
+
+// The limits of a trial: somebody waits for it.
+const (
+	tryTotal      = 20 * time.Second
+	tryFirstToken = 15 * time.Second
+	tryTokens     = 256
+	// tryExcerpt is how much of the reply is shown.
+	tryExcerpt = 500
+)
+
+// TryProfile asks the model of a profile something small, without fallbacks. It counts for budgets per day. What goes wrong
+// at the service, or on the way there, is part of the answer.
+func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile llm.Profile, prompt string) (api.ProfileTest, error) {
+	begun := time.Now()
+	out := api.ProfileTest{}
+	redact, err := i.try(ctx, p, profile, cmp.Or(prompt, "Say ok."), &out)
+	if redact != nil {
+		defer redact()
+	}
+	out.LatencyMS = time.Since(begun).Milliseconds()
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	if err != nil {
+		f := i.vault.redactor.Fault(fault.From(err))
+		out.OK, out.Error = false, &api.ProfileFailed{Code: string(f.Code), Message: f.Message}
+	}
+	return out, nil
+}
+
+// try does the call and fills in the answer. The returned function releases the key, which must be held while anything that
+// the service said is made fit to be shown; it may be nil.
+func (i *Instance) try(ctx context.Context, p identity.Principal, profile llm.Profile, prompt string, out *api.ProfileTest) (release func(), err error) {
+	open := func(ctx context.Context, id string, types ...string) (c node.Credential, err error) {
+		c, release, err = i.vault.open(ctx, identity.System(p.Workspace), id, types...)
+		return c, err
+	}
+	provider, err := i.speech.Provider(ctx, open, profile)
+	if err != nil {
+		return release, err
+	}
+	request := llm.Request{Stream: true, Messages: []llm.Message{{Role: llm.User, Content: prompt}}}
+	request.MaxTokens = tryTokens + profile.Params.ThinkingBudget // thoughts count as output
+	reserved, err := i.reserveTrial(ctx, p, profile, request)
+	if err != nil {
+		return release, err
+	}
+	begun := time.Now()
+	var first time.Duration
+	done, err := i.speech.Executor.Do(ctx, llm.Call{
+		RequestID: "test_" + rand.Text(), Profile: profile, Provider: provider, Request: request, FirstToken: tryFirstToken, Total: tryTotal,
+		Sink: func(llm.Delta) {
+			if first == 0 {
+				first = time.Since(begun)
+			}
+		},
+	})
+	if reserved != "" {
+		if rerr := i.purse.Return(context.WithoutCancel(ctx), p.Workspace, reserved, done.Usage, profile.Price); err == nil {
+			err = rerr
+		}
+	}
+	if err != nil {
+		return release, err
+	}
+	reply := []rune(i.vault.redactor.Text(done.Message.Content))
+	if len(reply) > tryExcerpt {
+		reply = append(reply[:tryExcerpt], '…')
+	}
+	out.OK, out.Model, out.Reply, out.FirstTokenMS, out.Warnings = true, cmp.Or(done.Model, profile.Model), string(reply), first.Milliseconds(), done.Warnings
+	out.Usage = &api.ProfileUsage{
+		InputTokens: done.Usage.InputTokens, OutputTokens: done.Usage.OutputTokens, CachedTokens: done.Usage.CachedTokens, Estimated: done.Usage.Estimated,
+		Cost: float64(profile.Price.Cost(done.Usage)) / 1e6,
+	}
+	return release, nil
+}
+
+// reserveTrial sets aside what a trial may use of the budgets per day. It belongs to no execution, so it neither queues nor
+// asks.
+func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profile llm.Profile, r llm.Request) (string, error) {
+	daily := profile
+	daily.Budgets = slices.DeleteFunc(slices.Clone(profile.Budgets), func(b llm.Budget) bool { return b.Per != perDay })
+	if len(daily.Budgets) == 0 {
+		return "", nil
+	}
+	limits, day, err := i.purse.limits(builtin.Spending{Workspace: p.Workspace, Profile: daily})
+	if err != nil {
+		return "", err
+	}
+	most := llm.Estimate(r.Messages, llm.Message{})
+	most.InputTokens *= 2
+	most.OutputTokens = r.MaxTokens
+	entry := store.LedgerEntry{ID: "test_" + rand.Text(), Profile: profile.ID, Day: day, Tokens: most.Total(), Cost: profile.Price.Cost(most)}
+	err = i.stores.Ledger.Reserve(ctx, identity.System(p.Workspace), entry, limits...)
+	if over, ok := errors.AsType[*store.OverError](err); ok {
+		return "", fault.Newf(fault.BudgetExhausted, "the budget %q has no room for a test; raise it, or wait until the day is over", over.Budget)
+	}
+	return entry.ID, err
+}
+
+// SetProfile makes or replaces the profile in a file, YAML or JSON. Without an id it is named after the file.
+func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reader) (api.Profile, error) {
+	data, problem := readFile(file, stdin)
+	if problem != nil {
+		return api.Profile{}, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+	}
+	raw, err := yamlToJSON(data)
+	var document map[string]any
+	if err == nil {
+		err = json.Unmarshal(raw, &document)
+	}
+	if err != nil || document == nil {
+		return api.Profile{}, fault.Newf(fault.Invalid, "%s: a profile is an object in YAML or JSON, such as {id: main, provider: scripted}: %v", file, err)
+	}
+	id, given := document["id"].(string)
+	if !given {
+		base := filepath.Base(file)
+		if id = strings.TrimSuffix(base, filepath.Ext(base)); file == "-" {
+			return api.Profile{}, fault.New(fault.Invalid, "a profile from standard input needs an id")
+		}
+	}
+	return c.PutProfile(ctx, id, raw)
 }

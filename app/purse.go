@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,35 @@ const (
 	perDay       = "day"
 )
 
+// budgetName names what is limited: one unit of one profile for one execution, workflow or day. A profile that limits both
+// tokens and money for a span has two budgets, so that what one of them is raised by can only mean one thing.
+type budgetName struct {
+	profile, per string
+	// money says that it limits money, not tokens.
+	money bool
+	key   string
+}
+
+const ofMoney = "_cost"
+
+// String is the name as people and the store know it: "main/day/2026-11-15", or "main/day_cost/2026-11-15" for money.
+func (n budgetName) String() string {
+	per := n.per
+	if n.money {
+		per += ofMoney
+	}
+	return n.profile + "/" + per + "/" + n.key
+}
+
+// readBudgetName reads one. The ids of profiles have no slash.
+func readBudgetName(text string) (n budgetName, ok bool) {
+	profile, rest, _ := strings.Cut(text, "/")
+	per, key, _ := strings.Cut(rest, "/")
+	n = budgetName{profile: profile, key: key}
+	n.per, n.money = strings.CutSuffix(per, ofMoney)
+	return n, profile != "" && key != "" && slices.Contains([]string{perExecution, perWorkflow, perDay}, n.per)
+}
+
 // limits are what a call has to fit into.
 func (p *purse) limits(s builtin.Spending) ([]store.Limit, string, error) {
 	day := p.now().UTC().Format(time.DateOnly)
@@ -55,20 +86,24 @@ func (p *purse) limits(s builtin.Spending) ([]store.Limit, string, error) {
 			}
 			day = p.now().In(zone).Format(time.DateOnly)
 		}
-		limit := store.Limit{Query: store.LedgerQuery{Profile: s.Profile.ID}, Tokens: b.Tokens, Cost: int64(math.Round(b.Cost * 1e6))}
-		key := ""
+		query, name := store.LedgerQuery{Profile: s.Profile.ID}, budgetName{profile: s.Profile.ID, per: b.Per}
 		switch b.Per {
 		case perExecution:
-			key, limit.Query.Execution = s.Execution, s.Execution
+			name.key, query.Execution = s.Execution, s.Execution
 		case perWorkflow:
-			key, limit.Query.Workflow = s.Workflow, s.Workflow
+			name.key, query.Workflow = s.Workflow, s.Workflow
 		case perDay:
-			key, limit.Query.Day = day, day
+			name.key, query.Day = day, day
 		default:
 			return nil, "", fault.Newf(fault.InvalidConfig, "profile %q: a budget is per %s, %s or %s, not %q", s.Profile.ID, perExecution, perWorkflow, perDay, b.Per).With("path", "budgets.per")
 		}
-		limit.Budget = s.Profile.ID + "/" + b.Per + "/" + key
-		list = append(list, limit)
+		if b.Tokens > 0 {
+			list = append(list, store.Limit{Budget: name.String(), Query: query, Tokens: b.Tokens})
+		}
+		if b.Cost > 0 {
+			name.money = true
+			list = append(list, store.Limit{Budget: name.String(), Query: query, Cost: int64(math.Round(b.Cost * 1e6))})
+		}
 	}
 	return list, day, nil
 }
@@ -117,7 +152,7 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 	}
 	request, err := json.Marshal(map[string]any{
 		"interaction_type": "input", "title": fmt.Sprintf("Raise the budget %s?", over.Budget),
-		"description": fmt.Sprintf("A call of the model %q needs up to %d tokens; %d of %d are spent.", s.Profile.ID, entry.Tokens, over.LedgerSum.Tokens, over.Limit.Tokens),
+		"description": lacking(s.Profile.ID, entry, over),
 		"budget":      over.Budget, "limit": map[string]any{"tokens": over.Limit.Tokens, "cost": float64(over.Limit.Cost) / 1e6},
 		"spent":  map[string]any{"tokens": over.LedgerSum.Tokens, "cost": float64(over.LedgerSum.Cost) / 1e6},
 		"needed": map[string]any{"tokens": entry.Tokens, "cost": float64(entry.Cost) / 1e6},
@@ -127,6 +162,14 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 		return fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
 	}
 	return &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}
+}
+
+// lacking says what a budget lacks, in its own unit.
+func lacking(profile string, entry store.LedgerEntry, over *store.OverError) string {
+	if over.Limit.Cost > 0 {
+		return fmt.Sprintf("A call of the model %q may cost up to %g; %g of %g are spent.", profile, float64(entry.Cost)/1e6, float64(over.LedgerSum.Cost)/1e6, float64(over.Limit.Cost)/1e6)
+	}
+	return fmt.Sprintf("A call of the model %q needs up to %d tokens; %d of %d are spent.", profile, entry.Tokens, over.LedgerSum.Tokens, over.Limit.Tokens)
 }
 
 // sweep takes out who waited in executions that have ended, so that somebody who is there asks.
@@ -175,14 +218,23 @@ func settled(row host.Row) bool {
 	return false
 }
 
-// RaiseBudget adds to a budget and wakes everybody who waits for it. Tokens are whole; for a budget of money by is in units of
-// the currency. The id makes saying it twice harmless. Answers says that it answers the question, so that whoever asked is told
+// RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
+// money. The id makes saying it twice harmless. Answers says that it answers the question, so that whoever asked is told
 // by the answer.
 func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
-	if !(by > 0) || by > 1e15 {
-		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number").With("path", "raise_by")
+	if !(by > 0) || by > 1e12 {
+		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number, of at most a million millions").With("path", "raise_by")
 	}
-	waited, err := i.stores.Budgets.Raise(ctx, p, id, store.Raise{Budget: budget, Tokens: int64(by), Cost: int64(math.Round(by * 1e6))}, time.Now().UnixMilli())
+	raise := store.Raise{Budget: budget, Tokens: int64(math.Ceil(by))}
+	if name, ok := readBudgetName(budget); ok && name.money {
+		raise.Tokens, raise.Cost = 0, int64(math.Ceil(by*1e6))
+	}
+	return i.raise(ctx, p, id, raise, answers)
+}
+
+// raise adds to a budget, which may be nothing, and lets those who wait for it look again.
+func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, raise store.Raise, answers bool) error {
+	waited, err := i.stores.Budgets.Raise(ctx, p, id, raise, time.Now().UnixMilli())
 	if err != nil {
 		return err
 	}
@@ -193,7 +245,7 @@ func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, bu
 			continue
 		}
 		_, err := i.host.Act(ctx, identity.System(p.Workspace), host.Request{
-			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: builtin.BudgetSignal(budget),
+			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: builtin.BudgetSignal(raise.Budget),
 			Dedup: "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
 		})
 		if code := fault.CodeOf(err); err != nil && code != fault.Conflict && code != fault.NotFound { // it has ended, or goes on already

@@ -36,6 +36,9 @@ type Run struct {
 	// stands), in order. Both are waited for. May be nil.
 	Started func(execution string)
 	Each    func(api.Event) error
+	// Ask puts a question to the person at hand and returns the answer; [ErrAsked] when there is none now, which parks the
+	// execution. Nil: nobody is at hand.
+	Ask func(context.Context, api.UserInputRequest) (json.RawMessage, error)
 }
 
 // defaultWorkspace is the one that a new installation has.
@@ -46,7 +49,8 @@ func Local() identity.Principal {
 	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}}
 }
 
-// ErrAsked ends a run that waits for a person: nobody can answer while this process has the data directory.
+// ErrAsked ends a run that waits for a person who is not at hand: nobody else can answer while this process has the data
+// directory.
 var ErrAsked = errors.New("it waits for a person")
 
 // RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
@@ -100,7 +104,7 @@ func nameAfter(def *workflow.Definition, file string) {
 }
 
 func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (api.Execution, error) {
-	id, after, err := c.begin(ctx, r, def)
+	id, after, waits, err := c.begin(ctx, r, def)
 	if err != nil {
 		return api.Execution{}, err
 	}
@@ -127,22 +131,55 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 		case <-ended:
 		}
 	}()
-	err = c.Watch(watched, id, after, client.VocabularyExecution, func(e api.Event) error {
-		if r.Each != nil {
-			if err := r.Each(e); err != nil {
-				return err
+	for {
+		if waits {
+			if err := c.ask(ctx, r, id); err != nil {
+				return api.Execution{}, err
 			}
 		}
-		return asked(e)
-	})
-	if err != nil && !errors.Is(err, ErrAsked) {
-		return api.Execution{}, err
+		err = c.Watch(watched, id, after, client.VocabularyExecution, func(e api.Event) error {
+			if e.Seq > 0 {
+				after = fmt.Sprintf("%d.%d", e.Seq, e.Part)
+			}
+			if r.Each != nil {
+				if err := r.Each(e); err != nil {
+					return err
+				}
+			}
+			return asked(e)
+		})
+		if err == nil {
+			return c.Execution(ctx, id)
+		}
+		if waits = errors.Is(err, ErrAsked); !waits {
+			return api.Execution{}, err
+		}
 	}
-	e, readErr := c.Execution(ctx, id)
-	if readErr == nil && err != nil {
-		readErr = askedOf(e)
+}
+
+// ask puts the open questions to the person at hand. When that cannot be, it says how they are answered.
+func (c *Connection) ask(ctx context.Context, r Run, id string) error {
+	e, err := c.Execution(ctx, id)
+	if err != nil {
+		return err
 	}
-	return e, readErr
+	if r.Ask == nil {
+		return askedOf(e, r.Dir)
+	}
+	for _, q := range e.Questions { // none when a time limit was faster
+		answer, err := r.Ask(ctx, q)
+		if errors.Is(err, ErrAsked) {
+			return askedOf(e, r.Dir)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = c.Input(ctx, id, api.InputRequest{NodeID: q.NodeID, ActivationID: q.ActivationID, InteractionID: q.InteractionID, InputData: answer})
+		if err != nil && fault.CodeOf(err) != fault.Conflict { // the question is not open any more
+			return err
+		}
+	}
+	return c.TakeUp(ctx, id)
 }
 
 // asked ends the watching when only a person can let the execution go on.
@@ -160,19 +197,20 @@ func asked(e api.Event) error {
 	return nil
 }
 
-// begin starts an execution, or finds the one to go on with. After is where its stream is to be watched from.
-func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition) (id, after string, err error) {
+// begin starts an execution, or finds the one to go on with. After is where its stream is to be watched from, waits says that
+// it has to be answered first.
+func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition) (id, after string, waits bool, err error) {
 	if r.Resume == "" {
 		saved, err := c.Save(ctx, def)
 		if err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
 		started, err := c.Execute(ctx, saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
-		return started.ExecutionID, "", err
+		return started.ExecutionID, "", false, err
 	}
 	e, err := c.Execution(ctx, r.Resume)
 	if err != nil {
-		return "", "", err
+		return "", "", false, err
 	}
 	after = fmt.Sprint(e.Seq)
 	switch status := engine.Status(e.Status); {
@@ -180,22 +218,37 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		after = "" // there is nothing to come, so it is told from the beginning
 	case status == engine.StatusPaused:
 		if _, err := c.Act(ctx, e.ExecutionID, api.ActionRequest{Action: "resume"}); err != nil {
-			return "", "", err
+			return "", "", false, err
 		}
-	case status == engine.StatusWaitingForHuman:
-		return "", "", askedOf(e)
+	case status == engine.StatusWaitingForHuman && r.Ask == nil:
+		return "", "", false, askedOf(e, r.Dir)
 	}
-	return e.ExecutionID, after, nil
+	return e.ExecutionID, after, engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
 }
 
 // askedOf says how the question of an execution is answered.
-func askedOf(e api.Execution) error {
+func askedOf(e api.Execution, dir string) error {
 	if len(e.Questions) == 0 {
 		return ErrAsked
 	}
 	q := e.Questions[0]
-	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem executions input %s --node %s --value JSON",
-		ErrAsked, q.NodeID, cmp.Or(q.Title, q.Purpose), e.ExecutionID, q.NodeID)
+	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem executions input %s --data %s --node %s --value %s",
+		ErrAsked, q.NodeID, cmp.Or(q.Title, q.Purpose), e.ExecutionID, dir, q.NodeID, answerOf(q))
+}
+
+// answerOf is what an answer looks like on a command line.
+func answerOf(q api.UserInputRequest) string {
+	switch {
+	case q.Purpose == "tool_approval":
+		return `'{"approved": true}'`
+	case q.Purpose == engine.PurposeOutcomeUnknown:
+		return `'{"outcome": "done"}'`
+	case q.Purpose == "budget":
+		return `'{"raise_by": NUMBER}'`
+	case q.Purpose == "param":
+		return `'{"content": {...}}'`
+	}
+	return "JSON"
 }
 
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +46,8 @@ type ServeOptions struct {
 	Scripts *builtin.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
-	// Workflows is a directory whose definitions are kept at the start; empty: none.
+	// Workflows is a directory whose definitions are kept at the start, with the profiles in its directory "profiles" that
+	// are not there yet; empty: none.
 	Workflows string
 	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
 	Traces  string
@@ -63,8 +63,9 @@ type Serving struct {
 	URL string
 	// Secret is the token that this start has made, to be shown this once; empty when there was no need.
 	Secret string
-	// Workflows are the ids of the definitions that were kept.
+	// Workflows are the ids of the definitions that were kept, Profiles those of the profiles that are new.
 	Workflows []string
+	Profiles  []string
 }
 
 // Bounds of a connection. Streams lift those of reading and writing.
@@ -130,6 +131,10 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	if err != nil {
 		return err
 	}
+	profiles, err := i.keepProfiles(ctx, o)
+	if err != nil {
+		return err
+	}
 	secret, err := i.Bootstrap(ctx, o.Token)
 	if err != nil {
 		return err
@@ -143,7 +148,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown or Close, below
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
-		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept})
+		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept, Profiles: profiles})
 	}
 	debug.FreeOSMemory() // starting has left some garbage, and an idle server would keep it
 	var reason error
@@ -187,7 +192,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget,
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Models: i,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := check(data, i.kinds)
 			if source == nil {
@@ -257,7 +262,7 @@ func (i *Instance) keepAll(ctx context.Context, dir string) ([]string, error) {
 	}
 	var kept []string
 	for _, e := range entries {
-		if e.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(e.Name()))) {
+		if e.IsDir() || !isDocument(e.Name()) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())

@@ -144,6 +144,9 @@ func (set templateSet) apply(def *workflow.Definition) (*workflow.Definition, er
 		if err := json.Unmarshal(out.Nodes[n].Configurations, &own); err != nil {
 			return nil, fault.Newf(fault.InvalidConfig, "node %q: configurations cannot be read: %w", out.Nodes[n].ID, err)
 		}
+		if merged == nil { // null
+			merged = map[string]json.RawMessage{}
+		}
 		maps.Copy(merged, own)
 		if out.Nodes[n].Configurations, err = json.Marshal(merged); err != nil {
 			return nil, err

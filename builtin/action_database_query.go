@@ -36,33 +36,39 @@ type databaseRows struct {
 }
 
 // databaseQuery reads from a database.
-func databaseQuery(pools *database.Pools) node.Kind {
+func databaseQuery(pools *database.Pools, models *Models) node.Kind {
 	return node.Define(
 		info("ACTION.DATABASE_QUERY", "Database query", "数据库查询", "Reads from a database with one statement.", "用一条语句读取数据库。"),
 		func(ctx context.Context, call *node.Call, cfg databaseQueryConfig, _ json.RawMessage) (databaseRows, error) {
-			if cfg.Question != "" {
-				return databaseRows{}, fault.New(fault.Unsupported, "a question in place of a query cannot be answered by this installation; write the query").With("path", "configurations.question")
-			}
-			if cfg.Query == "" {
+			if cfg.Query == "" && cfg.Question == "" {
 				return databaseRows{}, fault.New(fault.InvalidConfig, `"query" is required; set it to a statement that reads`).With("path", "configurations.query")
 			}
 			target, err := databaseTarget(ctx, call, pools)
 			if err != nil {
 				return databaseRows{}, err
 			}
-			text, err := databaseText(call, cfg.Query, cfg.Parameters)
-			if err != nil {
-				return databaseRows{}, err
-			}
 			ctx, cancel := databaseDeadline(ctx, call)
 			defer cancel()
-			rows, err := pools.Query(ctx, target, database.Query{Text: text, MaxRows: cfg.MaxRows, Arrays: cfg.RowFormat == "arrays"})
+			var rows database.Rows
+			if cfg.Query == "" {
+				rows, err = question(ctx, call, pools, models, target, cfg)
+			} else {
+				rows, err = queryRows(ctx, call, pools, target, cfg)
+			}
 			if err != nil {
 				return databaseRows{}, err
 			}
 			databaseDetail(call, map[string]any{"sql": rows.SQL, "row_count": rows.Count})
 			return databaseRows{Rows: rows.Rows, RowCount: rows.Count, Columns: rows.Columns, Truncated: rows.Truncated, SQL: rows.SQL}, nil
 		})
+}
+
+func queryRows(ctx context.Context, call *node.Call, pools *database.Pools, target database.Target, cfg databaseQueryConfig) (database.Rows, error) {
+	text, err := databaseText(call, cfg.Query, cfg.Parameters)
+	if err != nil {
+		return database.Rows{}, err
+	}
+	return pools.Query(ctx, target, database.Query{Text: text, MaxRows: cfg.MaxRows, Arrays: cfg.RowFormat == "arrays"})
 }
 
 // databaseTarget opens the node's credential.

@@ -105,7 +105,7 @@ func TestDatabase_Refuses(t *testing.T) {
 		code         fault.Code
 		part         string
 	}{
-		{queryKind, `{"credential_id": "shop", "question": "how many items are there?", "llm_profile": "p"}`, fault.Unsupported, "question"},
+		{queryKind, `{"credential_id": "shop", "question": "how many items are there?", "llm_profile": "p"}`, fault.Unsupported, "profiles"},
 		{queryKind, `{"credential_id": "shop"}`, fault.InvalidConfig, "query"},
 		{queryKind, `{"query": "select 1"}`, fault.CredentialMissing, "credential_id"},
 		{queryKind, `{"query": "select 1", "credential_id": "other"}`, fault.CredentialMissing, "other"},

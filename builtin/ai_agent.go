@@ -176,12 +176,18 @@ type turnTool struct {
 	// Node is the attached node; empty for a tool that only the workflow knows, whose calls end the turn.
 	Node string `json:"node,omitempty"`
 	// Tool is its name there.
-	Tool    string          `json:"tool,omitempty"`
-	Effect  workflow.Effect `json:"effect,omitempty"`
-	Approve bool            `json:"approve,omitempty"`
+	Tool   string          `json:"tool,omitempty"`
+	Effect workflow.Effect `json:"effect,omitempty"`
+	// Approve says which calls a person decides about.
+	Approve string `json:"approve,omitempty"`
 	// EffectBy is the argument that decides about the effect, see [node.Tool].
 	EffectBy string                     `json:"effect_by,omitempty"`
 	Effects  map[string]workflow.Effect `json:"effects,omitempty"`
+}
+
+// approved says that a person decides about a call first.
+func (t turnTool) approved(e workflow.Effect) bool {
+	return t.Approve == approveAlways || t.Approve == approveOnce && e == workflow.Once
 }
 
 // effect is what a call does to the world.
@@ -202,6 +208,9 @@ const toolTimeoutMS = 60_000
 func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in agentInput) (node.Led, error) {
 	older(call, &cfg)
 	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000)}
+	if gjson.GetBytes(call.Config, "timeout").Exists() {
+		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
+	}
 	var err error
 	if state.Profiles, err = t.profiles(ctx, call, &cfg); err != nil {
 		return node.Led{}, err
@@ -214,7 +223,7 @@ func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in a
 	}
 	config, err := json.Marshal(engine.LoopConfig{
 		Loads: len(state.Memories), Stores: len(state.Memories), Profiles: len(state.Profiles), Rounds: cfg.MaxIterations, Tries: 3,
-		OneByOne: !cfg.Parallel, MaxRetries: 3, TimeoutMS: state.TotalMS + 60_000, ToolTimeoutMS: toolTimeoutMS,
+		OneByOne: !cfg.Parallel, MaxRetries: call.MaxRetries, TimeoutMS: state.TotalMS + 60_000, ToolTimeoutMS: toolTimeoutMS,
 	})
 	if err != nil {
 		return node.Led{}, err
@@ -349,7 +358,7 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *agentConfig, 
 	if user == "" && len(given) == 0 {
 		return fault.New(fault.InvalidInput, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
 	}
-	if text := promptText(in.Context); text != "" {
+	if text := promptText(in.Context); text != "" && !isTurnContext(in.Context) {
 		system = joinTexts(system, text)
 	}
 	if system != "" {

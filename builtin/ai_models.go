@@ -71,8 +71,13 @@ func (m *Models) profile(ctx context.Context, call *node.Call, id string) (llm.P
 	return m.Profile(ctx, call.Workspace, id)
 }
 
-// provider makes the provider of a profile, with the key that its credential has.
+// provider makes the provider of a profile for a node.
 func (m *Models) provider(ctx context.Context, call *node.Call, p llm.Profile) (llm.Provider, error) {
+	return m.Provider(ctx, call.Credential, p)
+}
+
+// Provider makes the provider of a profile, with the key that its credential has, which open opens.
+func (m *Models) Provider(ctx context.Context, open func(ctx context.Context, id string, types ...string) (node.Credential, error), p llm.Profile) (llm.Provider, error) {
 	factory, ok := m.Providers[p.Provider]
 	if !ok {
 		names := make([]string, 0, len(m.Providers))
@@ -85,7 +90,7 @@ func (m *Models) provider(ctx context.Context, call *node.Call, p llm.Profile) (
 	s := m.Settings
 	s.BaseURL, s.Script = p.BaseURL, p.Script
 	if p.CredentialID != "" {
-		c, err := call.Credential(ctx, p.CredentialID, p.Provider)
+		c, err := open(ctx, p.CredentialID, p.Provider)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/llm"
@@ -54,6 +56,11 @@ type turnCall struct {
 type turnContext struct {
 	Conversation []llm.Message `json:"conversation"`
 	Appended     int           `json:"appended"`
+}
+
+// isTurnContext says that a context is what another turn has left: the conversation, which is found by itself.
+func isTurnContext(raw json.RawMessage) bool {
+	return gjson.GetBytes(raw, "conversation").IsArray() && gjson.GetBytes(raw, "appended").Exists()
 }
 
 // maxConversation is how many messages of a conversation are handed on.

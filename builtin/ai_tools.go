@@ -14,7 +14,6 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 // equip gives the turn what is attached to its node: memories by their kind, tools as what they offer.
@@ -33,12 +32,9 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 			return err
 		}
 		for _, o := range offered {
-			approve := approval.asks(o)
-			switch o.Approval {
-			case "never":
-				approve = false
-			case "always":
-				approve = true
+			approve := approval.of(o.Name)
+			if o.Approval == approveNever || o.Approval == approveAlways {
+				approve = o.Approval
 			}
 			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects}
 			if err := state.add(tool, o.Description, o.Parameters); err != nil {
@@ -84,9 +80,16 @@ func toolName(name string) string {
 	return plain
 }
 
-// approval says which calls a person decides about.
+// Which calls of a tool a person decides about: none, those of the class once, all.
+const (
+	approveNever  = "never"
+	approveOnce   = "once"
+	approveAlways = "always"
+)
+
+// approval says which calls a person decides about: by a rule for all tools, or those of the tools that are named.
 type approval struct {
-	mode  string // never, once (those of the class once), always
+	mode  string
 	names []string
 }
 
@@ -94,29 +97,27 @@ func readApproval(raw json.RawMessage) (approval, error) {
 	wrong := fault.New(fault.InvalidConfig, `"tool_approval" must be never, once, always or a list of names of tools`).With("path", "configurations.tool_approval")
 	switch {
 	case isNull(raw):
-		return approval{mode: "never"}, nil
+		return approval{mode: approveNever}, nil
 	case leading(raw) == '[':
-		a := approval{mode: "named"}
+		a := approval{mode: approveNever}
 		if err := json.Unmarshal(raw, &a.names); err != nil {
 			return a, wrong
 		}
 		return a, nil
 	}
 	var mode string
-	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{"never", "once", "always"}, strings.ToLower(mode)) {
+	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{approveNever, approveOnce, approveAlways}, strings.ToLower(mode)) {
 		return approval{}, wrong
 	}
 	return approval{mode: strings.ToLower(mode)}, nil
 }
 
-func (a approval) asks(t node.Tool) bool {
-	switch a.mode {
-	case "always":
-		return true
-	case "once":
-		return t.Effect == workflow.Once
+// of is the rule for a tool.
+func (a approval) of(tool string) string {
+	if slices.Contains(a.names, tool) {
+		return approveAlways
 	}
-	return slices.Contains(a.names, t.Name)
+	return a.mode
 }
 
 // declaredTools are tools that a node lists by itself. Nothing here does them: a call of one ends the turn, and the workflow

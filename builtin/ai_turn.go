@@ -164,12 +164,17 @@ func (p *progress) last() (answer, error) {
 }
 
 // messages are the conversation so far: what the turn began with, what memories know, answers and results of tools.
-func (p *progress) messages() ([]llm.Message, error) {
+// What does not fit goes in the order in which it matters least: history first, then what memories know.
+func (p *progress) messages(left leaving) ([]llm.Message, error) {
 	list := append([]llm.Message(nil), p.Request.Messages[:p.System]...)
+	asked := p.Request.Messages[p.System:]
+	if left >= leaveHistory {
+		asked = asked[p.History:]
+	}
 	var later []llm.Message
 	for _, e := range p.about.Log {
 		switch {
-		case e.Kind == engine.StepLoad && e.Value >= 0:
+		case e.Kind == engine.StepLoad && e.Value >= 0 && left < leaveMemories:
 			m, err := read[memoryAnswer](p, e)
 			if err != nil {
 				return nil, err
@@ -194,8 +199,17 @@ func (p *progress) messages() ([]llm.Message, error) {
 			later = append(later, m)
 		}
 	}
-	return append(append(list, p.Request.Messages[p.System:]...), later...), nil
+	return append(append(list, asked...), later...), nil
 }
+
+// leaving is what is left out of a conversation that is too long for a model.
+type leaving int
+
+const (
+	leaveNothing leaving = iota
+	leaveHistory
+	leaveMemories
+)
 
 // toolMessage is what the model is told of a call.
 func (p *progress) toolMessage(e engine.LoopEntry) (llm.Message, error) {
@@ -257,21 +271,19 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 		stored.Model = cmp.Or(which.Model, stored.Model)
 		profile = stored
 	}
-	messages, err := p.messages()
-	if err != nil {
-		return nil, err
-	}
+	var done spoken
+	var err error
 	request := p.Request
-	request.Messages = messages
-	done, err := t.models.complete(ctx, call, t.kind, profile, llm.Call{
-		Request: request, Snapshot: snapshotOf(p.Snapshot),
-		FirstToken: time.Duration(p.FirstTokenMS) * time.Millisecond, Total: time.Duration(p.TotalMS) * time.Millisecond,
-		Sink: func(d llm.Delta) {
-			if d.Text != "" && request.Stream {
-				call.Emit(d.Text)
-			}
-		},
-	})
+	for left := leaveNothing; ; left++ {
+		if request.Messages, err = p.messages(left); err != nil {
+			return nil, err
+		}
+		done, err = t.say(ctx, call, p, profile, request)
+		if fault.CodeOf(err) != fault.ContextTooLong || left == leaveMemories {
+			break
+		}
+		call.Log(node.Warn, "the conversation is too long for the model; the oldest of it is left out", map[string]any{"profile_id": profile.ID})
+	}
 	if err != nil {
 		return waitOrFail(err)
 	}
@@ -288,6 +300,19 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 	return out, nil
 }
 
+// say does the completion, and lets the text be seen as it comes.
+func (t *turns) say(ctx context.Context, call *node.Call, p *progress, profile llm.Profile, request llm.Request) (spoken, error) {
+	return t.models.complete(ctx, call, t.kind, profile, llm.Call{
+		Request: request, Snapshot: snapshotOf(p.Snapshot),
+		FirstToken: time.Duration(p.FirstTokenMS) * time.Millisecond, Total: time.Duration(p.TotalMS) * time.Millisecond,
+		Sink: func(d llm.Delta) {
+			if d.Text != "" && request.Stream {
+				call.Emit(d.Text)
+			}
+		},
+	})
+}
+
 // plan is what the program has to know of an answer. The shape of one that is final is checked here.
 func (p *progress) plan(a *answer) engine.LoopReply {
 	if calls := a.Message.ToolCalls; len(calls) > 0 {
@@ -297,7 +322,8 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 			if ok && tool.Node == "" {
 				return engine.LoopReply{} // the workflow does it, with what the turn hands on
 			}
-			one := engine.LoopCall{Effect: tool.effect(c), Approve: tool.Approve}
+			one := engine.LoopCall{Effect: tool.effect(c)}
+			one.Approve = tool.approved(one.Effect)
 			if one.Effect != workflow.Once {
 				one.MaxRetries = 2
 			}

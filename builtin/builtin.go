@@ -46,12 +46,12 @@ func Kinds(o Options) []node.Kind {
 	if o.HTTP == nil {
 		o.HTTP = outbound.New(outbound.Options{})
 	}
-	return append(slices.Concat(agents(o.Models, o.Files), memoryKinds(o.Memories, o.Files)),
+	return append(slices.Concat(agents(o.Models, o.Files), memoryKinds(o.Memories, o.Models, o.Files)),
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
 		databaseOperation(o.Databases),
-		databaseQuery(o.Databases),
+		databaseQuery(o.Databases, o.Models),
 		executeScript(o.Scripts),
 		fileDownload(o.HTTP, o.Files),
 		fileOperation(o.Files),
@@ -61,6 +61,9 @@ func Kinds(o Options) []node.Kind {
 		webhookCall(o.HTTP, o.Callbacks),
 		webSearch(o.HTTP),
 		brief(callEmpty()),
+		callFacts(o.Models),
+		callSlot(o.Models),
+		callSummary(o.Models),
 		brief(flowDelay()),
 		flowFilter(),
 		brief(flowForEach()),

@@ -4,53 +4,62 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/files"
+	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
 )
 
 // memoryKinds are the ten memories as nodes of their own. What they do is in package memory; a node says for whom, and
 // names what it does, so that doing it again changes nothing.
-func memoryKinds(m *memory.Store, files *files.Store) []node.Kind {
+func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kind {
 	if m == nil {
 		return nil
 	}
+	call := memoryCalls{models}.of
 	return []node.Kind{
-		memoryKind(info("MEMORY.CONVERSATION_BUFFER", "Conversation buffer", "对话缓冲", "Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"), m.Buffer),
-		memoryKind(info("MEMORY.CONVERSATION_SUMMARY", "Conversation summary", "对话摘要", "Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"), m.Summary),
-		memoryKind(info("MEMORY.VECTOR_DATABASE", "Vector database", "向量数据库", "Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"), m.Vectors),
-		memoryKind(info("MEMORY.KEY_VALUE_STORE", "Key-value store", "键值存储", "Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"), m.KeyValues),
-		memoryKind(info("MEMORY.DOCUMENT_STORE", "Document store", "文档存储", "Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"), m.Documents, fileContent(files)),
-		memoryKind(info("MEMORY.ENTITY_MEMORY", "Entity memory", "实体记忆", "Keeps people, things and how they are related.", "记住人、事物及其关系。"), m.Entities),
-		memoryKind(info("MEMORY.EPISODIC_MEMORY", "Episodic memory", "情景记忆", "Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"), m.Episodes),
-		memoryKind(info("MEMORY.KNOWLEDGE_BASE", "Knowledge base", "知识库", "Keeps facts with how sure they are.", "保存带有置信度的事实。"), m.Knowledge),
-		memoryKind(info("MEMORY.GRAPH_MEMORY", "Graph memory", "图记忆", "Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"), m.Graph),
-		memoryKind(info("MEMORY.WORKING_MEMORY", "Working memory", "工作记忆", "Is the scratch space of one execution.", "一次执行的临时空间。"), m.Working),
+		memoryKind(call, info("MEMORY.CONVERSATION_BUFFER", "Conversation buffer", "对话缓冲", "Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"), m.Buffer),
+		memoryKind(call, info("MEMORY.CONVERSATION_SUMMARY", "Conversation summary", "对话摘要", "Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"), m.Summary),
+		memoryKind(call, info("MEMORY.VECTOR_DATABASE", "Vector database", "向量数据库", "Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"), m.Vectors),
+		memoryKind(call, info("MEMORY.KEY_VALUE_STORE", "Key-value store", "键值存储", "Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"), m.KeyValues),
+		memoryKind(call, info("MEMORY.DOCUMENT_STORE", "Document store", "文档存储", "Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"), m.Documents, fileContent(files)),
+		memoryKind(call, info("MEMORY.ENTITY_MEMORY", "Entity memory", "实体记忆", "Keeps people, things and how they are related.", "记住人、事物及其关系。"), m.Entities),
+		memoryKind(call, info("MEMORY.EPISODIC_MEMORY", "Episodic memory", "情景记忆", "Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"), m.Episodes),
+		memoryKind(call, info("MEMORY.KNOWLEDGE_BASE", "Knowledge base", "知识库", "Keeps facts with how sure they are.", "保存带有置信度的事实。"), m.Knowledge),
+		memoryKind(call, info("MEMORY.GRAPH_MEMORY", "Graph memory", "图记忆", "Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"), m.Graph),
+		memoryKind(call, info("MEMORY.WORKING_MEMORY", "Working memory", "工作记忆", "Is the scratch space of one execution.", "一次执行的临时空间。"), m.Working),
 	}
 }
 
 // memoryKind makes a kind of a memory's operations. What is in before, if anything, sees the input first.
-func memoryKind[C, I, O any](info node.Info, do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
+func memoryKind[C, I, O any](of func(*node.Call) memory.Call, info node.Info, do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
 	k := node.Define(info, func(ctx context.Context, call *node.Call, cfg C, in I) (out O, err error) {
 		for _, f := range before {
 			if err := f(ctx, call, &in); err != nil {
 				return out, err
 			}
 		}
-		return do(ctx, memoryCall(call), cfg, in)
+		return do(ctx, of(call), cfg, in)
 	})
 	run := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
 		plain := *call
 		plain.Config = withoutStorage(call.Config)
+		plain.Input = ownFields(info.Name, plain.Config, call.Input)
 		return run(ctx, &plain)
 	}
 	return k
 }
 
-func memoryCall(call *node.Call) memory.Call {
+// memoryCalls tell memories who calls, and lend them the models that the caller may use.
+type memoryCalls struct{ models *Models }
+
+func (x memoryCalls) of(call *node.Call) memory.Call {
 	c := memory.Call{
 		Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID, Node: call.NodeID, Execution: call.ExecutionID,
 		Once: effectKey(call), Now: call.Now, Language: call.Language,
@@ -63,7 +72,41 @@ func memoryCall(call *node.Call) memory.Call {
 	if call.Clock != nil {
 		c.Now = call.Clock()
 	}
+	if x.models == nil {
+		return c
+	}
+	c.Model = func(ctx context.Context, profile string, p memory.Prompt) (string, error) {
+		done, err := x.models.ask(ctx, call, profile, llm.Request{JSON: p.JSON, Messages: []llm.Message{{Role: llm.System, Content: p.System}, {Role: llm.User, Content: p.User}}})
+		return done.Message.Content, err
+	}
+	c.Embed = func(ctx context.Context, profile string, texts []string) ([][]float32, error) {
+		return x.models.embed(ctx, call, profile, texts)
+	}
 	return c
+}
+
+// embed turns texts into vectors with the embedding model of a profile, and counts what that has used.
+func (m *Models) embed(ctx context.Context, call *node.Call, id string, texts []string) ([][]float32, error) {
+	profile, err := m.profile(ctx, call, id)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := m.provider(ctx, call, profile)
+	if err != nil {
+		return nil, err
+	}
+	embedder, ok := provider.(llm.Embedder)
+	if !ok || profile.EmbeddingModel == "" {
+		return nil, fault.Newf(fault.Unsupported, `the profile %q cannot turn texts into vectors; choose one with an "embedding_model", or none`, id).With("path", "configurations.embedding_profile")
+	}
+	vectors, used, err := embedder.Embed(ctx, profile.EmbeddingModel, texts)
+	if err != nil {
+		return nil, failedCall(err)
+	}
+	if call.Used != nil {
+		call.Used(node.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens, Credits: float64(profile.Price.Cost(used)) / 1e6})
+	}
+	return vectors, nil
 }
 
 // storageFields are configurations of older files that say where a memory is kept. It is kept here. read-only
@@ -77,6 +120,16 @@ func withoutStorage(config json.RawMessage) json.RawMessage {
 		return config
 	}
 	return object(kept)
+}
+
+// ownFields leaves of an input what the operation reads: the rest belongs to other nodes, and may have the same names.
+func ownFields(kind string, config, input json.RawMessage) json.RawMessage {
+	op := memory.Operation(gjson.GetBytes(config, "operation").Str, gjson.GetBytes(input, "operation").Str)
+	names, known := memory.Fields(strings.TrimPrefix(kind, "MEMORY."), op)
+	if !known {
+		return input
+	}
+	return object(slices.DeleteFunc(members(input), func(m member) bool { return !slices.Contains(names, m.key) }))
 }
 
 // maxDocumentFile is how large a file may be whose text becomes a document; the text itself has a limit of its own.

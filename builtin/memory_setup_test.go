@@ -37,7 +37,7 @@ type memoryRig struct {
 
 	mu       sync.Mutex
 	model    func(memory.Prompt) (string, error)
-	embed    func(profile string, texts []string) ([][]float32, error)
+	embed    func(texts []string) ([][]float32, error)
 	prompts  []memory.Prompt
 	warnings []string
 }
@@ -64,19 +64,38 @@ func (r *memoryRig) openDB() {
 	r.registry = &node.Registry{}
 	r.registry.Register(builtin.Kinds(builtin.Options{Memories: memory.New(memory.Options{
 		Records: r.stores.Memories, Executions: r.stores.Executions, Local: llm.HashEmbed,
-		Model: func(_ context.Context, _ memory.Call, profile string, p memory.Prompt) (string, error) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.prompts = append(r.prompts, p)
-			if r.model == nil {
-				return "", fault.Newf(fault.NotFound, "there is no profile %q", profile)
-			}
-			return r.model(p)
+	}), Models: &builtin.Models{
+		Profile: func(_ context.Context, _, id string) (llm.Profile, error) {
+			return llm.Profile{ID: id, Provider: "fake", Model: "m", EmbeddingModel: "e"}, nil
 		},
-		Embed: func(_ context.Context, _ memory.Call, profile string, texts []string) ([][]float32, error) {
-			return r.embed(profile, texts)
-		},
-	})})...)
+		Providers: map[string]llm.Factory{"fake": func(llm.Settings) (llm.Provider, error) { return memoryModel{r}, nil }},
+		Executor:  llm.NewExecutor(llm.Options{}),
+	}})...)
+}
+
+// memoryModel is the model that the memories of a rig ask.
+type memoryModel struct{ r *memoryRig }
+
+// Complete answers what the test says.
+func (m memoryModel) Complete(_ context.Context, q llm.Request, _ func(llm.Delta)) (llm.Completion, error) {
+	m.r.mu.Lock()
+	defer m.r.mu.Unlock()
+	p := memory.Prompt{System: q.Messages[0].Content, User: q.Messages[1].Content, JSON: q.JSON}
+	m.r.prompts = append(m.r.prompts, p)
+	if m.r.model == nil {
+		return llm.Completion{}, fault.New(fault.RemoteRejected, "the model is not there")
+	}
+	text, err := m.r.model(p)
+	if err != nil {
+		return llm.Completion{}, fault.New(fault.RemoteRejected, err.Error())
+	}
+	return llm.Completion{Message: llm.Message{Role: llm.Assistant, Content: text}, Finish: llm.FinishStop}, nil
+}
+
+// Embed answers what the test says.
+func (m memoryModel) Embed(_ context.Context, _ string, texts []string) ([][]float32, llm.Usage, error) {
+	list, err := m.r.embed(texts)
+	return list, llm.Usage{InputTokens: int64(len(texts))}, err
 }
 
 // restart closes the database and opens it again, as after a crash.
@@ -107,6 +126,7 @@ func (r *memoryRig) do(kind, config, input string) (json.RawMessage, error) {
 	}
 	call.Workspace, call.UserID, call.WorkflowID, call.NodeID, call.ExecutionID = r.workspace, r.user, r.workflow, r.node, r.execution
 	call.ActivationID, call.Now = engine.ActivationID(activation), r.now
+	call.Used, call.Detail = func(node.Usage) {}, func(map[string]any) {}
 	call.Log = func(_ node.Level, message string, _ map[string]any) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

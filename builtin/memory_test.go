@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/memory"
 	"tandem/store"
 )
 
@@ -200,7 +202,8 @@ func TestMemory_Refuses(t *testing.T) {
 	}{
 		{"CONVERSATION_BUFFER", `{"operation": "add"}`, fault.InvalidInput, `"message"`},
 		{"CONVERSATION_BUFFER", `{"operation": "add", "message": "x", "role": "king"}`, fault.InvalidInput, "king"},
-		{"CONVERSATION_BUFFER", `{"operation": "add", "message": 5}`, fault.InvalidInput, "message"},
+		{"CONVERSATION_BUFFER", `{"operation": "add", "message": 5}`, fault.InvalidInput, `"message" must be a text`},
+		{"CONVERSATION_BUFFER", `{"operation": "load_context", "query": 5}`, fault.InvalidInput, `"query" must be a text`},
 		{"CONVERSATION_BUFFER", `{"operation": "add", "message": ` + string(large) + `}`, fault.TooLarge, "message"},
 		{"CONVERSATION_SUMMARY", `{"operation": "update"}`, fault.InvalidInput, `"messages"`},
 		{"VECTOR_DATABASE", `{"operation": "search"}`, fault.InvalidInput, `"query"`},
@@ -270,6 +273,65 @@ func TestMemory_MissingIsEmpty(t *testing.T) {
 	}
 	if got := r.picture(); len(got) != 0 {
 		t.Errorf("asking has stored something: %q", got)
+	}
+}
+
+// TestMemory_LeavesOthersFieldsAlone hands every operation an input in which the fields of all others have a value that
+// they could not read.
+func TestMemory_LeavesOthersFieldsAlone(t *testing.T) {
+	t.Parallel()
+	r := newMemoryRig(t)
+	for _, kind := range memoryNames() {
+		k, _ := r.registry.Get("MEMORY." + kind)
+		var schema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if err := json.Unmarshal(k.InputSchema, &schema); err != nil || len(schema.Properties) < 5 {
+			t.Fatalf("%s: input schema %s: %v", kind, k.InputSchema, err)
+		}
+		for _, own := range taken[kind] {
+			var input, given map[string]any
+			if err := errors.Join(json.Unmarshal([]byte(own), &input), json.Unmarshal([]byte(own), &given)); err != nil {
+				t.Fatal(err)
+			}
+			for name := range schema.Properties {
+				if _, set := input[name]; !set {
+					input[name] = []any{[]any{1}}
+				}
+			}
+			// Those of its own are read all the same.
+			names, ok := memory.Fields(kind, input["operation"].(string))
+			if !ok {
+				t.Fatalf("%s: the operation of %s has no fields", kind, own)
+			}
+			for _, name := range names {
+				if _, ok := given[name]; !ok {
+					delete(input, name)
+				}
+			}
+			r.want(kind, "", text(input), `{"success": true}`)
+		}
+		var config struct {
+			Properties struct {
+				Operation struct {
+					Enum []string `json:"enum"`
+				} `json:"operation"`
+			} `json:"properties"`
+		}
+		if err := json.Unmarshal(k.ConfigSchema, &config); err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range config.Properties.Operation.Enum {
+			names, ok := memory.Fields(kind, op)
+			if !ok {
+				t.Errorf("%s: the fields of %q are not listed", kind, op)
+			}
+			for _, name := range names {
+				if _, ok := schema.Properties[name]; !ok {
+					t.Errorf("%s: %q lists %q, which no input has", kind, op, name)
+				}
+			}
+		}
 	}
 }
 

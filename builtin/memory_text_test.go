@@ -166,7 +166,7 @@ func TestMemoryVectors_ReindexForAnotherEmbedder(t *testing.T) {
 	const kind = "VECTOR_DATABASE"
 	r := newMemoryRig(t)
 	asked := 0
-	r.embed = func(profile string, texts []string) ([][]float32, error) {
+	r.embed = func(texts []string) ([][]float32, error) {
 		var list [][]float32
 		for _, text := range texts {
 			asked++
@@ -190,7 +190,7 @@ func TestMemoryVectors_ReindexForAnotherEmbedder(t *testing.T) {
 	if asked != before+1 {
 		t.Errorf("%d texts were embedded again", asked-before-1)
 	}
-	r.embed = func(string, []string) ([][]float32, error) { return [][]float32{{1}, {2, 3}}, nil }
+	r.embed = func([]string) ([][]float32, error) { return [][]float32{{1}, {2, 3}}, nil }
 	r.refused(kind, other, `{"operation": "search", "query": "x"}`, fault.OutputInvalid, "vectors")
 }
 

@@ -396,7 +396,7 @@ func TestImageProcessor(t *testing.T) {
 		{`{}`, "image_info", `{"file": "../p.png"}`, fault.ForbiddenPath, ""},
 		{`{}`, "image_info", `{"file": {"base64": "aGVsbG8=", "name": "x.png"}}`, fault.Unsupported, "format"},
 		{`{}`, "image_describe", `{"file": "p.png"}`, fault.ToolError, "image_info"},
-		{`{"vision_profile": "eyes"}`, "image_describe", `{"file": "p.png", "question": "what?"}`, fault.Unsupported, "model"},
+		{`{"vision_profile": "eyes"}`, "image_describe", `{"file": "p.png", "question": "what?"}`, fault.Unsupported, "profiles"},
 	} {
 		r.bad(imageTool, c.config, toolCall(c.tool, c.args), c.code, c.part)
 	}

@@ -69,6 +69,8 @@ type Cause struct {
 	Wake *Wake `json:"wake,omitempty"`
 	// Memo is what the attempt left when it began to wait.
 	Memo Ref `json:"memo,omitempty"`
+	// Filled is what was found for the input, once it was looked through for what it lacks. It stays with the activation.
+	Filled *Filling `json:"filled,omitempty"`
 }
 
 // Closed says how a scope went.

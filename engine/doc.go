@@ -15,5 +15,6 @@
 //
 // Files: event.go and command.go are the language; activation.go is the life of one activation, wait.go its waits, scope.go the life of
 // a scope and its iterations, ending.go how scopes and executions end before their time, operator.go what people and
-// hosts do to an execution, program.go the seam for programs, graph.go the graph program, snapshot.go the encoding.
+// hosts do to an execution, program.go the seam for programs, graph.go, tool_loop.go and filling.go
+// the programs, snapshot.go the encoding.
 package engine

@@ -45,7 +45,7 @@ func (s *State) fail(a *activation, err *fault.Error, reported *NodeFailed) {
 			s.leave(a, End{Status: NodeFailure, Outputs: reported.Outputs, Settled: reported.Settled, Error: err})
 			return
 		}
-		a.cause = Cause{Kind: CauseError, Error: err}
+		a.cause = Cause{Kind: CauseError, Error: err, Filled: a.cause.Filled}
 		a.attempt++
 		s.dispatch(a)
 		return

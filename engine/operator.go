@@ -208,7 +208,7 @@ func (s *State) regenerate(a *activation) {
 	a.started, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false
 	a.err = nil
 	if a.cause.Kind != CauseOutput {
-		a.cause = Cause{Kind: CauseRun}
+		a.cause = Cause{Kind: CauseRun, Filled: a.cause.Filled} // what was found for it, or a person has told, still holds
 	}
 }
 

@@ -36,6 +36,8 @@ type Opening struct {
 	Entry []Verdict
 	// Input is what the execution was started with.
 	Input Ref
+	// State is what the runtime keeps for a scope that a node has opened.
+	State Ref
 }
 
 // End is how an activation ended.

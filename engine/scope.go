@@ -70,12 +70,18 @@ func (s *State) scopeOpened(f ScopeOpened) error {
 		return fault.Newf(fault.Invalid, "%q has no body in the graph; name the program of its scope", a.id)
 	}
 	if f.Program != "" {
-		if _, ok := s.programs[f.Program]; !ok && f.Program != ProgramToolLoop {
+		if _, ok := s.programs[f.Program]; !ok && f.Program != ProgramToolLoop && f.Program != ProgramFilling {
 			return fault.Newf(fault.Invalid, "program: %q is not registered with this engine", f.Program)
 		}
 	}
 	if err := s.checkVerdicts(a, f.Entry); err != nil {
 		return err
+	}
+	if f.Program == ProgramFilling {
+		if err := s.checkFilling(a, f); err != nil {
+			return err
+		}
+		a.started = false // looking for what is missing has no effect
 	}
 	if a.scope.torn {
 		s.cancelled(a)
@@ -148,7 +154,7 @@ func (s *State) advance(o *activation) {
 		}
 		if f.turns || f.turnOnce {
 			f.turning, f.turnOnce = true, false
-			o.cause = Cause{Kind: CauseTurn, Index: f.next, State: f.state}
+			o.cause = Cause{Kind: CauseTurn, Index: f.next, State: f.state, Filled: o.cause.Filled}
 			s.dispatch(o)
 			return
 		}
@@ -182,7 +188,7 @@ func (s *State) openIteration(o *activation, entry []Verdict) {
 	f.next++
 	o.opened = true
 	s.scopes[sc.path] = sc
-	program.Start(sc, Opening{Entry: entry})
+	program.Start(sc, Opening{Entry: entry, State: f.state})
 	// An iteration in which nothing runs ends at once. The next then takes a turn through the runtime, so that no number
 	// of them is decided within one event.
 	f.turnOnce = sc.open == 0
@@ -219,13 +225,17 @@ func (s *State) removeIteration(sc *Scope, failed bool) {
 // closeFrame lets the runtime produce the exit keys of a scope that has ended.
 func (s *State) closeFrame(o *activation, c *Closed) {
 	f := o.frame
+	if f.program == ProgramFilling {
+		s.runFilled(o)
+		return
+	}
 	if f.deadline != "" {
 		s.clearTimer(f.deadline)
 		f.deadline = ""
 	}
 	f.closing = true
 	c.Iterations, c.Succeeded, c.Failed, c.Result, c.Values = f.next, f.succeeded, f.failed, f.result, f.values
-	o.cause = Cause{Kind: CauseClose, Closed: c, State: f.state}
+	o.cause = Cause{Kind: CauseClose, Closed: c, State: f.state, Filled: o.cause.Filled}
 	s.dispatch(o)
 }
 

@@ -255,8 +255,11 @@ func (s *State) restoreProgram(name string, setup Setup, data json.RawMessage) (
 	if name == "" {
 		return restoreGraphProgram(setup, data)
 	}
-	if name == ProgramToolLoop {
+	switch name {
+	case ProgramToolLoop:
 		return restoreToolLoop(setup, data)
+	case ProgramFilling:
+		return restoreFilling(data)
 	}
 	factory, ok := s.programs[name]
 	if !ok {

@@ -204,8 +204,11 @@ func (s *State) newProgram(name string, setup Setup) (Program, error) {
 	if name == "" {
 		return newGraphProgram(setup), nil
 	}
-	if name == ProgramToolLoop {
+	switch name {
+	case ProgramToolLoop:
 		return newToolLoop(setup)
+	case ProgramFilling:
+		return &filling{}, nil
 	}
 	factory, ok := s.programs[name]
 	if !ok {

@@ -527,6 +527,9 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	if run.Cause.Closed != nil {
 		refs = append(refs, run.Cause.Closed.Values...)
 	}
+	if run.Cause.Filled != nil {
+		refs = append(refs, run.Cause.Filled.Ref)
+	}
 	for _, ref := range refs {
 		if ref == "" {
 			continue

@@ -71,6 +71,9 @@ func (f *Follower) restore(ctx context.Context, seq uint64) error {
 // View is how things stand. It changes with the next Apply.
 func (f *Follower) View() *View { return f.view }
 
+// Start is what the execution was started with.
+func (f *Follower) Start() Start { return f.start }
+
 // Seq is the row that the follower stands behind.
 func (f *Follower) Seq() uint64 { return f.view.Seq }
 

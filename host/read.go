@@ -164,7 +164,11 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 	_, _, err = j.replay(ctx, fold, func(_ Row, commands []engine.Command) (bool, error) {
 		for _, c := range commands {
 			run, ok := c.(engine.RunNode)
-			if !ok || run.Activation != id || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil || run.Node < 0 {
+			if !ok || run.Activation != id || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil {
+				continue
+			}
+			if run.Node < 0 {
+				record.Input, record.InputError = fold.Value(run.Input)
 				continue
 			}
 			record.Input, record.Origins, record.InputError = fold.inspect(run)

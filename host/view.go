@@ -119,7 +119,7 @@ func (v *View) restore(graph *workflow.Graph) {
 // that a program made is named after the node it belongs to: node.step.
 func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
 	scope, name := id.Split()
-	if i, ok := graph.Segment(name); ok {
+	if i, ok := nodeAt(graph, scope, name); ok {
 		return graph.Nodes[i].ID
 	}
 	if owner, ok := ownerOf(scope); ok {
@@ -128,12 +128,35 @@ func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
 	return name
 }
 
+// nodeAt returns the node of the workflow that a name in a scope stands for. A program may call a step of a node by the id of
+// another: what belongs to no body of the scope's owner is a step.
+func nodeAt(graph *workflow.Graph, scope, name string) (int, bool) {
+	i, ok := graph.Segment(name)
+	if !ok || scope == "" {
+		return i, ok
+	}
+	owner := engine.ActivationID(scope[:strings.LastIndexByte(scope, '[')])
+	outer, opener := owner.Split()
+	o, ok := nodeAt(graph, outer, opener)
+	return i, ok && graph.Nodes[o].Opens > 0 && graph.Nodes[o].Opens == graph.Nodes[i].Body
+}
+
+// Filling says that an activation is a step in which the input of a node is filled.
+func Filling(graph *workflow.Graph, id engine.ActivationID) bool {
+	scope, name := id.Split()
+	if scope == "" || name != engine.FillingName && name != engine.AskingName {
+		return false
+	}
+	_, known := nodeAt(graph, scope, name)
+	return !known
+}
+
 // Owner returns the node that an activation works for: its own, or the one whose program made it a step. There is none for
 // the steps of a program that is the whole execution.
 func Owner(graph *workflow.Graph, id engine.ActivationID) (node int, step, ok bool) {
 	for {
 		scope, name := id.Split()
-		if i, known := graph.Segment(name); known {
+		if i, known := nodeAt(graph, scope, name); known {
 			return i, step, true
 		}
 		step = true
@@ -286,7 +309,7 @@ func (v *View) used(t *Told) {
 			a.Credits += u.Credits
 			v.publish(a)
 		}
-		if _, node := v.graph.Segment(name); node {
+		if _, node := nodeAt(v.graph, scope, name); node {
 			return // a loop is not charged for what runs in it
 		}
 		id, ok = ownerOf(scope)

@@ -24,7 +24,8 @@ type Rule struct {
 	Schema string `json:"schema,omitempty"`
 
 	// Reply is the answer. "{{last}}" in it stands for the last message, "$1" and so on for what Matches has found,
-	// "{{tool}}" for the result of a tool.
+	// "{{tool}}" for the result of a tool and "{{tool.path}}" for a part of it, "{{system}}" for the last system message:
+	// what a memory knows, where one is attached.
 	Reply string `json:"reply,omitempty"`
 	// JSON is an answer that is an object. Within its strings, and those of the arguments of calls, the same is replaced.
 	JSON json.RawMessage `json:"json,omitempty"`

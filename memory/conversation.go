@@ -260,7 +260,7 @@ const maxSummary = 2000
 func (x *session) folding() func(ctx context.Context, before string, messages []Message, limit int) (string, error) {
 	asked := map[string]string{}
 	return func(ctx context.Context, before string, messages []Message, limit int) (string, error) {
-		if x.profile == "" || x.o.Model == nil {
+		if x.profile == "" || x.Model == nil {
 			return extract(before, messages, limit), nil
 		}
 		key, err := json.Marshal([]any{before, messages})
@@ -270,7 +270,7 @@ func (x *session) folding() func(ctx context.Context, before string, messages []
 		if text, ok := asked[string(key)]; ok {
 			return text, nil
 		}
-		text, err := x.o.Model(ctx, x.Call, x.profile, summaryPrompt(before, messages, limit))
+		text, err := x.Model(ctx, x.profile, summaryPrompt(before, messages, limit))
 		if err != nil {
 			return "", err
 		}

@@ -155,9 +155,9 @@ func relationRecord(r Relationship) (store.MemoryRecord, error) {
 
 // findEntities asks a model for the entities of a text, or the rules, also when the model fails.
 func (x *session) findEntities(ctx context.Context, content string, types []string) foundEntities {
-	if x.profile != "" && x.o.Model != nil {
+	if x.profile != "" && x.Model != nil {
 		var found foundEntities
-		text, err := x.o.Model(ctx, x.Call, x.profile, entityPrompt(content, types))
+		text, err := x.Model(ctx, x.profile, entityPrompt(content, types))
 		if err == nil {
 			err = answer(text, &found)
 		}

@@ -195,11 +195,11 @@ func (k *knowledge) given(ctx context.Context, in KnowledgeInput) ([]Fact, error
 
 // find asks a model for the facts of a text, or the rules, also when the model fails.
 func (k *knowledge) find(ctx context.Context, content string) []Fact {
-	if k.profile != "" && k.o.Model != nil {
+	if k.profile != "" && k.Model != nil {
 		var found struct {
 			Facts []Fact `json:"facts"`
 		}
-		text, err := k.o.Model(ctx, k.Call, k.profile, factPrompt(content, k.cfg.KnowledgeDomains))
+		text, err := k.Model(ctx, k.profile, factPrompt(content, k.cfg.KnowledgeDomains))
 		if err == nil {
 			err = answer(text, &found)
 		}

@@ -32,10 +32,6 @@ type Options struct {
 	Records store.Memories
 	// Executions tell which execution another one comes from; nil: scratch spaces are never copied.
 	Executions store.Executions
-	// Model asks a model by its profile; nil: rules take its place, as they do for memories without a profile.
-	Model func(ctx context.Context, c Call, profile string, p Prompt) (string, error)
-	// Embed turns texts into vectors by a profile; nil: there are none.
-	Embed func(ctx context.Context, c Call, profile string, texts []string) ([][]float32, error)
 	// Local turns a text into a vector without asking anybody.
 	Local func(text string) []float32
 }
@@ -65,6 +61,10 @@ type Call struct {
 	Once     string
 	Now      time.Time
 	Language string
+	// Model asks a model by its profile; nil: rules take its place, as they do for memories without a profile.
+	Model func(ctx context.Context, profile string, p Prompt) (string, error)
+	// Embed turns texts into vectors by a profile; nil: there are none.
+	Embed func(ctx context.Context, profile string, texts []string) ([][]float32, error)
 	// Warn is told what went wrong and was put up with; nil: nobody wants to know.
 	Warn func(message string, err error)
 }

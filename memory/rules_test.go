@@ -84,7 +84,7 @@ func TestRuleEntities(t *testing.T) {
 
 func TestRules_AreFastOnHostileText(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{strings.Repeat("A ", 40_000), strings.Repeat("在", 50_000), strings.Repeat("works at ", 20_000), strings.Repeat("《", 50_000), strings.Repeat("is ", 50_000)} {
+	for _, text := range []string{strings.Repeat("A ", 10_000), strings.Repeat("在", 10_000), strings.Repeat("works at ", 5_000), strings.Repeat("《", 10_000), strings.Repeat("is ", 10_000)} {
 		begin := time.Now()
 		ruleEntities(text)
 		ruleFacts(text)

@@ -136,7 +136,7 @@ func (x *session) embed(ctx context.Context, profile string, texts []string) ([]
 	var list [][]float32
 	name := "local"
 	switch {
-	case profile == "" && x.o.Local == nil, profile != "" && x.o.Embed == nil:
+	case profile == "" && x.o.Local == nil, profile != "" && x.Embed == nil:
 		return nil, space{}, fault.New(fault.Unsupported, `this installation cannot turn texts into vectors that way; choose another "embedding_profile", or none`).With("path", "configurations.embedding_profile")
 	case profile == "":
 		for _, text := range texts {
@@ -144,7 +144,7 @@ func (x *session) embed(ctx context.Context, profile string, texts []string) ([]
 		}
 	default:
 		var err error
-		if list, err = x.o.Embed(ctx, x.Call, profile, texts); err != nil {
+		if list, err = x.Embed(ctx, profile, texts); err != nil {
 			return nil, space{}, err
 		}
 		name = "profile:" + profile

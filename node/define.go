@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"unicode"
 
 	"tandem/fault"
 )
@@ -134,7 +137,8 @@ func input[I any](raw json.RawMessage) (I, error) {
 		return in, nil
 	}
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
-		name := wrong.Field
+		// The names of embedded structs, which are Go's, stand in it beside those of JSON.
+		name := strings.Join(slices.DeleteFunc(strings.Split(wrong.Field, "."), func(part string) bool { return part != "" && unicode.IsUpper(rune(part[0])) }), ".")
 		if name == "" {
 			name = "input"
 		}

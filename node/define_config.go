@@ -125,7 +125,7 @@ func (o Object) Each(visit func(key string, value json.RawMessage) error) error 
 // commonFields are those of every kind; the runtime has read them already. read-only
 var commonFields = []string{
 	"timeout", "max_retries", "retry_attempts", "on_error", "default_output", "on_unknown", "enabled", "credential_id",
-	"template_id", "enable_filling", "to_user", "credit_cost",
+	"template_id", "enable_filling", "filling_profile", "to_user", "credit_cost",
 }
 
 func invalidConfig(path, format string, args ...any) error {

@@ -29,5 +29,17 @@ func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.O
 	if err != nil {
 		return nil, nil, err
 	}
-	return input, lineage.Leaves(maxOrigins), nil
+	origins = lineage.Leaves(maxOrigins)
+	filling := job.Run.Cause.Filled
+	if filling == nil || filling.Ref == "" {
+		return input, origins, nil
+	}
+	value, err := job.Value(filling.Ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	if input, err = lay(input, value); err != nil {
+		return nil, nil, err
+	}
+	return input, append(origins, filledOrigins(job.Run.Activation, value)...), nil
 }

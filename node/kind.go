@@ -44,6 +44,8 @@ type Kind struct {
 	// Tools, when it is set, lists what the kind offers to a model when a node of it is attached to an agent. It sees the
 	// call with its configurations.
 	Tools func(ctx context.Context, c *Call) ([]Tool, error)
+	// Fill, when it is set, fills what the inputs of other nodes lack; see [SlotKind].
+	Fill Filler
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
 	// node became ready: what waits for a change must be able to see it.
 	Fresh bool
@@ -64,8 +66,8 @@ type Kind struct {
 	OutputSchema json.RawMessage
 }
 
-// Outcome is how a run ended: [Done], [Wait] or, for a step of a program, [Replied]. A failure is an error, best a
-// *fault.Error.
+// Outcome is how a run ended: [Done], [Wait] or, for a step of a program, [Replied]; who stands in for a kind may also
+// answer with [Led]. A failure is an error, best a *fault.Error.
 type Outcome interface{ outcome() }
 
 // Failure is a failure with what the engine has to know besides the error.
@@ -73,6 +75,8 @@ type Failure struct {
 	Err error
 	// RetryAfter is when the service wants to be asked again; it wins over the backoff. Zero: it did not say.
 	RetryAfter time.Duration
+	// Unknown says that nobody knows whether the effect has happened.
+	Unknown bool
 }
 
 // Error returns what the error says.
@@ -121,6 +125,7 @@ type Child struct {
 func (Done) outcome()    {}
 func (Wait) outcome()    {}
 func (Replied) outcome() {}
+func (Led) outcome()     {}
 
 // Call is one run of one attempt, as its kind sees it. It is valid during the run.
 type Call struct {
@@ -136,6 +141,9 @@ type Call struct {
 	Language     string
 	Generation   uint32
 	Attempt      uint32
+	// MaxRetries and TimeoutMS are what the node says about its attempts.
+	MaxRetries int
+	TimeoutMS  int64
 
 	// Config are the configurations with their placeholders resolved, an object. Expressions and code are as written.
 	Config json.RawMessage
@@ -166,6 +174,8 @@ type Call struct {
 	Connected func(key string) bool
 	// Context returns the data layers as the node sees them: what it was started with, what was set, what other nodes made.
 	Context func() (dataflow.Context, error)
+	// History lists the last n activations of the execution that have ended before this one became ready, the oldest first.
+	History func(n int) ([]Past, error)
 	// Uses lists the nodes that are attached to this one, in the order in which it names them.
 	Uses func() []Use
 	// Attached runs a node that is attached to this one, with an input of its own; Offered lists the tools that it offers.

@@ -44,6 +44,8 @@ type readyNode struct {
 	connected map[string]bool
 	// brief: the kind is, and nothing that may take longer is connected to it.
 	brief bool
+	// fills is how its input is filled; nil: it is not.
+	fills *fills
 	// override is what the node's template says about its input and output; never nil.
 	override *override
 }
@@ -142,6 +144,12 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	if ready.override, err = overrideOf(def, overrides); err != nil {
 		return err
 	}
+	if ready.fills, err = fillsOf(def, &kind, overrides, kinds); err != nil {
+		return err
+	}
+	if ready.fills != nil {
+		ready.brief = false
+	}
 	ready.connected = make(map[string]bool, len(node.Out))
 	for _, e := range node.Out {
 		ready.connected[r.Graph.Edges[e].Key] = true
@@ -193,9 +201,14 @@ func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.
 // Brief says that a run of the node, with everything around it, is over at once.
 func (r *Revision) Brief(node int) bool { return r.nodes[node].brief }
 
-// Repeatable says that a run of the node may be repeated although the kind's effect may not: it goes on after a wait.
+// Repeatable says that a run of the node may be repeated although the kind's effect may not: it goes on after a wait, or only
+// looks for what the input lacks.
 func (r *Revision) Repeatable(run engine.RunNode) bool {
-	return run.Cause.Wake != nil && run.Node >= 0 && r.nodes[run.Node].kind.EffectFirst
+	if run.Node < 0 {
+		return false
+	}
+	n := &r.nodes[run.Node]
+	return run.Cause.Wake != nil && n.kind.EffectFirst || n.looks(run)
 }
 
 // Syncs returns the names that a node's output_params list.

@@ -64,7 +64,15 @@ type Job struct {
 	Files  Files
 	// Code runs untrusted code; nil: there is no sandbox.
 	Code Interpreter
+	// Stand, when it is not nil, does the work instead of the kind, which is not touched: a replay answers from a recording.
+	Stand Stand
+	// Clock is the time that the run goes by; nil: that of this machine.
+	Clock func() time.Time
 }
+
+// Stand does the work of a run: it is given the call as the kind would be, and the step if the run is one. A kind that a
+// program leads begins with [Led] and closes with [Done].
+type Stand func(ctx context.Context, c *Call, s *Step) (Outcome, error)
 
 // Out is where what a run says goes.
 type Out interface {
@@ -150,6 +158,8 @@ type run struct {
 	opened  []func()
 	chunks  chunks
 	outputs Done // of a success
+	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
+	unready error
 	settled []Settlement
 }
 
@@ -180,17 +190,24 @@ func (x *run) do() (factOf, error) {
 	if x.plan().Disabled {
 		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
 	}
-	if prepare := x.node.kind.Prepare; prepare != nil {
+	if prepare := x.node.kind.Prepare; prepare != nil && x.job.Stand == nil && x.unready == nil {
 		input, err := prepare(x.ctx, &x.call)
 		if err != nil {
 			return nil, err
 		}
 		x.call.Input = input
 	}
+	if fact, err := x.look(); fact != nil || err != nil {
+		return fact, err
+	}
 	if err := x.node.override.input.check(fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
 	}
-	if scope := x.node.kind.Scope; scope != nil {
+	scope := x.node.kind.Scope
+	if x.job.Stand != nil && (scope == nil || cause.Kind == engine.CauseClose) {
+		return x.stood(nil)
+	}
+	if scope != nil {
 		return x.scope(scope)
 	}
 	if steps := x.node.kind.Steps; steps != nil {
@@ -202,6 +219,27 @@ func (x *run) do() (factOf, error) {
 		return nil, err
 	}
 	return x.outcome(outcome)
+}
+
+// stood lets somebody else do the work.
+func (x *run) stood(s *Step) (factOf, error) {
+	x.begun = true
+	outcome, err := x.job.Stand(x.ctx, &x.call, s)
+	if err != nil {
+		return nil, err
+	}
+	if led, ok := outcome.(Led); ok && x.node.kind.Steps != nil && led.Done == nil {
+		return x.led(x.node.kind.Steps, led), nil
+	}
+	return x.outcome(outcome)
+}
+
+// clock is the time that the run goes by.
+func (x *run) clock() func() time.Time {
+	if x.job.Clock != nil {
+		return x.job.Clock
+	}
+	return time.Now
 }
 
 // prepare builds the node's input, then its configurations, whose text fields may read the input.
@@ -224,11 +262,11 @@ func (x *run) prepare() error {
 func (x *run) introduce() {
 	job, node := x.job, &x.revision.Graph.Nodes[x.owner]
 	x.call = Call{
-		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind,
+		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: time.Now,
-		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, Uses: x.uses, Attached: x.attached, Offered: x.offered, Used: x.used,
+		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Used: x.used,
 	}
 }
 
@@ -242,6 +280,19 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	if x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
 		return err
 	}
+	if err := x.filled(); err != nil {
+		return err
+	}
+	err = x.configure(request)
+	if err != nil && x.node.looks(x.job.Run) {
+		x.unready, err = err, nil
+	}
+	return err
+}
+
+// configure resolves the configurations. The caller holds the lock.
+func (x *run) configure(request dataflow.Request) (err error) {
+	d := &x.job.Data
 	request.Own = x.call.Input
 	if x.call.Config, _, err = x.node.config.Resolve(d.Layers, request); err != nil || len(x.node.apart) == 0 {
 		return err

@@ -157,7 +157,8 @@ func (x *run) failed(err error) factOf {
 	if x.ctx.Err() != nil && fault.CodeOf(err) == fault.Internal {
 		f = fault.New(fault.Canceled, "the attempt was stopped").WithCause(err)
 	}
-	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown) {
+	later, told := errors.AsType[*Failure](err)
+	if x.begun && x.effect() == workflow.Once && (x.ctx.Err() != nil || f.Code == fault.OutcomeUnknown || told && later.Unknown) {
 		// It was cut off, or does not know: whether it had its effect is not for a retry to find out.
 		return func(Put) engine.Fact { return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f, Unknown: true} }
 	}
@@ -165,7 +166,7 @@ func (x *run) failed(err error) factOf {
 		return x.handled(f, true)
 	}
 	out := engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: f}
-	if later, ok := errors.AsType[*Failure](err); ok {
+	if told {
 		out.RetryAfterMS = later.RetryAfter.Milliseconds()
 	}
 	return func(Put) engine.Fact { return out }
@@ -249,7 +250,7 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 	case engine.CauseClose:
 		closing := Closing{Closed: *cause.Closed, State: state, Results: x.job.Scope.Results, Errors: x.job.Scope.Errors}
 		if !x.job.Scope.Opened.IsZero() {
-			closing.Elapsed = time.Since(x.job.Scope.Opened)
+			closing.Elapsed = x.clock()().Sub(x.job.Scope.Opened)
 		}
 		outputs, err := scope.Close(x.ctx, &x.call, closing)
 		if err != nil {

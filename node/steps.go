@@ -143,13 +143,18 @@ func (x *run) lead(steps *Steps) (factOf, error) {
 	if led.Done != nil {
 		return x.outcome(led.Done)
 	}
+	return x.led(steps, led), nil
+}
+
+// led is the event of a program that begins.
+func (x *run) led(steps *Steps, led Led) factOf {
 	return func(put Put) engine.Fact {
 		f := engine.ScopeOpened{Attempt: x.job.Run.Attempt, Program: steps.Program, Config: led.Config, Count: 1, Discard: true}
 		if led.State != nil {
 			f.State = put(led.State)
 		}
 		return f
-	}, nil
+	}
 }
 
 // step does a step of the program that leads the node.
@@ -163,6 +168,9 @@ func (x *run) step() (factOf, error) {
 		}
 		return x.replied(Replied{Result: output})
 	}
+	if s.Kind == engine.StepFill || s.Kind == engine.StepAsk {
+		return x.fillStep()
+	}
 	steps := x.node.kind.Steps
 	if steps == nil {
 		return nil, fault.Newf(fault.Internal, "%s is led by no program and has the step %q", x.node.kind.Info.Name, s.Name)
@@ -174,10 +182,12 @@ func (x *run) step() (factOf, error) {
 	if err != nil {
 		return nil, err
 	}
+	step := Step{Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, Values: values, LastTry: x.job.Run.LastTry}
+	if x.job.Stand != nil {
+		return x.stood(&step)
+	}
 	x.begun = true
-	outcome, err := steps.Step(x.ctx, &x.call, Step{
-		Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, Values: values, LastTry: x.job.Run.LastTry,
-	})
+	outcome, err := steps.Step(x.ctx, &x.call, step)
 	if err != nil {
 		return nil, err
 	}

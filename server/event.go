@@ -129,6 +129,13 @@ func (t *teller) tell(ctx context.Context, row *host.Row) ([]frame, error) {
 		}
 		events = append(events, more...)
 	}
+	if t.words == vocabularyFlow {
+		more, err := t.filledInputs(row, commands)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
 	frames := make([]frame, len(events))
 	for i := range events {
 		e := &events[i]

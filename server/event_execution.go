@@ -81,7 +81,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if err != nil {
 			return nil, err
 		}
-		node, err := tellActivation(t.subject.journal.Graph, &c.node, values)
+		node, err := tellActivation(t.subject.journal.Graph, t.Start().Language, &c.node, values)
 		if err != nil {
 			return nil, err
 		}

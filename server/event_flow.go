@@ -96,7 +96,7 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 			if c.told != nil {
 				purpose = c.told.Purpose
 			}
-			e.Step = t.subject.step(c.node.ID, stepStatus(c.node.Status, purpose))
+			e.Step = t.flowStep(c.node.ID, stepStatus(c.node.Status, purpose))
 		}
 		return []api.Event{e}, nil
 	}

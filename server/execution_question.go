@@ -63,7 +63,7 @@ func (r *reading) checkpoint(e *api.Execution) (*api.Checkpoint, error) {
 	}
 	step := r.step()
 	if step != nil {
-		told, err := tellActivation(r.graph, step, nil)
+		told, err := tellActivation(r.graph, r.start.Language, step, nil)
 		if err != nil {
 			return nil, err
 		}

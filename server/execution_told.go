@@ -13,6 +13,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/node"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -137,11 +138,11 @@ func outputRefs(list []host.ActivationView) []engine.Ref {
 	return refs
 }
 
-// tellActivation tells an activation with its outputs, as far as their values are given.
-func tellActivation(graph *workflow.Graph, a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
+// tellActivation tells an activation with its outputs, as far as their values are given. Language is that of the execution.
+func tellActivation(graph *workflow.Graph, language string, a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
 	e := api.NodeExecution{
 		NodeID: a.Node, NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
-		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
+		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, TokensUsed: tokensOf(a.Used), ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
 	}
 	if a.Started > 0 && a.Ended > 0 {
 		e.DurationMS = max(0, a.Ended-a.Started)
@@ -156,6 +157,9 @@ func tellActivation(graph *workflow.Graph, a *host.ActivationView, values map[en
 		n := &graph.Nodes[i]
 		e.NodeName, e.Effect, e.MaxRetries = n.Name, string(n.Plan.Effect), n.Plan.MaxRetries
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
+	} else if host.Filling(graph, a.ID) {
+		e.NodeName, e.Effect = node.FillingTitle(language), string(workflow.Idempotent)
+		e.NodeType, e.NodeSubtype, _ = strings.Cut(node.SlotKind, ".")
 	}
 	var err error
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))
@@ -246,7 +250,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
 		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(), NodeExecutions: make(map[string]api.NodeExecution, len(r.graph.Nodes)),
 		ExecutionSequence: orEmpty(v.Sequence), Error: r.failure(), Errors: make([]api.ExecutionError, len(v.Errors)), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
-		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Priority: sum.Priority, Seq: v.Seq,
+		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
 	for i, failed := range v.Errors {
 		e.Errors[i] = r.tellError(failed.Error, failed.Activation, failed.Time)
@@ -269,7 +273,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		return nil, err
 	}
 	for id, n := range v.Nodes { // order does not matter: one entry per node
-		told, err := tellActivation(r.graph, &n.ActivationView, values)
+		told, err := tellActivation(r.graph, r.start.Language, &n.ActivationView, values)
 		if err != nil {
 			return nil, err
 		}
@@ -278,12 +282,19 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		}
 		e.NodeExecutions[id] = told
 	}
+	for id, n := range e.NodeExecutions { // order does not matter: one entry per node
+		if attached := attachedExecutions(id, e.NodeExecutions); attached != nil {
+			n.AttachedExecutions = attached
+			e.NodeExecutions[id] = n
+		}
+	}
+	e.Conversation = conversationOf(e.NodeExecutions)
 	for i := range r.graph.Nodes {
 		n := &r.graph.Nodes[i]
 		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached {
 			continue
 		}
-		if e.NodeExecutions[n.ID], err = tellActivation(r.graph, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil); err != nil {
+		if e.NodeExecutions[n.ID], err = tellActivation(r.graph, r.start.Language, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -172,13 +172,16 @@ func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *
 	if _, known := r.graph.Node(in.Node); in.Node != "" && !known && len(list) == 0 {
 		return nil, fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", in.ID, in.Node)
 	}
+	if err := r.speak(ctx, list...); err != nil {
+		return nil, err
+	}
 	values, err := r.values(ctx, outputRefs(list))
 	if err != nil {
 		return nil, err
 	}
 	out := &activationsOutput{api.Activations{Activations: make([]api.NodeExecution, len(list))}}
 	for i := range list {
-		if out.Body.Activations[i], err = tellActivation(r.graph, &list[i], values); err != nil {
+		if out.Body.Activations[i], err = tellActivation(r.graph, r.start.Language, &list[i], values); err != nil {
 			return nil, err
 		}
 	}
@@ -207,11 +210,14 @@ func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *ge
 	if !found {
 		return nil, fault.Newf(fault.NotFound, "execution %q has no activation %q", in.ID, in.Activation)
 	}
+	if err := r.speak(ctx, record.ActivationView); err != nil {
+		return nil, err
+	}
 	values, err := r.values(ctx, outputRefs([]host.ActivationView{record.ActivationView}))
 	if err != nil {
 		return nil, err
 	}
-	told, err := tellActivation(r.graph, &record.ActivationView, values)
+	told, err := tellActivation(r.graph, r.start.Language, &record.ActivationView, values)
 	if err != nil {
 		return nil, err
 	}

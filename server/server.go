@@ -37,6 +37,8 @@ type Options struct {
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless. Answers says that it comes
 	// with the answer to the question about the budget.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error
+	// Models are the language models.
+	Models Models
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
 	Ready   func() error
 	Version string
@@ -87,6 +89,9 @@ func New(o Options) (*Server, error) {
 	s.nodeKinds()
 	s.templates()
 	s.credentials()
+	s.profiles()
+	s.budgets()
+	s.memories()
 	s.users()
 	s.metrics()
 
@@ -112,6 +117,7 @@ func (o *Options) check() error {
 		{"Request", o.Request != nil},
 		{"Revision", o.Revision != nil},
 		{"Keyring", o.Keyring != nil},
+		{"Models", o.Models != nil},
 		{"Ready", o.Ready != nil},
 	} {
 		if !part.here {

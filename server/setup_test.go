@@ -165,7 +165,7 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Keyring: w.ring, Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Keyring: w.ring, Models: noModels{}, Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -228,6 +228,21 @@ type LedgerSum struct {
 	OpenCalls            int
 }
 
+// SpenderQuery asks who has used something through a profile.
+type SpenderQuery struct {
+	Profile string
+	// Workflows asks for workflows; otherwise executions are meant.
+	Workflows bool
+	// Limit is how many at most.
+	Limit int
+}
+
+// Spender is an execution or a workflow, and what it has used.
+type Spender struct {
+	ID string
+	LedgerSum
+}
+
 // OverError says that a call does not fit into a budget.
 type OverError struct {
 	Limit
@@ -251,4 +266,6 @@ type Ledger interface {
 	// [ErrConflict], and of an unknown call [ErrNotFound].
 	Settle(ctx context.Context, p identity.Principal, s Settlement) error
 	Sum(ctx context.Context, p identity.Principal, q LedgerQuery) (LedgerSum, error)
+	// Spenders lists who has used something, those of the last day first, then those who have used the most tokens.
+	Spenders(ctx context.Context, p identity.Principal, q SpenderQuery) ([]Spender, error)
 }

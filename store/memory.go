@@ -95,7 +95,8 @@ const (
 type MemoryQuery struct {
 	Scope string
 	Sort  string
-	IDs   []string
+	// IDs, Sources and Targets need a sort.
+	IDs []string
 	// Sources and Targets are the values that these fields may have; when both are given, one of them must fit.
 	Sources []string
 	Targets []string
@@ -124,6 +125,7 @@ type MemoryScopeQuery struct {
 	User     string
 	Kind     string
 	Workflow string
+	Node     string
 	Session  string
 	Page     Page
 }

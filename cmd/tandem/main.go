@@ -57,6 +57,8 @@ func execute() int {
 		return exitProblem
 	case errors.Is(err, errParked):
 		return exitParked
+	case errors.Is(err, errUnusable):
+		return exitUsage
 	case errors.As(err, &problem):
 		fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\n", err)
 		return exitProblem
@@ -87,10 +89,15 @@ A server, and what is kept in its data directory:
   tandem serve                  serve the API
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
   tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, ...
+  tandem export EXECUTION       write an execution down; with --fixture, so that it can be tested
+  tandem test order.tandem.json play recorded runs again, without a network, and say what is different
+  tandem profiles list          keep profiles of language models: set, test, get, delete
+  tandem budgets list           see what models may spend, and raise it
+  tandem memories list          see what memory nodes remember, and make them forget
   tandem doctor                 find out what keeps Tandem from working here
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows" and "executions" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "executions", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
@@ -101,6 +108,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newNodes(), newDoctor())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newExportExecution(), newTest(), newNodes(), newDoctor())
 	return root
 }

@@ -31,15 +31,20 @@ func newRun() *cobra.Command {
 on disk before the next begins: a run that is interrupted, also by a crash, goes on where it was
 with --resume.
 
-On a terminal it draws what happens as a tree; elsewhere it prints a line for each node. Only kinds
-of nodes that this installation can run are allowed: "tandem nodes" lists them.
+On a terminal it draws what happens as a tree, with what models write while they do, and asks you when
+an execution asks: whether a tool may be called, or for values that are missing. Elsewhere it prints a
+line for each node, and a question parks the execution and is told with how to answer it. Only kinds of
+nodes that this installation can run are allowed: "tandem nodes" lists them.
+
+A workflow that names the profile "demo" needs no model and no key: every data directory has it built in,
+a script that answers the examples. Keep a profile with that id to put a real model into its place.
 
 Interrupt it once (Ctrl-C) and it parks the execution and says how to resume; twice, and it ends at
 once, which loses nothing that is on disk.
 
 Exit status: 0 when the execution succeeded, 1 when it did not, 2 when the command is called
 wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`,
-		Example: "  tandem run order.yaml --input amount=120 --input customer='{\"name\":\"Ann\"}'\n  tandem run order.yaml --input-file order.json\n  tandem run --resume exec_abc",
+		Example: "  tandem run examples/ai_support_reply.yaml --input message='My drill arrived broken'\n  tandem run order.yaml --input amount=120 --input customer='{\"name\":\"Ann\"}'\n  tandem run order.yaml --input-file order.json\n  tandem run --resume exec_abc",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case resume != "" && len(args) > 0:
@@ -77,6 +82,9 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			}
 			if len(args) > 0 {
 				r.File = args[0]
+			}
+			if a := newAsker(cmd.InOrStdin(), cmd.OutOrStdout(), f); a != nil && r.File != "-" {
+				r.Ask = a.ask
 			}
 			report, e, err := app.RunFile(ctx, r)
 			if serr := errors.Join(beginErr, f.stop()); err == nil && serr != nil {

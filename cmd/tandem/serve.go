@@ -80,7 +80,7 @@ called wrongly.`,
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
 	scripts.add(cmd)
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
-	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start")
+	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.BoolVar(&debug, "debug", false, "log more")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
@@ -95,6 +95,9 @@ func printServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
 	fmt.Fprintf(&b, "Tandem %s on %s (data in %s)\n", o.Version, s.URL, o.Dir)
 	if len(s.Workflows) > 0 {
 		fmt.Fprintf(&b, "Workflows: %s\n", strings.Join(s.Workflows, ", "))
+	}
+	if len(s.Profiles) > 0 {
+		fmt.Fprintf(&b, "Profiles of models: %s\n", strings.Join(s.Profiles, ", "))
 	}
 	token := "$TANDEM_TOKEN"
 	if s.Secret != "" {

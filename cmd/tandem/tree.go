@@ -29,6 +29,7 @@ type tree struct {
 	started, ended int64
 	seq            uint64
 	top            scope
+	turns          turns
 }
 
 // scope is the body of a node: its activations in the order they began.
@@ -41,21 +42,25 @@ type scope struct {
 
 // step is one activation.
 type step struct {
-	name, title    string
+	// label is what it is called; it is its name unless a program has made it.
+	name, label    string
 	status         engine.NodeStatus
 	started, ended int64
 	duration       int64
 	retries        int
 	nextAt         int64
 	err            *api.NodeError
-	// text is the end of what it has written so far.
-	text string
+	// text is the end of what it has written so far; said what a completion has come to, once it has ended.
+	text, said string
 	// bodies are the scopes below it that are worth a look: those under way, and the first that failed. Newest is the
 	// highest index that was seen, failed how many have ended with a failure, total how many there will be, if known.
 	bodies map[int64]*scope
 	newest int64
 	failed int64
 	total  int64
+	// led says that a program leads it: what is in its bodies are the steps of its work and no iterations, and all stay in
+	// sight.
+	led bool
 }
 
 const (
@@ -101,8 +106,11 @@ func (t *tree) apply(e api.Event) error {
 		t.write(p)
 	}
 	if n := u.NodeExecution; n != nil && n.ActivationID != "" {
-		t.step(n.ActivationID).update(n, e.Timestamp)
-		if u.Iterations > 0 {
+		p := t.step(n.ActivationID)
+		p.update(n, e.Timestamp)
+		if label, said := t.turns.take(n); label != "" {
+			t.owner(n.ActivationID).led, p.label, p.said = true, label, said
+		} else if u.Iterations > 0 {
 			t.owner(n.ActivationID).total = u.Iterations
 		}
 	}
@@ -153,7 +161,7 @@ func (s *scope) get(name string) *step {
 	if s.byName == nil {
 		s.byName = map[string]*step{}
 	}
-	found := &step{name: name, title: name, status: engine.NodePending}
+	found := &step{name: name, label: name, status: engine.NodePending}
 	s.byName[name] = found
 	s.steps = append(s.steps, found)
 	return found
@@ -200,7 +208,7 @@ func (s *scope) close() {
 		for index, body := range p.bodies {
 			body.close()
 			switch {
-			case index == plainBody:
+			case index == plainBody, p.led:
 			case !body.over():
 				if body.counted { // it was failed and is tried again
 					body.counted = false
@@ -271,9 +279,12 @@ type line struct {
 func (s *scope) draw(lines *[]line, depth int, v view) {
 	for _, p := range s.steps {
 		*lines = append(*lines, line{strings.Repeat("  ", depth) + p.draw(v), ended(p.status)})
+		for _, text := range p.written(v, depth+1) {
+			*lines = append(*lines, line{strings.Repeat("  ", depth+1) + v.paint(dim, text), false})
+		}
 		for _, index := range slices.Sorted(maps.Keys(p.bodies)) {
 			body := p.bodies[index]
-			if index == plainBody {
+			if index == plainBody || p.led {
 				body.draw(lines, depth+1, v)
 				continue
 			}
@@ -308,11 +319,11 @@ func (p *step) draw(v view) string {
 	case engine.NodeCanceled:
 		mark = v.paint(dim, "⊘")
 	}
-	text := mark + " " + p.name
+	text := mark + " " + p.label
 	if p.status == engine.NodeSkip || p.status == engine.NodeCanceled {
-		text = mark + " " + v.paint(dim, p.name)
+		text = mark + " " + v.paint(dim, p.label)
 	}
-	if p.bodies != nil && p.newest >= 0 {
+	if p.bodies != nil && p.newest >= 0 && !p.led {
 		done := p.newest + 1 - p.under()
 		if p.total > 0 {
 			text += v.paint(dim, fmt.Sprintf("  %d/%d", done, p.total))
@@ -339,11 +350,35 @@ func (p *step) draw(v view) string {
 	}
 	if p.err != nil && p.status != engine.NodeDone {
 		text += "  " + v.paint(red, oneLine(p.err.ErrorMessage)+" ["+p.err.ErrorCode+"]")
-	} else if p.text != "" {
+	} else if p.said != "" {
+		text += "  " + v.paint(dim, oneLine(p.said))
+	} else if p.text != "" && !p.speaks() {
 		shown := strings.TrimRight(p.text, "\n")
 		text += "  " + v.paint(dim, oneLine(shown[strings.LastIndexByte(shown, '\n')+1:]))
 	}
 	return text
+}
+
+// speaks says that it is a completion.
+func (p *step) speaks() bool { return p.label != p.name && stepKind(p.name) == engine.StepComplete }
+
+// writtenLines is how many lines of a text are in sight while it is written.
+const writtenLines = 4
+
+// written are the last lines of what a model writes, while it does.
+func (p *step) written(v view, depth int) []string {
+	if p.text == "" || !p.speaks() {
+		return nil
+	}
+	var lines []string
+	for l := range strings.SplitSeq(strings.TrimRight(p.text, "\n"), "\n") {
+		l = oneLine(l)
+		if width := v.width - 1 - 2*depth; width > 1 {
+			l = ansi.Wrap(l, width, "")
+		}
+		lines = append(lines, strings.Split(l, "\n")...)
+	}
+	return lines[max(0, len(lines)-writtenLines):]
 }
 
 // took is how long an activation took, or has taken so far. Short ones are not worth a number while they run.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,9 @@ type follower interface {
 	// begin is told which execution it is; frame every frame of its stream, in order.
 	begin(execution string) error
 	frame(api.Event) error
+	// pause lets go of the output, for a question to a person; resume takes it again. They are called between frames.
+	pause() error
+	resume()
 	// stop ends the drawing when the watching has ended or is to end. It may be called from anywhere, and twice. Result then
 	// tells how the execution ended.
 	stop() error
@@ -31,13 +35,16 @@ func newFollower(out io.Writer, asJSON bool) follower {
 		return &framePrinter{out: out}
 	}
 	if s, colour := terminal(out); s != nil {
-		return &treePrinter{out: out, screen: s, colour: colour, live: newLive(s, colour)}
+		return &treePrinter{out: out, screen: s, colour: colour, live: newLive(s, newTree(), colour)}
 	}
 	return &linePrinter{out: out}
 }
 
 // linePrinter writes a line for everything that happens, for logs and pipes.
-type linePrinter struct{ out io.Writer }
+type linePrinter struct {
+	out   io.Writer
+	turns turns
+}
 
 func (p *linePrinter) begin(execution string) error {
 	return p.print("execution %s\n", execution)
@@ -50,6 +57,9 @@ func (p *linePrinter) frame(e api.Event) error {
 			return fmt.Errorf("read event %q: %w", e.EventType, err)
 		}
 	}
+	if piece := u.PartialOutput; piece != nil && piece.Text != "" {
+		return p.says(piece.ActivationID, p.turns.hear(piece))
+	}
 	switch {
 	case e.EventType == "execution_paused" || e.EventType == "execution_resumed":
 		return p.print("  %-13s  %s\n", u.ExecutionStatus, u.Reason)
@@ -57,7 +67,14 @@ func (p *linePrinter) frame(e api.Event) error {
 		return nil
 	}
 	n := u.NodeExecution
+	label, said := p.turns.take(n)
+	if err := p.says(n.ActivationID, p.turns.end(n.ActivationID, said)); err != nil {
+		return err
+	}
 	line := fmt.Sprintf("  %-13s  %s", n.Status, n.ActivationID)
+	if label != "" {
+		line += " (" + oneLine(label) + ")"
+	}
 	if n.Error != nil {
 		line += fmt.Sprintf(": %s [%s]", oneLine(n.Error.ErrorMessage), n.Error.ErrorCode)
 	}
@@ -69,6 +86,20 @@ func (p *linePrinter) frame(e api.Event) error {
 	}
 	return p.print("%s\n", line)
 }
+
+// says prints what a model has written, line by line as it comes.
+func (p *linePrinter) says(activation string, lines []string) error {
+	for _, l := range lines {
+		if err := p.print("  %-13s  %s: %s\n", "says", activation, oneLine(l)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *linePrinter) pause() error { return nil }
+
+func (p *linePrinter) resume() {}
 
 func (p *linePrinter) stop() error { return nil }
 
@@ -103,6 +134,10 @@ func (p *framePrinter) begin(string) error { return nil }
 
 func (p *framePrinter) frame(e api.Event) error { return p.line(e) }
 
+func (p *framePrinter) pause() error { return nil }
+
+func (p *framePrinter) resume() {}
+
 func (p *framePrinter) stop() error { return nil }
 
 func (p *framePrinter) result(e api.Execution) error {
@@ -129,9 +164,11 @@ type treePrinter struct {
 	out    io.Writer
 	screen *screen
 	colour bool
-	live   *live
-	once   sync.Once
-	err    error
+	// mu is between who draws and who ends the drawing; live is the present drawing, over says that there is none any more.
+	mu   sync.Mutex
+	live *live
+	over bool
+	err  error
 }
 
 func (p *treePrinter) begin(execution string) error {
@@ -139,31 +176,100 @@ func (p *treePrinter) begin(execution string) error {
 	if _, err := fmt.Fprintln(p.out, v.paint(dim, "execution "+execution)); err != nil {
 		return fmt.Errorf("write what happens: %w", err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.live.start()
 	return nil
 }
 
-func (p *treePrinter) frame(e api.Event) error { return p.live.frame(e) }
+func (p *treePrinter) frame(e api.Event) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.live.frame(e)
+}
+
+func (p *treePrinter) pause() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.end()
+	}
+	return p.err
+}
+
+// resume draws the same tree again, below what was said meanwhile.
+func (p *treePrinter) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.live = newLive(p.screen, p.live.tree, p.colour)
+	p.live.start()
+}
 
 func (p *treePrinter) stop() error {
-	p.once.Do(func() {
-		if err := p.live.end(); err != nil {
-			p.err = fmt.Errorf("write what happens: %w", err)
-		}
-	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over = true
+		p.end()
+	}
 	return p.err
+}
+
+// end ends the present drawing, which may be ended twice; mu is held.
+func (p *treePrinter) end() {
+	if err := p.live.end(); err != nil && p.err == nil {
+		p.err = fmt.Errorf("write what happens: %w", err)
+	}
 }
 
 func (p *treePrinter) result(e api.Execution) error {
 	v := view{colour: p.colour}
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, e.Outputs[id], "", "  "); err != nil {
+		text, err := readable(e.Outputs[id], v)
+		if err != nil {
 			return fmt.Errorf("read the output of %q: %w", id, err)
 		}
-		if _, err := fmt.Fprintf(p.out, "\n%s\n%s\n", v.paint(cyan, id), pretty.String()); err != nil {
+		if _, err := fmt.Fprintf(p.out, "\n%s\n%s\n", v.paint(cyan, id), text); err != nil {
 			return fmt.Errorf("write the result: %w", err)
 		}
 	}
 	return nil
+}
+
+// readable is an output as a person reads it. Of a turn with a model that is the answer, and what it took.
+func readable(raw json.RawMessage, v view) (string, error) {
+	var turn struct {
+		Content  json.RawMessage `json:"content"`
+		Response *string         `json:"response"`
+		Usage    *struct {
+			Total int64 `json:"total_tokens"`
+		} `json:"token_usage"`
+		Metadata struct {
+			Model string  `json:"model"`
+			Cost  float64 `json:"cost"`
+		} `json:"metadata"`
+	}
+	shown, foot := raw, ""
+	if json.Unmarshal(raw, &turn) == nil && turn.Response != nil && turn.Usage != nil { // any other output is shown as it is
+		foot = fmt.Sprintf("%s, %d tokens", oneLine(turn.Metadata.Model), turn.Usage.Total)
+		if turn.Metadata.Cost > 0 {
+			foot += ", cost " + amount(turn.Metadata.Cost)
+		}
+		foot = "\n" + v.paint(dim, foot)
+		if shown = turn.Content; len(shown) > 0 && shown[0] == '"' {
+			var lines []string
+			for l := range strings.SplitSeq(*turn.Response, "\n") {
+				lines = append(lines, oneLine(l))
+			}
+			return strings.Join(lines, "\n") + foot, nil
+		}
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, shown, "", "  "); err != nil {
+		return "", err
+	}
+	return pretty.String() + foot, nil
 }

@@ -104,8 +104,8 @@ type live struct {
 // tick is how often the screen is drawn.
 const tick = 80 * time.Millisecond
 
-func newLive(s *screen, colour bool) *live {
-	return &live{tree: newTree(), screen: s, colour: colour, stop: make(chan struct{}), done: make(chan struct{})}
+func newLive(s *screen, t *tree, colour bool) *live {
+	return &live{tree: t, screen: s, colour: colour, stop: make(chan struct{}), done: make(chan struct{})}
 }
 
 // start begins to draw; [live.end] ends it.
@@ -161,10 +161,10 @@ func (l *live) frame(e api.Event) error {
 // end draws the tree a last time, in full, and gives the terminal back. What comes later is not drawn.
 func (l *live) end() error {
 	l.mu.Lock()
+	again, started := l.over, l.started
 	l.over = true
-	started := l.started
 	l.mu.Unlock()
-	if !started {
+	if !started || again {
 		return nil
 	}
 	close(l.stop)

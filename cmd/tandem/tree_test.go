@@ -438,7 +438,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFakeTerminal(t, 40, 6)
-		l := newLive(&screen{out: f, size: f.size}, true)
+		l := newLive(&screen{out: f, size: f.size}, newTree(), true)
 		l.start()
 		for i := range 8 {
 			now := time.Since(zero)
@@ -468,7 +468,7 @@ func TestLive(t *testing.T) {
 
 func TestLive_TellsThatNobodyReads(t *testing.T) {
 	t.Parallel()
-	l := newLive(&screen{out: brokenWriter{}, size: func() (int, int) { return 80, 24 }}, false)
+	l := newLive(&screen{out: brokenWriter{}, size: func() (int, int) { return 80, 24 }}, newTree(), false)
 	l.start()
 	if err := l.end(); err != errBroken {
 		t.Errorf("ended with %v", err)

@@ -48,7 +48,7 @@ func (o *owner) run(c engine.RunNode) {
 	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
 		return // a later fact of the same row has taken it back
 	}
-	job, size, err := o.job(c)
+	job, size, err := Job(o.fold, o.revision, c)
 	if err != nil {
 		o.push(outcome{c.Attempt, failure(c, err), nil})
 		return
@@ -121,24 +121,25 @@ func failure(c engine.RunNode, err error) node.Result {
 	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: c.Attempt, Error: fault.From(err)} }}
 }
 
-// job gathers what a run needs of the fold, in the owner's goroutine, and says how large that is.
-func (o *owner) job(c engine.RunNode) (job node.Job, size int, err error) {
-	values, err := o.fold.Inputs(c)
+// Job gathers what a run needs of a fold, and says how large that is. Whoever owns the fold calls it, and adds what the run
+// needs of the world.
+func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, size int, err error) {
+	values, err := fold.Inputs(c)
 	if err != nil {
 		return job, 0, err
 	}
 	for _, value := range values {
 		size += len(value)
 	}
-	job = newJob(c, values, o.fold.Data(c))
+	job = newJob(c, values, fold.Data(c))
 	if c.Step != nil {
-		owner, _, ok := host.Owner(o.revision.Graph, c.Activation)
+		owner, _, ok := host.Owner(r.Graph, c.Activation)
 		if !ok {
 			return job, 0, fault.Newf(fault.Internal, "%q is a step of no node", c.Activation)
 		}
 		job.Owner, job.State = owner, values[host.StateRef]
 	}
-	scope, ok := o.fold.Scope(c.Activation)
+	scope, ok := fold.Scope(c.Activation)
 	if !ok {
 		return job, size, nil
 	}

@@ -130,6 +130,9 @@ func (a *answer) stream(response *http.Response) error {
 	events := ssestream.NewDecoder(response)
 	for events.Next() {
 		data := events.Event().Data
+		if len(data) == 0 {
+			continue // a comment to keep the connection alive; the library makes an event of it
+		}
 		if bytes.HasPrefix(data, []byte("[DONE]")) {
 			break
 		}

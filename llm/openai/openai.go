@@ -64,13 +64,15 @@ func New(s llm.Settings) (llm.Provider, error) {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, fault.New(fault.CredentialInvalid, "the key has a space or a character in it that no key has; copy it again")
 	}
-	client := s.HTTP
-	if client == nil {
+	if s.HTTP == nil {
 		return nil, fault.New(fault.Internal, "the provider was given no HTTP client")
 	}
+	client := llm.HangUp(s.HTTP)
+	// Conversations go where they were meant to go. A redirect that keeps the method would send them on, whole.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	// The services are made by themselves: a client of the library would look for keys and addresses in the environment.
 	options := []option.RequestOption{
-		option.WithBaseURL(u.String()), option.WithHTTPClient(llm.HangUp(client)), option.WithMaxRetries(0), option.WithMiddleware(shortProblems),
+		option.WithBaseURL(u.String()), option.WithHTTPClient(client), option.WithMaxRetries(0), option.WithMiddleware(guard),
 	}
 	if key != "" {
 		options = append(options, option.WithAPIKey(key))
@@ -78,16 +80,23 @@ func New(s llm.Settings) (llm.Provider, error) {
 	return &provider{openai.NewChatCompletionService(options...), openai.NewEmbeddingService(options...), key, u.Host, maxAnswer}, nil
 }
 
-// shortProblems bounds the bodies of errors: the library reads all of them.
-func shortProblems(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// guard refuses redirects and bounds the bodies of errors: the library takes the first for answers and reads all of the
+// second.
+func guard(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	response, err := next(r)
-	if err == nil && response.StatusCode >= 400 {
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode >= 400:
 		response.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.LimitReader(response.Body, maxProblem), response.Body}
+	case response.StatusCode >= 300:
+		f := fault.Newf(fault.RemoteRejected, "host %q redirects to another address; write that one as base_url", r.URL.Host)
+		return nil, f.With("status_code", response.StatusCode).WithCause(response.Body.Close())
 	}
-	return response, err
+	return response, nil
 }
 
 // Complete does one completion.

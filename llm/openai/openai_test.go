@@ -237,6 +237,24 @@ func TestProvider_Failures(t *testing.T) {
 	}
 }
 
+// TestProvider_Redirects: a conversation is not sent on to where nobody meant it to go.
+func TestProvider_Redirects(t *testing.T) {
+	t.Parallel()
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	t.Cleanup(elsewhere.Close)
+	for _, status := range []int{301, 302, 307, 308} {
+		p := connect(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) })
+		for _, stream := range []bool{true, false} {
+			if _, _, err := ask(t, p, question(stream)); fault.CodeOf(err) != fault.RemoteRejected || !strings.Contains(err.Error(), "base_url") {
+				t.Errorf("%d: %v, want %s", status, err, fault.RemoteRejected)
+			}
+		}
+		if _, _, err := p.(llm.Embedder).Embed(t.Context(), "e", []string{"a"}); fault.CodeOf(err) != fault.RemoteRejected {
+			t.Errorf("%d: embed: %v, want %s", status, err, fault.RemoteRejected)
+		}
+	}
+}
+
 // sees makes a provider and keeps the bodies that its service gets.
 func sees(t *testing.T, bodies chan<- map[string]any) llm.Provider {
 	t.Helper()

@@ -20,6 +20,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/fault"
 	"tandem/llm"
 )
@@ -167,9 +169,10 @@ type asked struct {
 	person, last, tool string
 	// answering is the tool whose result is the last message.
 	answering string
-	system    []string
-	schema    string
-	tools     []string
+	// system are the instructions, then what memories know.
+	system []string
+	schema string
+	tools  []string
 }
 
 func read(r llm.Request) asked {
@@ -270,6 +273,15 @@ func fill(template string, a asked, found []string, put func(string) string) str
 		case strings.HasPrefix(rest, "{{tool}}"):
 			b.WriteString(put(a.tool))
 			i += len("{{tool}}")
+		case strings.HasPrefix(rest, "{{tool.") && strings.Contains(rest, "}}"):
+			end := strings.Index(rest, "}}")
+			b.WriteString(put(gjson.Get(a.tool, rest[len("{{tool."):end]).String()))
+			i += end + len("}}")
+		case strings.HasPrefix(rest, "{{system}}"):
+			if n := len(a.system); n > 0 {
+				b.WriteString(put(a.system[n-1]))
+			}
+			i += len("{{system}}")
 		case len(rest) > 1 && rest[0] == '$' && rest[1] >= '1' && rest[1] <= '9' && int(rest[1]-'0') < len(found):
 			b.WriteString(put(found[rest[1]-'0']))
 			i += 2

@@ -54,6 +54,8 @@ func TestProvider_Rules(t *testing.T) {
 		{"contains": "echo", "reply": "{{last}}{{last}}"},
 		{"contains": "short", "reply": "cut", "finish_reason": "length"},
 		{"contains": "nothing", "finish_reason": "stop"},
+		{"tool": "price", "json": {"euros": "{{tool.item.euros}}", "none": "{{tool.nothing}}", "open": "{{tool."}},
+		{"contains": "recall", "reply": "I know <{{system}}>"},
 		{"contains": "busy", "fail": "rate_limited"},
 		{"contains": "refuse", "fail": "model_refused", "reply": "not {{last}}"}
 	]}`)
@@ -64,6 +66,8 @@ func TestProvider_Rules(t *testing.T) {
 	result := said("weather in Bern")
 	result.Messages = append(result.Messages, llm.Message{Role: llm.Assistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: "weather"}}},
 		llm.Message{Role: llm.ToolRole, ToolName: "weather", ToolCallID: "1", Content: `sunny {{last}} $1`})
+	price := said("price")
+	price.Messages = append(price.Messages, llm.Message{Role: llm.ToolRole, ToolName: "price", ToolCallID: "1", Content: `{"item": {"euros": 1.5}}`})
 	order := said(`order 42 of "Ann"`)
 	order.Schema = &llm.Schema{Name: "order"}
 	for _, c := range []struct {
@@ -83,6 +87,9 @@ func TestProvider_Rules(t *testing.T) {
 		{name: "OnePass", request: said("echo {{last}}"), content: "echo {{last}}echo {{last}}"},
 		{name: "Finish", request: said("short"), content: "cut", finish: llm.FinishLength},
 		{name: "Empty", request: said("nothing"), content: ""},
+		{name: "PartOfAResult", request: price, content: `{"euros": "1.5", "none": "", "open": "{{tool."}`},
+		{name: "LastSystem", request: system("be kind", system("she is Ada {{last}}", said("recall"))), content: "I know <she is Ada {{last}}>"},
+		{name: "NoSystem", request: said("recall"), content: "I know <>"},
 		{name: "Fail", request: said("busy"), code: fault.RateLimited},
 		{name: "FailWithText", request: said("refuse"), code: fault.ModelRefused, content: "not refuse"},
 	} {
@@ -135,7 +142,7 @@ func TestProvider_Rules(t *testing.T) {
 		r.Schema, r.Tools = &llm.Schema{Name: "plan"}, []llm.Tool{{Name: "look"}}
 		_, err := p.Complete(t.Context(), r, nil)
 		e := fault.From(err)
-		for _, says := range []string{"no rule", "11 rules", `"what is 很`, `"plan"`, `"look"`} {
+		for _, says := range []string{"no rule", "13 rules", `"what is 很`, `"plan"`, `"look"`} {
 			if !strings.Contains(e.Message, says) {
 				t.Errorf("%q does not say %s", e.Message, says)
 			}

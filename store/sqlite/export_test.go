@@ -103,3 +103,13 @@ func (db *DB) ForgetVectors() {
 		c.drop(e)
 	}
 }
+
+// LimitVectors bounds the vectors that are kept at hand, in bytes.
+func (db *DB) LimitVectors(most int64) { db.vectors.most = most }
+
+// KeptVectors is how many bytes of vectors are kept at hand.
+func (db *DB) KeptVectors() int64 {
+	db.vectors.mu.Lock()
+	defer db.vectors.mu.Unlock()
+	return db.vectors.size
+}

@@ -72,10 +72,29 @@ func (l ledger) Sum(ctx context.Context, p identity.Principal, q store.LedgerQue
 	}, plain...)
 }
 
+// Spenders implements [store.Ledger].
+func (l ledger) Spenders(ctx context.Context, p identity.Principal, q store.SpenderQuery) ([]store.Spender, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	column := "execution_id"
+	if q.Workflows {
+		column = "workflow_id"
+	}
+	return query(ctx, l.db, `SELECT `+column+`, `+sums+` FROM ledger WHERE workspace_id = ? AND profile = ? AND `+column+` <> ''
+		GROUP BY `+column+` ORDER BY max(day) DESC, sum(tokens) DESC, `+column+` LIMIT ?`, func(s scanner) (x store.Spender, err error) {
+		return x, s.Scan(&x.ID, &x.Tokens, &x.Cost, &x.OpenTokens, &x.OpenCost, &x.OpenCalls)
+	}, workspace, q.Profile, q.Limit)
+}
+
+// sums are the columns of a sum: what was used, what is open.
+const sums = `coalesce(sum(iif(open, 0, tokens)), 0), coalesce(sum(iif(open, 0, cost)), 0), coalesce(sum(iif(open, tokens, 0)), 0),
+	coalesce(sum(iif(open, cost, 0)), 0), coalesce(sum(open), 0)`
+
 // sumOf is the statement of a sum. Its text varies with what is asked for, so that each finds its index.
 func sumOf(workspace string, q store.LedgerQuery) (string, []driver.Value) {
-	text := `SELECT coalesce(sum(iif(open, 0, tokens)), 0), coalesce(sum(iif(open, 0, cost)), 0), coalesce(sum(iif(open, tokens, 0)), 0),
-		coalesce(sum(iif(open, cost, 0)), 0), coalesce(sum(open), 0) FROM ledger WHERE workspace_id = ?`
+	text := `SELECT ` + sums + ` FROM ledger WHERE workspace_id = ?`
 	args := []driver.Value{workspace}
 	for _, by := range []struct{ column, value string }{{"execution_id", q.Execution}, {"workflow_id", q.Workflow}, {"profile", q.Profile}, {"day", q.Day}} {
 		if by.value != "" {

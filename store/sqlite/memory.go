@@ -86,6 +86,7 @@ func (x memories) Scopes(ctx context.Context, p identity.Principal, q store.Memo
 	narrow("user_id", user, !p.IsSystem())
 	narrow("kind", q.Kind, false)
 	narrow("workflow_id", q.Workflow, false)
+	narrow("node_id", q.Node, false)
 	narrow("session_id", q.Session, false)
 	limit, offset := q.Page.Limits()
 	scopes, err := query(ctx, x.db, `SELECT `+memoryScopeColumns+` FROM memory_scopes WHERE `+where+` ORDER BY updated DESC, id LIMIT ? OFFSET ?`,
@@ -121,6 +122,9 @@ func (x memories) Records(ctx context.Context, p identity.Principal, q store.Mem
 	m, err := x.find(ctx, p, q.Scope)
 	if err != nil {
 		return store.MemoryPage{}, err
+	}
+	if q.Sort == "" && (q.IDs != nil || q.Sources != nil || q.Targets != nil) {
+		return store.MemoryPage{}, fault.New(fault.Invalid, "memory records are found by a key among those of one sort only")
 	}
 	where, args := m.where(q)
 	order := map[store.MemoryOrder]string{
@@ -165,10 +169,11 @@ func (m *memoryScope) where(q store.MemoryQuery) (string, []any) {
 	}
 	switch {
 	case q.Sources != nil && q.Targets != nil:
-		// As two lookups: an index serves each, and none serves both.
+		// As two lookups: an index serves each, and none serves both. The places that they give are all that is looked at.
+		where = strings.Replace(where, `r.scope = ? AND r.sort = ?`, `+r.scope = ? AND +r.sort = ?`, 1)
 		one := `SELECT place FROM memory_records r WHERE scope = ? AND sort = ? AND `
 		args = append(args, m.n, q.Sort)
-		text := one + `source <> '' AND ` + among("source", q.Sources) + ` UNION `
+		text := one + `source <> '' AND ` + among("source", q.Sources) + ` UNION ALL `
 		args = append(args, m.n, q.Sort)
 		where += ` AND r.place IN (` + text + one + `target <> '' AND ` + among("target", q.Targets) + `)`
 	case q.Sources != nil:

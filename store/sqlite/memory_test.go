@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"tandem/store"
@@ -48,6 +49,39 @@ func unit(r *rand.Rand) []float32 {
 		v[i] /= float32(math.Sqrt(sum))
 	}
 	return v
+}
+
+// TestMemories_VectorsAreKeptWithinABound asks memories that together, and one that alone, have more vectors than are kept.
+func TestMemories_VectorsAreKeptWithinABound(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	const most = 64 << 10 // 64 vectors
+	db.LimitVectors(most)
+	m, r, p := db.Stores().Memories, rand.New(rand.NewPCG(3, 4)), ann()
+	vectors := map[string][]float32{}
+	for scope, n := range map[string]int{"a": 40, "b": 30, "large": 100} {
+		c := store.MemoryChange{Scope: store.MemoryScope{ID: scope, User: p.User}}
+		for i := range n {
+			id := fmt.Sprint(scope, i)
+			vectors[id] = unit(r)
+			c.Put = append(c.Put, store.MemoryRecord{Sort: "item", ID: id, Body: []byte("{}"), Vector: vectors[id], Space: "v"})
+		}
+		if _, err := m.Change(t.Context(), p, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"a7", "b8", "large99", "a39", "large0", "b29", "a0"} {
+		found, err := m.Nearest(t.Context(), p, store.MemoryNearest{Scope: strings.TrimRight(id, "0123456789"), Space: "v", Vector: vectors[id], Limit: 1})
+		if err != nil || len(found) != 1 || found[0].ID != id || found[0].Score < 0.999 {
+			t.Errorf("%s: found %+v, %v", id, found, err)
+		}
+		if kept := db.KeptVectors(); kept > most {
+			t.Errorf("%d bytes are kept", kept)
+		}
+	}
+	if db.KeptVectors() == 0 {
+		t.Error("nothing is kept")
+	}
 }
 
 // BenchmarkMemories asks a memory of a hundred thousand records.

@@ -30,7 +30,12 @@ type vectorCache struct {
 	sets  map[vectorKey]*ordered.Element // of *vectorSet
 	order ordered.List                   // the one used last first
 	size  int64
+	// most is how many bytes are kept; zero: maxVectors. It is set before the first search.
+	most int64
 }
+
+// limit is how many bytes are kept.
+func (c *vectorCache) limit() int64 { return cmp.Or(c.most, maxVectors) }
 
 type vectorKey struct {
 	scope int64
@@ -78,7 +83,7 @@ func (c *vectorCache) weigh(s *vectorSet, size int64) {
 	}
 	c.size += size - s.size
 	s.size = size
-	for e := c.order.Back(); e != nil && c.size > maxVectors; {
+	for e := c.order.Back(); e != nil && c.size > c.limit(); {
 		before := e.Prev()
 		c.drop(e)
 		e = before
@@ -209,7 +214,7 @@ func (x memories) lookUp(ctx context.Context, near []scored, q store.MemoryNeare
 func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) (places []int64, data []float32, all bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Records*int64(dims)*4 > maxVectors {
+	if m.Records*int64(dims)*4 > db.vectors.limit() {
 		s.loaded, s.places, s.data = false, nil, nil
 		return nil, nil, false, nil
 	}
@@ -221,7 +226,7 @@ func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) 
 		// What others have been given stays as it is: rows are only added behind it.
 		err = eachVector(ctx, db, s.last, next-1, s.key.space, dims, func(place int64, v []float32) bool {
 			s.places, s.data = append(s.places, place), append(s.data, v...)
-			fits = int64(len(s.data))*4 <= maxVectors
+			fits = int64(len(s.data))*4 <= db.vectors.limit()
 			return fits
 		})
 		s.last = next - 1

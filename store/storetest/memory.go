@@ -203,6 +203,8 @@ func testMemoryList(t *testing.T, s store.Stores) {
 	equal(t, "pages leave nothing out", recalled(t, s, p, store.MemoryQuery{Scope: "m"}), paged)
 	_, err := s.Memories.Records(t.Context(), p, store.MemoryQuery{Scope: "m", Order: 99})
 	wantCode(t, "an unknown order", err, fault.Invalid)
+	_, err = s.Memories.Records(t.Context(), p, store.MemoryQuery{Scope: "m", IDs: []string{"e1"}})
+	wantCode(t, "ids of any sort", err, fault.Invalid)
 }
 
 func testMemoryScopes(t *testing.T, s store.Stores) {
@@ -212,7 +214,7 @@ func testMemoryScopes(t *testing.T, s store.Stores) {
 	for i := range 7 {
 		scope := memoryScope(p, fmt.Sprint("m", i))
 		if i%2 == 1 {
-			scope.Kind, scope.Session, scope.Workflow = "VECTOR_DATABASE", "s2", "w2"
+			scope.Kind, scope.Session, scope.Workflow, scope.Node = "VECTOR_DATABASE", "s2", "w2", "n2"
 		}
 		remember(t, s, p, store.MemoryChange{Scope: scope, Time: int64(i)})
 	}
@@ -235,6 +237,7 @@ func testMemoryScopes(t *testing.T, s store.Stores) {
 	check("last page", p, store.MemoryScopeQuery{Page: store.Page{Number: 3, Size: 3}}, 7, "m0")
 	check("kind", p, store.MemoryScopeQuery{Kind: "VECTOR_DATABASE"}, 3, "m5", "m3", "m1")
 	check("session and workflow", p, store.MemoryScopeQuery{Session: "s2", Workflow: "w2"}, 3, "m5", "m3", "m1")
+	check("node", p, store.MemoryScopeQuery{Node: "n"}, 4, "m6", "m4", "m2", "m0")
 	check("bob's", bob, store.MemoryScopeQuery{}, 1, "b0")
 	check("the server's", identity.System(p.Workspace), store.MemoryScopeQuery{Page: store.Page{Size: 1}}, 8, "b0")
 	check("of one user for the server", identity.System(p.Workspace), store.MemoryScopeQuery{User: "bob"}, 1, "b0")

@@ -247,6 +247,26 @@ func testLedger(t *testing.T, s store.Stores) {
 	mustAppend(t, s, p, a)
 	equal(t, "all settled", store.LedgerSum{Tokens: 100, Cost: 7}, sum(store.LedgerQuery{}))
 	equal(t, "of nothing", store.LedgerSum{}, sum(store.LedgerQuery{Workflow: "other"}))
+
+	for i, e := range []store.LedgerEntry{
+		{Execution: "old", Workflow: "w", Day: "2026-01-01", Tokens: 900}, {Execution: "small", Workflow: "w", Day: "2026-01-03", Tokens: 5, Cost: 2},
+		{Execution: "large", Workflow: "v", Day: "2026-01-03", Tokens: 40}, {Execution: "large", Workflow: "v", Day: "2026-01-02", Tokens: 2}, {Day: "2026-01-03", Tokens: 1},
+	} {
+		e.ID, e.Profile = "m"+string(rune('0'+i)), "m"
+		ok(t, s.Ledger.Open(t.Context(), p, e))
+	}
+	ok(t, s.Ledger.Settle(t.Context(), p, store.Settlement{ID: "m2", Tokens: 30}))
+	spenders := func(q store.SpenderQuery) []store.Spender {
+		t.Helper()
+		return must[[]store.Spender](t)(s.Ledger.Spenders(t.Context(), p, q))
+	}
+	equal(t, "executions", []store.Spender{
+		{ID: "large", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}}, {ID: "small", LedgerSum: store.LedgerSum{OpenTokens: 5, OpenCost: 2, OpenCalls: 1}},
+	}, spenders(store.SpenderQuery{Profile: "m", Limit: 2}))
+	equal(t, "workflows", []store.Spender{
+		{ID: "w", LedgerSum: store.LedgerSum{OpenTokens: 905, OpenCost: 2, OpenCalls: 2}}, {ID: "v", LedgerSum: store.LedgerSum{Tokens: 30, OpenTokens: 2, OpenCalls: 1}},
+	}, spenders(store.SpenderQuery{Profile: "m", Workflows: true, Limit: 9}))
+	equal(t, "of another tenant", 0, len(must[[]store.Spender](t)(s.Ledger.Spenders(t.Context(), tenant(t), store.SpenderQuery{Profile: "m", Limit: 9}))))
 }
 
 func testTemplates(t *testing.T, s store.Stores) {

@@ -102,6 +102,9 @@ func probes() map[string]probe {
 		"Ledger.Sum": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Ledger.Sum(ctx, p, store.LedgerQuery{Execution: "e1"})
 		},
+		"Ledger.Spenders": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Ledger.Spenders(ctx, p, store.SpenderQuery{Profile: "m", Limit: 9})
+		},
 		"Ledger.Reserve": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			// What another workspace has used leaves room here.
 			return nil, s.Ledger.Reserve(ctx, p, store.LedgerEntry{ID: "from b too", Profile: "m", Tokens: 1}, store.Limit{Budget: "m", Query: store.LedgerQuery{Profile: "m"}, Tokens: 10})

@@ -1,0 +1,238 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fixture"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/outbound"
+	"tandem/store"
+)
+
+// plays records an execution, plays it from what a file would hold, and wants the same.
+func (i *Instance) plays(t *testing.T, execution string) *fixture.Fixture {
+	t.Helper()
+	f, report, err := i.Record(t.Context(), identity.System("default"), execution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Differences {
+		t.Errorf("at once: %s", d)
+	}
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := playFixture(t, data, ""); !r.Same() || r.Status != f.Expect.Status {
+		t.Errorf("%s, recorded %s: %s", r.Status, f.Expect.Status, lines(r))
+	}
+	if t.Failed() {
+		t.Logf("%s", data)
+	}
+	return f
+}
+
+// flowOf is a workflow of the given nodes and connections behind a trigger.
+func flowOf(id, nodes, connections string) string {
+	return "metadata: {id: " + id + ", name: " + id + ", description: d}\nnodes:\n  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}\n" + nodes + "connections:\n" + connections
+}
+
+// has says that an entry of a fixture is so.
+func has(f *fixture.Fixture, is func(fixture.Entry) bool) bool { return slices.ContainsFunc(f.Entries, is) }
+
+func TestInstance_RecordsTime(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, flowOf("time", `  - {id: nap, description: d, type: FLOW, subtype: DELAY, configurations: {duration_seconds: 0.05}}
+  - {id: limit, description: d, type: FLOW, subtype: TIMEOUT, configurations: {timeout_seconds: 0.2}}
+  - {id: inner, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: timer, for_seconds: 3600}}
+  - {id: late, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+  - {id: now, description: d, type: ACTION, subtype: DATA_TRANSFORMATION, configurations: {transformation_type: expression, transformation_rule: "now()"}}
+`, `  - {from_node: start, to_node: nap}
+  - {from_node: nap, to_node: limit}
+  - {from_node: limit, to_node: inner, output_key: body}
+  - {from_node: inner, to_node: limit}
+  - {from_node: limit, to_node: late, output_key: timeout}
+  - {from_node: late, to_node: now}
+`))
+	id := x.execute(t, "time", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	if !has(f, func(e fixture.Entry) bool { return e.Timer == "nap#wait.1" }) || !has(f, func(e fixture.Entry) bool { return e.Timer == "limit#deadline.1" }) {
+		t.Errorf("timers are missing in %+v", f.Entries)
+	}
+	if !slices.Equal(f.Ignore, []string{"late: output.result.elapsed_seconds", "limit: output.timeout.elapsed_seconds"}) && !slices.Equal(f.Ignore, []string{"limit: output.timeout.elapsed_seconds"}) {
+		t.Errorf("ignored %q", f.Ignore)
+	}
+}
+
+func TestInstance_RecordsOperators(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	var calls atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" || calls.Add(1) == 1 {
+			http.Error(w, "no", http.StatusNotFound)
+		}
+	}))
+	defer web.Close()
+	x.save(t, flowOf("ops", `  - {id: a, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "`+web.URL+`/a"}}
+  - {id: b, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "`+web.URL+`/gone"}}
+  - {id: c, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "`+web.URL+`/gone", on_error: continue}}
+  - {id: d, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+`, `  - {from_node: start, to_node: a}
+  - {from_node: a, to_node: b}
+  - {from_node: b, to_node: c}
+  - {from_node: c, to_node: d, output_key: error, conversion_function: "{code: error_code}"}
+`))
+	id := x.execute(t, "ops", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusError)
+	x.plays(t, id)
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "retry_node", NodeID: "a"}), http.StatusOK)
+	x.waitsFor(t, id, "b")
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "skip_node", NodeID: "b", Output: json.RawMessage(`{"given": true}`)}), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	if got := string(f.Expect.Output["d"]); got != `{"code":"remote_rejected"}` {
+		t.Errorf("output %s", got)
+	}
+	if !has(f, func(e fixture.Entry) bool { return e.Request != nil && string(e.Request.Value) == `{"given":true}` }) {
+		t.Errorf("the operator's output is missing in %+v", f.Entries)
+	}
+}
+
+// waitsFor waits until a node has failed for good.
+func (x *site) waitsFor(t *testing.T, id, node string) {
+	t.Helper()
+	x.reaches(t, id, engine.StatusError)
+	for x.read(t, id).NodeExecutions[node].Status != "failed" {
+		x.reaches(t, id, engine.StatusError)
+	}
+}
+
+func TestInstance_RecordsPeople(t *testing.T) {
+	t.Parallel()
+	x, tools := openSite(t), newCounted(t)
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role == "user" {
+			return chatReply{calls: []chatCall{chatCallOf(0, "http_request", `{"method":"POST","url":"`+tools.URL+`/pay"}`)}}
+		}
+		return chatReply{text: []string{last.text()}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: "{{question}}", profileId: m, tool_approval: always}`, `web`, httpTool("web", ``)))
+	id := x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"question":"pay"}`)})
+	x.reaches(t, id, engine.StatusWaitingForHuman)
+	if f := x.plays(t, id); f.Expect.Status != engine.StatusWaitingForHuman {
+		t.Errorf("recorded %s", f.Expect.Status)
+	}
+	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"approved":true}`)}), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	if !has(f, func(e fixture.Entry) bool { return e.Answer != nil && strings.HasSuffix(e.Answer.To, "#ask.1") }) {
+		t.Errorf("the answer is missing in %+v", f.Entries)
+	}
+}
+
+func TestInstance_RecordsChildren(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, flowOf("kid", "  - {id: k, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}\n", "  - {from_node: start, to_node: k}\n"))
+	x.save(t, flowOf("parent", "  - {id: sub, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: kid, revision: latest}, input_params: {x: 7}}\n", "  - {from_node: start, to_node: sub}\n"))
+	id := x.execute(t, "parent", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	if !has(f, func(e fixture.Entry) bool { return e.Child != nil && e.Child.Of == "sub#child.1" && e.Child.Status == engine.StatusSuccess }) {
+		t.Errorf("the child is missing in %+v", f.Entries)
+	}
+	kids, err := x.stores.Executions.List(t.Context(), identity.System("default"), store.ExecutionQuery{Parent: id, Page: store.Page{Number: 1, Size: 1}})
+	if err != nil || len(kids.Executions) != 1 {
+		t.Fatalf("%v, %v", kids, err)
+	}
+	x.plays(t, kids.Executions[0].ID)
+}
+
+func TestInstance_RecordsTemplatesAndPython(t *testing.T) {
+	t.Parallel()
+	i := openInstance(t, t.TempDir())
+	defer func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := i.stores.Templates.Put(t.Context(), user, store.Template{ID: "t", Kind: "CALL.EMPTY", Name: "T", KnownParams: json.RawMessage(`{"pass_through":true}`)}); err != nil {
+		t.Fatal(err)
+	}
+	i.saveText(t, flowOf("py", "  - {id: say, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: t}}\n",
+		"  - {from_node: start, to_node: say, conversion_function: \"def convert(v):\\n  import random\\n  return {'n': len(v['list']), 'r': random.random()}\"}\n"))
+	id := i.startText(t, "py", `{"list":[1,2,3]}`)
+	i.ends(t, id, engine.StatusSuccess)
+	f := i.plays(t, id)
+	if !strings.HasPrefix(string(f.Expect.Output["say"]), `{"n":3,"r":0.`) || len(f.Templates) == 0 || len(f.Ignore) > 0 {
+		t.Errorf("output %s, templates %s, ignored %q", f.Expect.Output["say"], f.Templates, f.Ignore)
+	}
+}
+
+// A run that was under way when the process ended is in the recording without an end.
+func TestInstance_RecordsARestart(t *testing.T) {
+	t.Parallel()
+	arrived, release := make(chan struct{}, 2), make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer web.Close()
+	allow, err := outbound.ParseAllow("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	open := func() *Instance {
+		i, err := Open(t.Context(), Options{Dir: dir, HTTPAllow: allow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	i := open()
+	i.saveText(t, flowOf("pay", `  - {id: post, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {method: POST, url: "`+web.URL+`", on_unknown: retry}}
+`, "  - {from_node: start, to_node: post}\n"))
+	id := i.startText(t, "pay", `{}`)
+	<-arrived
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i = open()
+	defer func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-arrived
+	close(release)
+	i.ends(t, id, engine.StatusSuccess)
+	f := i.plays(t, id)
+	if !has(f, func(e fixture.Entry) bool { return e.Run != nil && e.Run.Activation == "post" && e.Run.Result == nil }) {
+		t.Errorf("the lost run is missing in %+v", f.Entries)
+	}
+	fork, err := i.host.Fork(t.Context(), user, host.ForkRequest{Source: id, ID: NewExecutionID(), Node: "post"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := i.Record(t.Context(), user, fork); err == nil || !strings.Contains(err.Error(), id) {
+		t.Errorf("a fork was recorded, or its source is not named: %v", err)
+	}
+}

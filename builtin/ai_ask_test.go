@@ -1,0 +1,128 @@
+package builtin_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"image"
+	"image/png"
+	"strings"
+	"testing"
+
+	"tandem/builtin"
+	"tandem/database"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/llm/scripted"
+	"tandem/node"
+)
+
+// scriptedModels are models that answer by rules, under the profile "m".
+func scriptedModels(rules ...llm.Rule) *builtin.Models {
+	return &builtin.Models{
+		Profile: func(_ context.Context, _, id string) (llm.Profile, error) {
+			if id != "m" {
+				return llm.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q", id)
+			}
+			return llm.Profile{ID: "m", Provider: "scripted", Script: llm.Script{Rules: rules}}, nil
+		},
+		Providers: map[string]llm.Factory{"scripted": scripted.New},
+		Executor:  llm.NewExecutor(llm.Options{}),
+	}
+}
+
+// kindWith returns a kind of a set with options.
+func kindWith(t *testing.T, o builtin.Options, name string) node.Kind {
+	t.Helper()
+	for _, k := range builtin.Kinds(o) {
+		if k.Info.Name == name {
+			return k
+		}
+	}
+	t.Fatalf("there is no kind %q", name)
+	return node.Kind{}
+}
+
+func TestDatabaseQuery_AnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	pools := database.New(database.Options{Files: t.TempDir()})
+	t.Cleanup(pools.Close)
+	run := func(o builtin.Options, kind, config string) (json.RawMessage, error) {
+		o.Databases = pools
+		call := newCall(t, config, `{}`)
+		call.Workspace = "default"
+		call.Used, call.Detail = func(node.Usage) {}, func(map[string]any) {}
+		call.Credential = func(context.Context, string, ...string) (node.Credential, error) {
+			return node.Credential{ID: "shop", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)}, nil
+		}
+		out, err := kindWith(t, o, kind).Run(t.Context(), call)
+		if err != nil {
+			return nil, err
+		}
+		return out.(node.Done)["result"], nil
+	}
+	for _, s := range []string{"create table item (id integer primary key, name text)", "insert into item (name) values ('pen'), ('ink')"} {
+		if _, err := run(builtin.Options{}, operationKind, `{"credential_id": "shop", "operation": "execute", "statement": "`+s+`"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ask = `{"credential_id": "shop", "question": "how many items?", "llm_profile": "m"}`
+	// The model is shown the tables; what the database refuses it is told, and it mends its statement.
+	models := scriptedModels(
+		llm.Rule{Contains: "no such column", JSON: json.RawMessage(`{"sql":"select count(*) as n from item"}`)},
+		llm.Rule{System: "item: id integer, name text", Contains: "how many", JSON: json.RawMessage(`{"sql":"select count(nme) as n from item"}`)},
+	)
+	got, err := run(builtin.Options{Models: models}, queryKind, ask)
+	if err != nil || !strings.Contains(string(got), `"rows":[{"n":2}]`) || !strings.Contains(string(got), `"sql":"select count(*) as n from item"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	// It is held to the rules of any query.
+	writes := scriptedModels(llm.Rule{JSON: json.RawMessage(`{"sql":"delete from item"}`)})
+	if _, err := run(builtin.Options{Models: writes}, queryKind, ask); fault.CodeOf(err) != fault.InvalidInput {
+		t.Errorf("a statement that writes: %v", err)
+	}
+	if _, err := run(builtin.Options{Models: models}, queryKind, `{"credential_id": "shop", "question": "q", "llm_profile": "m", "tables": ["itm"]}`); fault.CodeOf(err) != fault.InvalidConfig || !strings.Contains(err.Error(), `"item"`) {
+		t.Errorf("a table that is not there: %v", err)
+	}
+	if _, err := run(builtin.Options{Models: models}, queryKind, `{"credential_id": "shop", "question": "q"}`); fault.CodeOf(err) != fault.InvalidConfig || !strings.Contains(err.Error(), "llm_profile") {
+		t.Errorf("no profile: %v", err)
+	}
+	if got, err := run(builtin.Options{}, queryKind, `{"credential_id": "shop", "query": "select count(*) as n from item"}`); err != nil || !strings.Contains(string(got), `"n":2`) {
+		t.Errorf("the rows are still there: %s, %v", got, err)
+	}
+}
+
+func TestImageProcessor_Describes(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	models := scriptedModels(llm.Rule{Contains: "which colour", Reply: "black"})
+	k := kindWith(t, builtin.Options{Models: models}, "TOOL.IMAGE_PROCESSOR")
+	call := newCall(t, `{"vision_profile": "m", "tool_name": "image_describe"}`,
+		`{"function_args": {"question": "which colour is it?", "file": {"name": "p.png", "base64": "`+base64.StdEncoding.EncodeToString(file.Bytes())+`"}}}`)
+	call.Used, call.Detail = func(node.Usage) {}, func(map[string]any) {}
+	out, err := k.Run(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(out.(node.Done)["result"]); !strings.Contains(got, `"description":"black"`) {
+		t.Errorf("got %s", got)
+	}
+	// A model is offered the tool only when there is somebody to ask.
+	for config, want := range map[string]bool{`{}`: false, `{"vision_profile": "m"}`: true} {
+		offered, err := k.Tools(t.Context(), newCall(t, config, `{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := false
+		for _, o := range offered {
+			has = has || o.Name == "image_describe"
+		}
+		if has != want {
+			t.Errorf("%s offers %+v", config, offered)
+		}
+	}
+}

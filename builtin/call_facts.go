@@ -1,0 +1,99 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"tandem/fault"
+	"tandem/memory"
+	"tandem/node"
+)
+
+type factsConfig struct {
+	ProfileID string `json:"profile_id" older:"llm_profile"`
+	MaxFacts  int    `json:"max_facts" range:"1.."`
+}
+
+func (c *factsConfig) Defaults() { c.MaxFacts = 20 }
+
+type factsInput struct {
+	Messages json.RawMessage `json:"messages,omitempty"`
+	Content  json.RawMessage `json:"content,omitempty"`
+}
+
+type factsOutput struct {
+	Facts      []string  `json:"facts"`
+	Domain     []string  `json:"domain"`
+	TokenUsage turnUsage `json:"token_usage"`
+}
+
+// callFacts takes facts from a conversation.
+func callFacts(m *Models) node.Kind {
+	k := node.Raw(
+		info("CALL.FACTS", "Facts", "事实提取", "Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+		func(ctx context.Context, call *node.Call, cfg factsConfig, in factsInput) (node.Outcome, error) {
+			messages, err := messagesOf(in.Messages, "messages")
+			if err != nil {
+				return nil, err
+			}
+			if text := promptText(in.Content); strings.TrimSpace(text) != "" {
+				messages = append(messages, memory.Message{Role: "user", Content: text})
+			}
+			out := factsOutput{Facts: []string{}, Domain: []string{}}
+			if len(messages) == 0 {
+				return result(out)
+			}
+			if cfg.ProfileID == "" {
+				var list []string
+				for _, one := range messages {
+					list = append(list, memory.PlainFacts(one.Content)...)
+				}
+				out.Facts = distinct(list, cfg.MaxFacts)
+				return result(out)
+			}
+			return askFacts(ctx, m, call, cfg, messages)
+		})
+	k.OutputSchema = node.ConfigurationSchema[factsOutput]()
+	return k
+}
+
+func askFacts(ctx context.Context, m *Models, call *node.Call, cfg factsConfig, messages []memory.Message) (node.Outcome, error) {
+	var a asking
+	if err := readMemo(call, &a); err != nil {
+		return nil, err
+	}
+	out := factsOutput{}
+	language, shape := speaks(call, ""), factShape()
+	fit, err := a.ask(ctx, m, call, cfg.ProfileID, language, factMessages(language, messages, cfg.MaxFacts), shape, func(raw json.RawMessage) (string, error) {
+		if err := shape.Check(raw); err != nil {
+			return fault.From(err).Message, nil
+		}
+		return "", json.Unmarshal(raw, &out)
+	})
+	switch {
+	case err != nil:
+		return waitWith(err, a)
+	case !fit && a.over():
+		return nil, fault.Newf(fault.OutputInvalid, "the model's answers have not the shape that was asked for: %s", a.problem()).With("tries", maxTries)
+	case !fit:
+		return again(call, a)
+	}
+	out.Facts, out.Domain, out.TokenUsage = distinct(out.Facts, cfg.MaxFacts), distinct(out.Domain, cfg.MaxFacts), usageOf(a.Usage)
+	return result(out)
+}
+
+// distinct leaves out what is empty or was there before, whatever its letter case, and what is too many.
+func distinct(list []string, most int) []string {
+	seen, out := map[string]bool{}, []string{}
+	for _, s := range list {
+		s = strings.Join(strings.Fields(s), " ")
+		key := strings.ToLower(strings.TrimRight(s, ".。!！"))
+		if key == "" || seen[key] || len(out) >= most {
+			continue
+		}
+		seen[key] = true
+		out = append(out, s)
+	}
+	return out
+}

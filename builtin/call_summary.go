@@ -1,0 +1,129 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/memory"
+	"tandem/node"
+)
+
+type summaryConfig struct {
+	ProfileID   string `json:"profile_id" older:"llm_profile"`
+	MaxChars    int    `json:"max_chars" range:"1.."`
+	HistorySize int    `json:"history_size" range:"0.."`
+	Language    string `json:"language" enum:"zh|en"`
+}
+
+func (c *summaryConfig) Defaults() { c.MaxChars, c.HistorySize = 2000, 10 }
+
+type summaryInput struct {
+	Messages json.RawMessage `json:"messages,omitempty"`
+}
+
+type summaryOutput struct {
+	Summary    string    `json:"summary"`
+	Text       string    `json:"text"`
+	TokenUsage turnUsage `json:"token_usage"`
+}
+
+// callSummary makes a summary of what was said and done.
+func callSummary(m *Models) node.Kind {
+	k := node.Raw(
+		info("CALL.SUMMARY", "Summary", "总结", "Summarises messages, or what was said and done so far.", "总结给定的消息，或到目前为止的对话与执行历史。"),
+		func(ctx context.Context, call *node.Call, cfg summaryConfig, in summaryInput) (node.Outcome, error) {
+			messages, err := messagesOf(in.Messages, "messages")
+			if err != nil {
+				return nil, err
+			}
+			if isNull(in.Messages) {
+				if messages, err = soFar(call, cfg.HistorySize); err != nil {
+					return nil, err
+				}
+			}
+			out := summaryOutput{}
+			switch {
+			case len(messages) == 0:
+			case cfg.ProfileID == "":
+				out.Summary = memory.PlainSummary(messages, cfg.MaxChars)
+			default:
+				done, err := m.ask(ctx, call, cfg.ProfileID, llm.Request{Messages: summaryMessages(speaks(call, cfg.Language), messages, cfg.MaxChars)})
+				if err != nil {
+					return waitOrFail(err)
+				}
+				if out.Summary = shorten(strings.TrimSpace(done.Message.Content), cfg.MaxChars); out.Summary == "" {
+					return nil, fault.New(fault.OutputInvalid, "the model returned no summary; try again, or choose another profile")
+				}
+				out.TokenUsage = usageOf(done.Usage)
+			}
+			out.Text = out.Summary
+			return result(out)
+		})
+	k.OutputSchema = node.ConfigurationSchema[summaryOutput]()
+	return k
+}
+
+// result is a success with one payload.
+func result(out any) (node.Outcome, error) {
+	payload, err := node.Marshal(out)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
+	}
+	return node.Done{"result": payload}, nil
+}
+
+// messagesOf reads messages that an input brings: {role, content}, or texts of a user. Empty ones are left out.
+func messagesOf(raw json.RawMessage, path string) ([]memory.Message, error) {
+	if isNull(raw) {
+		return nil, nil
+	}
+	var list []memory.Message
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fault.Newf(fault.InvalidInput, "%q must be a list of {role, content}, or of texts", path).With("path", path)
+	}
+	kept := list[:0]
+	for _, m := range list {
+		if m.Role = cmp.Or(m.Role, "user"); strings.TrimSpace(m.Content) != "" {
+			kept = append(kept, m)
+		}
+	}
+	return kept, nil
+}
+
+// soFar is what was said and done in the execution: the conversation with models, then what other nodes have made.
+func soFar(call *node.Call, n int) ([]memory.Message, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	said, _, err := conversation(call, n)
+	if err != nil {
+		return nil, err
+	}
+	var list []memory.Message
+	for _, m := range said {
+		if strings.TrimSpace(m.Content) != "" {
+			list = append(list, memory.Message{Role: string(m.Role), Content: m.Content})
+		}
+	}
+	past, err := call.History(n)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range past {
+		if strings.HasPrefix(p.NodeType, "AI_AGENT.") && len(said) > 0 || strings.HasPrefix(p.NodeType, "TRIGGER.") && string(p.Output) == "{}" {
+			continue // the conversation has it, or there is nothing to tell
+		}
+		content := promptText(p.Output)
+		if p.Error != "" {
+			content = p.Error
+		}
+		if content != "" {
+			list = append(list, memory.Message{Role: cmp.Or(p.NodeName, p.NodeID), Content: content})
+		}
+	}
+	return list, nil
+}

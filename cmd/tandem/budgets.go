@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+)
+
+func newBudgets() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use:     "budgets",
+		Aliases: []string{"budget"},
+		Short:   "See what models may spend, and raise it",
+		Long: `Profiles may limit tokens and money per execution, per workflow and per day. When a limit is reached, executions
+wait and one of them asks a person; raising the budget lets all of them go on.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newBudgetsList(&at), newBudgetsRaise(&at))
+	return cmd
+}
+
+func newBudgetsList(at *connectFlags) *cobra.Command {
+	var show listing
+	var q api.BudgetQuery
+	cmd := &cobra.Command{
+		Use: "list", Short: "List budgets, what is spent of them and who waits", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Client.Budgets(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					head := []string{"BUDGET", "UNIT", "LIMIT", "RAISED", "SPENT", "RESERVED", "REMAINING", "WAITING"}
+					if show.output == "wide" {
+						head = append(head, "EXECUTIONS")
+					}
+					row(w, head...)
+					for _, b := range list.Budgets {
+						cells := []string{b.Budget, b.Unit, amount(b.Limit), amount(b.Raised), amount(b.Spent), amount(b.Reserved), amount(b.Remaining), strconv.Itoa(len(b.Waiting))}
+						if show.output == "wide" {
+							ids := ""
+							for _, x := range b.Waiting {
+								ids += x.ExecutionID + " "
+							}
+							cells = append(cells, ids)
+						}
+						row(w, cells...)
+					}
+					if list.More {
+						fmt.Fprintln(w, "there are more; --limit shows them, --profile and --per narrow the list")
+					}
+				})
+			})
+		},
+	}
+	show.add(cmd, true)
+	cmd.Flags().StringVar(&q.ProfileID, "profile", "", "only those of this profile")
+	cmd.Flags().StringVar(&q.Per, "per", "", "only those per execution, workflow or day")
+	cmd.Flags().BoolVar(&q.Waiting, "waiting", false, "only those that somebody waits for")
+	cmd.Flags().IntVar(&q.Limit, "limit", 0, "how many executions and workflows to list per profile")
+	return cmd
+}
+
+func newBudgetsRaise(at *connectFlags) *cobra.Command {
+	var show listing
+	var request string
+	cmd := &cobra.Command{
+		Use: "raise BUDGET AMOUNT", Short: "Add to a budget and let everybody who waits for it go on",
+		Long: `Raise adds tokens or, to a budget of money, units of the currency. "tandem budgets list" has the names. The
+profile stays as it is: the next day, execution or workflow has its limit again.
+
+Without a server nobody works on what is woken; "tandem run --resume" or the next server does.`,
+		Example: "  tandem budgets raise main/day/2026-11-15 50000\n  tandem budgets raise main/workflow_cost/orders 2.50 --request-id 4711",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("budgets raise needs a budget and an amount, such as: tandem budgets raise main/day/2026-11-15 50000")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			by, err := strconv.ParseFloat(args[1], 64)
+			if err != nil || !(by > 0) {
+				return usageError{fmt.Errorf("%q is no amount; write a positive number", args[1])}
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				b, err := c.Client.RaiseBudget(ctx, api.RaiseRequest{Budget: args[0], RaiseBy: by, RequestID: request})
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), b, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: %s raised in all, %s remaining\n", oneLine(b.Budget), amount(b.Raised), amount(b.Remaining))
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&request, "request-id", "", "raising twice with the same id raises once")
+	return cmd
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+	"tandem/client"
+)
+
+func newMemories() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use:     "memories",
+		Aliases: []string{"memory"},
+		Short:   "See what memory nodes remember, and make them forget",
+		Long: `A memory belongs to one user: to a memory node, to a session, or to an execution. Everybody sees their own;
+an admin sees all.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newMemoriesList(&at), newMemoriesShow(&at), newMemoriesForget(&at))
+	return cmd
+}
+
+func newMemoriesList(at *connectFlags) *cobra.Command {
+	var show listing
+	var q client.MemoryQuery
+	cmd := &cobra.Command{
+		Use: "list", Short: "List memories, the last changed first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Memories(ctx, q)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					head := []string{"MEMORY", "KIND", "USER", "WORKFLOW", "NODE", "RECORDS", "UPDATED"}
+					if show.output == "wide" {
+						head = append(head, "SESSION", "EXECUTION", "PART", "BYTES")
+					}
+					row(w, head...)
+					for _, m := range list.Memories {
+						cells := []string{m.ID, m.Kind, m.UserID, m.WorkflowID, m.NodeID, strconv.FormatInt(m.Records, 10), stamp(m.UpdatedTime)}
+						if show.output == "wide" {
+							cells = append(cells, m.SessionID, m.ExecutionID, m.Part, strconv.FormatInt(m.Bytes, 10))
+						}
+						row(w, cells...)
+					}
+					more(w, len(list.Memories), list.TotalCount)
+				})
+			})
+		},
+	}
+	show.add(cmd, true)
+	cmd.Flags().StringVar(&q.User, "user", "", "only those of this user")
+	cmd.Flags().StringVar(&q.Kind, "kind", "", "only those of this kind, such as KEY_VALUE_STORE")
+	cmd.Flags().StringVar(&q.Workflow, "workflow", "", "only those of this workflow")
+	cmd.Flags().StringVar(&q.Node, "node", "", "only those of this node")
+	cmd.Flags().StringVar(&q.Session, "session", "", "only those of this session")
+	pageFlags(cmd, &q.Page, &q.PageSize)
+	return cmd
+}
+
+func newMemoriesShow(at *connectFlags) *cobra.Command {
+	var show listing
+	var sort string
+	var page, size int
+	cmd := &cobra.Command{
+		Use: "show MEMORY", Short: "Show what a memory keeps, in the order in which it came", Args: one("memory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.MemoryRecords(ctx, args[0], sort, page, size)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					row(w, "SORT", "RECORD", "UPDATED", "BODY")
+					for _, r := range list.Records {
+						row(w, r.Sort, r.ID, stamp(r.UpdatedTime), string(r.Body))
+					}
+					more(w, len(list.Records), list.TotalCount)
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&sort, "sort", "", "only records of this sort")
+	pageFlags(cmd, &page, &size)
+	return cmd
+}
+
+func newMemoriesForget(at *connectFlags) *cobra.Command {
+	var record, sort string
+	cmd := &cobra.Command{
+		Use: "forget MEMORY", Short: "Forget all that a memory keeps, or one record of it",
+		Example: "  tandem memories forget MEMORY\n  tandem memories forget MEMORY --record colour",
+		Args:    one("memory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if record == "" && sort != "" {
+				return usageError{fmt.Errorf("--sort %q says which --record is meant; there is none", sort)}
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				what := args[0]
+				var err error
+				if record == "" {
+					err = c.ForgetMemory(ctx, args[0])
+				} else {
+					what += " " + record
+					err = c.DeleteMemoryRecord(ctx, args[0], sort, record)
+				}
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: forgotten\n", oneLine(what)); err != nil {
+					return fmt.Errorf("write the answer: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&record, "record", "", "only this record")
+	cmd.Flags().StringVar(&sort, "sort", "", "the sort of the record, when several records have the id")
+	return cmd
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+)
+
+func newProfiles() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use:     "profiles",
+		Aliases: []string{"profile"},
+		Short:   "Keep profiles of language models, and try them",
+		Long: `A profile says which model is meant: its provider, its name, where it is, what it costs, what takes its
+place when it fails, and how much may be spent. Nodes name profiles, so another model is another profile and no
+change of a workflow. Keys are in credentials, never in a profile; credential_id is the id or the name of one.
+
+OpenAI, and everything that speaks its API (vLLM, DeepSeek, Qwen, ...):
+  {id: main, provider: openai, model: gpt-4.1-mini, credential_id: openai-key}
+Anthropic:
+  {id: main, provider: anthropic, model: claude-sonnet-4-5, credential_id: anthropic-key}
+Google Gemini:
+  {id: main, provider: gemini, model: gemini-2.5-flash, credential_id: gemini-key}
+Ollama on this machine; a private address must be on the operator's list, --http-allow 127.0.0.1
+of "tandem serve" or TANDEM_HTTP_ALLOW=127.0.0.1:
+  {id: main, provider: openai, model: llama3.2, base_url: "http://127.0.0.1:11434/v1"}
+No model at all, for examples and tests:
+  {id: main, provider: scripted, script: {rules: [{contains: weather, reply: It rains.}, {reply: "ok: {{last}}"}]}}`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newProfilesList(&at), newProfilesGet(&at), newProfilesSet(&at), newProfilesDelete(&at), newProfilesTest(&at))
+	return cmd
+}
+
+func newProfilesList(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "list", Short: "List profiles by id", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Profiles(ctx)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					head := []string{"PROFILE", "PROVIDER", "MODEL", "FALLBACKS", "BUDGETS", "UPDATED"}
+					if show.output == "wide" {
+						head = append(head, "NAME", "BASE URL", "CREDENTIAL", "PRICE IN/OUT")
+					}
+					row(w, head...)
+					for _, p := range list.Profiles {
+						cells := []string{p.ID, p.Provider, p.Model, strings.Join(p.Fallbacks, ","), budgetTexts(p.Budget), stamp(p.UpdatedTime)}
+						if show.output == "wide" {
+							cells = append(cells, p.Name, p.BaseURL, p.CredentialID, amount(p.Price.Input)+"/"+amount(p.Price.Output))
+						}
+						row(w, cells...)
+					}
+				})
+			})
+		},
+	}
+	show.add(cmd, true)
+	return cmd
+}
+
+// budgetTexts are the limits of a profile in a few words.
+func budgetTexts(list []api.ProfileBudget) string {
+	var parts []string
+	for _, b := range list {
+		if b.Tokens > 0 {
+			parts = append(parts, fmt.Sprintf("%d tokens per %s", b.Tokens, b.Per))
+		}
+		if b.Cost > 0 {
+			parts = append(parts, fmt.Sprintf("%s per %s", amount(b.Cost), b.Per))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// amount is a number without an exponent.
+func amount(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+func newProfilesGet(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "get PROFILE", Short: "Show a profile as JSON, which set takes", Args: one("profile"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				p, err := c.Profile(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return printValue(cmd.OutOrStdout(), p)
+			})
+		},
+	}
+}
+
+func newProfilesSet(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "set FILE", Short: "Make or replace the profile in a file",
+		Long: `Set keeps the profile in a file, YAML or JSON; "-" reads from standard input. The id is that in the file or,
+without one, the file's name. What is there under the id is replaced as a whole.`,
+		Example: "  tandem profiles set main.yaml\n  echo '{id: main, provider: scripted, script: {rules: [{reply: hello}]}}' | tandem profiles set -",
+		Args:    one("file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				p, err := c.SetProfile(ctx, args[0], cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), p, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s\n", p.ID, p.ID)
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newProfilesDelete(at *connectFlags) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "delete PROFILE", Short: "Delete a profile that nothing names", Args: one("profile"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if err := c.Client.DeleteProfile(ctx, args[0], force); err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: deleted\n", args[0]); err != nil {
+					return fmt.Errorf("write the answer: %w", err)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also when workflows or node templates name it")
+	return cmd
+}
+
+func newProfilesTest(at *connectFlags) *cobra.Command {
+	var show listing
+	var prompt string
+	cmd := &cobra.Command{
+		Use: "test PROFILE", Short: "Ask the model of a profile for a few words",
+		Long: `Test makes one real, small call and shows the answer and how long it took. Exit status 1 when the model could
+not be asked. Without a server the call is made by this program, and TANDEM_HTTP_ALLOW says which private
+addresses it may reach.`,
+		Example: "  tandem profiles test main\n  TANDEM_HTTP_ALLOW=127.0.0.1 tandem profiles test ollama --prompt 'Which model are you?'",
+		Args:    one("profile"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				t, err := c.TestProfile(ctx, args[0], api.ProfileTestRequest{Prompt: prompt})
+				if err != nil {
+					return err
+				}
+				err = show.show(cmd.OutOrStdout(), t, func(w *tabwriter.Writer) { printTest(w, t) })
+				if err == nil && !t.OK {
+					return errReported
+				}
+				return err
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&prompt, "prompt", "", "what to ask, instead of to say ok")
+	return cmd
+}
+
+func printTest(w *tabwriter.Writer, t api.ProfileTest) {
+	if t.Error != nil {
+		row(w, "failed", fmt.Sprintf("%s [%s]", t.Error.Message, t.Error.Code))
+		row(w, "after", lasted(t.LatencyMS))
+		return
+	}
+	row(w, "model", t.Model)
+	row(w, "reply", t.Reply)
+	row(w, "took", fmt.Sprintf("%s, the first token %s", lasted(t.LatencyMS), lasted(t.FirstTokenMS)))
+	if u := t.Usage; u != nil {
+		guess := ""
+		if u.Estimated {
+			guess = ", estimated"
+		}
+		row(w, "tokens", fmt.Sprintf("%d in, %d out%s", u.InputTokens, u.OutputTokens, guess))
+		row(w, "cost", amount(u.Cost))
+	}
+	for _, warning := range t.Warnings {
+		row(w, "warning", warning)
+	}
+}

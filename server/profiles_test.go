@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/llm"
+	"tandem/store"
+)
+
+// noModels is an instance without models; the routes that need one are tested with a real instance, in package app.
+type noModels struct{}
+
+func (noModels) Providers() []string { return nil }
+
+func (noModels) Profiles(context.Context, identity.Principal) ([]store.Profile, error) {
+	return nil, nil
+}
+
+func (noModels) SaveProfile(context.Context, identity.Principal, llm.Profile) error {
+	return fault.New(fault.Unsupported, "there are no models here")
+}
+
+func (noModels) DeleteProfile(context.Context, identity.Principal, string) error {
+	return fault.New(fault.Unsupported, "there are no models here")
+}
+
+func (noModels) TryProfile(context.Context, identity.Principal, llm.Profile, string) (api.ProfileTest, error) {
+	return api.ProfileTest{}, fault.New(fault.Unsupported, "there are no models here")
+}
+
+func (noModels) Budgets(context.Context, identity.Principal, api.BudgetQuery) (api.Budgets, error) {
+	return api.Budgets{}, nil
+}
+
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		document string
+		want     bool
+	}{
+		{`{"nodes":[{"configurations":{"profile_id":"m"}}]}`, true},
+		{`{"nodes":[{"configurations":{"profileId":"m"}}]}`, true},
+		{`{"a":{"llm_profile":"m"}}`, true},
+		{`{"a":{"embedding_profile":"m"}}`, true},
+		{`{"a":{"fallback_profiles":["x","m"]}}`, true},
+		{`{"a":{"profile_id":"mm"}}`, false},
+		{`{"a":{"name":"m","profile":{"m":1}}}`, false},
+		{`{"a":{"user_prompt":"profile_id m"}}`, false},
+		{`no JSON with m`, false},
+		{``, false},
+	} {
+		if got := mentions([]byte(c.document), "m"); got != c.want {
+			t.Errorf("mentions(%s) = %v", c.document, got)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"baseURL": "base_url", "baseUrl": "base_url", "base_url": "base_url", "topP": "top_p", "API_KEY": "api_key", "apiKey": "api_key", "ID": "id"} {
+		if got := fold(in); got != want {
+			t.Errorf("fold(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSecretField(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"key", "api_key", "apikey", "openai_api_key", "secret", "client_secret", "access_token", "password", "authorization", "x-api-key", "headers"} {
+		if !secretField(name) {
+			t.Errorf("%q may hold a secret", name)
+		}
+	}
+	for _, name := range []string{"credential_id", "max_tokens", "stop", "model", "cached", "tokens", "thinking_budget"} {
+		if secretField(name) {
+			t.Errorf("%q holds none", name)
+		}
+	}
+}
+
+func TestWayTo(t *testing.T) {
+	t.Parallel()
+	all := map[string][]string{"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": {"a"}, "e": {"b"}}
+	if got := wayTo(all, "b", "a", map[string]bool{}); !slices.Equal(got, []string{"b", "d", "a"}) {
+		t.Errorf("way %q", got)
+	}
+	if got := wayTo(all, "b", "e", map[string]bool{}); got != nil {
+		t.Errorf("there is no way, and not %q", got)
+	}
+}
