@@ -47,7 +47,7 @@ func openSite(t testing.TB, change ...func(*server.Options)) *site {
 	o := server.Options{
 		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: keys, Raise: i.RaiseBudget, Models: i, Version: "test",
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
-			source, problems := check(data, i.kinds)
+			source, problems := i.check(data)
 			if source == nil || workflow.HasErrors(problems) {
 				return nil, problems
 			}

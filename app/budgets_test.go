@@ -175,7 +175,7 @@ func TestBudgets_ProfileChanges(t *testing.T) {
 		t.Parallel()
 		x := poorSite(t, `{"per":"day","tokens":100}`)
 		id := x.waitFor(t, 1)[0]
-		x.act(t, id, api.ActionRequest{Action: "CANCEL"})
+		x.act(t, id, api.ActionRequest{Action: "cancel"})
 		x.reaches(t, id, engine.StatusCanceled)
 		if list := x.budgetsOf(t, ""); len(list) != 1 || len(list[0].Waiting) != 0 {
 			t.Errorf("what has ended does not wait: %+v", list)

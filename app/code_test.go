@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/api"
 	"tandem/builtin"
 	"tandem/engine"
 	"tandem/node"
@@ -206,5 +208,46 @@ func TestInterpreter_Workspaces(t *testing.T) {
 	}
 	if found != 2 {
 		t.Errorf("%d processes for two workspaces", found)
+	}
+}
+
+// Code that does not parse is refused when the workflow is saved, with its line.
+func TestAPI_RefusesCodeThatDoesNotParse(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	flow := func(conversion string) map[string]any {
+		return map[string]any{
+			"metadata": map[string]any{"id": "c", "name": "c", "description": "d"},
+			"nodes": []any{
+				map[string]any{"id": "start", "description": "d", "type": "TRIGGER", "subtype": "MANUAL"},
+				map[string]any{"id": "out", "description": "d", "type": "CALL", "subtype": "EMPTY"},
+			},
+			"connections": []any{map[string]any{"from_node": "start", "to_node": "out", "conversion_function": conversion}},
+		}
+	}
+	for name, c := range map[string]struct{ conversion, part string }{
+		"Python":     {"def convert(x):\n    y = (1\n    return y", "line 2"},
+		"Lambda":     {"lambda x: {", "'{' was never closed"},
+		"JavaScript": {"x => { return (x }", "expecting"},
+		"Function":   {"function convert(x) { retrn x }", ""},
+		"Fine":       {"def convert(x):\n    return {**x}", "fine"},
+		"FineLambda": {"(lambda x: x)", "fine"},
+		"FineArrow":  {"// doubles\n(x) => ({n: x.n * 2})", "fine"},
+		"FineHelper": {"const k = 2\nfunction convert(x) { return x.n * k }", "fine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := flow(c.conversion)
+			body["metadata"].(map[string]any)["id"] = name
+			a := x.call(t, "editor", "POST", "/workflows", body)
+			if c.part == "fine" {
+				want[api.Saved](t, a, http.StatusCreated)
+				return
+			}
+			f := refused(t, a, http.StatusUnprocessableEntity, "invalid")
+			if len(f.Errors) != 1 || f.Errors[0].Path != "connections[0].conversion_function" || !strings.Contains(f.Errors[0].Message, c.part) {
+				t.Errorf("refused with %+v", f.Errors)
+			}
+		})
 	}
 }

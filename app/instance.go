@@ -78,6 +78,9 @@ type Options struct {
 	// MasterKey is the key that seals credentials; empty: the one in the data directory.
 	MasterKey string
 	Log       *slog.Logger
+	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
+	// not waited for. May be nil.
+	Observed func(llm.Event)
 	// Recorded is told of every row that is on disk. It is waited for, so it should be quick. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row)
 }
@@ -112,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
 	i.registry.Register(builtin.Kinds(builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
-		ObjectStores: objectStores(client), Models: i.models(client), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
 	i.host, err = local.New(ctx, local.Options{

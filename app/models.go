@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -42,13 +43,13 @@ func providers() map[string]llm.Factory {
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
-func (i *Instance) models(client *outbound.Client) *builtin.Models {
+func (i *Instance) models(client *outbound.Client, o Options) *builtin.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
 	i.speech = &builtin.Models{
 		Profile:   i.Profile,
 		Providers: providers(),
-		Executor:  llm.NewExecutor(llm.Options{}),
+		Executor:  llm.NewExecutor(llm.Options{Observe: o.Observed, Log: logStages(o.Log)}),
 		Settings:  llm.Settings{HTTP: llm.HangUp(http)},
 		Purse:     i.purse,
 	}
@@ -57,6 +58,24 @@ func (i *Instance) models(client *outbound.Client) *builtin.Models {
 
 // Providers are the names of the providers, sorted.
 func (i *Instance) Providers() []string { return slices.Sorted(maps.Keys(providers())) }
+
+// logStages writes the stages of completions for operators who look that closely. Prompts and answers are not among it.
+func logStages(log *slog.Logger) func(level, message string, fields map[string]any) {
+	if log == nil {
+		return nil
+	}
+	return func(level, message string, fields map[string]any) {
+		at := slog.LevelDebug
+		if level == "WARN" {
+			at = slog.LevelWarn
+		}
+		args := make([]any, 0, 2*len(fields))
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			args = append(args, name, fields[name])
+		}
+		log.Log(context.Background(), at, message, args...)
+	}
+}
 
 // Profile reads a profile of a workspace.
 func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profile, error) {
@@ -80,7 +99,7 @@ func (i *Instance) Profile(ctx context.Context, workspace, id string) (llm.Profi
 		names[n] = one.ID
 	}
 	hint := `; "tandem profiles" lists them`
-	if near := fault.Nearest(id, names); near != "" {
+	if near := fault.Nearest(id, append(names, demoProfile)); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return llm.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q in this workspace%s", id, hint)

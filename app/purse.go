@@ -232,10 +232,28 @@ func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, bu
 	return i.raise(ctx, p, id, raise, answers)
 }
 
-// raise adds to a budget, which may be nothing, and lets those who wait for it look again.
+// raise adds to a budget, which may be nothing, and lets those who wait for it look again. That they are told is on disk
+// together with the raise; a process that dies right then tells them with its next start.
 func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, raise store.Raise, answers bool) error {
-	waited, err := i.stores.Budgets.Raise(ctx, p, id, raise, time.Now().UnixMilli())
-	if err != nil {
+	now := time.Now().UnixMilli()
+	request := func(w store.BudgetWait) host.Request {
+		return host.Request{
+			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: builtin.BudgetSignal(raise.Budget),
+			Dedup: "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
+		}
+	}
+	var unsaid error
+	raise.Wake = func(w store.BudgetWait) store.InboxItem {
+		if answers && w.Asks {
+			return store.InboxItem{}
+		}
+		r := request(w)
+		body, err := json.Marshal(r)
+		unsaid = errors.Join(unsaid, err)
+		return store.InboxItem{Execution: w.Execution, Kind: string(r.Action), Dedup: r.Dedup, Time: now, Body: body}
+	}
+	waited, err := i.stores.Budgets.Raise(ctx, p, id, raise, now)
+	if err = errors.Join(err, unsaid); err != nil {
 		return err
 	}
 	i.purse.wake()
@@ -244,10 +262,7 @@ func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, r
 		if answers && w.Asks {
 			continue
 		}
-		_, err := i.host.Act(ctx, identity.System(p.Workspace), host.Request{
-			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: builtin.BudgetSignal(raise.Budget),
-			Dedup: "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
-		})
+		_, err := i.host.Act(ctx, identity.System(p.Workspace), request(w))
 		if code := fault.CodeOf(err); err != nil && code != fault.Conflict && code != fault.NotFound { // it has ended, or goes on already
 			errs = append(errs, err)
 		}

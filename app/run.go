@@ -220,8 +220,16 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		if _, err := c.Act(ctx, e.ExecutionID, api.ActionRequest{Action: "resume"}); err != nil {
 			return "", "", false, err
 		}
-	case status == engine.StatusWaitingForHuman && r.Ask == nil:
-		return "", "", false, askedOf(e, r.Dir)
+	case status == engine.StatusWaitingForHuman:
+		pending, err := c.instance.stores.Inbox.Pending(ctx, Local(), e.ExecutionID)
+		switch {
+		case err != nil:
+			return "", "", false, err
+		case len(pending) > 0: // somebody has seen to it, and nobody has worked on it since
+			return e.ExecutionID, after, false, nil
+		case r.Ask == nil:
+			return "", "", false, askedOf(e, r.Dir)
+		}
 	}
 	return e.ExecutionID, after, engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
 }

@@ -16,6 +16,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -150,6 +151,11 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	if o.Started != nil {
 		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept, Profiles: profiles})
 	}
+	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
+	var background sync.WaitGroup
+	background.Go(func() { i.tidyUp(tidying, o.Log) })
+	defer background.Wait()
+	defer stopTidying()
 	debug.FreeOSMemory() // starting has left some garbage, and an idle server would keep it
 	var reason error
 	select {
@@ -194,7 +200,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 	return server.New(server.Options{
 		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Models: i,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
-			source, problems := check(data, i.kinds)
+			source, problems := i.check(data)
 			if source == nil {
 				return nil, problems
 			}

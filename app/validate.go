@@ -72,7 +72,8 @@ func check(data []byte, kinds workflow.Kinds) (*workflow.Source, []workflow.Prob
 }
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
-// language nor placeholders; here they meet. Conversions in Python and JavaScript are checked where they run.
+// language nor placeholders; here they meet. Conversions in Python and JavaScript are read by [Instance.check], which has
+// interpreters.
 func Rules(kinds workflow.Kinds) workflow.Rules {
 	return workflow.Rules{
 		Kinds: kinds,

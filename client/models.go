@@ -100,13 +100,9 @@ func (c *Client) MemoryRecords(ctx context.Context, id, sort string, page, size 
 	return get[api.MemoryRecords](ctx, c, to("/memory/%s/records", id), v)
 }
 
-// DeleteMemoryRecord removes one record. The sort may be left out when one record has the id.
+// DeleteMemoryRecord removes one record.
 func (c *Client) DeleteMemoryRecord(ctx context.Context, id, sort, record string) error {
-	v := url.Values{}
-	text(v, "sort", sort)
-	sent := 0
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: to("/memory/%s/records/%s", id, record), query: v}, &sent)
-	return err
+	return remove(ctx, c, to("/memory/%s/records/%s/%s", id, sort, record))
 }
 
 // ForgetMemory removes a memory with everything in it.

@@ -35,7 +35,7 @@ func processAttributes() []*syscall.SysProcAttr {
 
 // growth is how much address space a child may add to what it has when it is ready: for requests and replies. The
 // memory of the code itself is reserved before and bounded by the interpreter's own limit.
-const growth = 1 << 30
+const growth = detectorRoom << 30
 
 // raiseWalls gives up everything the child does not need, for good and for all its threads. Each wall is raised as far
 // as this kernel can; Walls tells an operator what came of it.

@@ -29,8 +29,8 @@ type (
 	}
 	recordInput struct {
 		MemoryPath
+		Sort   string `path:"sort" maxLength:"64"`
 		Record string `path:"record" maxLength:"1024"`
-		Sort   string `query:"sort" maxLength:"64" doc:"needed when records of several sorts have this id"`
 	}
 	memoriesOutput struct{ Body api.Memories }
 	memoryOutput   struct{ Body api.Memory }
@@ -53,7 +53,7 @@ func (s *Server) memories() {
 	handle(s, op(http.MethodGet, "/memory/{id}", "get-memory", "Read about a memory"), readers(), s.getMemory)
 	handle(s, op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), readers(), s.forgetMemory)
 	handle(s, op(http.MethodGet, "/memory/{id}/records", "list-memory-records", "List what a memory keeps, in the order in which it came"), readers(), s.listMemoryRecords)
-	handle(s, op(http.MethodDelete, "/memory/{id}/records/{record}", "delete-memory-record", "Forget one record"), readers(), s.deleteMemoryRecord)
+	handle(s, op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), readers(), s.deleteMemoryRecord)
 }
 
 // rememberer is who the store is asked as: an admin sees all of the workspace, as only Tandem itself does there.
@@ -133,19 +133,12 @@ func (s *Server) dropRecord(ctx context.Context, p identity.Principal, in *recor
 	if err != nil {
 		return err
 	}
-	var sorts []string
-	for _, r := range page.Records {
-		sorts = append(sorts, r.Sort)
-	}
-	if len(sorts) == 0 {
-		return fault.Newf(fault.NotFound, "memory %q has no record %q", in.ID, in.Record)
-	}
-	if len(sorts) > 1 {
-		return wrongField("query.sort", "there are records %q of the sorts %s; say which", in.Record, quoted(sorts))
+	if len(page.Records) == 0 {
+		return fault.Newf(fault.NotFound, "memory %q has no record %q of the sort %q", in.ID, in.Record, in.Sort)
 	}
 	// The version keeps a memory that is forgotten meanwhile from being made again.
 	_, err = s.o.Stores.Memories.Change(ctx, p, store.MemoryChange{
-		Scope: m, Time: s.now(), Delete: []store.MemoryKey{{Sort: sorts[0], ID: in.Record}}, Expect: m.Version,
+		Scope: m, Time: s.now(), Delete: []store.MemoryKey{{Sort: in.Sort, ID: in.Record}}, Expect: m.Version,
 	})
 	return err
 }

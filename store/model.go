@@ -41,6 +41,9 @@ type Raise struct {
 	Budget string
 	Tokens int64
 	Cost   int64
+	// Wake, when it is set, is what each who waited is told; an item without an execution is not. It is delivered together
+	// with the raise, so that a crash loses neither. It may call nothing of the store.
+	Wake func(BudgetWait) InboxItem
 }
 
 // BudgetWait is an activation that waits for a budget to be raised.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -82,9 +83,9 @@ func newMemoriesShow(at *connectFlags) *cobra.Command {
 					return err
 				}
 				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					row(w, "SORT", "RECORD", "UPDATED", "BODY")
+					row(w, "RECORD", "UPDATED", "BODY")
 					for _, r := range list.Records {
-						row(w, r.Sort, r.ID, stamp(r.UpdatedTime), string(r.Body))
+						row(w, r.Sort+"/"+r.ID, stamp(r.UpdatedTime), string(r.Body))
 					}
 					more(w, len(list.Records), list.TotalCount)
 				})
@@ -98,14 +99,15 @@ func newMemoriesShow(at *connectFlags) *cobra.Command {
 }
 
 func newMemoriesForget(at *connectFlags) *cobra.Command {
-	var record, sort string
+	var record string
 	cmd := &cobra.Command{
 		Use: "forget MEMORY", Short: "Forget all that a memory keeps, or one record of it",
-		Example: "  tandem memories forget MEMORY\n  tandem memories forget MEMORY --record colour",
+		Example: "  tandem memories forget MEMORY\n  tandem memories forget MEMORY --record entry/colour",
 		Args:    one("memory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if record == "" && sort != "" {
-				return usageError{fmt.Errorf("--sort %q says which --record is meant; there is none", sort)}
+			sort, id, ok := strings.Cut(record, "/")
+			if record != "" && (!ok || sort == "" || id == "") {
+				return usageError{fmt.Errorf("--record %q names no record; write it as SORT/ID, as \"tandem memories show\" does", record)}
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				what := args[0]
@@ -114,7 +116,7 @@ func newMemoriesForget(at *connectFlags) *cobra.Command {
 					err = c.ForgetMemory(ctx, args[0])
 				} else {
 					what += " " + record
-					err = c.DeleteMemoryRecord(ctx, args[0], sort, record)
+					err = c.DeleteMemoryRecord(ctx, args[0], sort, id)
 				}
 				if err != nil {
 					return err
@@ -126,7 +128,6 @@ func newMemoriesForget(at *connectFlags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&record, "record", "", "only this record")
-	cmd.Flags().StringVar(&sort, "sort", "", "the sort of the record, when several records have the id")
+	cmd.Flags().StringVar(&record, "record", "", "only this record, as SORT/ID")
 	return cmd
 }

@@ -81,10 +81,9 @@ func (t *turns) take(n *api.NodeExecution) (label, said string) {
 		return strings.TrimSpace("recall " + about.Node), ""
 	case engine.StepStore:
 		return strings.TrimSpace("remember " + about.Node), ""
-	case engine.FillingName:
-		return "parameter filling", ""
-	case engine.AskingName:
-		return "parameters", ""
+	}
+	if n.NodeName != "" && n.NodeName != n.NodeID {
+		return n.NodeName, "" // a step that people know by a name
 	}
 	return name, ""
 }

@@ -62,9 +62,9 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 		item := store.InboxItem{Execution: r.Execution, Kind: string(r.Action), Dedup: r.Dedup, Time: time.Now().UnixMilli(), Body: body}
 		_, duplicate, err := h.opts.Inbox.Deliver(ctx, p, item)
 		switch {
-		case err == nil && !duplicate:
+		case err == nil && (!duplicate || !r.Single): // one that is there may not have been looked at yet
 			h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, delivered{})
-		case err == nil && r.Single:
+		case err == nil:
 			err = fault.Newf(fault.Conflict, "execution %q has had this request before", r.Execution)
 		}
 		return e.Status, err

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -103,8 +104,22 @@ func (x budgets) Raise(ctx context.Context, p identity.Principal, id string, r s
 			workspace, id, r.Budget, r.Tokens, r.Cost, at); err != nil {
 			return err
 		}
-		_, err = w.c.exec(`DELETE FROM budget_waits WHERE workspace_id = ? AND budget = ?`, workspace, r.Budget)
-		return err
+		if _, err := w.c.exec(`DELETE FROM budget_waits WHERE workspace_id = ? AND budget = ?`, workspace, r.Budget); err != nil {
+			return err
+		}
+		for _, wait := range waited {
+			item := store.InboxItem{}
+			if r.Wake != nil {
+				item = r.Wake(wait)
+			}
+			if item.Execution == "" {
+				continue
+			}
+			if _, _, err := w.deliver(executionKey{workspace, wait.Execution}, &item); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		return nil
 	})
 	return waited, err
 }
