@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,8 +11,11 @@ import (
 	"testing"
 
 	"tandem/api"
+	"tandem/builtin"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
 )
 
 // budgetsOf lists budgets as the viewer.
@@ -181,4 +186,79 @@ func TestBudgets_ProfileChanges(t *testing.T) {
 			t.Errorf("what has ended does not wait: %+v", list)
 		}
 	})
+}
+
+// lateBudgets lets something happen before somebody who found no room is entered among those who wait.
+type lateBudgets struct {
+	store.Budgets
+	before func()
+}
+
+func (b *lateBudgets) Wait(ctx context.Context, p identity.Principal, w store.BudgetWait) (store.BudgetWait, error) {
+	b.before()
+	return b.Budgets.Wait(ctx, p, w)
+}
+
+// Who was to ask and need not wait after all leaves the asking to somebody who does.
+func TestPurse_AskerLeaves(t *testing.T) {
+	t.Parallel()
+	x := poorSite(t, `{"per":"day","tokens":100}`)
+	id, p := x.waitFor(t, 1)[0], identity.System("default")
+	list := x.budgetsOf(t, "?waiting=true")
+	w := store.BudgetWait{Budget: list[0].Budget, Execution: id, Activation: list[0].Waiting[0].ActivationID, Node: "agent"}
+	// The execution waits, and somebody else was to ask.
+	if err := x.stores.Budgets.Leave(t.Context(), p, id, w.Activation); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []store.BudgetWait{{Budget: w.Budget, Execution: "other", Activation: "a", Since: 1}, w} {
+		if _, err := x.stores.Budgets.Wait(t.Context(), p, one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
+	defer sub.Close()
+	if err := x.purse.leave(t.Context(), p, builtin.Spending{Execution: "other", Activation: "a"}, w.Budget); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if list := x.budgetsOf(t, "?waiting=true"); len(list) == 1 && len(list[0].Waiting) == 1 && list[0].Waiting[0].Asks {
+			break
+		}
+		if rows, more, _ := sub.Next(); len(rows) == 0 {
+			<-more
+		}
+	}
+}
+
+// A raise that comes between finding no room and being entered wakes nobody, so it must be seen.
+func TestPurse_RaiseBeforeWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		before func(x *site) error
+	}{
+		{"Raise", func(x *site) error {
+			return x.RaiseBudget(context.Background(), identity.System("default"), "r", "m/workflow/talk", 10_000, false)
+		}},
+		{"Profile", func(x *site) error {
+			profile, err := x.Profile(context.Background(), "default", "m")
+			profile.Budgets[0].Tokens = 10_000
+			return errors.Join(err, x.SaveProfile(context.Background(), identity.System("default"), profile))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := poorSite(t, `{"per":"workflow","tokens":100}`)
+			x.purse.budgets = &lateBudgets{x.stores.Budgets, func() {
+				if err := c.before(x); err != nil {
+					t.Error(err)
+				}
+			}}
+			id := x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{}`), WaitSeconds: 20})
+			x.reaches(t, id, engine.StatusSuccess)
+			if waiting, err := x.stores.Budgets.Waiting(t.Context(), identity.System("default"), ""); err != nil || len(waiting) != 0 {
+				t.Errorf("still waiting: %+v, %v", waiting, err)
+			}
+		})
+	}
 }

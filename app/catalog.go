@@ -122,6 +122,9 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 	if typ == "TRIGGER" || k.scope != nil {
 		p.MaxRetries = 0 // a trigger has run when it is asked; a scope's errors were retried inside
 	}
+	if k.scope != nil && c.text("enable_filling") == "true" {
+		c.warnf(workflow.ProblemConfig, c.at("enable_filling"), "enable_filling does nothing here: a node that runs a body is not filled; set it on the nodes of the body")
+	}
 	p.SkipDisabled = typ == "HUMAN_IN_THE_LOOP"
 	switch {
 	case k.operations != nil:

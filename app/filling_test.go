@@ -173,7 +173,7 @@ func TestFilling_AsksAPerson(t *testing.T) {
 				t.Fatalf("questions %+v", e.Questions)
 			}
 			q := e.Questions[0]
-			if q.Purpose != "param" || q.InteractionType != "form" || q.Title != "Parameter filling" || e.NodeExecutions[q.NodeID].Status != "waiting_input" {
+			if q.Purpose != "param" || q.InteractionType != "form" || q.Title != "Parameter filling" || e.NodeExecutions[q.NodeID].Status != "waiting_input" || e.NodeExecutions["send"].Status != "waiting_input" {
 				t.Errorf("question %+v of %+v", q, e.NodeExecutions[q.NodeID])
 			}
 			var form struct {
@@ -517,7 +517,7 @@ nodes:
   - {id: say, description: d, type: SUMMARY, input_params: {messages: ["The order has 3 parts."]}}
   - {id: know, description: d, type: Facts, input_params: {content: "The order is late. Is it? The order is late."}}
   - {id: fill, description: d, type: SLOT, configurations: {ask: false, schema: {type: object, required: [n, x], properties: {n: {type: integer}, x: {type: string}}}}}
-  - {id: stop, description: d, type: END, configurations: {pass_through: true}}
+  - {id: stop, description: d, type: END}
 connections:
   - {from_node: begin, to_node: which}
   - {from_node: which, to_node: say, output_key: many}

@@ -110,6 +110,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: filepath.Join(o.Dir, "sandbox")})
 	i.purse = newPurse(i.stores)
+	i.purse.rouse = i.rouse
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})

@@ -170,12 +170,17 @@ func (i *Instance) lookAgain(ctx context.Context, p identity.Principal, profile 
 			continue
 		}
 		woken[w.Budget] = true
-		if err := i.raise(ctx, p, "profile/"+rand.Text(), store.Raise{Budget: w.Budget}, false); err != nil {
+		if err := i.rouse(ctx, p, w.Budget); err != nil {
 			return err
 		}
 	}
 	i.purse.wake() // also those who queue behind calls that are under way
 	return nil
+}
+
+// rouse lets all who wait for a budget look again: it is raised by nothing.
+func (i *Instance) rouse(ctx context.Context, p identity.Principal, budget string) error {
+	return i.raise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: budget}, false)
 }
 
 // The limits of a trial: somebody waits for it.

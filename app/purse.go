@@ -26,8 +26,11 @@ import (
 type purse struct {
 	ledger     store.Ledger
 	budgets    store.Budgets
+	profiles   store.Profiles
 	executions store.Executions
 	now        func() time.Time
+	// rouse lets all who wait for a budget look again.
+	rouse func(ctx context.Context, p identity.Principal, budget string) error
 
 	mu sync.Mutex
 	// moved is closed, and replaced, when something was given back.
@@ -35,7 +38,7 @@ type purse struct {
 }
 
 func newPurse(s store.Stores) *purse {
-	return &purse{ledger: s.Ledger, budgets: s.Budgets, executions: s.Executions, now: time.Now, moved: make(chan struct{})}
+	return &purse{ledger: s.Ledger, budgets: s.Budgets, profiles: s.Profiles, executions: s.Executions, now: time.Now, moved: make(chan struct{})}
 }
 
 // The spans of time or work that a budget is for.
@@ -129,7 +132,22 @@ func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error)
 			return entry.ID, err
 		}
 		if over.OpenCalls == 0 {
-			return "", p.exhausted(ctx, principal, s, entry, over)
+			exhausted, err := p.exhausted(ctx, principal, s, entry, over)
+			if err != nil {
+				return "", err
+			}
+			// Who is entered is woken by a raise and by a change of the profile. One that came before must be seen here.
+			if limits, err = p.newLimits(ctx, principal, &s); err != nil {
+				return "", err
+			}
+			err = p.ledger.Reserve(ctx, principal, entry, limits...)
+			if errors.As(err, &over) && over.OpenCalls == 0 {
+				return "", exhausted
+			}
+			if lerr := p.leave(ctx, principal, s, exhausted.Budget); lerr != nil || !errors.As(err, &over) {
+				return entry.ID, errors.Join(err, lerr)
+			}
+			continue // there is more room than before, and others may give back
 		}
 		select {
 		case <-moved:
@@ -140,15 +158,15 @@ func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error)
 }
 
 // exhausted enters who waits for a budget. Of all who do, one asks a person.
-func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s builtin.Spending, entry store.LedgerEntry, over *store.OverError) error {
+func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s builtin.Spending, entry store.LedgerEntry, over *store.OverError) (*builtin.Exhausted, error) {
 	if err := p.sweep(ctx, principal, over.Budget); err != nil {
-		return err
+		return nil, err
 	}
 	kept, err := p.budgets.Wait(ctx, principal, store.BudgetWait{
 		Budget: over.Budget, Execution: s.Execution, Activation: s.Activation, Node: s.Node, Since: p.now().UnixMilli(),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request, err := json.Marshal(map[string]any{
 		"interaction_type": "input", "title": fmt.Sprintf("Raise the budget %s?", over.Budget),
@@ -159,9 +177,38 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 		"schema": json.RawMessage(`{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","exclusiveMinimum":0,"description":"tokens; for a budget of money, units of the currency"}}}`),
 	})
 	if err != nil {
-		return fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
+		return nil, fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
 	}
-	return &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}
+	return &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}, nil
+}
+
+// newLimits are the limits as the profile has them now.
+func (p *purse) newLimits(ctx context.Context, principal identity.Principal, s *builtin.Spending) ([]store.Limit, error) {
+	stored, err := p.profiles.Get(ctx, principal, s.Profile.ID)
+	if err == nil {
+		var now llm.Profile
+		if now, err = readProfile(stored); err == nil {
+			s.Profile.Budgets = now.Budgets
+		}
+	}
+	if err != nil { // nothing would wake it
+		return nil, errors.Join(err, p.budgets.Leave(context.WithoutCancel(ctx), principal, s.Execution, s.Activation))
+	}
+	limits, _, err := p.limits(*s)
+	return limits, err
+}
+
+// leave takes out who need not wait after all. If it was to ask, somebody else has to.
+func (p *purse) leave(ctx context.Context, principal identity.Principal, s builtin.Spending, budget string) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := p.budgets.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
+		return err
+	}
+	waiting, err := p.budgets.Waiting(ctx, principal, budget)
+	if err != nil || len(waiting) == 0 || slices.ContainsFunc(waiting, func(w store.BudgetWait) bool { return w.Asks }) {
+		return err
+	}
+	return p.rouse(ctx, principal, budget)
 }
 
 // lacking says what a budget lacks, in its own unit.

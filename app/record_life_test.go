@@ -2,12 +2,14 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/api"
 	"tandem/engine"
@@ -109,6 +111,60 @@ func TestInstance_RecordsOperators(t *testing.T) {
 	}
 	if !has(f, func(e fixture.Entry) bool { return e.Request != nil && string(e.Request.Value) == `{"given":true}` }) {
 		t.Errorf("the operator's output is missing in %+v", f.Entries)
+	}
+}
+
+// An attempt whose time was up has no outcome, and the one after it has.
+func TestInstance_RecordsATimeout(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	var calls atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 1 {
+			<-r.Context().Done()
+		}
+	}))
+	defer web.Close()
+	x.save(t, flowOf("slow", `  - {id: a, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "`+web.URL+`", timeout: 1, max_retries: 1}}
+`, "  - {from_node: start, to_node: a}\n"))
+	id := x.execute(t, "slow", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	if !has(f, func(e fixture.Entry) bool {
+		return e.Run != nil && e.Run.Activation == "a" && e.Run.Attempt == 2 && e.Run.Result != nil
+	}) {
+		t.Errorf("the second attempt is missing in %+v", f.Entries)
+	}
+	// A recording that has lost an answer says so, and nothing is called.
+	for i := range f.Entries {
+		if run := f.Entries[i].Run; run != nil && run.Attempt == 2 {
+			run.Attempt = 3
+		}
+	}
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := calls.Load()
+	if r := playFixture(t, data, ""); !strings.Contains(lines(r), "a: attempt 2 of ACTION.HTTP_REQUEST asks for something that was not recorded") || calls.Load() != before {
+		t.Errorf("%d calls, %s", calls.Load()-before, lines(r))
+	}
+}
+
+// A long loop is recorded whole: one entry for each iteration.
+func TestInstance_RecordsALongLoop(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, flowOf("long", `  - {id: each, description: d, type: FLOW, subtype: LOOP, configurations: {loop_type: for_range, end_value: 2000, max_iterations: 5000, collect_results: false}}
+  - {id: work, description: d, type: CALL, subtype: EMPTY}
+`, "  - {from_node: start, to_node: each}\n  - {from_node: each, to_node: work, output_key: iteration}\n  - {from_node: work, to_node: each}\n"))
+	id := x.execute(t, "long", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusSuccess)
+	began := time.Now()
+	f := x.plays(t, id)
+	t.Logf("%d entries recorded and played in %s", len(f.Entries), time.Since(began))
+	if len(f.Entries) < 2000 {
+		t.Errorf("%d entries", len(f.Entries))
 	}
 }
 
@@ -223,11 +279,44 @@ func TestInstance_RecordsARestart(t *testing.T) {
 	if !has(f, func(e fixture.Entry) bool { return e.Run != nil && e.Run.Activation == "post" && e.Run.Result == nil }) {
 		t.Errorf("the lost run is missing in %+v", f.Entries)
 	}
-	fork, err := i.host.Fork(t.Context(), user, host.ForkRequest{Source: id, ID: NewExecutionID(), Node: "post"})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// A fork is recorded with the past that it shares, also the fork of a fork.
+func TestInstance_RecordsForks(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	var calls atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"n": %d}`, calls.Add(1))
+	}))
+	defer web.Close()
+	call := func(id string) string {
+		return "  - {id: " + id + `, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "` + web.URL + "/" + id + `/{{x}}"}}` + "\n"
 	}
-	if _, _, err := i.Record(t.Context(), user, fork); err == nil || !strings.Contains(err.Error(), id) {
-		t.Errorf("a fork was recorded, or its source is not named: %v", err)
+	x.save(t, flowOf("forks", call("a")+call("b")+call("c")+"  - {id: aside, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: timer, for_seconds: 0.3}}\n", `  - {from_node: start, to_node: aside}
+  - {from_node: start, to_node: a}
+  - {from_node: a, to_node: b}
+  - {from_node: b, to_node: c}
+`))
+	id := x.execute(t, "forks", api.ExecuteRequest{Inputs: json.RawMessage(`{"x":"one"}`)})
+	x.reaches(t, id, engine.StatusSuccess)
+	source := x.plays(t, id)
+	fork := func(from, node, input string) string {
+		t.Helper()
+		id, err := x.host.Fork(t.Context(), user, host.ForkRequest{Source: from, ID: NewExecutionID(), Node: node, Input: json.RawMessage(input)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.reaches(t, id, engine.StatusSuccess)
+		return id
+	}
+	first := fork(id, "b", `{"x":"two"}`)
+	f := x.plays(t, first)
+	if got, was := string(f.Expect.Output["c"]), string(source.Expect.Output["c"]); got == was || !has(f, func(e fixture.Entry) bool { return e.Fork != nil && string(e.Fork.Input) == `{"x":"two"}` }) {
+		t.Errorf("output %s, of the source %s", got, was)
+	}
+	if second := x.plays(t, fork(first, "c", "")); len(second.Entries) == 0 || second.Execution.ID != id {
+		t.Errorf("recorded %+v", second.Execution)
 	}
 }

@@ -342,6 +342,28 @@ func (v *View) node(row *Row, t *Told) {
 		v.Questions[t.Ask] = Asked{Activation: t.Activation, Purpose: t.Purpose, Ref: t.Ref, Since: row.Time}
 	}
 	v.publish(a)
+	v.filling(a)
+}
+
+// filling lets a node whose input is being filled wait for what its filling waits for: it is the node that lacks it.
+func (v *View) filling(a *ActivationView) {
+	if !Filling(v.graph, a.ID) {
+		return
+	}
+	scope, _ := a.ID.Split()
+	id, _ := splitIteration(scope)
+	node := v.Open[id]
+	if node == nil {
+		return
+	}
+	status := engine.NodeRunning
+	if a.Status == engine.NodeWaitingInput {
+		status = engine.NodeWaitingInput
+	}
+	if node.Status != status {
+		node.Status, node.Row = status, a.Row
+		v.publish(node)
+	}
 }
 
 // retries says that an activation is known to wait for this retry.

@@ -130,9 +130,12 @@ def _prepare():
         return last
 
     def compiled(source):
-        text = source.strip()
-        if text.startswith("lambda"):
-            return compile(text, FILE, "eval", 0, True)
+        text = source.lstrip()
+        while text.startswith("#"):
+            text = text.partition("\n")[2].lstrip()
+        if text.lstrip("( ").startswith("lambda"):
+            before = source[: len(source) - len(text)].count("\n")  # lines are counted from the beginning of the source
+            return compile("\n" * before + text.rstrip(), FILE, "eval", 0, True)
         return compile(source, FILE, "exec", 0, True)
 
     # What was loaded: the function, whether it takes an argument, and the source.

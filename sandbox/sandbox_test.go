@@ -110,6 +110,9 @@ func TestPython(t *testing.T) {
 	p := newPool(t, Options{PerTenant: 1})
 	run(t, p, Python, []call{
 		{name: "def", source: "def f(x):\n    return x['a'] + 1", value: "2"},
+		{name: "bracketed lambda", source: "(lambda data: data['b'])", value: `[1,2,3]`},
+		{name: "lambda after a comment", source: "# the list\n\n  lambda data: data['b']", value: `[1,2,3]`},
+		{name: "lambda that fails after a comment", source: "# the list\nlambda data: data['x']", fails: fault.CodeError, says: "line 2"},
 		{name: "lambda", source: "lambda data: {**data, 'a': 2}", value: `{"a":2,"b":[1,2,3],"c":"ü€"}`},
 		{name: "no input", source: "def f(x): return x", input: "null", value: "null"},
 		{name: "no parameter", source: "def f(): return 1", value: "1"},

@@ -8,6 +8,7 @@ import (
 
 	"tandem/api"
 	"tandem/host"
+	"tandem/workflow"
 )
 
 // What is told of turns with models: what they used, what was attached to them, what was said.
@@ -20,6 +21,23 @@ func tokensOf(u host.Usage) *api.TokenUsage {
 	return &api.TokenUsage{
 		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens, CachedTokens: u.CachedTokens, Cost: u.Credits,
 	}
+}
+
+// tellStep says whose step an activation is: of the node that is attached and does it, or of the node that is led.
+func tellStep(graph *workflow.Graph, owner int, a *host.ActivationView, e *api.NodeExecution) {
+	n := &graph.Nodes[owner]
+	_, name := a.ID.Split()
+	e.NodeName = n.Name + " · " + strings.ReplaceAll(name, "_", " ")
+	var detail struct {
+		Node string `json:"attached_node"`
+	}
+	if json.Unmarshal(a.Detail, &detail) == nil && detail.Node != "" {
+		if i, ok := graph.Node(detail.Node); ok {
+			n = &graph.Nodes[i]
+			e.NodeName = n.Name + " · " + strings.ReplaceAll(name, "_", " ")
+		}
+	}
+	e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
 }
 
 // attachedExecutions are what the nodes attached to a node have done for it, in the order in which they began.

@@ -160,6 +160,8 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 	} else if host.Filling(graph, a.ID) {
 		e.NodeName, e.Effect = node.FillingTitle(language), string(workflow.Idempotent)
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(node.SlotKind, ".")
+	} else if i, step, ok := host.Owner(graph, a.ID); ok && step {
+		tellStep(graph, i, a, &e)
 	}
 	var err error
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))

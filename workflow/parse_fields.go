@@ -289,8 +289,28 @@ func (d *decoder) rename(n *Node) {
 		return
 	}
 	if kind, ok := d.kinds.Alias(n.Type, n.Subtype); ok {
+		if n.Type == "END" && n.Subtype == "" {
+			n.Configurations = handingOn(n.Configurations)
+		}
 		n.Type, n.Subtype, _ = strings.Cut(kind, ".")
 	}
+}
+
+// handingOn lets the last step of older files hand its input on, which is what such files mean by it.
+func handingOn(config json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(config) > 0 && json.Unmarshal(config, &fields) != nil {
+		return config // it is reported as what it is
+	}
+	for _, name := range []string{"pass_through", "passThrough"} {
+		if _, said := fields[name]; said {
+			return config
+		}
+	}
+	if len(fields) == 0 {
+		return json.RawMessage(`{"pass_through":true}`)
+	}
+	return append([]byte(`{"pass_through":true,`), config[1:]...)
 }
 
 func (d *decoder) connection(c *Connection, path string, v *value, f *fields) {

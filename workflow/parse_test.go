@@ -144,6 +144,9 @@ func TestParse(t *testing.T) {
 		if diff := cmp.Diff([]string{"TRIGGER.MANUAL", "FLOW.SWITCH", "CALL.EMPTY", "AI_AGENT.LLM"}, kinds); diff != "" {
 			t.Error(diff)
 		}
+		if got := string(s.Definition.Nodes[2].Configurations); got != `{"pass_through":true}` {
+			t.Errorf("the last step has %s; it hands its input on", got)
+		}
 		if diff := cmp.Diff([]Connection{
 			{ID: "s-main-pick.one", FromNode: "s", ToNode: "pick.one", OutputKey: "main"},
 			{ID: "pick.one-left-e", FromNode: "pick.one", ToNode: "e", OutputKey: "left"},

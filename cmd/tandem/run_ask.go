@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/charmbracelet/x/term"
 
@@ -20,11 +21,10 @@ import (
 	"tandem/engine"
 )
 
-// asker puts questions of an execution to the person at the terminal. It belongs to one goroutine; the lines that are typed
-// come from another, which lives as long as the process, since nothing can call a read of a terminal back.
+// asker puts questions of an execution to the person at the terminal. It belongs to one goroutine.
 type asker struct {
 	out   io.Writer
-	lines <-chan string
+	typed *typed
 	// follow is what draws meanwhile.
 	follow follower
 }
@@ -35,19 +35,68 @@ func newAsker(in io.Reader, out io.Writer, f follower) *asker {
 	if _, drawn := f.(*treePrinter); !ok || !drawn || !term.IsTerminal(file.Fd()) {
 		return nil
 	}
-	return &asker{out: out, lines: readLines(in), follow: f}
+	a := &asker{out: out, typed: newTyped(), follow: f}
+	go a.typed.read(in) // it lives as long as the process: nothing can call a read of a terminal back
+	return a
 }
 
-// readLines hands out what is typed. The channel is closed at the end of the input.
-func readLines(in io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for s := bufio.NewScanner(in); s.Scan(); {
-			lines <- s.Text()
+// typed are the lines that a person types. What was typed before a question was shown is no answer to it and is forgotten.
+// Whoever reads adds to it, and the asker takes from it; mu is between them.
+type typed struct {
+	mu    sync.Mutex
+	lines []string
+	over  bool
+	// news is told that something has changed.
+	news chan struct{}
+}
+
+func newTyped() *typed { return &typed{news: make(chan struct{}, 1)} }
+
+func (t *typed) read(in io.Reader) {
+	for s := bufio.NewScanner(in); s.Scan(); {
+		t.add(false, s.Text())
+	}
+	t.add(true) // Ctrl-D, or a terminal that is gone
+}
+
+func (t *typed) add(over bool, lines ...string) {
+	t.mu.Lock()
+	t.lines, t.over = append(t.lines, lines...), t.over || over
+	t.mu.Unlock()
+	select {
+	case t.news <- struct{}{}:
+	default: // it has been told already
+	}
+}
+
+// forget drops what was typed so far.
+func (t *typed) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = nil
+}
+
+// next waits for a line. At the end of the input there is none, which is [app.ErrAsked].
+func (t *typed) next(ctx context.Context) (string, error) {
+	for {
+		t.mu.Lock()
+		if len(t.lines) > 0 {
+			line := t.lines[0]
+			t.lines = t.lines[1:]
+			t.mu.Unlock()
+			return line, nil
 		}
-	}()
-	return lines
+		over := t.over
+		t.mu.Unlock()
+		if over {
+			return "", app.ErrAsked
+		}
+		select {
+		case <-t.news:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
 }
 
 // ask shows a question and returns the answer. A question that a line cannot answer, and no answer, are [app.ErrAsked].
@@ -56,6 +105,7 @@ func (a *asker) ask(ctx context.Context, q api.UserInputRequest) (answer json.Ra
 		return nil, err
 	}
 	defer a.follow.resume()
+	a.typed.forget()
 	var given any
 	switch {
 	case q.Purpose == engine.PurposeOutcomeUnknown:
@@ -184,15 +234,11 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	if err := a.print(prompt); err != nil {
 		return "", err
 	}
-	select {
-	case line, more := <-a.lines:
-		if !more { // Ctrl-D
-			return "", errors.Join(app.ErrAsked, a.print("\n"))
-		}
-		return strings.TrimSpace(line), nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	line, err := a.typed.next(ctx)
+	if errors.Is(err, app.ErrAsked) {
+		return "", errors.Join(err, a.print("\n"))
 	}
+	return strings.TrimSpace(line), err
 }
 
 func (a *asker) print(text string) error {

@@ -71,7 +71,7 @@ func TestTree_ShowsTheStepsOfATurn(t *testing.T) {
 	if diff := cmp.Diff(`⠋ agent
   ✓ recall notes  0s
   ✓ model demo  0s  Let me s…
-  ✓ tool file_read(limit: 5, …
+  ✓ tool file_read(limit: 5,…
   ✓ may pay be called?  0s
   ✓ tool pay  0s
   ⠋ model
@@ -87,7 +87,7 @@ RUNNING in 0s`, got); diff != "" {
 		nodeEvent(9, 0, "agent", engine.NodeDone), event(9, 0, "execution_completed", api.ExecutionUpdate{ExecutionStatus: "SUCCESS"}),
 		event(10, 0, "nothing", api.ExecutionUpdate{}),
 	)
-	if !strings.Contains(got, "  ✓ recall notes") || !strings.Contains(got, "  ✓ model demo  0s  All is do…\nSUCCESS") || strings.Contains(got, "[0]") {
+	if !strings.Contains(got, "  ✓ recall notes") || !strings.Contains(got, "  ✓ model demo  0s  All is d…\nSUCCESS") || strings.Contains(got, "[0]") {
 		t.Errorf("at the end:\n%s", got)
 	}
 }
@@ -171,12 +171,13 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// setupAsker is somebody at a terminal who types lines.
-func setupAsker(t *testing.T, typed string) (*asker, *fakeTerminal) {
+// setupAsker is somebody at a terminal who types a line whenever one is asked for, and leaves after the last.
+func setupAsker(t *testing.T, lines ...string) (*asker, *fakeTerminal) {
 	t.Helper()
 	f := newFakeTerminal(t, 80, 24)
 	s := &screen{out: f, size: f.size}
-	p := &treePrinter{out: crlf{f}, screen: s, live: newLive(s, newTree(), false)}
+	keys := &keyboard{fakeTerminal: f, typed: newTyped(), lines: lines}
+	p := &treePrinter{out: keys, screen: s, live: newLive(s, newTree(), false)}
 	if err := p.begin("exec_x"); err != nil {
 		t.Fatal(err)
 	}
@@ -185,14 +186,28 @@ func setupAsker(t *testing.T, typed string) (*asker, *fakeTerminal) {
 			t.Error(err)
 		}
 	})
-	return &asker{out: crlf{f}, lines: readLines(strings.NewReader(typed)), follow: p}, f
+	return &asker{out: keys, typed: keys.typed, follow: p}, f
 }
 
-// crlf is what a terminal makes of line ends.
-type crlf struct{ *fakeTerminal }
+// keyboard answers prompts, which are what ends without a line end, and makes of line ends what terminals do.
+type keyboard struct {
+	*fakeTerminal
+	typed *typed
+	lines []string
+}
 
-func (c crlf) Write(b []byte) (int, error) {
-	_, err := c.fakeTerminal.Write([]byte(strings.ReplaceAll(string(b), "\n", "\r\n")))
+func (k *keyboard) Write(b []byte) (int, error) {
+	text := string(b)
+	if !strings.HasSuffix(text, "\n") {
+		if len(k.lines) == 0 {
+			k.typed.add(true)
+		} else {
+			text += k.lines[0] + "\n"
+			k.typed.add(false, k.lines[0])
+			k.lines = k.lines[1:]
+		}
+	}
+	_, err := k.fakeTerminal.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
 	return len(b), err
 }
 
@@ -203,23 +218,24 @@ func TestAsker(t *testing.T) {
 		Schema: json.RawMessage(`{"type":"object","required":["n","to"],"properties":{"n":{"type":"integer","description":"how many"},"to":{"type":"string"},"note":{"type":"string","enum":["a","b"]},"z":{}}}`)}
 	unknown := api.UserInputRequest{Purpose: engine.PurposeOutcomeUnknown, Title: "Was it done?", Options: json.RawMessage(`["done","not_done","stop"]`)}
 	for _, c := range []struct {
-		name, typed, want string
-		question          api.UserInputRequest
-		shows, hides      string
+		name, want   string
+		typed        []string
+		question     api.UserInputRequest
+		shows, hides string
 	}{
-		{"Yes", "y\n", `{"approved":true}`, tool, "  amount: 5", "\x1b"},
-		{"No", "perhaps\n NO \n", `{"approved":false}`, tool, "Allow it? [y/n]", ""},
-		{"Chinese", "是\n", `{"approved":true}`, tool, "May pay be called?", ""},
-		{"NobodyThere", "", "", tool, "Allow it?", ""},
-		{"Slots", "3\n\n\n42\n{\"deep\":[1]}\n", `{"content":{"n":3,"to":"42","z":{"deep":[1]}}}`, slots, "n (how many):", "known"},
-		{"SlotsBrokenOff", "3\n", "", slots, "note [a b]:", ""},
-		{"Outcome", "perhaps\nnot_done\n", `{"outcome":"not_done"}`, unknown, "One of done, not_done, stop:", ""},
-		{"SomethingElse", "y\n", "", api.UserInputRequest{Purpose: "review", InteractionType: "form"}, "", ""},
-		{"NoOptions", "y\n", "", api.UserInputRequest{Purpose: engine.PurposeOutcomeUnknown}, "", ""},
+		{"Yes", `{"approved":true}`, []string{"y"}, tool, "  amount: 5", "\x1b"},
+		{"No", `{"approved":false}`, []string{"perhaps", " NO "}, tool, "Allow it? [y/n]", ""},
+		{"Chinese", `{"approved":true}`, []string{"是"}, tool, "May pay be called?", ""},
+		{"NobodyThere", "", nil, tool, "Allow it?", ""},
+		{"Slots", `{"content":{"n":3,"to":"42","z":{"deep":[1]}}}`, []string{"3", "", "", "42", `{"deep":[1]}`}, slots, "n (how many):", "known"},
+		{"SlotsBrokenOff", "", []string{"3"}, slots, "note [a b]:", ""},
+		{"Outcome", `{"outcome":"not_done"}`, []string{"perhaps", "not_done"}, unknown, "One of done, not_done, stop:", ""},
+		{"SomethingElse", "", []string{"y"}, api.UserInputRequest{Purpose: "review", InteractionType: "form"}, "", ""},
+		{"NoOptions", "", []string{"y"}, api.UserInputRequest{Purpose: engine.PurposeOutcomeUnknown}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			a, f := setupAsker(t, c.typed)
+			a, f := setupAsker(t, c.typed...)
 			got, err := a.ask(t.Context(), c.question)
 			if c.want == "" && !errors.Is(err, app.ErrAsked) || c.want != "" && err != nil || string(got) != c.want {
 				t.Errorf("answer %s, %v", got, err)
@@ -232,10 +248,31 @@ func TestAsker(t *testing.T) {
 			}
 		})
 	}
+	t.Run("ForgetsWhatWasTypedBefore", func(t *testing.T) {
+		t.Parallel()
+		a, _ := setupAsker(t, "n")
+		a.typed.add(false, "y", "y") // perhaps meant for another question
+		if got, err := a.ask(t.Context(), tool); err != nil || string(got) != `{"approved":false}` {
+			t.Errorf("answer %s, %v", got, err)
+		}
+	})
+	t.Run("ReadsLines", func(t *testing.T) {
+		t.Parallel()
+		x := newTyped()
+		go x.read(strings.NewReader("one\ntwo"))
+		for _, want := range []string{"one", "two"} {
+			if got, err := x.next(t.Context()); got != want || err != nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+		}
+		if _, err := x.next(t.Context()); !errors.Is(err, app.ErrAsked) {
+			t.Errorf("at the end: %v", err)
+		}
+	})
 	t.Run("Interrupted", func(t *testing.T) {
 		t.Parallel()
 		a, _ := setupAsker(t, "")
-		a.lines = make(chan string) // nobody types
+		a.typed = newTyped() // of which the keyboard does not know
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := a.ask(ctx, tool); !errors.Is(err, context.Canceled) {
@@ -244,7 +281,7 @@ func TestAsker(t *testing.T) {
 	})
 	t.Run("DrawsOnAfterwards", func(t *testing.T) {
 		t.Parallel()
-		a, f := setupAsker(t, "y\n")
+		a, f := setupAsker(t, "y")
 		if err := a.follow.frame(nodeEvent(1, 0, "first", engine.NodeDone)); err != nil {
 			t.Fatal(err)
 		}

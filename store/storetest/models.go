@@ -139,6 +139,25 @@ func testBudgetWaits(t *testing.T, s store.Stores) {
 	if list, err := s.Budgets.Waiting(t.Context(), p, "b"); err != nil || len(list) != 0 {
 		t.Errorf("still waiting: %v, %v", list, err)
 	}
+	// Those who waited are told by the raise itself; an execution that is gone holds nobody up, nor does a repetition tell twice.
+	started(t, s, p, "e1")
+	wait("e1", "a")
+	wait("e1", "b")
+	wait("gone", "a")
+	for range 2 {
+		_, err := s.Budgets.Raise(t.Context(), p, "r3", store.Raise{Budget: "b", Tokens: 1, Wake: func(w store.BudgetWait) store.InboxItem {
+			if w.Activation == "b" {
+				return store.InboxItem{}
+			}
+			return store.InboxItem{Execution: w.Execution, Kind: "signal", Dedup: "r3" + w.Activation, Body: []byte(w.Node)}
+		}}, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := s.Inbox.Pending(t.Context(), p, "e1"); err != nil || len(list) != 1 || list[0].Dedup != "r3a" || string(list[0].Body) != "n" {
+		t.Errorf("told %+v, %v", list, err)
+	}
 	if _, err := s.Budgets.Raise(t.Context(), p, "r2", store.Raise{Budget: "b", Tokens: -1}, 2); err == nil {
 		t.Error("a budget was lowered")
 	}
