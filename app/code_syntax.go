@@ -18,9 +18,9 @@ const syntaxTenant = "/syntax"
 // syntaxLimit is how long reading one function may take, once an interpreter is there.
 const syntaxLimit = 5 * time.Second
 
-// readers read code without running it, each in its own language, and return what is wrong.
-var readers = map[workflow.Language]string{ // read-only
-	workflow.LanguagePython: `
+// The programs that read code without running it, each in its own language, and return what is wrong.
+const (
+	readPython = `
 def main(source):
     text = source.strip()
     for mode in ("exec", "eval"):
@@ -34,8 +34,8 @@ def main(source):
         if not text.startswith(("lambda", "(")):
             break
     return problem
-`,
-	workflow.LanguageJavaScript: `
+`
+	readJavaScript = `
 function main(source) {
   let problem = null
   for (const text of ["return (" + source + "\n)", source]) {
@@ -48,12 +48,15 @@ function main(source) {
   }
   return problem
 }
-`,
-}
+`
+)
 
 // parses says what is wrong with a conversion function in Python or JavaScript, which is read where it would run.
 func (i *Instance) parses(source string) error {
-	language := workflow.LanguageOf(source)
+	language, program := workflow.LanguageOf(source), readPython
+	if language == workflow.LanguageJavaScript {
+		program = readJavaScript
+	}
 	input, err := json.Marshal(source)
 	if err != nil {
 		return err
@@ -61,7 +64,7 @@ func (i *Instance) parses(source string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // an interpreter may have to be made first
 	defer cancel()
 	result, err := i.sandbox.Run(ctx, sandbox.Call{
-		Tenant: syntaxTenant, Language: sandbox.Language(language), Source: readers[language], Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
+		Tenant: syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
 	})
 	if err != nil {
 		if fault.CodeOf(err) == fault.Unsupported {

@@ -506,6 +506,52 @@ connections:
 	}
 }
 
+// Every iteration is filled by itself: its item is nearer than what the execution knows.
+func TestFilling_InsideALoop(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	if err := x.stores.Templates.Put(t.Context(), user, store.Template{ID: "each", Kind: "CALL.EMPTY", Name: "Each", OverrideInput: json.RawMessage(`{"required":["item","amount"],"properties":{"item":{"type":"string"},"amount":{"type":"integer"}}}`)}); err != nil {
+		t.Fatal(err)
+	}
+	x.save(t, `
+metadata: {id: loops, name: loops, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list, max_concurrency: 2}}
+  - {id: send, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: each, enable_filling: true, pass_through: true}, output_params: {n: n}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: send, output_key: iteration, conversion_function: "{'n': index}"}
+  - {from_node: send, to_node: each}
+`)
+	id := x.execute(t, "loops", api.ExecuteRequest{Inputs: json.RawMessage(`{"list":["a","b","c"],"item":"none"}`)})
+	for answered := map[string]bool{}; len(answered) < 3; {
+		x.reaches(t, id, engine.StatusWaitingForHuman)
+		for _, q := range x.read(t, id).Questions {
+			answered[q.InteractionID] = true
+			want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InteractionID: q.InteractionID, InputData: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, len(answered)))}), http.StatusOK)
+		}
+	}
+	x.reaches(t, id, engine.StatusSuccess)
+	var out struct {
+		Results []struct {
+			Item   string `json:"item"`
+			Amount int    `json:"amount"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(x.read(t, id).NodeExecutions["each"].OutputData["completed"], &out); err != nil {
+		t.Fatal(err)
+	}
+	var items []string
+	for _, r := range out.Results {
+		items = append(items, r.Item)
+		if r.Amount < 1 || r.Amount > 3 {
+			t.Errorf("amount %d", r.Amount)
+		}
+	}
+	same(t, items, []string{"a", "b", "c"})
+}
+
 func TestStepTypes_StandForKinds(t *testing.T) {
 	t.Parallel()
 	x := fillingSite(t)

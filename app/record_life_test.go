@@ -281,6 +281,39 @@ func TestInstance_RecordsARestart(t *testing.T) {
 	}
 }
 
+// What is large is kept once, where a replay needs it, and is compared all the same.
+func TestInstance_RecordsLargeValues(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	large := strings.Repeat("x", 100_000)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, large) }))
+	defer web.Close()
+	flow := flowOf("large", `  - {id: get, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {url: "`+web.URL+`"}}
+  - {id: pass, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+  - {id: sql, description: d, type: ACTION, subtype: DATABASE_QUERY, configurations: {query: "select {{n}} as n", credential_id: none, on_error: continue, max_retries: 0}}
+`, `  - {from_node: start, to_node: get}
+  - {from_node: get, to_node: pass, conversion_function: "{said: body}"}
+  - {from_node: start, to_node: sql}
+`)
+	x.save(t, flow)
+	id := x.execute(t, "large", api.ExecuteRequest{Inputs: json.RawMessage(`{"n":5}`)})
+	x.reaches(t, id, engine.StatusSuccess)
+	f := x.plays(t, id)
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(data), large); n != 1 || len(f.Expect.Large) != 1 {
+		t.Errorf("it is kept %d times, %v", n, f.Expect.Large)
+	}
+	if r := playFixture(t, data, strings.Replace(flow, "{said: body}", "{said: body + 'y'}", 1)); !strings.Contains(lines(r), "pass: output.result is not what it was") || !strings.Contains(lines(r), "outputs.pass is not what it was") {
+		t.Errorf("%s", lines(r))
+	}
+	if r := playFixture(t, data, strings.Replace(flow, "{{n}}", "{{execution.id}}", 1)); !strings.Contains(lines(r), `sql: bound["configurations.query"][0]: recorded 5, now "exec_`) {
+		t.Errorf("%s", lines(r))
+	}
+}
+
 // A fork is recorded with the past that it shares, also the fork of a fork.
 func TestInstance_RecordsForks(t *testing.T) {
 	t.Parallel()

@@ -146,9 +146,9 @@ func TestFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]dataflow.StepResult{
-		"a": {StepID: "a", StepName: "A", ToolID: "K", Output: raw(`{"x":1}`), IsSuccess: true},
-		"b": {StepID: "b", StepName: "B", ToolID: "K", Output: raw(`null`), ErrorMessage: "trouble"},
-		"c": {StepID: "c", StepName: "C", ToolID: "K", Output: raw(`{"error_message":"handled"}`), ErrorMessage: "handled"},
+		"a": {StepID: "a", StepName: "A", ToolID: "K", Output: raw(`{"x":1}`), IsSuccess: true, Ordinal: 1},
+		"b": {StepID: "b", StepName: "B", ToolID: "K", Output: raw(`null`), ErrorMessage: "trouble", Ordinal: 3},
+		"c": {StepID: "c", StepName: "C", ToolID: "K", Output: raw(`{"error_message":"handled"}`), ErrorMessage: "handled", Ordinal: 4},
 	}
 	if diff := cmp.Diff(want, ctx.StepResults); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)

@@ -108,6 +108,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newExportExecution(), newTest(), newProfiles(), newBudgets(), newMemories(), newNodes(), newDoctor())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newExportExecution(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newNodes(), newDoctor())
 	return root
 }

@@ -1,0 +1,314 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/host"
+	"tandem/identity"
+)
+
+// What a person, or another execution, does in the middle of a turn.
+
+// asking is a site on which a turn waits for the approval of its first call. The model says what its tool answered.
+func asking(t *testing.T) (x *site, id string, tools *counted, model *modelService) {
+	t.Helper()
+	x, tools = openSite(t), newCounted(t)
+	model = newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role == "user" {
+			return chatReply{calls: []chatCall{chatCallOf(0, "http_request", `{"method":"POST","url":"`+tools.URL+`/pay","body":{"amount":5}}`)}}
+		}
+		return chatReply{text: []string{"heard: " + last.text()}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: "{{question}}", profileId: m, tool_approval: always}`, `web`, httpTool("web", ``)))
+	id = x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"question":"pay"}`)})
+	x.reaches(t, id, engine.StatusWaitingForHuman)
+	return x, id, tools, model
+}
+
+func (x *site) approve(t *testing.T, id, answer string) {
+	t.Helper()
+	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)}), http.StatusOK)
+}
+
+// skippedStep is a workflow whose first model fails for good, so that its completion can be dealt with.
+func failedTurn(t *testing.T) (*site, string) {
+	t.Helper()
+	x := openSite(t)
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply { return chatReply{status: http.StatusUnauthorized} })
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, ``, ``))
+	id := x.execute(t, "talk", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusError)
+	return x, id
+}
+
+func TestAgentMidTurn_SkipsACompletion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, output, want string }{
+		{"Text", `"said by hand"`, "said by hand"},
+		{"Content", `{"content":"said by hand"}`, "said by hand"},
+		{"Message", `{"message":{"role":"assistant","content":"said by hand"}}`, "said by hand"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x, id := failedTurn(t)
+			want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "skip_node", ActivationID: "agent[0]/complete_1", Output: json.RawMessage(c.output)}), http.StatusOK)
+			x.reaches(t, id, engine.StatusSuccess)
+			if _, r := x.result(t, id); r.Response != c.want || r.Context.Conversation[1].Role != "assistant" {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+	t.Run("WithoutOutput", func(t *testing.T) {
+		t.Parallel()
+		x, id := failedTurn(t)
+		want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "skip_node", ActivationID: "agent[0]/complete_1"}), http.StatusOK)
+		x.reaches(t, id, engine.StatusError)
+		if e := x.read(t, id).Error; e == nil || e.ErrorCode == "internal" || !strings.Contains(e.ErrorMessage, "left out") {
+			t.Errorf("error %+v", e)
+		}
+	})
+}
+
+func TestAgentMidTurn_SkipsACall(t *testing.T) {
+	t.Parallel()
+	x, tools := openSite(t), newCounted(t)
+	reached := make(chan struct{})
+	tools.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(reached)
+		<-r.Context().Done()
+	})
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role == "user" {
+			return chatReply{calls: []chatCall{chatCallOf(0, "http_request", `{"url":"`+tools.URL+`/slow"}`)}}
+		}
+		return chatReply{text: []string{"heard: " + last.text()}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, `web`, httpTool("web", ``)))
+	id := x.execute(t, "talk", api.ExecuteRequest{})
+	<-reached
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "skip_node", ActivationID: "agent[0]/call_1_1", Output: json.RawMessage(`{"weather":"fine"}`)}), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	if _, r := x.result(t, id); !strings.Contains(r.Response, `"weather":"fine"`) || len(r.ToolResults) != 1 || r.ToolResults[0].Name != "http_request" || string(r.ToolResults[0].Result) != `{"weather":"fine"}` {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// A call whose outcome nobody knows is decided by a person, whose word the model is told.
+func TestAgentMidTurn_UnknownOutcome(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, answer, want string }{
+		{"Done", `{"outcome":"done","result":{"paid":true}}`, `{"paid":true}`},
+		{"Stop", `{"outcome":"stop"}`, "heard: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x, tools := openSite(t), newCounted(t)
+			tools.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+			model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+				last := r.Messages[len(r.Messages)-1]
+				if last.Role == "user" {
+					return chatReply{calls: []chatCall{chatCallOf(0, "http_request", `{"method":"POST","url":"`+tools.URL+`/pay","body":{}}`)}}
+				}
+				return chatReply{text: []string{"heard: " + last.text()}}
+			})
+			x.saveProfile(t, model.profile("m"))
+			x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, `web`, httpTool("web", ``)))
+			id := x.execute(t, "talk", api.ExecuteRequest{})
+			x.reaches(t, id, engine.StatusWaitingForHuman)
+			q := x.read(t, id).Questions
+			if len(q) != 1 || q[0].Purpose != "outcome_unknown" {
+				t.Fatalf("asked %+v", q)
+			}
+			t.Logf("question %+v", q[0])
+			want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(c.answer)}), http.StatusOK)
+			x.reaches(t, id, engine.StatusSuccess)
+			if _, r := x.result(t, id); !strings.Contains(r.Response, c.want) {
+				t.Errorf("response %q", r.Response)
+			}
+		})
+	}
+}
+
+// A turn whose answers never had the right shape can be had again as a whole.
+func TestAgentMidTurn_RetriesAfterTheWrongShape(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	var n int
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply {
+		if n++; n <= 3 {
+			return chatReply{text: []string{"no"}}
+		}
+		return chatReply{text: []string{`{"n":5}`}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: go, profileId: m, response_format: json}`, ``, ``))
+	id := x.execute(t, "talk", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusError)
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "retry_node", NodeID: "agent"}), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	if _, r := x.result(t, id); string(r.Content) != `{"n":5}` || model.count() != 4 {
+		t.Errorf("result %+v after %d completions", r, model.count())
+	}
+}
+
+// A fork from a call asks nothing again that was asked before it, and does the call.
+func TestAgentMidTurn_Forks(t *testing.T) {
+	t.Parallel()
+	x, id, tools, model := asking(t)
+	x.approve(t, id, `{"approved":true}`)
+	x.reaches(t, id, engine.StatusSuccess)
+	forked := want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/call_1_1"}), http.StatusOK).ExecutionID
+	x.reaches(t, forked, engine.StatusSuccess)
+	if _, r := x.result(t, forked); !strings.Contains(r.Response, "/pay") || model.count() != 3 || len(tools.list()) != 2 {
+		t.Errorf("response %q, asked %d times, called %q", r.Response, model.count(), tools.list())
+	}
+	forked = want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/approve_1_1"}), http.StatusOK).ExecutionID
+	x.reaches(t, forked, engine.StatusWaitingForHuman)
+	x.approve(t, forked, `{"approved":false}`)
+	x.reaches(t, forked, engine.StatusSuccess)
+	if len(tools.list()) != 2 {
+		t.Errorf("called %q", tools.list())
+	}
+	a := x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/call_1_1", Input: json.RawMessage(`{"url":"x"}`)})
+	t.Logf("fork with input: %d %s", a.status, a.body)
+}
+
+// What is no plain yes does not approve.
+func TestAgentMidTurn_OnlyYesApproves(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{`{"approved":true,"action":"reject"}`, `{"action":"reject"}`, `{}`, `{"approved":"true"}`, `{"confirm":true,"approved":false}`, `"yes"`, `{"approved":true,"selected_option":"reject"}`} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			x, id, tools, _ := asking(t)
+			a := x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)})
+			if a.status == http.StatusOK {
+				x.reaches(t, id, engine.StatusSuccess)
+			}
+			if got := tools.list(); len(got) != 0 {
+				t.Errorf("%d: it was called: %q", a.status, got)
+			}
+		})
+	}
+}
+
+// Canceling closes the connection to the provider, and gives back what was reserved.
+func TestAgentMidTurn_Cancels(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	reached := make(chan struct{})
+	model := newModelService(t, func(_ chatRequest, gone <-chan struct{}) chatReply {
+		close(reached)
+		<-gone
+		return chatReply{}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, ``, ``))
+	id := x.execute(t, "talk", api.ExecuteRequest{})
+	<-reached
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "cancel"}), http.StatusOK)
+	x.reaches(t, id, engine.StatusCanceled)
+}
+
+// Turns in the iterations of a loop are apart: their names, their values, what they used.
+func TestAgentMidTurn_InALoop(t *testing.T) {
+	t.Parallel()
+	x, tools := openSite(t), newCounted(t)
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		last := r.Messages[len(r.Messages)-1]
+		if last.Role == "user" {
+			return chatReply{tokens: 2, calls: []chatCall{chatCallOf(0, "http_request", `{"url":"`+tools.URL+`/`+last.text()+`"}`)}}
+		}
+		return chatReply{tokens: 3, text: []string{last.text()}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, `
+metadata: {id: talk, name: talk, description: turns in a loop}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items: "{{list}}", concurrency: 4}}
+  - {id: agent, description: d, type: AI_AGENT, subtype: LLM, configurations: {profileId: m, user_prompt: "{{item}}", history_size: 0}, attached_nodes: [web]}
+`+httpTool("web", ``)+`
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: agent, output_key: iteration}
+`)
+	id := x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"list":["a","b","c","d","e","f"]}`)})
+	x.reaches(t, id, engine.StatusSuccess)
+	e := x.read(t, id)
+	if e.TokensUsed == nil || e.TokensUsed.TotalTokens != 30 {
+		t.Errorf("used %+v", e.TokensUsed)
+	}
+	if got := tools.list(); !slices.Equal(got, []string{"GET /a", "GET /b", "GET /c", "GET /d", "GET /e", "GET /f"}) {
+		t.Errorf("called %q", got)
+	}
+	raw := string(e.NodeExecutions["each"].OutputData["result"])
+	for _, p := range []string{"/a", "/f"} {
+		if !strings.Contains(raw, p) {
+			t.Errorf("results %s", raw)
+		}
+	}
+	t.Logf("%v", func() (l []string) {
+		for k, v := range e.NodeExecutions {
+			l = append(l, k+"="+v.ActivationID)
+		}
+		return
+	}())
+}
+
+// When whoever asks for a budget goes away, another who waits for it asks.
+func TestAgentMidTurn_AskerGoes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		act  api.ActionRequest
+	}{
+		{"Canceled", api.ActionRequest{Action: "cancel"}},
+		{"Skipped", api.ActionRequest{Action: "skip_node", ActivationID: "agent[0]/complete_1", Output: json.RawMessage(`"by hand"`)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x := poorSite(t, `{"per":"day","tokens":100}`)
+			ids := x.waitFor(t, 3)
+			want[api.ActionResponse](t, x.act(t, ids[0], c.act), http.StatusOK)
+			x.asksAnew(t, ids[1:])
+		})
+	}
+}
+
+// asksAnew waits until exactly one of the executions asks a person.
+func (x *site) asksAnew(t *testing.T, ids []string) {
+	t.Helper()
+	var subs []<-chan struct{}
+	_ = subs
+	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: ids[0]})
+	defer sub.Close()
+	for {
+		n := 0
+		for _, id := range ids {
+			n += len(x.read(t, id).Questions)
+		}
+		if n == 1 {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("nobody asks")
+		default:
+		}
+	}
+}
+
+var _ = identity.System
+var _ sync.Mutex
