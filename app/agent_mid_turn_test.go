@@ -1,17 +1,16 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
-	"tandem/identity"
 )
 
 // What a person, or another execution, does in the middle of a turn.
@@ -39,7 +38,7 @@ func (x *site) approve(t *testing.T, id, answer string) {
 	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)}), http.StatusOK)
 }
 
-// skippedStep is a workflow whose first model fails for good, so that its completion can be dealt with.
+// failedTurn is a turn whose model fails for good, so that its completion can be dealt with.
 func failedTurn(t *testing.T) (*site, string) {
 	t.Helper()
 	x := openSite(t)
@@ -110,6 +109,7 @@ func TestAgentMidTurn_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, answer, want string }{
 		{"Done", `{"outcome":"done","result":{"paid":true}}`, `{"paid":true}`},
+		{"DoneSilently", `{"outcome":"done"}`, "heard: "},
 		{"Stop", `{"outcome":"stop"}`, "heard: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,7 +237,7 @@ func TestAgentMidTurn_InALoop(t *testing.T) {
 metadata: {id: talk, name: talk, description: turns in a loop}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items: "{{list}}", concurrency: 4}}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list, max_concurrency: 4}}
   - {id: agent, description: d, type: AI_AGENT, subtype: LLM, configurations: {profileId: m, user_prompt: "{{item}}", history_size: 0}, attached_nodes: [web]}
 `+httpTool("web", ``)+`
 connections:
@@ -282,33 +282,36 @@ func TestAgentMidTurn_AskerGoes(t *testing.T) {
 			x := poorSite(t, `{"per":"day","tokens":100}`)
 			ids := x.waitFor(t, 3)
 			want[api.ActionResponse](t, x.act(t, ids[0], c.act), http.StatusOK)
-			x.asksAnew(t, ids[1:])
+			asker := x.asksAnew(t, ids[1:])
+			want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+asker+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"raise_by":5000}`)}), http.StatusOK)
+			for _, id := range ids[1:] {
+				x.reaches(t, id, engine.StatusSuccess)
+			}
 		})
 	}
 }
 
-// asksAnew waits until exactly one of the executions asks a person.
-func (x *site) asksAnew(t *testing.T, ids []string) {
+// asksAnew waits until exactly one of the executions asks a person, and says which.
+func (x *site) asksAnew(t *testing.T, ids []string) string {
 	t.Helper()
-	var subs []<-chan struct{}
-	_ = subs
-	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: ids[0]})
-	defer sub.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for {
-		n := 0
+		var asks []string
 		for _, id := range ids {
-			n += len(x.read(t, id).Questions)
+			if len(x.read(t, id).Questions) > 0 {
+				asks = append(asks, id)
+			}
 		}
-		if n == 1 {
-			return
+		if len(asks) == 1 {
+			return asks[0]
 		}
 		select {
-		case <-t.Context().Done():
-			t.Fatal("nobody asks")
-		default:
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%d of %d ask", len(asks), len(ids))
 		}
 	}
 }
-
-var _ = identity.System
-var _ sync.Mutex

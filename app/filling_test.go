@@ -517,8 +517,8 @@ func TestFilling_InsideALoop(t *testing.T) {
 metadata: {id: loops, name: loops, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list, max_concurrency: 2}}
-  - {id: send, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: each, enable_filling: true, pass_through: true}, output_params: {n: n}}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: list, max_concurrency: 3}}
+  - {id: send, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: each, enable_filling: true, pass_through: true}}
 connections:
   - {from_node: start, to_node: each}
   - {from_node: each, to_node: send, output_key: iteration, conversion_function: "{'n': index}"}

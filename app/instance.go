@@ -50,6 +50,9 @@ type Instance struct {
 	speech *builtin.Models
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
+	log       *slog.Logger
+	// waking are those who wake executions that wait for a budget.
+	waking sync.WaitGroup
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
@@ -105,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}
 	i := &Instance{
 		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
-		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{},
+		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: filepath.Join(o.Dir, "sandbox")})
@@ -131,10 +134,17 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			if settled(row) {
 				i.purse.wake()
 			}
+			for _, c := range commands {
+				if w, ok := c.(engine.Withdraw); ok {
+					if err := i.withdrawn(ref, w.Ask); err != nil {
+						i.log.Error("nobody asks for a budget instead of who was stopped", "execution", ref.Execution, "error", err)
+					}
+				}
+			}
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
-		Emitted: i.emitted, GivenUp: i.givenUp,
+		Emitted: i.emitted, Late: i.late, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
@@ -152,6 +162,7 @@ func closing(err error, db *sqlite.DB) error {
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
 	i.host.Close()
+	i.waking.Wait()
 	i.sandbox.Close()
 	i.databases.Close()
 	return i.db.Close()

@@ -18,6 +18,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/node"
 	"tandem/store"
 )
 
@@ -266,8 +267,8 @@ func settled(row host.Row) bool {
 }
 
 // RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
-// money. The id makes saying it twice harmless. Answers says that it answers the question, so that whoever asked is told
-// by the answer.
+// money. The id makes saying it twice harmless. Answers says that it answers the question that the id names, as
+// execution/question, so that whoever asked that is told by the answer.
 func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
 	if !(by > 0) || by > 1e12 {
 		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number, of at most a million millions").With("path", "raise_by")
@@ -282,6 +283,17 @@ func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, bu
 // raise adds to a budget, which may be nothing, and lets those who wait for it look again. That they are told is on disk
 // together with the raise; a process that dies right then tells them with its next start.
 func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, raise store.Raise, answers bool) error {
+	requests, err := i.recordRaise(ctx, p, id, raise, func(w store.BudgetWait) bool {
+		return answers && strings.HasPrefix(id, w.Execution+"/"+w.Activation+"#") // it is told by the answer
+	})
+	if err != nil {
+		return err
+	}
+	return i.wakeRaised(ctx, p.Workspace, requests)
+}
+
+// recordRaise writes a raise down and what those who wait are told, but for those who know.
+func (i *Instance) recordRaise(ctx context.Context, p identity.Principal, id string, raise store.Raise, knows func(store.BudgetWait) bool) ([]host.Request, error) {
 	now := time.Now().UnixMilli()
 	request := func(w store.BudgetWait) host.Request {
 		return host.Request{
@@ -291,7 +303,7 @@ func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, r
 	}
 	var unsaid error
 	raise.Wake = func(w store.BudgetWait) store.InboxItem {
-		if answers && w.Asks {
+		if knows(w) {
 			return store.InboxItem{}
 		}
 		r := request(w)
@@ -301,18 +313,64 @@ func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, r
 	}
 	waited, err := i.stores.Budgets.Raise(ctx, p, id, raise, now)
 	if err = errors.Join(err, unsaid); err != nil {
-		return err
+		return nil, err
 	}
 	i.purse.wake()
-	var errs []error
+	var requests []host.Request
 	for _, w := range waited {
-		if answers && w.Asks {
-			continue
+		if !knows(w) {
+			requests = append(requests, request(w))
 		}
-		_, err := i.host.Act(ctx, identity.System(p.Workspace), request(w))
+	}
+	return requests, nil
+}
+
+// wakeRaised lets those look into their inbox who were told of a raise.
+func (i *Instance) wakeRaised(ctx context.Context, workspace string, requests []host.Request) error {
+	var errs []error
+	for _, r := range requests {
+		_, err := i.host.Act(ctx, identity.System(workspace), r)
 		if code := fault.CodeOf(err); err != nil && code != fault.Conflict && code != fault.NotFound { // it has ended, or goes on already
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// withdrawn hands the asking on when a question about a budget was taken back: who asked was stopped or left out, and those
+// who wait for the same answer would wait for nothing. An execution's owner calls it and must not wait for another, so
+// that they are told is written down here, and they are woken later.
+func (i *Instance) withdrawn(ref store.Ref, ask engine.AskID) error {
+	activation, _, _ := strings.Cut(string(ask), "#")
+	ctx, p := context.Background(), identity.System(ref.Workspace)
+	waiting, err := i.stores.Budgets.Waiting(ctx, p, "")
+	if err != nil {
+		return err
+	}
+	left := func(w store.BudgetWait) bool { return w.Execution == ref.Execution && w.Activation == activation }
+	n := slices.IndexFunc(waiting, func(w store.BudgetWait) bool { return left(w) && w.Asks })
+	if n < 0 {
+		return nil // it was about something else, or they know
+	}
+	requests, err := i.recordRaise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: waiting[n].Budget}, left)
+	if err != nil || len(requests) == 0 {
+		return err
+	}
+	i.waking.Go(func() {
+		if err := i.wakeRaised(ctx, ref.Workspace, requests); err != nil {
+			i.log.Warn("who waits for a budget was not woken", "budget", waiting[n].Budget, "error", err)
+		}
+	})
+	return nil
+}
+
+// late settles what a run has used whose outcome came too late: nothing else would, and who queues behind it would wait for
+// ever.
+func (i *Instance) late(ref store.Ref, list []node.Settlement) {
+	for _, s := range list {
+		if err := i.stores.Ledger.Settle(context.Background(), identity.System(ref.Workspace), store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost}); err != nil {
+			i.log.Warn("what a late call had reserved stays open", "execution", ref.Execution, "error", err)
+		}
+	}
+	i.purse.wake()
 }

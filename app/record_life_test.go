@@ -34,7 +34,7 @@ func (i *Instance) plays(t *testing.T, execution string) *fixture.Fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := playFixture(t, data, ""); !r.Same() || r.Status != f.Expect.Status {
+	if r := playFixture(t, newPlayer(t), data, ""); !r.Same() || r.Status != f.Expect.Status {
 		t.Errorf("%s, recorded %s: %s", r.Status, f.Expect.Status, lines(r))
 	}
 	if t.Failed() {
@@ -146,7 +146,7 @@ func TestInstance_RecordsATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := calls.Load()
-	if r := playFixture(t, data, ""); !strings.Contains(lines(r), "a: attempt 2 of ACTION.HTTP_REQUEST asks for something that was not recorded") || calls.Load() != before {
+	if r := playFixture(t, newPlayer(t), data, ""); !strings.Contains(lines(r), "a: attempt 2 of ACTION.HTTP_REQUEST asks for something that was not recorded") || calls.Load() != before {
 		t.Errorf("%d calls, %s", calls.Load()-before, lines(r))
 	}
 }
@@ -306,10 +306,10 @@ func TestInstance_RecordsLargeValues(t *testing.T) {
 	if n := strings.Count(string(data), large); n != 1 || len(f.Expect.Large) != 1 {
 		t.Errorf("it is kept %d times, %v", n, f.Expect.Large)
 	}
-	if r := playFixture(t, data, strings.Replace(flow, "{said: body}", "{said: body + 'y'}", 1)); !strings.Contains(lines(r), "pass: output.result is not what it was") || !strings.Contains(lines(r), "outputs.pass is not what it was") {
+	if r := playFixture(t, newPlayer(t), data, strings.Replace(flow, "{said: body}", "{said: body + 'y'}", 1)); !strings.Contains(lines(r), "pass: output.result is not what it was") || !strings.Contains(lines(r), "outputs.pass is not what it was") {
 		t.Errorf("%s", lines(r))
 	}
-	if r := playFixture(t, data, strings.Replace(flow, "{{n}}", "{{execution.id}}", 1)); !strings.Contains(lines(r), `sql: bound["configurations.query"][0]: recorded 5, now "exec_`) {
+	if r := playFixture(t, newPlayer(t), data, strings.Replace(flow, "{{n}}", "{{execution.id}}", 1)); !strings.Contains(lines(r), `sql: bound["configurations.query"][0]: recorded 5, now "exec_`) {
 		t.Errorf("%s", lines(r))
 	}
 }

@@ -137,15 +137,21 @@ func (x *site) waitsAt(t testing.TB, id string, node engine.ActivationID) {
 	}
 }
 
+// newPlayer is a player for one test; interpreters are compiled once for it.
+func newPlayer(t *testing.T) *Player {
+	t.Helper()
+	p := NewPlayer(t.TempDir())
+	t.Cleanup(p.Close)
+	return p
+}
+
 // playFixture plays a fixture with a workflow, the recorded one when it is empty.
-func playFixture(t *testing.T, data []byte, flow string) fixture.Report {
+func playFixture(t *testing.T, p *Player, data []byte, flow string) fixture.Report {
 	t.Helper()
 	f, err := fixture.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPlayer(t.TempDir())
-	defer p.Close()
 	var def *workflow.Definition
 	if flow != "" {
 		source, problems := check([]byte(flow), p.kinds)
@@ -172,9 +178,10 @@ func lines(r fixture.Report) string {
 func TestInstance_Record(t *testing.T) {
 	t.Parallel()
 	data, flow := recorded(t)
+	p := newPlayer(t)
 	t.Run("PlaysWithoutServices", func(t *testing.T) {
 		t.Parallel()
-		r := playFixture(t, data, "")
+		r := playFixture(t, p, data, "")
 		if !r.Same() || r.Status != engine.StatusSuccess {
 			t.Errorf("%s: %s", r.Status, lines(r))
 		}
@@ -182,7 +189,7 @@ func TestInstance_Record(t *testing.T) {
 		if r.Answered != 10 {
 			t.Errorf("%d runs were answered, want 10", r.Answered)
 		}
-		if again := playFixture(t, data, flow); !again.Same() {
+		if again := playFixture(t, p, data, flow); !again.Same() {
 			t.Errorf("the same workflow from its file: %s", lines(again))
 		}
 	})
@@ -223,7 +230,7 @@ func TestInstance_Record(t *testing.T) {
 			if changed == flow {
 				t.Fatal("nothing was changed")
 			}
-			if r := playFixture(t, data, changed); !strings.Contains(lines(r), change.want) {
+			if r := playFixture(t, p, data, changed); !strings.Contains(lines(r), change.want) {
 				t.Errorf("the report does not tell of it:\n%s\nwant: %s", lines(r), change.want)
 			}
 		})
@@ -234,8 +241,6 @@ func TestInstance_Record(t *testing.T) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := NewPlayer(t.TempDir())
-		defer p.Close()
 		p.Check(t, file, "")
 	})
 }

@@ -132,7 +132,7 @@ func agents(m *Models, store *files.Store) []node.Kind {
 func agent(m *Models, store *files.Store, p agentProvider, about node.Info) node.Kind {
 	t := &turns{models: m, files: store, kind: about.Name, provider: p}
 	return node.Lead(about, node.Leader[agentConfig, agentInput]{
-		Program: engine.ProgramToolLoop, Open: t.open, Step: t.step, Close: t.close,
+		Program: engine.ProgramToolLoop, Open: t.open, Step: t.step, Given: t.given, Close: t.close,
 	})
 }
 

@@ -182,6 +182,9 @@ func (m *Models) reserve(ctx context.Context, call *node.Call, profile llm.Profi
 	for _, t := range r.Tools {
 		most.InputTokens += llm.Tokens(t.Name) + llm.Tokens(t.Description) + llm.Tokens(string(t.Parameters))
 	}
+	if r.Schema != nil {
+		most.InputTokens += llm.Tokens(string(r.Schema.JSON))
+	}
 	most.InputTokens *= 2 // services count in ways of their own
 	most.OutputTokens = cmp.Or(r.MaxTokens, profile.Params.MaxTokens, 8192)
 	return m.Purse.Reserve(ctx, Spending{

@@ -192,22 +192,32 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 	return reply(map[string]any{"approved": approved, "answer": call.Wake.Payload}, engine.ApproveReply{Approved: approved})
 }
 
-// approves reads an answer. Only a plain yes is one.
+// approves reads an answer. Only a plain yes is one: an answer that says yes in one field and something else in another is
+// none.
 func approves(raw json.RawMessage) bool {
-	var a struct {
-		Approved *bool  `json:"approved"`
-		Confirm  *bool  `json:"confirm"`
-		Action   string `json:"action"`
+	if string(raw) == "true" {
+		return true
 	}
-	if json.Unmarshal(raw, &a) != nil {
-		return string(raw) == "true"
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return false
 	}
-	for _, b := range []*bool{a.Approved, a.Confirm} {
-		if b != nil && !*b {
-			return false
+	yes := false
+	for name, value := range fields { // order does not matter: all are asked
+		switch name {
+		case "approved", "confirm":
+			if string(value) != "true" {
+				return false
+			}
+			yes = true
+		case "action", "selected_option", "option":
+			if text := strings.ToLower(promptText(value)); text != "approve" && text != "approved" {
+				return false
+			}
+			yes = true
 		}
 	}
-	return a.Approved != nil || a.Confirm != nil || a.Action == "approve" || a.Action == "approved"
+	return yes
 }
 
 // callTool does what the model wants done.

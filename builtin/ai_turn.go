@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/llm"
@@ -87,6 +89,65 @@ func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 		return p.store(ctx, call)
 	}
 	return nil, fault.Newf(fault.Internal, "a turn has no step of the kind %q", s.Kind)
+}
+
+// given makes what a person gave instead of a step its end. A call's result is taken as it is, a completion as what the
+// model says. Approval cannot be given this way: it is for those who may answer the question.
+func (t *turns) given(_ *node.Call, s node.Step, output json.RawMessage) (node.Replied, error) {
+	p, err := readProgress(s)
+	if err != nil {
+		return node.Replied{}, err
+	}
+	switch s.Kind {
+	case engine.StepLoad:
+		text := gjson.GetBytes(output, "context")
+		if text.Type == gjson.String {
+			return given(memoryAnswer{p.Memories[p.about.Index], text.Str}, nil)
+		}
+		return given(memoryAnswer{p.Memories[p.about.Index], promptText(output)}, nil)
+	case engine.StepComplete:
+		a := givenAnswer(output)
+		a.Profile = p.Profiles[p.about.Profile].ID
+		told := p.plan(&a)
+		return given(a, told)
+	case engine.StepCall:
+		wanted, err := p.wanted(p.about.Completion, p.about.Index)
+		if err != nil {
+			return node.Replied{}, err
+		}
+		tool, _ := p.tool(wanted.Name)
+		args, err := arguments(wanted)
+		if err != nil {
+			args = nil // the person has dealt with that
+		}
+		return given(toolAnswer{ID: wanted.ID, Name: wanted.Name, Node: tool.Node, Arguments: args, Result: output}, nil)
+	}
+	return node.Replied{Result: output}, nil
+}
+
+// givenAnswer reads what a model would have said: a completion as one is recorded, {content}, or just what it says.
+func givenAnswer(output json.RawMessage) answer {
+	var a answer
+	if gjson.GetBytes(output, "message").IsObject() && json.Unmarshal(output, &a) == nil {
+		a.Usage, a.Cost, a.Data, a.Problem = llm.Usage{}, 0, nil, "" // nobody was paid for it
+	} else {
+		a = answer{}
+		content := output
+		if field := gjson.GetBytes(output, "content"); field.Exists() {
+			content = json.RawMessage(field.Raw)
+		}
+		a.Message.Content = promptText(content)
+	}
+	a.Message.Role, a.Finish = llm.Assistant, cmp.Or(a.Finish, llm.FinishStop)
+	return a
+}
+
+func given(result, told any) (node.Replied, error) {
+	out, err := reply(result, told)
+	if err != nil {
+		return node.Replied{}, err
+	}
+	return out.(node.Replied), nil
 }
 
 // load asks a memory what is known about the question.
@@ -272,16 +333,24 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 		profile = stored
 	}
 	var done spoken
-	var err error
+	var err, tooLong error
 	request := p.Request
 	for left := leaveNothing; ; left++ {
+		before := len(request.Messages)
 		if request.Messages, err = p.messages(left); err != nil {
 			return nil, err
+		}
+		if left > leaveNothing && len(request.Messages) == before {
+			if err = tooLong; left == leaveMemories {
+				break
+			}
+			continue // nothing went that could: asking the same again is of no use
 		}
 		done, err = t.say(ctx, call, p, profile, request)
 		if fault.CodeOf(err) != fault.ContextTooLong || left == leaveMemories {
 			break
 		}
+		tooLong = err
 		call.Log(node.Warn, "the conversation is too long for the model; the oldest of it is left out", map[string]any{"profile_id": profile.ID})
 	}
 	if err != nil {
@@ -291,6 +360,7 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 	told := p.plan(&a)
 	raw, err := node.Marshal(a)
 	if err != nil {
+		t.models.giveBack(ctx, call, done.reserved, done.Usage, profile)
 		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be kept").WithCause(err)
 	}
 	out := node.Replied{Result: raw, Reply: told}

@@ -73,7 +73,7 @@ func Kinds(o Options) []node.Kind {
 		flowSort(),
 		flowSplit(),
 		brief(flowSubWorkflow()),
-		brief(flowSwitch()),
+		brief(flowSwitch(o.Models)),
 		brief(flowTimeout()),
 		brief(flowWait()),
 		brief(flowWhile()),

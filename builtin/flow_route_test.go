@@ -69,7 +69,7 @@ func TestSwitch(t *testing.T) {
 		{name: "TwoForms", config: `{` + cases + `, "branches": []}`, input: `{"x": 1}`, code: fault.InvalidConfig},
 		{name: "ReservedCase", config: `{"switch_value": "1", "cases": [{"case": 1, "output_key": "result"}]}`, code: fault.InvalidConfig, part: "reserved"},
 		{name: "ReservedDefault", config: `{"switch_value": "1", "cases": [{"case": 1, "output_key": "a"}], "default_output_key": "error"}`, code: fault.InvalidConfig, part: "reserved"},
-		{name: "Choices", config: `{"propose": "?", "choices": [{"branch": "a"}]}`, code: fault.Unsupported},
+		{name: "Choices", config: `{"propose": "?", "choices": [{"branch": "a"}]}`, code: fault.InvalidConfig, part: "llm_profile"},
 		{name: "WrittenOrder", config: `{"branches": [{"branch_id": "d", "is_default": true}, {"branch_id": "a", "condition": "x > 1"}, {"branch_id": "b", "condition": "x > 0"}]}`,
 			input: `{"x": 2}`, want: map[string]string{"a": `{"branch_id": "a"}`}},
 		{name: "DefaultLast", config: `{"branches": [{"branch_id": "d", "is_default": true}, {"branch_id": "a", "condition": "x > 1"}]}`, input: `{"x": 1}`, want: map[string]string{"d": `{}`}},

@@ -55,22 +55,22 @@ type switchChoice struct {
 
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default
 // comes last wherever it stands.
-func flowSwitch() node.Kind {
+func flowSwitch(models *Models) node.Kind {
 	return node.Raw(
 		info("FLOW.SWITCH", "Switch", "多路分支", "Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
-		func(_ context.Context, call *node.Call, cfg switchConfig, in json.RawMessage) (node.Outcome, error) {
-			key, err := cfg.choose(call)
+		func(ctx context.Context, call *node.Call, cfg switchConfig, in json.RawMessage) (node.Outcome, error) {
+			key, err := cfg.choose(ctx, call, models)
 			if err != nil {
-				return nil, err
+				return waitOrFail(err)
 			}
 			return node.Done{key: handOn(in, field("branch_id", key))}, nil
 		})
 }
 
-func (c *switchConfig) choose(call *node.Call) (string, error) {
+func (c *switchConfig) choose(ctx context.Context, call *node.Call, models *Models) (string, error) {
 	switch {
 	case c.Choices != nil:
-		return "", fault.New(fault.Unsupported, `a switch with "choices" needs a model, and none can be called yet; use "branches" or "cases"`)
+		return c.byChoice(ctx, call, models)
 	case c.Cases != nil && c.Branches != nil:
 		return "", fault.New(fault.InvalidConfig, `"cases" and "branches" are two forms of a switch; keep one of them`)
 	case c.Cases != nil:

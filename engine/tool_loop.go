@@ -236,6 +236,10 @@ func lastNumber(name string) int {
 func (p *toolLoop) completed(sc *Scope, end End) {
 	entry := LoopEntry{Kind: StepComplete, Completion: p.Completions}
 	if end.Status != NodeDone {
+		if p.Profile+1 >= p.config.Profiles { // a person has left it out
+			sc.Fail(fault.New(fault.Canceled, "the completion was left out, and there is no other model to ask; give an output instead"))
+			return
+		}
 		p.keep(failedEntry(entry, end), "")
 		p.Profile++
 		p.complete(sc)

@@ -21,6 +21,9 @@ type Steps struct {
 	// Step does one. It ends with Replied, or waits. Its call has no configurations and no input of the node: what a step may
 	// know is in the state and in the values that the program hands it.
 	Step func(ctx context.Context, c *Call, s Step) (Outcome, error)
+	// Given makes what a person gave instead of a step's work the end of it. May be nil: it is the result as it stands, of
+	// which the program is told nothing.
+	Given func(c *Call, s Step, output json.RawMessage) (Replied, error)
 	// Close makes the node's outputs.
 	Close func(ctx context.Context, c *Call, e Ending) (Done, error)
 }
@@ -76,13 +79,14 @@ type Leader[C, I any] struct {
 	Program string
 	Open    func(ctx context.Context, call *Call, cfg C, in I) (Led, error)
 	Step    func(ctx context.Context, call *Call, s Step) (Outcome, error)
+	Given   func(call *Call, s Step, output json.RawMessage) (Replied, error) // may be nil
 	Close   func(ctx context.Context, call *Call, cfg C, e Ending) (Done, error)
 }
 
 // Lead makes a kind whose work a program leads.
 func Lead[C, I any](info Info, l Leader[C, I]) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
-	return Kind{
+	kind := Kind{
 		Info:         info,
 		ConfigSchema: configSchema[C](info.Name, shape),
 		InputSchema:  schemaOf[I](info.Name),
@@ -114,6 +118,13 @@ func Lead[C, I any](info Info, l Leader[C, I]) Kind {
 			},
 		},
 	}
+	if l.Given != nil {
+		kind.Steps.Given = func(call *Call, s Step, output json.RawMessage) (r Replied, err error) {
+			defer recovered(info.Name, &err)
+			return l.Given(call, s, output)
+		}
+	}
+	return kind
 }
 
 // lead opens the scope of a program, or closes it.
@@ -162,11 +173,7 @@ func (x *run) step() (factOf, error) {
 	x.introduce()
 	cause, s := x.job.Run.Cause, x.job.Run.Step
 	if cause.Kind == engine.CauseOutput {
-		output, err := x.job.Value(cause.Ref)
-		if err != nil {
-			return nil, err
-		}
-		return x.replied(Replied{Result: output})
+		return x.givenStep()
 	}
 	if s.Kind == engine.StepFill || s.Kind == engine.StepAsk {
 		return x.fillStep()
@@ -178,11 +185,10 @@ func (x *run) step() (factOf, error) {
 	if err := x.wake(); err != nil {
 		return nil, err
 	}
-	values, err := x.values(s.Values)
+	step, err := x.readStep()
 	if err != nil {
 		return nil, err
 	}
-	step := Step{Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, Values: values, LastTry: x.job.Run.LastTry}
 	if x.job.Stand != nil {
 		return x.stood(&step)
 	}
@@ -192,6 +198,37 @@ func (x *run) step() (factOf, error) {
 		return nil, err
 	}
 	return x.outcome(outcome)
+}
+
+// readStep is the step as its kind sees it.
+func (x *run) readStep() (Step, error) {
+	s := x.job.Run.Step
+	values, err := x.values(s.Values)
+	return Step{Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, Values: values, LastTry: x.job.Run.LastTry}, err
+}
+
+// givenStep ends a step with what a person gave instead of its work; somebody who knows only that it was done gives nothing.
+func (x *run) givenStep() (factOf, error) {
+	output := json.RawMessage("null")
+	if ref := x.job.Run.Cause.Ref; ref != "" {
+		var err error
+		if output, err = x.job.Value(ref); err != nil {
+			return nil, err
+		}
+	}
+	steps := x.node.kind.Steps
+	if kind := x.job.Run.Step.Kind; steps == nil || steps.Given == nil || kind == engine.StepFill || kind == engine.StepAsk {
+		return x.replied(Replied{Result: output})
+	}
+	step, err := x.readStep()
+	if err != nil {
+		return nil, err
+	}
+	r, err := steps.Given(&x.call, step, output)
+	if err != nil {
+		return nil, err
+	}
+	return x.replied(r)
 }
 
 func (x *run) values(refs []engine.Ref) ([]json.RawMessage, error) {
@@ -207,6 +244,7 @@ func (x *run) values(refs []engine.Ref) ([]json.RawMessage, error) {
 
 // replied is the event of a step that has ended well.
 func (x *run) replied(r Replied) (factOf, error) {
+	x.settled = r.Settle // also when the result cannot be kept: it was paid for
 	var reply json.RawMessage
 	if r.Reply != nil {
 		raw, err := json.Marshal(r.Reply)
@@ -219,7 +257,7 @@ func (x *run) replied(r Replied) (factOf, error) {
 	if err := dataflow.CheckOutput(outputs); err != nil {
 		return nil, err
 	}
-	outputs, x.settled = x.clean(outputs), r.Settle
+	outputs = x.clean(outputs)
 	return func(put Put) engine.Fact {
 		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Reply: reply}
 		f.Outputs, _ = record(outputs, nil, put)

@@ -51,6 +51,9 @@ type Options struct {
 	// Emitted is told what a run hands out while it goes on, in the order of each run: text, or an object as JSON. It is
 	// called by the run, which waits for it. May be nil.
 	Emitted func(ref store.Ref, attempt engine.Attempt, chunk any)
+	// Late is told what a run has used whose outcome came too late to be recorded. It is called by the execution's owner, which
+	// waits for it. May be nil.
+	Late func(store.Ref, []node.Settlement)
 	// GivenUp is told of an execution that this process cannot go on with: its journal is as it was, and the next process
 	// takes it up. May be nil.
 	GivenUp func(store.Ref, error)

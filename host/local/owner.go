@@ -358,6 +358,9 @@ func (o *owner) deal(list []message) (err error) {
 			var refused *fault.Error
 			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
 				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
+				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
+					late(o.ref, m.result.Settle)
+				}
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
