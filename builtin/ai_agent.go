@@ -153,8 +153,10 @@ type turn struct {
 	Query    string     `json:"query"`
 	Memories []string   `json:"memories,omitempty"`
 	Tools    []turnTool `json:"tools,omitempty"`
-	// History are the messages of earlier rounds that the request begins with, after the system's.
+	// History are the messages of earlier rounds that the request begins with, after the system's. Before are those of the
+	// conversation that came before them and are not sent.
 	History      int             `json:"history,omitempty"`
+	Before       []llm.Message   `json:"before,omitempty"`
 	Snapshot     json.RawMessage `json:"snapshot,omitempty"`
 	FirstTokenMS int64           `json:"first_token_ms"`
 	TotalMS      int64           `json:"total_ms"`
@@ -365,11 +367,11 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *agentConfig, 
 		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Content: system})
 	}
 	state.System = len(r.Messages)
-	history, snapshot, err := conversation(call, cfg.HistorySize)
+	before, history, snapshot, err := conversation(call, cfg.HistorySize)
 	if err != nil {
 		return err
 	}
-	state.Snapshot, state.History = snapshot, len(history)
+	state.Snapshot, state.Before, state.History = snapshot, before, len(history)
 	r.Messages = append(append(r.Messages, history...), given...)
 	images, err := t.images(ctx, call, in.Images)
 	if err != nil {

@@ -1,9 +1,13 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -174,8 +178,7 @@ func (p *progress) sum(out *agentOutput) error {
 // conversation is that of the execution with this turn appended: the person's words, rounds of tools, the answer. Tries that
 // did not have the right shape are not part of it.
 func (p *progress) conversation(structured bool) (turnContext, error) {
-	asked := p.Request.Messages[p.System:]
-	list := append([]llm.Message(nil), asked...)
+	list := slices.Concat(p.Before, p.Request.Messages[p.System:])
 	unanswered := map[string]bool{}
 	for _, e := range p.about.Log {
 		switch {
@@ -206,7 +209,7 @@ func (p *progress) conversation(structured bool) (turnContext, error) {
 	for i := range list {
 		list[i].Images, list[i].Opaque, list[i].Reasoning = nil, nil, ""
 	}
-	appended := len(list) - p.History
+	appended := len(list) - p.History - len(p.Before)
 	if over := len(list) - maxConversation; over > 0 {
 		for over < len(list) && list[over].Role != llm.User {
 			over++ // it begins with somebody's words
@@ -216,29 +219,34 @@ func (p *progress) conversation(structured bool) (turnContext, error) {
 	return turnContext{list, min(appended, len(list))}, nil
 }
 
-// conversation reads what earlier turns of the execution have left: the messages of the last rounds, and a snapshot for
-// observers.
-func conversation(call *node.Call, rounds int) ([]llm.Message, json.RawMessage, error) {
+// conversation reads what earlier turns of the execution have left: the messages of the last rounds, those before them, and
+// a snapshot for observers.
+func conversation(call *node.Call, rounds int) (before, last []llm.Message, snapshot json.RawMessage, err error) {
 	data, err := call.Context()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	var newest struct {
+	type told struct {
 		Context turnContext `json:"context"`
+		ordinal uint64
 	}
-	ordinal := uint64(0)
-	for _, r := range data.StepResults { // order does not matter: the newest is looked for
-		if !r.IsSuccess || r.Ordinal < ordinal || len(r.ToolID) < 9 || r.ToolID[:9] != "AI_AGENT." {
+	var turns []told
+	for _, r := range data.StepResults { // order does not matter: sorted below
+		if !r.IsSuccess || !strings.HasPrefix(r.ToolID, "AI_AGENT.") {
 			continue
 		}
-		var one struct {
-			Context turnContext `json:"context"`
-		}
+		one := told{ordinal: r.Ordinal}
 		if json.Unmarshal(r.Output, &one) == nil && len(one.Context.Conversation) > 0 { // one that a person gave instead may be anything
-			newest, ordinal = one, r.Ordinal
+			turns = append(turns, one)
 		}
 	}
-	list := lastRounds(newest.Context.Conversation, rounds)
+	slices.SortFunc(turns, func(a, b told) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	var all []llm.Message
+	for _, t := range turns {
+		all = t.Context.after(all)
+	}
+	list := lastRounds(all, rounds)
+	before = all[:len(all)-len(list)]
 	results := make(map[string]json.RawMessage, len(data.StepResults))
 	for id, r := range data.StepResults { // order does not matter: one entry per node
 		if len(r.Output) <= maxSnapshotValue {
@@ -251,11 +259,21 @@ func conversation(call *node.Call, rounds int) ([]llm.Message, json.RawMessage, 
 			variables[name] = value
 		}
 	}
-	snapshot, err := node.Marshal(map[string]any{"conversation": list, "variable_values": variables, "node_results": results})
+	snapshot, err = node.Marshal(map[string]any{"conversation": list, "variable_values": variables, "node_results": results})
 	if err != nil {
-		return nil, nil, fault.Newf(fault.Internal, "the snapshot of the conversation: %w", err)
+		return nil, nil, nil, fault.Newf(fault.Internal, "the snapshot of the conversation: %w", err)
 	}
-	return list, snapshot, nil
+	return before, list, snapshot, nil
+}
+
+// after is the conversation with a turn in it that ended after all of it: the turn's own, if that has all of it; else, since
+// the turn ran beside others, what it has said comes after what they have.
+func (c turnContext) after(all []llm.Message) []llm.Message {
+	known := len(c.Conversation) - max(0, min(c.Appended, len(c.Conversation)))
+	if len(all) <= known && reflect.DeepEqual(all, c.Conversation[:len(all):len(all)]) || len(all) == 0 {
+		return c.Conversation
+	}
+	return append(slices.Clip(all), c.Conversation[known:]...)
 }
 
 // maxSnapshotValue is how large a value may be that observers of a completion are shown.

@@ -99,7 +99,7 @@ func soFar(call *node.Call, n int) ([]memory.Message, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	said, _, err := conversation(call, n)
+	_, said, _, err := conversation(call, n)
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ func tellStep(graph *workflow.Graph, owner int, a *host.ActivationView, e *api.N
 func attachedExecutions(node string, all map[string]api.NodeExecution) map[string][]api.NodeExecution {
 	var attached map[string][]api.NodeExecution
 	for id, e := range all { // order does not matter: sorted below
-		if !strings.HasPrefix(id, node+".") {
-			continue
+		if !strings.HasPrefix(id, node+".") || !strings.HasPrefix(e.ActivationID, all[node].ActivationID+"[") {
+			continue // also what it did in another iteration of a loop
 		}
 		var detail struct {
 			Node string `json:"attached_node"`

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"testing"
 
+	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/node"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -25,6 +27,26 @@ func (i deafInbox) Pending(context.Context, identity.Principal, string) ([]store
 
 func TestOwner_Deal(t *testing.T) {
 	t.Parallel()
+	t.Run("SettlesWhatComesTooLate", func(t *testing.T) {
+		t.Parallel()
+		var settled []node.Settlement
+		h := &Host{ctx: t.Context(), opts: Options{
+			Log: slog.New(slog.DiscardHandler), Late: func(ref store.Ref, list []node.Settlement) {
+				if ref.Execution == "x" {
+					settled = append(settled, list...)
+				}
+			},
+		}}
+		o := h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)
+		o.fold = host.NewFold(&workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, nil, nil, host.Loader{})
+		gone := engine.Attempt{Activation: "agent[0]/complete_1", Attempt: 1}
+		err := o.deal([]message{outcome{attempt: gone, result: node.Result{
+			Fact: func(node.Put) engine.Fact { return engine.NodeCompleted{Attempt: gone} }, Settle: []node.Settlement{{ID: "call_1", Tokens: 7}},
+		}}})
+		if err != nil || len(settled) != 1 || settled[0].ID != "call_1" || settled[0].Tokens != 7 {
+			t.Errorf("settled %+v, %v", settled, err)
+		}
+	})
 	t.Run("AnswersThoseItDoesNotComeTo", func(t *testing.T) {
 		t.Parallel()
 		unreadable := fault.New(fault.Internal, "the store has stopped")
