@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,7 +155,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	background.Go(func() { i.tidyUp(tidying, o.Log) })
 	defer background.Wait()
 	defer stopTidying()
-	debug.FreeOSMemory() // starting has left some garbage, and an idle server would keep it
+	restAfterStart(o.Log)
 	var reason error
 	select {
 	case <-ctx.Done():
