@@ -14,7 +14,6 @@ import (
 	"image/png"
 	"io"
 	"math"
-	"net/http"
 	"strings"
 
 	"golang.org/x/image/bmp"
@@ -24,7 +23,6 @@ import (
 
 	"tandem/fault"
 	"tandem/files"
-	"tandem/llm"
 	"tandem/node"
 )
 
@@ -446,31 +444,6 @@ func modelName(m color.Model) string {
 		return "palette"
 	}
 	return "rgba"
-}
-
-type imageDescribeArgs struct {
-	imageArg
-	Question string `json:"question"`
-}
-
-func (a *imageDescribeArgs) Defaults() { a.Question = "What does this picture show?" }
-
-// describe asks a model that can see. It is shown the picture as it is in the file.
-func (x *imageTools) describe(ctx context.Context, a imageDescribeArgs) (any, error) {
-	p, err := x.open(ctx, a.File)
-	if err != nil {
-		return nil, err
-	}
-	if len(p.data) > maxImageBytes {
-		return nil, fault.Newf(fault.TooLarge, "%q has %d bytes, and a model is shown at most %d; make it smaller with image_resize", p.name, len(p.data), maxImageBytes).With("limit", maxImageBytes)
-	}
-	out, err := x.models.ask(ctx, x.call, x.cfg.VisionProfile, llm.Request{Messages: []llm.Message{
-		{Role: llm.User, Content: a.Question, Images: []llm.Image{{MediaType: http.DetectContentType(p.data), Data: p.data}}},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"description": out.Message.Content}, nil
 }
 
 type imageResizeArgs struct {
