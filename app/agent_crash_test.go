@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -25,7 +26,7 @@ func agentCrash(t *testing.T, model *modelService) *crash {
 	if err := i.SaveProfile(t.Context(), user, model.profile("m")); err != nil {
 		t.Fatal(err)
 	}
-	i.saveText(t, agentFlow(`{user_prompt: go, profileId: m, tool_approval: once}`, `web`, httpTool("web", ``)))
+	i.saveText(t, agentFlow(`{user_prompt: go, profileId: m, tool_approval: once, max_tool_iterations: 50}`, `web`, httpTool("web", ``)))
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +111,49 @@ func TestAgent_CrashBetweenToolCalls(t *testing.T) {
 	}
 	if !slices.Equal(roles, []string{"user", "assistant", "tool", "assistant", "tool"}) {
 		t.Errorf("the third completion was told %q", roles)
+	}
+}
+
+// A turn of so many rounds that it is read from a snapshot goes on from there.
+func TestAgent_CrashInALongTurn(t *testing.T) {
+	t.Parallel()
+	const rounds = 40
+	tools := newCounted(t)
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		results := 0
+		for _, m := range r.Messages {
+			if m.Role == "tool" {
+				results++
+			}
+		}
+		switch {
+		case results < 2*rounds:
+			return chatReply{calls: []chatCall{chatCallOf(0, "http_request", fmt.Sprintf(`{"url":"%s/%d"}`, tools.URL, results)), chatCallOf(1, "http_request", fmt.Sprintf(`{"url":"%s/%d"}`, tools.URL, results+1))}}
+		case results == 2*rounds:
+			return chatReply{calls: []chatCall{chatCallOf(0, "http_request", `{"method":"POST","url":"`+tools.URL+`/pay","body":{}}`)}}
+		}
+		return chatReply{text: []string{fmt.Sprint(results)}}
+	})
+	c := agentCrash(t, model)
+	kill := c.serve()
+	started, err := c.client.Execute(t.Context(), "talk", api.ExecuteRequest{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.becomes(started.ExecutionID, engine.StatusWaitingForHuman)
+	kill()
+	kill = c.serve()
+	defer func() { kill() }()
+	after := c.becomes(started.ExecutionID, engine.StatusWaitingForHuman)
+	if len(before.NodeExecutions) != len(after.NodeExecutions) {
+		t.Errorf("%d steps before, %d after", len(before.NodeExecutions), len(after.NodeExecutions))
+	}
+	if _, err := c.client.Input(t.Context(), started.ExecutionID, api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"approved":true}`)}); err != nil {
+		t.Fatal(err)
+	}
+	c.becomes(started.ExecutionID, engine.StatusSuccess)
+	if list := tools.list(); len(list) != 2*rounds+1 || len(slices.Compact(list)) != 2*rounds+1 || model.count() != rounds+2 {
+		t.Errorf("%d calls, %d completions", len(list), model.count())
 	}
 }
 
@@ -222,5 +266,124 @@ func (x *site) restsFor(t *testing.T, ids []string) (waiting int) {
 		case <-ctx.Done():
 			t.Fatalf("%d are still busy", busy)
 		}
+	}
+}
+
+// What a process that was killed had reserved counts as spent: nobody knows whether the service has sent its bill.
+func TestAgent_ABudgetOutlivesACrash(t *testing.T) {
+	t.Parallel()
+	const turns, limit, each = 5, 380, 30
+	var mu sync.Mutex
+	arrived := 0
+	all := make(chan struct{})
+	release := make(chan struct{})
+	model := newModelService(t, func(_ chatRequest, gone <-chan struct{}) chatReply {
+		mu.Lock()
+		if arrived++; arrived == turns {
+			close(all)
+		}
+		first := arrived <= turns
+		mu.Unlock()
+		if first {
+			<-release // its process is gone when it answers
+		}
+		return chatReply{tokens: each, text: []string{"ok"}}
+	})
+	c := agentCrash(t, model)
+	i := openInstance(t, c.dir)
+	p := model.profile("m")
+	p.Budgets = []llm.Budget{{Per: "day", Tokens: limit}}
+	if err := i.SaveProfile(t.Context(), user, p); err != nil {
+		t.Fatal(err)
+	}
+	i.saveText(t, agentFlow(`{user_prompt: hello, profileId: m, max_tokens: 50}`, ``, ``))
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	kill := c.serve()
+	var ids []string
+	for range turns {
+		started, err := c.client.Execute(t.Context(), "talk", api.ExecuteRequest{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, started.ExecutionID)
+	}
+	<-all
+	kill()
+	close(release)
+	kill = c.serve()
+	defer func() { kill() }()
+	// What is left of the budget does not suffice for all of them again.
+	done, asked := 0, ""
+	for _, id := range ids {
+		e := c.settles(id)
+		if e.Status == string(engine.StatusSuccess) {
+			done++
+		}
+		if len(e.Questions) > 0 {
+			asked = id
+		}
+	}
+	if done == turns || asked == "" {
+		t.Fatalf("%d of %d have ended, %q asks", done, turns, asked)
+	}
+	if _, err := c.client.Input(t.Context(), asked, api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"raise_by":1000}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		c.becomes(id, engine.StatusSuccess)
+	}
+}
+
+// settles waits until an execution has ended or waits.
+func (c *crash) settles(id string) api.Execution {
+	c.Helper()
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		e, err := c.client.Execution(ctx, id)
+		if err == nil && (e.Status == string(engine.StatusSuccess) || e.Status == string(engine.StatusWaiting) || e.Status == string(engine.StatusWaitingForHuman)) {
+			return e
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			c.Fatalf("execution %+v, %v", e, err)
+		}
+	}
+}
+
+// A service that fails for a moment, or asks for patience, is asked again.
+func TestAgent_AsksAgain(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	var mu sync.Mutex
+	calls := 0
+	var times []time.Time
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply {
+		mu.Lock()
+		defer mu.Unlock()
+		times = append(times, time.Now())
+		switch calls++; calls {
+		case 1:
+			return chatReply{status: http.StatusInternalServerError}
+		case 2:
+			return chatReply{status: http.StatusTooManyRequests, header: http.Header{"Retry-After": {"1"}}}
+		}
+		return chatReply{text: []string{"at last"}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, ``, ``))
+	e, r := x.talk(t, "q")
+	mu.Lock()
+	defer mu.Unlock()
+	if r.Response != "at last" || calls != 3 || e.NodeExecutions["agent.complete_1"].RetryCount != 2 {
+		t.Errorf("%q after %d calls: %+v", r.Response, calls, e.NodeExecutions["agent.complete_1"])
+	}
+	if wait := times[2].Sub(times[1]); wait < 900*time.Millisecond {
+		t.Errorf("asked again after %s, the service wanted 1 s", wait)
 	}
 }

@@ -3,11 +3,15 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/engine"
@@ -134,7 +138,9 @@ func TestAgentMidTurn_UnknownOutcome(t *testing.T) {
 			if len(q) != 1 || q[0].Purpose != "outcome_unknown" {
 				t.Fatalf("asked %+v", q)
 			}
-			t.Logf("question %+v", q[0])
+			if !strings.HasSuffix(gjson.GetBytes(q[0].Arguments, "arguments.url").Str, "/pay") {
+				t.Errorf("the person is not shown the call: %s", q[0].Arguments)
+			}
 			want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(c.answer)}), http.StatusOK)
 			x.reaches(t, id, engine.StatusSuccess)
 			if _, r := x.result(t, id); !strings.Contains(r.Response, c.want) {
@@ -184,8 +190,14 @@ func TestAgentMidTurn_Forks(t *testing.T) {
 	if len(tools.list()) != 2 {
 		t.Errorf("called %q", tools.list())
 	}
-	a := x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/call_1_1", Input: json.RawMessage(`{"url":"x"}`)})
-	t.Logf("fork with input: %d %s", a.status, a.body)
+	// What was approved is the call as the model wants it.
+	refused(t, x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/call_1_1", Input: json.RawMessage(`{"url":"x"}`)}), http.StatusConflict, "conflict")
+	for _, step := range []string{"approve_1_1", "call_1_1"} {
+		a := want[api.NodeExecution](t, x.call(t, "viewer", "GET", "/executions/"+id+"/activations/"+url.PathEscape("agent[0]/"+step), nil), http.StatusOK)
+		if got := gjson.GetBytes(a.InputData, "arguments.body.amount"); got.Int() != 5 || gjson.GetBytes(a.InputData, "tool_name").Str != "http_request" {
+			t.Errorf("the input of %s is %s", step, a.InputData)
+		}
+	}
 }
 
 // What is no plain yes does not approve.
@@ -288,13 +300,11 @@ connections:
 	if got := tools.list(); !slices.Equal(got, []string{"GET /a", "GET /b", "GET /c", "GET /d", "GET /e", "GET /f"}) {
 		t.Errorf("called %q", got)
 	}
-	t.Logf("%s", e.NodeExecutions["each"].OutputData)
-	t.Logf("%v", func() (l []string) {
-		for k, v := range e.NodeExecutions {
-			l = append(l, k+"="+v.ActivationID)
+	for n, p := range []string{"/a", "/b", "/c", "/d", "/e", "/f"} {
+		if got := gjson.GetBytes(e.NodeExecutions["each"].OutputData["completed"], fmt.Sprintf("results.%d.tool_results.0.result.json.path", n)).Str; got != p {
+			t.Errorf("result %d is of %q, want %q", n, got, p)
 		}
-		return
-	}())
+	}
 }
 
 // When whoever asks for a budget goes away, another who waits for it asks.
@@ -382,4 +392,31 @@ connections:
 	if _, r := x.talk(t, "q"); r.Response != "first,alone,beside,beside,last" || len(r.Context.Conversation) != 10 || r.Context.Appended != 2 {
 		t.Errorf("response %q, conversation %+v", r.Response, r.Context)
 	}
+}
+
+// Canceling the parent of who asks lets another ask.
+func TestAgentMidTurn_AskerInAChild(t *testing.T) {
+	t.Parallel()
+	x := poorSite(t, `{"per":"day","tokens":100}`)
+	x.save(t, `
+metadata: {id: parent, name: parent, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: sub, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: talk, revision: latest}}
+connections:
+  - {from_node: start, to_node: sub}
+`)
+	id := x.execute(t, "parent", api.ExecuteRequest{})
+	for len(x.budgetsOf(t, "?waiting=true")) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the child does not wait")
+		}
+	}
+	other := x.execute(t, "talk", api.ExecuteRequest{})
+	x.reaches(t, other, engine.StatusWaiting)
+	want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "cancel"}), http.StatusOK)
+	x.reaches(t, id, engine.StatusCanceled)
+	x.reaches(t, other, engine.StatusWaitingForHuman)
+	x.raiseBy(t, api.InputRequest{NodeID: "agent"}, other, 5000)
+	x.reaches(t, other, engine.StatusSuccess)
 }

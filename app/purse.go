@@ -145,7 +145,11 @@ func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error)
 			if errors.As(err, &over) && over.OpenCalls == 0 {
 				return "", exhausted
 			}
-			if lerr := p.leave(ctx, principal, s, exhausted.Budget); lerr != nil || !errors.As(err, &over) {
+			lerr := p.leave(ctx, principal, s, exhausted.Budget)
+			if lerr != nil && err == nil { // the call is not made
+				return "", errors.Join(lerr, p.Return(context.WithoutCancel(ctx), s.Workspace, entry.ID, llm.Usage{}, s.Profile.Price))
+			}
+			if lerr != nil || !errors.As(err, &over) {
 				return entry.ID, errors.Join(err, lerr)
 			}
 			continue // there is more room than before, and others may give back

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -34,7 +35,9 @@ func (i *Instance) plays(t *testing.T, execution string) *fixture.Fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := playFixture(t, newPlayer(t), data, ""); !r.Same() || r.Status != f.Expect.Status {
+	p := NewPlayer(filepath.Join(i.dir, "sandbox")) // what is compiled there need not be compiled again
+	defer p.Close()
+	if r := playFixture(t, p, data, ""); !r.Same() || r.Status != f.Expect.Status {
 		t.Errorf("%s, recorded %s: %s", r.Status, f.Expect.Status, lines(r))
 	}
 	if t.Failed() {

@@ -204,7 +204,11 @@ func (p *progress) conversation(structured bool) (turnContext, error) {
 		}
 	}
 	if len(unanswered) > 0 { // a service refuses calls without results in what came before
-		list[len(list)-1].ToolCalls = nil
+		if last := &list[len(list)-1]; last.Content != "" {
+			last.ToolCalls = nil
+		} else {
+			list = list[:len(list)-1] // nor does it take a message that says nothing
+		}
 	}
 	for i := range list {
 		list[i].Images, list[i].Opaque, list[i].Reasoning = nil, nil, ""

@@ -32,7 +32,7 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 			return err
 		}
 		for _, o := range offered {
-			approve := approval.of(o.Name)
+			approve := approval.of(o.Name, toolName(o.Name))
 			if o.Approval == approveNever || o.Approval == approveAlways {
 				approve = o.Approval
 			}
@@ -40,6 +40,11 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 			if err := state.add(tool, o.Description, o.Parameters); err != nil {
 				return err
 			}
+		}
+	}
+	for _, name := range approval.names {
+		if !slices.ContainsFunc(state.Tools, func(t turnTool) bool { return t.Tool == name || t.Name == name }) {
+			call.Log(node.Warn, "tool_approval names a tool that no attached node offers", map[string]any{"tool": name})
 		}
 	}
 	declared, err := declaredTools(cfg.Tools)
@@ -112,9 +117,9 @@ func readApproval(raw json.RawMessage) (approval, error) {
 	return approval{mode: strings.ToLower(mode)}, nil
 }
 
-// of is the rule for a tool.
-func (a approval) of(tool string) string {
-	if slices.Contains(a.names, tool) {
+// of is the rule for a tool, which may be named as its node does or as the model sees it.
+func (a approval) of(tool, seen string) string {
+	if slices.Contains(a.names, tool) || slices.Contains(a.names, seen) {
 		return approveAlways
 	}
 	return a.mode

@@ -414,7 +414,7 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 		a.Problem = fault.From(err).Message
 	}
 	// More of the same would be cut off again.
-	return engine.LoopReply{Unfit: err != nil && a.Finish != llm.FinishLength}
+	return engine.LoopReply{Unfit: err != nil, Final: err != nil && a.Finish == llm.FinishLength}
 }
 
 func (p *progress) tool(name string) (turnTool, bool) {

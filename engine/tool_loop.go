@@ -45,6 +45,8 @@ type LoopConfig struct {
 type LoopReply struct {
 	Calls []LoopCall `json:"calls,omitempty"`
 	Unfit bool       `json:"unfit,omitempty"`
+	// Final says that another try would be as unfit.
+	Final bool `json:"final,omitempty"`
 }
 
 // LoopCall is a tool call, as far as the program has to know it.
@@ -255,7 +257,7 @@ func (p *toolLoop) completed(sc *Scope, end End) {
 	p.keep(entry, resultRef(end.Outputs))
 	switch {
 	case reply.Unfit:
-		if p.Tries++; p.Tries < p.config.Tries {
+		if p.Tries++; p.Tries < p.config.Tries && !reply.Final {
 			p.complete(sc)
 			return
 		}

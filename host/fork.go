@@ -31,6 +31,9 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	if _, _, err := j.replay(ctx, source, func(row Row, _ []engine.Command) (bool, error) { return row.Seq < seq, nil }); err != nil {
 		return nil, nil, nil, err
 	}
+	if a, ok := source.state.Activation(id); ok && a.Node < 0 && len(r.Input) > 0 {
+		return nil, nil, nil, fault.Newf(fault.Conflict, "input: %q is a step whose input comes from the steps before it and cannot be replaced; fork without an input, or skip it with an output", id)
+	}
 	state, past, err := source.past(j.Execution)
 	if err != nil {
 		return nil, nil, nil, err

@@ -39,7 +39,7 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 				return nil, err
 			}
 			if found {
-				told.Arguments = record.Input // the person sees what was being sent
+				told.Arguments = shownInput(record.ID, record.Input) // the person sees what was being sent
 			}
 		}
 		list = append(list, told)

@@ -222,7 +222,7 @@ func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *ge
 		return nil, err
 	}
 	out := &activationOutput{told}
-	out.Body.InputData, out.Body.Lineage = record.Input, record.Origins
+	out.Body.InputData, out.Body.Lineage = shownInput(record.ID, record.Input), record.Origins
 	return out, nil
 }
 
