@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/api"
 	"tandem/builtin"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/llm"
 	"tandem/store"
 )
 
@@ -260,5 +262,37 @@ func TestPurse_RaiseBeforeWait(t *testing.T) {
 				t.Errorf("still waiting: %+v, %v", waiting, err)
 			}
 		})
+	}
+}
+
+// A budget for a day has room again when the next day begins, where the profile says.
+func TestPurse_TheNextDayHasItsOwn(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	now := time.Date(2026, 1, 1, 20, 0, 0, 0, time.UTC) // it is the 2nd in Shanghai
+	x.purse.now = func() time.Time { return now }
+	profile := llm.Profile{ID: "m", Provider: "scripted", Budgets: []llm.Budget{
+		{Per: perExecution, Tokens: 1000, TimeZone: "America/New_York"}, {Per: perDay, Tokens: 10, TimeZone: "Asia/Shanghai"},
+	}}
+	x.saveProfile(t, profile)
+	s := builtin.Spending{Workspace: "default", Execution: "e", Workflow: "w", Activation: "a", Node: "n", Profile: profile, Most: llm.Usage{InputTokens: 8}}
+	id, err := x.purse.Reserve(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.purse.Return(t.Context(), "default", id, llm.Usage{InputTokens: 8}, profile.Price); err != nil {
+		t.Fatal(err)
+	}
+	_, err = x.purse.Reserve(t.Context(), s)
+	over, ok := errors.AsType[*builtin.Exhausted](err)
+	if !ok || over.Budget != "m/day/2026-01-02" || !over.Until.Equal(time.Date(2026, 1, 2, 16, 0, 0, 0, time.UTC)) {
+		t.Fatalf("got %+v, %v", over, err)
+	}
+	now, s.Woken = over.Until, true
+	if _, err := x.purse.Reserve(t.Context(), s); err != nil {
+		t.Errorf("on the next day: %v", err)
+	}
+	if waiting, err := x.stores.Budgets.Waiting(t.Context(), identity.System("default"), ""); err != nil || len(waiting) != 0 {
+		t.Errorf("still waiting: %+v, %v", waiting, err)
 	}
 }

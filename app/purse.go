@@ -80,16 +80,13 @@ func readBudgetName(text string) (n budgetName, ok bool) {
 
 // limits are what a call has to fit into.
 func (p *purse) limits(s builtin.Spending) ([]store.Limit, string, error) {
-	day := p.now().UTC().Format(time.DateOnly)
+	now, err := p.today(s.Profile)
+	if err != nil {
+		return nil, "", err
+	}
+	day := now.Format(time.DateOnly)
 	list := make([]store.Limit, 0, len(s.Profile.Budgets))
 	for _, b := range s.Profile.Budgets {
-		if b.TimeZone != "" {
-			zone, err := time.LoadLocation(b.TimeZone)
-			if err != nil {
-				return nil, "", fault.Newf(fault.InvalidConfig, "profile %q: %q is no time zone", s.Profile.ID, b.TimeZone).With("path", "budgets.time_zone")
-			}
-			day = p.now().In(zone).Format(time.DateOnly)
-		}
 		query, name := store.LedgerQuery{Profile: s.Profile.ID}, budgetName{profile: s.Profile.ID, per: b.Per}
 		switch b.Per {
 		case perExecution:
@@ -112,6 +109,21 @@ func (p *purse) limits(s builtin.Spending) ([]store.Limit, string, error) {
 	return list, day, nil
 }
 
+// today is the time where the profile's days begin.
+func (p *purse) today(profile llm.Profile) (time.Time, error) {
+	for _, b := range profile.Budgets {
+		if b.Per != perDay || b.TimeZone == "" {
+			continue
+		}
+		zone, err := time.LoadLocation(b.TimeZone)
+		if err != nil {
+			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is no time zone", profile.ID, b.TimeZone).With("path", "budgets.time_zone")
+		}
+		return p.now().In(zone), nil
+	}
+	return p.now().UTC(), nil
+}
+
 // Reserve implements builtin.Purse.
 func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error) {
 	limits, day, err := p.limits(s)
@@ -123,6 +135,11 @@ func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error)
 		Tokens: s.Most.Total(), Cost: s.Profile.Price.Cost(s.Most),
 	}
 	principal := identity.System(s.Workspace)
+	if s.Woken { // what it waited for has come, or a new day; it waits again if that does not suffice
+		if err := p.budgets.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
+			return "", err
+		}
+	}
 	for {
 		p.mu.Lock()
 		moved := p.moved
@@ -184,7 +201,15 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
 	}
-	return &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}, nil
+	exhausted := &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}
+	if over.Query.Day != "" {
+		now, err := p.today(s.Profile)
+		if err != nil {
+			return nil, err
+		}
+		exhausted.Until = time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, now.Location()) // the next day has its own
+	}
+	return exhausted, nil
 }
 
 // newLimits are the limits as the profile has them now.

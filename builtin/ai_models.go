@@ -43,7 +43,9 @@ type Spending struct {
 	Workspace, Execution, Workflow string
 	// Activation and Node are who waits when there is no room.
 	Activation, Node string
-	Profile          llm.Profile
+	// Woken says that it has waited for a budget before.
+	Woken   bool
+	Profile llm.Profile
 	// Most is what it can use at most.
 	Most llm.Usage
 }
@@ -55,6 +57,8 @@ type Exhausted struct {
 	Request json.RawMessage
 	// Asks says that this is who asks; others wait for the same answer.
 	Asks bool
+	// Until is when there is room again by itself; zero: never.
+	Until time.Time
 }
 
 // BudgetSignal is the signal that wakes who waits for a budget.
@@ -189,7 +193,7 @@ func (m *Models) reserve(ctx context.Context, call *node.Call, profile llm.Profi
 	most.OutputTokens = cmp.Or(r.MaxTokens, profile.Params.MaxTokens, 8192)
 	return m.Purse.Reserve(ctx, Spending{
 		Workspace: call.Workspace, Execution: call.ExecutionID, Workflow: call.WorkflowID, Activation: string(call.ActivationID), Node: call.NodeID,
-		Profile: profile, Most: most,
+		Woken: call.Wake != nil, Profile: profile, Most: most,
 	})
 }
 
@@ -200,7 +204,7 @@ func waitOrFail(err error) (node.Outcome, error) {
 	if !ok {
 		return nil, err
 	}
-	w := node.Wait{Signal: BudgetSignal(over.Budget)}
+	w := node.Wait{Signal: BudgetSignal(over.Budget), Until: over.Until}
 	if over.Asks {
 		w.Ask = &node.Question{Purpose: "budget", Request: over.Request}
 	}
