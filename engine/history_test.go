@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -325,7 +326,7 @@ func stories() map[string]story {
 			return s
 		}
 	}
-	return map[string]story{
+	all := map[string]story{
 		"chain": {"three nodes, one after the other", `a -> b
 			b -> c`, begun(func(s *sim) {
 			s.complete("a")
@@ -604,6 +605,8 @@ func stories() map[string]story {
 			return s
 		}},
 	}
+	maps.Copy(all, programStories())
+	return all
 }
 
 func sortedIDs(asks map[engine.AskID]engine.Ask) []engine.AskID {
