@@ -20,13 +20,14 @@ func restAfterStart(log *slog.Logger) {
 	}
 }
 
-// forgetBinary unmaps the pages of the program and its constants, which nobody can have written to.
+// forgetBinary unmaps the pages of the program and its constants. Parts that were written to, as a loader does before it makes
+// them read-only, are left alone: the file does not have what is in them.
 func forgetBinary() (err error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return err
 	}
-	maps, err := os.Open("/proc/self/maps")
+	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
 		return err
 	}
@@ -35,21 +36,27 @@ func forgetBinary() (err error) {
 			err = cerr
 		}
 	}()
+	var part struct {
+		begin, size uint64
+		ours        bool
+	}
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
-		// begin-end rights offset device inode path
 		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[5] != self || strings.Contains(fields[1], "w") {
-			continue
-		}
-		from, to, _ := strings.Cut(fields[0], "-")
-		begin, err1 := strconv.ParseUint(from, 16, 64)
-		end, err2 := strconv.ParseUint(to, 16, 64)
-		if err1 != nil || err2 != nil || end <= begin {
-			continue // nothing that this kernel usually says
-		}
-		if _, _, failed := unix.Syscall(unix.SYS_MADVISE, uintptr(begin), uintptr(end-begin), unix.MADV_DONTNEED); failed != 0 {
-			return failed
+		switch {
+		case len(fields) >= 5 && strings.Contains(fields[0], "-"): // begin-end rights offset device inode path
+			from, to, _ := strings.Cut(fields[0], "-")
+			begin, err1 := strconv.ParseUint(from, 16, 64)
+			end, err2 := strconv.ParseUint(to, 16, 64)
+			part.begin, part.size = begin, end-begin
+			part.ours = err1 == nil && err2 == nil && end > begin && len(fields) == 6 && fields[5] == self && !strings.Contains(fields[1], "w")
+		case part.ours && len(fields) == 3 && fields[0] == "Anonymous:": // what is no longer as in the file
+			if fields[1] != "0" {
+				continue
+			}
+			if _, _, failed := unix.Syscall(unix.SYS_MADVISE, uintptr(part.begin), uintptr(part.size), unix.MADV_DONTNEED); failed != 0 {
+				return failed
+			}
 		}
 	}
 	return lines.Err()
