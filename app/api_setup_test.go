@@ -36,7 +36,7 @@ func openSite(t testing.TB, change ...func(*server.Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow})
+	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow, CodeCache: codeCache()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,10 +29,41 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// codeCache is where the tests keep the compiled Python interpreter, from one run to the next: compiling it takes seconds, and
+// with the race detector a minute.
+func codeCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "tandem-tests")
+}
+
+// python is an interpreter that is there when it returns, so that tests beside each other do not compile it side by side.
+var python = sync.OnceValue(func() error { // read-only
+	pool := sandbox.New(sandbox.Options{Dir: codeCache()})
+	defer pool.Close()
+	_, err := pool.Run(context.Background(), sandbox.Call{Tenant: "t", Language: sandbox.Python, Source: "lambda x: x", Input: json.RawMessage(`1`)})
+	return err
+})
+
+// openWithCode opens an instance that need not compile its interpreters.
+func openWithCode(t *testing.T, dir string) *Instance {
+	t.Helper()
+	if err := python(); err != nil {
+		t.Fatal(err)
+	}
+	i, err := Open(t.Context(), Options{Dir: dir, CodeCache: codeCache()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
 // Conversion functions are run in the language that their form tells, by the real interpreters.
 func TestInstance_Conversions(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openWithCode(t, t.TempDir())
 	t.Cleanup(func() { // after the subtests
 		if err := i.Close(); err != nil {
 			t.Error(err)
@@ -64,7 +97,7 @@ connections:
 		"order":      {"lambda x: ' '.join(k for k in x if k not in ('execution_id', 'trigger_time', 'trigger_message', 'user_id'))", `{"data":"list value data output"}`, engine.StatusSuccess, ""},
 		"entry":      {"// it's one\nfunction convert(x) { return helper(x.list) }\nconst helper = list => list.length", `{"data":3}`, engine.StatusSuccess, ""},
 		"comment":    {"/* it's one */\nconst two = 2\nfunction convert(x) { return x.list[two] }", `{"data":3}`, engine.StatusSuccess, ""},
-		"deep":       {"x => { let r = []; for (let i = 0; i < 3000; i++) r = [r]; return r }", "", engine.StatusError, `connection "start-result-out": the payload`},
+		"deep":       {"x => { let r = []; for (let i = 0; i < 1200; i++) r = [r]; return r }", "", engine.StatusError, `connection "start-result-out": the payload`},
 		"nothing":    {"lambda x: None", `{"data":null}`, engine.StatusSuccess, ""},
 		"raises":     {"def convert(x):\n    y = 1\n    return x['nothing']", "", engine.StatusError, "line 3"},
 		"skips":      {"x => ({skip_execution: true})", "", engine.StatusSuccess, ""},
@@ -214,6 +247,9 @@ func TestInterpreter_Workspaces(t *testing.T) {
 // Code that does not parse is refused when the workflow is saved, with its line.
 func TestAPI_RefusesCodeThatDoesNotParse(t *testing.T) {
 	t.Parallel()
+	if err := python(); err != nil {
+		t.Fatal(err)
+	}
 	x := openSite(t)
 	flow := func(conversion string) map[string]any {
 		return map[string]any{

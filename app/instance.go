@@ -69,6 +69,9 @@ type Options struct {
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
 	Scripts *builtin.Scripts
+	// CodeCache is where compiled interpreters are kept from one start to the next; empty: in Dir. It must belong to the
+	// operator alone.
+	CodeCache string
 	// PublicURL is where services reach this instance to call back; empty: they cannot.
 	PublicURL string
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
@@ -111,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
-	i.sandbox = sandbox.New(sandbox.Options{Dir: filepath.Join(o.Dir, "sandbox")})
+	i.sandbox = sandbox.New(sandbox.Options{Dir: cmp.Or(o.CodeCache, filepath.Join(o.Dir, "sandbox"))})
 	i.purse = newPurse(i.stores)
 	i.purse.rouse = i.rouse
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -35,7 +34,7 @@ func (i *Instance) plays(t *testing.T, execution string) *fixture.Fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewPlayer(filepath.Join(i.dir, "sandbox")) // what is compiled there need not be compiled again
+	p := NewPlayer(codeCache())
 	defer p.Close()
 	if r := playFixture(t, p, data, ""); !r.Same() || r.Status != f.Expect.Status {
 		t.Errorf("%s, recorded %s: %s", r.Status, f.Expect.Status, lines(r))
@@ -218,7 +217,7 @@ func TestInstance_RecordsChildren(t *testing.T) {
 
 func TestInstance_RecordsTemplatesAndPython(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i := openWithCode(t, t.TempDir())
 	defer func() {
 		if err := i.Close(); err != nil {
 			t.Error(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,31 +25,23 @@ func TestMain(m *testing.M) {
 		builtin.Warden()
 	}
 	code := m.Run()
-	if err := closeCode(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
+	interpreters().Close()
 	os.Exit(code)
 }
 
-// interpreters is the real sandbox, made when the first test wants it: compiling an interpreter takes seconds.
-var interpreters = sync.OnceValues(func() (*sandbox.Pool, string) { // read-only
-	dir, err := os.MkdirTemp("", "tandem-code-")
+// interpreters is the real sandbox, made when the first test wants it. What it compiles is kept from one run of the tests to
+// the next: compiling an interpreter takes seconds, and with the race detector a minute.
+var interpreters = sync.OnceValue(func() *sandbox.Pool { // read-only
+	dir, err := os.UserCacheDir()
 	if err != nil {
-		panic(err) // a test cannot go on without it
+		dir = os.TempDir()
 	}
-	return sandbox.New(sandbox.Options{Dir: dir}), dir
+	return sandbox.New(sandbox.Options{Dir: filepath.Join(dir, "tandem-tests")})
 })
-
-func closeCode() error {
-	pool, dir := interpreters()
-	pool.Close()
-	return os.RemoveAll(dir)
-}
 
 // code runs code as an instance does.
 func code(ctx context.Context, c node.Code) (node.CodeResult, error) {
-	pool, _ := interpreters()
+	pool := interpreters()
 	r, err := pool.Run(ctx, sandbox.Call{
 		Tenant: "w", Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input, TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: time.Unix(0, 0),
 	})
