@@ -21,8 +21,8 @@ type modelService struct {
 	asked []chatRequest
 	// used is what was told as used, all calls together.
 	used int
-	// hungUp counts the callers that left before their answer was there.
-	hungUp int
+	// hungUp tells of each caller that left before its answer was there.
+	hungUp chan struct{}
 }
 
 type chatRequest struct {
@@ -90,7 +90,7 @@ func chatCallOf(n int, name, arguments string) chatCall {
 }
 
 func newModelService(t *testing.T, say func(r chatRequest, gone <-chan struct{}) chatReply) *modelService {
-	s := &modelService{say: say}
+	s := &modelService{say: say, hungUp: make(chan struct{}, 100)}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -112,9 +112,7 @@ func (s *modelService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	reply := s.say(in, r.Context().Done())
 	if r.Context().Err() != nil {
-		s.mu.Lock()
-		s.hungUp++
-		s.mu.Unlock()
+		s.hungUp <- struct{}{}
 		return
 	}
 	for name, values := range reply.header {
@@ -168,12 +166,6 @@ func (s *modelService) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
-}
-
-func (s *modelService) left() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hungUp
 }
 
 func (s *modelService) total() int {
