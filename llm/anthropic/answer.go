@@ -291,7 +291,7 @@ func (a *answer) refused(key string) error {
 		text += " (" + string(a.refusal.Category) + ")"
 	}
 	if a.refusal.Explanation != "" {
-		text += ": " + scrub(a.refusal.Explanation, key)
+		text += ": " + llm.Scrub(a.refusal.Explanation, key)
 	}
 	e := fault.New(fault.ModelRefused, text).With("provider", Name)
 	if a.refusal.Category != "" {

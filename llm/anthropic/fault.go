@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	sdk "github.com/anthropics/anthropic-sdk-go"
 
@@ -18,9 +17,6 @@ import (
 	"tandem/llm"
 	"tandem/outbound"
 )
-
-// maxMessage is how many bytes of what a service says are passed on.
-const maxMessage = 1000
 
 // explain turns what the library says into a fault. The library's own errors hold the request, so none of them is kept.
 func (p *Provider) explain(ctx context.Context, err error) error {
@@ -34,20 +30,20 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 		return f
 	}
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
-		return fault.New(fault.Timeout, "the anthropic service took too long").WithDetail(scrub(err.Error(), p.key))
+		return fault.New(fault.Timeout, "the anthropic service took too long").WithDetail(llm.Scrub(err.Error(), p.key))
 	}
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
 	_, isType := errors.AsType[*json.UnmarshalTypeError](err)
 	_, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF), isSyntax && strings.HasPrefix(syntax.Error(), "unexpected end"):
-		return fault.New(fault.NetworkError, "the anthropic service ended its answer before it was complete").WithDetail(scrub(err.Error(), p.key))
+		return fault.New(fault.NetworkError, "the anthropic service ended its answer before it was complete").WithDetail(llm.Scrub(err.Error(), p.key))
 	case isNet:
-		return fault.New(fault.NetworkError, "the anthropic service could not be reached, or its answer could not be read").WithDetail(scrub(err.Error(), p.key))
+		return fault.New(fault.NetworkError, "the anthropic service could not be reached, or its answer could not be read").WithDetail(llm.Scrub(err.Error(), p.key))
 	case isSyntax || isType:
-		return fault.New(fault.RemoteError, "the anthropic service sent something that is no answer; check the base URL").WithDetail(scrub(err.Error(), p.key))
+		return fault.New(fault.RemoteError, "the anthropic service sent something that is no answer; check the base URL").WithDetail(llm.Scrub(err.Error(), p.key))
 	}
-	return fault.New(fault.RemoteError, "the answer of the anthropic service could not be read; check the base URL").WithDetail(scrub(err.Error(), p.key))
+	return fault.New(fault.RemoteError, "the answer of the anthropic service could not be read; check the base URL").WithDetail(llm.Scrub(err.Error(), p.key))
 }
 
 // ended is the fault of a call whose context has ended.
@@ -83,14 +79,14 @@ func (p *Provider) answered(e *sdk.Error) error {
 		text += " (" + kind + ")"
 	}
 	if message != "" {
-		text += ": " + scrub(message, p.key)
+		text += ": " + llm.Scrub(message, p.key)
 	}
-	f := fault.New(code, scrub(text, p.key)+remedy).With("provider", Name)
+	f := fault.New(code, llm.Scrub(text, p.key)+remedy).With("provider", Name)
 	if status >= 400 {
 		f = f.With("status_code", status)
 	}
 	if e.RequestID != "" {
-		f = f.With("service_id", scrub(e.RequestID, p.key))
+		f = f.With("service_id", llm.Scrub(e.RequestID, p.key))
 	}
 	if e.Response == nil || !code.Retryable() {
 		return f
@@ -144,19 +140,4 @@ func classify(status int, kind, message string) (code fault.Code, remedy string)
 		}
 	}
 	return fault.RemoteRejected, ""
-}
-
-// scrub keeps the key out of a text, and the text short.
-func scrub(text, key string) string {
-	if key != "" {
-		text = strings.ReplaceAll(text, key, "***")
-	}
-	if len(text) > maxMessage {
-		cut := maxMessage
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
 }

@@ -206,7 +206,7 @@ func (a *answer) stopped(key string) error {
 		return refusal("the answer was stopped by the service ("+why+")"+said, why, a.ratings, key)
 	}
 	// A call that the model botched, or a reason that is not told: asking again often helps.
-	return fault.New(fault.RemoteError, scrub("the model's answer ended with "+why+said, key)).With("provider", Name).With("finish_reason", why)
+	return fault.New(fault.RemoteError, llm.Scrub("the model's answer ended with "+why+said, key)).With("provider", Name).With("finish_reason", why)
 }
 
 // refusal is the error of what the service does not let through, with the categories that it names.
@@ -229,5 +229,5 @@ func refusal(text, reason string, ratings []rating, key string) error {
 		category = strings.Join(named, ", ")
 		text += ", category " + category
 	}
-	return fault.New(fault.ModelRefused, scrub(text, key)).With("provider", Name).With("category", category).With("reason", reason)
+	return fault.New(fault.ModelRefused, llm.Scrub(text, key)).With("provider", Name).With("category", category).With("reason", reason)
 }

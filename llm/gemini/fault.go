@@ -10,15 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/outbound"
 )
-
-// maxMessage is how many bytes of what a service says are passed on.
-const maxMessage = 1000
 
 // explain turns what went wrong into a fault. Texts of the library and of the network are for
 // operators only.
@@ -33,7 +29,7 @@ func (p *Provider) explain(ctx context.Context, err error) error {
 		return f
 	}
 	say := func(code fault.Code, text string) error {
-		return fault.New(code, "the gemini service "+text).With("provider", Name).WithDetail(scrub(err.Error(), p.key))
+		return fault.New(code, "the gemini service "+text).With("provider", Name).WithDetail(llm.Scrub(err.Error(), p.key))
 	}
 	slow, isNet := errors.AsType[net.Error](err)
 	syntax, isSyntax := errors.AsType[*json.SyntaxError](err)
@@ -73,9 +69,9 @@ func (p *Provider) answered(e *failure) error {
 		text += " with an error"
 	}
 	if message != "" {
-		text += ": " + scrub(message, p.key)
+		text += ": " + llm.Scrub(message, p.key)
 	}
-	f := fault.New(code, scrub(text, p.key)+remedy).With("provider", Name)
+	f := fault.New(code, llm.Scrub(text, p.key)+remedy).With("provider", Name)
 	if status >= 400 {
 		f = f.With("status_code", status)
 	}
@@ -133,19 +129,4 @@ func classify(status int, name, message string, details []map[string]any) (code 
 		return fault.ContextTooLong, "; send less, or choose a model with a larger context"
 	}
 	return fault.RemoteRejected, ""
-}
-
-// scrub keeps the key out of a text, and the text short.
-func scrub(text, key string) string {
-	if key != "" {
-		text = strings.ReplaceAll(text, key, "***")
-	}
-	if len(text) > maxMessage {
-		cut := maxMessage
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
 }
