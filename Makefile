@@ -35,13 +35,13 @@ lint: python ## go vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack. The commands are
-# tested as processes of their own, dozens of them: there the detector would mostly slow down starting, so they go without it.
+# The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack. Scripts
+# start the command hundreds of times, where the detector would mostly slow down starting: those go without it.
 race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
-		echo "$(GO) test -race, and ./cmd/... without"; \
-		CGO_ENABLED=1 $(GO) test -race $$($(GO) list ./... | grep -v /cmd/) && $(GO) test ./cmd/...; \
+		echo "$(GO) test -race ./..., and the scripts of ./cmd/... without"; \
+		CGO_ENABLED=1 $(GO) test -race -skip '^TestScripts$$|^TestServe$$' ./... && $(GO) test -run '^TestScripts$$|^TestServe$$' ./cmd/...; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
