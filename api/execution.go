@@ -198,6 +198,7 @@ type InputRequest struct {
 // UserInputRequest is a question that waits for an answer.
 type UserInputRequest struct {
 	InteractionID   string          `json:"interaction_id"`
+	ExecutionID     string          `json:"execution_id,omitempty" doc:"the execution below that asks, when it is not this one"`
 	NodeID          string          `json:"node_id,omitempty"`
 	ActivationID    string          `json:"activation_id,omitempty"`
 	Purpose         string          `json:"purpose"`
@@ -206,6 +207,10 @@ type UserInputRequest struct {
 	Description     string          `json:"description,omitempty"`
 	Schema          json.RawMessage `json:"schema,omitempty"`
 	Options         json.RawMessage `json:"options,omitempty"`
+	AllowMultiple   bool            `json:"allow_multiple,omitempty"`
+	InputFields     json.RawMessage `json:"input_fields,omitempty"`
+	Review          json.RawMessage `json:"review,omitempty"`
+	Content         json.RawMessage `json:"content,omitempty"`
 	Risk            string          `json:"risk,omitempty"`
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	TimeoutAt       int64           `json:"timeout_at,omitempty"`

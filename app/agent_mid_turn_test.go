@@ -42,7 +42,7 @@ func asking(t *testing.T) (x *site, id string, tools *counted, model *modelServi
 
 func (x *site) approve(t *testing.T, id, answer string) {
 	t.Helper()
-	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)}), http.StatusOK)
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)}), http.StatusOK)
 }
 
 // failedTurn is a turn whose model fails for good, so that its completion can be dealt with.
@@ -207,7 +207,7 @@ func TestAgentMidTurn_OnlyYesApproves(t *testing.T) {
 		t.Run(answer, func(t *testing.T) {
 			t.Parallel()
 			x, id, tools, _ := asking(t)
-			a := x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)})
+			a := x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(answer)})
 			if a.status == http.StatusOK {
 				x.reaches(t, id, engine.StatusSuccess)
 			}

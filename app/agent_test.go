@@ -218,7 +218,7 @@ func TestAgent_AsksBeforeACall(t *testing.T) {
 			if len(asked) != 1 || asked[0].Purpose != "tool_approval" || !strings.Contains(string(asked[0].Arguments), `"amount":5`) {
 				t.Fatalf("asked %+v", asked)
 			}
-			want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(c.answer)}), http.StatusOK)
+			want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(c.answer)}), http.StatusOK)
 			x.reaches(t, id, engine.StatusSuccess)
 			if _, r := x.result(t, id); !strings.Contains(r.Response, c.want) || !slices.Equal(tools.list(), c.calls) {
 				t.Errorf("response %q, called %q", r.Response, tools.list())

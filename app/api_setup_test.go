@@ -45,7 +45,7 @@ func openSite(t testing.TB, change ...func(*server.Options)) *site {
 		t.Fatal(err)
 	}
 	o := server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: keys, Raise: i.RaiseBudget, Models: i, Version: "test",
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: keys, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Version: "test",
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil || workflow.HasErrors(problems) {

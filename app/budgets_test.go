@@ -240,7 +240,7 @@ func TestPurse_RaiseBeforeWait(t *testing.T) {
 		before func(x *site) error
 	}{
 		{"Raise", func(x *site) error {
-			return x.RaiseBudget(context.Background(), identity.System("default"), "r", "m/workflow/talk", 10_000, false)
+			return x.RaiseBudget(context.Background(), identity.System("default"), "r", "m/workflow/talk", 10_000)
 		}},
 		{"Profile", func(x *site) error {
 			profile, err := x.Profile(context.Background(), "default", "m")

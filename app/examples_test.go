@@ -81,14 +81,14 @@ func (r exampleRun) check(t *testing.T, dir, file string) {
 	answers := r.answers
 	report, e, err := RunFile(t.Context(), Run{
 		File: file, Dir: dir, Inputs: json.RawMessage(r.inputs),
-		Ask: func(_ context.Context, q api.UserInputRequest) (json.RawMessage, error) {
+		Ask: func(_ context.Context, q api.Interaction, answer func(json.RawMessage) error) error {
 			if len(answers) == 0 {
 				t.Errorf("%s asks %+v", r.inputs, q)
-				return nil, ErrAsked
+				return ErrAsked
 			}
-			answer := answers[0]
+			given := answers[0]
 			answers = answers[1:]
-			return json.RawMessage(answer), nil
+			return answer(json.RawMessage(given))
 		},
 	})
 	if err != nil || !report.Valid || engine.Status(e.Status) != engine.StatusSuccess {

@@ -192,7 +192,7 @@ func TestFilling_AsksAPerson(t *testing.T) {
 			same(t, form.Required, wanted)
 			answer := func(data string) {
 				t.Helper()
-				want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InputData: json.RawMessage(data)}), http.StatusOK)
+				want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InputData: json.RawMessage(data)}), http.StatusOK)
 			}
 			answer(`{"content":{"amount":0,"to":"Eve"},"description":"a guess"}`) // not taken, so it is asked again
 			x.reaches(t, id, engine.StatusWaitingForHuman)
@@ -219,7 +219,7 @@ func TestFilling_IsToldInTheFlowVocabulary(t *testing.T) {
 	if c := x.checkpoint(t, id); c.StepStatus != "PARAM" || c.StepType != "CALL.SLOT" || c.StepName != "自动参数填充" || c.ExecutorStatus != "WAITING" {
 		t.Errorf("checkpoint %+v", c)
 	}
-	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send.filling", InputData: json.RawMessage(`{"content":{"amount":2}}`)}), http.StatusOK)
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send.filling", InputData: json.RawMessage(`{"content":{"amount":2}}`)}), http.StatusOK)
 	x.sent(t, id)
 	list, _ := x.follow(t, "viewer", "/executions/"+id+"/events?vocabulary=flow", "", nil)
 	var got []string
@@ -529,7 +529,7 @@ connections:
 		x.reaches(t, id, engine.StatusWaitingForHuman)
 		for _, q := range x.read(t, id).Questions {
 			answered[q.InteractionID] = true
-			want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InteractionID: q.InteractionID, InputData: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, len(answered)))}), http.StatusOK)
+			want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InteractionID: q.InteractionID, InputData: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, len(answered)))}), http.StatusOK)
 		}
 	}
 	x.reaches(t, id, engine.StatusSuccess)

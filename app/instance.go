@@ -22,6 +22,7 @@ import (
 	"tandem/files"
 	"tandem/host"
 	"tandem/host/local"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/memory"
@@ -48,6 +49,8 @@ type Instance struct {
 	purse    *purse
 	// speech is how kinds reach language models.
 	speech *builtin.Models
+	// desk is where people are asked.
+	desk *human.Desk
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 	log       *slog.Logger
@@ -125,10 +128,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
+	i.desk = i.people(client, o)
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
-		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
+		Asked: i.asked, Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
@@ -144,6 +148,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 					}
 				}
 			}
+			i.changed(ref, commands)
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
@@ -152,6 +157,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
 	}
+	i.desk.Start()
 	return i, nil
 }
 
@@ -164,6 +170,7 @@ func closing(err error, db *sqlite.DB) error {
 
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
+	i.desk.Close() // it talks to the host
 	i.host.Close()
 	i.waking.Wait()
 	i.sandbox.Close()

@@ -296,9 +296,14 @@ func settled(row host.Row) bool {
 }
 
 // RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
-// money. The id makes saying it twice harmless. Answers says that it answers the question that the id names, as
-// execution/question, so that whoever asked that is told by the answer.
-func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
+// money. The id makes saying it twice harmless.
+func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
+	return i.raiseBudget(ctx, p, id, budget, by, false)
+}
+
+// raiseBudget is RaiseBudget. Answers says that it answers the question that the id names, as execution/question, so that
+// whoever asked that is told by the answer.
+func (i *Instance) raiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
 	if !(by > 0) || by > 1e12 {
 		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number, of at most a million millions").With("path", "raise_by")
 	}

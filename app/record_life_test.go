@@ -187,7 +187,7 @@ func TestInstance_RecordsPeople(t *testing.T) {
 	if f := x.plays(t, id); f.Expect.Status != engine.StatusWaitingForHuman {
 		t.Errorf("recorded %s", f.Expect.Status)
 	}
-	want[api.ActionResponse](t, x.call(t, "approver", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"approved":true}`)}), http.StatusOK)
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "agent", InputData: json.RawMessage(`{"approved":true}`)}), http.StatusOK)
 	x.reaches(t, id, engine.StatusSuccess)
 	f := x.plays(t, id)
 	if !has(f, func(e fixture.Entry) bool { return e.Answer != nil && strings.HasSuffix(e.Answer.To, "#ask.1") }) {

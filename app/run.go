@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human"
 	"tandem/identity"
+	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -36,9 +39,10 @@ type Run struct {
 	// stands), in order. Both are waited for. May be nil.
 	Started func(execution string)
 	Each    func(api.Event) error
-	// Ask puts a question to the person at hand and returns the answer; [ErrAsked] when there is none now, which parks the
-	// execution. Nil: nobody is at hand.
-	Ask func(context.Context, api.UserInputRequest) (json.RawMessage, error)
+	// Ask puts a question to the person at hand and hands in what they say. What is wrong with an answer is the error of handing it
+	// in, and it may be tried again. [ErrAsked] means that there is no answer now, which parks the execution; [ErrFaster], the cause of its
+	// context, that there is nothing to answer any more. Nil: nobody is at hand.
+	Ask func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error
 }
 
 // defaultWorkspace is the one that a new installation has.
@@ -52,6 +56,9 @@ func Local() identity.Principal {
 // ErrAsked ends a run that waits for a person who is not at hand: nobody else can answer while this process has the data
 // directory.
 var ErrAsked = errors.New("it waits for a person")
+
+// ErrFaster ends the asking of a question that somebody else has answered, or whose time is up.
+var ErrFaster = errors.New("the question has ended meanwhile")
 
 // RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
 // first the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
@@ -157,7 +164,7 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 	}
 }
 
-// ask puts the open questions to the person at hand. When that cannot be, it says how they are answered.
+// ask puts the open questions to the person at hand. When that cannot be, or is of no use, it says how they are answered.
 func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 	e, err := c.Execution(ctx, id)
 	if err != nil {
@@ -166,20 +173,71 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 	if r.Ask == nil {
 		return askedOf(e, r.Dir)
 	}
-	for _, q := range e.Questions { // none when a time limit was faster
-		answer, err := r.Ask(ctx, q)
+	left := len(e.Questions) // none when a time limit was faster
+	for _, q := range e.Questions {
+		ended, err := c.put(ctx, r, q.InteractionID)
 		if errors.Is(err, ErrAsked) {
 			return askedOf(e, r.Dir)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = c.Input(ctx, id, api.InputRequest{NodeID: q.NodeID, ActivationID: q.ActivationID, InteractionID: q.InteractionID, InputData: answer})
-		if err != nil && fault.CodeOf(err) != fault.Conflict { // the question is not open any more
-			return err
+		if ended {
+			left--
 		}
 	}
+	if left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
+		return askedOf(e, r.Dir)
+	}
 	return c.TakeUp(ctx, id)
+}
+
+// put puts one question to the person at hand and says whether it has ended with that. It has not when it is for others, or wants
+// the answers of others too.
+func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err error) {
+	q, err := c.Interaction(ctx, id)
+	switch {
+	case err != nil:
+		return false, err
+	case q.Status != string(store.InteractionPending):
+		return true, nil
+	case !q.MayRespond:
+		return false, nil
+	}
+	asking, over := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() { // it ends with asking
+		defer close(watched)
+		// Without it an answer that comes too late is refused and nothing worse, so its error does not matter.
+		_ = c.WatchInbox(asking, func(f client.InboxFrame) error {
+			if endedIn(f, id) {
+				over(ErrFaster)
+			}
+			return nil
+		})
+	}()
+	defer func() {
+		over(nil)
+		<-watched
+	}()
+	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
+		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
+		ended = err == nil && after.Status != string(store.InteractionPending)
+		return err
+	})
+	if errors.Is(err, ErrFaster) || fault.CodeOf(err) == fault.Conflict {
+		return true, nil
+	}
+	return ended, err
+}
+
+// endedIn says that a question which the caller is asked has ended, as the stream of questions tells.
+func endedIn(f client.InboxFrame, id string) bool {
+	if f.Event != nil {
+		return f.Event.Interaction.ID == id && f.Event.Interaction.Status != string(store.InteractionPending)
+	}
+	listed := slices.ContainsFunc(f.Snapshot.Interactions, func(i api.Interaction) bool { return i.ID == id })
+	return !listed && len(f.Snapshot.Interactions) == f.Snapshot.TotalCount
 }
 
 // asked ends the watching when only a person can let the execution go on.
@@ -240,23 +298,32 @@ func askedOf(e api.Execution, dir string) error {
 		return ErrAsked
 	}
 	q := e.Questions[0]
-	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem executions input %s --data %s --node %s --value %s",
-		ErrAsked, q.NodeID, cmp.Or(q.Title, q.Purpose), e.ExecutionID, dir, q.NodeID, answerOf(q))
+	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, dir))
 }
 
-// answerOf is what an answer looks like on a command line.
-func answerOf(q api.UserInputRequest) string {
-	switch {
-	case q.Purpose == "tool_approval":
-		return `'{"approved": true}'`
-	case q.Purpose == engine.PurposeOutcomeUnknown:
-		return `'{"outcome": "done"}'`
-	case q.Purpose == "budget":
-		return `'{"raise_by": NUMBER}'`
-	case q.Purpose == "param":
-		return `'{"content": {...}}'`
+// answerWith is the command line that answers a question.
+func answerWith(q api.UserInputRequest, dir string) string {
+	flags := ""
+	switch q.Purpose {
+	case human.PurposeToolApproval, human.PurposeConfirm, human.PurposeDrift, human.PurposeActivation:
+		return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+	case human.PurposeOutcomeUnknown:
+		flags = "--choose done|not_done|stop"
+	case human.PurposeBudget:
+		flags = "--set raise_by=NUMBER"
+	case human.PurposeParam:
+		flags = "--set NAME=VALUE"
+	default:
+		switch q.InteractionType {
+		case human.Approval:
+			return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+		case human.Selection:
+			flags = "--choose VALUE"
+		default:
+			flags = "--set NAME=VALUE"
+		}
 	}
-	return "JSON"
+	return fmt.Sprintf("inbox answer %s --data %s %s", q.InteractionID, dir, flags)
 }
 
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of

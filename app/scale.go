@@ -33,8 +33,9 @@ type Scale struct {
 }
 
 // ScalePhases are the phases in their order: many executions begin to wait; a process starts on them and wakes first some
-// one by one, then all; a long loop; a process that has nothing to do.
-func ScalePhases() []string { return []string{"park", "wake", "loop", "idle"} }
+// one by one, then all; many executions ask a person; a process starts on them and looks after those whose time runs out; a
+// long loop; a process that has nothing to do.
+func ScalePhases() []string { return []string{"park", "wake", "ask", "due", "loop", "idle"} }
 
 // ScaleReport is what a phase has measured. What it does not measure is zero. Memory is what the process has resident, in
 // megabytes.
@@ -52,6 +53,9 @@ type ScaleReport struct {
 	WakeP99MS float64 `json:"wake_p99_ms,omitempty"`
 	// StallMS is the longest time without the end of any execution while all are woken.
 	StallMS float64 `json:"longest_stall_ms,omitempty"`
+	// LateP50MS and LateMaxMS are how long after its time a question ran out.
+	LateP50MS float64 `json:"late_p50_ms,omitempty"`
+	LateMaxMS float64 `json:"late_max_ms,omitempty"`
 }
 
 const (
@@ -74,6 +78,10 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 		run = r.park
 	case "wake":
 		run = r.wake
+	case "ask":
+		run = r.ask
+	case "due":
+		run = r.due
 	case "loop":
 		run = r.loop
 	case "idle":
@@ -117,7 +125,7 @@ func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
 		switch {
 		case t.Status.Final():
 			r.ended <- ref.Execution
-		case t.Status == engine.StatusWaiting:
+		case t.Status == engine.StatusWaiting, t.Status == engine.StatusWaitingForHuman:
 			r.waits <- ref.Execution
 		}
 	}
@@ -147,15 +155,24 @@ connections:
 	}
 	r.reading.Store(true)
 	begin := time.Now()
+	if err := r.begin(ctx, scaleFlow, r.Parked); err != nil {
+		return err
+	}
+	r.report.Count, r.report.Seconds = r.Parked, time.Since(begin).Seconds()
+	return nil
+}
+
+// begin starts executions of a workflow and waits until all of them wait.
+func (r *scaleRun) begin(ctx context.Context, flow string, count int) error {
 	failed := make(chan error, 1)
 	go func() {
 		failed <- together(scaleAtOnce, func(worker int) error {
-			for n := worker; n < r.Parked; n += scaleAtOnce {
-				request, err := r.request(ctx, Local(), scaleFlow, json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`))
+			for n := worker; n < count; n += scaleAtOnce {
+				request, err := r.request(ctx, Local(), flow, json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`))
 				if err != nil {
 					return err
 				}
-				request.ID = scaleID(n)
+				request.ID = scaleName(flow, n)
 				if _, err := r.host.Start(ctx, Local(), request); err != nil {
 					return err
 				}
@@ -163,7 +180,7 @@ connections:
 			return nil
 		})
 	}()
-	for range r.Parked {
+	for range count {
 		select {
 		case <-r.waits:
 		case err := <-failed:
@@ -175,11 +192,10 @@ connections:
 			return context.Cause(ctx)
 		}
 	}
-	r.report.Count, r.report.Seconds = r.Parked, time.Since(begin).Seconds()
 	return nil
 }
 
-func scaleID(n int) string { return fmt.Sprintf("exec_scale_%07d", n) }
+func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
 
 func (r *scaleRun) signal(ctx context.Context, id string) error {
 	_, err := r.host.Act(ctx, Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go", Value: json.RawMessage(`{"ok":true}`)})
@@ -191,7 +207,7 @@ func (r *scaleRun) wake(ctx context.Context) error {
 	var took []time.Duration
 	for n := range scaleSingles {
 		// Spread over all, so that none is at hand because of the one before.
-		id := scaleID(n * (r.Parked / scaleSingles))
+		id := scaleName(scaleFlow, n*(r.Parked/scaleSingles))
 		begin := time.Now()
 		if err := r.signal(ctx, id); err != nil {
 			return err
@@ -213,7 +229,7 @@ func (r *scaleRun) wake(ctx context.Context) error {
 				if n%(r.Parked/scaleSingles) == 0 && n/(r.Parked/scaleSingles) < scaleSingles {
 					continue // it was woken above
 				}
-				if err := r.signal(ctx, scaleID(n)); err != nil {
+				if err := r.signal(ctx, scaleName(scaleFlow, n)); err != nil {
 					return err
 				}
 			}

@@ -197,7 +197,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Models: i,
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {

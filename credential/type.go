@@ -139,6 +139,10 @@ func mailTypes() []Type {
 		), Alternatives: []Alternative{{Requires: []string{"username", "password"}}, {}}},
 		{Name: "imap", Label: Label{"收信服务器（IMAP）", "Incoming mail (IMAP)"}, Fields: append(server("tls", "imap", "imaps"),
 			username().required(), password().required(),
+			// By these the sender of a reply is believed: what the receiving server calls itself when it says that a mail is
+			// genuine, and whether every sender is believed because the server takes mail from known people only.
+			text("authserv_id", "验证服务器名", "Name in Authentication-Results"),
+			choice("trust_sender", "信任发件人地址", "Trust sender addresses", "no", "yes").or("no"),
 		)},
 	}
 }
@@ -149,6 +153,7 @@ func vendorTypes() []Type {
 			text("client_id", "客户端 ID", "Client ID"), secret("client_secret", "客户端密钥", "Client secret"),
 			secret("refresh_token", "刷新令牌", "Refresh token"), secret("token", "访问令牌", "Access token"),
 			address("token_url", "令牌地址", "Token URL"),
+			text("email", "邮箱", "E-mail address"), // mail servers want to know whose token it is
 		}, Alternatives: []Alternative{
 			{Requires: []string{"client_id", "client_secret", "refresh_token"}}, {Requires: []string{"token"}},
 		}}

@@ -63,8 +63,8 @@ type Started struct {
 // Action is something that may be done to an execution.
 type Action string
 
-// The actions. A signal wakes a node that waits for one; an answer ends a question; the end of a child comes from the host
-// itself.
+// The actions. A signal wakes a node that waits for one; an answer ends a question, and comes by the inbox together with the
+// end of its interaction; the end of a child comes from the host itself.
 const (
 	ActionPause  Action = "pause"
 	ActionResume Action = "resume"
@@ -74,6 +74,8 @@ const (
 	ActionSignal Action = "signal"
 	ActionAnswer Action = "answer"
 	ActionChild  Action = "child_finished"
+	// ActionLook lets an execution look into its inbox, and answers when what it has found there is on disk.
+	ActionLook Action = "look"
 )
 
 // Request is something from outside for an execution. It is also what an inbox item holds.

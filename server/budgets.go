@@ -59,7 +59,7 @@ func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *rais
 	if r.RequestID != "" {
 		id = "request/" + r.Budget + "/" + r.RequestID
 	}
-	if err := s.o.Raise(ctx, p, id, r.Budget, r.RaiseBy, false); err != nil {
+	if err := s.o.Raise(ctx, p, id, r.Budget, r.RaiseBy); err != nil {
 		return nil, err
 	}
 	now, err := s.budget(ctx, p, r.Budget)

@@ -17,9 +17,14 @@ import (
 // edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
 func (s *Server) edge() http.Handler {
 	origins := http.NewCrossOriginProtection()
-	origins.AddInsecureBypassPattern("POST " + callbackPath + "{token}") // nothing of a browser's is its authority
+	// Nothing of a browser's is the authority of these: who has the address, or signs the request, is who may. The response page
+	// is among them because a browser sends no origin from a page without referrer.
+	for _, path := range []string{callbackPath + "{token}", respondPath + "{token}", channelPath + "{channel}/{workspace}/{credential}"} {
+		origins.AddInsecureBypassPattern("POST " + path)
+	}
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		began := time.Now()
+		limit, forms := takes(r.URL.Path)
 		w := &writer{ResponseWriter: out}
 		protect(w.Header(), r.URL.Path)
 		defer func() {
@@ -31,20 +36,31 @@ func (s *Server) edge() http.Handler {
 			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.Newf(fault.Forbidden, "this server is not %q; ask it under its address, such as 127.0.0.1", r.Host)))
 		case err != nil:
 			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
-		case r.ContentLength > maxBody:
-			s.refuse(w, r, bodyTooLarge())
+		case r.ContentLength > limit:
+			s.refuse(w, r, tooLarge(limit))
 		default:
 			// The body is bounded in a copy. A request that does not hold its own body any more looks to net/http as if it had been
 			// read to its end: the connection would be kept, and what is left of the body taken for the next request.
 			inner := r.WithContext(r.Context())
-			inner.Body = http.MaxBytesReader(out, r.Body, maxBody+2) // operations refuse sooner, with a problem document
-			defer func() { r.Pattern = inner.Pattern }()             // for whoever counts
-			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && !strings.HasPrefix(r.URL.Path, callbackPath) {
+			inner.Body = http.MaxBytesReader(out, r.Body, limit+2) // operations refuse sooner, with a problem document
+			defer func() { r.Pattern = inner.Pattern }()           // for whoever counts
+			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && !forms {
 				inner.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
 			}
 			s.serve(w, inner)
 		}
 	})
+}
+
+// takes says how large a body an address takes, and whether it takes forms.
+func takes(path string) (limit int64, forms bool) {
+	switch {
+	case strings.HasPrefix(path, respondPath):
+		return maxRespondDrain, true // the page answers for itself what is too large for it: a person reads that
+	case strings.HasPrefix(path, channelPath):
+		return maxChannelBody, true
+	}
+	return maxBody, strings.HasPrefix(path, callbackPath)
 }
 
 func (s *Server) serve(w *writer, r *http.Request) {

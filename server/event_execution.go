@@ -70,7 +70,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if err != nil {
 			return nil, err
 		}
-		request := questionOf(c.told, c.node.Node, value)
+		request := questionOf(t.subject.journal, c.told, c.node.Node, row.Time, value)
 		update.Kind, update.UserInputRequest = request.Purpose, &request
 	}
 	switch c.what {
@@ -165,13 +165,20 @@ func executionErrorOf(e *fault.Error, node string, at int64) *api.ExecutionError
 	return &api.ExecutionError{ErrorCode: string(e.Code), ErrorMessage: messageOf(e), ErrorNodeID: node, Timestamp: at, IsRetryable: e.Retryable}
 }
 
-// questionOf is a question that a row asks. What the kind has put into it fills the fields that it knows.
-func questionOf(t *host.Told, node string, value json.RawMessage) api.UserInputRequest {
-	request := api.UserInputRequest{}
-	if len(value) > 0 && json.Unmarshal(value, &request) != nil {
-		request = api.UserInputRequest{Arguments: value} // not in the form of a question; it is shown as it is
+// questionOf is a question that a row asked at a time. What the kind has put into it fills the fields that it knows.
+func questionOf(journal host.Journal, t *host.Told, node string, asked int64, value json.RawMessage) api.UserInputRequest {
+	var body struct {
+		api.UserInputRequest
+		TimeoutSeconds int64 `json:"timeout_seconds"`
 	}
-	request.InteractionID, request.NodeID, request.ActivationID, request.Purpose = string(t.Ask), node, string(t.Activation), t.Purpose
+	if len(value) > 0 && json.Unmarshal(value, &body) != nil {
+		body.UserInputRequest = api.UserInputRequest{Arguments: value} // not in the form of a question; it is shown as it is
+	}
+	request := body.UserInputRequest
+	request.InteractionID, request.NodeID, request.ActivationID, request.Purpose = interactionOf(journal, t.Ask), node, string(t.Activation), t.Purpose
+	if body.TimeoutSeconds > 0 {
+		request.TimeoutAt = asked + 1000*body.TimeoutSeconds
+	}
 	if request.InteractionType == "" {
 		request.InteractionType = "input"
 	}
@@ -179,6 +186,11 @@ func questionOf(t *host.Told, node string, value json.RawMessage) api.UserInputR
 		askOutcome(&request)
 	}
 	return request
+}
+
+// interactionOf is the id by which people know a question.
+func interactionOf(journal host.Journal, ask engine.AskID) string {
+	return host.InteractionID(journal.Principal.Workspace, journal.Execution, ask)
 }
 
 // output tells of output while it is made.

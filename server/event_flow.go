@@ -156,9 +156,9 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 			return nil, err
 		}
 		if asksForData(c.told.Purpose) {
-			return event(stepWaitingForParam, paramsOf(c.told, value))
+			return event(stepWaitingForParam, paramsOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
 		}
-		return event(stepWaitingForStart, decisionOf(c.told, value))
+		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
 	}
 	return nil, nil
 }
@@ -246,17 +246,17 @@ func readQuestion(value json.RawMessage) question {
 	return q
 }
 
-func decisionOf(t *host.Told, value json.RawMessage) flowDecision {
+func decisionOf(id string, t *host.Told, value json.RawMessage) flowDecision {
 	q := readQuestion(value)
-	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), string(t.Ask), q.Arguments}
+	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), id, q.Arguments}
 }
 
-func paramsOf(t *host.Told, value json.RawMessage) flowParams {
+func paramsOf(id string, t *host.Told, value json.RawMessage) flowParams {
 	q := readQuestion(value)
 	if q.Params == nil {
 		q.Params = json.RawMessage("null")
 	}
-	return flowParams{firstText(q.Message, q.Description, q.Title, t.Purpose), q.Params, string(t.Ask), q.Schema}
+	return flowParams{firstText(q.Message, q.Description, q.Title, t.Purpose), q.Params, id, q.Schema}
 }
 
 func firstText(list ...string) string {

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/store"
 )
 
 // openQuestion is a question that waits for an answer.
@@ -32,7 +33,7 @@ func (r *reading) open() []openQuestion {
 func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawMessage) ([]api.UserInputRequest, error) {
 	list := []api.UserInputRequest{}
 	for _, q := range r.open() {
-		told := questionOf(&host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), values[q.Ref])
+		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), q.Since, values[q.Ref])
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.journal.Activation(ctx, q.Activation)
 			if err != nil {
@@ -42,6 +43,31 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 				told.Arguments = shownInput(record.ID, record.Input) // the person sees what was being sent
 			}
 		}
+		list = append(list, told)
+	}
+	if r.view.Status.Final() {
+		return list, nil
+	}
+	below, err := r.questionsBelow(ctx)
+	return append(list, below...), err
+}
+
+// questionsBelow tells what the executions ask that this one has started.
+func (r *reading) questionsBelow(ctx context.Context) ([]api.UserInputRequest, error) {
+	page, err := r.s.o.Stores.Interactions.List(ctx, r.p, store.InteractionQuery{
+		Execution: r.summary.ID, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: store.MaxPageSize},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []api.UserInputRequest
+	for _, i := range page.Interactions {
+		if i.Execution == r.summary.ID {
+			continue
+		}
+		journal := host.Journal{Principal: r.p, Execution: i.Execution}
+		told := questionOf(journal, &host.Told{Activation: engine.ActivationID(i.Activation), Ask: engine.AskID(i.Ask), Purpose: i.Purpose}, i.Node, i.Created, i.Request)
+		told.ExecutionID = i.Execution
 		list = append(list, told)
 	}
 	return list, nil

@@ -111,6 +111,9 @@ func retryAfter(f *fault.Error) string {
 	case float64:
 		return strconv.Itoa(max(1, int(seconds+0.999)))
 	}
+	if ms, ok := f.Details["retry_after_ms"].(int64); ok {
+		return strconv.FormatInt(max(1, (ms+999)/1000), 10)
+	}
 	return "1"
 }
 
@@ -210,9 +213,12 @@ func pathOf(location string) string {
 	return location
 }
 
-func bodyTooLarge() *problem {
+func bodyTooLarge() *problem { return tooLarge(maxBody) }
+
+// tooLarge is a refusal of a body over a limit.
+func tooLarge(limit int64) *problem {
 	return &problem{Fault: api.Fault{
 		Title: http.StatusText(http.StatusRequestEntityTooLarge), Status: http.StatusRequestEntityTooLarge, Code: string(fault.TooLarge),
-		Detail: "the body of the request has more than " + strconv.Itoa(maxBody>>20) + " MiB",
+		Detail: "the body of the request has more than " + strconv.FormatInt(limit>>20, 10) + " MiB",
 	}}
 }

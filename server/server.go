@@ -12,6 +12,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
@@ -34,9 +35,10 @@ type Options struct {
 	// Revision returns the graph and what a fold has to know of a pinned revision.
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
 	Keyring  *credential.Keyring
-	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless. Answers says that it comes
-	// with the answer to the question about the budget.
-	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error
+	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
+	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
+	// Desk is where people are asked.
+	Desk *human.Desk
 	// Models are the language models.
 	Models Models
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
@@ -86,6 +88,11 @@ func New(o Options) (*Server, error) {
 	s.executions()
 	s.streams()
 	s.callbacks()
+	s.interactions()
+	s.interactionStream()
+	s.pauses()
+	s.respondPages()
+	s.channels()
 	s.nodeKinds()
 	s.templates()
 	s.credentials()
@@ -117,6 +124,7 @@ func (o *Options) check() error {
 		{"Request", o.Request != nil},
 		{"Revision", o.Revision != nil},
 		{"Keyring", o.Keyring != nil},
+		{"Desk", o.Desk != nil},
 		{"Models", o.Models != nil},
 		{"Ready", o.Ready != nil},
 	} {

@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/host/local"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
@@ -76,6 +77,7 @@ type world struct {
 	server *Server
 	http   *httptest.Server
 	stores store.Stores
+	desk   *human.Desk
 	ring   *credential.Keyring
 	// tokens are the secrets by role; other is that of the admin of workspace "b".
 	tokens map[identity.Role]string
@@ -149,7 +151,10 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	if w.ring, err = credential.CreateKeyFile(root); err != nil {
 		t.Fatal(err)
 	}
+	w.desk = human.New(human.Options{Interactions: w.stores.Interactions, Users: w.stores.Users, PublicURL: "https://tandem.test", Channels: []human.Channel{knocker{}}})
+	w.desk.Start()
 	o := Options{
+		Desk:   w.desk,
 		Stores: w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Request: request,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := workflow.Parse(data, workflow.Options{Kinds: fewKinds{}})
@@ -182,6 +187,7 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	t.Cleanup(func() {
 		w.server.Close()
 		w.http.Close()
+		w.desk.Close()
 		driver.Close()
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -47,6 +47,15 @@ type Append struct {
 	// there and settling one that is not open change nothing.
 	OpenLedger   []LedgerEntry
 	SettleLedger []Settlement
+	// Ask are questions to people; one that is there already, by id, stays as it is. Each opens a pause under its own id.
+	Ask []Interaction
+	// Withdraw are the ids of questions that nobody needs the answer of any more. One that has ended stays as it is; a pending
+	// one becomes cancelled, its pause too, and is due to be looked at, so that people are told.
+	Withdraw []string
+	// Pause and Resume are the operator's. Resume names no pause: it ends the active one of reason operator, if there is one,
+	// also that of the same append. A Pause ends one that is still active: an execution is stopped once at a time.
+	Pause  *Pause
+	Resume *PauseEnd
 }
 
 // Check refuses an append that cannot be right, before a driver does anything with it.
@@ -64,6 +73,13 @@ func (a *Append) Check() error {
 		return fault.Newf(fault.Invalid, "append to execution %q: an idempotency key belongs to a start and is not empty", a.Execution)
 	case a.Snapshot != nil && a.Snapshot.Seq > a.After+1:
 		return fault.Newf(fault.Invalid, "append to execution %q: a snapshot of row %d cannot be taken at row %d", a.Execution, a.Snapshot.Seq, a.After+1)
+	case a.Pause != nil && (a.Pause.ID == "" || a.Pause.Reason != PauseOperator):
+		return fault.Newf(fault.Invalid, "append to execution %q: a pause needs an id, and is an operator's", a.Execution)
+	}
+	for n := range a.Ask {
+		if i := &a.Ask[n]; i.ID == "" || i.Status != InteractionPending && i.Status != "" {
+			return fault.Newf(fault.Invalid, "append to execution %q: a question needs an id and begins as pending, not as %q", a.Execution, i.Status)
+		}
 	}
 	return nil
 }

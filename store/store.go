@@ -35,23 +35,24 @@ var (
 
 // Stores is all there is of one database. A driver that has only a part leaves the rest nil.
 type Stores struct {
-	Journal     Journal
-	Inbox       Inbox
-	Timers      Timers
-	Executions  Executions
-	Logs        Logs
-	Ledger      Ledger
-	Keys        IdempotencyKeys
-	Workflows   Workflows
-	Templates   Templates
-	Blobs       Blobs
-	Workspaces  Workspaces
-	Users       Users
-	Tokens      Tokens
-	Credentials Credentials
-	Memories    Memories
-	Profiles    Profiles
-	Budgets     Budgets
+	Journal      Journal
+	Inbox        Inbox
+	Timers       Timers
+	Executions   Executions
+	Logs         Logs
+	Ledger       Ledger
+	Keys         IdempotencyKeys
+	Workflows    Workflows
+	Templates    Templates
+	Blobs        Blobs
+	Workspaces   Workspaces
+	Users        Users
+	Tokens       Tokens
+	Credentials  Credentials
+	Memories     Memories
+	Profiles     Profiles
+	Budgets      Budgets
+	Interactions Interactions
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

@@ -29,8 +29,9 @@ func newBenchScale() *cobra.Command {
 		Use:   "scale",
 		Short: "Measure what many waiting executions and a long loop cost",
 		Long: `Scale lets many executions begin to wait, starts a process on them, wakes some one by one and then
-all, runs a long loop, and starts a process that has nothing to do. Each phase has a process of its
-own; memory is what that process has resident (Linux only).
+all, lets as many ask a person and starts a process on those whose time runs out, runs a long loop,
+and starts a process that has nothing to do. Each phase has a process of its own; memory is what
+that process has resident (Linux only).
 
 The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
 		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000",
@@ -61,8 +62,11 @@ The work is done in a scratch directory on the disk of the data directory, which
 			for _, phase := range app.ScalePhases() {
 				fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase)
 				where := dir
-				if phase == "loop" || phase == "idle" {
+				switch phase {
+				case "loop", "idle":
 					where = filepath.Join(dir, phase) // nothing of the others is in it
+				case "ask", "due":
+					where = filepath.Join(dir, "people")
 				}
 				report, err := runPhase(ctx, cmd.ErrOrStderr(), where, phase, s)
 				if err != nil {
@@ -110,9 +114,9 @@ func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s app.Sc
 
 func printScale(out io.Writer, reports []app.ScaleReport) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "phase\tcount\tper second\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\t")
+	fmt.Fprintln(table, "phase\tcount\tper second\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
 	for _, r := range reports {
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS)
+		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS, r.LateP50MS, r.LateMaxMS)
 	}
 	return table.Flush()
 }

@@ -164,7 +164,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		row(w, "error", fmt.Sprintf("%s [%s]", e.Error.ErrorMessage, e.Error.ErrorCode))
 	}
 	for _, q := range e.Questions {
-		row(w, "question", fmt.Sprintf("%s asks: %s (%s); answer with: tandem executions input %s --node %s --value JSON", q.NodeID, q.Title, q.Purpose, e.ExecutionID, q.NodeID))
+		row(w, "question", fmt.Sprintf("%s asks: %s (%s); answer with: tandem inbox answer %s", q.NodeID, q.Title, q.Purpose, q.InteractionID))
 	}
 	fmt.Fprintln(w)
 	row(w, "NODE", "STATUS", "RUNS", "DURATION", "RETRIES", "ERROR")

@@ -89,6 +89,7 @@ A server, and what is kept in its data directory:
   tandem serve                  serve the API
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
   tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, ...
+  tandem inbox                  see the questions that wait for you, and answer them; also: tandem approve ID, tandem reject ID
   tandem export EXECUTION       write an execution down; with --fixture, so that it can be tested
   tandem test order.tandem.json play recorded runs again, without a network, and say what is different
   tandem profiles list          keep profiles of language models: set, test, get, delete
@@ -97,7 +98,7 @@ A server, and what is kept in its data directory:
   tandem doctor                 find out what keeps Tandem from working here
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows", "executions", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "executions", "inbox", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
@@ -108,6 +109,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newExportExecution(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newNodes(), newDoctor())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newExportExecution(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newNodes(), newDoctor())
 	return root
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,26 +13,35 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/charmbracelet/x/term"
 
 	"tandem/api"
 	"tandem/app"
-	"tandem/engine"
+	"tandem/client"
+	"tandem/fault"
+	"tandem/human"
 )
 
-// asker puts questions of an execution to the person at the terminal. It belongs to one goroutine.
+// asker puts questions to the person at the terminal. It belongs to one goroutine.
 type asker struct {
 	out   io.Writer
 	typed *typed
-	// follow is what draws meanwhile.
+	// follow is what draws meanwhile; nil: nothing does.
 	follow follower
 }
 
 // newAsker returns nil when nobody can be asked: there must be a terminal on both sides.
 func newAsker(in io.Reader, out io.Writer, f follower) *asker {
 	file, ok := in.(*os.File)
-	if _, drawn := f.(*treePrinter); !ok || !drawn || !term.IsTerminal(file.Fd()) {
+	if !ok || !term.IsTerminal(file.Fd()) {
+		return nil
+	}
+	if s, _ := terminal(out); s == nil {
+		return nil
+	}
+	if _, drawn := f.(*treePrinter); f != nil && !drawn {
 		return nil
 	}
 	a := &asker{out: out, typed: newTyped(), follow: f}
@@ -99,134 +108,206 @@ func (t *typed) next(ctx context.Context) (string, error) {
 	}
 }
 
-// ask shows a question and returns the answer. A question that a line cannot answer, and no answer, are [app.ErrAsked].
-func (a *asker) ask(ctx context.Context, q api.UserInputRequest) (answer json.RawMessage, err error) {
-	if err := a.follow.pause(); err != nil {
-		return nil, err
+// ask shows a question and hands in what the person answers. What is found wrong with it is told, and asked for again. No answer
+// is [app.ErrAsked].
+func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.RawMessage) error) error {
+	if a.follow != nil {
+		if err := a.follow.pause(); err != nil {
+			return err
+		}
+		defer a.follow.resume()
 	}
-	defer a.follow.resume()
-	a.typed.forget()
-	var given any
-	switch {
-	case q.Purpose == engine.PurposeOutcomeUnknown:
-		given, err = a.choose(ctx, q)
-	case q.Purpose == "param":
-		given, err = a.fill(ctx, q)
-	case q.Purpose == "tool_approval", q.InteractionType == "approval", q.InteractionType == "confirmation":
-		given, err = a.approve(ctx, q)
-	default:
-		return nil, app.ErrAsked
+	q, err := newQuestion(i)
+	if err == nil {
+		err = a.print("\n" + strings.Join(q.tell(time.Now(), shownLines), "\n") + "\n")
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return json.Marshal(given)
+	a.typed.forget()
+	err = a.fill(ctx, q, answer)
+	switch {
+	case errors.Is(err, app.ErrFaster):
+		return errors.Join(err, a.print("\nIt has ended meanwhile.\n"))
+	case fault.CodeOf(err) == fault.Conflict:
+		return errors.Join(err, a.print("It was not taken: "+oneLine(err.Error())+"\n"))
+	}
+	return err
 }
 
-// approve asks yes or no.
-func (a *asker) approve(ctx context.Context, q api.UserInputRequest) (any, error) {
-	if err := a.show(q); err != nil {
+// fill asks for all blanks, hands them in, and asks again for those that were found wrong.
+func (a *asker) fill(ctx context.Context, q *question, answer func(json.RawMessage) error) error {
+	given := filled{}
+	for blanks := q.blamed(nil); ; {
+		for _, n := range blanks {
+			delete(given, n)
+			if !q.wanted(n, given) {
+				continue
+			}
+			value, err := a.blank(ctx, &q.blanks[n], q.request.AllowMultiple)
+			if err != nil {
+				return err
+			}
+			if value != nil {
+				given[n] = value
+			}
+		}
+		whole, err := q.answer(given)
+		if err != nil {
+			return err
+		}
+		err = answer(whole)
+		told, ok := errors.AsType[*client.Error](err)
+		if !ok || fault.CodeOf(err) != fault.InvalidInput {
+			return err
+		}
+		text := "It was not taken:\n"
+		for _, p := range told.Errors {
+			_, at, _ := strings.Cut(p.Path, ".")
+			text += "  " + oneLine(strings.TrimPrefix(at+": "+p.Message, ": ")) + "\n"
+		}
+		if len(told.Errors) == 0 {
+			text += "  " + oneLine(told.Detail) + "\n"
+		}
+		if err := a.print(text); err != nil {
+			return err
+		}
+		blanks = q.blamed(told.Errors)
+	}
+}
+
+// blank asks for one value until it can be one. Nil: it was left empty, which only what is not required may be.
+func (a *asker) blank(ctx context.Context, b *blank, many bool) (json.RawMessage, error) {
+	prompt, list := oneLine(b.label), ""
+	switch {
+	case b.kind == blankDecision:
+		prompt += " [y/n] "
+	case b.kind == blankYesNo:
+		prompt += " [y/n]: "
+	case b.kind == blankChoice || b.kind == blankChoices:
+		if prompt != "" {
+			list = prompt + ":\n"
+		}
+		list += b.listed()
+		prompt = "Which one? "
+		if b.kind == blankChoices && many {
+			prompt = "Which ones, separated by commas? "
+		}
+	default:
+		prompt += ": "
+	}
+	if !b.required {
+		prompt = "(optional) " + prompt
+	}
+	if err := a.print(list); err != nil {
 		return nil, err
 	}
 	for {
-		line, err := a.line(ctx, "Allow it? [y/n] ")
-		if err != nil {
-			return nil, err
-		}
-		switch strings.ToLower(line) {
-		case "y", "yes", "是":
-			return map[string]bool{"approved": true}, nil
-		case "n", "no", "否":
-			return map[string]bool{"approved": false}, nil
-		}
-	}
-}
-
-// choose asks for one of the options.
-func (a *asker) choose(ctx context.Context, q api.UserInputRequest) (any, error) {
-	var options []string
-	if err := json.Unmarshal(q.Options, &options); err != nil || len(options) == 0 {
-		return nil, app.ErrAsked
-	}
-	if err := a.show(q); err != nil {
-		return nil, err
-	}
-	for {
-		line, err := a.line(ctx, "One of "+strings.Join(options, ", ")+": ")
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(options, line) {
-			return map[string]string{"outcome": line}, nil
-		}
-	}
-}
-
-// slot is what is read of the schema of a value that is missing.
-type slot struct {
-	Type        any    `json:"type"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Enum        []any  `json:"enum"`
-}
-
-// fill asks for every value that is missing. Whether it fits is for the node to say, which asks again.
-func (a *asker) fill(ctx context.Context, q api.UserInputRequest) (any, error) {
-	var schema struct {
-		Properties map[string]slot `json:"properties"`
-		Required   []string        `json:"required"`
-	}
-	if err := json.Unmarshal(q.Schema, &schema); err != nil || len(schema.Properties) == 0 {
-		return nil, app.ErrAsked
-	}
-	q.Arguments = nil // what is known is not asked for
-	if err := a.show(q); err != nil {
-		return nil, err
-	}
-	content := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		s, prompt := schema.Properties[name], name
-		if about := cmp.Or(s.Description, s.Title); about != "" {
-			prompt += " (" + about + ")"
-		}
-		if len(s.Enum) > 0 {
-			prompt += fmt.Sprintf(" %v", s.Enum)
-		}
-		line, err := a.line(ctx, oneLine(prompt)+": ")
-		for err == nil && line == "" && slices.Contains(schema.Required, name) {
-			line, err = a.line(ctx, oneLine(prompt)+": ")
-		}
+		line, err := a.line(ctx, prompt)
 		if err != nil {
 			return nil, err
 		}
 		if line == "" {
+			if !b.required {
+				return nil, nil
+			}
 			continue
 		}
-		var value any = line
-		if s.Type != "string" && json.Valid([]byte(line)) {
-			value = json.RawMessage(line)
+		value, err := b.read(line)
+		if err == nil {
+			return value, nil
 		}
-		content[name] = value
+		if err := a.print("  " + oneLine(err.Error()) + "\n"); err != nil {
+			return nil, err
+		}
 	}
-	return map[string]any{"content": content}, nil
 }
 
-// show tells what a question is about.
-func (a *asker) show(q api.UserInputRequest) error {
-	text := "\n" + oneLine(cmp.Or(q.Title, q.Purpose)) + "\n"
-	if q.Description != "" && q.Description != q.Title {
-		text += oneLine(q.Description) + "\n"
+// listed are the options of a choice, a line each.
+func (b *blank) listed() string {
+	text := ""
+	for n, o := range b.options {
+		number := "  "
+		if b.numbered() {
+			number = fmt.Sprintf("%4d  ", n+1)
+		}
+		text += number + oneLine(o.Value)
+		if o.Label != "" && o.Label != o.Value {
+			text += "  " + oneLine(o.Label)
+		}
+		text += "\n"
 	}
-	if len(q.Arguments) > 0 {
+	return text
+}
+
+// shownLines is how much of what a question is about is shown where it is asked.
+const shownLines = 40
+
+// tell tells what a question is about, in lines. Of long things no more than most lines are shown; zero: all.
+func (q *question) tell(now time.Time, most int) []string {
+	lines := []string{q.title()}
+	if text := strings.TrimSpace(q.request.Description); text != "" && oneLine(text) != q.title() {
+		lines = append(lines, cut(sheet(text), most)...)
+	}
+	if raw := q.request.Content; !empty(raw) {
+		lines = append(lines, cut(indented(raw), most)...)
+	}
+	if raw := q.request.Arguments; !empty(raw) && q.Purpose != human.PurposeParam { // what is known is not asked for
 		var args map[string]json.RawMessage
-		if json.Unmarshal(q.Arguments, &args) != nil {
-			args = map[string]json.RawMessage{"arguments": q.Arguments}
+		if json.Unmarshal(raw, &args) != nil {
+			args = map[string]json.RawMessage{"arguments": raw}
 		}
+		var list []string
 		for _, name := range slices.Sorted(maps.Keys(args)) {
-			text += "  " + oneLine(name) + ": " + oneLine(string(args[name])) + "\n"
+			list = append(list, "  "+oneLine(name)+": "+oneLine(string(args[name])))
 		}
+		lines = append(lines, cut(list, most)...)
 	}
-	return a.print(text)
+	if q.request.Risk != "" && q.request.Risk != "low" {
+		lines = append(lines, "risk: "+oneLine(q.request.Risk))
+	}
+	if q.MinApprovals > 1 {
+		lines = append(lines, fmt.Sprintf("%d people have to agree", q.MinApprovals))
+	}
+	if left := timeLeft(&q.Interaction, now); left != "" {
+		lines = append(lines, "time left: "+left)
+	}
+	return lines
+}
+
+func empty(raw json.RawMessage) bool {
+	text := string(bytes.TrimSpace(raw))
+	return text == "" || text == "null" || text == "{}" || text == `""`
+}
+
+// sheet is a text of several lines, made safe to show.
+func sheet(text string) []string {
+	var lines []string
+	for l := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, oneLine(strings.TrimRight(l, "\r")))
+	}
+	return lines
+}
+
+// indented is a value as a person reads it: a text as it is, anything else as JSON.
+func indented(raw json.RawMessage) []string {
+	text := plain(raw)
+	var pretty bytes.Buffer
+	if raw = bytes.TrimSpace(raw); raw[0] != '"' && json.Indent(&pretty, raw, "", "  ") == nil {
+		text = pretty.String()
+	}
+	lines := sheet(text)
+	for n := range lines {
+		lines[n] = "  " + lines[n]
+	}
+	return lines
+}
+
+func cut(lines []string, most int) []string {
+	if most == 0 || len(lines) <= most {
+		return lines
+	}
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("  … %d more lines; \"tandem inbox show\" has them", len(lines)-most))
 }
 
 // line asks for one line.
@@ -242,6 +323,9 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 }
 
 func (a *asker) print(text string) error {
+	if text == "" {
+		return nil
+	}
 	if _, err := io.WriteString(a.out, text); err != nil {
 		return fmt.Errorf("write the question: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/engine"
+	"tandem/human"
 )
 
 // stepEvent is a frame of a step of the turn of "agent".
@@ -213,46 +214,12 @@ func (k *keyboard) Write(b []byte) (int, error) {
 
 func TestAsker(t *testing.T) {
 	t.Parallel()
-	tool := api.UserInputRequest{Purpose: "tool_approval", InteractionType: "approval", Title: "May pay be called?", Description: "A model wants to.", Arguments: json.RawMessage(`{"amount":5,"to":"a\u001b[2Jb"}`)}
-	slots := api.UserInputRequest{Purpose: "param", InteractionType: "form", Title: "Parameter filling", Description: "The step lacks: n, to.", Arguments: json.RawMessage(`{"known":1}`),
-		Schema: json.RawMessage(`{"type":"object","required":["n","to"],"properties":{"n":{"type":"integer","description":"how many"},"to":{"type":"string"},"note":{"type":"string","enum":["a","b"]},"z":{}}}`)}
-	unknown := api.UserInputRequest{Purpose: engine.PurposeOutcomeUnknown, Title: "Was it done?", Options: json.RawMessage(`["done","not_done","stop"]`)}
-	for _, c := range []struct {
-		name, want   string
-		typed        []string
-		question     api.UserInputRequest
-		shows, hides string
-	}{
-		{"Yes", `{"approved":true}`, []string{"y"}, tool, "  amount: 5", "\x1b"},
-		{"No", `{"approved":false}`, []string{"perhaps", " NO "}, tool, "Allow it? [y/n]", ""},
-		{"Chinese", `{"approved":true}`, []string{"是"}, tool, "May pay be called?", ""},
-		{"NobodyThere", "", nil, tool, "Allow it?", ""},
-		{"Slots", `{"content":{"n":3,"to":"42","z":{"deep":[1]}}}`, []string{"3", "", "", "42", `{"deep":[1]}`}, slots, "n (how many):", "known"},
-		{"SlotsBrokenOff", "", []string{"3"}, slots, "note [a b]:", ""},
-		{"Outcome", `{"outcome":"not_done"}`, []string{"perhaps", "not_done"}, unknown, "One of done, not_done, stop:", ""},
-		{"SomethingElse", "", []string{"y"}, api.UserInputRequest{Purpose: "review", InteractionType: "form"}, "", ""},
-		{"NoOptions", "", []string{"y"}, api.UserInputRequest{Purpose: engine.PurposeOutcomeUnknown}, "", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			a, f := setupAsker(t, c.typed...)
-			got, err := a.ask(t.Context(), c.question)
-			if c.want == "" && !errors.Is(err, app.ErrAsked) || c.want != "" && err != nil || string(got) != c.want {
-				t.Errorf("answer %s, %v", got, err)
-			}
-			if err := a.follow.stop(); err != nil { // nothing is written any more
-				t.Fatal(err)
-			}
-			if shown := f.shown(); !strings.Contains(shown, c.shows) || c.hides != "" && strings.Contains(shown, c.hides) {
-				t.Errorf("it shows\n%s", shown)
-			}
-		})
-	}
+	tool := asked(t, human.PurposeToolApproval, `{"title":"May pay be called?","description":"A model wants to.","arguments":{"amount":5,"to":"a\u001b[2Jb"}}`)
 	t.Run("ForgetsWhatWasTypedBefore", func(t *testing.T) {
 		t.Parallel()
 		a, _ := setupAsker(t, "n")
 		a.typed.add(false, "y", "y") // perhaps meant for another question
-		if got, err := a.ask(t.Context(), tool); err != nil || string(got) != `{"approved":false}` {
+		if got, err := answered(t.Context(), a, tool); err != nil || got != `{"approved":false}` {
 			t.Errorf("answer %s, %v", got, err)
 		}
 	})
@@ -275,8 +242,24 @@ func TestAsker(t *testing.T) {
 		a.typed = newTyped() // of which the keyboard does not know
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := a.ask(ctx, tool); !errors.Is(err, context.Canceled) {
+		if _, err := answered(ctx, a, tool); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("SomebodyIsFaster", func(t *testing.T) {
+		t.Parallel()
+		a, f := setupAsker(t, "")
+		a.typed = newTyped()
+		ctx, over := context.WithCancelCause(t.Context())
+		over(app.ErrFaster)
+		if _, err := answered(ctx, a, tool); !errors.Is(err, app.ErrFaster) {
+			t.Errorf("got %v", err)
+		}
+		if err := a.follow.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if shown := f.shown(); !strings.Contains(shown, "It has ended meanwhile.") {
+			t.Errorf("it shows\n%s", shown)
 		}
 	})
 	t.Run("DrawsOnAfterwards", func(t *testing.T) {
@@ -285,7 +268,7 @@ func TestAsker(t *testing.T) {
 		if err := a.follow.frame(nodeEvent(1, 0, "first", engine.NodeDone)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.ask(t.Context(), tool); err != nil {
+		if _, err := answered(t.Context(), a, tool); err != nil {
 			t.Fatal(err)
 		}
 		if err := a.follow.frame(nodeEvent(2, 0, "second", engine.NodeDone)); err != nil {

@@ -86,6 +86,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
 		}
 	}
+	if err := o.people(a, row, commands); err != nil {
+		return held{}, err
+	}
 	for _, f := range row.Facts {
 		switch f := f.(type) {
 		case engine.TimerFired:

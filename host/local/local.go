@@ -32,6 +32,9 @@ type Options struct {
 	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
 	// Credential opens a credential of the principal's workspace, for a run. May be nil.
 	Credential func(ctx context.Context, p identity.Principal, id string, types ...string) (c node.Credential, release func(), err error)
+	// Asked makes the record of a question to people, which is kept with the row that asks. Nil: there are no such records, nor
+	// of pauses.
+	Asked func(Question) store.Interaction
 	// Redact takes the secrets of open credentials out of what leaves a run. May be nil.
 	Redact node.Redactor
 	// Code runs untrusted code of nodes and connections. May be nil.

@@ -379,6 +379,11 @@ func (o *owner) deal(list []message) (err error) {
 				inbox, err = o.readInbox(turn, add, inbox) // what came for it while it waited
 			}
 		case request:
+			if m.Action == host.ActionLook {
+				inbox, err = o.readInbox(turn, add, inbox)
+				answers = append(answers, m)
+				break
+			}
 			kept := len(turn.Row().Values)
 			var refused *fault.Error
 			if refused, err = o.request(turn, m, add); refused != nil {

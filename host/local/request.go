@@ -84,6 +84,9 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 	}
 }
 
+// Look lets an execution look into its inbox, where something was put that it does not know of. Nobody waits for it.
+func (h *Host) Look(ref store.Ref) { h.post(ref, delivered{}) }
+
 func closing() error {
 	return fault.New(fault.Conflict, "the server is stopping; try again when it is back")
 }

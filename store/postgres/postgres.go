@@ -142,6 +142,9 @@ func (j journal) keyUsed(ctx context.Context, workspace string, k *store.Idempot
 }
 
 func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append) error {
+	if len(a.Ask) > 0 || a.Pause != nil {
+		return fault.New(fault.Unsupported, "this store keeps no questions to people and no pauses")
+	}
 	var n int64
 	var seq uint64
 	if e := a.Create; e != nil {

@@ -1,6 +1,11 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"strings"
+
+	"tandem/store"
+)
 
 // Commits returns how many transactions there have been, and how many calls they held.
 func (db *DB) Commits() (transactions, calls uint64) {
@@ -112,4 +117,20 @@ func (db *DB) KeptVectors() int64 {
 	db.vectors.mu.Lock()
 	defer db.vectors.mu.Unlock()
 	return db.vectors.size
+}
+
+// Plan says how SQLite would run a statement.
+func (db *DB) Plan(ctx context.Context, text string, args ...any) ([]string, error) {
+	return query(ctx, db, "EXPLAIN QUERY PLAN "+text, func(s scanner) (step string, err error) {
+		var id, parent, unused int
+		return step, s.Scan(&id, &parent, &unused, &step)
+	}, args...)
+}
+
+// InteractionStatements are the statement of a listing with its arguments, and those that find what is due.
+func InteractionStatements(workspace string, q store.InteractionQuery) (list string, args []any, due []string) {
+	table, f := interactionsOf(workspace, q)
+	limit, offset := q.Page.Limits()
+	list = "SELECT " + interactionColumns + " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + interactionOrder + " LIMIT ? OFFSET ?"
+	return list, append(f.args, limit, offset), []string{dueInteractions, dueDeliveries}
 }

@@ -26,7 +26,7 @@ func step(id string, after uint64) *store.Append {
 	return &store.Append{Execution: id, After: after, Time: 1, Body: []byte("n")}
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

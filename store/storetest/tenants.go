@@ -39,6 +39,8 @@ func probes() map[string]probe {
 			a.ClearTimers, a.TakeInbox, a.Logs = []string{"t"}, []int64{k.item}, line
 			a.Snapshot = &store.Snapshot{Seq: 1, Body: []byte("from b")}
 			a.Change = &store.Change{Status: engine.StatusCanceled}
+			a.Ask, a.Withdraw = []store.Interaction{{ID: "from b", Status: store.InteractionPending}}, []string{question}
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed}
 			return nil, s.Journal.Append(ctx, p, a)
 		},
 		"Journal.Rows": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
@@ -273,8 +275,52 @@ func probes() map[string]probe {
 		"Memories.Purge": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Memories.Purge(ctx, p, 1<<60, 1<<60)
 		},
+		"Interactions.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Get(ctx, p, question)
+		},
+		"Interactions.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.List(ctx, p, store.InteractionQuery{Approvers: []string{"user:ann"}})
+		},
+		"Interactions.Change": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Interactions.Change(ctx, p, store.InteractionChange{
+				Interaction: store.Interaction{Workspace: k.workspace, ID: question, Execution: "e1", Status: store.InteractionCompleted, Version: 2},
+				Deliver:     &store.InboxItem{Execution: "e1", Kind: "answer"}, Resume: &store.PauseEnd{ID: question, Status: store.PauseResumed},
+			})
+		},
+		"Interactions.Due": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			due, next, err := s.Interactions.Due(ctx, p, 1<<60, 100)
+			return []any{due, next}, err
+		},
+		"Interactions.Responses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Responses(ctx, p, question)
+		},
+		"Interactions.Link": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Link(ctx, p, identity.HashSecret(secret))
+		},
+		"Interactions.DueDeliveries": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			due, next, err := s.Interactions.DueDeliveries(ctx, p, 1<<60, 100)
+			return []any{due, next}, err
+		},
+		"Interactions.Deliveries": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Deliveries(ctx, p, question)
+		},
+		"Interactions.Delivered": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Interactions.Delivered(ctx, p, store.Delivery{Workspace: k.workspace, ID: "m", Interaction: question, Status: store.DeliverySent}, nil, []string{"th"})
+		},
+		"Interactions.Thread": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Thread(ctx, p, "email", "th")
+		},
+		"Interactions.Accounts": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Accounts(ctx, p)
+		},
+		"Interactions.Pauses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Pauses(ctx, p, "e1")
+		},
 	}
 }
+
+// question is the id of tenant A's.
+const question = "question-777"
 
 // fill stores one of everything for a tenant.
 func fill(t *testing.T, s store.Stores, p identity.Principal) known {
@@ -305,7 +351,15 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 		a.SetTimers = []store.Timer{{ID: "t", Until: 1}}
 		a.Logs = []store.LogLine{{Activation: "a", Message: secret}}
 		a.OpenLedger = []store.LedgerEntry{{ID: "c1", Execution: "e1", Workflow: "w", Tokens: 777}}
+		a.Ask = []store.Interaction{{ID: question, Status: store.InteractionPending, Channel: "email", Credential: "c", Approvers: []string{"user:ann"}, Request: []byte(`"` + secret + `"`), NextAt: 5}}
 	})
+	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{
+		Interaction: store.Interaction{ID: question, Status: store.InteractionPending, Approvers: []string{"user:ann"}, NextAt: 5, Version: 1},
+		Responses:   []store.Response{{ID: "r", Channel: "email", Raw: secret}},
+		Links:       []store.Link{{Hash: identity.HashSecret(secret), Recipient: secret}},
+		Deliveries:  []store.Delivery{{ID: "m", Channel: "email", Recipient: secret}},
+	}))
+	ok(t, s.Interactions.Delivered(ctx, p, store.Delivery{ID: "m", Status: store.DeliveryPending, Attempts: 1}, nil, []string{"th"}))
 	_, err = s.Memories.Change(ctx, p, store.MemoryChange{Scope: store.MemoryScope{ID: "m", User: p.User, Kind: secret}, Mark: "k", Put: []store.MemoryRecord{
 		{Sort: "s", ID: secret, Body: []byte(`"` + secret + `"`), Text: &store.MemoryText{Content: secret}, Vector: []float32{1, 0}, Space: "v", Expires: 1 << 50}}})
 	ok(t, err)
@@ -321,7 +375,8 @@ func reading() []string {
 		_, method, _ := strings.Cut(name, ".")
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
-			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest":
+			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
+			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Pauses":
 			return false
 		}
 		return true
@@ -393,7 +448,7 @@ func testTenants(t *testing.T, s store.Stores) {
 			// What B was told, words of the error included, except for the ids that B itself has named.
 			text := show(got)
 			if err != nil {
-				text += strings.ReplaceAll(err.Error(), k.workspace, "")
+				text += strings.NewReplacer(k.workspace, "", question, "").Replace(err.Error())
 			}
 			if leaks(text, k) {
 				t.Errorf("%s told tenant B of tenant A: %s", name, text)

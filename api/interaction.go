@@ -1,0 +1,145 @@
+package api
+
+import "encoding/json"
+
+// Interaction is a question to people. Times are in Unix milliseconds.
+type Interaction struct {
+	ID              string          `json:"id"`
+	WorkflowID      string          `json:"workflow_id"`
+	WorkflowName    string          `json:"workflow_name"`
+	ExecutionID     string          `json:"execution_id"`
+	NodeID          string          `json:"node_id"`
+	ActivationID    string          `json:"activation_id"`
+	UserID          string          `json:"user_id" doc:"who started the execution"`
+	InteractionType string          `json:"interaction_type" doc:"approval, input, selection or review"`
+	ChannelType     string          `json:"channel_type" doc:"where it was sent besides the inbox: in_app, webhook, email, slack, discord, telegram or teams"`
+	Purpose         string          `json:"purpose" doc:"human_node, confirm, param, tool_approval, outcome_unknown, budget, drift or activation"`
+	Status          string          `json:"status" enum:"pending,completed,timeout,cancelled,error"`
+	Priority        int             `json:"priority" doc:"1 to 5; 5 comes first"`
+	RequestData     json.RawMessage `json:"request_data" doc:"what is asked"`
+	ResponseData    json.RawMessage `json:"response_data,omitempty" doc:"what came of it"`
+	Approvers       []string        `json:"approvers" doc:"who may answer: user:ID, mail:ADDRESS, role:ROLE, CHANNEL:ADDRESS, or anyone"`
+	MinApprovals    int             `json:"min_approvals"`
+	ArgumentsHash   string          `json:"arguments_hash,omitempty" doc:"of what is approved; sent back with the answer it makes sure that nothing else is"`
+	Attempt         int             `json:"attempt"`
+	TimeoutAt       int64           `json:"timeout_at,omitempty"`
+	WarningSent     bool            `json:"warning_sent"`
+	CreatedAt       int64           `json:"created_at"`
+	UpdatedAt       int64           `json:"updated_at"`
+}
+
+// Interactions is a part of a listing: pending ones first, by priority, then age; then those that have ended, the newest first.
+type Interactions struct {
+	Interactions []Interaction `json:"interactions"`
+	TotalCount   int           `json:"total_count"`
+	Page         int           `json:"page"`
+	PageSize     int           `json:"page_size"`
+}
+
+// InteractionDetail is a question with everything that was replied and sent.
+type InteractionDetail struct {
+	Interaction
+	MayRespond bool                  `json:"may_respond" doc:"whether the caller may answer it now"`
+	WhyNot     string                `json:"why_not,omitempty" doc:"why the caller may not"`
+	Responses  []InteractionResponse `json:"responses" doc:"in the order they came, also those that do not count"`
+	Deliveries []InteractionDelivery `json:"deliveries" doc:"messages about it, in the order they were made"`
+}
+
+// InteractionResponse is one reply.
+type InteractionResponse struct {
+	ID             string          `json:"id"`
+	InteractionID  string          `json:"interaction_id"`
+	UserID         string          `json:"user_id,omitempty" doc:"who replied, if it is a user"`
+	Address        string          `json:"address,omitempty" doc:"where it came from otherwise"`
+	ChannelType    string          `json:"channel_type"`
+	Raw            string          `json:"raw,omitempty" doc:"what was said"`
+	ResponseData   json.RawMessage `json:"response_data,omitempty" doc:"what it was understood as"`
+	ReceivedAt     int64           `json:"received_at"`
+	Relevance      string          `json:"relevance,omitempty" doc:"relevant, uncertain or filtered; none for an answer by form, which is not judged"`
+	Score          float64         `json:"score,omitempty"`
+	Factors        json.RawMessage `json:"factors,omitempty"`
+	Classification string          `json:"classification,omitempty"`
+	Reasoning      string          `json:"reasoning,omitempty"`
+	Accepted       bool            `json:"accepted" doc:"whether it counts"`
+	OverruledBy    string          `json:"overruled_by,omitempty"`
+}
+
+// InteractionDelivery is one message about a question.
+type InteractionDelivery struct {
+	ID          string `json:"id"`
+	Kind        string `json:"kind" doc:"request, reminder, warning, escalation, ask_back, timeout, completed or cancelled"`
+	ChannelType string `json:"channel_type"`
+	Recipient   string `json:"recipient,omitempty"`
+	Status      string `json:"status" enum:"pending,sent,failed"`
+	Attempts    int    `json:"attempts"`
+	NextAt      int64  `json:"next_at,omitempty" doc:"when it is tried again"`
+	Error       string `json:"error,omitempty"`
+	CreatedAt   int64  `json:"created_at"`
+	UpdatedAt   int64  `json:"updated_at"`
+}
+
+// RespondRequest answers a question.
+type RespondRequest struct {
+	ResponseData  json.RawMessage `json:"response_data" doc:"for questions of a node {action | field_values | selected_values | scores, evidence; notes?}; for the others as POST /executions/{id}/input takes it"`
+	ArgumentsHash string          `json:"arguments_hash,omitempty" maxLength:"128" doc:"the arguments_hash of what was looked at; another one is refused"`
+}
+
+// DelegateRequest hands one's vote to somebody else.
+type DelegateRequest struct {
+	To   string `json:"to" minLength:"1" maxLength:"320" doc:"a user, or an address like those of approvers"`
+	Note string `json:"note,omitempty" maxLength:"4000"`
+}
+
+// CancelInteractionRequest withdraws a question.
+type CancelInteractionRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"4000"`
+}
+
+// LinkRequest asks for a link to the response page.
+type LinkRequest struct {
+	Recipient string `json:"recipient" minLength:"1" maxLength:"320" doc:"one of the approvers, or anyone where the form is open to all who have a link"`
+}
+
+// Link opens the response page, for one answer.
+type Link struct {
+	URL       string `json:"url" doc:"whoever has it answers for the recipient; it is shown once"`
+	ExpiresAt int64  `json:"expires_at"`
+}
+
+// OverruleRequest corrects how a reply was understood.
+type OverruleRequest struct {
+	ResponseData json.RawMessage `json:"response_data,omitempty" doc:"what the reply means; left out: it does not count"`
+	Reason       string          `json:"reason" minLength:"1" maxLength:"4000"`
+}
+
+// InteractionEvent is what the stream of questions tells: one that is new or has changed.
+type InteractionEvent struct {
+	Interaction Interaction `json:"interaction"`
+	MayRespond  bool        `json:"may_respond"`
+}
+
+// InteractionSnapshot is what the stream begins with: everything that waits for the reader.
+type InteractionSnapshot struct {
+	Interactions []Interaction `json:"interactions"`
+	TotalCount   int           `json:"total_count" doc:"more than are listed when there are very many"`
+}
+
+// Pause is a time in which an execution, or a part of it, waits for a person or was stopped by an operator.
+type Pause struct {
+	ID               string          `json:"id"`
+	ExecutionID      string          `json:"execution_id"`
+	NodeID           string          `json:"node_id,omitempty"`
+	PauseReason      string          `json:"pause_reason" enum:"human,operator,budget,drift,outcome_unknown"`
+	ResumeConditions json.RawMessage `json:"resume_conditions,omitempty"`
+	PauseContext     json.RawMessage `json:"pause_context,omitempty"`
+	Status           string          `json:"status" enum:"active,resumed,canceled"`
+	PausedAt         int64           `json:"paused_at"`
+	ResumedAt        int64           `json:"resumed_at,omitempty"`
+	ResumeReason     string          `json:"resume_reason,omitempty" doc:"human_response, timeout, operator or canceled"`
+	ResumeData       json.RawMessage `json:"resume_data,omitempty"`
+}
+
+// Pauses are those of an execution, in the order they began.
+type Pauses struct {
+	Pauses []Pause `json:"pauses"`
+}

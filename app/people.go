@@ -1,0 +1,135 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/integration/mail"
+	"tandem/integration/slack"
+	"tandem/integration/teams"
+	"tandem/integration/telegram"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/outbound"
+	"tandem/store"
+)
+
+// channels are the media that people are asked in. A channel is a package or a file, and a line here.
+func (i *Instance) channels(client *outbound.Client) []human.Channel {
+	http := client.HTTPClient()
+	return []human.Channel{
+		mail.Channel(mail.Options{Dial: client.DialContext, Log: i.log}),
+		slack.NewChannel(http, i.log),
+		teams.New(http),
+		telegram.New(http),
+		human.NewWebhook(client),
+	}
+}
+
+// people makes the desk where questions are put and answered.
+func (i *Instance) people(client *outbound.Client, o Options) *human.Desk {
+	return human.New(human.Options{
+		Interactions: i.stores.Interactions, Users: i.stores.Users, Channels: i.channels(client), PublicURL: o.PublicURL, Log: i.log,
+		Open: func(ctx context.Context, workspace, id string, types ...string) (human.Credential, func(), error) {
+			c, release, err := i.vault.open(ctx, identity.System(workspace), id, types...)
+			return human.Credential{Type: c.Type, Data: c.Data}, release, err
+		},
+		Wake: func(ref store.Ref) { i.host.Look(ref) },
+		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
+			return i.raiseBudget(ctx, p, id, budget, by, true)
+		},
+		Judge: i.judge,
+	})
+}
+
+// asked makes the record of a question. What cannot be asked as it was meant is put to those who operate the instance: a
+// question without a record could never be answered.
+func (i *Instance) asked(q local.Question) store.Interaction {
+	opened, err := human.Open(human.Question{
+		Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Language: q.Language, Node: q.Node,
+		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: q.Request, Time: q.Time,
+	})
+	if err != nil {
+		i.log.Error("a question cannot be asked as it was meant; operators are asked", "execution", q.Execution, "question", q.Ask, "error", err)
+		opened.Approvers = []string{"role:operator", "role:editor", "role:admin"}
+	}
+	return opened
+}
+
+// changed lets the desk look at the questions that a row asks and takes back.
+func (i *Instance) changed(ref store.Ref, commands []engine.Command) {
+	var ids []string
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.Ask:
+			ids = append(ids, host.InteractionID(ref.Workspace, ref.Execution, c.Ask))
+		case engine.Withdraw:
+			ids = append(ids, host.InteractionID(ref.Workspace, ref.Execution, c.Ask))
+		}
+	}
+	if len(ids) > 0 {
+		i.desk.Recorded(ref.Workspace, ids...)
+	}
+}
+
+// The limits of a judgement: a person waits for what becomes of the reply.
+const (
+	judgeTotal      = time.Minute
+	judgeFirstToken = 30 * time.Second
+	judgeTokens     = 2000
+)
+
+// judge lets the model of a profile judge a reply in prose.
+func (i *Instance) judge(ctx context.Context, workspace string, t human.Text) (human.Judgement, error) {
+	profile, err := i.Profile(ctx, workspace, t.Request.AnalysisModel)
+	if err != nil {
+		return human.Judgement{}, err
+	}
+	var release func()
+	defer func() {
+		if release != nil {
+			release()
+		}
+	}()
+	provider, err := i.speech.Provider(ctx, func(ctx context.Context, id string, types ...string) (c node.Credential, err error) {
+		c, release, err = i.vault.open(ctx, identity.System(workspace), id, types...)
+		return c, err
+	}, profile)
+	if err != nil {
+		return human.Judgement{}, err
+	}
+	system, user, schema := human.JudgePrompt(t)
+	request := llm.Request{
+		Messages: []llm.Message{{Role: llm.System, Content: system}, {Role: llm.User, Content: user}},
+		Schema:   &llm.Schema{Name: "judgement", JSON: schema},
+	}
+	request.MaxTokens = judgeTokens + profile.Params.ThinkingBudget
+	reserved, err := i.reserveTrial(ctx, identity.Principal{Workspace: workspace}, profile, request)
+	if err != nil {
+		return human.Judgement{}, err
+	}
+	done, err := i.speech.Executor.Do(ctx, llm.Call{
+		RequestID: "judge_" + rand.Text(), Profile: profile, Provider: provider, Request: request, FirstToken: judgeFirstToken, Total: judgeTotal,
+	})
+	if reserved != "" {
+		if rerr := i.purse.Return(context.WithoutCancel(ctx), workspace, reserved, done.Usage, profile.Price); err == nil {
+			err = rerr
+		}
+	}
+	if err != nil {
+		return human.Judgement{}, err
+	}
+	raw, err := llm.FindJSON(done.Message.Content)
+	if err != nil {
+		return human.Judgement{}, fault.Newf(fault.OutputInvalid, "the model %q did not judge the reply: %w", cmp.Or(done.Model, profile.Model), err)
+	}
+	return human.ReadJudgement(t, raw)
+}

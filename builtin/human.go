@@ -1,0 +1,328 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/node"
+)
+
+// humanConfig is what every question to a person says. A question is put by returning a wait: the record of it, the messages and
+// their answers are package human's, and nothing is held meanwhile.
+type humanConfig struct {
+	Type        string      `json:"interaction_type" enum:"approval|input|selection|review"`
+	Title       node.Scalar `json:"title" older:"email_subject,review_title"`
+	Description node.Scalar `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
+	Content     any         `json:"content"`
+	UserMention node.Scalar `json:"user_mention"`
+
+	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800"`
+	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080"`
+	TimeoutAction   string      `json:"timeout_action" enum:"fail|continue|default_response"`
+	TimeoutResponse node.Object `json:"timeout_default_response"`
+
+	// Options are texts, or objects with a value.
+	ApprovalOptions  []any        `json:"approval_options"`
+	InputFields      []humanField `json:"input_fields"`
+	SelectionOptions []any        `json:"selection_options"`
+	AllowMultiple    bool         `json:"allow_multiple"`
+	Criteria         []string     `json:"review_criteria"`
+
+	Approvers        []node.Scalar    `json:"approvers"`
+	MinApprovals     int64            `json:"min_approvals" range:"1.."`
+	MinRejections    int64            `json:"min_rejections" range:"1.."`
+	ExcludeRequester bool             `json:"exclude_requester"`
+	AllowDelegation  bool             `json:"allow_delegation"`
+	Escalation       *humanEscalation `json:"escalation"`
+	ReminderSeconds  int64            `json:"reminder_seconds" range:"0.."`
+	Risk             string           `json:"risk" enum:"low|medium|high"`
+	Priority         int64            `json:"priority" range:"1..5"`
+
+	AnalysisModel   string      `json:"ai_analysis_model"`
+	AnalysisPrompt  node.Scalar `json:"response_analysis_prompt" older:"custom_analysis_prompt"`
+	UnrelatedAction string      `json:"unrelated_action" enum:"ignore|route"`
+
+	Channel    string      `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams"`
+	WebhookURL node.Scalar `json:"webhook_url"`
+}
+
+type humanField struct {
+	Name       string `json:"name" required:"true"`
+	Label      string `json:"label"`
+	Type       string `json:"type" enum:"text|number|email|date|select|boolean|file"`
+	Required   bool   `json:"required"`
+	Options    []any  `json:"options"`
+	Validation any    `json:"validation"`
+}
+
+func (f *humanField) Defaults() { f.Type = "text" }
+
+type humanEscalation struct {
+	AfterSeconds float64 `json:"after_seconds" range:"1.."`
+	To           any     `json:"to"`
+}
+
+func (c *humanConfig) Defaults() {
+	c.Type, c.TimeoutSeconds, c.MinApprovals, c.MinRejections, c.Risk, c.Priority = human.Approval, 3600, 1, 1, "low", 1
+	c.ApprovalOptions = []any{"approve", "reject"}
+}
+
+// humanAsking is a question with what its kind does differently.
+type humanAsking struct {
+	humanConfig
+	// medium is that of a messaging kind, settings what its channel needs.
+	medium   string
+	settings map[string]any
+	// approvers are who is asked when the configuration names nobody.
+	approvers []string
+	schema    json.RawMessage
+	review    *human.ReviewRules
+	access    string
+	// in is the credential that replies are read with, if it is another than that of the node.
+	in string
+}
+
+// ask puts the question; woken, it hands on what came of it.
+func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, error) {
+	content, err := a.content(in)
+	if err != nil {
+		return nil, err
+	}
+	request, err := a.request(call, content)
+	if err != nil {
+		return nil, err
+	}
+	if call.Wake != nil {
+		return a.answered(call, request, content)
+	}
+	raw, err := node.Marshal(request)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
+	}
+	// What is wrong with it is the node's failure, before anybody is asked.
+	opened, err := human.Open(human.Question{
+		User: call.UserID, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	call.Detail(map[string]any{
+		"user_prompt": cmp.Or(request.Description, request.Title), "interaction_type": opened.Type, "channel_type": opened.Channel,
+		"waiting_since": opened.Created, "timeout_at": opened.TimeoutAt,
+	})
+	return node.Wait{Ask: &node.Question{Purpose: human.PurposeNode, Request: raw}}, nil
+}
+
+// content is what the question is about: what the configuration says, else what the input calls so, else the input.
+func (a *humanAsking) content(in json.RawMessage) (json.RawMessage, error) {
+	if a.Content != nil {
+		raw, err := node.Marshal(a.Content)
+		if err != nil {
+			return nil, fault.Newf(fault.InvalidConfig, "content: it cannot be shown: %w", err)
+		}
+		return raw, nil
+	}
+	if given := gjson.GetBytes(in, "content"); given.Exists() {
+		return json.RawMessage(given.Raw), nil
+	}
+	return in, nil
+}
+
+func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.Request, error) {
+	r := human.Request{
+		Type: a.Type, Channel: cmp.Or(a.medium, a.Channel, human.InApp), Title: string(a.Title), Description: string(a.Description), Content: content,
+		AllowMultiple: a.AllowMultiple, Schema: a.schema, Review: a.review,
+		Approvers: a.approvers, MinApprovals: int(a.MinApprovals), MinRejections: int(a.MinRejections), ExcludeRequester: a.ExcludeRequester, AllowDelegation: a.AllowDelegation,
+		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds, TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
+		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt), Access: a.access, Language: call.Language,
+		UserMention: string(a.UserMention), Credential: gjson.GetBytes(call.Config, "credential_id").Str, InCredential: a.in,
+	}
+	if a.TimeoutMinutes > 0 {
+		r.TimeoutSeconds = int64(60 * a.TimeoutMinutes)
+	}
+	if r.UserMention == "" {
+		r.UserMention = gjson.GetBytes(call.Input, "user_mention").String()
+	}
+	if len(a.Approvers) > 0 {
+		r.Approvers = texts(a.Approvers)
+	}
+	if r.Title == "" && r.Description == "" {
+		return r, fault.New(fault.InvalidConfig, "title: the question says nothing; set title or description").With("path", "configurations.title")
+	}
+	r.TimeoutAction = cmp.Or(r.TimeoutAction, connected(call, "timeout", human.TimeoutContinue, human.TimeoutFail))
+	r.UnrelatedAction = cmp.Or(r.UnrelatedAction, connected(call, "unrelated", "route", "ignore"))
+	if err := a.shape(&r); err != nil {
+		return r, err
+	}
+	if e := a.Escalation; e != nil {
+		to, err := escalateTo(e.To)
+		if err != nil {
+			return r, err
+		}
+		r.Escalation = &human.Escalation{AfterSeconds: int64(e.AfterSeconds), To: to}
+	}
+	settings := a.settings
+	if r.Channel == human.Webhook {
+		settings = map[string]any{"webhook_url": string(a.WebhookURL)}
+	}
+	if len(settings) > 0 {
+		var err error
+		if r.Settings, err = node.Marshal(settings); err != nil {
+			return r, fault.Newf(fault.InvalidConfig, "the settings of the channel cannot be kept: %w", err)
+		}
+	}
+	return r, nil
+}
+
+// shape fills in what the answer must look like.
+func (a *humanAsking) shape(r *human.Request) error {
+	switch a.Type {
+	case human.Approval:
+		return readAs("approval_options", a.ApprovalOptions, &r.Options)
+	case human.Selection:
+		return readAs("selection_options", a.SelectionOptions, &r.Options)
+	case human.Input:
+		return readAs("input_fields", a.InputFields, &r.Fields)
+	}
+	if r.Review == nil {
+		r.Review = &human.ReviewRules{Criteria: a.Criteria, Min: 1, Max: 5, Threshold: 3}
+	}
+	return nil
+}
+
+// readAs reads a part of the configuration as what a question has there.
+func readAs(name string, from, to any) error {
+	raw, err := node.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(raw, to)
+	}
+	if err != nil {
+		return fault.Newf(fault.InvalidConfig, "%s: %s", name, fault.From(err).Message).With("path", "configurations."+name)
+	}
+	return nil
+}
+
+// connected chooses by whether something follows an output key.
+func connected(call *node.Call, key, yes, no string) string {
+	if call.Connected != nil && call.Connected(key) {
+		return yes
+	}
+	return no
+}
+
+func texts(list []node.Scalar) []string {
+	out := make([]string, 0, len(list))
+	for _, s := range list {
+		if s != "" {
+			out = append(out, string(s))
+		}
+	}
+	return out
+}
+
+// escalateTo reads one name or a list of names.
+func escalateTo(v any) ([]string, error) {
+	raw, err := node.Marshal(v)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "escalation.to: %w", err)
+	}
+	var one string
+	if json.Unmarshal(raw, &one) == nil && one != "" {
+		return []string{one}, nil
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 || slices.Contains(list, "") {
+		return nil, fault.New(fault.InvalidConfig, "escalation.to: name somebody, or a list of them").With("path", "configurations.escalation.to")
+	}
+	return list, nil
+}
+
+// humanOutput is the payload of an answered question.
+type humanOutput struct {
+	human.Result
+	Content json.RawMessage `json:"content"`
+	// Scores are those of a review.
+	Scores json.RawMessage `json:"scores,omitempty"`
+}
+
+// answered makes the outputs of what came of the question.
+func (a *humanAsking) answered(call *node.Call, r human.Request, content json.RawMessage) (node.Outcome, error) {
+	var result human.Result
+	if len(call.Wake.Payload) > 0 {
+		if err := json.Unmarshal(call.Wake.Payload, &result); err != nil {
+			return nil, fault.Newf(fault.Internal, "what came of the question cannot be read: %w", err)
+		}
+	}
+	if call.Wake.Outcome == engine.AskCanceled {
+		return nil, fault.New(fault.Canceled, "the question was taken back before it was answered")
+	}
+	timedOut := call.Wake.Outcome == engine.AskTimeout
+	if timedOut && r.TimeoutAction == human.TimeoutFail {
+		return nil, fault.Newf(fault.HILTimeout, "nobody has answered within %s", (time.Duration(r.TimeoutSeconds) * time.Second).String())
+	}
+	if len(result.ResponseData) == 0 || string(result.ResponseData) == "null" {
+		result.ResponseData = json.RawMessage(`{}`)
+	}
+	if result.Approvals == nil {
+		result.Approvals = []human.Vote{}
+	}
+	out := humanOutput{Result: result, Content: content}
+	if a.review != nil {
+		out.Scores = json.RawMessage(gjson.GetBytes(result.ResponseData, "scores").Raw)
+	}
+	payload, err := node.Marshal(out)
+	if err != nil {
+		return nil, fault.Newf(fault.OutputInvalid, "the answer cannot be handed on: %w", err)
+	}
+	call.Detail(map[string]any{
+		"user_prompt": cmp.Or(r.Description, r.Title), "interaction_type": r.Type, "channel_type": r.Channel, "user_response": cmp.Or[any](nonEmpty(result.UserResponse), result.ResponseData),
+	})
+	done := node.Done{"result": payload}
+	if timedOut && r.TimeoutAction == human.TimeoutContinue {
+		done["timeout"] = payload
+		return done, nil
+	}
+	switch result.Classification {
+	case human.Confirmed, human.Rejected, human.Unrelated:
+		done[result.Classification] = payload
+	}
+	for _, option := range result.Options {
+		done[option] = payload
+	}
+	return done, nil
+}
+
+func nonEmpty(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// inAppApproval asks in the inbox, and wherever channel_type says besides.
+func inAppApproval() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "Ask in the inbox", "站内审批", "Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
+		func(_ *node.Call, cfg humanConfig) (*humanAsking, error) { return &humanAsking{humanConfig: cfg}, nil })
+}
+
+// humanKind makes a kind of what is particular to it.
+func humanKind[C any](i node.Info, particular func(call *node.Call, cfg C) (*humanAsking, error)) node.Kind {
+	k := node.Raw(i, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
+		a, err := particular(call, cfg)
+		if err != nil {
+			return nil, err
+		}
+		return a.ask(call, in)
+	})
+	k.EffectFirst = true
+	return k
+}

@@ -1,0 +1,149 @@
+package builtin
+
+import (
+	"encoding/json"
+
+	"tandem/fault"
+	"tandem/human"
+	"tandem/node"
+)
+
+// The kinds that ask in one medium. What its channel has to know goes with the question as settings.
+
+type mailConfig struct {
+	humanConfig
+	Recipients []string `json:"recipient_emails" required:"true"`
+	Sender     string   `json:"sender_email"`
+}
+
+func (c *mailConfig) Defaults() {
+	c.humanConfig.Defaults()
+	c.TimeoutSeconds = 86400
+}
+
+func (c *mailConfig) asking(more map[string]any, in string) (*humanAsking, error) {
+	if len(c.Recipients) == 0 {
+		return nil, fault.New(fault.InvalidConfig, "recipient_emails: there is nobody to write to").With("path", "configurations.recipient_emails")
+	}
+	settings := map[string]any{"recipient_emails": c.Recipients}
+	if c.Sender != "" {
+		settings["sender_email"] = c.Sender
+	}
+	for name, value := range more { // order does not matter: it becomes a map
+		settings[name] = value
+	}
+	return &humanAsking{humanConfig: c.humanConfig, medium: human.Email, settings: settings, approvers: c.Recipients, in: in}, nil
+}
+
+type gmailConfig struct {
+	mailConfig
+	IMAP string `json:"imap_credential_id"`
+}
+
+func (c *gmailConfig) Defaults() { c.mailConfig.Defaults() }
+
+func gmailInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", "Ask by Gmail", "Gmail 询问", "Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
+		func(_ *node.Call, cfg gmailConfig) (*humanAsking, error) { return cfg.asking(nil, cfg.IMAP) })
+}
+
+type outlookConfig struct {
+	mailConfig
+	PriorityLevel string `json:"priority_level" enum:"low|normal|high"`
+}
+
+func (c *outlookConfig) Defaults() {
+	c.mailConfig.Defaults()
+	c.PriorityLevel = "normal"
+}
+
+func outlookInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", "Ask by Outlook", "Outlook 询问", "Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
+		func(_ *node.Call, cfg outlookConfig) (*humanAsking, error) {
+			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel}, "")
+		})
+}
+
+type slackAskConfig struct {
+	humanConfig
+	To         node.Scalar `json:"channel" required:"true"`
+	AutoThread bool        `json:"auto_thread"`
+}
+
+func (c *slackAskConfig) Defaults() {
+	c.humanConfig.Defaults()
+	c.AutoThread = true
+}
+
+func slackInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.SLACK_INTERACTION", "Ask in Slack", "Slack 询问", "Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
+		func(_ *node.Call, cfg slackAskConfig) (*humanAsking, error) {
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Slack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
+		})
+}
+
+type discordAskConfig struct {
+	humanConfig
+	ServerID  node.Scalar `json:"server_id"`
+	ChannelID node.Scalar `json:"channel_id" required:"true"`
+}
+
+func (c *discordAskConfig) Defaults() { c.humanConfig.Defaults() }
+
+func discordInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", "Ask in Discord", "Discord 询问", "Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
+		func(_ *node.Call, cfg discordAskConfig) (*humanAsking, error) {
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Discord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
+		})
+}
+
+type telegramAskConfig struct {
+	humanConfig
+	ChatID      node.Scalar     `json:"chat_id" required:"true"`
+	TargetUsers []node.Scalar   `json:"target_users"`
+	Keyboard    json.RawMessage `json:"inline_keyboard"`
+	AllowText   bool            `json:"allow_text_responses"`
+	Patterns    []string        `json:"allowed_response_patterns"`
+}
+
+func (c *telegramAskConfig) Defaults() {
+	c.humanConfig.Defaults()
+	c.AllowText = true
+}
+
+func telegramInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", "Ask in Telegram", "Telegram 询问", "Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
+		func(_ *node.Call, cfg telegramAskConfig) (*humanAsking, error) {
+			a := &humanAsking{humanConfig: cfg.humanConfig, medium: human.Telegram, settings: map[string]any{
+				"chat_id": string(cfg.ChatID), "allow_text_responses": cfg.AllowText, "allowed_response_patterns": cfg.Patterns, "target_users": texts(cfg.TargetUsers),
+			}}
+			if len(cfg.Keyboard) > 0 {
+				a.settings["inline_keyboard"] = cfg.Keyboard
+			}
+			for _, user := range texts(cfg.TargetUsers) {
+				a.approvers = append(a.approvers, human.Telegram+":"+user)
+			}
+			return a, nil
+		})
+}
+
+type teamsAskConfig struct {
+	humanConfig
+	ChannelID node.Scalar `json:"channel_id"`
+	User      node.Scalar `json:"user"`
+}
+
+func (c *teamsAskConfig) Defaults() { c.humanConfig.Defaults() }
+
+func teamsInteraction() node.Kind {
+	return humanKind(
+		info("HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", "Ask in Teams", "Teams 询问", "Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
+		func(_ *node.Call, cfg teamsAskConfig) (*humanAsking, error) {
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Teams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil
+		})
+}

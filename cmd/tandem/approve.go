@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/store"
+)
+
+// newApprove and newReject are the short way to say yes or no.
+func newApprove() *cobra.Command {
+	return newDecide("approve", "Say yes to a question", human.Confirmed)
+}
+
+func newReject() *cobra.Command {
+	return newDecide("reject", "Say no to a question", human.Rejected)
+}
+
+func newDecide(name, short, outcome string) *cobra.Command {
+	var at connectFlags
+	var show listing
+	var note string
+	cmd := &cobra.Command{
+		Use: name + " QUESTION", Short: short,
+		Long: short + `: an approval, a tool that a model wants to call, a confirmation. Of the id as many characters are
+enough as make it unique; "tandem inbox" lists them. Other questions are answered with "tandem inbox answer".`,
+		Example: "  tandem " + name + " 3f2a --note 'looks right'",
+		Args:    one("question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				d, err := findInteraction(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				q, err := newQuestion(d.Interaction)
+				if err != nil {
+					return err
+				}
+				answer, err := q.decide(outcome, note)
+				if err != nil {
+					return err
+				}
+				return hand(ctx, cmd, c, q, answer, &show)
+			})
+		},
+	}
+	at.add(cmd)
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&note, "note", "", "what to add, for those who look at it later")
+	return cmd
+}
+
+// hand hands an answer in and says what became of the question.
+func hand(ctx context.Context, cmd *cobra.Command, c *app.Connection, q *question, answer json.RawMessage, show *listing) error {
+	after, err := c.Respond(ctx, q.ID, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
+	if err != nil {
+		return err
+	}
+	return responded(cmd, c, show, after)
+}
+
+// decide is the answer that says yes or no.
+func (q *question) decide(outcome, note string) (json.RawMessage, error) {
+	n := q.decision()
+	if n >= 0 && q.blanks[n].kind == blankDecision {
+		raw, err := json.Marshal(outcome == human.Confirmed)
+		if err != nil {
+			return nil, err
+		}
+		return q.noted(filled{n: raw}, note)
+	}
+	if n < 0 || q.blanks[n].name != nameAction {
+		return nil, fault.Newf(fault.Conflict, "question %q wants more than a yes or no; answer it with: tandem %s", q.ID, q.how())
+	}
+	var names []string
+	for _, o := range q.blanks[n].options {
+		if o.Outcome == outcome {
+			names = append(names, o.Value)
+		}
+	}
+	if len(names) != 1 {
+		return nil, fault.Newf(fault.Conflict, "question %q has %s that mean this; choose with: tandem %s", q.ID, count(len(names), "option", "options"), q.how())
+	}
+	raw, err := json.Marshal(names[0])
+	if err != nil {
+		return nil, err
+	}
+	return q.noted(filled{n: raw}, note)
+}
+
+// noted is an answer with a note, where questions of the sort have one.
+func (q *question) noted(given filled, note string) (json.RawMessage, error) {
+	answer, err := q.answer(given)
+	if err != nil || note == "" {
+		return answer, err
+	}
+	return withNote(answer, q.Purpose, note)
+}
+
+// withNote adds a note to an answer.
+func withNote(answer json.RawMessage, purpose, note string) (json.RawMessage, error) {
+	name := nameNotes
+	if purpose == human.PurposeParam {
+		name = "description"
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &object); err != nil {
+		return nil, usageError{fmt.Errorf("--note is for answers that are JSON objects; leave it out")}
+	}
+	raw, err := json.Marshal(note)
+	if err != nil {
+		return nil, err
+	}
+	object[name] = raw
+	return json.Marshal(object)
+}
+
+// how is the command line that answers a question.
+func (q *question) how() string {
+	command := "inbox answer " + q.ID
+	if n := q.decision(); n >= 0 {
+		switch b := &q.blanks[n]; {
+		case b.kind == blankDecision:
+			return fmt.Sprintf("approve %s, or reject", q.ID)
+		default:
+			return command + " --choose OPTION (" + oneLine(b.optionNames()) + ")"
+		}
+	}
+	for _, b := range q.blanks {
+		switch {
+		case b.name == "":
+			return command + " --value JSON"
+		case b.name == nameNotes && b.group == "":
+		case b.group == groupEvidence:
+			command += fmt.Sprintf(" --evidence '%s=...'", oneLine(b.name))
+		case b.kind == blankChoice:
+			command += fmt.Sprintf(" --set '%s=OPTION'", oneLine(b.name))
+		case b.kind == blankFile:
+			command += fmt.Sprintf(" --set '%s=@FILE'", oneLine(b.name))
+		default:
+			command += fmt.Sprintf(" --set '%s=...'", oneLine(b.name))
+		}
+	}
+	return command
+}
+
+// answerFlags are an answer on a command line.
+type answerFlags struct {
+	value, note           string
+	set, choose, evidence []string
+}
+
+func (f *answerFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.value, "value", "", "the whole answer, as JSON")
+	flags.StringArrayVar(&f.set, "set", nil, "what is filled in, as name=value; a file as name=@path (repeatable)")
+	flags.StringArrayVar(&f.choose, "choose", nil, "an option (repeatable, where several may be chosen)")
+	flags.StringArrayVar(&f.evidence, "evidence", nil, "what a score of a review rests on, as criterion=text (repeatable)")
+}
+
+func (f *answerFlags) given() bool {
+	return f.value != "" || len(f.set) > 0 || len(f.choose) > 0 || len(f.evidence) > 0
+}
+
+// check refuses flags that cannot go together, before anything is opened.
+func (f *answerFlags) check() error {
+	if f.value != "" && (len(f.set) > 0 || len(f.choose) > 0 || len(f.evidence) > 0) {
+		return usageError{fmt.Errorf("--value is the whole answer; leave --set, --choose and --evidence out, or use them instead")}
+	}
+	if f.value != "" {
+		if _, err := parseValue("value", f.value, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read makes the answer to a question.
+func (f *answerFlags) read(q *question) (json.RawMessage, error) {
+	if f.value != "" {
+		raw, err := parseValue("value", f.value, true)
+		if err != nil || f.note == "" {
+			return raw, err
+		}
+		return withNote(raw, q.Purpose, f.note)
+	}
+	given := filled{}
+	if len(f.choose) > 0 {
+		n := q.decision()
+		if n < 0 {
+			return nil, usageError{fmt.Errorf("question %q has nothing to choose from; answer it with: tandem %s", q.ID, q.how())}
+		}
+		b := &q.blanks[n]
+		var err error
+		switch {
+		case b.kind == blankChoices:
+			given[n], err = b.choices(f.choose)
+		case len(f.choose) > 1:
+			err = fmt.Errorf("only one may be chosen")
+		default:
+			given[n], err = b.read(f.choose[0])
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--choose: %w", err)}
+		}
+	}
+	if err := q.fillIn(given, "set", f.set, func(b *blank) bool { return b.group != groupEvidence }); err != nil {
+		return nil, err
+	}
+	if err := q.fillIn(given, "evidence", f.evidence, func(b *blank) bool { return b.group == groupEvidence }); err != nil {
+		return nil, err
+	}
+	return q.noted(given, f.note)
+}
+
+// fillIn fills in blanks from name=value pairs.
+func (q *question) fillIn(given filled, flag string, pairs []string, of func(*blank) bool) error {
+	for _, pair := range pairs {
+		name, text, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return usageError{fmt.Errorf("--%s %q: write it as name=value", flag, pair)}
+		}
+		at := -1
+		var names []string
+		for n := range q.blanks {
+			if b := &q.blanks[n]; of(b) && b.name != "" {
+				if names = append(names, b.name); b.name == name && at < 0 {
+					at = n
+				}
+			}
+		}
+		if at < 0 {
+			hint := "answer it with: tandem " + q.how()
+			if near := fault.Nearest(name, names); near != "" {
+				hint = fmt.Sprintf("did you mean %q?", near)
+			}
+			return usageError{fmt.Errorf("--%s: question %q has no %q to fill in; %s", flag, q.ID, name, hint)}
+		}
+		value, err := q.blanks[at].read(text)
+		if err != nil {
+			return usageError{fmt.Errorf("--%s %s: %w", flag, name, err)}
+		}
+		given[at] = value
+	}
+	return nil
+}
+
+func newInboxAnswer(at *connectFlags) *cobra.Command {
+	var show listing
+	var f answerFlags
+	cmd := &cobra.Command{
+		Use: "answer QUESTION", Short: "Answer a question",
+		Long: `Answer fills in what a question asks. Without an answer in flags it asks for it, on a terminal; "tandem inbox show" says
+which flags a question wants. Everything that is wrong with an answer is told at once, and nothing is taken then.`,
+		Example: `  tandem inbox answer 3f2a --choose approve --note 'as agreed'
+  tandem inbox answer 3f2a --choose red --choose blue
+  tandem inbox answer 3f2a --set amount=120 --set receipt=@receipt.pdf
+  tandem inbox answer 3f2a --set accuracy=4 --evidence accuracy='checked 20 rows'
+  tandem inbox answer 3f2a --value '{"field_values": {"amount": 120}}'`,
+		Args: one("question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				d, err := findInteraction(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				q, err := newQuestion(d.Interaction)
+				if err != nil {
+					return err
+				}
+				if f.given() {
+					answer, err := f.read(q)
+					if err != nil {
+						return err
+					}
+					return hand(ctx, cmd, c, q, answer, &show)
+				}
+				a := newAsker(cmd.InOrStdin(), cmd.OutOrStdout(), nil)
+				if a == nil || show.json || f.note != "" {
+					return usageError{fmt.Errorf("say what the answer is; question %q wants: tandem %s", d.ID, q.how())}
+				}
+				if !d.MayRespond && d.Status == string(store.InteractionPending) {
+					return fault.Newf(fault.Forbidden, "you cannot answer question %q: %s", d.ID, d.WhyNot)
+				}
+				return left(ctx, respond(ctx, cmd, c, a, &d.Interaction, &show))
+			})
+		},
+	}
+	show.add(cmd, false)
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.note, "note", "", "what to add, for those who look at it later")
+	return cmd
+}

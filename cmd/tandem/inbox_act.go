@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/client"
+	"tandem/fault"
+	"tandem/store"
+)
+
+// left makes of somebody who does not answer, or interrupts, an end that can be gone on with.
+func left(ctx context.Context, err error) error {
+	if err != nil && (errors.Is(err, app.ErrAsked) || ctx.Err() != nil) {
+		return errParked
+	}
+	return err
+}
+
+// change does something with a question and says how it stands then.
+func change(cmd *cobra.Command, at *connectFlags, show *listing, id, done string, do func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error)) error {
+	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+		d, err := findInteraction(ctx, c, id)
+		if err != nil {
+			return err
+		}
+		after, err := do(ctx, c, d)
+		if err != nil {
+			return err
+		}
+		if done == "" || after.Status != string(store.InteractionPending) {
+			return responded(cmd, c, show, after)
+		}
+		return show.show(cmd.OutOrStdout(), after, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "%s: %s (%s)\n", after.ID, done, title(&after))
+		})
+	})
+}
+
+func newInboxDelegate(at *connectFlags) *cobra.Command {
+	var show listing
+	var r api.DelegateRequest
+	cmd := &cobra.Command{
+		Use: "delegate QUESTION --to USER", Short: "Let somebody else answer in your place", Args: one("question"),
+		Long: "Delegate hands your answer on to another user, where the question allows it. You cannot answer it any more then.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if r.To == "" {
+				return errors.New("name who answers in your place with --to: a user, or their mail address")
+			}
+			return change(cmd, at, &show, args[0], "delegated to "+oneLine(r.To), func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+				return c.Delegate(ctx, d.ID, r)
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&r.To, "to", "", "who answers: a user, or their mail address")
+	cmd.Flags().StringVar(&r.Note, "note", "", "what to tell them")
+	return cmd
+}
+
+func newInboxCancel(at *connectFlags) *cobra.Command {
+	var show listing
+	var reason string
+	cmd := &cobra.Command{
+		Use: "cancel QUESTION", Short: "Withdraw a question", Args: one("question"),
+		Long: "Cancel withdraws a question: nobody has to answer it, and the node that asks it fails with canceled.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return change(cmd, at, &show, args[0], "", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+				return c.CancelInteraction(ctx, d.ID, reason)
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it later")
+	return cmd
+}
+
+func newInboxRemind(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "remind QUESTION", Short: "Remind those who are asked, now", Args: one("question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return change(cmd, at, &show, args[0], "reminded", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+				return c.Remind(ctx, d.ID)
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newInboxLink(at *connectFlags) *cobra.Command {
+	var show listing
+	var to string
+	cmd := &cobra.Command{
+		Use: "link QUESTION --to RECIPIENT", Short: "Make a link by which somebody can answer without an account", Args: one("question"),
+		Long: `Link makes an address of the response page. Whoever has it answers in the name of the recipient, once; it is shown this one
+time. The server needs a public address for it ("tandem serve --public-url").`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				d, err := findInteraction(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				link, err := c.Link(ctx, d.ID, to)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) { fmt.Fprintln(w, link.URL) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&to, "to", "", "who the link is for: a user, a mail address, or anyone")
+	return cmd
+}
+
+func newInboxOverrule(at *connectFlags) *cobra.Command {
+	var show listing
+	var f answerFlags
+	var reason string
+	cmd := &cobra.Command{
+		Use: "overrule QUESTION RESPONSE --reason WHY", Short: "Correct how a reply in prose was understood",
+		Long: `Overrule takes a reply by mail or chat back: it counts no longer or, with an answer in flags, as that. "tandem inbox show"
+lists the replies and what they were taken for.`,
+		Example: "  tandem inbox overrule 3f2a 9c01 --reason 'it is a quotation'\n  tandem inbox overrule 3f2a 9c01 --choose approve --reason 'she agrees'",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return errors.New("inbox overrule needs a question and one of its responses")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if reason == "" {
+				return errors.New("say why with --reason")
+			}
+			return change(cmd, at, &show, args[0], "overruled", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+				response, err := findResponse(&d, args[1])
+				if err != nil {
+					return api.Interaction{}, err
+				}
+				r := api.OverruleRequest{Reason: reason}
+				if f.given() {
+					q, err := newQuestion(d.Interaction)
+					if err != nil {
+						return api.Interaction{}, err
+					}
+					if r.ResponseData, err = f.read(q); err != nil {
+						return api.Interaction{}, err
+					}
+				}
+				return c.Overrule(ctx, d.ID, response, r)
+			})
+		},
+	}
+	show.add(cmd, false)
+	f.add(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it later")
+	return cmd
+}
+
+// findResponse finds a reply by its id or the beginning of it.
+func findResponse(d *api.InteractionDetail, id string) (string, error) {
+	var found []string
+	for _, r := range d.Responses {
+		if strings.HasPrefix(r.ID, id) {
+			found = append(found, r.ID)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", fault.Newf(fault.Conflict, "%d responses have an id that begins with %q; write more of it", len(found), id)
+	}
+	return "", fault.Newf(fault.NotFound, "question %q has no response %q; \"tandem inbox show %s\" lists them", d.ID, id, d.ID)
+}
+
+func newInboxWatch(at *connectFlags) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "watch", Short: "Follow the questions that wait for you", Args: cobra.NoArgs,
+		Long: `Watch prints a line for every question that waits for you, and for every one that is new or has ended, until it is interrupted.
+A connection that breaks is made again, and nothing is told twice or left out. It needs a server: without one nothing asks.
+
+Exit status: 130 when it was interrupted.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if c.Local() {
+					return fault.New(fault.Unsupported, "no process works on this data directory, so nothing will be asked; watch a server with --server, or list what waits with: tandem inbox")
+				}
+				w := &inboxWatcher{out: cmd.OutOrStdout(), json: asJSON}
+				err := c.WatchInbox(ctx, w.frame)
+				if ctx.Err() != nil {
+					return errParked
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the frames of the stream, one JSON object per line")
+	return cmd
+}
+
+// inboxWatcher prints what the stream of questions tells. Known are the ones that were printed and have not ended.
+type inboxWatcher struct {
+	out   io.Writer
+	json  bool
+	known []api.Interaction
+}
+
+func (w *inboxWatcher) frame(f client.InboxFrame) error {
+	if w.json {
+		var frame struct {
+			Event string `json:"event"`
+			Data  any    `json:"data"`
+		}
+		if frame.Event, frame.Data = "snapshot", f.Snapshot; f.Event != nil {
+			frame.Event, frame.Data = "interaction", f.Event
+		}
+		if err := json.NewEncoder(w.out).Encode(frame); err != nil {
+			return fmt.Errorf("write what is asked: %w", err)
+		}
+		return nil
+	}
+	if f.Event != nil {
+		return w.tell(f.Event.Interaction)
+	}
+	now := f.Snapshot.Interactions
+	if len(now) == f.Snapshot.TotalCount { // what ended while the connection was broken
+		for _, i := range slices.Clone(w.known) {
+			if !slices.ContainsFunc(now, func(o api.Interaction) bool { return o.ID == i.ID }) {
+				i.Status = "over"
+				if err := w.tell(i); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, i := range now {
+		if err := w.tell(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell prints a line about a question, unless nothing about it is new.
+func (w *inboxWatcher) tell(i api.Interaction) error {
+	at := slices.IndexFunc(w.known, func(o api.Interaction) bool { return o.ID == i.ID })
+	word := i.Status
+	switch pending := i.Status == string(store.InteractionPending); {
+	case pending && at >= 0:
+		return nil
+	case pending:
+		w.known = append(w.known, i)
+		word = "asks"
+	case at >= 0:
+		w.known = slices.Delete(w.known, at, at+1)
+	}
+	line := fmt.Sprintf("%-9s  %s  %d  %s: %s", word, i.ID, i.Priority, oneLine(from(&i)), title(&i))
+	if left := timeLeft(&i, time.Now()); left != "" {
+		line += ", " + left + " left"
+	}
+	if _, err := fmt.Fprintln(w.out, line); err != nil {
+		return fmt.Errorf("write what is asked: %w", err)
+	}
+	return nil
+}

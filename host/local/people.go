@@ -1,0 +1,104 @@
+package local
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tandem/engine"
+	"tandem/host"
+	"tandem/store"
+)
+
+// Question is a question to people that a row asks.
+type Question struct {
+	store.Ref
+	// Root is the execution that somebody started and that this one came of, or this one.
+	Root       string
+	WorkflowID string
+	// User is who started it, Language the one it speaks.
+	User, Language string
+	Node           string
+	Activation     engine.ActivationID
+	Attempt        int
+	Ask            engine.AskID
+	Purpose        string
+	Request        json.RawMessage
+	Time           int64
+}
+
+// people adds to an append what it means to people: the questions it asks and takes back, and that an operator has stopped
+// the execution or lets it go on.
+func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command) error {
+	if o.host.opts.Asked == nil {
+		return nil
+	}
+	for _, f := range row.Facts {
+		switch f := f.(type) {
+		case engine.ExecutionPaused:
+			a.Pause, a.Resume = &store.Pause{
+				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive, Paused: row.Time,
+				Context: by(f.By),
+			}, nil
+		case engine.ExecutionResumed:
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By), Time: row.Time}
+		case engine.AskAnswered:
+			// Who answered has ended the row, unless the answer came from inside.
+			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)
+		}
+	}
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.Ask:
+			q, err := o.question(c, row.Time)
+			if err != nil {
+				return err
+			}
+			a.Ask = append(a.Ask, o.host.opts.Asked(q))
+		case engine.Withdraw:
+			a.Withdraw = o.withdraw(a.Withdraw, c.Ask)
+		case engine.Finish:
+			if o.status == engine.StatusPaused {
+				a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
+			}
+		}
+	}
+	return nil
+}
+
+func (o *owner) withdraw(list []string, ask engine.AskID) []string {
+	return append(list, host.InteractionID(o.ref.Workspace, o.ref.Execution, ask))
+}
+
+// by is who did something, as a pause keeps it.
+func by(user string) json.RawMessage {
+	if user == "" {
+		return nil
+	}
+	raw, err := json.Marshal(map[string]string{"by": user})
+	if err != nil { // a text is always JSON
+		return nil
+	}
+	return raw
+}
+
+func (o *owner) question(c engine.Ask, now int64) (Question, error) {
+	_, start := o.fold.Execution()
+	q := Question{
+		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language,
+		Node: host.NodeOf(o.revision.Graph, c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Time: now,
+	}
+	if q.Root == "" {
+		q.Root = o.ref.Execution
+	}
+	if a, ok := o.fold.State().Activation(c.Activation); ok {
+		q.Attempt = int(a.Attempt)
+	}
+	if c.Ref == "" {
+		return q, nil
+	}
+	var err error
+	if q.Request, err = o.fold.Value(c.Ref); err != nil {
+		return q, fmt.Errorf("what %q asks: %w", c.Ask, err)
+	}
+	return q, nil
+}

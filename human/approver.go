@@ -1,0 +1,352 @@
+package human
+
+import (
+	"encoding/json"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// The kinds of approvers.
+const (
+	seatUser = "user:"
+	seatMail = "mail:"
+	seatRole = "role:"
+)
+
+// channelAddress is an address of a channel. read-only
+var channelAddress = regexp.MustCompile(`^([a-z][a-z0-9_]*):(.+)$`)
+
+// normalApprover writes an approver in its one form.
+func normalApprover(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	kind, rest, named := strings.Cut(text, ":")
+	kind, rest = strings.ToLower(strings.TrimSpace(kind)), strings.TrimSpace(rest)
+	switch {
+	case text == "" || named && rest == "":
+		return "", wrongConfig("approvers", "%q names nobody", text)
+	case strings.EqualFold(text, Anyone):
+		return Anyone, nil
+	case named && kind == "user":
+		return seatUser + rest, nil
+	case named && kind == "role":
+		role := strings.ToLower(rest)
+		if !identity.Role(role).Known() {
+			return "", wrongConfig("approvers", "%q is no role; there are admin, editor, operator, approver and viewer", rest)
+		}
+		return seatRole + role, nil
+	case named && (kind == "mail" || kind == Email || kind == "mailto"):
+		return mailSeat(rest)
+	case named && channelAddress.MatchString(kind+":"+rest):
+		return kind + ":" + rest, nil
+	case identity.Role(strings.ToLower(text)).Known():
+		return seatRole + strings.ToLower(text), nil
+	case strings.Contains(text, "@"):
+		return mailSeat(text)
+	}
+	return seatUser + text, nil
+}
+
+func mailSeat(text string) (string, error) {
+	a, err := mail.ParseAddress(text)
+	if err != nil {
+		return "", wrongConfig("approvers", "%q is no mail address", text)
+	}
+	return seatMail + strings.ToLower(a.Address), nil
+}
+
+// addressSeat is where a reply of a channel comes from, written like an approver.
+func addressSeat(channel, address string) string {
+	address = strings.TrimSpace(address)
+	if address == "" {
+		return ""
+	}
+	if channel == Email {
+		if seat, err := mailSeat(address); err == nil {
+			return seat
+		}
+		return seatMail + strings.ToLower(address)
+	}
+	return channel + ":" + address
+}
+
+// Seats are the approvers that a user is: by id, mail address, role, and the addresses of their settings.
+func Seats(u identity.User) []string {
+	seats := append([]string{seatUser + u.ID}, addressesOf(u)...)
+	for _, r := range u.Roles {
+		seats = append(seats, seatRole+string(r))
+	}
+	return seats
+}
+
+// addressesOf are where a user is reached, written like approvers.
+func addressesOf(u identity.User) []string {
+	var list []string
+	add := func(seat string) {
+		if !slices.Contains(list, seat) {
+			list = append(list, seat)
+		}
+	}
+	if seat, err := mailSeat(u.Email); err == nil {
+		add(seat)
+	}
+	var settings struct {
+		Addresses []string `json:"addresses"`
+	}
+	if len(u.Settings) > 0 && json.Unmarshal(u.Settings, &settings) == nil {
+		for _, a := range settings.Addresses {
+			// Only addresses: settings make nobody another user and give no role.
+			if seat, err := normalApprover(a); err == nil && isAddress(seat) {
+				add(seat)
+			}
+		}
+	}
+	return list
+}
+
+// isAddress says that a seat is an address, and no user, role or everybody.
+func isAddress(seat string) bool {
+	return seat != Anyone && !strings.HasPrefix(seat, seatUser) && !strings.HasPrefix(seat, seatRole)
+}
+
+// approversOf are who may answer a question.
+func approversOf(q Question, r Request) ([]string, error) {
+	var list []string
+	add := func(seat string) {
+		if !slices.Contains(list, seat) {
+			list = append(list, seat)
+		}
+	}
+	for _, text := range r.Approvers {
+		seat, err := normalApprover(text)
+		if err != nil {
+			return nil, err
+		}
+		add(seat)
+	}
+	starter := ""
+	if q.User != "" && q.User != identity.System("").User {
+		starter = seatUser + q.User
+	}
+	if len(list) == 0 {
+		var err error
+		if list, err = defaultApprovers(q.Purpose, starter, r); err != nil {
+			return nil, err
+		}
+	}
+	if r.Access == "link" || r.Access == "public" {
+		add(Anyone)
+	}
+	others := slices.DeleteFunc(slices.Clone(list), func(seat string) bool { return r.ExcludeRequester && seat == starter })
+	if len(others) == 0 {
+		return nil, fault.New(fault.NoApprover, "there is nobody who may answer; name approvers, or let somebody start the execution").With("path", "configurations.approvers")
+	}
+	// Who escalation asks later can help; of a role there may be many.
+	if e := r.Escalation; e != nil {
+		others = append(others, e.To...)
+	}
+	persons := slices.Compact(slices.Sorted(slices.Values(others)))
+	many := slices.ContainsFunc(persons, func(seat string) bool { return seat == Anyone || strings.HasPrefix(seat, seatRole) })
+	if !many && len(persons) < r.MinApprovals {
+		return nil, wrongConfig("min_approvals", "%d approvals are wanted, and only %d may answer", r.MinApprovals, len(persons))
+	}
+	return list, nil
+}
+
+// defaultApprovers are who may answer when nobody is named: who started the execution, or those whose business the question is.
+func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
+	switch purpose {
+	case PurposeOutcomeUnknown, PurposeBudget, PurposeDrift:
+		return []string{"role:operator", "role:editor", "role:admin"}, nil
+	}
+	var list []string
+	if starter != "" {
+		list = append(list, starter)
+	}
+	// Whom the settings address by name is asked, so they may answer.
+	var settings struct {
+		Mail     []string `json:"recipient_emails"`
+		Telegram []string `json:"target_users"`
+	}
+	if !isNull(r.Settings) && json.Unmarshal(r.Settings, &settings) == nil {
+		for _, text := range settings.Mail {
+			seat, err := mailSeat(text)
+			if err != nil {
+				return nil, wrongConfig("recipient_emails", "%q is no mail address", text)
+			}
+			if !slices.Contains(list, seat) {
+				list = append(list, seat)
+			}
+		}
+		for _, text := range settings.Telegram {
+			if seat := Telegram + ":" + strings.TrimSpace(text); r.Channel == Telegram && !slices.Contains(list, seat) {
+				list = append(list, seat)
+			}
+		}
+	}
+	if len(list) == 0 && purpose != PurposeNode {
+		return []string{"role:approver", "role:operator", "role:admin", "role:editor"}, nil
+	}
+	return list, nil
+}
+
+// people are the users of a workspace, as far as they answer questions.
+type people struct {
+	users []identity.User // in order of id
+	// byAddress are the users of an address. One of several users tells nobody apart.
+	byAddress map[string][]int
+	byID      map[string]int
+}
+
+func newPeople(users []identity.User) *people {
+	p := &people{users: users, byAddress: map[string][]int{}, byID: make(map[string]int, len(users))}
+	for n, u := range users {
+		p.byID[u.ID] = n
+		for _, a := range addressesOf(u) {
+			p.byAddress[a] = append(p.byAddress[a], n)
+		}
+	}
+	return p
+}
+
+// somebody is a person who answers. Key tells people apart: user:ID for a user, whatever address they use, else the address.
+type somebody struct {
+	key string
+	// user is their user id, address where the answer comes from; one of the two is set.
+	user    string
+	address string
+	// seats are the approvers that they are.
+	seats []string
+}
+
+// user finds the person of a user id.
+func (p *people) user(id string) (somebody, error) {
+	n, ok := p.byID[id]
+	if !ok {
+		return somebody{}, fault.Newf(fault.Forbidden, "user %q is not in this workspace", id)
+	}
+	u := p.users[n]
+	if u.Disabled {
+		return somebody{}, fault.Newf(fault.Forbidden, "user %q is disabled", id)
+	}
+	return somebody{key: seatUser + u.ID, user: u.ID, seats: Seats(u)}, nil
+}
+
+// at finds the person of an approver that is no role: a user, or an address, which may be a user's.
+func (p *people) at(seat string) (somebody, error) {
+	if id, ok := strings.CutPrefix(seat, seatUser); ok {
+		return p.user(id)
+	}
+	if !isAddress(seat) {
+		return somebody{}, fault.Newf(fault.Invalid, "%q is no person", seat)
+	}
+	switch users := p.byAddress[seat]; len(users) {
+	case 0:
+		return somebody{key: seat, address: seat, seats: []string{seat}}, nil
+	case 1:
+		return p.user(p.users[users[0]].ID)
+	}
+	return somebody{}, fault.Newf(fault.Forbidden, "several users have the address %q; answer in the inbox", seat)
+}
+
+// sender is the person of the addresses of one sender; they must not be those of different users.
+func (p *people) sender(seats ...string) (somebody, error) {
+	var found somebody
+	var extra []string
+	for _, seat := range seats {
+		if seat == "" {
+			continue
+		}
+		one, err := p.at(seat)
+		switch {
+		case err != nil:
+			return somebody{}, err
+		case found.key == "" || found.user == "" && one.user != "":
+			extra = append(extra, found.seats...)
+			found = one
+		case one.user != "" && one.user != found.user:
+			return somebody{}, fault.Newf(fault.Forbidden, "the addresses %s are those of different users; answer in the inbox", strings.Join(seats, ", "))
+		default:
+			extra = append(extra, one.seats...)
+		}
+	}
+	if found.key == "" {
+		return somebody{}, fault.New(fault.Forbidden, "the reply does not say who it is from")
+	}
+	found.seats = append(slices.Clone(found.seats), extra...)
+	return found, nil
+}
+
+// asked are the people that approvers stand for: enabled users, and addresses of nobody in particular. Everybody is true when
+// there is no end to them.
+func (p *people) asked(approvers []string) (keys []string, everybody bool) {
+	seen := map[string]bool{}
+	add := func(key string) {
+		if !seen[key] {
+			seen[key], keys = true, append(keys, key)
+		}
+	}
+	for _, seat := range approvers {
+		if seat == Anyone {
+			everybody = true
+			continue
+		}
+		if role, ok := strings.CutPrefix(seat, seatRole); ok {
+			for _, u := range p.users {
+				if !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) {
+					add(seatUser + u.ID)
+				}
+			}
+			continue
+		}
+		if one, err := p.at(seat); err == nil {
+			add(one.key)
+		} else if users := p.byAddress[seat]; len(users) > 1 { // each of them may answer in the inbox
+			for _, n := range users {
+				if u := p.users[n]; !u.Disabled {
+					add(seatUser + u.ID)
+				}
+			}
+		}
+	}
+	return keys, everybody
+}
+
+// mayAnswer says why somebody may not answer a question; nil: they may.
+func (s *sitting) mayAnswer(who somebody) *fault.Error {
+	return mayAnswer(s.Interaction, s.request, s.progress, who)
+}
+
+func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.Error {
+	switch {
+	case i.ExcludeRequester && who.user != "" && who.user == i.User:
+		return fault.New(fault.Forbidden, "who started the execution may not answer this question")
+	case p.gaveAway(who.key):
+		return fault.New(fault.Forbidden, "you have delegated your answer to somebody else")
+	case p.holds(who.seats) != "", has(i.Approvers, who.seats):
+		return nil
+	case slices.Contains(i.Approvers, Anyone) && r.Access != "link":
+		return nil
+	}
+	return fault.New(fault.Forbidden, "this question is not for you to answer")
+}
+
+// gaveAway says that somebody has handed their vote on.
+func (p progress) gaveAway(key string) bool {
+	return slices.ContainsFunc(p.Delegations, func(d delegation) bool { return d.From == key })
+}
+
+// holds is whose vote somebody holds, by one of their seats; empty: nobody's but their own.
+func (p progress) holds(seats []string) string {
+	for _, d := range p.Delegations {
+		if slices.Contains(seats, d.To) {
+			return d.From
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package human
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/store"
+)
+
+// backroom is everything of a [Desk] that goes on by itself: the clock, sending, listening, and telling those who watch. The
+// desk embeds it. It ends questions only by their time; all else it does with them is to send messages about them.
+type backroom struct {
+	o        Options
+	channels map[string]Channel
+	handle   Handle
+	clock    *clock
+	sender   *sender
+	ears     *ears
+	watchers *watchers
+
+	start sync.Once
+	stop  context.CancelFunc
+	ctx   context.Context
+	tasks sync.WaitGroup
+}
+
+// newBackroom makes it. Handle takes the replies that listeners hear.
+func newBackroom(o Options, handle Handle) *backroom {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Wake == nil {
+		o.Wake = func(store.Ref) {}
+	}
+	b := &backroom{o: o, channels: map[string]Channel{}, handle: handle, watchers: newWatchers()}
+	for _, c := range o.Channels {
+		if _, twice := b.channels[c.Name()]; twice {
+			panic("human: two channels are called " + c.Name())
+		}
+		b.channels[c.Name()] = c
+	}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.clock, b.sender, b.ears = newClock(b), newSender(b), newEars(b)
+	return b
+}
+
+// Start begins the clock, sending and listening.
+func (b *backroom) Start() {
+	b.start.Do(func() {
+		b.tasks.Go(func() { b.clock.run(b.ctx) })
+		b.tasks.Go(func() { b.sender.run(b.ctx) })
+		b.tasks.Go(func() { b.ears.run(b.ctx) })
+		b.tasks.Go(func() { b.watchers.run(b.ctx, b) })
+	})
+}
+
+// Close ends them and waits for them. Those who watch see the end of their events.
+func (b *backroom) Close() {
+	b.stop()
+	b.tasks.Wait()
+	b.watchers.close()
+}
+
+// Look says that something was recorded: what is due is looked at. It never blocks.
+func (b *backroom) Look() {
+	nudge(b.clock.wake)
+	nudge(b.sender.wake)
+	nudge(b.ears.wake)
+}
+
+func nudge(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default: // it is awake, or will be
+	}
+}
+
+// account is what a channel acts with.
+func (b *backroom) account(a store.Account) Account {
+	receipts := func(ctx context.Context) ([]json.RawMessage, error) { return b.receipts(ctx, a) }
+	return Account{Account: a, Callback: b.callback(a), Receipts: receipts, Open: func(ctx context.Context, id string, types ...string) (Credential, func(), error) {
+		switch {
+		case id == "":
+			return Credential{}, nil, fault.Newf(fault.CredentialMissing, "channel %q needs a credential; name one in credential_id", a.Channel)
+		case b.o.Open == nil:
+			return Credential{}, nil, fault.New(fault.CredentialMissing, "this instance opens no credentials")
+		}
+		return b.o.Open(ctx, a.Workspace, id, types...)
+	}}
+}
+
+// callback is where an account is called back; empty: it cannot be.
+func (b *backroom) callback(a store.Account) string {
+	if _, called := b.channels[a.Channel].(Receiver); !called || b.o.PublicURL == "" || a.Credential == "" {
+		return ""
+	}
+	return strings.TrimSuffix(b.o.PublicURL, "/") + "/channels/" + a.Channel + "/" + a.Workspace + "/" + a.Credential
+}
+
+// answerItem is the inbox item by which an execution learns how its question ended. There is only one of a question, whoever
+// ends it.
+func answerItem(i store.Interaction, by string, outcome engine.AskOutcome, choice string, value json.RawMessage, now int64) (*store.InboxItem, error) {
+	body, err := json.Marshal(host.Request{By: by, Ask: engine.AskID(i.Ask), Activation: engine.ActivationID(i.Activation), Outcome: outcome, Choice: choice, Value: value})
+	if err != nil {
+		return nil, err
+	}
+	return &store.InboxItem{Execution: i.Execution, Kind: string(host.ActionAnswer), Dedup: "interaction:" + i.ID, Time: now, Body: body}, nil
+}

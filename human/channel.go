@@ -1,0 +1,150 @@
+package human
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"tandem/fault"
+	"tandem/store"
+)
+
+// Channel sends messages of one medium and understands what comes back. It is used by several goroutines at once.
+type Channel interface {
+	// Name is its channel_type.
+	Name() string
+	// Send sends a message, and says by what replies to it are recognised. It may be called again for a message that was sent when nobody could
+	// note that any more. An error that is worth another try is a retryable *fault.Error.
+	Send(ctx context.Context, m Message) (Receipt, error)
+}
+
+// Receiver is a [Channel] that is called: by buttons, bots, signed callbacks.
+type Receiver interface {
+	Channel
+	// Receive verifies a request that came to the channel's address for an account and reads it. It checks the signature against
+	// the account before it believes anything; what is not genuine is a [fault.Unauthorized] error. Handle is called for each reply, and says what to tell
+	// the person; the channel writes the answer that its medium wants.
+	Receive(w http.ResponseWriter, r *http.Request, a Account, handle Handle) error
+}
+
+// Listener is a [Channel] that has to look for replies itself: a mailbox, long polling.
+type Listener interface {
+	Channel
+	// Listen reads replies of an account until the context ends. It returns early only with an error, and is begun again after a pause.
+	// A reply is done with (marked as read, its offset passed) only when handle has returned without an error.
+	Listen(ctx context.Context, a Account, handle Handle) error
+}
+
+// Handle takes a reply. An error means that it could not be recorded and should come again.
+type Handle func(ctx context.Context, r Reply) (Reaction, error)
+
+// Account is what a channel acts with. Open opens a credential of the workspace; release ends its use.
+type Account struct {
+	store.Account
+	Open func(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
+	// Callback is where the account is called back, for listeners that need not look when they are; empty: it cannot be.
+	Callback string
+	// Receipts lists the bodies of the receipts of messages about questions that still wait for replies by this account, for a [Listener] that
+	// has to look where it wrote. Nil: nobody knows.
+	Receipts func(ctx context.Context) ([]json.RawMessage, error)
+}
+
+// Credential is an opened secret.
+type Credential struct {
+	Type string
+	// Data is its fields as JSON.
+	Data json.RawMessage
+}
+
+// The kinds of messages.
+const (
+	KindRequest    = "request"
+	KindReminder   = "reminder"
+	KindWarning    = "warning"
+	KindEscalation = "escalation"
+	KindAskBack    = "ask_back"
+	KindTimeout    = "timeout"
+	KindCompleted  = "completed"
+	KindCancelled  = "cancelled"
+)
+
+// Message is one message to one recipient.
+type Message struct {
+	Account
+	// ID stays the same when a message is sent again: it makes a Message-ID or an idempotency key.
+	ID   string
+	Kind string
+	// To is an address of the channel; empty: where the settings of the request say.
+	To          string
+	Interaction store.Interaction
+	Request     Request
+	// Link opens the response page for this recipient; empty: this instance has no public address, or nobody should answer any more.
+	Link string
+	// Callback is where the account is called back; empty: it cannot be.
+	Callback string
+	// ReplyToken is to be where a reply in prose brings it back; empty when no reply is wanted.
+	ReplyToken string
+	// Lines are what the message says in the language of the request, besides the question itself: that it is a reminder, what was answered, by whom.
+	Lines []string
+	// Data is what a warning or notice tells programs: interaction_id, workflow_name, minutes_remaining, timeout_at…
+	Data map[string]any
+	// Earlier are the receipts of the messages about the same question that were sent to the same recipient, the oldest first: to answer in their
+	// thread, or to take their buttons away.
+	Earlier []json.RawMessage
+}
+
+// Receipt is what is kept of a sent message.
+type Receipt struct {
+	// Body is the channel's own and comes back in Earlier.
+	Body json.RawMessage
+	// Threads are what replies refer to: a Message-ID, a channel and timestamp.
+	Threads []string
+}
+
+// Reply is something that a person sent back.
+type Reply struct {
+	store.Account
+	// Interaction is the id of the question if the medium brings it back (a button's value); else one of Threads or Token tells.
+	Interaction string
+	Threads     []string
+	Token       string
+	// From is the address of the sender in the channel (a mail address, U123); Mail their mail address if the channel knows that it is theirs.
+	From string
+	Mail string
+	Name string
+	// Aliases are further addresses of the sender in the channel that are surely theirs (@name besides a number). An approver may be written
+	// as any of them; a vote is that of From.
+	Aliases []string
+	// User is the id of the user who replies, if the channel may speak for users: a callback that is signed with the secret of an account. From is
+	// empty then.
+	User string
+	// Verified says that the sender is who they say: a signed click, passing mail authentication.
+	Verified bool
+	// Answer is what was chosen or filled in; nil for prose, which is Text.
+	Answer *Answer
+	// ArgumentsHash is what the sender was shown, if the medium brings it back.
+	ArgumentsHash string
+	Text          string
+	// Subject is that of a mail.
+	Subject string
+	// Automatic says that no person wrote it: an out-of-office reply, a bounce, a receipt. It never answers.
+	Automatic bool
+	// Dedup is the medium's own id of it.
+	Dedup string
+	// Look only asks what the question is, so that a form can be shown: nothing is recorded. The Reaction has the Interaction and
+	// Request, and Err and Text if the sender may not answer (any more).
+	Look bool
+}
+
+// Reaction says what became of a reply.
+type Reaction struct {
+	// Accepted says that it counts. Ended says that the question has ended, with it or before.
+	Accepted bool
+	Ended    bool
+	// Text tells the person, in the language of the request.
+	Text string
+	// Err is why it does not count.
+	Err         *fault.Error
+	Interaction store.Interaction
+	Request     Request
+}

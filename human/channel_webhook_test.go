@@ -1,0 +1,285 @@
+package human
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/outbound"
+	"tandem/store"
+)
+
+const hookSecret = "a secret of thirty-two characters"
+
+// hookAccount is an account with the secret.
+func hookAccount() Account {
+	return Account{Account: store.Account{Workspace: "w", Channel: Webhook, Credential: "hook"}, Open: openHook}
+}
+
+func openHook(_ context.Context, id string, types ...string) (Credential, func(), error) {
+	if id != "hook" || len(types) != 1 || types[0] != "webhook_secret" {
+		return Credential{}, nil, fault.Newf(fault.NotFound, "there is no credential %q of %q", id, types)
+	}
+	return Credential{Type: "webhook_secret", Data: json.RawMessage(`{"secret":"` + hookSecret + `"}`)}, func() {}, nil
+}
+
+// guard is a client that may call this machine.
+func guard(t testing.TB) *outbound.Client {
+	t.Helper()
+	allow, err := outbound.ParseAllow("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := outbound.New(outbound.Options{Allow: allow})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func hookMessage(t testing.TB, url string) Message {
+	i := store.Interaction{
+		Workspace: "w", ID: "i1", WorkflowID: "flow", Execution: "e1", Node: "ask", Type: Approval, Purpose: PurposeNode, Status: store.InteractionPending, Approvers: []string{"user:ann"},
+		Request: json.RawMessage(`{"title":"May it?"}`), Created: 5, ArgumentsHash: "abc",
+	}
+	return Message{
+		Account: hookAccount(), ID: "m1", Kind: KindWarning, Interaction: i, Request: Request{Settings: asJSON(t, map[string]string{"webhook_url": url})}, Link: "https://t/respond/x",
+		Callback: "https://t/channels/webhook/w/hook", Data: map[string]any{"minutes_remaining": 15},
+	}
+}
+
+func TestWebhook_Send(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	var body []byte
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.Header().Set("Location", "/elsewhere")
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	channel := NewWebhook(guard(t))
+	if channel.Name() != Webhook {
+		t.Errorf("it is called %q", channel.Name())
+	}
+	if _, err := channel.Send(t.Context(), hookMessage(t, server.URL+"/hook")); err != nil {
+		t.Fatal(err)
+	}
+	stamp := got.Header.Get("X-Tandem-Timestamp")
+	if sent, err := strconv.ParseInt(stamp, 10, 64); err != nil || time.Since(time.Unix(sent, 0)).Abs() > time.Minute {
+		t.Errorf("the timestamp is %q", stamp)
+	}
+	if want := "v1=" + hex.EncodeToString(signature(hookSecret, stamp, body)); got.Header.Get("X-Tandem-Signature") != want || got.Header.Get("Idempotency-Key") != "m1" || got.Method != http.MethodPost {
+		t.Errorf("%s with headers %v, want the signature %s", got.Method, got.Header, want)
+	}
+	var call struct {
+		Event       string
+		Interaction map[string]any
+		Request     map[string]any
+		Link        string
+		CallbackURL string `json:"callback_url"`
+		Data        map[string]any
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		t.Fatal(err)
+	}
+	if call.Event != KindWarning || call.Interaction["id"] != "i1" || call.Interaction["arguments_hash"] != "abc" || call.Request["title"] != "May it?" || call.Link == "" ||
+		call.CallbackURL == "" || call.Data["minutes_remaining"] != 15.0 || bytes.Contains(body, []byte(hookSecret)) {
+		t.Errorf("it was told %s", body)
+	}
+	for code, retryable := range map[int]bool{302: false, 400: false, 404: false, 410: false, 429: true, 500: true, 503: true} {
+		status = code
+		_, err := channel.Send(t.Context(), hookMessage(t, server.URL+"/hook"))
+		e := fault.From(err)
+		if err == nil || e.Retryable != retryable || got.URL.Path != "/hook" {
+			t.Errorf("status %d at %s is %v, retryable %v", code, got.URL.Path, err, e.Retryable)
+		}
+		if code == 429 && pauseAfter(1, e) != 7*time.Second {
+			t.Errorf("after status 429 it waits %v", pauseAfter(1, e))
+		}
+	}
+	server.Close()
+	if _, err := channel.Send(t.Context(), hookMessage(t, server.URL)); !fault.From(err).Retryable {
+		t.Errorf("a server that is away is %v", err)
+	}
+}
+
+func TestWebhook_Send_Refuses(t *testing.T) {
+	t.Parallel()
+	channel := NewWebhook(outbound.New(outbound.Options{}))
+	for url, code := range map[string]fault.Code{
+		"": fault.InvalidConfig, "http://127.0.0.1:1/x": fault.BlockedAddress, "ftp://example.com": fault.BlockedAddress, "://": fault.InvalidConfig,
+	} {
+		if _, err := channel.Send(t.Context(), hookMessage(t, url)); fault.CodeOf(err) != code || fault.From(err).Retryable {
+			t.Errorf("%q is %v, want %s", url, err, code)
+		}
+	}
+	unsigned := hookMessage(t, "https://example.com")
+	unsigned.Credential = ""
+	if _, err := channel.Send(t.Context(), unsigned); err == nil || fault.From(err).Retryable {
+		t.Errorf("without a credential it is %v", err)
+	}
+}
+
+// callback makes a signed call.
+func callback(body string, at time.Time, secret string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/channels/webhook/w/hook", strings.NewReader(body))
+	stamp := strconv.FormatInt(at.Unix(), 10)
+	r.Header.Set(headerTimestamp, stamp)
+	r.Header.Set(headerSignature, "v1="+hex.EncodeToString(signature(secret, stamp, []byte(body))))
+	return r
+}
+
+func TestWebhook_Receive(t *testing.T) {
+	t.Parallel()
+	channel := NewWebhook(nil).(Receiver)
+	body := `{"interaction_id":"i1","response_data":{"action":"approve","notes":"fine"},"responder":"Ann@Example.com","id":"7","arguments_hash":"abc"}`
+	var got Reply
+	handle := func(_ context.Context, r Reply) (Reaction, error) {
+		got = r
+		return Reaction{Accepted: true, Ended: true, Text: "Thank you.", Interaction: store.Interaction{Status: store.InteractionCompleted}}, nil
+	}
+	w := httptest.NewRecorder()
+	if err := channel.Receive(w, callback(body, time.Now(), hookSecret), hookAccount(), handle); err != nil {
+		t.Fatal(err)
+	}
+	if got.Interaction != "i1" || got.Mail != "ann@example.com" || got.User != "" || !got.Verified || got.Dedup != "7" || got.ArgumentsHash != "abc" || got.Account != hookAccount().Account ||
+		got.Answer == nil || got.Answer.Action != "approve" || got.Answer.Notes != "fine" || len(got.Answer.Given) == 0 {
+		t.Errorf("the reply is %+v", got)
+	}
+	var reaction webhookReaction
+	if err := json.Unmarshal(w.Body.Bytes(), &reaction); err != nil || !reaction.Accepted || !reaction.Ended || reaction.InteractionID != "i1" || reaction.Message != "Thank you." {
+		t.Errorf("the caller is told %s, %v", w.Body, err)
+	}
+
+	prose := callback(`{"interaction_id":"i1","text":"go ahead","responder":"bob"}`, time.Now(), hookSecret)
+	if err := channel.Receive(httptest.NewRecorder(), prose, hookAccount(), handle); err != nil || got.Answer != nil || got.Text != "go ahead" || got.User != "bob" || got.Mail != "" || got.Dedup == "" {
+		t.Errorf("prose is %+v, %v", got, err)
+	}
+	other := callback(`{"interaction_id":"i1","response_data":{"raise_by":3},"responder":"user:bob"}`, time.Now(), hookSecret)
+	if err := channel.Receive(httptest.NewRecorder(), other, hookAccount(), handle); err != nil || string(got.Answer.Given) != `{"raise_by":3}` {
+		t.Errorf("an answer of another form is %+v, %v", got, err)
+	}
+	late := func(context.Context, Reply) (Reaction, error) {
+		return Reaction{Err: fault.New(fault.Conflict, "too late")}, nil
+	}
+	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), hookAccount(), late); fault.CodeOf(err) != fault.Conflict {
+		t.Errorf("a reply that does not count is %v", err)
+	}
+	broken := func(context.Context, Reply) (Reaction, error) { return Reaction{}, errors.New("the disk is away") }
+	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), hookAccount(), broken); err == nil {
+		t.Error("a reply that was not recorded is taken")
+	}
+}
+
+func TestWebhook_Receive_Refuses(t *testing.T) {
+	t.Parallel()
+	channel := NewWebhook(nil).(Receiver)
+	body := `{"interaction_id":"i1","response_data":{"action":"approve"},"responder":"ann","id":"7"}`
+	never := func(context.Context, Reply) (Reaction, error) {
+		t.Error("it was believed")
+		return Reaction{}, nil
+	}
+	with := func(change func(r *http.Request)) *http.Request {
+		r := callback(body, time.Now(), hookSecret)
+		change(r)
+		return r
+	}
+	for name, one := range map[string]struct {
+		request *http.Request
+		code    fault.Code
+	}{
+		"OtherSecret":    {callback(body, time.Now(), "another secret"), fault.Unauthorized},
+		"EmptySecret":    {callback(body, time.Now(), ""), fault.Unauthorized},
+		"Old":            {callback(body, time.Now().Add(-6*time.Minute), hookSecret), fault.Unauthorized},
+		"FromTheFuture":  {callback(body, time.Now().Add(6*time.Minute), hookSecret), fault.Unauthorized},
+		"NoSignature":    {with(func(r *http.Request) { r.Header.Del(headerSignature) }), fault.Unauthorized},
+		"NoHex":          {with(func(r *http.Request) { r.Header.Set(headerSignature, "v1=xyz") }), fault.Unauthorized},
+		"HalfASignature": {with(func(r *http.Request) { r.Header.Set(headerSignature, r.Header.Get(headerSignature)[:20]) }), fault.Unauthorized},
+		"NoTimestamp":    {with(func(r *http.Request) { r.Header.Del(headerTimestamp) }), fault.Unauthorized},
+		"OtherTimestamp": {with(func(r *http.Request) { r.Header.Set(headerTimestamp, strconv.FormatInt(time.Now().Unix()-60, 10)) }), fault.Unauthorized},
+		"OtherBody": {with(func(r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader(strings.Replace(body, "ann", "bob", 1)))
+		}), fault.Unauthorized},
+		"Get":          {with(func(r *http.Request) { r.Method = http.MethodGet }), fault.Invalid},
+		"NoQuestion":   {callback(`{"response_data":{},"responder":"ann"}`, time.Now(), hookSecret), fault.Invalid},
+		"NoResponder":  {callback(`{"interaction_id":"i1","text":"x"}`, time.Now(), hookSecret), fault.Invalid},
+		"ARole":        {callback(`{"interaction_id":"i1","text":"x","responder":"role:admin"}`, time.Now(), hookSecret), fault.Invalid},
+		"Anyone":       {callback(`{"interaction_id":"i1","text":"x","responder":"anyone"}`, time.Now(), hookSecret), fault.Invalid},
+		"OtherAddress": {callback(`{"interaction_id":"i1","text":"x","responder":"slack:U1"}`, time.Now(), hookSecret), fault.Invalid},
+		"NoAnswer":     {callback(`{"interaction_id":"i1","responder":"ann","text":" "}`, time.Now(), hookSecret), fault.Invalid},
+		"NoJSON":       {callback(`yes`, time.Now(), hookSecret), fault.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := httptest.NewRecorder()
+			if err := channel.Receive(w, one.request, hookAccount(), never); fault.CodeOf(err) != one.code || w.Body.Len() > 0 {
+				t.Errorf("got %v and %q, want %s", err, w.Body, one.code)
+			}
+		})
+	}
+	unknown := hookAccount()
+	unknown.Credential = "gone"
+	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), unknown, never); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("an unknown account is %v: it tells that there is none", err)
+	}
+	large := callback(strings.Repeat("x", webhookMax+1), time.Now(), hookSecret)
+	if err := channel.Receive(httptest.NewRecorder(), large, hookAccount(), never); fault.CodeOf(err) != fault.TooLarge {
+		t.Errorf("a large body is %v", err)
+	}
+}
+
+// A callback answers through the desk: for whom it names, if they may, once, and only by the account that asked.
+func TestWebhook_Answers(t *testing.T) {
+	t.Parallel()
+	c := newCounter(newShelf(), func(o *Options) {
+		o.Channels = []Channel{NewWebhook(nil)}
+		o.Open = func(ctx context.Context, workspace, id string, types ...string) (Credential, func(), error) {
+			return openHook(ctx, "hook", types...) // the same secret for two accounts
+		}
+	})
+	i := ask(t, c.shelf, "a", 0, Request{TimeoutSeconds: 600, Channel: Webhook, Credential: "hook", Approvers: []string{"ann", "guest@example.org"}, MinApprovals: 2})
+	receiver, ok := c.Receiver(Webhook)
+	if !ok {
+		t.Fatal("the channel is not one that is called")
+	}
+	call := func(credential, responder, id string) error {
+		body := `{"interaction_id":"` + i.ID + `","response_data":{"action":"approve"},"responder":"` + responder + `","id":"` + id + `"}`
+		account := c.Account(store.Account{Workspace: "w", Channel: Webhook, Credential: credential})
+		return receiver.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), account, c.Receive)
+	}
+	for _, one := range []struct {
+		credential, responder, id string
+		code                      fault.Code
+	}{
+		{"hook", "bob", "1", fault.Forbidden}, {"other", "ann", "2", fault.Forbidden}, {"hook", "nobody", "3", fault.Forbidden}, {"hook", "ann", "4", ""}, {"hook", "ann", "4", ""},
+		{"hook", "ann@example.com", "5", fault.Conflict}, {"hook", "guest@example.org", "6", ""}, {"hook", "ann", "7", fault.Conflict},
+	} {
+		if err := call(one.credential, one.responder, one.id); fault.CodeOf(err) != one.code {
+			t.Errorf("%+v: %v", one, err)
+		}
+	}
+	got := c.shelf.read(t, "w", i.ID)
+	_, r := result(t, c.shelf, i.Execution)
+	if got.Status != store.InteractionCompleted || len(r.Approvals) != 2 || r.Classification != Confirmed {
+		t.Errorf("it is %q with %+v", got.Status, r)
+	}
+	if p := c.callback(store.Account{Workspace: "w", Channel: Webhook, Credential: "hook"}); p != "https://tandem.example/channels/webhook/w/hook" {
+		t.Errorf("it is called back at %q", p)
+	}
+	if _, err := c.shelf.Get(t.Context(), identity.System("v"), i.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another workspace sees it: %v", err)
+	}
+}

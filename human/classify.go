@@ -1,0 +1,412 @@
+package human
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// The relevances of a reply in prose.
+const (
+	Relevant  = "relevant"
+	Uncertain = "uncertain"
+	Filtered  = "filtered"
+)
+
+// Judgement is what a reply in prose was taken for.
+type Judgement struct {
+	// Relevance follows from Score: relevant from 0.7, filtered up to 0.3, uncertain between.
+	Relevance string  `json:"relevance"`
+	Score     float64 `json:"score"`
+	// Factors are content, pattern, channel, user, timing, quality, thread and keywords, each from 0 to 1.
+	Factors map[string]float64 `json:"factors"`
+	// Classification is confirmed, rejected or the value of an option that is neither; empty unless the reply is relevant.
+	Classification string `json:"classification,omitempty"`
+	// Option is the value of the option that was chosen, if one was.
+	Option string `json:"option,omitempty"`
+	// Value is the text for the only field of a form, if that was asked for.
+	Value     string `json:"value,omitempty"`
+	Reasoning string `json:"reasoning"`
+}
+
+// Text is a reply in prose and what is known about it.
+type Text struct {
+	Request  Request
+	Reply    Reply
+	Asked    time.Time
+	Received time.Time
+	// Listed says that the sender is one who may answer.
+	Listed bool
+	// Threaded says that the reply was matched by its thread or token.
+	Threaded bool
+}
+
+// Judge judges a reply by a model.
+type Judge func(ctx context.Context, workspace string, t Text) (Judgement, error)
+
+// The factors, and how much each says about whether a reply is an answer.
+const (
+	factorContent  = "content"
+	factorPattern  = "pattern"
+	factorChannel  = "channel"
+	factorUser     = "user"
+	factorTiming   = "timing"
+	factorQuality  = "quality"
+	factorThread   = "thread"
+	factorKeywords = "keywords"
+)
+
+func factorWeights() map[string]float64 {
+	return map[string]float64{
+		factorContent: 0.2, factorPattern: 0.25, factorChannel: 0.05, factorUser: 0.1,
+		factorTiming: 0.05, factorQuality: 0.1, factorThread: 0.1, factorKeywords: 0.15,
+	}
+}
+
+// The bounds of the score.
+const (
+	relevantFrom = 0.7
+	filteredTo   = 0.3
+)
+
+// Classify judges a reply by rules. It is pure and takes time in proportion to the reply.
+//
+// An approval needs proof: what the sender wrote now must consist of phrases that the rules know to be harmless, and at least one has to approve. A
+// refusal needs a clause that refuses and nothing that takes it back; its reasons may be in any words. Whatever else somebody writes is uncertain, and they
+// are asked back. What no person wrote is filtered.
+func Classify(t Text) Judgement {
+	w := theWording()
+	r := w.read(t)
+	j := Judgement{Factors: w.factors(t, r)}
+	automatic, sure := w.automatic(t)
+	if automatic {
+		r.veto(vetoAutomatic, "")
+	}
+	r.circumstances(t)
+	relevance := Uncertain
+	switch {
+	case automatic && (sure || r.strong+r.refusals == 0), !t.Listed && !t.Threaded:
+		relevance = Filtered
+	case !t.Listed || !t.Threaded || automatic || r.has(vetoEarly):
+	case t.Request.Type == Input:
+		if r.value(t.Request) {
+			relevance, j.Classification, j.Value = Relevant, Confirmed, r.clean.text
+		}
+	default:
+		j.Classification, j.Option = w.answer(t.Request, r)
+		if j.Classification != "" {
+			relevance = Relevant
+		} else if r.offTopic() {
+			relevance = Filtered
+		}
+	}
+	if relevance != Relevant {
+		j.Classification, j.Option = "", ""
+	}
+	j.Relevance = relevance
+	j.Score = inBand(weigh(j.Factors), relevance)
+	j.Reasoning = explain(t.Request.Language, relevance, j, r)
+	return j
+}
+
+// circumstances adds the vetoes that come from how a reply arrived.
+func (r *reading) circumstances(t Text) {
+	if !t.Listed {
+		r.veto(vetoStranger, t.Reply.From)
+	}
+	if !t.Threaded {
+		r.veto(vetoThread, "")
+	}
+	if _, possible := onTime(t); !possible {
+		r.veto(vetoEarly, "")
+	}
+}
+
+// answer is what a reply to an approval or a selection says.
+func (w *wording) answer(q Request, r reading) (classification, option string) {
+	if r.has(vetoHidden, vetoStruck, vetoLong) {
+		return "", ""
+	}
+	if o, found := w.chosen(q, r); found {
+		return q.classed(o)
+	}
+	if q.Type != Approval && q.Type != "" {
+		return "", ""
+	}
+	switch {
+	case len(r.vetoes) == 0 && r.unknowns == 0 && r.refusals+r.weakNos == 0 && (r.strong > 0 || r.weak > 0 && r.fines+r.acks == 0):
+		return q.onlyOption(Confirmed)
+	case r.refuses():
+		return q.onlyOption(Rejected)
+	}
+	return "", ""
+}
+
+// refuses says whether a reply is a clear refusal. Reasons may be given freely, as long as they take nothing back.
+func (r *reading) refuses() bool {
+	if r.strong+r.weak > 0 || r.has(vetoMixed, vetoDouble, vetoHesitant, vetoSubject, "sarcasm", "instruction") {
+		return false
+	}
+	if r.refusals > 0 {
+		return !r.bare && !r.limited()
+	}
+	// A bare no is an answer only if it is all that was said.
+	return r.weakNos > 0 && r.unknowns+r.acks == 0 && len(r.vetoes) == 0
+}
+
+// limited says whether a refusal holds only under a condition or has a second side. Duties ("must", "需要") are reasons.
+func (r *reading) limited() bool {
+	for _, v := range r.vetoes {
+		if v.why != "condition" {
+			continue
+		}
+		switch v.text {
+		case "should", "must", "need", "needs", "require", "requires", "required", "or", "either", "still", "first", "before", "already", "limit", "需", "需要", "须", "必须", "应", "应该", "要", "还", "另", "其中", "以内", "前", "后", "才", "当", "需要先", "以前", "之前":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// value says whether a reply can be the value of the only field of a form.
+func (r *reading) value(q Request) bool {
+	if len(q.Fields) != 1 || q.Fields[0].Type != "" && q.Fields[0].Type != "text" {
+		return false
+	}
+	return r.clean.text != "" && !r.has(vetoHidden, vetoStruck, vetoLong, vetoHesitant, "question", "instruction", "deferral") && len(r.content) > 0
+}
+
+// offTopic says whether a reply is plainly about something else.
+func (r *reading) offTopic() bool {
+	if r.strong+r.weak+r.refusals+r.weakNos+r.known > 0 || !r.has(vetoReference) {
+		return false
+	}
+	for _, v := range r.vetoes {
+		if v.why != vetoReference && v.why != "question" {
+			return false
+		}
+	}
+	return r.unknowns >= 3
+}
+
+// chosen is the option that is the only content of a reply, by its value, its label or, in a selection, its number.
+func (w *wording) chosen(q Request, r reading) (Option, bool) {
+	texts := []string{w.plain(r.clean.text)}
+	if len(r.content) == 1 {
+		texts = append(texts, w.plain(r.content[0]))
+	}
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		var found []Option
+		for n, o := range q.Options {
+			number := ""
+			if q.Type == Selection {
+				number = plainIndex(n + 1)
+			}
+			switch text {
+			case w.plain(o.Value), w.plain(o.Label):
+				found = append(found, o)
+			case number, "option " + number, "选项" + number, "选" + number, "第" + number + "个", number + "号", "no " + number, "# " + number:
+				if number != "" {
+					found = append(found, o)
+				}
+			}
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], true
+		default:
+			return Option{}, false
+		}
+	}
+	return Option{}, false
+}
+
+// plain is a text as its words, without what stands around them.
+func (w *wording) plain(text string) string {
+	normal, _ := w.normalise(text)
+	var ts []token
+	for _, one := range w.tokens(normal) {
+		if one.kind != tokenBreak {
+			ts = append(ts, one)
+		}
+	}
+	return joined(ts)
+}
+
+func plainIndex(n int) string { return strconv.Itoa(n) }
+
+// outcomeOf is what an option decides.
+func (r *Request) outcomeOf(o Option) string {
+	if o.Outcome != "" {
+		return o.Outcome
+	}
+	if r.Type == Selection {
+		return Neither // the choice itself is the answer
+	}
+	return outcomeByName(Approval, o.Value)
+}
+
+// classed is the classification of a chosen option.
+func (r *Request) classed(o Option) (classification, option string) {
+	outcome := r.outcomeOf(o)
+	switch {
+	case r.Type == Selection || outcome == Neither:
+		return o.Value, o.Value
+	case outcome == Confirmed && r.Risk == "high":
+		return "", ""
+	}
+	return outcome, o.Value
+}
+
+// onlyOption is the option that a general yes or no stands for: the only one with that outcome.
+func (r *Request) onlyOption(outcome string) (classification, option string) {
+	options := r.Options
+	if len(options) == 0 {
+		options = []Option{{Value: "approve"}, {Value: "reject"}}
+	}
+	var found []Option
+	for _, o := range options {
+		if r.outcomeOf(o) == outcome {
+			found = append(found, o)
+		}
+	}
+	if len(found) != 1 {
+		return "", ""
+	}
+	return r.classed(found[0])
+}
+
+// factors are the eight scores, as the rules see them.
+func (w *wording) factors(t Text, r reading) map[string]float64 {
+	f := map[string]float64{factorChannel: 0.8, factorUser: 0, factorThread: 0.2, factorQuality: 1}
+	if t.Reply.Channel != "" && t.Request.Channel != "" {
+		f[factorChannel] = 0.5
+		if t.Reply.Channel == t.Request.Channel {
+			f[factorChannel] = 1
+		}
+	}
+	if t.Listed {
+		f[factorUser] = 1
+	}
+	if t.Threaded {
+		f[factorThread] = 1
+	}
+	f[factorTiming], _ = onTime(t)
+	automatic, _ := w.automatic(t)
+	switch {
+	case automatic:
+		f[factorQuality] = 0
+	case r.has(vetoEmpty, vetoLong, vetoHidden, "instruction"):
+		f[factorQuality] = 0.2
+	case len(r.vetoes) > 0:
+		f[factorQuality] = 0.7
+	}
+	evidence := r.strong + r.weak + r.refusals + r.weakNos
+	read := evidence + r.known + r.fines + r.acks
+	f[factorContent] = 0.2
+	if read > 0 {
+		f[factorContent] = 0.4 + 0.6*float64(read)/float64(read+r.unknowns)
+	}
+	switch {
+	case evidence > 0 && len(r.vetoes) == 0 && r.unknowns == 0:
+		f[factorPattern], f[factorKeywords] = 1, 1
+	case evidence > 0 && r.has(vetoMixed):
+		f[factorPattern], f[factorKeywords] = 0.3, 0.5
+	case evidence > 0:
+		f[factorPattern], f[factorKeywords] = 0.6, 0.8
+	default:
+		f[factorPattern], f[factorKeywords] = 0.1, 0
+	}
+	return f
+}
+
+// weigh is the mean of the factors by their weights. The order is fixed, so that the sum is the same every time.
+func weigh(f map[string]float64) float64 {
+	sum := 0.0
+	weights := factorWeights()
+	for _, name := range factorNames() {
+		sum += weights[name] * f[name]
+	}
+	return math.Round(sum*1000) / 1000
+}
+
+func factorNames() []string {
+	return []string{factorContent, factorPattern, factorChannel, factorUser, factorTiming, factorQuality, factorThread, factorKeywords}
+}
+
+// inBand moves a score to where the relevance is that was decided.
+func inBand(score float64, relevance string) float64 {
+	switch relevance {
+	case Relevant:
+		return max(score, relevantFrom)
+	case Filtered:
+		return min(score, filteredTo)
+	}
+	return min(max(score, filteredTo+0.01), relevantFrom-0.01)
+}
+
+// relevanceOf is what a score means.
+func relevanceOf(score float64) string {
+	switch {
+	case score >= relevantFrom:
+		return Relevant
+	case score <= filteredTo:
+		return Filtered
+	}
+	return Uncertain
+}
+
+// explain says why, in the language of the request.
+func explain(language, relevance string, j Judgement, r reading) string {
+	zh := language == "zh"
+	if relevance == Relevant {
+		switch {
+		case j.Value != "":
+			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
+		case j.Classification == Confirmed:
+			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.first))
+		case j.Classification == Rejected:
+			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.first))
+		}
+		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
+	}
+	if len(r.vetoes) > 0 {
+		// What happened to the reply weighs more than how it is worded.
+		v := r.vetoes[0]
+		for _, one := range r.vetoes {
+			switch one.why {
+			case vetoAutomatic, vetoStranger, vetoThread, vetoEarly:
+				v = one
+			}
+		}
+		return fmt.Sprintf(byLanguage(zh, "不能视为答复（%s）：%q", "not taken for an answer (%s): %q"), v.why, shortened(v.text))
+	}
+	switch {
+	case r.unknowns > 0:
+		return fmt.Sprintf(byLanguage(zh, "规则看不懂的内容：%q", "the rules cannot read %q"), shortened(r.strange))
+	case r.strong+r.weak+r.refusals+r.weakNos == 0:
+		return byLanguage(zh, "回复中没有同意或拒绝", "the reply neither approves nor refuses")
+	}
+	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
+}
+
+func byLanguage(zh bool, chinese, english string) string {
+	if zh {
+		return chinese
+	}
+	return english
+}
+
+func shortened(s string) string {
+	if rs := []rune(s); len(rs) > 60 {
+		return string(rs[:60]) + "…"
+	}
+	return s
+}

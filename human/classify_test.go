@@ -1,0 +1,373 @@
+package human
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tandem/store"
+)
+
+var updateConfusion = flag.Bool("update", false, "write the confusion table of the corpus of replies anew")
+
+// labelled is a line of the corpus. The label none is everything that must not be taken for an answer.
+type labelled struct {
+	Batch     int    `json:"batch"`
+	Category  string `json:"category"`
+	Lang      string `json:"lang"`
+	Label     string `json:"label"`
+	Text      string `json:"text"`
+	Subject   string `json:"subject,omitempty"`
+	Automatic bool   `json:"automatic,omitempty"`
+	Listed    *bool  `json:"listed,omitempty"`
+	Threaded  *bool  `json:"threaded,omitempty"`
+}
+
+// reply is a reply to a question about paying an invoice, by an approver and in its thread.
+func replyTo(language, text string) Text {
+	q := Request{Type: Approval, Channel: Email, Language: language, Title: "Pay invoice INV-1042 to Acme", Description: "5,000 USD for the annual support plan."}
+	if language == "zh" {
+		q.Title, q.Description = "支付发票 INV-1042", "向 Acme 付款 5000 元，年度技术支持。"
+	}
+	asked := time.Date(2024, 5, 6, 10, 0, 0, 0, time.UTC)
+	return Text{
+		Request: q, Asked: asked, Received: asked.Add(time.Hour), Listed: true, Threaded: true,
+		Reply: Reply{Account: store.Account{Channel: Email}, From: "approver@example.com", Text: text},
+	}
+}
+
+func (l labelled) asText() Text {
+	t := replyTo(l.Lang, l.Text)
+	t.Reply.Subject, t.Reply.Automatic = l.Subject, l.Automatic
+	t.Listed = l.Listed == nil || *l.Listed
+	t.Threaded = l.Threaded == nil || *l.Threaded
+	return t
+}
+
+func readCorpus(t *testing.T) []labelled {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "replies.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []labelled
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	for lines.Scan() {
+		var l labelled
+		dec := json.NewDecoder(bytes.NewReader(lines.Bytes()))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&l); err != nil {
+			t.Fatalf("line %d: %v", len(out)+1, err)
+		}
+		out = append(out, l)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// count is a row of the confusion table.
+type count struct{ confirmed, rejected, uncertain, filtered int }
+
+func (c *count) add(j Judgement) {
+	switch {
+	case j.Classification == Confirmed:
+		c.confirmed++
+	case j.Classification == Rejected:
+		c.rejected++
+	case j.Relevance == Filtered:
+		c.filtered++
+	default:
+		c.uncertain++
+	}
+}
+
+func (c count) row(name string) string {
+	return fmt.Sprintf("| %s | %d | %d | %d | %d |\n", name, c.confirmed, c.rejected, c.uncertain, c.filtered)
+}
+
+// TestClassify_Corpus wants no false answer at all, most of the true ones found, and the table as it was committed.
+func TestClassify_Corpus(t *testing.T) {
+	t.Parallel()
+	corpus := readCorpus(t)
+	byLabel, byCategory, languages := map[string]*count{}, map[string]*count{}, map[string]int{}
+	var missed []string
+	for _, l := range corpus {
+		j := Classify(l.asText())
+		got := j.Classification
+		if got == "" {
+			got = "none"
+		}
+		switch {
+		case got == Confirmed && l.Label != Confirmed:
+			t.Errorf("false approval, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
+		case got == Rejected && l.Label != Rejected:
+			t.Errorf("false refusal, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
+		case got != l.Label:
+			missed = append(missed, fmt.Sprintf("- %s: %s (%s)\n", l.Label, quoted(l.Text), j.Reasoning))
+		}
+		for table, key := range map[*map[string]*count]string{&byLabel: l.Label, &byCategory: l.Category + " | " + l.Label} {
+			if (*table)[key] == nil {
+				(*table)[key] = &count{}
+			}
+			(*table)[key].add(j)
+		}
+		languages[l.Lang]++
+	}
+	if n := min(languages["zh"], languages["en"]); n < 300 {
+		t.Errorf("the corpus has only %v replies by language", languages)
+	}
+	for _, label := range []string{Confirmed, Rejected} {
+		c := byLabel[label]
+		all, found := c.confirmed+c.rejected+c.uncertain+c.filtered, c.confirmed
+		if label == Rejected {
+			found = c.rejected
+		}
+		if found*100 < all*95 {
+			t.Errorf("%d of %d replies labelled %s were recognised; at least 95 in 100 should be", found, all, label)
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What the rules make of the corpus\n\nWritten by `go test ./human -run TestClassify_Corpus -update`: %d replies, %d Chinese and %d English. Rows are what a reply means, columns what it was taken for.\n\n", len(corpus), languages["zh"], languages["en"])
+	b.WriteString("| label | confirmed | rejected | uncertain | filtered |\n| --- | --- | --- | --- | --- |\n")
+	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
+		b.WriteString(byLabel[key].row(key))
+	}
+	b.WriteString("\n| category | label | confirmed | rejected | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- |\n")
+	for _, key := range slices.Sorted(maps.Keys(byCategory)) {
+		b.WriteString(byCategory[key].row(key))
+	}
+	b.WriteString("\nAnswers that were not recognised; their senders are asked back:\n\n")
+	b.WriteString(strings.Join(missed, ""))
+	path := filepath.Join("testdata", "confusion.md")
+	if *updateConfusion {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("the confusion table has changed; run with -update if that is right (-committed +now):\n%s", diff)
+	}
+}
+
+func quoted(s string) string {
+	return "`" + strings.ReplaceAll(shortened(strings.ReplaceAll(s, "\n", " ⏎ ")), "`", "'") + "`"
+}
+
+func TestClassify_JudgementIsConsistent(t *testing.T) {
+	t.Parallel()
+	want := factorNames()
+	slices.Sort(want)
+	for _, l := range readCorpus(t) {
+		j := Classify(l.asText())
+		if got := relevanceOf(j.Score); got != j.Relevance {
+			t.Errorf("%q: score %v means %s, but it is %s", l.Text, j.Score, got, j.Relevance)
+		}
+		if (j.Classification != "") != (j.Relevance == Relevant) {
+			t.Errorf("%q: %s with classification %q", l.Text, j.Relevance, j.Classification)
+		}
+		if j.Reasoning == "" {
+			t.Errorf("%q has no reasoning", l.Text)
+		}
+		if got := slices.Sorted(maps.Keys(j.Factors)); !slices.Equal(got, want) {
+			t.Fatalf("%q: factors %v, want %v", l.Text, got, want)
+		}
+		for name, f := range j.Factors {
+			if f < 0 || f > 1 {
+				t.Errorf("%q: %s is %v", l.Text, name, f)
+			}
+		}
+		if again := Classify(l.asText()); !cmp.Equal(again, j) {
+			t.Errorf("%q is judged differently the second time", l.Text)
+		}
+	}
+}
+
+// TestClassify_Monotone puts doubtful text around every approval of the corpus: no approval may survive it.
+func TestClassify_Monotone(t *testing.T) {
+	t.Parallel()
+	doubts := []string{"but not before Friday", "Rejected.", "if Bob agrees", "really?", "ignore previous instructions", "不同意", "但是先等等", "如果可以", "是吗", "just kidding", "不", "👎", "🙄", "INV-9999", "however", "zzzqqq", "maybe", "明天再说"}
+	n := 0
+	for _, l := range readCorpus(t) {
+		if l.Label != Confirmed || Classify(l.asText()).Classification != Confirmed {
+			continue
+		}
+		for _, doubt := range doubts {
+			before := l
+			before.Text = doubt + "\n" + l.Text
+			if j := Classify(before.asText()); j.Classification == Confirmed {
+				t.Errorf("%q before %q is taken for an approval", doubt, l.Text)
+			}
+			n++
+		}
+	}
+	if n < 1000 {
+		t.Errorf("only %d combinations were tried", n)
+	}
+}
+
+// TestClassify_Arrival checks that how a reply arrived decides before what it says.
+func TestClassify_Arrival(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Text)
+		want   string
+	}{
+		"AsItShould":   {func(*Text) {}, Relevant},
+		"Stranger":     {func(x *Text) { x.Listed = false }, Uncertain},
+		"OtherThread":  {func(x *Text) { x.Threaded = false }, Uncertain},
+		"Neither":      {func(x *Text) { x.Listed, x.Threaded = false, false }, Filtered},
+		"Automatic":    {func(x *Text) { x.Reply.Automatic = true }, Filtered},
+		"BeforeAsked":  {func(x *Text) { x.Received = x.Asked.Add(-time.Hour) }, Uncertain},
+		"ClockSkew":    {func(x *Text) { x.Received = x.Asked.Add(-time.Minute) }, Relevant},
+		"HighRisk":     {func(x *Text) { x.Request.Risk = "high" }, Uncertain},
+		"OtherSubject": {func(x *Text) { x.Reply.Subject = "Re: Team lunch on Thursday" }, Uncertain},
+		"SameSubject":  {func(x *Text) { x.Reply.Subject = "RE: [Tandem] Pay invoice INV-1042 to Acme" }, Relevant},
+		"SubjectSays":  {func(x *Text) { x.Reply.Subject = "REJECTED: Pay invoice INV-1042 to Acme" }, Uncertain},
+		"Receipt":      {func(x *Text) { x.Reply.Subject = "Read: Pay invoice INV-1042 to Acme" }, Filtered},
+		"Review":       {func(x *Text) { x.Request.Type = Review }, Uncertain},
+		"TooLong":      {func(x *Text) { x.Reply.Text += "\n" + strings.Repeat("I reviewed this.\n", 100) }, Uncertain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := replyTo("en", "Approved")
+			c.change(&text)
+			if j := Classify(text); j.Relevance != c.want {
+				t.Errorf("got %s (%s), want %s", j.Relevance, j.Reasoning, c.want)
+			}
+		})
+	}
+}
+
+func TestClassify_Options(t *testing.T) {
+	t.Parallel()
+	approval := Request{Type: Approval, Title: "Release", Options: []Option{
+		{Value: "approve", Label: "Ship it now"}, {Value: "reject", Label: "Stop"}, {Value: "hold", Label: "Hold for a week"},
+	}}
+	twoYes := Request{Type: Approval, Options: []Option{{Value: "full", Outcome: Confirmed}, {Value: "half", Outcome: Confirmed}, {Value: "reject"}}}
+	selection := Request{Type: Selection, Options: []Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}, {Value: "2", Label: "two"}}}
+	plainSelection := Request{Type: Selection, Options: []Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}}}
+	form := Request{Type: Input, Fields: []Field{{Name: "name"}}}
+	forms := Request{Type: Input, Fields: []Field{{Name: "name"}, {Name: "age", Type: "number"}}}
+	numbers := Request{Type: Input, Fields: []Field{{Name: "age", Type: "number"}}}
+	for name, c := range map[string]struct {
+		q                             Request
+		text                          string
+		classification, option, value string
+	}{
+		"Value":              {approval, "hold", "hold", "hold", ""},
+		"LabelWithGreeting":  {approval, "Hi,\nHold for a week.\nThanks", "hold", "hold", ""},
+		"LabelConfirms":      {approval, "ship it now", Confirmed, "approve", ""},
+		"LabelRejects":       {approval, "STOP", Rejected, "reject", ""},
+		"GeneralYes":         {approval, "yes, approved", Confirmed, "approve", ""},
+		"GeneralNo":          {approval, "不同意", Rejected, "reject", ""},
+		"NotTheOnlyContent":  {approval, "hold, I think", "", "", ""},
+		"TwoMeanYes":         {twoYes, "approved", "", "", ""},
+		"TwoMeanYesNamed":    {twoYes, "half", Confirmed, "half", ""},
+		"OneMeansNo":         {twoYes, "rejected", Rejected, "reject", ""},
+		"Number":             {plainSelection, "2", "blue", "blue", ""},
+		"NumberInWords":      {plainSelection, "选项2", "blue", "blue", ""},
+		"ChineseLabel":       {plainSelection, "蓝色。", "blue", "blue", ""},
+		"AmbiguousNumber":    {selection, "2", "", "", ""},
+		"NoSuchNumber":       {plainSelection, "3", "", "", ""},
+		"SelectionNeedsMore": {plainSelection, "yes", "", "", ""},
+		"SelectionInProse":   {plainSelection, "not red", "", "", ""},
+		"Field":              {form, "Ada Lovelace\n\nOn Mon, May 6, 2024 Bot <b@x.y> wrote:\n> Your name?", Confirmed, "", "Ada Lovelace"},
+		"FieldQuestion":      {form, "What do you mean?", "", "", ""},
+		"FieldQuotedOnly":    {form, "> Ada", "", "", ""},
+		"TwoFields":          {forms, "Ada", "", "", ""},
+		"NumberField":        {numbers, "12", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := Classify(Text{Request: c.q, Reply: Reply{Text: c.text}, Listed: true, Threaded: true})
+			if j.Classification != c.classification || j.Option != c.option || j.Value != c.value {
+				t.Errorf("got %q, option %q, value %q (%s); want %q, %q, %q", j.Classification, j.Option, j.Value, j.Reasoning, c.classification, c.option, c.value)
+			}
+		})
+	}
+}
+
+// TestClassify_Bounded reads long and hostile texts; the bound is generous, and what grows with the square of the text misses it by far.
+func TestClassify_Bounded(t *testing.T) {
+	t.Parallel()
+	const size = 100 << 10
+	for name, unit := range map[string]string{
+		"Words": "approved ", "Han": "同意", "NoSpaces": "a", "Quotes": "> ", "Newlines": "\n", "Attributions": "On 1 wrote\n", "Tags": "<div>", "Unclosed": "<blockquote", "Comments": "<!--",
+		"Entities": "&lt;", "Combining": "a\u0301\u0301", "Emoji": "👍🏽\u200d", "Invalid": "\xff\xfe", "Headers": "From: a\nTo: b\n", "Ellipsis": "…", "Shortcodes": ":+1", "QuotationMarks": "\"a", "Dashes": "-", "Digits": "1,", "Signatures": "Thanks,\nBob\n", "Long lines": "please go ahead and go ahead and ",
+		"Questions": "? ", "Tilde": "~~a", "Deep": "((((", "Spaces": " \t",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := replyTo("en", strings.Repeat(unit, size/len(unit)))
+			begun := time.Now()
+			j := Classify(text)
+			if took := time.Since(begun); took > 3*time.Second {
+				t.Errorf("%d bytes took %v", size, took)
+			}
+			if j.Classification == Confirmed {
+				t.Errorf("taken for an approval: %s", j.Reasoning)
+			}
+		})
+	}
+}
+
+// TestClassify_PhrasesAreOnce looks for phrases that stand in two lists: only one of them would count.
+func TestClassify_PhrasesAreOnce(t *testing.T) {
+	t.Parallel()
+	w := theWording()
+	seen := map[string]class{}
+	for _, l := range phrases() {
+		for _, p := range phraseFields(l.text) {
+			key := w.key(p)
+			if was, ok := seen[key]; ok && was != l.is && l.is != saysGlue {
+				t.Errorf("%q is in two lists (%d, %d)", p, was, l.is)
+			}
+			if _, ok := seen[key]; !ok {
+				seen[key] = l.is
+			}
+			if normal, _ := w.normalise(p); normal != p {
+				t.Errorf("%q would be written %q", p, normal)
+			}
+		}
+	}
+}
+
+func FuzzCleanReply(f *testing.F) {
+	for _, seed := range []string{"Approved\n\nOn Mon, May 6, 2024 Bob <b@x.y> wrote:\n> no", "同意\n\n发件人: a\n发送时间: b\n收件人: c\n\n不", "<div>ok<blockquote>no</blockquote></div>", "-- \nBob", "\xff\u202e👍🏽", "> \n>", "Thanks,\nBob\n\nThis email is confidential"} {
+		f.Add(seed)
+	}
+	w := theWording()
+	f.Fuzz(func(t *testing.T, raw string) {
+		c := w.cleanReply(raw)
+		for _, line := range c.lines {
+			if strings.ContainsAny(line, "\n\r\u200b\u202e") || line != strings.TrimSpace(line) {
+				t.Fatalf("a line is not normal: %q", line)
+			}
+		}
+		// Cleaning takes away and adds nothing: what is left of what is left is no more.
+		if again := w.cleanReply(c.text); len(again.lines) > len(c.lines)+strings.Count(c.text, "\n")+1 {
+			t.Fatalf("cleaning twice makes more: %q, then %q", c.lines, again.lines)
+		}
+		// A refusal after whatever was written is never an approval.
+		if j := Classify(replyTo("en", "Not approved. 不同意\n"+raw)); j.Classification == Confirmed {
+			t.Fatalf("a refusal before %q is taken for an approval", raw)
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package human
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// Options are what a [Desk] works with.
+type Options struct {
+	Interactions store.Interactions
+	Users        store.Users
+	// Channels are the media. Two of one name are a mistake of the program.
+	Channels []Channel
+	// Open opens a credential of a workspace; release ends its use.
+	Open func(ctx context.Context, workspace, id string, types ...string) (c Credential, release func(), err error)
+	// Wake is called when something is in the inbox of an execution.
+	Wake func(store.Ref)
+	// Raise adds to a budget. It is called before the answer is written; under the same id it does nothing a second time.
+	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
+	// Judge lets a model read free text. Nil: rules do.
+	Judge Judge
+	// PublicURL is where people reach this instance. Empty: messages carry no links.
+	PublicURL string
+	Log       *slog.Logger
+}
+
+// Desk is the service: it takes answers, and sends and receives the messages in between. It keeps no state of its own about
+// questions, so that several may work on one database.
+type Desk struct {
+	o Options
+	// locks keep those apart who answer the same question here; between processes the version of the record does.
+	locks [64]sync.Mutex
+	seed  maphash.Seed
+	*backroom
+}
+
+// New makes a desk. Nothing is sent before [Desk.Start].
+func New(o Options) *Desk {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Wake == nil {
+		o.Wake = func(store.Ref) {}
+	}
+	o.PublicURL = strings.TrimRight(o.PublicURL, "/")
+	d := &Desk{o: o, seed: maphash.MakeSeed()}
+	d.backroom = newBackroom(o, d.Receive)
+	return d
+}
+
+// Submission is an answer as it comes in.
+type Submission struct {
+	// Data is the response_data; for questions of other purposes than human_node what their purpose wants.
+	Data json.RawMessage
+	// ArgumentsHash is what the person was shown; empty: they do not say.
+	ArgumentsHash string
+	// Channel is where it comes from; empty: in_app.
+	Channel string
+}
+
+// progress is what is kept of a question besides its columns. The clock owns Requested, Reminders, Reminded and Escalated.
+type progress struct {
+	Delegations []delegation `json:"delegations,omitempty"`
+	// Requested says that the messages that ask were made.
+	Requested bool `json:"requested,omitempty"`
+	// Reminders counts them; Reminded is when the last were made, by the clock or by somebody.
+	Reminders int   `json:"reminders,omitempty"`
+	Reminded  int64 `json:"reminded,omitempty"`
+	// Escalated is when others were asked as well.
+	Escalated int64 `json:"escalated,omitempty"`
+	// Told says that people were told of the end.
+	Told bool `json:"told,omitempty"`
+}
+
+// delegation hands a vote on. From is a person, To an approver.
+type delegation struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Note string `json:"note,omitempty"`
+	At   int64  `json:"at"`
+}
+
+func readProgress(i store.Interaction) (progress, error) {
+	var p progress
+	if len(i.Progress) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(i.Progress, &p); err != nil {
+		return p, fault.Newf(fault.Internal, "how far interaction %q is cannot be read: %w", i.ID, err)
+	}
+	return p, nil
+}
+
+func writeProgress(i *store.Interaction, p progress) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return fault.Newf(fault.Internal, "how far interaction %q is cannot be written: %w", i.ID, err)
+	}
+	i.Progress = raw
+	return nil
+}
+
+// ReadRequest reads what is asked.
+func ReadRequest(i store.Interaction) (Request, error) {
+	var r Request
+	if err := json.Unmarshal(i.Request, &r); err != nil {
+		return r, fault.Newf(fault.Internal, "what interaction %q asks cannot be read: %w", i.ID, err)
+	}
+	return r, nil
+}
+
+// InteractionID is the id of a question of an execution.
+func InteractionID(ref store.Ref, ask engine.AskID) string {
+	return host.InteractionID(ref.Workspace, ref.Execution, ask)
+}
+
+// Receiver is the channel of a name if it is one that is called.
+func (d *Desk) Receiver(channel string) (Receiver, bool) {
+	r, ok := d.channels[channel].(Receiver)
+	return r, ok
+}
+
+// Account is what a channel acts with.
+func (d *Desk) Account(a store.Account) Account {
+	return d.account(a)
+}
+
+// lock is the lock of a question.
+func (d *Desk) lock(id string) *sync.Mutex {
+	return &d.locks[maphash.String(d.seed, id)%uint64(len(d.locks))]
+}
+
+// now is the time as records have it.
+func now() int64 { return time.Now().UnixMilli() }
+
+// maxTries is how often a change is decided anew because somebody else, in another process, was faster.
+const maxTries = 20
+
+// sitting is a question as it stands, with everything that a decision about it needs. Decisions fill in change.
+type sitting struct {
+	store.Interaction
+	request   Request
+	progress  progress
+	responses []store.Response
+	people    *people
+	now       int64
+	cast      []vote // see votes
+
+	change store.InteractionChange
+}
+
+// decide lets a function decide about a question and writes what it has decided, again and again while others are faster. A
+// function that leaves the change of its sitting empty has changed nothing. It returns the record as it is then.
+func (d *Desk) decide(ctx context.Context, workspace, id string, f func(*sitting) error) (store.Interaction, error) {
+	mu := d.lock(id)
+	mu.Lock()
+	defer mu.Unlock()
+	system := identity.System(workspace)
+	for try := 1; ; try++ {
+		s, err := d.sit(ctx, system, id)
+		if err != nil {
+			return store.Interaction{}, err
+		}
+		if err := f(s); err != nil {
+			return s.Interaction, err
+		}
+		if s.change.Interaction.ID == "" {
+			return s.Interaction, nil
+		}
+		err = d.o.Interactions.Change(ctx, system, s.change)
+		switch {
+		case errors.Is(err, store.ErrConflict) && try < maxTries:
+			continue
+		case err != nil:
+			return s.Interaction, err
+		}
+		after := s.change.Interaction
+		after.Version++
+		d.changed(after, s.change.Deliver != nil)
+		return after, nil
+	}
+}
+
+// changed tells those who wait for it that a record has changed, after it was written.
+func (d *Desk) changed(i store.Interaction, wake bool) {
+	if wake {
+		d.o.Wake(store.Ref{Workspace: i.Workspace, Execution: i.Execution})
+	}
+	d.Look()
+	d.tell(Event{Interaction: i})
+}
+
+// sit reads a question and what was replied to it.
+func (d *Desk) sit(ctx context.Context, system identity.Principal, id string) (*sitting, error) {
+	i, err := d.o.Interactions.Get(ctx, system, id)
+	if err != nil {
+		return nil, err
+	}
+	return d.sitAt(ctx, system, i)
+}
+
+// sitAt is sit for a record that was read.
+func (d *Desk) sitAt(ctx context.Context, system identity.Principal, i store.Interaction) (*sitting, error) {
+	s := &sitting{Interaction: i, now: now()}
+	var err error
+	if s.request, err = ReadRequest(i); err != nil {
+		return nil, err
+	}
+	if s.progress, err = readProgress(i); err != nil {
+		return nil, err
+	}
+	if s.responses, err = d.o.Interactions.Responses(ctx, system, i.ID); err != nil {
+		return nil, err
+	}
+	users, err := d.o.Users.List(ctx, system)
+	if err != nil {
+		return nil, err
+	}
+	s.people = newPeople(users)
+	return s, nil
+}
+
+// begin makes a change of the record as it is.
+func (s *sitting) begin() *store.InteractionChange {
+	if s.change.Interaction.ID == "" {
+		s.change.Interaction = s.Interaction
+		s.change.Interaction.Updated = s.now
+	}
+	return &s.change
+}
+
+// refuse logs that somebody was refused. What the link was is not logged.
+func (d *Desk) refuse(i store.Interaction, who string, err error) error {
+	d.o.Log.Info("an answer was refused", "workspace", i.Workspace, "interaction", i.ID, "who", cmp.Or(who, "nobody"), "why", err.Error())
+	return err
+}
+
+// has says that a list of approvers names one of the seats.
+func has(approvers, seats []string) bool {
+	return slices.ContainsFunc(approvers, func(a string) bool { return slices.Contains(seats, a) })
+}

@@ -1,0 +1,219 @@
+// Package human puts questions to people and takes their answers: who is asked, what, until when; replies and what they
+// mean; links, reminders, escalation, timeouts; the messages in between.
+//
+// The [Desk] is the service. A question begins with the append that asks it ([Desk.Open] makes its record) and ends by a
+// compare-and-set on that record, in one transaction with the reply and with the inbox item that tells the execution. The
+// rules (who may answer, what an answer must look like, how votes add up) are pure functions beside it. How a medium sends and understands messages is a
+// [Channel]; vendors have theirs in packages of their own.
+//
+// The package knows no HTTP routes and no node kinds: package server and package builtin import it, and so does app.
+package human
+
+import (
+	"encoding/json"
+
+	"tandem/fault"
+)
+
+// The types of questions.
+const (
+	Approval  = "approval"
+	Input     = "input"
+	Selection = "selection"
+	Review    = "review"
+)
+
+// The purposes of questions: who asks them and what the answer is about.
+const (
+	PurposeNode           = "human_node"
+	PurposeConfirm        = "confirm"
+	PurposeParam          = "param"
+	PurposeToolApproval   = "tool_approval"
+	PurposeOutcomeUnknown = "outcome_unknown"
+	PurposeBudget         = "budget"
+	PurposeDrift          = "drift"
+	PurposeActivation     = "activation"
+)
+
+// The channels. In the inbox everything is found, whatever its channel.
+const (
+	InApp    = "in_app"
+	Webhook  = "webhook"
+	Email    = "email"
+	Slack    = "slack"
+	Discord  = "discord"
+	Telegram = "telegram"
+	Teams    = "teams"
+)
+
+// What happens when nobody has answered in time.
+const (
+	TimeoutFail     = "fail"
+	TimeoutContinue = "continue"
+	TimeoutDefault  = "default_response"
+)
+
+// The classifications of an answer.
+const (
+	Confirmed = "confirmed"
+	Rejected  = "rejected"
+	Unrelated = "unrelated"
+	TimedOut  = "timeout"
+	// Neither is the outcome of an option that decides nothing by itself.
+	Neither = "none"
+)
+
+// Anyone stands for everybody among approvers: a public form.
+const Anyone = "anyone"
+
+// Request is what is asked: the request_data of an interaction. Questions that other parts ask (a budget, a parameter) fill in what
+// they have; what they have besides stays in the record.
+type Request struct {
+	Type        string `json:"interaction_type,omitempty"`
+	Channel     string `json:"channel_type,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Content is what the question is about, as the node was given it.
+	Content json.RawMessage `json:"content,omitempty"`
+	// Options are those of an approval or a selection.
+	Options       []Option `json:"options,omitempty"`
+	AllowMultiple bool     `json:"allow_multiple,omitempty"`
+	Fields        []Field  `json:"input_fields,omitempty"`
+	// Schema is a JSON schema of the answer, instead of Fields or for questions of other purposes.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	Review *ReviewRules    `json:"review,omitempty"`
+
+	// Approvers are users, mail addresses, roles (role:NAME or a role's bare name) and addresses of channels (slack:U1). Empty: the user who started the execution.
+	Approvers        []string    `json:"approvers,omitempty"`
+	MinApprovals     int         `json:"min_approvals,omitempty"`
+	MinRejections    int         `json:"min_rejections,omitempty"`
+	ExcludeRequester bool        `json:"exclude_requester,omitempty"`
+	AllowDelegation  bool        `json:"allow_delegation,omitempty"`
+	Escalation       *Escalation `json:"escalation,omitempty"`
+	ReminderSeconds  int64       `json:"reminder_seconds,omitempty"`
+	Risk             string      `json:"risk,omitempty"`
+	// Arguments are what is approved, if something particular is: an answer counts for these only.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Priority  int             `json:"priority,omitempty"`
+
+	TimeoutSeconds  int64           `json:"timeout_seconds,omitempty"`
+	TimeoutAction   string          `json:"timeout_action,omitempty"`
+	TimeoutResponse json.RawMessage `json:"timeout_default_response,omitempty"`
+
+	// UnrelatedAction is ignore or route: what becomes of a reply that has nothing to do with the question.
+	UnrelatedAction string `json:"unrelated_action,omitempty"`
+	// AnalysisModel is the profile that judges free text; empty: rules do.
+	AnalysisModel  string `json:"ai_analysis_model,omitempty"`
+	AnalysisPrompt string `json:"response_analysis_prompt,omitempty"`
+
+	// Access is users, link or public: who may fill in a form.
+	Access string `json:"access,omitempty"`
+	// Language is that of the execution, zh or en.
+	Language    string `json:"language,omitempty"`
+	UserMention string `json:"user_mention,omitempty"`
+	// Credential is the one that messages are sent with, InCredential the one that replies are read with, if it is another.
+	Credential   string `json:"credential_id,omitempty"`
+	InCredential string `json:"in_credential_id,omitempty"`
+	// Settings are the channel's own: recipient_emails, channel, chat_id, webhook_url…
+	Settings json.RawMessage `json:"settings,omitempty"`
+}
+
+// Option is something to choose. One that is written as a text is its own value and label.
+type Option struct {
+	Value string `json:"value"`
+	Label string `json:"label,omitempty"`
+	// Outcome is confirmed, rejected or none; empty: what the value says by its name.
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// UnmarshalJSON reads both forms.
+func (o *Option) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '"' {
+		return json.Unmarshal(raw, &o.Value)
+	}
+	type plain Option
+	if err := json.Unmarshal(raw, (*plain)(o)); err != nil {
+		return fault.Newf(fault.Invalid, "an option is a text or an object with a value: %w", err)
+	}
+	return nil
+}
+
+// Field is a field of a form.
+type Field struct {
+	Name     string   `json:"name"`
+	Label    string   `json:"label,omitempty"`
+	Type     string   `json:"type,omitempty"` // text, number, email, date, select, boolean, file; empty is text
+	Required bool     `json:"required,omitempty"`
+	Options  []Option `json:"options,omitempty"`
+	// Validation is a regular expression as a text, or {pattern, min, max, min_length, max_length, message}.
+	Validation json.RawMessage `json:"validation,omitempty"`
+}
+
+// Escalation asks others as well after a time.
+type Escalation struct {
+	AfterSeconds int64    `json:"after_seconds"`
+	To           []string `json:"to"`
+}
+
+// ReviewRules say how a review is judged.
+type ReviewRules struct {
+	Type      string   `json:"review_type,omitempty"`
+	Criteria  []string `json:"criteria"`
+	Scoring   string   `json:"scoring_system,omitempty"` // pass_fail, numeric_scale, letter_grade, checklist, custom
+	Min       float64  `json:"min"`
+	Max       float64  `json:"max"`
+	Threshold float64  `json:"passing_threshold"`
+	Evidence  bool     `json:"require_evidence,omitempty"`
+	Consensus bool     `json:"consensus_required,omitempty"`
+}
+
+// Answer is what a person answers: the response_data of an interaction. For questions of other purposes than human_node it is
+// Given, as it came.
+type Answer struct {
+	Action string                     `json:"action,omitempty"`
+	Fields map[string]json.RawMessage `json:"field_values,omitempty"`
+	Chosen []string                   `json:"selected_values,omitempty"`
+	// Scores are by criterion: a boolean, a number or a letter.
+	Scores map[string]json.RawMessage `json:"scores,omitempty"`
+	// Evidence is by criterion, where a review wants it.
+	Evidence map[string]string `json:"evidence,omitempty"`
+	Notes    string            `json:"notes,omitempty"`
+	UserID   string            `json:"user_id,omitempty"`
+	// Timestamp is RFC 3339 in UTC.
+	Timestamp string `json:"timestamp,omitempty"`
+
+	Given json.RawMessage `json:"-"`
+}
+
+// Result is what an execution learns of a question of a node: the value of the wake.
+type Result struct {
+	Status         string          `json:"status"` // completed, timeout, cancelled
+	ResponseType   string          `json:"response_type"`
+	ResponseData   json.RawMessage `json:"response_data"`
+	InteractionID  string          `json:"interaction_id"`
+	Responder      string          `json:"responder,omitempty"`
+	Approvals      []Vote          `json:"approvals"`
+	Classification string          `json:"ai_classification,omitempty"`
+	// Options are the values that were chosen, each of which is an output key.
+	Options      []string `json:"options,omitempty"`
+	UserResponse string   `json:"user_response,omitempty"`
+	// Average, Passed, Reviews and Disagreement are those of a review.
+	Average      *float64 `json:"average,omitempty"`
+	Passed       *bool    `json:"passed,omitempty"`
+	Disagreement bool     `json:"disagreement,omitempty"`
+	Reviews      []Vote   `json:"reviews,omitempty"`
+	// ArgumentsHash is what was approved, if something particular was.
+	ArgumentsHash string `json:"arguments_hash,omitempty"`
+}
+
+// Vote is what one person said.
+type Vote struct {
+	// Person is a user's id or an address.
+	Person string `json:"person"`
+	// For is whose vote it is, when it was delegated.
+	For     string          `json:"for,omitempty"`
+	Outcome string          `json:"outcome"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+	At      string          `json:"at"`
+}

@@ -1,0 +1,185 @@
+package human
+
+import (
+	"context"
+	"encoding/hex"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// The states of a link.
+const (
+	LinkOpen    = "open"
+	LinkUsed    = "used"
+	LinkExpired = "expired"
+	LinkEnded   = "ended"
+)
+
+// LinkView is what somebody sees who opens a link. Of an expired one there is only the id of the question.
+type LinkView struct {
+	Link        store.Link
+	Interaction store.Interaction
+	Request     Request
+	State       string
+}
+
+// link finds a link by its secret, which is told nobody else.
+func (d *Desk) link(ctx context.Context, secret string) (store.Link, error) {
+	l, err := d.o.Interactions.Link(ctx, identity.System(""), identity.HashSecret(secret))
+	if fault.CodeOf(err) == fault.NotFound {
+		return l, fault.New(fault.NotFound, "there is no such link; ask for a new one")
+	}
+	return l, err
+}
+
+// state is where a link stands, and who answers by it. It has expired, too, for those who may not answer any more.
+func (s *sitting) state(l store.Link) (who somebody, state string, why error) {
+	if who, why = s.holderOf(l); why != nil {
+		return who, LinkExpired, why
+	}
+	late := s.open()
+	switch {
+	case !l.Reusable && l.Used != 0:
+		return who, LinkUsed, fault.New(fault.Conflict, "the link was used already").With("state", LinkUsed).With("status", string(s.Status))
+	case late != nil:
+		return who, LinkEnded, late.With("state", LinkEnded)
+	case l.Attempt != s.Attempt, l.Expires != 0 && s.now >= l.Expires:
+		return who, LinkExpired, fault.New(fault.Conflict, "the link has expired; ask for a new one").With("state", LinkExpired)
+	}
+	return who, LinkOpen, nil
+}
+
+// holderOf is who answers by a link, if they still may.
+func (s *sitting) holderOf(l store.Link) (somebody, error) {
+	if l.Recipient == Anyone {
+		if s.request.Access != "link" && s.request.Access != "public" {
+			return somebody{}, fault.New(fault.Forbidden, "not everybody may answer this question")
+		}
+		// Each link is a person; those of a public form are many, and the first valid answer counts.
+		seat := "link:" + hex.EncodeToString(l.Hash[:8])
+		return somebody{key: seat, address: seat, seats: []string{Anyone}}, nil
+	}
+	who, err := s.people.at(l.Recipient)
+	if err != nil {
+		return who, err
+	}
+	if e := s.mayAnswer(who); e != nil {
+		return who, e
+	}
+	return who, nil
+}
+
+// ViewLink shows the question of a link. It changes nothing.
+func (d *Desk) ViewLink(ctx context.Context, secret string) (LinkView, error) {
+	l, err := d.link(ctx, secret)
+	if err != nil {
+		return LinkView{}, err
+	}
+	s, err := d.sit(ctx, identity.System(l.Workspace), l.Interaction)
+	if err != nil {
+		return LinkView{}, err
+	}
+	view := LinkView{Link: l, Interaction: s.Interaction, Request: s.request}
+	_, view.State, err = s.state(l)
+	if view.State == LinkExpired {
+		_ = d.refuse(s.Interaction, l.Recipient, err)
+		// Who may not answer any more is not shown what is asked either.
+		view.Interaction, view.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace, Status: s.Status}, Request{Language: s.request.Language}
+	}
+	return view, nil
+}
+
+// RespondLink takes an answer by a link, which is used up by it if it is valid.
+func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (store.Interaction, error) {
+	l, err := d.link(ctx, secret)
+	if err != nil {
+		return store.Interaction{}, err
+	}
+	return d.decide(ctx, l.Workspace, l.Interaction, func(s *sitting) error {
+		l, err := d.link(ctx, secret) // it may have been used meanwhile
+		if err != nil {
+			return err
+		}
+		who, _, err := s.state(l)
+		if err == nil {
+			if in.Channel == "" {
+				in.Channel = s.Channel
+			}
+			err = s.answer(who, in, store.Response{})
+		}
+		if err != nil {
+			return d.refuse(s.Interaction, l.Recipient, err)
+		}
+		if !l.Reusable {
+			s.change.UseLink = &l.Hash
+		}
+		return d.raise(ctx, s, who)
+	})
+}
+
+// NewLink makes a link. One that everybody may use is for who started the execution and those who operate it to hand out. One for a certain
+// person answers in their name, so only they and admins get it.
+func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient string) (string, error) {
+	if d.o.PublicURL == "" {
+		return "", fault.New(fault.Unsupported, "this instance has no public address; the operator sets one with public_url")
+	}
+	url := ""
+	_, err := d.decide(ctx, p.Workspace, id, func(s *sitting) error {
+		as, err := s.linkFor(p, recipient)
+		if err != nil {
+			return d.refuse(s.Interaction, p.User, err)
+		}
+		secret, l, ok := linkFor(s.Interaction, s.request, as, time.UnixMilli(s.now))
+		if !ok {
+			return fault.Newf(fault.Internal, "there is no link for %q", recipient)
+		}
+		s.begin().Links = []store.Link{l}
+		url = linkURL(d.o.PublicURL, secret)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return url, nil
+}
+
+// linkFor says whom a link that somebody asks for is made for.
+func (s *sitting) linkFor(p identity.Principal, recipient string) (string, error) {
+	if e := s.open(); e != nil {
+		return "", e
+	}
+	me, err := s.people.principal(p)
+	if err != nil {
+		return "", err
+	}
+	open := s.request.Access == "link" || s.request.Access == "public"
+	if open {
+		if recipient != "" && recipient != Anyone {
+			return "", wrongAnswer("recipient", "the links of this form are for anyone")
+		}
+		return Anyone, s.operates(p)
+	}
+	if recipient == Anyone || recipient == "" {
+		return "", wrongAnswer("recipient", "not everybody may answer this question; name one who may")
+	}
+	seat, err := normalApprover(recipient)
+	if err != nil {
+		return "", wrongAnswer("recipient", "%s", fault.From(err).Message)
+	}
+	who, err := s.people.at(seat)
+	if err == nil {
+		if e := s.mayAnswer(who); e != nil {
+			err = e
+		}
+	}
+	switch {
+	case err != nil:
+		return "", wrongAnswer("recipient", "%q is nobody who may answer: %s", recipient, fault.From(err).Message)
+	case who.key != me.key && !has([]string{"role:admin"}, me.seats):
+		return "", fault.New(fault.Forbidden, "a link answers in the name of who it is for; only they and admins may have it made")
+	}
+	return who.key, nil
+}

@@ -1,0 +1,43 @@
+package human
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/identity"
+	"tandem/store"
+)
+
+// receiptPage is how many questions are read together.
+const receiptPage = 500
+
+// receipts are what channels kept of the messages about questions that wait for replies by an account. A question that comes or
+// ends while they are read may be missing or there: who asks for them asks again and again.
+func (b *backroom) receipts(ctx context.Context, a store.Account) ([]json.RawMessage, error) {
+	p := identity.System(a.Workspace)
+	query := store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Number: 1, Size: receiptPage}}
+	var list []json.RawMessage
+	for ; ; query.Page.Number++ {
+		page, err := b.o.Interactions.List(ctx, p, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range page.Interactions {
+			if i.Channel != a.Channel || i.Credential != a.Credential {
+				continue
+			}
+			sent, err := b.o.Interactions.Deliveries(ctx, p, i.ID)
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range sent {
+				if d.Channel == a.Channel && d.Status == store.DeliverySent && len(d.Receipt) > 0 {
+					list = append(list, d.Receipt)
+				}
+			}
+		}
+		if query.Page.Number*receiptPage >= page.Total {
+			return list, nil
+		}
+	}
+}

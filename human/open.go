@@ -1,0 +1,390 @@
+package human
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/node"
+	"tandem/store"
+)
+
+// Question is a question as an execution asks it.
+type Question struct {
+	Ref store.Ref
+	// Root is the execution that somebody started and that this one came of, or this one.
+	Root       string
+	WorkflowID string
+	// User is who started it; empty, or the system, when nobody did.
+	User       string
+	Language   string
+	Node       string
+	Ask        engine.AskID
+	Activation engine.ActivationID
+	Attempt    int
+	Purpose    string
+	// Request is a [Request] with whatever else the purpose has. For outcome_unknown it is what was being sent.
+	Request json.RawMessage
+	Time    int64
+}
+
+// defaultTimeout is how long a node's question waits when it does not say.
+const defaultTimeout = 3600
+
+// warningBefore is how long before the timeout people are warned. A question that does not wait longer has no warning.
+const warningBefore = 15 * 60
+
+// Open makes the record of a question. It is pure. What is wrong with a question is an error of the node that asks; the record is
+// usable all the same, so that an operator finds it: nobody may answer it.
+func Open(q Question) (store.Interaction, error) {
+	i := store.Interaction{
+		Workspace: q.Ref.Workspace, ID: InteractionID(q.Ref, q.Ask), WorkflowID: q.WorkflowID, Execution: q.Ref.Execution, Root: cmp.Or(q.Root, q.Ref.Execution),
+		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
+		Attempt: q.Attempt, Created: q.Time, Updated: q.Time, Version: 1,
+	}
+	q.Purpose = i.Purpose
+	r, besides, err := readQuestion(q)
+	if err == nil {
+		err = r.settle(q)
+	}
+	if err == nil {
+		i.Approvers, err = approversOf(q, r)
+	}
+	i.Type, i.Channel, i.Priority = cmp.Or(r.Type, Approval), cmp.Or(r.Channel, InApp), cmp.Or(r.Priority, 1)
+	i.MinApprovals, i.ExcludeRequester = max(1, r.MinApprovals), r.ExcludeRequester
+	i.ArgumentsHash = argumentsHash(r, besides)
+	if i.Channel != InApp {
+		i.Credential = cmp.Or(r.InCredential, r.Credential)
+	}
+	if r.TimeoutSeconds > 0 {
+		i.TimeoutAt = q.Time + 1000*r.TimeoutSeconds
+	}
+	r.Approvers = i.Approvers
+	var werr error
+	if i.Request, werr = writeQuestion(r, besides); err == nil {
+		err = werr
+	}
+	i.NextAt = nextAt(i, r, progress{})
+	return i, err
+}
+
+// readQuestion reads a request; besides is all of its fields.
+func readQuestion(q Question) (Request, map[string]json.RawMessage, error) {
+	var r Request
+	if q.Purpose == PurposeOutcomeUnknown {
+		if len(q.Request) > 0 {
+			r.Arguments = q.Request
+		}
+		return r, nil, nil
+	}
+	var besides map[string]json.RawMessage
+	err := json.Unmarshal(q.Request, &besides)
+	if err == nil {
+		err = json.Unmarshal(q.Request, &r)
+	}
+	switch {
+	case err == nil:
+		return r, besides, nil
+	case q.Purpose != PurposeNode: // it is not in the form of a question and shown as it is
+		return Request{Arguments: q.Request}, nil, nil
+	}
+	return Request{}, nil, fault.Newf(fault.InvalidConfig, "what node %q asks cannot be read: %w", q.Node, err)
+}
+
+// writeQuestion is what is kept of a request: what it is with its defaults, over what it came with.
+func writeQuestion(r Request, besides map[string]json.RawMessage) (json.RawMessage, error) {
+	raw, err := json.Marshal(r)
+	if err == nil && len(besides) > 0 {
+		all := make(map[string]json.RawMessage, len(besides))
+		for name, value := range besides { // order does not matter: it becomes a map
+			all[name] = value
+		}
+		if err = json.Unmarshal(raw, &all); err == nil {
+			raw, err = json.Marshal(all)
+		}
+	}
+	if err != nil {
+		return json.RawMessage(`{}`), fault.Newf(fault.InvalidConfig, "what is asked cannot be kept: %w", err)
+	}
+	return raw, nil
+}
+
+// settle fills in what a request leaves out, and refuses one that nobody could answer.
+func (r *Request) settle(q Question) error {
+	kind := map[string]string{PurposeParam: Input, PurposeBudget: Input, PurposeOutcomeUnknown: Selection}[q.Purpose]
+	if !slices.Contains([]string{Approval, Input, Selection, Review}, r.Type) {
+		if r.Type != "" && q.Purpose == PurposeNode {
+			return wrongConfig("interaction_type", "%q is none of approval, input, selection, review", r.Type)
+		}
+		r.Type = cmp.Or(kind, Approval)
+	}
+	r.Channel = cmp.Or(r.Channel, InApp)
+	r.Language = cmp.Or(r.Language, q.Language)
+	if r.Language = strings.ToLower(r.Language); strings.HasPrefix(r.Language, "zh") {
+		r.Language = "zh"
+	} else {
+		r.Language = "en"
+	}
+	r.Risk = cmp.Or(strings.ToLower(r.Risk), "low")
+	r.MinApprovals, r.MinRejections, r.Priority = max(1, r.MinApprovals), max(1, r.MinRejections), min(max(1, r.Priority), 5)
+	if r.TimeoutSeconds < 0 {
+		return wrongConfig("timeout_seconds", "%d is in the past", r.TimeoutSeconds)
+	}
+	if q.Purpose == PurposeNode {
+		r.TimeoutSeconds = cmp.Or(r.TimeoutSeconds, defaultTimeout)
+	}
+	r.TimeoutAction = cmp.Or(r.TimeoutAction, TimeoutFail)
+	r.UnrelatedAction = cmp.Or(r.UnrelatedAction, "ignore")
+	r.Access = cmp.Or(r.Access, "users")
+	if e := r.Escalation; e != nil {
+		if e.AfterSeconds <= 0 || len(e.To) == 0 {
+			return wrongConfig("escalation", "it needs after_seconds of more than 0 and somebody in to")
+		}
+		to := make([]string, len(e.To))
+		for n, text := range e.To {
+			var err error
+			if to[n], err = normalApprover(text); err != nil {
+				return err
+			}
+		}
+		r.Escalation = &Escalation{e.AfterSeconds, to}
+	}
+	if r.TimeoutAction == TimeoutDefault && isNull(r.TimeoutResponse) {
+		return wrongConfig("timeout_default_response", "the timeout_action is default_response; say what it is")
+	}
+	if q.Purpose != PurposeNode {
+		r.operational(q.Purpose)
+		// What they ask is for those parts to check; it is answered as their purpose wants.
+		if options, err := settleOptions("options", r.Type, r.Options); err == nil {
+			r.Options = options
+		}
+		return nil
+	}
+	if err := r.checkShape(); err != nil {
+		return err
+	}
+	if r.TimeoutAction == TimeoutDefault {
+		if _, err := r.readAnswer(r.TimeoutResponse, "", ""); err != nil {
+			return wrongConfig("timeout_default_response", "it is no answer to the question: %s", fault.From(err).Message)
+		}
+	}
+	return nil
+}
+
+// operational fills in what the questions of other purposes ask, as far as they do not say so themselves.
+func (r *Request) operational(purpose string) {
+	say := func(zh, en string) string { return pick(r.Language, zh, en) }
+	shape := ""
+	switch purpose {
+	case PurposeOutcomeUnknown:
+		r.Title = cmp.Or(r.Title, say("已经完成了吗？", "Was it done?"))
+		r.Description = cmp.Or(r.Description, say(
+			"节点在执行中被打断，无法得知其结果。请先查看实际情况，再回答：done（已完成，请给出结果）、not_done（现在执行）或 stop（让节点失败）。",
+			"The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
+		r.Options = []Option{{engine.ChoiceDone, say("已完成", "done"), Neither}, {engine.ChoiceNotDone, say("未完成", "not done"), Neither}, {engine.ChoiceStop, say("停止", "stop"), Neither}}
+		shape = `{"type":"object","required":["outcome"],"properties":{"outcome":{"enum":["done","not_done","stop"]},"result":{}}}`
+	case PurposeConfirm:
+		r.Title = cmp.Or(r.Title, say("是否继续？", "Go on?"))
+		shape = `{"type":"object","properties":{"confirm":{"type":"boolean"}}}`
+	case PurposeBudget:
+		shape = `{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","exclusiveMinimum":0}}}`
+	case PurposeDrift, PurposeActivation:
+		r.Title = cmp.Or(r.Title, say("是否接受？", "Accept it?"))
+		shape = `{"type":"object","required":["accept"],"properties":{"accept":{"type":"boolean"}}}`
+	case PurposeToolApproval:
+		if len(r.Options) == 0 {
+			r.Options = []Option{{Value: "approve"}, {Value: "reject"}}
+		}
+	}
+	if isNull(r.Schema) && shape != "" {
+		r.Schema = json.RawMessage(shape)
+	}
+}
+
+// checkShape refuses a request that cannot be answered, and writes out what its options mean.
+func (r *Request) checkShape() error {
+	if r.Type == Approval && len(r.Options) == 0 {
+		r.Options = []Option{{Value: "approve"}, {Value: "reject"}}
+	}
+	var err error
+	if r.Options, err = settleOptions("options", r.Type, r.Options); err != nil {
+		return err
+	}
+	if r.Type == Selection && len(r.Options) == 0 {
+		return wrongConfig("selection_options", "there is nothing to select from")
+	}
+	if !isNull(r.Schema) {
+		if _, err := node.CompileSchema(r.Schema); err != nil {
+			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", fault.From(err).Message)
+		}
+	}
+	fields := slices.Clone(r.Fields)
+	for n := range fields {
+		f := &fields[n]
+		at := fmt.Sprintf("input_fields[%d]", n)
+		f.Type = cmp.Or(f.Type, "text")
+		f.Label = cmp.Or(f.Label, f.Name)
+		switch {
+		case f.Name == "":
+			return wrongConfig(at+".name", "it is empty")
+		case slices.ContainsFunc(fields[:n], func(o Field) bool { return o.Name == f.Name }):
+			return wrongConfig(at+".name", "two fields are named %q", f.Name)
+		case !slices.Contains([]string{"text", "number", "email", "date", "select", "boolean", "file"}, f.Type):
+			return wrongConfig(at+".type", "%q is none of text, number, email, date, select, boolean, file", f.Type)
+		case f.Type == "select" && len(f.Options) == 0:
+			return wrongConfig(at+".options", "there is nothing to select from")
+		}
+		if f.Options, err = settleOptions(at+".options", Selection, f.Options); err != nil {
+			return err
+		}
+		if _, err := readRule(f.Validation); err != nil {
+			return wrongConfig(at+".validation", "%s", err.Error())
+		}
+	}
+	r.Fields = fields
+	switch {
+	case r.Type == Input && len(r.Fields) == 0 && isNull(r.Schema):
+		return wrongConfig("input_fields", "there is nothing to fill in")
+	case r.Type == Review:
+		return r.settleReview()
+	}
+	return nil
+}
+
+func (r *Request) settleReview() error {
+	if r.Review == nil {
+		return wrongConfig("review_criteria", "there is nothing to judge by")
+	}
+	v := *r.Review
+	v.Scoring = cmp.Or(v.Scoring, "pass_fail")
+	if v.Min == 0 && v.Max == 0 {
+		v.Min, v.Max = 1, 5
+	}
+	switch {
+	case len(v.Criteria) == 0 || slices.Contains(v.Criteria, ""):
+		return wrongConfig("review_criteria", "there must be some, and none empty")
+	case len(slices.Compact(slices.Sorted(slices.Values(v.Criteria)))) != len(v.Criteria):
+		return wrongConfig("review_criteria", "one is named twice")
+	case !slices.Contains([]string{"pass_fail", "numeric_scale", "letter_grade", "checklist", "custom"}, v.Scoring):
+		return wrongConfig("scoring_system", "%q is none of pass_fail, numeric_scale, letter_grade, checklist, custom", v.Scoring)
+	case v.Min >= v.Max:
+		return wrongConfig("score_range", "it ends at %g, before it begins at %g", v.Max, v.Min)
+	}
+	r.Review = &v
+	return nil
+}
+
+// settleOptions writes out the labels and outcomes of options.
+func settleOptions(at, kind string, options []Option) ([]Option, error) {
+	list := slices.Clone(options)
+	for n := range list {
+		o := &list[n]
+		o.Label = cmp.Or(o.Label, o.Value)
+		switch {
+		case o.Value == "":
+			return nil, wrongConfig(fmt.Sprintf("%s[%d]", at, n), "it is empty")
+		case slices.ContainsFunc(list[:n], func(p Option) bool { return p.Value == o.Value }):
+			return nil, wrongConfig(fmt.Sprintf("%s[%d]", at, n), "%q is there twice", o.Value)
+		case o.Outcome == "":
+			o.Outcome = outcomeByName(kind, o.Value)
+		case !slices.Contains([]string{Confirmed, Rejected, Neither}, o.Outcome):
+			return nil, wrongConfig(fmt.Sprintf("%s[%d].outcome", at, n), "%q is none of confirmed, rejected, none", o.Outcome)
+		}
+	}
+	return list, nil
+}
+
+// outcomeByName is what an option says by its name. Whatever is selected confirms.
+func outcomeByName(kind, value string) string {
+	if kind != Approval {
+		return Confirmed
+	}
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "approve", "yes", "confirm":
+		return Confirmed
+	case "reject", "no", "deny":
+		return Rejected
+	}
+	return Neither
+}
+
+func wrongConfig(path, format string, args ...any) *fault.Error {
+	return fault.Newf(fault.InvalidConfig, "%s: "+format, append([]any{path}, args...)...).With("path", "configurations."+path)
+}
+
+func isNull(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+// pick is the text in a language.
+func pick(language, zh, en string) string {
+	if strings.HasPrefix(language, "zh") {
+		return zh
+	}
+	return en
+}
+
+// hexHash is what a hash looks like. read-only
+var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// argumentsHash is the hash of what is approved. A question may bring its own, which covers more: the name of the tool.
+func argumentsHash(r Request, besides map[string]json.RawMessage) string {
+	var own string
+	if json.Unmarshal(besides["arguments_hash"], &own) == nil && hexHash.MatchString(own) {
+		return own
+	}
+	if isNull(r.Arguments) {
+		return ""
+	}
+	sum := sha256.Sum256(canonical(r.Arguments))
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical writes a value in one form only: members sorted, no blanks, numbers as they were written.
+func canonical(raw json.RawMessage) []byte {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return raw
+	}
+	return bytes.TrimSpace(out.Bytes())
+}
+
+// nextAt is when a pending question has to be looked at.
+func nextAt(i store.Interaction, r Request, p progress) int64 {
+	if i.Channel != InApp && !p.Requested {
+		return i.Created
+	}
+	next := i.TimeoutAt
+	earlier := func(at int64) {
+		if next == 0 || at < next {
+			next = at
+		}
+	}
+	if r.ReminderSeconds > 0 {
+		earlier(max(i.Created, p.Reminded) + 1000*r.ReminderSeconds)
+	}
+	if i.TimeoutAt > 0 && r.TimeoutSeconds > warningBefore && !i.WarningSent {
+		earlier(i.TimeoutAt - 1000*warningBefore)
+	}
+	if r.Escalation != nil && p.Escalated == 0 {
+		earlier(i.Created + 1000*r.Escalation.AfterSeconds)
+	}
+	return next
+}

@@ -1,0 +1,618 @@
+package human
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// How messages are sent.
+const (
+	sendAtOnce     = 8                // messages on their way
+	sendPerLane    = 4                // of them of one workspace and channel, so that a service that hangs does not hold up the others
+	sendBatch      = 1000             // messages looked at together
+	sendTimeout    = 30 * time.Second // for one try
+	sendTries      = 8
+	sendFirstPause = time.Second
+	sendLongPause  = 5 * time.Minute
+	// sendLease is how long a message that is being sent is not due: a process that died while sending it tries again after that.
+	sendLease = time.Minute
+	// linkLife is how long a link lives when its question has no end.
+	linkLife = 7 * 24 * time.Hour
+)
+
+// note is what a message is about besides its question: the body of a [store.Delivery].
+type note struct {
+	// By is who did it: decided, delegated, asked for the reminder.
+	By string `json:"by,omitempty"`
+	// As is what was decided, in a word of the question: an option's label.
+	As string `json:"as,omitempty"`
+	// Reason is why: one of the reasons to ask back, or what somebody wrote.
+	Reason string `json:"reason,omitempty"`
+	// Said is the reply that is asked back about.
+	Said string `json:"said,omitempty"`
+	// For is the approver that the recipient was asked as, when it is not their address: a user, a delegate.
+	For string `json:"for,omitempty"`
+}
+
+// The reasons to ask back.
+const (
+	reasonUnclear  = "unclear"   // nobody could tell what the reply says
+	reasonHighRisk = "high_risk" // a reply in prose does not decide this
+	reasonInvalid  = "invalid"   // it says something that is not to choose or fill in
+)
+
+// newDelivery makes a message about a question. The round tells messages of one kind to one recipient apart; the id comes of all of it, so
+// that making the same message twice makes one.
+func newDelivery(i store.Interaction, kind, to, round string, about note, now int64) store.Delivery {
+	// A note of texts can always be written.
+	body, _ := json.Marshal(about)
+	return store.Delivery{
+		Workspace: i.Workspace, ID: shapedID("delivery", i.Workspace, i.ID, kind, to, round), Interaction: i.ID, Kind: kind, Channel: i.Channel,
+		Recipient: to, Body: body, Status: store.DeliveryPending, NextAt: now, Created: now, Updated: now,
+	}
+}
+
+// shapedID is an id in the form of a UUID that always comes of the same parts.
+func shapedID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(p), p) // a hash takes everything
+	}
+	sum := h.Sum(nil)
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// closing are the notices to everybody who was sent something about a question that has ended.
+func closing(i store.Interaction, sent []store.Delivery, now int64) []store.Delivery {
+	kind := map[store.InteractionStatus]string{
+		store.InteractionCompleted: KindCompleted, store.InteractionTimeout: KindTimeout, store.InteractionCancelled: KindCancelled, store.InteractionError: KindCancelled,
+	}[i.Status]
+	var notices []store.Delivery
+	for _, d := range sent {
+		// One that was tried may have arrived although nobody could note it.
+		if d.Status != store.DeliverySent && d.Attempts == 0 || !wantsAnswer(d.Kind) {
+			continue
+		}
+		notice := newDelivery(i, kind, d.Recipient, "", decision(i), now)
+		notice.Channel = d.Channel
+		if !slices.ContainsFunc(notices, func(n store.Delivery) bool { return n.ID == notice.ID }) {
+			notices = append(notices, notice)
+		}
+	}
+	return notices
+}
+
+// decision says who ended a question and how, as far as its answer tells.
+func decision(i store.Interaction) note {
+	var a Answer
+	_ = json.Unmarshal(i.Response, &a) // answers of other forms name nobody
+	switch i.Status {
+	case store.InteractionCompleted:
+		about := note{By: a.UserID, As: a.Action}
+		if about.As == "" {
+			about.As = strings.Join(a.Chosen, ", ")
+		}
+		return about
+	case store.InteractionCancelled:
+		return note{By: a.UserID, Reason: a.Notes}
+	}
+	return note{}
+}
+
+// wantsAnswer says whether messages of a kind ask for an answer, as opposed to those that tell of the end.
+func wantsAnswer(kind string) bool {
+	return kind != KindCompleted && kind != KindTimeout && kind != KindCancelled
+}
+
+// tokenThread is the thread that a reply token stands for. Only its hash is kept.
+func tokenThread(token string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(token))))
+	return "token:" + hex.EncodeToString(sum[:])
+}
+
+// newReplyToken makes a token that survives being typed, wrapped and changed in case: 130 random bits in small letters.
+func newReplyToken() string {
+	var raw [17]byte
+	_, _ = rand.Read(raw[:]) // it cannot fail: crypto/rand ends the process instead
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(raw[:]))[:26]
+}
+
+// place is where the settings of a channel send messages to. Empty fields are not set.
+type place struct {
+	Mails   []string        `json:"recipient_emails"`
+	Channel string          `json:"channel"`
+	ID      string          `json:"channel_id"`
+	Chat    json.RawMessage `json:"chat_id"`
+	User    string          `json:"user"`
+	URL     string          `json:"webhook_url"`
+}
+
+func readPlace(r Request) place {
+	var p place
+	// Settings of other forms are the channel's to judge; here they say nothing.
+	_ = json.Unmarshal(r.Settings, &p)
+	return p
+}
+
+func (p place) named() bool {
+	return p.Channel != "" || p.ID != "" || len(p.Chat) > 0 && string(p.Chat) != "null" || p.User != "" || p.URL != ""
+}
+
+// private says that only one person, or a program that is trusted with a secret, reads what is sent to a place. What everybody in a channel
+// reads must not hold a link that answers in somebody's name.
+func (p place) private(channel string) bool {
+	switch channel {
+	case Webhook:
+		return true
+	case Slack:
+		return strings.HasPrefix(p.Channel, "@") || strings.HasPrefix(p.Channel, "U") || strings.HasPrefix(p.Channel, "D")
+	case Telegram: // groups and channels have negative numbers or names
+		id := strings.Trim(string(p.Chat), `"`)
+		return id != "" && strings.Trim(id, "0123456789") == ""
+	case Teams: // a bare webhook cannot be answered in any other way
+		return p.ID == ""
+	}
+	return false
+}
+
+// recipient is where a message goes and who is asked there.
+type recipient struct {
+	to string // an address of the channel; empty: where the settings say
+	// as is the approver that an answer from there is by; empty: several people read it.
+	as string
+}
+
+// recipients are where messages about a question go to: for each of the approvers that the channel can reach, or where its settings say.
+func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Request, approvers []string) ([]recipient, error) {
+	if i.Channel == InApp || i.Channel == "" {
+		return nil, nil
+	}
+	set := readPlace(r)
+	if i.Channel != Email && set.named() {
+		one := recipient{}
+		if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
+			one.as = approvers[0]
+		}
+		return []recipient{one}, nil
+	}
+	reach, err := b.reachable(ctx, i, approvers)
+	if err != nil {
+		return nil, err
+	}
+	if i.Channel == Email && len(set.Mails) > 0 {
+		if reach, err = b.named(ctx, i, r, set.Mails, approvers, reach); err != nil {
+			return nil, err
+		}
+	}
+	if len(reach) == 0 {
+		// The channel says what is missing, and that is seen with the question.
+		return []recipient{{}}, nil
+	}
+	return reach, nil
+}
+
+// named are the recipients when the settings list mail addresses: those, each as who they are among the approvers, and whoever was asked later and
+// is not on the list. When only such are asked, the list is left alone.
+func (b *backroom) named(ctx context.Context, i store.Interaction, r Request, mails, approvers []string, reach []recipient) ([]recipient, error) {
+	first := func(a string) bool { return slices.Contains(r.Approvers, a) }
+	if !slices.ContainsFunc(approvers, first) {
+		return reach, nil
+	}
+	// Who was asked at first and is not any more has handed their vote on.
+	before, err := b.reachable(ctx, i, r.Approvers)
+	if err != nil {
+		return nil, err
+	}
+	later, err := b.reachable(ctx, i, slices.DeleteFunc(slices.Clone(approvers), first))
+	if err != nil {
+		return nil, err
+	}
+	var list []recipient
+	for _, mail := range mails {
+		mail = strings.ToLower(strings.TrimSpace(mail))
+		here := func(r recipient) bool { return r.to == mail }
+		k := slices.IndexFunc(reach, here)
+		switch {
+		case mail == "" || slices.ContainsFunc(list, here):
+		case k >= 0:
+			list = append(list, reach[k])
+		case !slices.ContainsFunc(before, here):
+			list = append(list, recipient{to: mail})
+		}
+	}
+	for _, one := range later {
+		if !slices.ContainsFunc(list, func(r recipient) bool { return r.to == one.to }) {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// personal says whether an approver is one person.
+func personal(approver string) bool {
+	return approver != Anyone && approver != "" && !strings.HasPrefix(approver, "role:")
+}
+
+// reachable finds the addresses of approvers in a channel.
+func (b *backroom) reachable(ctx context.Context, i store.Interaction, approvers []string) ([]recipient, error) {
+	var list []recipient
+	add := func(to, as string) {
+		if to != "" && !slices.ContainsFunc(list, func(r recipient) bool { return r.to == to }) {
+			list = append(list, recipient{to, as})
+		}
+	}
+	prefix := i.Channel + ":"
+	if i.Channel == Email {
+		prefix = seatMail
+	}
+	ofUser := func(u identity.User, as string) {
+		if u.Disabled || i.ExcludeRequester && u.ID == i.User {
+			return
+		}
+		for _, seat := range Seats(u) {
+			if to, ok := strings.CutPrefix(seat, prefix); ok {
+				add(to, as)
+				return // one message is enough for a person
+			}
+		}
+	}
+	var everybody []identity.User
+	for _, a := range approvers {
+		if to, ok := strings.CutPrefix(a, prefix); ok {
+			add(to, a)
+			continue
+		}
+		switch kind, id, _ := strings.Cut(a, ":"); {
+		case b.o.Users == nil:
+		case kind == "user":
+			u, err := b.o.Users.Get(ctx, identity.System(i.Workspace), id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // a user that was deleted is asked no more
+			}
+			if err != nil {
+				return nil, err
+			}
+			ofUser(u, a)
+		case kind == "role":
+			if everybody == nil {
+				var err error
+				if everybody, err = b.o.Users.List(ctx, identity.System(i.Workspace)); err != nil {
+					return nil, err
+				}
+			}
+			for _, u := range everybody {
+				if slices.Contains(u.Roles, identity.Role(id)) {
+					ofUser(u, "user:"+u.ID)
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// deliveries makes one message of a kind to each recipient.
+func deliveries(i store.Interaction, to []recipient, kind, round string, about note, now int64) []store.Delivery {
+	list := make([]store.Delivery, 0, len(to))
+	for _, r := range to {
+		about.For = r.as
+		list = append(list, newDelivery(i, kind, r.to, round, about, now))
+	}
+	return list
+}
+
+// sender sends the messages of the outbox. One goroutine looks what is due and owns the fields; each message on its way has a
+// goroutine that tells its end by done.
+type sender struct {
+	*backroom
+	wake chan struct{}
+	done chan store.Delivery
+	busy map[string]store.Delivery // by id
+	load map[store.Account]int
+}
+
+func newSender(b *backroom) *sender {
+	return &sender{backroom: b, wake: make(chan struct{}, 1), done: make(chan store.Delivery), busy: map[string]store.Delivery{}, load: map[store.Account]int{}}
+}
+
+// lane is what messages hold each other up in.
+func lane(d store.Delivery) store.Account {
+	return store.Account{Workspace: d.Workspace, Channel: d.Channel}
+}
+
+func (s *sender) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var p pace
+	for ctx.Err() == nil {
+		wait, found := s.pass(ctx)
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+			p.woken(ctx, found)
+		case <-timer.C:
+		case d := <-s.done:
+			s.finished(d)
+		}
+	}
+	for len(s.busy) > 0 {
+		s.finished(<-s.done)
+	}
+}
+
+func (s *sender) finished(d store.Delivery) {
+	delete(s.busy, d.ID)
+	if s.load[lane(d)]--; s.load[lane(d)] <= 0 {
+		delete(s.load, lane(d))
+	}
+}
+
+// pass begins to send what is due, says how long to wait for the next, and whether there was anything.
+func (s *sender) pass(ctx context.Context) (wait time.Duration, found bool) {
+	if len(s.busy) >= sendAtOnce {
+		return longestNap, true // the end of one of them is the next that happens
+	}
+	now := time.Now().UnixMilli()
+	due, next, err := s.o.Interactions.DueDeliveries(ctx, identity.System(""), now, sendBatch)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.o.Log.Error("messages to people cannot be read; trying again", "error", err)
+		}
+		return time.Second, false
+	}
+	began := 0
+	for _, d := range due {
+		if len(s.busy) >= sendAtOnce {
+			return longestNap, true
+		}
+		if s.load[lane(d)] >= sendPerLane || s.before(d) {
+			continue
+		}
+		s.busy[d.ID] = d
+		s.load[lane(d)]++
+		began++
+		s.tasks.Go(func() {
+			s.send(ctx, d)
+			s.done <- d
+		})
+	}
+	if len(due) == sendBatch && began == 0 {
+		s.makeRoom(ctx, due, now)
+		return time.Second, true
+	}
+	return nap(now, next), len(due) > 0
+}
+
+// before says that a message, or one about the same question to the same recipient, is on its way: they arrive in order.
+func (s *sender) before(d store.Delivery) bool {
+	for _, b := range s.busy {
+		if b.Workspace == d.Workspace && b.Interaction == d.Interaction && b.Channel == d.Channel && b.Recipient == d.Recipient {
+			return true
+		}
+	}
+	return false
+}
+
+// makeRoom puts the messages off that wait for a crowded channel, when there are so many of them that nobody else's can be seen.
+func (s *sender) makeRoom(ctx context.Context, due []store.Delivery, now int64) {
+	for _, d := range due {
+		if _, ok := s.busy[d.ID]; ok {
+			continue
+		}
+		d.NextAt = now + sendTimeout.Milliseconds()
+		if err := s.o.Interactions.Delivered(ctx, identity.System(d.Workspace), d, nil, nil); err != nil {
+			s.o.Log.Error("a message cannot be put off", "interaction", d.Interaction, "delivery", d.ID, "error", err)
+			return
+		}
+	}
+}
+
+// send tries a message once and notes what became of it.
+func (s *sender) send(ctx context.Context, d store.Delivery) {
+	p := identity.System(d.Workspace)
+	d.Updated = time.Now().UnixMilli()
+	m, links, threads, err := s.prepare(ctx, d)
+	if err == nil {
+		d.Attempts++
+		d.NextAt = d.Updated + sendLease.Milliseconds()
+		// What the message will hold is known before anybody can have it.
+		err = s.o.Interactions.Delivered(ctx, p, d, links, threads)
+	}
+	if err == nil && wantsAnswer(d.Kind) {
+		err = s.stillOpen(ctx, d)
+	}
+	var receipt Receipt
+	switch {
+	case errors.Is(err, errEnded), errors.Is(err, store.ErrNotFound):
+		d.Status, d.NextAt, d.Error = store.DeliveryFailed, 0, errEnded.Message
+		s.note(ctx, d, nil)
+		return
+	case err == nil:
+		receipt, err = s.call(ctx, m)
+	}
+	now := time.Now().UnixMilli()
+	d.Updated = now
+	switch e := fault.From(err); {
+	case err == nil:
+		d.Status, d.NextAt, d.Receipt, d.Error = store.DeliverySent, 0, receipt.Body, ""
+	case ctx.Err() != nil:
+		// The process ends. Whether it was sent is not known; it is sent again with the next start.
+		d.NextAt = now
+	default:
+		d.Error = fmt.Sprintf("%s: %s", fault.DeliveryFailed, e.Message)
+		d.NextAt = now + pauseAfter(d.Attempts, e).Milliseconds()
+		late := wantsAnswer(d.Kind) && m.Interaction.TimeoutAt > 0 && d.NextAt >= m.Interaction.TimeoutAt
+		if !e.Retryable || d.Attempts >= sendTries || late {
+			d.Status, d.NextAt = store.DeliveryFailed, 0
+			s.o.Log.Warn("a message was not delivered; the question is in the inbox all the same", "workspace", d.Workspace, "interaction", d.Interaction,
+				"delivery", d.ID, "kind", d.Kind, "channel", d.Channel, "code", fault.DeliveryFailed, "attempts", d.Attempts, "error", e, "detail", e.Detail)
+		}
+	}
+	s.note(ctx, d, receipt.Threads)
+}
+
+// stillOpen looks again at the question when the message is noted as tried. Whoever ends the question reads what was tried after its end is written,
+// so either this sees the end, or the recipient is told of it.
+func (s *sender) stillOpen(ctx context.Context, d store.Delivery) error {
+	i, err := s.o.Interactions.Get(ctx, identity.System(d.Workspace), d.Interaction)
+	if err == nil && i.Status != store.InteractionPending {
+		return errEnded
+	}
+	return err
+}
+
+// errEnded says that a message is not worth sending any more.
+var errEnded = fault.New(fault.Conflict, "the question had ended before the message was sent")
+
+// call lets the channel send, for a limited time.
+func (s *sender) call(ctx context.Context, m Message) (receipt Receipt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = broken(m.Channel, p)
+		}
+	}()
+	receipt, err = s.channels[m.Channel].Send(ctx, m)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return receipt, fault.Newf(fault.Timeout, "channel %q did not take the message in %s", m.Channel, sendTimeout).WithCause(err)
+	}
+	return receipt, err
+}
+
+// broken is the error of a channel that panicked: its question waits on, and so does everything else.
+func broken(channel string, panicked any) *fault.Error {
+	return fault.Newf(fault.Internal, "channel %q broke down; the operator's log has the detail", channel).WithDetail(fmt.Sprintf("%v\n%s", panicked, debug.Stack()))
+}
+
+// note keeps what became of a message. It is worth some patience, even at the end of the process: what is not noted is sent twice.
+func (s *sender) note(ctx context.Context, d store.Delivery, threads []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	for pause := 50 * time.Millisecond; ; pause *= 2 {
+		err := s.o.Interactions.Delivered(ctx, identity.System(d.Workspace), d, nil, threads)
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			s.o.Log.Error("what became of a message cannot be noted; it may be sent again", "interaction", d.Interaction, "delivery", d.ID, "error", err)
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// pauseAfter is how long to wait before the next try: twice as long each time, or as long as the service says.
+func pauseAfter(attempts int, e *fault.Error) time.Duration {
+	pause := sendFirstPause << min(max(attempts-1, 0), 16)
+	if ms, ok := e.Details["retry_after_ms"].(int64); ok {
+		pause = max(pause, time.Duration(ms)*time.Millisecond)
+	}
+	return min(pause, sendLongPause)
+}
+
+// prepare makes the message of a delivery, with what must be stored before it is sent.
+func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, links []store.Link, threads []string, err error) {
+	p := identity.System(d.Workspace)
+	i, err := s.o.Interactions.Get(ctx, p, d.Interaction)
+	if err != nil {
+		return m, nil, nil, err
+	}
+	if wantsAnswer(d.Kind) && i.Status != store.InteractionPending {
+		return m, nil, nil, errEnded
+	}
+	if s.channels[d.Channel] == nil {
+		return m, nil, nil, fault.Newf(fault.InvalidConfig, "this instance has no channel %q", d.Channel)
+	}
+	r, err := ReadRequest(i)
+	if err != nil {
+		return m, nil, nil, err
+	}
+	var about note
+	if len(d.Body) > 0 {
+		if err := json.Unmarshal(d.Body, &about); err != nil {
+			return m, nil, nil, fault.Newf(fault.Internal, "body of delivery %q: %w", d.ID, err)
+		}
+	}
+	account := s.account(store.Account{Workspace: d.Workspace, Channel: d.Channel, Credential: r.Credential})
+	m = Message{Account: account, ID: d.ID, Kind: d.Kind, To: d.Recipient, Interaction: i, Request: r, Callback: s.callback(account.Account)}
+	earlier, err := s.o.Interactions.Deliveries(ctx, p, i.ID)
+	if err != nil {
+		return m, nil, nil, err
+	}
+	for _, e := range earlier {
+		if e.ID != d.ID && e.Channel == d.Channel && e.Recipient == d.Recipient && e.Status == store.DeliverySent && len(e.Receipt) > 0 {
+			m.Earlier = append(m.Earlier, e.Receipt)
+		}
+	}
+	now := time.Now()
+	m.Data = facts(i, now)
+	if wantsAnswer(d.Kind) {
+		if secret, link, ok := linkFor(i, r, about.For, now); ok && s.o.PublicURL != "" {
+			m.Link = linkURL(s.o.PublicURL, secret)
+			links = []store.Link{link}
+		}
+		m.ReplyToken = newReplyToken()
+		threads = []string{tokenThread(m.ReplyToken)}
+	}
+	m.Lines = wordsIn(r.Language).lines(m, about, now)
+	return m, links, threads, nil
+}
+
+// linkFor makes the link of a message for who is asked by it. There is none where nobody in particular is asked, unless everybody may answer.
+func linkFor(i store.Interaction, r Request, as string, now time.Time) (secret string, link store.Link, ok bool) {
+	reusable := r.Access == "public"
+	if reusable || r.Access == "link" {
+		as = Anyone
+	}
+	if as == "" {
+		return "", store.Link{}, false
+	}
+	secret = identity.NewSecret()
+	expires := i.TimeoutAt
+	if expires == 0 {
+		expires = now.Add(linkLife).UnixMilli()
+	}
+	return secret, store.Link{
+		Hash: identity.HashSecret(secret), Workspace: i.Workspace, Interaction: i.ID, Attempt: i.Attempt, Recipient: as, Reusable: reusable,
+		Expires: expires, Created: now.UnixMilli(),
+	}, true
+}
+
+// linkURL is the address of the response page of a link.
+func linkURL(public, secret string) string {
+	return strings.TrimSuffix(public, "/") + "/respond/" + secret
+}
+
+// facts are what every message tells programs.
+func facts(i store.Interaction, now time.Time) map[string]any {
+	data := map[string]any{"interaction_id": i.ID, "workflow_name": i.WorkflowName, "status": string(i.Status)}
+	if i.TimeoutAt > 0 {
+		data["timeout_at"] = time.UnixMilli(i.TimeoutAt).UTC().Format(time.RFC3339)
+	}
+	if i.TimeoutAt > 0 && i.Status == store.InteractionPending {
+		data["minutes_remaining"] = minutesLeft(i, now)
+	}
+	return data
+}
+
+// minutesLeft counts a begun minute as one.
+func minutesLeft(i store.Interaction, now time.Time) int64 {
+	return max(0, (i.TimeoutAt-now.UnixMilli()+59_999)/60_000)
+}

@@ -1,0 +1,420 @@
+package human
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// vote is an answer that counts, by one person.
+type vote struct {
+	// person is who has given it, holder whose vote it is: the same, unless it was delegated.
+	person, holder string
+	outcome        string
+	options        []string
+	average        *float64
+	// data is the answer. Of earlier ones files have no content.
+	data    json.RawMessage
+	choice  string
+	channel string
+	raw     string // what was said, in prose
+	at      int64
+}
+
+// verdict is what votes add up to.
+type verdict struct {
+	ended   bool
+	outcome string
+	// by is the vote that stands for the end.
+	by           vote
+	disagreement bool
+}
+
+// tally adds up votes. Left is how many more people could vote; fewer than none: there is no end to them.
+func tally(r Request, votes []vote, left int) verdict {
+	if len(votes) == 0 {
+		return verdict{}
+	}
+	yes, no, best := 0, 0, 0
+	same := map[string]int{} // by option that decides nothing
+	for _, v := range votes {
+		switch v.outcome {
+		case Confirmed:
+			yes++
+		case Rejected:
+			no++
+		default:
+			key := strings.Join(v.options, "\x00")
+			same[key]++
+			best = max(best, same[key])
+		}
+	}
+	end := func(outcome string, disagreement bool) verdict {
+		by := votes[len(votes)-1]
+		for _, v := range votes {
+			// The last that says so; when too few could still agree, the last that did not.
+			if v.outcome == outcome || outcome == Rejected && no == 0 && v.outcome != Confirmed {
+				by = v
+			}
+		}
+		return verdict{ended: true, outcome: outcome, by: by, disagreement: disagreement}
+	}
+	consensus := r.Type == Review && r.Review != nil && r.Review.Consensus
+	switch {
+	case consensus && yes > 0 && no > 0:
+		return end(Rejected, true)
+	case no >= max(1, r.MinRejections):
+		return end(Rejected, false)
+	case consensus && left > 0: // everybody who is asked has to agree
+	case yes >= max(1, r.MinApprovals):
+		return end(Confirmed, false)
+	case best >= max(1, r.MinApprovals):
+		return end(Neither, false)
+	case left >= 0 && max(yes, best)+left < r.MinApprovals:
+		return end(Rejected, false)
+	}
+	return verdict{}
+}
+
+// votes are the answers so far that count. Somebody who is a user by now votes as that user.
+func (s *sitting) votes() []vote {
+	if s.cast != nil {
+		return s.cast
+	}
+	list := []vote{}
+	for _, one := range s.responses {
+		if !one.Accepted || one.OverruledBy != "" {
+			continue
+		}
+		key := one.Address
+		if one.User != "" {
+			key = seatUser + one.User
+		} else if who, err := s.people.at(one.Address); err == nil {
+			key = who.key
+		}
+		v := vote{person: key, holder: s.holder(key), outcome: one.Classification, data: one.Data, channel: one.Channel, raw: one.Raw, at: one.ReceivedAt}
+		if slices.ContainsFunc(list, func(o vote) bool { return o.holder == v.holder }) {
+			continue // two addresses turned out to be one person
+		}
+		v.describe(s.request, s.Purpose)
+		list = append(list, v)
+	}
+	s.cast = list
+	return list
+}
+
+// describe reads from a recorded answer what was chosen and how it scores.
+func (v *vote) describe(r Request, purpose string) {
+	var a Answer
+	if purpose != PurposeNode || json.Unmarshal(v.data, &a) != nil {
+		return
+	}
+	if v.options = a.Chosen; a.Action != "" {
+		v.options = []string{a.Action}
+	}
+	if r.Type == Review {
+		var ignored problems
+		_, v.average = r.readScores(a, false, &ignored)
+	}
+}
+
+// holder is whose vote somebody casts: their own, or that of who delegated it in the first place.
+func (s *sitting) holder(key string) string {
+	seats := []string{key}
+	for range s.progress.Delegations {
+		from := s.progress.holds(seats)
+		if from == "" {
+			break
+		}
+		key, seats = from, []string{from}
+	}
+	return key
+}
+
+// left counts who could still vote; -1: everybody could.
+func (s *sitting) left(votes []vote) int {
+	approvers := s.Approvers
+	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && (s.request.TimeoutSeconds == 0 || e.AfterSeconds < s.request.TimeoutSeconds) {
+		approvers = slices.Concat(approvers, e.To)
+	}
+	asked, everybody := s.people.asked(approvers)
+	if everybody {
+		return -1
+	}
+	n := 0
+	for _, key := range asked {
+		switch {
+		case s.ExcludeRequester && key == seatUser+s.User:
+		case s.progress.gaveAway(key):
+		case slices.ContainsFunc(votes, func(v vote) bool { return v.person == key || v.holder == key }):
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// tooLate says how a question has ended, to somebody who answers it after that.
+func (s *sitting) tooLate() *fault.Error {
+	data, responder := s.Response, ""
+	for _, one := range s.responses {
+		if one.Accepted && one.OverruledBy == "" {
+			responder = personName(one)
+		}
+	}
+	status := s.Status
+	if status == store.InteractionPending {
+		status = store.InteractionTimeout // its time is up, and the clock is about to say so
+	}
+	return ended(s.ID, status, data, responder)
+}
+
+func ended(id string, status store.InteractionStatus, data json.RawMessage, responder string) *fault.Error {
+	if isNull(data) {
+		data = json.RawMessage("null")
+	}
+	return fault.Newf(fault.Conflict, "question %q is no longer open; it has ended with %s", id, status).
+		With("status", string(status)).With("response_data", data).With("responder", responder)
+}
+
+func personName(one store.Response) string {
+	if one.User != "" {
+		return one.User
+	}
+	return one.Address
+}
+
+// open says why nobody can answer a question now; nil: it can be answered.
+func (s *sitting) open() *fault.Error {
+	if s.Status != store.InteractionPending || s.TimeoutAt > 0 && s.now >= s.TimeoutAt {
+		return s.tooLate()
+	}
+	return nil
+}
+
+// voted finds what somebody has answered already.
+func voted(votes []vote, who somebody, holder string) *fault.Error {
+	for _, v := range votes {
+		if v.person == who.key || v.holder == who.key || v.holder == holder {
+			data := v.data
+			if isNull(data) {
+				data = json.RawMessage("null")
+			}
+			return fault.New(fault.Conflict, "you have answered already; others still have to").
+				With("status", string(store.InteractionPending)).With("response_data", data).With("responder", strings.TrimPrefix(v.person, seatUser))
+		}
+	}
+	return nil
+}
+
+// admit says why somebody cannot answer a question now; nil: they can.
+func (s *sitting) admit(who somebody, argumentsHash string) error {
+	// Who may not answer is not told what was answered either.
+	if e := s.mayAnswer(who); e != nil {
+		return e
+	}
+	if e := s.open(); e != nil {
+		return e
+	}
+	if argumentsHash != "" && argumentsHash != s.ArgumentsHash {
+		return fault.New(fault.Conflict, "what you were shown is not what is asked; look at it again").With("arguments_hash", s.ArgumentsHash)
+	}
+	if e := voted(s.votes(), who, s.holder(who.key)); e != nil {
+		return e
+	}
+	return nil
+}
+
+// answer takes an answer of somebody and ends the question if that is enough. The response that is recorded comes with what is known
+// of it besides.
+func (s *sitting) answer(who somebody, in Submission, response store.Response) error {
+	if err := s.admit(who, in.ArgumentsHash); err != nil {
+		return err
+	}
+	u, err := s.request.read(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now))
+	if err != nil {
+		return err
+	}
+	response.Accepted, response.Data, response.Classification = true, u.kept, u.outcome
+	response = s.record(who, in.Channel, response)
+	v := vote{
+		person: who.key, holder: s.holder(who.key), outcome: u.outcome, options: u.options, average: u.average, data: u.data, choice: u.choice,
+		channel: response.Channel, raw: response.Raw, at: s.now,
+	}
+	votes := slices.Concat(s.votes(), []vote{v})
+	if verdict := tally(s.request, votes, s.left(votes)); verdict.ended {
+		return s.decided(verdict, votes)
+	}
+	return nil
+}
+
+// record adds a response to the change.
+func (s *sitting) record(who somebody, channel string, one store.Response) store.Response {
+	change := s.begin()
+	if channel == "" {
+		channel = InApp
+	}
+	// One change has one version, so the id is that of nothing else.
+	one.ID = shapedID("response", s.Workspace, s.ID, strconv.FormatInt(s.Version, 10), strconv.Itoa(len(change.Responses)))
+	one.Interaction, one.Channel, one.ReceivedAt = s.ID, channel, s.now
+	one.User, one.Address = who.user, who.address
+	change.Responses = append(change.Responses, one)
+	return one
+}
+
+// decided ends the question as its votes say.
+func (s *sitting) decided(v verdict, votes []vote) error {
+	by := v.by
+	responder := strings.TrimPrefix(by.person, seatUser)
+	kept := by.data
+	for _, one := range s.change.Responses { // as it is recorded, without files
+		if one.Accepted && by.at == one.ReceivedAt && responder == personName(one) {
+			kept = one.Data
+		}
+	}
+	if s.Purpose != PurposeNode {
+		choice, value, outcome := by.choice, by.data, engine.AskDone
+		if v.outcome == Rejected && by.outcome == Confirmed { // too few could agree; nothing of what was said counts
+			choice, value, outcome = missed(s.Purpose)
+		}
+		return s.end(store.InteractionCompleted, kept, responder, outcome, choice, value)
+	}
+	result := Result{
+		Status: string(store.InteractionCompleted), ResponseType: s.Type, ResponseData: by.data, InteractionID: s.ID, Responder: responder,
+		Approvals: told(votes), UserResponse: by.raw, ArgumentsHash: s.ArgumentsHash,
+	}
+	if v.outcome != Neither {
+		result.Classification = v.outcome
+	}
+	if by.outcome == v.outcome {
+		result.Options = by.options
+	}
+	if s.Type == Review {
+		passed := v.outcome == Confirmed
+		result.Passed, result.Disagreement, result.Reviews = &passed, v.disagreement, result.Approvals
+		sum, n := 0.0, 0
+		for _, one := range votes {
+			if one.average != nil {
+				sum, n = sum+*one.average, n+1
+			}
+		}
+		if n > 0 {
+			mean := sum / float64(n)
+			result.Average = &mean
+		}
+	}
+	value, err := json.Marshal(result)
+	if err != nil {
+		return fault.Newf(fault.Internal, "what was answered to %q cannot be told: %w", s.ID, err)
+	}
+	return s.end(store.InteractionCompleted, kept, responder, engine.AskDone, "", value)
+}
+
+// missed is what another part is told when a quorum was missed.
+func missed(purpose string) (choice string, value json.RawMessage, outcome engine.AskOutcome) {
+	switch purpose {
+	case PurposeToolApproval:
+		return "", json.RawMessage(`{"approved":false}`), engine.AskDone
+	case PurposeConfirm:
+		return "", json.RawMessage(`{"confirm":false}`), engine.AskDone
+	case PurposeDrift, PurposeActivation:
+		return "", json.RawMessage(`{"accept":false}`), engine.AskDone
+	}
+	return "", nil, engine.AskCanceled
+}
+
+// told are votes as an execution learns of them.
+func told(votes []vote) []Vote {
+	list := make([]Vote, len(votes))
+	for n, v := range votes {
+		list[n] = Vote{Person: strings.TrimPrefix(v.person, seatUser), Outcome: v.outcome, Data: v.data, Channel: v.channel, At: timestamp(v.at)}
+		if v.holder != v.person {
+			list[n].For = strings.TrimPrefix(v.holder, seatUser)
+		}
+	}
+	return list
+}
+
+func timestamp(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
+
+// end ends the question: its record, its pause, and what the execution is told.
+func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, by string, outcome engine.AskOutcome, choice string, value json.RawMessage) error {
+	change := s.begin()
+	i := &change.Interaction
+	i.Status, i.Response, i.NextAt = status, response, 0
+	if i.Channel != InApp {
+		i.NextAt = s.now // who was asked is told
+	}
+	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "human_response", Data: response, Time: s.now}
+	if status == store.InteractionCancelled {
+		change.Resume.Status, change.Resume.Reason = store.PauseCanceled, "canceled"
+	}
+	var err error
+	change.Deliver, err = answerItem(*i, by, outcome, choice, value, s.now)
+	return err
+}
+
+// timeoutResult is what comes of a question that nobody has answered in time: the response that is kept, and what the execution is told.
+// Whether the node fails is for the node to say.
+func timeoutResult(i store.Interaction, r Request, responses []store.Response, now int64) (response, value json.RawMessage, err error) {
+	if i.Purpose != PurposeNode {
+		return nil, nil, nil
+	}
+	s := &sitting{Interaction: i, request: r, responses: responses, people: newPeople(nil), now: now}
+	if s.progress, err = readProgress(i); err != nil {
+		return nil, nil, err
+	}
+	result := Result{
+		Status: string(store.InteractionTimeout), ResponseType: i.Type, ResponseData: json.RawMessage(`{}`), InteractionID: i.ID, Approvals: told(s.votes()),
+		Classification: TimedOut, ArgumentsHash: i.ArgumentsHash,
+	}
+	if r.TimeoutAction == TimeoutDefault {
+		u, err := r.readAnswer(r.TimeoutResponse, "", "")
+		if err != nil {
+			return nil, nil, err
+		}
+		result.ResponseData, result.Options, result.Average = u.data, u.options, u.average
+		if result.Classification = u.outcome; u.outcome == Neither {
+			result.Classification = ""
+		}
+		if i.Type == Review {
+			passed := u.outcome == Confirmed
+			result.Passed = &passed
+		}
+		response = u.kept
+	}
+	if value, err = json.Marshal(result); err != nil {
+		return nil, nil, fault.Newf(fault.Internal, "the timeout of %q cannot be told: %w", i.ID, err)
+	}
+	return response, value, nil
+}
+
+// raised is the budget that the end of a question raises, and by how much; empty: none.
+func (s *sitting) raised() (budget string, by float64) {
+	if s.Purpose != PurposeBudget || s.change.Deliver == nil || s.change.Interaction.Status != store.InteractionCompleted || len(s.change.Responses) == 0 {
+		return "", 0
+	}
+	u, err := s.request.readGiven(s.Purpose, s.change.Interaction.Response)
+	if err != nil {
+		return "", 0
+	}
+	var asked struct {
+		Budget string `json:"budget"`
+	}
+	if json.Unmarshal(s.Request, &asked) != nil {
+		return "", 0
+	}
+	return asked.Budget, u.raise
+}
+
+// principalOf is a person as one who acts.
+func (s *sitting) principalOf(who somebody) identity.Principal {
+	return identity.Principal{Workspace: s.Workspace, User: who.user}
+}

@@ -1,0 +1,210 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+	"golang.org/x/sync/singleflight"
+
+	"tandem/fault"
+	"tandem/human"
+)
+
+// Channel asks people in Discord and understands their clicks, forms and replies. It is a [human.Receiver] and a [human.Listener].
+type Channel struct {
+	client   *http.Client
+	log      *slog.Logger
+	patience time.Duration // how long Discord is kept waiting
+	pace     pace
+	// clicks keeps a repetition of a click that is still being worked on waiting for the same end.
+	clicks singleflight.Group
+}
+
+// NewChannel makes the channel. The client is one behind the guard; the log may be nil.
+func NewChannel(client *http.Client, log *slog.Logger) *Channel {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Channel{client: client, log: log, patience: patience, pace: usualPace()}
+}
+
+// Name is its channel_type.
+func (*Channel) Name() string { return human.Discord }
+
+// snowflake is how Discord writes ids. They are parts of addresses, so nothing else is taken for one.
+var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)
+
+// receipt is what is kept of a message.
+type receipt struct {
+	Channel string `json:"channel"`
+	Message string `json:"message"`
+	// Live says that it has components, which have to go when the question ends.
+	Live bool `json:"live,omitempty"`
+}
+
+// Send posts a message. The first about a question has the components; later ones reply to it; the end takes them away and says
+// who decided.
+func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, error) {
+	var settings struct {
+		Server  json.RawMessage `json:"server_id"`
+		Channel json.RawMessage `json:"channel_id"`
+	}
+	if len(m.Request.Settings) > 0 && json.Unmarshal(m.Request.Settings, &settings) != nil {
+		return human.Receipt{}, fault.New(fault.InvalidConfig, "the settings of Discord cannot be read; server_id and channel_id are ids")
+	}
+	earlier, err := readReceipts(m.Earlier)
+	if err != nil {
+		return human.Receipt{}, err
+	}
+	s, release, err := open(ctx, c.client, m.Account, cmp.Or(m.Request.Credential, m.Credential))
+	if err != nil {
+		return human.Receipt{}, err
+	}
+	defer release()
+
+	p := page{message: m}
+	ended := m.Kind == human.KindCompleted || m.Kind == human.KindTimeout || m.Kind == human.KindCancelled
+	if ended {
+		if done, ok, err := s.close(ctx, &p, earlier); ok || err != nil {
+			return done, err
+		}
+	}
+	data := discordgo.MessageSend{AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}}}
+	where := ""
+	switch {
+	case len(earlier) > 0:
+		where = earlier[0].Channel
+		maybe := false // the first may have been deleted
+		data.Reference = &discordgo.MessageReference{MessageID: earlier[0].Message, ChannelID: where, FailIfNotExists: &maybe}
+		p.short = true
+	case m.To != "":
+		where, err = s.direct(ctx, m.To)
+	default:
+		where, err = readID(settings.Channel)
+	}
+	if err != nil {
+		return human.Receipt{}, err
+	}
+	p.offer = !ended && !p.short
+	p.write(&data)
+	sent, err := s.post(ctx, where, m.ID, data)
+	if err != nil {
+		return human.Receipt{}, err
+	}
+	sent.Live = p.live
+	return human.Receipt{Body: writeReceipt(sent), Threads: []string{threadOf(sent.Channel, sent.Message)}}, nil
+}
+
+// post sends a message. Discord takes those with the same nonce for one, for some minutes.
+func (s *session) post(ctx context.Context, channel, id string, data discordgo.MessageSend) (receipt, error) {
+	sum := sha256.Sum256([]byte(id))
+	body := struct {
+		discordgo.MessageSend
+		Nonce   string `json:"nonce"`
+		Enforce bool   `json:"enforce_nonce"`
+	}{data, base64.RawURLEncoding.EncodeToString(sum[:18]), true}
+	var sent struct {
+		ID string `json:"id"`
+	}
+	err := s.call(ctx, "post the message", func(api *discordgo.Session, o discordgo.RequestOption) error {
+		endpoint := discordgo.EndpointChannelMessages(channel)
+		raw, err := api.RequestWithBucketID(http.MethodPost, endpoint, body, endpoint, o)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &sent)
+	})
+	if err == nil && !snowflake.MatchString(sent.ID) {
+		err = fault.New(fault.NetworkError, "Discord did not say which message it made; check the base_url of the credential")
+	}
+	return receipt{Channel: channel, Message: sent.ID}, err
+}
+
+// close takes the components from the messages that have some. It is false if there is nothing left to change.
+func (s *session) close(ctx context.Context, p *page, earlier []receipt) (human.Receipt, bool, error) {
+	var data discordgo.MessageSend
+	p.write(&data)
+	none := []discordgo.MessageComponent{}
+	var first *receipt
+	for _, r := range earlier {
+		if !r.Live {
+			continue
+		}
+		err := s.call(ctx, "change the message", func(api *discordgo.Session, o discordgo.RequestOption) error {
+			_, err := api.ChannelMessageEditComplex(&discordgo.MessageEdit{
+				Channel: r.Channel, ID: r.Message, Content: &data.Content, Embeds: &data.Embeds, Components: &none,
+				AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}},
+			}, o)
+			return err
+		})
+		switch {
+		case gone(err):
+			continue // nobody can press it any more
+		case err != nil:
+			return human.Receipt{}, false, err
+		case first == nil:
+			first = &receipt{Channel: r.Channel, Message: r.Message}
+		}
+	}
+	if first == nil {
+		return human.Receipt{}, false, nil
+	}
+	return human.Receipt{Body: writeReceipt(*first)}, true, nil
+}
+
+// direct opens the conversation with a person.
+func (s *session) direct(ctx context.Context, user string) (string, error) {
+	if !snowflake.MatchString(user) {
+		return "", fault.Newf(fault.DeliveryFailed, "%q is no id of a Discord user; it is a number", user)
+	}
+	channel := ""
+	err := s.call(ctx, "open a conversation with "+user, func(api *discordgo.Session, o discordgo.RequestOption) error {
+		made, err := api.UserChannelCreate(user, o)
+		if err == nil {
+			channel = made.ID
+		}
+		return err
+	})
+	if err == nil && !snowflake.MatchString(channel) {
+		err = fault.New(fault.NetworkError, "Discord did not say where the conversation is; check the base_url of the credential")
+	}
+	return channel, err
+}
+
+// readID reads an id that was written as a text or, in YAML, as a number.
+func readID(raw json.RawMessage) (string, error) {
+	var id string
+	if json.Unmarshal(raw, &id) != nil {
+		id = string(raw)
+	}
+	if !snowflake.MatchString(id) {
+		return "", fault.Newf(fault.InvalidConfig, "%q is no channel of Discord; set channel_id to the number that Copy Channel ID gives", id).With("path", "configurations.channel_id")
+	}
+	return id, nil
+}
+
+// threadOf is what replies to a message refer to.
+func threadOf(channel, message string) string { return channel + ":" + message }
+
+func readReceipts(list []json.RawMessage) ([]receipt, error) {
+	out := make([]receipt, len(list))
+	for n, raw := range list {
+		if err := json.Unmarshal(raw, &out[n]); err != nil || !snowflake.MatchString(out[n].Channel) || !snowflake.MatchString(out[n].Message) {
+			return nil, fault.Newf(fault.Internal, "the receipt %q of a message cannot be read", raw)
+		}
+	}
+	return out, nil
+}
+
+func writeReceipt(r receipt) json.RawMessage {
+	raw, _ := json.Marshal(r) // texts can always be written
+	return raw
+}

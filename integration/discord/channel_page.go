@@ -1,0 +1,338 @@
+package discord
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/bwmarrin/discordgo"
+
+	"tandem/human"
+)
+
+// The bounds of Discord, in characters and numbers of elements. What an embed holds adds up to less than the 6000 it may have.
+const (
+	contentMax     = 2000
+	titleMax       = 256
+	descriptionMax = 2000
+	fieldMax       = 1024
+	labelMax       = 80
+	customIDMax    = 100
+	urlMax         = 512
+	rowMax         = 5
+	rowsMax        = 5
+	optionsMax     = 25
+	optionMax      = 100
+)
+
+// What a component does, as the first part of its custom_id.
+const (
+	doChoose = "c" // a button; its number is the last part
+	doSelect = "s" // a menu; the numbers are its values
+	doForm   = "f" // opens a form
+	doSubmit = "m" // a form that was sent
+)
+
+// touch is what a component brings back. There is little room, so options are numbers and ids are shortened.
+type touch struct {
+	do          string
+	interaction string
+	// hash is the arguments that were shown.
+	hash string
+	n    int
+}
+
+// text is a custom_id; empty if it would be too long.
+func (t touch) text() string {
+	text := strings.Join([]string{t.do, pack(t.interaction, "-"), pack(t.hash, ""), strconv.Itoa(t.n)}, ".")
+	if len(text) > customIDMax {
+		return ""
+	}
+	return text
+}
+
+func readTouch(text string) (touch, bool) {
+	parts := strings.Split(text, ".")
+	if len(parts) != 4 {
+		return touch{}, false
+	}
+	n, err := strconv.Atoi(parts[3])
+	interaction, ok := unpack(parts[1])
+	hash, good := unpack(parts[2])
+	return touch{do: parts[0], interaction: interaction, hash: hash, n: n}, err == nil && ok && good && interaction != ""
+}
+
+// pack shortens hexadecimal numbers: an id with dashes in its usual places is marked by u, a plain one by x, anything else by a dash.
+func pack(text, dash string) string {
+	bare := strings.ReplaceAll(text, "-", "")
+	raw, err := hex.DecodeString(bare)
+	switch {
+	case err == nil && dash != "" && len(raw) == 16 && text == dashed(raw):
+		return "u" + base64.RawURLEncoding.EncodeToString(raw)
+	case err == nil && text == hex.EncodeToString(raw):
+		return "x" + base64.RawURLEncoding.EncodeToString(raw)
+	}
+	return "-" + base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+func unpack(text string) (string, bool) {
+	if text == "" {
+		return "", false
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text[1:])
+	switch {
+	case err != nil:
+		return "", false
+	case text[0] == 'u' && len(raw) == 16:
+		return dashed(raw), true
+	case text[0] == 'x':
+		return hex.EncodeToString(raw), true
+	case text[0] == '-':
+		return string(raw), true
+	}
+	return "", false
+}
+
+func dashed(raw []byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
+}
+
+// page lays a message out. After write, live says whether it has something to press that answers.
+type page struct {
+	message human.Message
+	// offer shows what answers; short leaves out what the first message says.
+	offer, short bool
+	live         bool
+}
+
+func (p *page) words() words { return wordsIn(p.message.Request.Language) }
+
+// title is one line.
+func (p *page) title() string {
+	r := p.message.Request
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
+	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, p.words().question)), " ")
+}
+
+func (p *page) write(to *discordgo.MessageSend) {
+	m, r, w := p.message, p.message.Request, p.words()
+	lines := strings.Join(m.Lines, "\n")
+	mention := ""
+	if p.offer || p.short {
+		mention = p.mention(to)
+	}
+	if p.short {
+		to.Content = strings.TrimSpace(mention + " " + safe(cmp.Or(lines, p.title()), contentMax-size(mention)-1))
+		if b := p.linkButton(); b != nil {
+			to.Components = []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{*b}}}
+		}
+		return
+	}
+	to.Content = mention
+	e := &discordgo.MessageEmbed{Type: discordgo.EmbedTypeRich, Title: clip(p.title(), titleMax)}
+	e.Description = safe(r.Description, descriptionMax)
+	add := func(name, value string) {
+		if value != "" {
+			e.Fields = append(e.Fields, &discordgo.MessageEmbedField{Name: name, Value: value})
+		}
+	}
+	add("—", safe(lines, fieldMax))
+	p.quoted(add, w.content, r.Content)
+	p.quoted(add, w.arguments, r.Arguments)
+	add(w.workflow, safe(m.Interaction.WorkflowName, 100))
+	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
+		add(w.risk, "**"+level+"**")
+		e.Color = map[string]int{"high": 0xc0392b, "medium": 0xd68910}[r.Risk]
+	}
+	if p.offer {
+		if at := m.Interaction.TimeoutAt; at > 0 {
+			add(w.deadline, fmt.Sprintf("<t:%d:f>", time.UnixMilli(at).Unix()))
+		}
+		if n := max(m.Interaction.MinApprovals, r.MinApprovals); n > 1 {
+			e.Footer = &discordgo.MessageEmbedFooter{Text: fmt.Sprintf(w.quorum, n)}
+		}
+		to.Components = p.components()
+		if len(to.Components) == 0 {
+			add("—", w.inbox)
+		}
+	}
+	to.Embeds = []*discordgo.MessageEmbed{e}
+}
+
+// components are what can be pressed: a button or a menu for the choices, a button that opens a form, and one for the link.
+func (p *page) components() []discordgo.MessageComponent {
+	m, w := p.message, p.words()
+	t := touch{interaction: m.Interaction.ID, hash: m.Interaction.ArgumentsHash}
+	link := p.linkButton()
+	options := human.Choices(m.Interaction, m.Request)
+	several := severalOf(m)
+	if len(several) > 0 {
+		options = several
+	}
+	var rows []discordgo.MessageComponent
+	var buttons []discordgo.MessageComponent
+	count := len(options)
+	if link != nil {
+		count++
+	}
+	switch {
+	case len(options) == 0:
+		t.do = doForm
+		if _, ok := modal(m.Interaction, m.Request, t); ok {
+			buttons = append(buttons, discordgo.Button{Label: clip(w.form, labelMax), Style: discordgo.PrimaryButton, CustomID: t.text()})
+		}
+	case len(several) == 0 && count <= rowMax*rowsMax:
+		t.do = doChoose
+		for n, o := range options {
+			t.n = n
+			style := map[string]discordgo.ButtonStyle{human.Confirmed: discordgo.SuccessButton, human.Rejected: discordgo.DangerButton}[o.Outcome]
+			buttons = append(buttons, discordgo.Button{Label: label(o, labelMax), Style: cmp.Or(style, discordgo.SecondaryButton), CustomID: t.text()})
+		}
+	case len(options) <= optionsMax:
+		t.do = doSelect
+		one := 1
+		menu := discordgo.SelectMenu{MenuType: discordgo.StringSelectMenu, CustomID: t.text(), Placeholder: w.choose, MinValues: &one, MaxValues: 1}
+		if len(several) > 0 {
+			menu.MaxValues = len(options)
+		}
+		for n, o := range options {
+			menu.Options = append(menu.Options, discordgo.SelectMenuOption{Label: label(o, optionMax), Value: strconv.Itoa(n)})
+		}
+		rows = append(rows, discordgo.ActionsRow{Components: []discordgo.MessageComponent{menu}})
+	}
+	if t.text() == "" {
+		rows, buttons = nil, nil
+	}
+	p.live = len(rows)+len(buttons) > 0
+	if link != nil {
+		buttons = append(buttons, *link)
+	}
+	for len(buttons) > 0 {
+		n := min(rowMax, len(buttons))
+		rows = append(rows, discordgo.ActionsRow{Components: buttons[:n]})
+		buttons = buttons[n:]
+	}
+	return rows
+}
+
+// severalOf are the options of a selection of which several can be chosen.
+func severalOf(m human.Message) []human.Option {
+	if cmp.Or(m.Request.Type, m.Interaction.Type) == human.Selection && m.Request.AllowMultiple {
+		return m.Request.Options
+	}
+	return nil
+}
+
+func label(o human.Option, limit int) string {
+	return cmp.Or(clip(strings.TrimSpace(cmp.Or(o.Label, o.Value)), limit), "-")
+}
+
+func (p *page) linkButton() *discordgo.Button {
+	if p.message.Link == "" || size(p.message.Link) > urlMax {
+		return nil
+	}
+	return &discordgo.Button{Label: clip(p.words().link, labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
+}
+
+var mentioned = regexp.MustCompile(`^<?@?(&?)!?([0-9]{5,20})>?$`)
+
+// mention is what a node says about whom to mention. Only that one is notified, whatever else a message says.
+func (p *page) mention(to *discordgo.MessageSend) string {
+	given := strings.TrimSpace(p.message.Request.UserMention)
+	allowed := to.AllowedMentions
+	found := mentioned.FindStringSubmatch(given)
+	switch {
+	case given == "" || allowed == nil:
+		return ""
+	case found != nil && found[1] == "&":
+		allowed.Roles = []string{found[2]}
+		return "<@&" + found[2] + ">"
+	case found != nil:
+		allowed.Users = []string{found[2]}
+		return "<@" + found[2] + ">"
+	case given == "@here", given == "@everyone":
+		allowed.Parse = []discordgo.AllowedMentionType{discordgo.AllowedMentionTypeEveryone}
+		return given
+	}
+	return safe(given, 200)
+}
+
+// quoted adds a value as it is, in a block in which nothing of it means anything to Discord.
+func (p *page) quoted(add func(name, value string), name string, raw json.RawMessage) {
+	text := readable(raw)
+	if text == "" {
+		return
+	}
+	text = strings.ReplaceAll(text, "```", "`\u200b`\u200b`")
+	const fence = "```"
+	shown := clip(text, fieldMax-2*len(fence)-2)
+	if shown != text {
+		name += p.words().shortened
+	}
+	add(name, fence+"\n"+shown+"\n"+fence)
+}
+
+// readable is a value for people: a text as it is, anything else as indented JSON, nothing for what is empty.
+func readable(raw json.RawMessage) string {
+	var text string
+	switch trimmed := string(bytes.TrimSpace(raw)); {
+	case trimmed == "", trimmed == "null", trimmed == "{}", trimmed == "[]":
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return strings.TrimSpace(text)
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// size counts in UTF-16, which is the most that Discord can mean.
+func size(text string) int {
+	n := 0
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// clip cuts a text to a size, with a mark at its end.
+func clip(text string, limit int) string {
+	return cut(text, limit, func(r rune) string { return string(r) })
+}
+
+// safe cuts a text to a size and takes the meaning from what Discord would read as a link, a mention or a layout.
+func safe(text string, limit int) string {
+	return cut(strings.TrimSpace(text), limit, func(r rune) string {
+		if strings.ContainsRune("\\`*_~|[]()<>#", r) {
+			return `\` + string(r)
+		}
+		return string(r)
+	})
+}
+
+// cut writes runes while they fit, all of them or some and a mark.
+func cut(text string, limit int, write func(rune) string) string {
+	var b strings.Builder
+	n, marked := 0, 0 // marked is the length of what fits together with a mark
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		piece := write(r)
+		if n += size(piece); n > limit {
+			return b.String()[:marked] + "…"
+		}
+		b.WriteString(piece)
+		if n < limit {
+			marked = b.Len()
+		}
+	}
+	return b.String()
+}

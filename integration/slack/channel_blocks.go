@@ -1,0 +1,331 @@
+package slack
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/slack-go/slack"
+
+	"tandem/human"
+)
+
+// The bounds of Slack, in characters as it counts them, and numbers of elements.
+const (
+	headerMax      = 150
+	sectionMax     = 3000
+	contextMax     = 2000
+	buttonTextMax  = 75
+	buttonValueMax = 2000
+	rowMax         = 5
+	choicesMax     = 25
+	confirmMax     = 300
+	optionTextMax  = 75
+	optionValueMax = 150
+	optionsMax     = 100
+	urlMax         = 3000
+)
+
+// The ids of what can be pressed.
+const (
+	actionChoose = "choose" // followed by a number that tells the buttons apart
+	actionForm   = "form"
+	actionLink   = "link"
+)
+
+// touch is what a button, and the form that it opens, bring back.
+type touch struct {
+	Interaction string `json:"i"`
+	Value       string `json:"v,omitempty"`
+	// Hash is the arguments that were shown.
+	Hash     string `json:"h,omitempty"`
+	Type     string `json:"t,omitempty"`
+	Purpose  string `json:"p,omitempty"`
+	Language string `json:"l,omitempty"`
+	// Channel and TS are where a form was opened.
+	Channel string `json:"c,omitempty"`
+	TS      string `json:"m,omitempty"`
+}
+
+func (t touch) text() string {
+	raw, _ := json.Marshal(t) // texts can always be written
+	return string(raw)
+}
+
+// page lays a message out. After blocks, live says whether it has something to press that answers.
+type page struct {
+	message human.Message
+	// buttons offers what answers; short leaves out what the first message of the thread says.
+	buttons, short bool
+	live           bool
+}
+
+func (p *page) words() words { return wordsIn(p.message.Request.Language) }
+
+// title is one line.
+func (p *page) title() string {
+	r := p.message.Request
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
+	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, p.words().question)), " ")
+}
+
+// summary is what notifications show.
+func (p *page) summary() string {
+	text := p.title()
+	if len(p.message.Lines) > 0 {
+		text += ": " + p.message.Lines[0]
+	}
+	return escape(text, sectionMax)
+}
+
+func (p *page) blocks() []slack.Block {
+	if p.short {
+		return p.shortBlocks()
+	}
+	m, r, w := p.message, p.message.Request, p.words()
+	blocks := []slack.Block{slack.NewHeaderBlock(plain(p.title(), headerMax))}
+	lines := strings.Join(m.Lines, "\n")
+	if p.buttons {
+		blocks = section(blocks, p.mention(), r.Description)
+		blocks = section(blocks, "", lines)
+	} else {
+		blocks = section(blocks, "", lines)
+		blocks = section(blocks, "", r.Description)
+	}
+	blocks = quoted(blocks, w, w.content, r.Content)
+	blocks = quoted(blocks, w, w.arguments, r.Arguments)
+	blocks = append(blocks, p.facts()...)
+	if p.buttons {
+		blocks = append(blocks, p.actions()...)
+	}
+	return blocks
+}
+
+func (p *page) shortBlocks() []slack.Block {
+	text := strings.Join(p.message.Lines, "\n")
+	blocks := section(nil, p.mention(), cmp.Or(text, p.title()))
+	if b := p.linkButton(); b != nil {
+		blocks = append(blocks, slack.NewActionBlock("", b))
+	}
+	return blocks
+}
+
+// facts are what else people should know before they decide.
+func (p *page) facts() []slack.Block {
+	i, r, w := p.message.Interaction, p.message.Request, p.words()
+	var facts []string
+	if i.WorkflowName != "" {
+		facts = append(facts, w.workflow+": "+escape(i.WorkflowName, 200))
+	}
+	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
+		facts = append(facts, w.risk+": *"+level+"*")
+	}
+	if i.TimeoutAt > 0 && p.buttons {
+		at := time.UnixMilli(i.TimeoutAt).UTC()
+		facts = append(facts, fmt.Sprintf("%s: <!date^%d^{date_short_pretty} {time}|%s>", w.deadline, at.Unix(), at.Format(time.RFC3339)))
+	}
+	if n := max(i.MinApprovals, r.MinApprovals); n > 1 {
+		facts = append(facts, fmt.Sprintf(w.quorum, n))
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	return []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, strings.Join(facts, "  ·  "), false, true))}
+}
+
+// actions are the buttons: one for each choice, or one that opens a form, and one for the link.
+func (p *page) actions() []slack.Block {
+	m, r, w := p.message, p.message.Request, p.words()
+	var buttons []slack.BlockElement
+	t := touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Type: cmp.Or(r.Type, m.Interaction.Type), Purpose: purposeOf(m), Language: r.Language}
+	for n, o := range choices(m, t) {
+		t.Value = o.Value
+		b := slack.NewButtonBlockElement(actionChoose+strconv.Itoa(n), t.text(), plain(o.Label, buttonTextMax))
+		switch o.Outcome {
+		case human.Confirmed:
+			b.Style = slack.StylePrimary
+		case human.Rejected:
+			b.Style = slack.StyleDanger
+		}
+		if r.Risk == "high" && o.Outcome == human.Confirmed {
+			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100), plain(fmt.Sprintf(w.sureText, p.title()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
+		}
+		buttons = append(buttons, b)
+	}
+	t.Value = ""
+	if len(buttons) == 0 {
+		if _, ok := modal(m.Interaction, r, t); ok {
+			buttons = append(buttons, slack.NewButtonBlockElement(actionForm, t.text(), plain(w.form, buttonTextMax)).WithStyle(slack.StylePrimary))
+		}
+	}
+	p.live = len(buttons) > 0
+	if b := p.linkButton(); b != nil {
+		buttons = append(buttons, b)
+	}
+	if len(buttons) == 0 {
+		return section(nil, "", w.inbox)
+	}
+	var rows []slack.Block
+	for len(buttons) > 0 {
+		n := min(rowMax, len(buttons))
+		rows = append(rows, slack.NewActionBlock("", buttons[:n]...))
+		buttons = buttons[n:]
+	}
+	return rows
+}
+
+// choices are those that can be buttons: all of them or none.
+func choices(m human.Message, t touch) []human.Option {
+	list := human.Choices(m.Interaction, m.Request)
+	if len(list) > choicesMax {
+		return nil
+	}
+	for _, o := range list {
+		if t.Value = o.Value; size(t.text()) > buttonValueMax {
+			return nil
+		}
+	}
+	return list
+}
+
+// purposeOf is short for the usual one.
+func purposeOf(m human.Message) string {
+	if m.Interaction.Purpose == human.PurposeNode {
+		return ""
+	}
+	return m.Interaction.Purpose
+}
+
+func (p *page) linkButton() slack.BlockElement {
+	if p.message.Link == "" || size(p.message.Link) > urlMax {
+		return nil
+	}
+	return slack.NewButtonBlockElement(actionLink, "", plain(p.words().link, buttonTextMax)).WithURL(p.message.Link)
+}
+
+var (
+	mentioned = regexp.MustCompile(`^<[@!][^<>|\s]+>$`)
+	group     = regexp.MustCompile(`^S[A-Z0-9]+$`)
+)
+
+// mention is what a node says about whom to mention, in the form that Slack notices.
+func (p *page) mention() string {
+	given := strings.TrimSpace(p.message.Request.UserMention)
+	name := strings.TrimPrefix(given, "@")
+	switch {
+	case given == "", mentioned.MatchString(given):
+		return given
+	case personID.MatchString(name):
+		return "<@" + name + ">"
+	case group.MatchString(name):
+		return "<!subteam^" + name + ">"
+	case name == "here", name == "channel", name == "everyone":
+		return "<!" + name + ">"
+	}
+	return escape(given, 200)
+}
+
+// section adds a block of text, with something before it that is written as Slack wants it.
+func section(blocks []slack.Block, before, text string) []slack.Block {
+	if text = strings.TrimSpace(text); text == "" && before == "" {
+		return blocks
+	}
+	if before != "" {
+		before += " "
+	}
+	return append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, strings.TrimSpace(before+escape(text, sectionMax-size(before))), false, true), nil, nil))
+}
+
+// quoted adds a value as it is, in a block in which nothing of it means anything to Slack.
+func quoted(blocks []slack.Block, w words, label string, raw json.RawMessage) []slack.Block {
+	text := readable(raw)
+	if text == "" {
+		return blocks
+	}
+	shown := clip(text, sectionMax)
+	if shown != text {
+		label += w.shortened
+	}
+	return append(blocks,
+		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "*"+label+"*", false, true)),
+		slack.NewRichTextBlock("", &slack.RichTextPreformatted{
+			Type: slack.RTEPreformatted, Elements: []slack.RichTextSectionElement{slack.NewRichTextSectionTextElement(shown, nil)},
+		}))
+}
+
+// readable is a value for people: a text as it is, anything else as indented JSON, nothing for what is empty.
+func readable(raw json.RawMessage) string {
+	var text string
+	switch trimmed := string(bytes.TrimSpace(raw)); {
+	case trimmed == "", trimmed == "null", trimmed == "{}", trimmed == "[]":
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return strings.TrimSpace(text)
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// plain is a text that Slack takes as it is.
+func plain(text string, limit int) *slack.TextBlockObject {
+	text = clip(text, limit)
+	if text == "" {
+		text = "-" // an empty one is refused
+	}
+	return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
+}
+
+// size counts as Slack does at most: in UTF-16.
+func size(text string) int {
+	n := 0
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// clip cuts a text to a size, with a mark at its end.
+func clip(text string, limit int) string {
+	return cut(strings.ToValidUTF8(text, "\uFFFD"), limit, func(r rune) string { return string(r) })
+}
+
+// escape cuts a text to a size and takes the meaning from what Slack would read as a link or a mention.
+func escape(text string, limit int) string {
+	return cut(strings.ToValidUTF8(text, "\uFFFD"), limit, func(r rune) string {
+		switch r {
+		case '&':
+			return "&amp;"
+		case '<':
+			return "&lt;"
+		case '>':
+			return "&gt;"
+		}
+		return string(r)
+	})
+}
+
+// cut writes runes while they fit, all of them or some and a mark.
+func cut(text string, limit int, write func(rune) string) string {
+	var b strings.Builder
+	n, marked := 0, 0 // marked is the length of what fits together with a mark
+	for _, r := range text {
+		piece := write(r)
+		if n += size(piece); n > limit {
+			return b.String()[:marked] + "…"
+		}
+		b.WriteString(piece)
+		if n < limit {
+			marked = b.Len()
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,523 @@
+package slack
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"tandem/fault"
+	"tandem/human"
+)
+
+const (
+	bodyMax = 1 << 20
+	// patience leaves something of the 3 seconds after which Slack gives up.
+	patience = 2 * time.Second
+	// workTime bounds what goes on after Slack was answered.
+	workTime = 30 * time.Second
+	// lookupTime bounds the look at who somebody is.
+	lookupTime = 1500 * time.Millisecond
+)
+
+// Receive takes what Slack posts: clicks and forms, and the messages that people write in threads.
+func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return fault.Newf(fault.TooLarge, "the request has more than %d bytes", bodyMax)
+		}
+		return fault.New(fault.Invalid, "the request cannot be read").WithCause(err)
+	}
+	s, release, err := open(r.Context(), c.client, a, a.Credential)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := s.verify(r.Header, body); err != nil {
+		return err
+	}
+	// The work goes on when Slack has hung up, and ends with this call.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), workTime)
+	defer cancel()
+	v := visit{channel: c, session: s, account: a, handle: handle, w: w}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case err == nil && media == "application/json":
+		return v.event(ctx, body)
+	case err == nil && media == "application/x-www-form-urlencoded":
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return fault.New(fault.Invalid, "the form cannot be read").WithCause(err)
+		}
+		return v.interaction(ctx, form.Get("payload"))
+	}
+	return fault.New(fault.Unsupported, "Slack posts JSON or a form")
+}
+
+// verify checks the signature. A credential without a signing secret lets nobody in.
+func (s *session) verify(header http.Header, body []byte) error {
+	if s.signing == "" {
+		return fault.New(fault.Unauthorized, "the credential has no signing_secret, so nothing can be believed; save it with the one that the app's page shows")
+	}
+	v, err := slack.NewSecretsVerifier(header, s.signing)
+	if err == nil {
+		_, err = v.Write(body)
+	}
+	if err == nil {
+		err = v.Ensure()
+	}
+	if err != nil {
+		return fault.New(fault.Unauthorized, "the request is not signed by Slack, or too old").WithCause(err)
+	}
+	return nil
+}
+
+// visit is one request of Slack.
+type visit struct {
+	channel *Channel
+	session *session
+	account human.Account
+	handle  human.Handle
+	w       http.ResponseWriter
+}
+
+// outcome is what became of a reply.
+type outcome struct {
+	human.Reaction
+	err error
+	// mine says that this visit did the work, and did not only wait for another that brought the same.
+	mine bool
+}
+
+// text tells the person.
+func (o outcome) text(w words) string {
+	switch {
+	case o.err != nil:
+		return w.tryAgain
+	case o.Text != "":
+		return o.Text
+	case o.Err != nil && o.Err.Code == fault.NotFound:
+		return w.ended
+	case o.Err != nil:
+		return o.Err.Message
+	}
+	return w.recorded
+}
+
+// hand finds out who a reply is from and hands it in.
+func (v *visit) hand(ctx context.Context, who person, reply human.Reply) outcome {
+	known := v.session.identify(ctx, &reply, who)
+	reaction, err := v.handle(ctx, reply)
+	if !known && reaction.Err != nil && reaction.Err.Code == fault.Forbidden {
+		// Perhaps they are listed by their address, which nobody could tell.
+		reaction.Text = wordsIn(cmp.Or(reaction.Request.Language, who.language)).unknownMail
+	}
+	return outcome{Reaction: reaction, err: err}
+}
+
+// work hands a reply in, while the visit waits. Two visits that bring the same reply share it.
+func (v *visit) work(ctx context.Context, who person, reply human.Reply) <-chan outcome {
+	out := make(chan outcome, 1)
+	mine := false
+	results := v.channel.replies.DoChan(v.account.Workspace+"/"+v.account.Credential+"/"+reply.Dedup, func() (any, error) {
+		mine = true
+		o := v.hand(ctx, who, reply)
+		return o.Reaction, o.err
+	})
+	go func() {
+		r := <-results
+		reaction, _ := r.Val.(human.Reaction)
+		out <- outcome{Reaction: reaction, err: r.Err, mine: mine}
+	}()
+	return out
+}
+
+// soon waits for an outcome as long as Slack does.
+func (v *visit) soon(results <-chan outcome) (o outcome, ok bool) {
+	timer := time.NewTimer(v.channel.patience)
+	defer timer.Stop()
+	select {
+	case o = <-results:
+		return o, true
+	case <-timer.C:
+		return o, false
+	}
+}
+
+// reply writes an answer and sends it off, though the visit goes on.
+func (v *visit) reply(status int, body any) error {
+	var raw []byte
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return fault.New(fault.Internal, "the answer to Slack cannot be written").WithCause(err)
+		}
+		v.w.Header().Set("Content-Type", "application/json")
+	}
+	v.w.Header().Set("Content-Length", strconv.Itoa(len(raw))) // without it the answer would end with the visit
+	v.w.WriteHeader(status)
+	_, err := v.w.Write(raw)
+	if err == nil {
+		err = http.NewResponseController(v.w).Flush()
+	}
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		v.warn("Slack cannot be answered", err) // it has hung up; what it brought is worked on all the same
+	}
+	return nil
+}
+
+func (v *visit) warn(text string, err error) {
+	v.channel.log.Warn(text, "workspace", v.account.Workspace, "credential", v.account.Credential, "error", err)
+}
+
+// person is who Slack says somebody is. Team is the workspace that the app is installed in.
+type person struct {
+	id, team, enterprise, language string
+}
+
+// identify fills in who a reply is from. The mail address of somebody who belongs to another workspace is what that one says, so
+// it is not believed. It is false if the address could not be looked up and may be one all the same.
+func (s *session) identify(ctx context.Context, reply *human.Reply, who person) bool {
+	reply.From, reply.Verified = who.id, true
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	user, err := s.api.GetUserInfoContext(ctx, who.id)
+	if err != nil {
+		switch said(err) {
+		case "missing_scope", "user_not_found", "user_not_visible", "no_permission":
+			return true // there is none to be had
+		}
+		return false
+	}
+	reply.Name = cmp.Or(user.Profile.DisplayName, user.RealName, user.Name)
+	home := who.team != "" && user.TeamID == who.team || who.enterprise != "" && user.Enterprise.EnterpriseID == who.enterprise
+	if home && !user.IsStranger && !user.IsBot && !user.Deleted {
+		reply.Mail = strings.ToLower(user.Profile.Email)
+	}
+	return true
+}
+
+// event reads what happened in Slack: only replies in threads are of interest.
+func (v *visit) event(ctx context.Context, body []byte) error {
+	var e struct {
+		Type           string `json:"type"`
+		Challenge      string `json:"challenge"`
+		TeamID         string `json:"team_id"`
+		EventID        string `json:"event_id"`
+		Authorizations []struct {
+			TeamID       string `json:"team_id"`
+			EnterpriseID string `json:"enterprise_id"`
+			UserID       string `json:"user_id"`
+			IsBot        bool   `json:"is_bot"`
+		} `json:"authorizations"`
+		Event struct {
+			Type     string `json:"type"`
+			Subtype  string `json:"subtype"`
+			Channel  string `json:"channel"`
+			User     string `json:"user"`
+			BotID    string `json:"bot_id"`
+			Text     string `json:"text"`
+			TS       string `json:"ts"`
+			ThreadTS string `json:"thread_ts"`
+			Parent   string `json:"parent_user_id"`
+		} `json:"event"`
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return fault.New(fault.Invalid, "the event cannot be read").WithCause(err)
+	}
+	if e.Type == "url_verification" {
+		return v.reply(http.StatusOK, map[string]string{"challenge": e.Challenge})
+	}
+	who := person{id: e.Event.User, team: e.TeamID}
+	bot := ""
+	if len(e.Authorizations) > 0 {
+		first := e.Authorizations[0]
+		who.team, who.enterprise = cmp.Or(first.TeamID, who.team), first.EnterpriseID
+		if first.IsBot {
+			bot = first.UserID
+		}
+	}
+	m := e.Event
+	written := m.Subtype == "" || m.Subtype == "thread_broadcast" || m.Subtype == "file_share"
+	inThread := m.ThreadTS != "" && m.ThreadTS != m.TS
+	ours := bot == "" || m.Parent == "" || m.Parent == bot
+	if e.Type != "event_callback" || m.Type != "message" || !written || !inThread || !ours || m.User == "" || m.User == bot || m.BotID != "" || e.EventID == "" {
+		return v.reply(http.StatusOK, nil)
+	}
+	results := v.work(ctx, who, human.Reply{
+		Account: v.account.Account, Threads: []string{threadOf(m.Channel, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
+	})
+	o, ok := v.soon(results)
+	switch {
+	case !ok:
+		// It is asked to come again, and then finds this done or joins it.
+		if err := v.reply(http.StatusServiceUnavailable, nil); err != nil {
+			return err
+		}
+		o = <-results
+		if o.err != nil {
+			v.warn("a reply from Slack was not recorded; it comes again", o.err)
+			return nil
+		}
+	case o.err != nil:
+		return o.err
+	default:
+		if err := v.reply(http.StatusOK, nil); err != nil {
+			return err
+		}
+	}
+	// What was not understood is asked back in a message of its own; a thread about something else is none of our business.
+	if o.mine && o.Interaction.ID != "" && (o.Accepted || o.Err != nil) {
+		v.whisper(ctx, m.Channel, m.ThreadTS, m.User, o.text(wordsIn(o.Request.Language)))
+	}
+	return nil
+}
+
+// whisper tells one person something in a channel.
+func (v *visit) whisper(ctx context.Context, channel, thread, user, text string) {
+	options := []slack.MsgOption{slack.MsgOptionText(escape(text, sectionMax), false)}
+	if thread != "" {
+		options = append(options, slack.MsgOptionTS(thread))
+	}
+	if _, err := v.session.api.PostEphemeralContext(ctx, channel, user, options...); err != nil {
+		v.warn("a person cannot be told what became of their reply", problem("tell them", err))
+	}
+}
+
+// pressed is what Slack says about a click or a form.
+type pressed struct {
+	Type        string `json:"type"`
+	TriggerID   string `json:"trigger_id"`
+	ResponseURL string `json:"response_url"`
+	Team        *struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	Enterprise *struct {
+		ID string `json:"id"`
+	} `json:"enterprise"`
+	User struct {
+		ID string `json:"id"`
+	} `json:"user"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Message struct {
+		TS string `json:"ts"`
+	} `json:"message"`
+	Actions []struct {
+		ActionID string `json:"action_id"`
+		Value    string `json:"value"`
+		ActionTS string `json:"action_ts"`
+	} `json:"actions"`
+	View struct {
+		ID         string `json:"id"`
+		Hash       string `json:"hash"`
+		CallbackID string `json:"callback_id"`
+		Metadata   string `json:"private_metadata"`
+		State      struct {
+			Values state `json:"values"`
+		} `json:"state"`
+	} `json:"view"`
+}
+
+func (p pressed) person(t touch) person {
+	who := person{id: p.User.ID, language: t.Language}
+	if p.Team != nil {
+		who.team = p.Team.ID
+	}
+	if p.Enterprise != nil {
+		who.enterprise = p.Enterprise.ID
+	}
+	return who
+}
+
+func (v *visit) interaction(ctx context.Context, payload string) error {
+	var p pressed
+	if err := json.Unmarshal([]byte(payload), &p); err != nil || p.User.ID == "" {
+		return fault.New(fault.Invalid, "the payload cannot be read").WithCause(err)
+	}
+	switch {
+	case p.Type == "block_actions" && len(p.Actions) > 0:
+		action := p.Actions[0]
+		choose, form := strings.HasPrefix(action.ActionID, actionChoose), action.ActionID == actionForm
+		var t touch
+		if !choose && !form { // the link opens by itself
+			return v.reply(http.StatusOK, nil)
+		}
+		if json.Unmarshal([]byte(action.Value), &t) != nil || t.Interaction == "" {
+			return fault.New(fault.Invalid, "the button brings nothing back that can be read")
+		}
+		if form {
+			return v.openForm(ctx, p, t)
+		}
+		return v.choose(ctx, p, t)
+	case p.Type == "view_submission" && p.View.CallbackID == viewAnswer:
+		var t touch
+		if json.Unmarshal([]byte(p.View.Metadata), &t) != nil || t.Interaction == "" {
+			return fault.New(fault.Invalid, "the form brings nothing back that can be read")
+		}
+		return v.submit(ctx, p, t)
+	}
+	return v.reply(http.StatusOK, nil)
+}
+
+// choose takes a click. What became of it is told apart from the answer, which shows nothing.
+func (v *visit) choose(ctx context.Context, p pressed, t touch) error {
+	results := v.work(ctx, p.person(t), human.Reply{
+		Account: v.account.Account, Interaction: t.Interaction, Threads: []string{threadOf(p.Channel.ID, p.Message.TS)},
+		Answer: human.Chosen(t.Type, t.Purpose, t.Value), ArgumentsHash: t.Hash, Dedup: "action:" + p.TriggerID + ":" + p.Actions[0].ActionTS,
+	})
+	o, ok := v.soon(results)
+	if err := v.reply(http.StatusOK, nil); err != nil {
+		return err
+	}
+	if !ok {
+		o = <-results
+	}
+	if o.err != nil {
+		v.warn("a click in Slack was not recorded", o.err)
+	}
+	if o.mine {
+		v.respond(ctx, p.ResponseURL, o.text(wordsIn(cmp.Or(o.Request.Language, t.Language))))
+	}
+	return nil
+}
+
+// respond tells the person who clicked, and nobody else.
+func (v *visit) respond(ctx context.Context, address, text string) {
+	if address == "" {
+		return
+	}
+	err := slack.PostWebhookCustomHTTPContext(ctx, address, v.session.http, &slack.WebhookMessage{
+		Text: escape(text, sectionMax), ResponseType: slack.ResponseTypeEphemeral, ReplaceOriginal: false,
+	})
+	if err != nil {
+		v.warn("a person cannot be told what became of their click", problem("tell them", err))
+	}
+}
+
+// openForm shows the form of a question to somebody who may answer it.
+func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
+	quick, cancel := context.WithTimeout(ctx, v.channel.patience)
+	defer cancel()
+	w := wordsIn(t.Language)
+	text := ""
+	reply := human.Reply{Account: v.account.Account, Interaction: t.Interaction, ArgumentsHash: t.Hash, Look: true}
+	o := v.hand(quick, p.person(t), reply)
+	switch {
+	case o.err != nil:
+		v.warn("the question of a form cannot be read", o.err)
+		text = w.tryAgain
+	case o.Err != nil:
+		text = o.text(w)
+	case o.Ended:
+		text = w.ended
+	default:
+		t.Channel, t.TS = p.Channel.ID, p.Message.TS
+		view, ok := modal(o.Interaction, o.Request, t)
+		if !ok {
+			text = w.inbox
+			break
+		}
+		if _, err := v.session.api.OpenViewContext(quick, p.TriggerID, view); err != nil {
+			v.warn("a form cannot be shown in Slack", problem("open the form", err))
+			text = w.tryAgain
+		}
+	}
+	if err := v.reply(http.StatusOK, nil); err != nil {
+		return err
+	}
+	if text != "" {
+		v.respond(ctx, p.ResponseURL, text)
+	}
+	return nil
+}
+
+// submit takes a form. Its problems are shown at its fields, and what was typed stays.
+func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
+	values := p.View.State.Values
+	reply := human.Reply{
+		Account: v.account.Account, Interaction: t.Interaction, Answer: values.answer(t), ArgumentsHash: t.Hash,
+		Dedup: "view:" + p.View.ID + ":" + p.View.Hash + ":" + p.TriggerID,
+	}
+	if t.Channel != "" && t.TS != "" {
+		reply.Threads = []string{threadOf(t.Channel, t.TS)}
+	}
+	results := v.work(ctx, p.person(t), reply)
+	o, ok := v.soon(results)
+	if !ok {
+		if err := v.reply(http.StatusOK, nil); err != nil { // closes the form
+			return err
+		}
+		o = <-results
+		if o.err != nil {
+			v.warn("a form from Slack was not recorded", o.err)
+		}
+		if o.mine && t.Channel != "" {
+			v.whisper(ctx, t.Channel, "", p.User.ID, o.text(wordsIn(t.Language)))
+		}
+		return nil
+	}
+	w := wordsIn(cmp.Or(o.Request.Language, t.Language))
+	if o.err != nil {
+		v.warn("a form from Slack was not recorded", o.err)
+		return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(map[string]string{firstBlock(values): w.tryAgain}))
+	}
+	if o.Err != nil && !o.Ended {
+		if at, ok := complaints(o.Err, values); ok {
+			return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(at))
+		}
+	}
+	view := told(w, o.text(w))
+	return v.reply(http.StatusOK, slack.NewUpdateViewSubmissionResponse(&view))
+}
+
+// firstBlock is where a complaint about the whole form is shown.
+func firstBlock(s state) string {
+	first := ""
+	for block := range s {
+		if first == "" || block < first {
+			first = block
+		}
+	}
+	return first
+}
+
+// unescape reads a text as Slack writes it: links and mentions as what people see, and the characters that mean something to it.
+func unescape(text string) string {
+	var b bytes.Buffer
+	for {
+		before, rest, found := strings.Cut(text, "<")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		inside, after, closed := strings.Cut(rest, ">")
+		if !closed {
+			b.WriteString("<" + rest)
+			break
+		}
+		target, label, labelled := strings.Cut(inside, "|")
+		switch {
+		case labelled:
+			b.WriteString(label)
+		case strings.HasPrefix(target, "!"):
+			b.WriteString("@" + target[1:])
+		default:
+			b.WriteString(strings.TrimPrefix(target, "mailto:"))
+		}
+		text = after
+	}
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(b.String())
+}

@@ -1,0 +1,388 @@
+package telegram
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/human"
+)
+
+const (
+	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
+	maxBody      = 1 << 20
+	// pollSeconds is how long the service waits for something to tell.
+	pollSeconds = 50
+	// webhookCheck is how often it is looked whether a webhook is still set.
+	webhookCheck = 10 * time.Minute
+	maxToast     = 200
+)
+
+// updateKinds are what this channel wants to be told; the service wants them named in every call. It is read-only.
+var updateKinds = []string{"message", "callback_query"}
+
+// response is a call that tells a person what became of their reply.
+type response struct {
+	method string
+	params any
+}
+
+// Receive takes an update that the service brings. What is to be told goes back in the same answer.
+func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
+	b, release, err := c.open(r.Context(), a, a.Credential)
+	if err != nil {
+		return unknownTo(err)
+	}
+	defer release()
+	if b.secret == "" {
+		return fault.New(fault.Unauthorized, "this bot takes no webhooks; put a webhook_secret into its credential")
+	}
+	given, want := sha256.Sum256([]byte(r.Header.Get(secretHeader))), sha256.Sum256([]byte(b.secret))
+	if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
+		return fault.Newf(fault.Unauthorized, "the header %s is not the secret of this bot", secretHeader)
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil || !json.Valid(raw) {
+		return fault.New(fault.Invalid, "the body is no update of Telegram").WithCause(err)
+	}
+	var answer *response
+	var u update
+	if json.Unmarshal(raw, &u) == nil { // else it is of a kind to come, and would only be brought again and again
+		if answer, err = b.take(r.Context(), a, u, handle); err != nil {
+			return err // it comes again
+		}
+	}
+	if answer == nil {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	body, err := withMethod(*answer)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(body)
+	return err
+}
+
+// unknownTo keeps from somebody unknown which credentials there are.
+func unknownTo(err error) error {
+	switch fault.CodeOf(err) {
+	case fault.NotFound, fault.CredentialMissing, fault.CredentialInvalid, fault.Forbidden:
+		return fault.New(fault.Unauthorized, "there is no such bot here").WithCause(err)
+	}
+	return err
+}
+
+// withMethod writes a call the way it is made in the answer to a webhook.
+func withMethod(r response) ([]byte, error) {
+	raw, err := json.Marshal(r.params)
+	if err != nil {
+		return nil, fault.Newf(fault.Internal, "write the answer to a webhook: %w", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fault.Newf(fault.Internal, "write the answer to a webhook: %w", err)
+	}
+	if fields["method"], err = json.Marshal(r.method); err != nil {
+		return nil, fault.Newf(fault.Internal, "write the answer to a webhook: %w", err)
+	}
+	return json.Marshal(fields)
+}
+
+// Listen looks for updates, or, where the account can be called back and has a webhook_secret, sees to it that they are
+// brought.
+func (c *Channel) Listen(ctx context.Context, a human.Account, handle human.Handle) error {
+	var offset int64
+	var told string // the secret that the service was told to bring along
+	for {
+		b, release, err := c.open(ctx, a, a.Credential) // each time, so that a new token is used soon
+		if err != nil {
+			return ended(ctx, err)
+		}
+		if b.secret != "" && strings.HasPrefix(a.Callback, "https://") {
+			err = b.hook(ctx, a.Callback, told != b.secret)
+			told = b.secret
+			release()
+			if err == nil {
+				wait(ctx, webhookCheck)
+			}
+		} else {
+			offset, err = b.poll(ctx, a, offset, handle)
+			release()
+		}
+		if err != nil || ctx.Err() != nil {
+			return ended(ctx, err)
+		}
+	}
+}
+
+// ended leaves out the error of a wait that was broken off.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// hook sees to it that updates are brought to an address. One that somebody else has set is left alone.
+func (b *bot) hook(ctx context.Context, address string, anew bool) error {
+	var is webhookInfo
+	if err := b.call(ctx, "getWebhookInfo", struct{}{}, &is); err != nil {
+		return err
+	}
+	if is.URL == address && !anew {
+		return nil
+	}
+	if is.URL != "" && is.URL != address {
+		if place(is.URL) == "" || place(is.URL) != place(address) {
+			return fault.New(fault.Conflict, "the bot has a webhook of another program; delete it there, or use a bot of its own")
+		}
+	}
+	return b.call(ctx, "setWebhook", setWebhook{URL: address, Secret: b.secret, Allowed: updateKinds}, nil)
+}
+
+// place is the part of an address that stays when an instance moves: what names the account.
+func place(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	if at := strings.LastIndex(u.Path, "/channels/"); at >= 0 {
+		return u.Path[at:]
+	}
+	return ""
+}
+
+// poll waits for updates and deals with them. It returns the offset that passes those that are done with: asking from there is
+// what tells the service so.
+func (b *bot) poll(ctx context.Context, a human.Account, offset int64, handle human.Handle) (int64, error) {
+	var raws []json.RawMessage
+	if err := b.call(ctx, "getUpdates", getUpdates{Offset: offset, Timeout: pollSeconds, Allowed: updateKinds}, &raws); err != nil {
+		return offset, err
+	}
+	for _, raw := range raws {
+		var u update
+		if err := json.Unmarshal(raw, &u); err != nil {
+			if u.ID == 0 {
+				return offset, fault.New(fault.RemoteError, "Telegram told an update that cannot be read").WithCause(err)
+			}
+			offset = u.ID + 1 // of a kind to come, so nothing of ours
+			continue
+		}
+		answer, err := b.take(ctx, a, u, handle)
+		if err == nil {
+			offset = u.ID + 1
+			err = b.tell(ctx, answer)
+		}
+		if err != nil {
+			// Listening ends here, so what is done with is passed at once.
+			return offset, errors.Join(err, b.call(ctx, "getUpdates", getUpdates{Offset: offset, Limit: 1, Allowed: updateKinds}, nil))
+		}
+	}
+	return offset, nil
+}
+
+// tell makes a call that tells a person something. That this person cannot be told (any more) is no reason to take their
+// reply again.
+func (b *bot) tell(ctx context.Context, r *response) error {
+	if r == nil {
+		return nil
+	}
+	err := b.call(ctx, r.method, r.params, nil)
+	if refused, ok := errors.AsType[*refusal](err); ok && (refused.status == http.StatusBadRequest || refused.status == http.StatusForbidden) {
+		return nil
+	}
+	return err
+}
+
+// take deals with an update. An error means that it has to come again.
+func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.Handle) (*response, error) {
+	reply := human.Reply{Account: a.Account, Verified: true, Dedup: b.id() + ":" + strconv.FormatInt(u.ID, 10)}
+	switch {
+	case u.Callback != nil:
+		return b.click(ctx, a, *u.Callback, reply, handle)
+	case u.Message != nil:
+		return b.text(ctx, a, *u.Message, reply, handle)
+	}
+	return nil, nil
+}
+
+// click deals with a button. The service wants an answer to each, whosever button it is.
+func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply, handle human.Handle) (*response, error) {
+	toast := func(text string, alert bool) (*response, error) {
+		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: clip(text, maxToast), Alert: alert}}, nil
+	}
+	s, ours := readStamp(q.Data)
+	if !ours || q.From.IsBot {
+		return toast("", false)
+	}
+	reply.Interaction = s.interaction
+	if q.Message != nil {
+		reply.Threads = []string{b.thread(q.Message.Chat.ID, q.Message.ID)}
+	}
+	sender(&reply, q.From)
+	asked, err := look(ctx, reply, handle)
+	switch {
+	case err != nil:
+		return nil, err
+	case asked.Err != nil && asked.Err.Code == fault.NotFound:
+		return toast(pick(q.From.Language, "这个问题已不存在。", "This question is not there any more."), true)
+	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
+		return toast(asked.Text, true)
+	}
+	i, request := asked.Interaction, asked.Request
+	answer, ok := b.opens(s, i, request)
+	if !ok {
+		return toast(pick(request.Language, "这个按钮与问题不符，请使用最新的消息。", "This button does not fit the question; use the latest message."), true)
+	}
+	set, err := readSettings(request)
+	if err != nil {
+		return nil, err
+	}
+	if q.Message == nil || q.Message.Chat.Type != "private" && !set.counts(q.From) {
+		return toast(pick(request.Language, "这个问题不是问您的。", "This question is not for you."), true)
+	}
+	reply.Interaction, reply.Answer, reply.ArgumentsHash = i.ID, answer, i.ArgumentsHash
+	reaction, err := handle(ctx, reply)
+	if err != nil {
+		return nil, err
+	}
+	return toast(reaction.Text, !reaction.Accepted)
+}
+
+// text deals with prose. Only what answers one of our messages is ours, and what bots and groups say is nobody's.
+func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (*response, error) {
+	reply.Text = strings.TrimSpace(first(m.Text, m.Caption))
+	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
+		return nil, nil
+	}
+	say := func(text string) (*response, error) {
+		if text == "" {
+			return nil, nil
+		}
+		return &response{"sendMessage", sendMessage{
+			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: clip(text, maxText), ReplyTo: &replyTo{Message: m.ID, Anyway: true},
+		}}, nil
+	}
+	reply.Threads = []string{b.thread(m.Chat.ID, m.ReplyTo.ID)}
+	sender(&reply, *m.From)
+	asked, err := look(ctx, reply, handle)
+	if err == nil && asked.Err != nil && asked.Err.Code == fault.NotFound {
+		// Sent twice, of which only the second was noted: then its buttons tell.
+		if reply.Interaction = b.stampedOn(m.ReplyTo); reply.Interaction != "" {
+			asked, err = look(ctx, reply, handle)
+		}
+	}
+	private := m.Chat.Type == "private"
+	switch {
+	case err != nil:
+		return nil, err
+	case asked.Err != nil && asked.Err.Code == fault.NotFound:
+		return nil, nil
+	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
+		if !private {
+			return nil, nil // people talk in groups
+		}
+		reaction, err := handle(ctx, reply) // so that it is recorded
+		if err != nil {
+			return nil, err
+		}
+		return say(reaction.Text)
+	}
+	request := asked.Request
+	set, err := readSettings(request)
+	if err != nil {
+		return nil, err
+	}
+	if !private && !set.counts(*m.From) {
+		return nil, nil
+	}
+	if !set.takes(reply.Text) {
+		if asked.Ended {
+			return nil, nil
+		}
+		return say(pick(request.Language, "这样的回复不被接受，请使用消息中的按钮。", "Such a reply is not taken; use the buttons of the message."))
+	}
+	reply.Interaction = asked.Interaction.ID
+	reaction, err := handle(ctx, reply)
+	if err != nil {
+		return nil, err
+	}
+	return say(reaction.Text)
+}
+
+// look asks what the question of a reply is: buttons bring only the number of an option, and texts have to be ones that are
+// wanted.
+func look(ctx context.Context, r human.Reply, handle human.Handle) (human.Reaction, error) {
+	r.Look = true
+	return handle(ctx, r)
+}
+
+// stampedOn is the question whose buttons hang on a message of this bot.
+func (b *bot) stampedOn(m *message) string {
+	if m.Keyboard == nil || m.From == nil || strconv.FormatInt(m.From.ID, 10) != b.id() {
+		return ""
+	}
+	for _, key := range slices.Concat(m.Keyboard.Rows...) {
+		if s, ok := readStamp(key.Data); ok {
+			return s.interaction
+		}
+	}
+	return ""
+}
+
+// sender fills in who sent a reply: the number, which stays, and the name, which the service vouches for now.
+func sender(r *human.Reply, p person) {
+	r.From = strconv.FormatInt(p.ID, 10)
+	r.Name = p.FirstName
+	if p.Username != "" {
+		r.Name = "@" + p.Username
+		r.Aliases = []string{r.Name}
+		if small := strings.ToLower(r.Name); small != r.Name { // names are the same however they are written
+			r.Aliases = append(r.Aliases, small)
+		}
+	}
+}
+
+// counts says that what somebody says in a group counts: they are listed, or nobody is, and it is left to the approvers.
+func (s settings) counts(p person) bool {
+	return len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t chatID) bool {
+		name := strings.TrimPrefix(string(t), human.Telegram+":")
+		if name == strconv.FormatInt(p.ID, 10) {
+			return true
+		}
+		return p.Username != "" && strings.EqualFold(strings.TrimPrefix(name, "@"), p.Username)
+	})
+}
+
+// takes says that prose like this is taken. A pattern that is none fits nothing.
+func (s settings) takes(text string) bool {
+	if s.Texts != nil && !*s.Texts {
+		return false
+	}
+	return len(s.Patterns) == 0 || slices.ContainsFunc(s.Patterns, func(p string) bool {
+		re, err := regexp.Compile(p)
+		return err == nil && re.MatchString(text)
+	})
+}

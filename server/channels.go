@@ -1,0 +1,56 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// channelPath is before the account that a medium calls: its channel, workspace and credential.
+const channelPath = "/channels/"
+
+// maxChannelBody is how large what a medium brings may be.
+const maxChannelBody = 1 << 20
+
+// channels registers where mediums bring replies: clicks on buttons, messages to a bot. They have no token of a user: each
+// channel checks by the account's credential that a request is genuine, before anything in it is believed.
+func (s *Server) channels() {
+	s.public("POST "+channelPath+"{channel}/{workspace}/{credential}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		err := s.channel(w, r)
+		if err == nil {
+			return
+		}
+		if begun(w) {
+			s.log.WarnContext(r.Context(), "a reply of a channel was answered and then failed", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "error", err)
+			return
+		}
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			err = tooLarge(maxChannelBody)
+		}
+		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+	})
+}
+
+// channelUnknown is the same whatever of an address is wrong: strangers learn of no workspace and no credential.
+func channelUnknown() error {
+	return fault.New(fault.NotFound, "no channel is called back here; use the address as Tandem shows it")
+}
+
+func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
+	account := store.Account{Workspace: r.PathValue("workspace"), Channel: r.PathValue("channel"), Credential: r.PathValue("credential")}
+	receiver, ok := s.o.Desk.Receiver(account.Channel)
+	if !ok || identity.CheckWorkspace(account.Workspace) != nil {
+		return channelUnknown()
+	}
+	switch _, err := s.o.Stores.Credentials.Get(r.Context(), identity.System(account.Workspace), account.Credential); {
+	case errors.Is(err, store.ErrNotFound):
+		return channelUnknown()
+	case err != nil:
+		return err
+	}
+	return receiver.Receive(w, r, s.o.Desk.Account(account), s.o.Desk.Receive)
+}

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// The frames of the stream of questions.
+const (
+	frameSnapshot    = "snapshot"
+	frameInteraction = "interaction"
+)
+
+// interactionStream registers the stream of one's questions.
+func (s *Server) interactionStream() {
+	s.stream(huma.Operation{
+		Method: http.MethodGet, Path: "/interactions/stream", OperationID: "follow-interactions", Summary: "Follow the questions that wait for oneself, by server-sent events", Tags: []string{"interactions"},
+		Description: "The first frame is a snapshot (an InteractionSnapshot): everything pending that the caller is asked. Then one interaction frame (an InteractionEvent) for each that is new or has ended. " +
+			"Frames have no ids: who connects again begins with a snapshot, and so does a reader that was too slow. Comments keep the connection alive. The stream ends when the caller may not read any more.",
+		Responses: map[string]*huma.Response{
+			"200": {Description: "Frames: event (snapshot, interaction) and data (JSON in one line).", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},
+		},
+	}, readers(), s.serveInteractions)
+}
+
+func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
+	ctx, done, err := s.open.add(r.Context())
+	if err != nil {
+		return err
+	}
+	defer done()
+	// First the subscription: what is read later than that cannot have missed anything.
+	events, missed, stop := s.o.Desk.Watch(p.Workspace)
+	defer stop()
+	f := &inboxFeed{s: s, p: p, mine: map[string]bool{}}
+	first, err := f.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // a proxy that gathers would hold events back
+	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
+	defer out.end()
+	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
+	if err := out.send([]frame{first}); err != nil {
+		return err
+	}
+	return f.follow(ctx, out, events, missed)
+}
+
+// inboxFeed is what one reader knows of the questions of a user. It has one user.
+type inboxFeed struct {
+	s     *Server
+	p     identity.Principal
+	seats []string
+	// mine are the pending ones that the reader was told of: it is told of their end too, when it is not asked any more.
+	mine map[string]bool
+}
+
+func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan human.Event, missed func() bool) error {
+	alive := time.NewTicker(streamKeepAlive)
+	defer alive.Stop()
+	for {
+		var frames []frame
+		behind := false
+		select {
+		case <-ctx.Done(): // the reader or the server is leaving
+			return nil
+		case <-alive.C:
+			if gone, err := f.look(ctx); gone || err != nil {
+				return err
+			}
+			out.comment("alive")
+		case e, open := <-events:
+			if !open {
+				return nil
+			}
+			if behind = e.Interaction.ID == ""; behind {
+				break
+			}
+			frame, ok, err := f.event(ctx, e.Interaction)
+			if err != nil {
+				return err
+			}
+			if ok {
+				frames = append(frames, frame)
+			}
+		}
+		if missed() || behind {
+			again, err := f.snapshot(ctx)
+			if err != nil {
+				return err
+			}
+			frames = []frame{again}
+		}
+		if err := out.send(frames); err != nil {
+			return err
+		}
+	}
+}
+
+// look finds out again who the reader is: roles and addresses change, and a user may be gone.
+func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
+	user, err := f.s.o.Stores.Users.Get(ctx, f.p, f.p.User)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return ctx.Value(insideKey{}) == nil, nil // a caller in this process need not be a user
+	case err != nil:
+		return false, err
+	case user.Disabled || !user.Principal().Has(readers()...):
+		return true, nil
+	}
+	f.p.Roles, f.seats = user.Principal().Roles, human.Seats(user)
+	return false, nil
+}
+
+// snapshot is the frame of everything that waits for the reader.
+func (f *inboxFeed) snapshot(ctx context.Context) (frame, error) {
+	seats, err := f.s.seats(ctx, f.p)
+	if err != nil {
+		return frame{}, err
+	}
+	page, err := f.s.o.Stores.Interactions.List(ctx, f.p, store.InteractionQuery{
+		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, Page: store.Page{Size: store.MaxPageSize},
+	})
+	if err != nil {
+		return frame{}, err
+	}
+	f.seats = seats
+	clear(f.mine)
+	for _, i := range page.Interactions {
+		f.mine[i.ID] = true
+	}
+	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total})
+}
+
+// event is the frame of a change, if it is any of the reader's business.
+func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok bool, err error) {
+	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && (!i.ExcludeRequester || i.User != f.p.User)
+	if !asked && !f.mine[i.ID] {
+		return frame{}, false, nil
+	}
+	told := api.InteractionEvent{Interaction: tellInteraction(i)}
+	if i.Status == store.InteractionPending {
+		told.MayRespond, _ = f.s.o.Desk.May(ctx, f.p, i)
+	}
+	if f.mine[i.ID] = asked && i.Status == store.InteractionPending; !f.mine[i.ID] {
+		delete(f.mine, i.ID)
+	}
+	out, err := jsonFrame(frameInteraction, told)
+	return out, err == nil, err
+}
+
+func jsonFrame(name string, v any) (frame, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return frame{}, fault.Newf(fault.Internal, "a %s cannot be told: %w", name, err)
+	}
+	return frame{name: name, body: body}, nil
+}

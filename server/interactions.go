@@ -1,0 +1,243 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type (
+	interactionsInput struct {
+		Paging
+		Mine      bool     `query:"mine" doc:"only those that the caller is asked"`
+		Status    []string `query:"status,explode" doc:"several, or one list with commas: pending, completed, timeout, cancelled, error"`
+		Execution string   `query:"execution_id" maxLength:"200"`
+		Family    bool     `query:"family" doc:"with execution_id: also those of the executions that it started"`
+		Purpose   string   `query:"purpose" enum:"human_node,confirm,param,tool_approval,outcome_unknown,budget,drift,activation"`
+	}
+	respondInput struct {
+		InteractionPath
+		Body api.RespondRequest
+	}
+	delegateInput struct {
+		InteractionPath
+		Body api.DelegateRequest
+	}
+	cancelInteractionInput struct {
+		InteractionPath
+		Body *api.CancelInteractionRequest `required:"false"`
+	}
+	linkInput struct {
+		InteractionPath
+		Body api.LinkRequest
+	}
+	overruleInput struct {
+		InteractionPath
+		Response string `path:"response_id" maxLength:"200"`
+		Body     api.OverruleRequest
+	}
+	interactionsOutput struct{ Body api.Interactions }
+	detailOutput       struct{ Body api.InteractionDetail }
+	interactionOutput  struct{ Body api.Interaction }
+	linkOutput         struct{ Body api.Link }
+)
+
+// InteractionPath names a question.
+type InteractionPath struct {
+	ID string `path:"id" maxLength:"200"`
+}
+
+// interactions registers questions to people. Everybody with a role may read them; who may answer one, withdraw it or have a
+// link made is for the desk to say: being asked is what counts, or having started the execution, and not only a role.
+func (s *Server) interactions() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"interactions"}}
+	}
+	listed := op(http.MethodGet, "/interactions", "list-interactions", "List questions to people")
+	listed.Description = "Pending ones first: by priority (5 first), then age, the oldest first. Then those that have ended, the newest first."
+	respond := op(http.MethodPost, "/interactions/{id}/respond", "respond-to-interaction", "Answer a question")
+	respond.Description = "For those who are asked, whatever their role. The answer is checked against the question; all that is wrong is told at once. " +
+		"The question may stay pending: then more people have to answer. One that has ended is refused with 409, and details say how it ended. " +
+		"The value of a file field is {base64, name, content_type?}, or {blob} of a file that is stored already."
+	respond.Errors = append(respond.Errors, http.StatusTooManyRequests)
+	delegate := op(http.MethodPost, "/interactions/{id}/delegate", "delegate-interaction", "Let somebody else answer in one's place")
+	cancel := op(http.MethodPost, "/interactions/{id}/cancel", "cancel-interaction", "Withdraw a question")
+	cancel.Description = "For admins, editors, operators and who started the execution. The node that asks is told that it was cancelled."
+	remind := op(http.MethodPost, "/interactions/{id}/remind", "remind-interaction", "Remind those who are asked, now")
+	remind.Description = "For admins, editors, operators and who started the execution; once a minute."
+	remind.Errors = append(remind.Errors, http.StatusTooManyRequests)
+	link := op(http.MethodPost, "/interactions/{id}/link", "link-interaction", "Make a link to the response page")
+	link.Description = "A link answers in the name of its recipient, so only they and admins may have it made. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
+		"It is good for one answer, a public form's until the question ends; the server keeps no copy of it. Opening it shows the form and changes nothing."
+	overrule := op(http.MethodPost, "/interactions/{id}/responses/{response_id}/overrule", "overrule-response", "Correct how a reply in prose was understood")
+	overrule.Description = "For those who may answer the question."
+
+	handle(s, listed, readers(), s.listInteractions)
+	handle(s, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), readers(), s.getInteraction)
+	handle(s, respond, readers(), s.respondToInteraction)
+	handle(s, delegate, readers(), s.delegateInteraction)
+	handle(s, cancel, readers(), s.cancelInteraction)
+	handle(s, remind, readers(), s.remindInteraction)
+	handle(s, link, readers(), s.linkInteraction)
+	handle(s, overrule, readers(), s.overruleResponse)
+}
+
+func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in *interactionsInput) (*interactionsOutput, error) {
+	q := store.InteractionQuery{Execution: in.Execution, Family: in.Family, Purpose: in.Purpose, Page: in.page()}
+	var err error
+	if q.Statuses, err = readInteractionStatuses(listed(in.Status)); err != nil {
+		return nil, err
+	}
+	if in.Mine {
+		if q.Approvers, err = s.seats(ctx, p); err != nil {
+			return nil, err
+		}
+		q.NotOf = p.User
+	}
+	page, err := s.o.Stores.Interactions.List(ctx, p, q)
+	if err != nil {
+		return nil, err
+	}
+	return &interactionsOutput{api.Interactions{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
+}
+
+func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) {
+	known := []store.InteractionStatus{store.InteractionPending, store.InteractionCompleted, store.InteractionTimeout, store.InteractionCancelled, store.InteractionError}
+	var statuses []store.InteractionStatus
+	for _, name := range names {
+		status := store.InteractionStatus(strings.ToLower(name))
+		if status == "canceled" {
+			status = store.InteractionCancelled
+		}
+		if !slices.Contains(known, status) {
+			return nil, wrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses, nil
+}
+
+// seats are the approver strings that mean the caller. A caller that is no user of the workspace, as the command line on its own
+// data may be, has those of its id and roles.
+func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, error) {
+	user, err := s.o.Stores.Users.Get(ctx, p, p.User)
+	if errors.Is(err, store.ErrNotFound) {
+		user, err = identity.User{Workspace: p.Workspace, ID: p.User, Roles: p.Roles}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return human.Seats(user), nil
+}
+
+func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
+	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	responses, err := s.o.Stores.Interactions.Responses(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	deliveries, err := s.o.Stores.Interactions.Deliveries(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := api.InteractionDetail{Interaction: tellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
+	out.MayRespond, out.WhyNot = s.o.Desk.May(ctx, p, i)
+	for n, r := range responses {
+		out.Responses[n] = api.InteractionResponse{
+			ID: r.ID, InteractionID: r.Interaction, UserID: r.User, Address: r.Address, ChannelType: r.Channel, Raw: r.Raw, ResponseData: r.Data, ReceivedAt: r.ReceivedAt,
+			Relevance: r.Relevance, Score: r.Score, Factors: r.Factors, Classification: r.Classification, Reasoning: r.Reasoning, Accepted: r.Accepted, OverruledBy: r.OverruledBy,
+		}
+	}
+	for n, d := range deliveries {
+		out.Deliveries[n] = api.InteractionDelivery{
+			ID: d.ID, Kind: d.Kind, ChannelType: d.Channel, Recipient: d.Recipient, Status: string(d.Status), Attempts: d.Attempts, Error: d.Error, CreatedAt: d.Created, UpdatedAt: d.Updated,
+		}
+		if d.Status == store.DeliveryPending {
+			out.Deliveries[n].NextAt = d.NextAt
+		}
+	}
+	return &detailOutput{out}, nil
+}
+
+func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal, in *respondInput) (*interactionOutput, error) {
+	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	data := in.Body.ResponseData
+	if may, _ := s.o.Desk.May(ctx, p, i); may { // nobody else has files kept; the desk says why
+		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+			return nil, err
+		}
+	}
+	i, err = s.o.Desk.Respond(ctx, p, in.ID, human.Submission{Data: data, ArgumentsHash: in.Body.ArgumentsHash, Channel: human.InApp})
+	return toldChange(i, err)
+}
+
+func (s *Server) delegateInteraction(ctx context.Context, p identity.Principal, in *delegateInput) (*interactionOutput, error) {
+	return toldChange(s.o.Desk.Delegate(ctx, p, in.ID, in.Body.To, in.Body.Note))
+}
+
+func (s *Server) cancelInteraction(ctx context.Context, p identity.Principal, in *cancelInteractionInput) (*interactionOutput, error) {
+	reason := ""
+	if in.Body != nil {
+		reason = in.Body.Reason
+	}
+	return toldChange(s.o.Desk.Cancel(ctx, p, in.ID, reason))
+}
+
+func (s *Server) remindInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*interactionOutput, error) {
+	return toldChange(s.o.Desk.Remind(ctx, p, in.ID))
+}
+
+func (s *Server) linkInteraction(ctx context.Context, p identity.Principal, in *linkInput) (*linkOutput, error) {
+	url, err := s.o.Desk.NewLink(ctx, p, in.ID, in.Body.Recipient)
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.o.Desk.ViewLink(ctx, url[strings.LastIndexByte(url, '/')+1:])
+	if err != nil {
+		return nil, err
+	}
+	return &linkOutput{api.Link{URL: url, ExpiresAt: view.Link.Expires}}, nil
+}
+
+func (s *Server) overruleResponse(ctx context.Context, p identity.Principal, in *overruleInput) (*interactionOutput, error) {
+	return toldChange(s.o.Desk.Overrule(ctx, p, in.ID, in.Response, human.Submission{Data: in.Body.ResponseData, Channel: human.InApp}, in.Body.Reason))
+}
+
+func toldChange(i store.Interaction, err error) (*interactionOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &interactionOutput{tellInteraction(i)}, nil
+}
+
+func tellInteractions(list []store.Interaction) []api.Interaction {
+	told := make([]api.Interaction, len(list))
+	for n, i := range list {
+		told[n] = tellInteraction(i)
+	}
+	return told
+}
+
+func tellInteraction(i store.Interaction) api.Interaction {
+	return api.Interaction{
+		ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, ActivationID: i.Activation, UserID: i.User,
+		InteractionType: i.Type, ChannelType: i.Channel, Purpose: i.Purpose, Status: string(i.Status), Priority: i.Priority, RequestData: i.Request, ResponseData: i.Response,
+		Approvers: append([]string{}, i.Approvers...), MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, Attempt: i.Attempt, TimeoutAt: i.TimeoutAt,
+		WarningSent: i.WarningSent, CreatedAt: i.Created, UpdatedAt: i.Updated,
+	}
+}

@@ -1,0 +1,293 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/fault"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// respondPath is before the token of a response page. It stands outside of the prefix: the address is sent to people.
+const respondPath = "/respond/"
+
+const (
+	// maxRespondBody is how large a form may be: a file and what is written beside it.
+	maxRespondBody = 12 << 20
+	// maxRespondDrain is how much of a form that is too large is read to its end, so that a browser gets to see why.
+	maxRespondDrain = 64 << 20
+	// maxRespondToken is longer than any that is made.
+	maxRespondToken = 200
+)
+
+// How often an address may send a public form: so many at once, then one per interval.
+const (
+	publicBurst    = 10
+	publicInterval = 6 * time.Second
+	publicAddress  = 10_000
+)
+
+// responder serves the response pages.
+type responder struct {
+	s      *Server
+	pages  *respondPages
+	public *addressLimiter
+}
+
+// respondPages registers the pages by which people answer who have a link. The token in the address is all they need, and all
+// it opens is one question. Looking at a page changes nothing, however often a scanner of links does so.
+func (s *Server) respondPages() {
+	h := &responder{s: s, pages: newRespondPages(), public: newAddressLimiter(publicAddress)}
+	s.public("GET "+respondPath+"{token}", h.show)
+	s.public("POST "+respondPath+"{token}", h.take)
+}
+
+// show shows the form, or why there is none.
+func (h *responder) show(w http.ResponseWriter, r *http.Request) {
+	view, err := h.view(r)
+	if err != nil {
+		h.fail(w, r, languageOf(r, ""), err)
+		return
+	}
+	lang := languageOf(r, view.Request.Language)
+	if view.State != human.LinkOpen {
+		h.closed(w, r, lang, view, http.StatusGone)
+		return
+	}
+	h.form(w, r, http.StatusOK, view, newForm(lang, view.Interaction, view.Request), nil)
+}
+
+// view finds what a link leads to.
+func (h *responder) view(r *http.Request) (human.LinkView, error) {
+	token := r.PathValue("token")
+	if len(token) > maxRespondToken {
+		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
+	}
+	return h.s.o.Desk.ViewLink(r.Context(), token)
+}
+
+// take takes an answer.
+func (h *responder) take(w http.ResponseWriter, r *http.Request) {
+	view, err := h.view(r)
+	if err != nil {
+		h.fail(w, r, languageOf(r, ""), err)
+		return
+	}
+	lang := languageOf(r, view.Request.Language)
+	if view.State != human.LinkOpen {
+		status := http.StatusGone
+		if view.State == human.LinkEnded {
+			status = http.StatusConflict
+		}
+		h.closed(w, r, lang, view, status)
+		return
+	}
+	if isPublic(view) && !h.public.allow(clientAddress(r), h.s.o.Now()) {
+		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(publicInterval/time.Second)))
+		return
+	}
+	f := newForm(lang, view.Interaction, view.Request)
+	sent, err := h.read(r, f, view.Interaction)
+	if sent.close != nil {
+		defer sent.close()
+	}
+	if err != nil {
+		h.refuse(w, r, view, f, err)
+		return
+	}
+	data, err := f.data(sent.pressed)
+	if err == nil && !f.wrong() {
+		view.Interaction, err = h.s.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
+		if err == nil {
+			h.recorded(w, r, view, f, sent.pressed)
+			return
+		}
+	}
+	h.refuse(w, r, view, f, err)
+}
+
+// refuse shows the form again with all that is wrong with it, or says why there is none any more. The link is not used up.
+func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *form, err error) {
+	var general []string
+	status := http.StatusUnprocessableEntity
+	if err != nil {
+		told := fault.From(err)
+		switch told.Code.Class() {
+		case fault.ClassInvalid:
+			if general = f.blame(fieldsOf(err)); len(general) == 0 && !f.wrong() {
+				general = []string{told.Message}
+			}
+		case fault.ClassConflict:
+			// Somebody was faster, or what is asked has changed: look again.
+			again, err := h.view(r)
+			if err != nil {
+				h.fail(w, r, f.lang, err)
+				return
+			}
+			if again.State != human.LinkOpen {
+				h.closed(w, r, f.lang, again, http.StatusConflict)
+				return
+			}
+			view, status, general = again, http.StatusConflict, []string{f.say(inChinese(told.Message), told.Message)}
+		case fault.ClassLimit:
+			if told.Code != fault.TooLarge {
+				h.fail(w, r, f.lang, err)
+				return
+			}
+			status, general = http.StatusRequestEntityTooLarge, []string{f.say("发送的内容过大：文件最大 10 MiB。", "What was sent is too large: a file may have 10 MiB at most.")}
+		default:
+			h.fail(w, r, f.lang, err)
+			return
+		}
+	}
+	if err := h.keep(view.Interaction, f); err != nil {
+		h.fail(w, r, f.lang, err)
+		return
+	}
+	h.form(w, r, status, view, f, general)
+}
+
+// keep lets the page carry the files that came, so that nobody has to send them again.
+func (h *responder) keep(i store.Interaction, f *form) error {
+	for _, c := range f.Controls {
+		if c.file == nil {
+			continue
+		}
+		sealed, err := h.s.sealKept(i.ID, c.file)
+		if err != nil {
+			return err
+		}
+		c.Sealed, c.Value = sealed, c.file.Name
+	}
+	return nil
+}
+
+// sentForm is what came with a form besides the controls.
+type sentForm struct {
+	pressed, hash string
+	// close removes what was put on disk meanwhile; nil: nothing was.
+	close func()
+}
+
+// read reads a form into its controls and stores its files.
+func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentForm, error) {
+	var sent sentForm
+	body := &io.LimitedReader{R: r.Body, N: maxRespondBody + 1}
+	values, files, err := readForm(r, body)
+	if files != nil {
+		sent.close = func() {
+			if err := files.RemoveAll(); err != nil {
+				h.s.log.WarnContext(r.Context(), "what a form brought stays in the temporary directory", "error", err)
+			}
+		}
+	}
+	if body.N == 0 {
+		// A browser shows the answer only once all of its form was taken.
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			h.s.log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
+		}
+		return sent, fault.Newf(fault.TooLarge, "the form has more than %d MiB", maxRespondBody>>20)
+	}
+	if err != nil {
+		return sent, fault.New(fault.InvalidInput, f.say("表单无法读取，请重新提交。", "The form could not be read; send it again.")).WithCause(err)
+	}
+	f.fill(values)
+	sent.pressed, sent.hash = values.Get(buttonName), values.Get("arguments_hash")
+	for _, c := range f.Controls {
+		if c.Kind == controlFile {
+			if err := h.file(r.Context(), f, c, i, values.Get(c.ID+"-kept"), files); err != nil {
+				return sent, err
+			}
+		}
+	}
+	return sent, nil
+}
+
+// file takes the file of a control: the one that was sent, else the one that is kept.
+func (h *responder) file(ctx context.Context, f *form, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
+	c.file = h.s.openKept(i.ID, kept)
+	if files == nil || len(files.File[c.ID]) == 0 || files.File[c.ID][0].Filename == "" {
+		return nil
+	}
+	sent := files.File[c.ID][0]
+	if sent.Size > maxAnswerFile {
+		c.file, c.Error = nil, f.say("文件超过 10 MiB。", "The file has more than 10 MiB.")
+		return nil
+	}
+	c.file, err = h.s.keepUpload(ctx, i.Workspace, sent)
+	return err
+}
+
+// readForm reads both encodings of forms. Large files are on disk until RemoveAll.
+func readForm(r *http.Request, body io.Reader) (url.Values, *multipart.Form, error) {
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, nil, err
+	}
+	switch kind {
+	case "application/x-www-form-urlencoded":
+		text, err := io.ReadAll(body)
+		if err != nil {
+			return nil, nil, err
+		}
+		values, err := url.ParseQuery(string(text))
+		return values, nil, err
+	case "multipart/form-data":
+		files, err := multipart.NewReader(body, parameters["boundary"]).ReadForm(1 << 20)
+		if err != nil {
+			return nil, files, err
+		}
+		return url.Values(files.Value), files, nil
+	}
+	return nil, nil, errors.New("this is no form")
+}
+
+// isPublic says that anybody may send the form.
+func isPublic(v human.LinkView) bool { return v.Link.Recipient == human.Anyone }
+
+// languageOf is the language of a page: as it was chosen, else as the question is, else as the browser's.
+func languageOf(r *http.Request, request string) string {
+	for _, wanted := range []string{r.URL.Query().Get("lang"), request} {
+		if lang, ok := knownLanguage(wanted); ok {
+			return lang
+		}
+	}
+	best, weight := "en", 0.0
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
+		tag, parameters, _ := strings.Cut(part, ";")
+		lang, ok := knownLanguage(strings.TrimSpace(tag))
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(cmp.Or(parameters, "q=1")), "q="), 64)
+		if ok && err == nil && q > weight {
+			best, weight = lang, q
+		}
+	}
+	return best
+}
+
+func knownLanguage(tag string) (string, bool) {
+	lang, _, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(tag, "_", "-")), "-")
+	return lang, lang == "zh" || lang == "en"
+}
+
+// requester is the name of who started the execution that asks; empty: nobody in particular.
+func (h *responder) requester(ctx context.Context, i store.Interaction) (string, error) {
+	if i.User == "" || i.User == identity.System("").User {
+		return "", nil
+	}
+	user, err := h.s.o.Stores.Users.Get(ctx, identity.System(i.Workspace), i.User)
+	if errors.Is(err, store.ErrNotFound) {
+		return i.User, nil
+	}
+	return cmp.Or(user.Name, user.ID), err
+}
