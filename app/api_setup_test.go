@@ -32,11 +32,20 @@ type site struct {
 // openSite opens one in a directory of its own. The options of its server may be changed.
 func openSite(t testing.TB, change ...func(*server.Options)) *site {
 	t.Helper()
+	return openSiteAs(t, func(*Options, string) {}, change...)
+}
+
+// openSiteAs is openSite with other options of the instance, which may need to know where it is reached.
+func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*server.Options)) *site {
+	t.Helper()
 	allow, err := outbound.ParseAllow("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := Open(t.Context(), Options{Dir: t.TempDir(), HTTPAllow: allow, CodeCache: codeCache()})
+	web := httptest.NewUnstartedServer(nil)
+	options := Options{Dir: t.TempDir(), HTTPAllow: allow, CodeCache: codeCache()}
+	as(&options, "http://"+web.Listener.Addr().String())
+	i, err := Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +79,8 @@ func openSite(t testing.TB, change ...func(*server.Options)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewServer(s.Handler())
+	web.Config.Handler = s.Handler()
+	web.Start()
 	t.Cleanup(func() {
 		web.Close()
 		if err := i.Close(); err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/human"
 	"tandem/workflow"
 )
 
@@ -21,7 +23,7 @@ const humanCommon = `on_unknown!{ask|retry|fail}=retry; interaction_type!{approv
 	approval_options:list/any=[approve,reject](value*; label; outcome{confirmed|rejected|none});
 	input_fields:list(name*; label; type{text|number|email|date|select|boolean|file}=text; required=false; options:list; validation:any);
 	selection_options:list/any(value*; label; outcome{confirmed|rejected|none}); allow_multiple=false; review_criteria:list; approvers:list;
-	min_approvals=1[1..]; min_rejections=1[1..]; exclude_requester, allow_delegation=false; escalation:obj(after_seconds:num[1..]; to:any);
+	min_approvals=1[1..]; min_rejections=1[1..]; exclude_requester, allow_delegation=false; escalation:obj(after_seconds*:num[1..]; to*:any);
 	reminder_seconds=0[0..]; risk{low|medium|high}=low; ai_analysis_model; response_analysis_prompt:tmpl;
 	custom_analysis_prompt -> response_analysis_prompt; unrelated_action{ignore|route};
 	channel_type{in_app|webhook|email|slack|discord|telegram|teams}; webhook_url:tmpl; priority=1[1..5]; content:any; user_mention:tmpl;
@@ -57,29 +59,45 @@ func humanKinds() []kind {
 }
 
 func humanRules(c *config, medium string) {
+	channel := cmp.Or(medium, c.text("channel_type"))
 	if t := c.text("channel_type"); medium != "" && t != "" && t != medium {
 		c.invalid(c.at("channel_type"), "must be %q for %s, or left out", medium, c.node.Kind())
 	}
-	if c.text("timeout_action") == "default_response" {
+	if c.text("timeout_action") == human.TimeoutDefault {
 		c.requireFor("timeout_default_response", `when timeout_action is "default_response"`)
 	}
 	if c.has("timeout_seconds") && c.has("timeout_minutes") {
 		c.invalid(c.at("timeout_minutes"), "sets the same as timeout_seconds; keep one of them")
 	}
-	if (c.text("channel_type") == "webhook") && !c.has("webhook_url") {
+	if channel == human.Webhook {
 		c.requireFor("webhook_url", `when channel_type is "webhook"`)
 	}
+	if types := channelCredentials(channel); medium == "" && types != "" && !c.has("credential_id") && !c.has("template_id") {
+		c.warnf(problemCredentialMissing, c.at("credential_id"), "asking by %q needs a credential of type %s; set credential_id before deploying", channel, types)
+	}
 	switch c.text("interaction_type") {
-	case "approval":
-		if !c.has("approval_options") && !c.has("template_id") {
+	case human.Approval:
+		if c.has("approval_options") || c.has("template_id") {
+			optionKeys(c, "approval_options")
+		} else {
 			c.plan.Keys = append(c.plan.Keys, "approve", "reject")
-			return
 		}
-		optionKeys(c, "approval_options")
-	case "selection":
+	case human.Selection:
 		c.requireFor("selection_options", `when interaction_type is "selection"`)
 		optionKeys(c, "selection_options")
 	}
+	// What a template brings is not known here, and what is wrong already need not be said twice.
+	if !c.has("template_id") && !workflow.HasErrors(c.problems) {
+		newHumanDraft(c, channel).check()
+	}
+}
+
+// channelCredentials are the types of credential that a channel asks with; empty: none.
+func channelCredentials(channel string) string {
+	return map[string]string{
+		human.Webhook: `"webhook_secret"`, human.Email: `"smtp", "google_oauth" or "microsoft_oauth"`, human.Slack: `"slack_bot"`, human.Discord: `"discord_bot"`,
+		human.Telegram: `"telegram_bot"`, human.Teams: `"teams_bot"`,
+	}[channel]
 }
 
 // optionKeys adds an output key for each option a person can choose. Options that are only known at run time make any

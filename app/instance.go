@@ -132,7 +132,10 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.host, err = local.New(ctx, local.Options{
 		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
-		Asked: i.asked, Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
+		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
+			return i.stores.Interactions.Unasked(ctx, identity.System(""))
+		},
+		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {

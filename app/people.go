@@ -12,6 +12,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/integration/discord"
 	"tandem/integration/mail"
 	"tandem/integration/slack"
 	"tandem/integration/teams"
@@ -26,7 +27,8 @@ import (
 func (i *Instance) channels(client *outbound.Client) []human.Channel {
 	http := client.HTTPClient()
 	return []human.Channel{
-		mail.Channel(mail.Options{Dial: client.DialContext, Log: i.log}),
+		discord.NewChannel(http, i.log),
+		mail.Channel(mail.Options{Dial: client.DialContext, Client: client, Log: i.log}),
 		slack.NewChannel(http, i.log),
 		teams.New(http),
 		telegram.New(http),

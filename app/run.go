@@ -1,23 +1,19 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tandem/api"
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/human"
 	"tandem/identity"
-	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -125,6 +121,8 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 			return api.Execution{}, err
 		}
 	}
+	below := c.listenBelow(id)
+	defer below.stop()
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ended := make(chan struct{})
@@ -144,16 +142,19 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 				return api.Execution{}, err
 			}
 		}
-		err = c.Watch(watched, id, after, client.VocabularyExecution, func(e api.Event) error {
-			if e.Seq > 0 {
-				after = fmt.Sprintf("%d.%d", e.Seq, e.Part)
-			}
-			if r.Each != nil {
-				if err := r.Each(e); err != nil {
-					return err
+		err = c.follow(watched, id, below, func(watching context.Context) error {
+			return c.Watch(watching, id, after, client.VocabularyExecution, func(e api.Event) error {
+				if e.Seq > 0 {
+					after = fmt.Sprintf("%d.%d", e.Seq, e.Part)
 				}
-			}
-			return asked(e)
+				if r.Each != nil {
+					if err := r.Each(e); err != nil {
+						return err
+					}
+				}
+				below.again()
+				return asked(e)
+			})
 		})
 		if err == nil {
 			return c.Execution(ctx, id)
@@ -162,97 +163,6 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 			return api.Execution{}, err
 		}
 	}
-}
-
-// ask puts the open questions to the person at hand. When that cannot be, or is of no use, it says how they are answered.
-func (c *Connection) ask(ctx context.Context, r Run, id string) error {
-	e, err := c.Execution(ctx, id)
-	if err != nil {
-		return err
-	}
-	if r.Ask == nil {
-		return askedOf(e, r.Dir)
-	}
-	left := len(e.Questions) // none when a time limit was faster
-	for _, q := range e.Questions {
-		ended, err := c.put(ctx, r, q.InteractionID)
-		if errors.Is(err, ErrAsked) {
-			return askedOf(e, r.Dir)
-		}
-		if err != nil {
-			return err
-		}
-		if ended {
-			left--
-		}
-	}
-	if left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
-		return askedOf(e, r.Dir)
-	}
-	return c.TakeUp(ctx, id)
-}
-
-// put puts one question to the person at hand and says whether it has ended with that. It has not when it is for others, or wants
-// the answers of others too.
-func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err error) {
-	q, err := c.Interaction(ctx, id)
-	switch {
-	case err != nil:
-		return false, err
-	case q.Status != string(store.InteractionPending):
-		return true, nil
-	case !q.MayRespond:
-		return false, nil
-	}
-	asking, over := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() { // it ends with asking
-		defer close(watched)
-		// Without it an answer that comes too late is refused and nothing worse, so its error does not matter.
-		_ = c.WatchInbox(asking, func(f client.InboxFrame) error {
-			if endedIn(f, id) {
-				over(ErrFaster)
-			}
-			return nil
-		})
-	}()
-	defer func() {
-		over(nil)
-		<-watched
-	}()
-	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
-		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
-		ended = err == nil && after.Status != string(store.InteractionPending)
-		return err
-	})
-	if errors.Is(err, ErrFaster) || fault.CodeOf(err) == fault.Conflict {
-		return true, nil
-	}
-	return ended, err
-}
-
-// endedIn says that a question which the caller is asked has ended, as the stream of questions tells.
-func endedIn(f client.InboxFrame, id string) bool {
-	if f.Event != nil {
-		return f.Event.Interaction.ID == id && f.Event.Interaction.Status != string(store.InteractionPending)
-	}
-	listed := slices.ContainsFunc(f.Snapshot.Interactions, func(i api.Interaction) bool { return i.ID == id })
-	return !listed && len(f.Snapshot.Interactions) == f.Snapshot.TotalCount
-}
-
-// asked ends the watching when only a person can let the execution go on.
-func asked(e api.Event) error {
-	if e.EventType != "execution_paused" {
-		return nil
-	}
-	var u api.ExecutionUpdate
-	if err := json.Unmarshal(e.Data, &u); err != nil {
-		return fmt.Errorf("read event %q: %w", e.EventType, err)
-	}
-	if engine.Status(u.ExecutionStatus) == engine.StatusWaitingForHuman {
-		return ErrAsked
-	}
-	return nil
 }
 
 // begin starts an execution, or finds the one to go on with. After is where its stream is to be watched from, waits says that
@@ -289,41 +199,10 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 			return "", "", false, askedOf(e, r.Dir)
 		}
 	}
-	return e.ExecutionID, after, engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
-}
-
-// askedOf says how the question of an execution is answered.
-func askedOf(e api.Execution, dir string) error {
-	if len(e.Questions) == 0 {
-		return ErrAsked
+	if waitsBelow(e) && r.Ask == nil {
+		return "", "", false, askedOf(e, r.Dir)
 	}
-	q := e.Questions[0]
-	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, dir))
-}
-
-// answerWith is the command line that answers a question.
-func answerWith(q api.UserInputRequest, dir string) string {
-	flags := ""
-	switch q.Purpose {
-	case human.PurposeToolApproval, human.PurposeConfirm, human.PurposeDrift, human.PurposeActivation:
-		return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
-	case human.PurposeOutcomeUnknown:
-		flags = "--choose done|not_done|stop"
-	case human.PurposeBudget:
-		flags = "--set raise_by=NUMBER"
-	case human.PurposeParam:
-		flags = "--set NAME=VALUE"
-	default:
-		switch q.InteractionType {
-		case human.Approval:
-			return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
-		case human.Selection:
-			flags = "--choose VALUE"
-		default:
-			flags = "--set NAME=VALUE"
-		}
-	}
-	return fmt.Sprintf("inbox answer %s --data %s %s", q.InteractionID, dir, flags)
+	return e.ExecutionID, after, waitsBelow(e) || engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
 }
 
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of

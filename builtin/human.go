@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human"
@@ -66,8 +69,8 @@ type humanField struct {
 func (f *humanField) Defaults() { f.Type = "text" }
 
 type humanEscalation struct {
-	AfterSeconds float64 `json:"after_seconds" range:"1.."`
-	To           any     `json:"to"`
+	AfterSeconds float64 `json:"after_seconds" range:"1.." required:"true"`
+	To           any     `json:"to" required:"true"`
 }
 
 func (c *humanConfig) Defaults() {
@@ -100,8 +103,9 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	if err != nil {
 		return nil, err
 	}
+	detail := humanDetail{Prompt: cmp.Or(request.Description, request.Title), Type: request.Type, Channel: request.Channel}
 	if call.Wake != nil {
-		return a.answered(call, request, content)
+		return a.answered(call, request, content, detail)
 	}
 	raw, err := node.Marshal(request)
 	if err != nil {
@@ -114,11 +118,37 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	call.Detail(map[string]any{
-		"user_prompt": cmp.Or(request.Description, request.Title), "interaction_type": opened.Type, "channel_type": opened.Channel,
-		"waiting_since": opened.Created, "timeout_at": opened.TimeoutAt,
-	})
-	return node.Wait{Ask: &node.Question{Purpose: human.PurposeNode, Request: raw}}, nil
+	detail.Since, detail.Until = opened.Created, opened.TimeoutAt
+	memo, err := node.Marshal(detail)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
+	}
+	detail.note(call, "waiting_for_human", nil)
+	return node.Wait{Ask: &node.Question{Purpose: human.PurposeNode, Request: raw}, Memo: memo}, nil
+}
+
+// humanDetail is what the record of the activation says about a question. Since and Until are known when it is asked and come back
+// with the answer as the memo: a later note replaces the earlier one.
+type humanDetail struct {
+	Prompt  string `json:"-"`
+	Type    string `json:"-"`
+	Channel string `json:"-"`
+	Since   int64  `json:"waiting_since"`
+	Until   int64  `json:"timeout_at"`
+}
+
+// note writes the details. While it waits the server adds which question it is.
+func (d humanDetail) note(call *node.Call, status string, response any) {
+	if call.Detail == nil {
+		return
+	}
+	fields := map[string]any{
+		"status": status, "user_prompt": d.Prompt, "interaction_type": d.Type, "channel_type": d.Channel, "waiting_since": d.Since, "timeout_at": d.Until,
+	}
+	if response != nil {
+		fields["user_response"] = response
+	}
+	call.Detail(fields)
 }
 
 // content is what the question is about: what the configuration says, else what the input calls so, else the input.
@@ -169,9 +199,15 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		}
 		r.Escalation = &human.Escalation{AfterSeconds: int64(e.AfterSeconds), To: to}
 	}
-	settings := a.settings
-	if r.Channel == human.Webhook {
-		settings = map[string]any{"webhook_url": string(a.WebhookURL)}
+	if r.Channel == human.Webhook && a.WebhookURL == "" {
+		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
+	}
+	settings := maps.Clone(a.settings)
+	if takes := r.Channel == human.Webhook || r.Channel == human.Teams; takes && a.WebhookURL != "" {
+		if settings == nil {
+			settings = map[string]any{}
+		}
+		settings["webhook_url"] = string(a.WebhookURL)
 	}
 	if len(settings) > 0 {
 		var err error
@@ -186,14 +222,34 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 func (a *humanAsking) shape(r *human.Request) error {
 	switch a.Type {
 	case human.Approval:
-		return readAs("approval_options", a.ApprovalOptions, &r.Options)
+		return readOptions("approval_options", a.ApprovalOptions, &r.Options)
 	case human.Selection:
-		return readAs("selection_options", a.SelectionOptions, &r.Options)
+		return readOptions("selection_options", a.SelectionOptions, &r.Options)
 	case human.Input:
 		return readAs("input_fields", a.InputFields, &r.Fields)
 	}
 	if r.Review == nil {
 		r.Review = &human.ReviewRules{Criteria: a.Criteria, Min: 1, Max: 5, Threshold: 3}
+	}
+	return nil
+}
+
+// reservedOptions are the output keys of every question, as they are and as older files call them. Options that come from a placeholder are known only
+// now, and one that is called like them would be taken for what it is not. read-only
+var reservedOptions = []string{
+	dataflow.DefaultKey, "main", "error", human.Confirmed, human.Rejected, human.Unrelated, human.TimedOut, "approved", "completed", "filtered",
+}
+
+// readOptions reads options, each of which is an output key.
+func readOptions(name string, from []any, to *[]human.Option) error {
+	if err := readAs(name, from, to); err != nil {
+		return err
+	}
+	for n, o := range *to {
+		if slices.Contains(reservedOptions, o.Value) {
+			at := fmt.Sprintf("%s[%d]", name, n)
+			return fault.Newf(fault.InvalidConfig, "%s: %q is a reserved output key; call the option differently and set its outcome", at, o.Value).With("path", "configurations."+at)
+		}
 	}
 	return nil
 }
@@ -254,18 +310,25 @@ type humanOutput struct {
 }
 
 // answered makes the outputs of what came of the question.
-func (a *humanAsking) answered(call *node.Call, r human.Request, content json.RawMessage) (node.Outcome, error) {
+func (a *humanAsking) answered(call *node.Call, r human.Request, content json.RawMessage, detail humanDetail) (node.Outcome, error) {
 	var result human.Result
+	if len(call.Memo) > 0 { // a question that is older than the memo has none
+		if err := json.Unmarshal(call.Memo, &detail); err != nil {
+			return nil, fault.Newf(fault.Internal, "what was noted of the question cannot be read: %w", err)
+		}
+	}
 	if len(call.Wake.Payload) > 0 {
 		if err := json.Unmarshal(call.Wake.Payload, &result); err != nil {
 			return nil, fault.Newf(fault.Internal, "what came of the question cannot be read: %w", err)
 		}
 	}
 	if call.Wake.Outcome == engine.AskCanceled {
-		return nil, fault.New(fault.Canceled, "the question was taken back before it was answered")
+		detail.note(call, "cancelled", nil)
+		return nil, fault.New(fault.Canceled, cmp.Or(takenBack(result), "the question was taken back before it was answered"))
 	}
 	timedOut := call.Wake.Outcome == engine.AskTimeout
 	if timedOut && r.TimeoutAction == human.TimeoutFail {
+		detail.note(call, human.TimedOut, nil)
 		return nil, fault.Newf(fault.HILTimeout, "nobody has answered within %s", (time.Duration(r.TimeoutSeconds) * time.Second).String())
 	}
 	if len(result.ResponseData) == 0 || string(result.ResponseData) == "null" {
@@ -275,16 +338,21 @@ func (a *humanAsking) answered(call *node.Call, r human.Request, content json.Ra
 		result.Approvals = []human.Vote{}
 	}
 	out := humanOutput{Result: result, Content: content}
-	if a.review != nil {
+	if r.Type == human.Review {
 		out.Scores = json.RawMessage(gjson.GetBytes(result.ResponseData, "scores").Raw)
 	}
 	payload, err := node.Marshal(out)
 	if err != nil {
 		return nil, fault.Newf(fault.OutputInvalid, "the answer cannot be handed on: %w", err)
 	}
-	call.Detail(map[string]any{
-		"user_prompt": cmp.Or(r.Description, r.Title), "interaction_type": r.Type, "channel_type": r.Channel, "user_response": cmp.Or[any](nonEmpty(result.UserResponse), result.ResponseData),
-	})
+	var said any = result.ResponseData
+	switch {
+	case result.UserResponse != "":
+		said = result.UserResponse
+	case timedOut && r.TimeoutAction == human.TimeoutContinue:
+		said = nil
+	}
+	detail.note(call, result.Status, said)
 	done := node.Done{"result": payload}
 	if timedOut && r.TimeoutAction == human.TimeoutContinue {
 		done["timeout"] = payload
@@ -300,9 +368,14 @@ func (a *humanAsking) answered(call *node.Call, r human.Request, content json.Ra
 	return done, nil
 }
 
-func nonEmpty(text string) any {
-	if text == "" {
-		return nil
+// takenBack says who has taken a question back and why, as far as that is known.
+func takenBack(result human.Result) string {
+	if result.Responder == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%q has taken the question back before it was answered", result.Responder)
+	if why := gjson.GetBytes(result.ResponseData, "notes").Str; why != "" {
+		text += ": " + why
 	}
 	return text
 }

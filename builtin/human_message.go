@@ -2,6 +2,9 @@ package builtin
 
 import (
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
 
 	"tandem/fault"
 	"tandem/human"
@@ -87,7 +90,7 @@ func slackInteraction() node.Kind {
 
 type discordAskConfig struct {
 	humanConfig
-	ServerID  node.Scalar `json:"server_id"`
+	ServerID  node.Scalar `json:"server_id" required:"true"`
 	ChannelID node.Scalar `json:"channel_id" required:"true"`
 }
 
@@ -119,6 +122,12 @@ func telegramInteraction() node.Kind {
 	return humanKind(
 		info("HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", "Ask in Telegram", "Telegram 询问", "Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
 		func(_ *node.Call, cfg telegramAskConfig) (*humanAsking, error) {
+			for n, pattern := range cfg.Patterns {
+				if _, err := regexp.Compile(pattern); err != nil {
+					at := fmt.Sprintf("allowed_response_patterns[%d]", n)
+					return nil, fault.Newf(fault.InvalidConfig, "%s: %q is no regular expression: %w", at, pattern, err).With("path", "configurations."+at)
+				}
+			}
 			a := &humanAsking{humanConfig: cfg.humanConfig, medium: human.Telegram, settings: map[string]any{
 				"chat_id": string(cfg.ChatID), "allow_text_responses": cfg.AllowText, "allowed_response_patterns": cfg.Patterns, "target_users": texts(cfg.TargetUsers),
 			}}
@@ -126,10 +135,19 @@ func telegramInteraction() node.Kind {
 				a.settings["inline_keyboard"] = cfg.Keyboard
 			}
 			for _, user := range texts(cfg.TargetUsers) {
-				a.approvers = append(a.approvers, human.Telegram+":"+user)
+				a.approvers = append(a.approvers, telegramUser(user))
 			}
 			return a, nil
 		})
+}
+
+// telegramUser is the approver that a target user is: by number, or by name, which is the same in whatever case it is written and with or without its @.
+func telegramUser(text string) string {
+	text = strings.TrimSpace(strings.TrimPrefix(text, human.Telegram+":"))
+	if strings.Trim(text, "0123456789") != "" {
+		text = "@" + strings.ToLower(strings.TrimPrefix(text, "@"))
+	}
+	return human.Telegram + ":" + text
 }
 
 type teamsAskConfig struct {

@@ -20,7 +20,6 @@ import (
 	"unicode/utf8"
 
 	"tandem/api"
-	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
 )
@@ -66,6 +65,12 @@ func wrongAnswer(path, format string, args ...any) error {
 	var p problems
 	p.add(path, format, args...)
 	return p.err()
+}
+
+// Check says everything that is wrong with an answer, before anything of it is kept. Whether somebody may give it is another matter.
+func (r *Request) Check(purpose string, data json.RawMessage) error {
+	_, err := r.read(purpose, data, "somebody", "") // by nobody a review would need no evidence
+	return err
 }
 
 // read reads an answer to a question of a purpose.
@@ -528,124 +533,4 @@ func (v *ReviewRules) score(raw json.RawMessage) (score float64, pass bool, why 
 		return 0, false, "true or false was expected"
 	}
 	return 0, yes, ""
-}
-
-// readGiven reads an answer to a question of another part. What it hands on is what came, in the form that part reads.
-func (r *Request) readGiven(purpose string, raw json.RawMessage) (understood, error) {
-	raw = bytes.TrimSpace(raw)
-	u := understood{data: raw, kept: raw, outcome: Confirmed}
-	var fields map[string]json.RawMessage
-	isObject := len(raw) > 0 && raw[0] == '{' && json.Unmarshal(raw, &fields) == nil
-	switch purpose {
-	case PurposeConfirm:
-		switch {
-		case isNull(raw), isObject && isNull(fields["confirm"]), string(raw) == "false":
-			u.data, u.kept, u.outcome = json.RawMessage(`{"confirm":false}`), json.RawMessage(`{"confirm":false}`), Rejected
-		case string(fields["confirm"]) == "false":
-			u.outcome = Rejected
-		case string(fields["confirm"]) != "true":
-			return u, wrongAnswer("input_data.confirm", "true was expected, or false to cancel")
-		}
-	case PurposeOutcomeUnknown:
-		return readOutcome(raw, isObject)
-	case PurposeBudget:
-		var by *float64
-		if !isObject || json.Unmarshal(fields["raise_by"], &by) != nil || by == nil || !(*by > 0) {
-			return u, wrongAnswer("input_data.raise_by", "a positive number was expected: by how much the budget is raised")
-		}
-		u.raise = *by
-	case PurposeDrift, PurposeActivation:
-		switch string(fields["accept"]) {
-		case "true":
-		case "false":
-			u.outcome = Rejected
-		default:
-			return u, wrongAnswer("input_data.accept", "true or false was expected")
-		}
-	case PurposeParam:
-		if content, named := fields["content"]; !isObject || named && len(fields) == 1 && (isNull(content) || content[0] != '{') {
-			return u, wrongAnswer("input_data.content", "an object was expected")
-		}
-	case PurposeToolApproval:
-		return readApproves(raw, fields)
-	default:
-		if isNull(raw) {
-			return u, wrongAnswer("input_data", "the answer is missing")
-		}
-	}
-	return u, nil
-}
-
-// readOutcome reads what a person says about an unknown outcome.
-func readOutcome(raw json.RawMessage, isObject bool) (understood, error) {
-	var d struct {
-		Outcome string          `json:"outcome"`
-		Result  json.RawMessage `json:"result"`
-	}
-	u := understood{kept: raw, outcome: Confirmed}
-	if !isObject || json.Unmarshal(raw, &d) != nil {
-		return u, wrongAnswer("input_data", "an object with an outcome was expected: done, not_done or stop")
-	}
-	switch d.Outcome {
-	case engine.ChoiceDone, engine.ChoiceNotDone:
-	case engine.ChoiceStop:
-		u.outcome = Rejected
-	default:
-		return u, wrongAnswer("input_data.outcome", "%q decides nothing; say %s, %s or %s", d.Outcome, engine.ChoiceDone, engine.ChoiceNotDone, engine.ChoiceStop)
-	}
-	if !isNull(d.Result) {
-		if d.Outcome != engine.ChoiceDone {
-			return u, wrongAnswer("input_data.result", "only what was done has a result; leave it out")
-		}
-		u.data = d.Result
-	}
-	u.choice, u.options = d.Outcome, []string{d.Outcome}
-	return u, nil
-}
-
-// readApproves reads whether a call of a tool is allowed. It must say so plainly, in all that it says.
-func readApproves(raw json.RawMessage, fields map[string]json.RawMessage) (understood, error) {
-	u := understood{data: raw, kept: raw, outcome: Confirmed}
-	said, yes := 0, 0
-	count := func(approves bool) {
-		said++
-		if approves {
-			yes++
-		}
-	}
-	switch string(raw) {
-	case "true", "false":
-		count(string(raw) == "true")
-	}
-	for name, value := range fields { // order does not matter: all are counted
-		switch name {
-		case "approved", "confirm":
-			if s := string(value); s != "true" && s != "false" {
-				return u, wrongAnswer("input_data."+name, "true or false was expected")
-			}
-			count(string(value) == "true")
-		case "action", "selected_option", "option":
-			var text string
-			if json.Unmarshal(value, &text) != nil {
-				return u, wrongAnswer("input_data."+name, "approve or reject was expected")
-			}
-			switch strings.ToLower(text) {
-			case "approve", "approved":
-				count(true)
-			case "reject", "rejected", "deny", "no":
-				count(false)
-			default:
-				return u, wrongAnswer("input_data."+name, "%q is neither approve nor reject", text)
-			}
-		}
-	}
-	switch {
-	case said == 0:
-		return u, wrongAnswer("input_data.action", "approve or reject was expected")
-	case yes != 0 && yes != said:
-		return u, wrongAnswer("input_data", "it says both yes and no")
-	case yes == 0:
-		u.outcome = Rejected
-	}
-	return u, nil
 }

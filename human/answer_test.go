@@ -215,6 +215,9 @@ func TestReadAnswer_Review(t *testing.T) {
 	if got := complaints(err); len(got) != 2 || !strings.HasPrefix(got[0], "evidence.a: ") || !strings.HasPrefix(got[1], "evidence.b: ") {
 		t.Errorf("without evidence: %q", got)
 	}
+	if err := r.Check(PurposeNode, json.RawMessage(`{"scores":{"a":true,"b":true}}`)); len(complaints(err)) != 2 {
+		t.Errorf("checked without evidence: %v", err)
+	}
 	if _, err := r.readAnswer(json.RawMessage(`{"scores":{"a":true,"b":true},"evidence":{"a":"x","b":"y"}}`), "ann", "now"); err != nil {
 		t.Errorf("with evidence: %v", err)
 	}

@@ -222,8 +222,7 @@ func TestWebhook_Receive_Refuses(t *testing.T) {
 		"NoAnswer":     {callback(`{"interaction_id":"i1","responder":"ann","text":" "}`, time.Now(), hookSecret), fault.Invalid},
 		"NoJSON":       {callback(`yes`, time.Now(), hookSecret), fault.Invalid},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // not in parallel: the signatures are of now
 			w := httptest.NewRecorder()
 			if err := channel.Receive(w, one.request, hookAccount(), never); fault.CodeOf(err) != one.code || w.Body.Len() > 0 {
 				t.Errorf("got %v and %q, want %s", err, w.Body, one.code)
@@ -238,6 +237,16 @@ func TestWebhook_Receive_Refuses(t *testing.T) {
 	large := callback(strings.Repeat("x", webhookMax+1), time.Now(), hookSecret)
 	if err := channel.Receive(httptest.NewRecorder(), large, hookAccount(), never); fault.CodeOf(err) != fault.TooLarge {
 		t.Errorf("a large body is %v", err)
+	}
+}
+
+func TestWebhook_Timestamp(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	for off, good := range map[time.Duration]bool{0: true, 300 * time.Second: true, -300 * time.Second: true, 301 * time.Second: false, -301 * time.Second: false, 1 << 62: false} {
+		if _, err := genuine(callback("{}", now.Add(off), hookSecret), hookAccount(), []byte("{}"), now); (err == nil) != good {
+			t.Errorf("%v off: %v", off, err)
+		}
 	}
 }
 

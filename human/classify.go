@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -80,16 +81,12 @@ func Classify(t Text) Judgement {
 	w := theWording()
 	r := w.read(t)
 	j := Judgement{Factors: w.factors(t, r)}
-	automatic, sure := w.automatic(t)
-	if automatic {
-		r.veto(vetoAutomatic, "")
-	}
 	r.circumstances(t)
 	relevance := Uncertain
 	switch {
-	case automatic && (sure || r.strong+r.refusals == 0), !t.Listed && !t.Threaded:
+	case r.automatic && (r.surely || r.strong+r.refusals == 0), !t.Listed && !t.Threaded:
 		relevance = Filtered
-	case !t.Listed || !t.Threaded || automatic || r.has(vetoEarly):
+	case !t.Listed || !t.Threaded || r.automatic || r.has(vetoEarly):
 	case t.Request.Type == Input:
 		if r.value(t.Request) {
 			relevance, j.Classification, j.Value = Relevant, Confirmed, r.clean.text
@@ -113,6 +110,9 @@ func Classify(t Text) Judgement {
 
 // circumstances adds the vetoes that come from how a reply arrived.
 func (r *reading) circumstances(t Text) {
+	if r.automatic {
+		r.veto(vetoAutomatic, "")
+	}
 	if !t.Listed {
 		r.veto(vetoStranger, t.Reply.From)
 	}
@@ -136,7 +136,7 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 		return "", ""
 	}
 	switch {
-	case len(r.vetoes) == 0 && r.unknowns == 0 && r.refusals+r.weakNos == 0 && (r.strong > 0 || r.weak > 0 && r.fines+r.acks == 0):
+	case len(r.vetoes) == 0 && r.unknowns == 0 && r.refusals+r.weakNos == 0 && (r.strong > 0 || r.weak > 0 && r.acks == 0 && (r.fines == 0 || r.verdicts > 0)):
 		return q.onlyOption(Confirmed)
 	case r.refuses():
 		return q.onlyOption(Rejected)
@@ -153,7 +153,12 @@ func (r *reading) refuses() bool {
 		return !r.bare && !r.limited()
 	}
 	// A bare no is an answer only if it is all that was said.
-	return r.weakNos > 0 && r.unknowns+r.acks == 0 && len(r.vetoes) == 0
+	for _, v := range r.vetoes {
+		if v.why != vetoRegret {
+			return false
+		}
+	}
+	return r.weakNos > 0 && r.unknowns+r.acks == 0
 }
 
 // limited says whether a refusal holds only under a condition or has a second side. Duties ("must", "需要") are reasons.
@@ -171,12 +176,26 @@ func (r *reading) limited() bool {
 	return false
 }
 
-// value says whether a reply can be the value of the only field of a form.
+// value says whether a reply can be the value of the only field of a form. A value may be any words; what puts the answer off or asks back is none.
 func (r *reading) value(q Request) bool {
 	if len(q.Fields) != 1 || q.Fields[0].Type != "" && q.Fields[0].Type != "text" {
 		return false
 	}
-	return r.clean.text != "" && !r.has(vetoHidden, vetoStruck, vetoLong, vetoHesitant, "question", "instruction", "deferral") && len(r.content) > 0
+	if len(r.content) == 0 || r.has(vetoHidden, vetoStruck, vetoLong, vetoEmpty) {
+		return false
+	}
+	last := strings.TrimSpace(r.clean.text)
+	for _, end := range []string{"?", "？", "吗", "呢"} {
+		if strings.HasSuffix(last, end) {
+			return false
+		}
+	}
+	for _, begin := range []string{"let me", "i will", "will do", "will get", "give me", "wait", "hold on", "noted", "got it", "received", "on it", "get back", "收到", "我看看", "我看一下", "我想想", "稍等", "稍后", "等一下", "等等", "知道了", "回头", "晚点"} {
+		if strings.HasPrefix(r.content[0], begin) {
+			return false
+		}
+	}
+	return true
 }
 
 // offTopic says whether a reply is plainly about something else.
@@ -206,7 +225,7 @@ func (w *wording) chosen(q Request, r reading) (Option, bool) {
 		for n, o := range q.Options {
 			number := ""
 			if q.Type == Selection {
-				number = plainIndex(n + 1)
+				number = strconv.Itoa(n + 1)
 			}
 			switch text {
 			case w.plain(o.Value), w.plain(o.Label):
@@ -239,8 +258,6 @@ func (w *wording) plain(text string) string {
 	}
 	return joined(ts)
 }
-
-func plainIndex(n int) string { return strconv.Itoa(n) }
 
 // outcomeOf is what an option decides.
 func (r *Request) outcomeOf(o Option) string {
@@ -299,9 +316,8 @@ func (w *wording) factors(t Text, r reading) map[string]float64 {
 		f[factorThread] = 1
 	}
 	f[factorTiming], _ = onTime(t)
-	automatic, _ := w.automatic(t)
 	switch {
-	case automatic:
+	case r.automatic:
 		f[factorQuality] = 0
 	case r.has(vetoEmpty, vetoLong, vetoHidden, "instruction"):
 		f[factorQuality] = 0.2

@@ -26,10 +26,10 @@ type cleaned struct {
 
 // patterns are the compiled expressions of the cleaner. Go's run in linear time, whatever the text.
 type patterns struct {
-	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny       *regexp.Regexp
-	strike, separator, from, header, rule, sentFrom, notice            *regexp.Regexp
-	signOff, emphasis, shortcode                                       *regexp.Regexp
-	mention, box, quotation, rePrefix, autoSubject, autoSure, autoText *regexp.Regexp
+	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny              *regexp.Regexp
+	strike, separator, from, header, rule, sentFrom, notice                   *regexp.Regexp
+	signOff, emphasis, shortcode                                              *regexp.Regexp
+	mention, box, dated, quotation, rePrefix, autoSubject, autoSure, autoText *regexp.Regexp
 }
 
 func compilePatterns() patterns {
@@ -90,7 +90,7 @@ func (w *wording) cleanReply(raw string) cleaned {
 		var hidden bool
 		lines[i], hidden = w.normalise(line)
 		c.hidden = c.hidden || hidden
-		c.struck = c.struck || p.strike.MatchString(lines[i])
+		c.struck = c.struck || strings.Contains(lines[i], "~") && p.strike.MatchString(lines[i])
 	}
 	keep := w.unquoted(lines)
 	for _, k := range keep {
@@ -122,6 +122,10 @@ func (w *wording) unquoted(lines []string) []bool {
 	marked := func(i int) bool { return i < len(lines) && strings.HasPrefix(lines[i], ">") }
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
+		if line == "" {
+			keep[i] = true
+			continue
+		}
 		if marked(i) {
 			continue
 		}
@@ -131,7 +135,7 @@ func (w *wording) unquoted(lines []string) []bool {
 		// An attribution may be broken into up to three lines.
 		end := -1
 		joined := line
-		for n := 0; n < 3 && i+n < len(lines) && line != ""; n++ {
+		for n := 0; n < 3 && i+n < len(lines); n++ {
 			if n > 0 {
 				if lines[i+n] == "" || marked(i+n) {
 					break
@@ -141,7 +145,7 @@ func (w *wording) unquoted(lines []string) []bool {
 			if len(joined) > 600 {
 				break
 			}
-			if attribution(joined) && (n == 0 || strings.HasPrefix(joined, "on ") || strings.HasPrefix(joined, "在")) {
+			if attribution(joined) && (n == 0 || strings.HasPrefix(joined, "on ") || strings.HasPrefix(joined, "在") || p.dated.MatchString(joined)) {
 				end = i + n
 				break
 			}
@@ -272,6 +276,9 @@ func (w *wording) normalise(line string) (normal string, hidden bool) {
 		b.WriteRune(unicode.ToLower(r))
 	}
 	s := b.String()
+	if !strings.ContainsAny(s, ":[;(^*_") {
+		return strings.Join(strings.Fields(s), " "), hidden
+	}
 	s = w.patterns.shortcode.ReplaceAllStringFunc(s, func(code string) string {
 		if e, ok := w.shortcodes[code]; ok {
 			return e

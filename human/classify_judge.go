@@ -155,10 +155,6 @@ func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 
 	w := theWording()
 	r := w.read(t)
-	automatic, _ := w.automatic(t)
-	if automatic {
-		r.veto(vetoAutomatic, "")
-	}
 	r.circumstances(t)
 	known := w.factors(t, r)
 	j := Judgement{Factors: said.Factors, Reasoning: firstRunes(said.Reasoning, 1000)}
@@ -180,7 +176,7 @@ func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 			j.Reasoning = strings.TrimSpace(j.Reasoning + " [" + why + "]")
 		}
 	}
-	if automatic || !t.Listed && !t.Threaded {
+	if r.automatic || !t.Listed && !t.Threaded {
 		relevance, j.Classification, j.Option, j.Value = Filtered, "", "", ""
 	}
 	j.Relevance, j.Score = relevance, inBand(*said.Score, relevance)
@@ -213,8 +209,8 @@ func (w *wording) upheld(t Text, r reading, said string) (classification, option
 	case len(r.vetoes) > 0 || r.refusals+r.weakNos > 0:
 		return "", "", ""
 	case said == Confirmed:
-		if r.strong+r.weak == 0 {
-			return "", "", "" // there has to be a word of approving
+		if r.clear == 0 || r.strong == 0 && r.acks > 0 {
+			return "", "", "" // something has to say so by itself
 		}
 		classification, option = q.onlyOption(Confirmed)
 	default:

@@ -87,14 +87,13 @@ func TestReadJudgement_Corpus(t *testing.T) {
 		}
 		if j.Classification == Confirmed {
 			wrong++
-			t.Logf("let through: %q", l.Text)
 			switch l.Category {
 			case "negated", "conditional", "automatic", "injection", "quoted":
 				t.Errorf("%s %q was let through", l.Category, l.Text)
 			}
 		}
 	}
-	if wrong*20 > all {
+	if wrong*50 > all {
 		t.Errorf("a model that approves everything gets %d of %d past the rules", wrong, all)
 	}
 }

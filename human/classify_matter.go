@@ -118,7 +118,7 @@ func (w *wording) subject(r *reading, about matter, t Text) {
 }
 
 // automatic says whether no person wrote a reply. Sure is false when a person may have written it about being away.
-func (w *wording) automatic(t Text) (found, sure bool) {
+func (w *wording) automatic(t Text, c cleaned) (found, sure bool) {
 	if t.Reply.Automatic {
 		return true, true
 	}
@@ -126,11 +126,10 @@ func (w *wording) automatic(t Text) (found, sure bool) {
 	if w.patterns.autoSubject.MatchString(subject) {
 		return true, true
 	}
-	text := t.Reply.Text
-	if len(text) > 16<<10 {
-		text = strings.ToValidUTF8(text[:16<<10], "")
+	body := strings.Join(c.lines, " ")
+	if len(body) > 4<<10 {
+		body = strings.ToValidUTF8(body[:4<<10], "")
 	}
-	body := strings.Join(w.cleanReply(text).lines, " ")
 	if w.patterns.autoSure.MatchString(body) {
 		return true, true
 	}

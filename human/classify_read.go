@@ -134,7 +134,6 @@ func (w *wording) spelled(out []token, s string) []token {
 type item struct {
 	text string
 	is   class
-	at   int // of its first token
 	kind tokenKind
 	// mentioned says that only the question makes it known.
 	mentioned bool
@@ -164,7 +163,7 @@ func (w *wording) items(ts []token) []item {
 		if end == 0 {
 			end = i + 1
 		}
-		out = append(out, item{text: joined(ts[i:end]), is: is, at: i, kind: ts[i].kind})
+		out = append(out, item{text: joined(ts[i:end]), is: is, kind: ts[i].kind})
 		i = end
 	}
 	return out

@@ -31,7 +31,7 @@ const (
 	vetoRegret    = "regret"
 )
 
-// vetoNames name the classes of words that forbid an approval.
+// vetoName names a class of words that forbids an approval; empty: it does not.
 func (c class) vetoName() string {
 	switch c {
 	case saysNegation:
@@ -67,10 +67,16 @@ const maxNew = 1500
 type reading struct {
 	clean  cleaned
 	vetoes []veto
+	// automatic says that no person wrote it, surely that this is certain.
+	automatic, surely bool
 	// strong, weak and acks count words for it; refusals and weakNos those against it that stand in a clause of their own.
 	strong, weak, acks, refusals, weakNos int
 	// fines are observations in favour, unknowns what the rules cannot read; known is how much is about the matter.
 	fines, unknowns, known int
+	// verdicts counts the weak words that say that it is good, not only that it was heard.
+	verdicts int
+	// clear counts the words for it that stand in a clause without anything unknown.
+	clear int
 	// first is the first piece of evidence, strange the first unknown word.
 	first, strange string
 	// bare says that a clause consists of doubt alone; it is about what stands beside it.
@@ -105,8 +111,10 @@ func (w *wording) read(t Text) reading {
 	if r.clean.struck {
 		r.veto(vetoStruck, "")
 	}
-	if utf8.RuneCountInString(r.clean.text) > maxNew {
+	if t.Request.Type != Input && utf8.RuneCountInString(r.clean.text) > maxNew {
 		r.veto(vetoLong, "")
+		r.automatic, r.surely = w.automatic(t, r.clean)
+		return r
 	}
 	if strings.Contains(t.Reply.Text, "```") {
 		r.veto(saysInjection.vetoName(), "```")
@@ -116,7 +124,7 @@ func (w *wording) read(t Text) reading {
 		if line == "" {
 			continue
 		}
-		if w.patterns.box.MatchString(line) {
+		if strings.ContainsAny(line, "([☐□○◯") && w.patterns.box.MatchString(line) {
 			r.veto(vetoForm, "")
 		}
 		line = w.mentions(line, about)
@@ -151,6 +159,7 @@ func (w *wording) read(t Text) reading {
 		r.veto(vetoMixed, r.first)
 	}
 	w.subject(&r, about, t)
+	r.automatic, r.surely = w.automatic(t, r.clean)
 	return r
 }
 
@@ -175,6 +184,9 @@ func reason(ts []token, i int) bool {
 
 // mentions writes what stands for the matter or for a person as the rules can read it.
 func (w *wording) mentions(line string, about matter) string {
+	if !strings.ContainsAny(line, "<\"“「『《【") {
+		return line
+	}
 	line = w.patterns.mention.ReplaceAllString(line, "@x")
 	return w.patterns.quotation.ReplaceAllStringFunc(line, func(q string) string {
 		inner := strings.Trim(q, `"“”「」『』《》【】`)
@@ -215,6 +227,9 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		case saysYes:
 			weak++
 			evidence = it.text
+			if !nodding(it.text) {
+				r.verdicts++
+			}
 		case saysApproval, saysGo:
 			if persons > 0 {
 				r.veto(saysIndirect.vetoName(), joined(ts))
@@ -322,6 +337,9 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		if negations == 0 {
 			r.strong += strong
 		}
+		if unknowns == 0 && len(r.vetoes) == started {
+			r.clear += strong + weak
+		}
 	}
 }
 
@@ -337,8 +355,6 @@ func (w *wording) settle(items []item, about matter, at clausePlace) []item {
 			}
 		case it.is == saysDomain:
 			it.is = saysElsewhere
-		case it.is == saysFiller && it.text == "@":
-			it.is = saysPolite
 		case it.is != saysUnknown:
 		case it.kind == tokenSymbol && it.text == "@" && n == 0:
 			it.is = saysPolite
@@ -365,7 +381,8 @@ func (w *wording) settle(items []item, about matter, at clausePlace) []item {
 		}
 		it := &items[n]
 		switch {
-		case it.is == saysGlue && (it.text == "to" || it.text == "给") && (next == saysObject || next == saysDomain),
+		case it.is == saysGlue && (it.text == "to" || it.text == "给" || it.text == "到" || it.text == "at") && (next == saysObject || next == saysDomain || next == saysGo),
+			it.text == "with" && n > 0 && (items[n-1].is == saysGo || strings.HasSuffix(items[n-1].text, "agree")) && (next == saysObject || next == saysDomain || next == saysFiller && n+2 < len(items) && (items[n+2].is == saysObject || items[n+2].is == saysDomain)),
 			it.is == saysGlue && it.text == "of" && next == saysObject && n > 0 && (items[n-1].is == saysObject || items[n-1].is == saysDomain):
 			it.is = saysFiller
 		case (next == saysDomain || next == saysGo) && forbids(it.text):
@@ -443,6 +460,16 @@ func checking(text string) bool {
 	return false
 }
 
+// nodding says whether a yes may be no more than a sign of having listened.
+func nodding(text string) bool {
+	switch text {
+	case "yes", "yeah", "yep", "yup", "yea", "aye", "ok", "okay", "okey", "okie", "sure", "sure thing", "alright", "all right", "y", "of course", "certainly", "absolutely", "definitely", "affirmative",
+		"👍", "✅", "✔", "☑", "👌", "🆗", "🟢", "当然", "可", "可以了", "ok的", "okay的", "ok了", "okk", "必须的":
+		return true
+	}
+	return strings.HasPrefix(text, "好") || strings.HasPrefix(text, "行") || strings.HasPrefix(text, "是") || strings.HasPrefix(text, "对") || strings.HasPrefix(text, "成") || strings.HasPrefix(text, "妥")
+}
+
 // frame says whether a clause begins with thanks, an excuse or a wish.
 func frame(clause string) bool {
 	for _, p := range []string{"thanks", "thank you", "many thanks", "thx", "tks", "appreciate ", "i appreciate ", "sorry for ", "apologies for ", "have a ", "enjoy ", "谢谢", "感谢", "辛苦", "非常感谢", "多谢", "抱歉", "祝"} {
@@ -455,7 +482,7 @@ func frame(clause string) bool {
 
 // doing says whether a phrase about a kind of thing tells to do it.
 func doing(phrase string) bool {
-	for _, p := range []string{"可以", "同意", "请", "准假"} {
+	for _, p := range []string{"可以", "同意", "请", "准假", "please ", "good to "} {
 		if strings.HasPrefix(phrase, p) && phrase != "请假" && phrase != "请假申请" {
 			return true
 		}
@@ -539,6 +566,7 @@ func hanTitle(s string) bool {
 func (p *patterns) compileMore() {
 	p.mention = regexp.MustCompile(`<@[a-z0-9|_.-]+>|<at>[^<]{1,60}</at>`)
 	p.box = regexp.MustCompile(`\(\s*\)|\[\s*\]|[☐□○◯]`)
+	p.dated = regexp.MustCompile(`^(?:于|於)?\s*\d{4}\s*[-/.年]\s*\d{1,2}`)
 	p.quotation = regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》|【[^】]{1,200}】`)
 	p.rePrefix = regexp.MustCompile(`^(?:re|fw|fwd|aw|sv|回复|答复|转发|回覆|答覆|reminder|提醒)\s*(?:\[\d+\])?\s*[:：]\s*|^\[[^\]]{1,40}\]\s*`)
 	p.autoSubject = regexp.MustCompile(`^(?:re:\s*|回复:\s*)*(?:automatic reply|auto[- ]?reply|auto[- ]?response|autoreply|out of (?:the )?office|ooo\b|undeliverable|undelivered mail|delivery status notification|mail delivery (?:failed|failure|subsystem)|returned mail|failure notice|delivery failure|read:|not read:|read receipt|delivered:|accepted:|declined:|tentative:|自动回复|自动答复|不在办公室|休假|外出|退信|系统退信|未送达|已读:|回执|邮件投递失败|递送失败)`)

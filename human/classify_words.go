@@ -69,7 +69,7 @@ type branch struct {
 	is   class
 }
 
-// theWording is shared by all; it is read only.
+// theWording is shared by all. It is read-only.
 var theWording = sync.OnceValue(newWording)
 
 func newWording() *wording {

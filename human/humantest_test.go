@@ -16,6 +16,8 @@ import (
 
 // shelf is a [store.Interactions] in memory, for the tests of this package. It is exact about versions, dedup ids, links and workspaces.
 type shelf struct {
+	store.Interactions // nil: what is not below is nothing that this package calls
+
 	mu           sync.Mutex
 	interactions map[string]store.Interaction // by workspace/id
 	responses    []store.Response
@@ -315,6 +317,9 @@ func (s *shelf) Accounts(_ context.Context, p identity.Principal) ([]store.Accou
 	}
 	return list, nil
 }
+
+// Unasked implements [store.Interactions]: the shelf knows no executions of older versions.
+func (s *shelf) Unasked(context.Context, identity.Principal) ([]store.Ref, error) { return nil, nil }
 
 func (s *shelf) Pauses(_ context.Context, _ identity.Principal, execution string) ([]store.Pause, error) {
 	leave, err := s.enter("Pauses")

@@ -105,7 +105,11 @@ func TestEars_ListenWhileNeeded(t *testing.T) {
 		}
 		finish(t, c.shelf, third.ID, store.InteractionCompleted)
 		c.Look()
-		pass(listenApart + listenGrace + time.Second)
+		pass(listenApart + listenGrace/2)
+		if !mail.listening(a) {
+			t.Error("what was idle before counts again")
+		}
+		pass(listenApart + listenGrace/2)
 		if mail.listening(a) {
 			t.Error("it listens although no question is open")
 		}

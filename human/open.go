@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
@@ -224,6 +226,9 @@ func (r *Request) checkShape() error {
 	if !isNull(r.Schema) {
 		if _, err := node.CompileSchema(r.Schema); err != nil {
 			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", fault.From(err).Message)
+		}
+		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() && !slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
+			return wrongConfig("form_schema", "its type is %s, and what is filled in is an object", kind.Raw)
 		}
 	}
 	fields := slices.Clone(r.Fields)

@@ -70,10 +70,10 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	return t.reaction, nil
 }
 
-// match finds the question that a reply is about.
+// match finds the question that a reply is about. Threaded says that it is certain.
 func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, err error) {
-	if r.Interaction != "" {
-		return r.Interaction, false, nil
+	if r.Interaction != "" { // the channel knows it: by its own button, by the message that was replied to, or by a signed call that names it
+		return r.Interaction, true, nil
 	}
 	threads := slices.Clone(r.Threads)
 	if r.Token != "" {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,6 +226,22 @@ func TestDesk_Respond_RevokedMeanwhile(t *testing.T) {
 	}
 }
 
+// A question that nobody is left to answer is an admin's; as long as somebody is, it is theirs.
+func TestDesk_Respond_Orphaned(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	i := b.put(t, Request{Approvers: []string{"dot", "bob"}})
+	b.staff.set(identity.User{Workspace: "ws", ID: "dot", Disabled: true})
+	_, err := b.say("adm", i.ID, yes)
+	wantCode(t, err, fault.Forbidden)
+	b.staff.set(identity.User{Workspace: "ws", ID: "bob", Disabled: true})
+	_, err = b.say("ann", i.ID, yes)
+	wantCode(t, err, fault.Forbidden)
+	if i = b.must(t, "adm", i.ID, yes); i.Status != store.InteractionCompleted || b.answered(t, i).Get("value.ai_classification").String() != Confirmed {
+		t.Errorf("after an admin's answer: %+v, %s", i, b.answered(t, i))
+	}
+}
+
 func TestDesk_Respond_Quorum(t *testing.T) {
 	t.Parallel()
 	t.Run("EnoughApprovals", func(t *testing.T) {
@@ -326,6 +341,26 @@ func TestDesk_Respond_OnePersonOneVote(t *testing.T) {
 	}
 	if after := b.must(t, "cid", i.ID, yes); after.Status != store.InteractionCompleted {
 		t.Errorf("two people: %s", after.Status)
+	}
+}
+
+// Two addresses that turn out to be one person's are one vote from then on.
+func TestDesk_Respond_OnePersonLater(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	i := b.put(t, Request{Channel: Slack, Approvers: []string{"slack:U7", "slack:U8", "cid", "dot"}, MinApprovals: 3})
+	for _, from := range []string{"U7", "U8"} {
+		got, err := b.Receive(t.Context(), Reply{Account: store.Account{Workspace: "ws", Channel: Slack}, Interaction: i.ID, From: from, Verified: true, Answer: &Answer{Action: "approve"}, Dedup: from})
+		if err != nil || !got.Accepted {
+			t.Fatalf("%+v (%v)", got, err)
+		}
+	}
+	b.staff.set(identity.User{Workspace: "ws", ID: "eve", Settings: []byte(`{"addresses":["slack:U7","slack:U8"]}`)})
+	if after := b.must(t, "cid", i.ID, yes); after.Status != store.InteractionPending {
+		t.Fatalf("two people are three votes: %s", after.Status)
+	}
+	if after := b.must(t, "dot", i.ID, yes); after.Status != store.InteractionCompleted || len(b.answered(t, i).Get("value.approvals").Array()) != 3 {
+		t.Errorf("three people: %s", after.Status)
 	}
 }
 
@@ -511,54 +546,6 @@ func TestDesk_Remind(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestDesk_Delegate(t *testing.T) {
-	t.Parallel()
-	b := openBureau()
-	r := Request{Approvers: []string{"bob", "role:operator", "cid"}, MinApprovals: 2, AllowDelegation: true, ExcludeRequester: true}
-	i := b.put(t, r)
-	for to, code := range map[string]fault.Code{
-		"cid": fault.InvalidInput, "mail:cid@x.org": fault.InvalidInput, "bob": fault.InvalidInput, "ann": fault.InvalidInput, "nobody": fault.InvalidInput,
-		"role:viewer": fault.InvalidInput, "mail:out@side.org": fault.InvalidInput, "anyone": fault.InvalidInput, "": fault.InvalidInput,
-	} {
-		_, err := b.Delegate(t.Context(), b.as("bob"), i.ID, to, "")
-		if fault.CodeOf(err) != code {
-			t.Errorf("to %q: %v", to, err)
-		}
-	}
-	_, err := b.Delegate(t.Context(), b.as("dot"), i.ID, "adm", "")
-	wantCode(t, err, fault.Forbidden)
-	after, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "dot@x.org", "on leave")
-	if err != nil || !slices.Contains(after.Approvers, "user:dot") || slices.Contains(after.Approvers, "user:bob") {
-		t.Fatalf("%q (%v)", after.Approvers, err)
-	}
-	_, err = b.say("bob", i.ID, yes)
-	wantCode(t, err, fault.Forbidden)
-	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "dot", "")
-	wantCode(t, err, fault.InvalidInput) // dot would count twice
-	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "bob", "")
-	wantCode(t, err, fault.InvalidInput) // bob has none any more
-	after, err = b.Delegate(t.Context(), b.as("dot"), i.ID, "adm", "")
-	if err != nil || !slices.Contains(after.Approvers, "user:adm") {
-		t.Fatalf("a delegate hands it on: %q (%v)", after.Approvers, err)
-	}
-	b.must(t, "adm", i.ID, yes)
-	_, err = b.say("dot", i.ID, yes)
-	wantCode(t, err, fault.Forbidden)
-	b.must(t, "cid", i.ID, yes)
-	votes := b.answered(t, i).Get("value.approvals")
-	if votes.Get("0.person").Str != "adm" || votes.Get("0.for").Str != "bob" || votes.Get("1.person").Str != "cid" || votes.Get("1.for").Exists() {
-		t.Errorf("votes %s", votes.Raw)
-	}
-	r.AllowDelegation = false
-	_, err = b.Delegate(t.Context(), b.as("bob"), b.put(t, r).ID, "dot", "")
-	wantCode(t, err, fault.Forbidden)
-	r.AllowDelegation = true
-	voted := b.put(t, r)
-	b.must(t, "bob", voted.ID, yes)
-	_, err = b.Delegate(t.Context(), b.as("bob"), voted.ID, "dot", "")
-	wantCode(t, err, fault.Conflict)
 }
 
 // Whatever people do, in whatever order: nobody counts twice, the end is told once, and it is what the votes say.

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human"
 	"tandem/store"
 )
 
@@ -50,6 +51,33 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 	}
 	below, err := r.questionsBelow(ctx)
 	return append(list, below...), err
+}
+
+// nameQuestions adds to the details of the nodes that wait for a person which question it is, and until when: a node does not know under which id its
+// question is kept.
+func nameQuestions(e *api.Execution) error {
+	for _, q := range e.Questions {
+		n, ok := e.NodeExecutions[q.NodeID]
+		if !ok || q.ExecutionID != "" || q.Purpose != human.PurposeNode || n.ActivationID != q.ActivationID || len(n.ExecutionDetails) == 0 {
+			continue
+		}
+		var details map[string]json.RawMessage
+		err := json.Unmarshal(n.ExecutionDetails, &details)
+		if err == nil {
+			details["interaction_id"], err = json.Marshal(q.InteractionID)
+		}
+		if err == nil && q.TimeoutAt > 0 {
+			details["timeout_at"], err = json.Marshal(q.TimeoutAt)
+		}
+		if err == nil {
+			n.ExecutionDetails, err = json.Marshal(details)
+		}
+		if err != nil {
+			return fault.Newf(fault.Internal, "the details of node %q cannot be told: %w", q.NodeID, err)
+		}
+		e.NodeExecutions[q.NodeID] = n
+	}
+	return nil
 }
 
 // questionsBelow tells what the executions ask that this one has started.

@@ -305,8 +305,10 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 			return nil, err
 		}
 	}
-	e.Questions, err = r.questions(ctx, values)
-	return e, err
+	if e.Questions, err = r.questions(ctx, values); err != nil {
+		return nil, err
+	}
+	return e, nameQuestions(e)
 }
 
 func orEmpty(list []string) []string {

@@ -28,7 +28,7 @@ const (
 func (s *Server) interactionStream() {
 	s.stream(huma.Operation{
 		Method: http.MethodGet, Path: "/interactions/stream", OperationID: "follow-interactions", Summary: "Follow the questions that wait for oneself, by server-sent events", Tags: []string{"interactions"},
-		Description: "The first frame is a snapshot (an InteractionSnapshot): everything pending that the caller is asked. Then one interaction frame (an InteractionEvent) for each that is new or has ended. " +
+		Description: "The first frame is a snapshot (an InteractionSnapshot): everything pending that the caller is asked. Then one interaction frame (an InteractionEvent) for each that is new, has changed or has ended. " +
 			"Frames have no ids: who connects again begins with a snapshot, and so does a reader that was too slow. Comments keep the connection alive. The stream ends when the caller may not read any more.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "Frames: event (snapshot, interaction) and data (JSON in one line).", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},

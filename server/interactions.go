@@ -68,13 +68,13 @@ func (s *Server) interactions() {
 	respond.Description = "For those who are asked, whatever their role. The answer is checked against the question; all that is wrong is told at once. " +
 		"The question may stay pending: then more people have to answer. One that has ended is refused with 409, and details say how it ended. " +
 		"The value of a file field is {base64, name, content_type?}, or {blob} of a file that is stored already."
-	respond.Errors = append(respond.Errors, http.StatusTooManyRequests)
 	delegate := op(http.MethodPost, "/interactions/{id}/delegate", "delegate-interaction", "Let somebody else answer in one's place")
 	cancel := op(http.MethodPost, "/interactions/{id}/cancel", "cancel-interaction", "Withdraw a question")
 	cancel.Description = "For admins, editors, operators and who started the execution. The node that asks is told that it was cancelled."
 	remind := op(http.MethodPost, "/interactions/{id}/remind", "remind-interaction", "Remind those who are asked, now")
 	remind.Description = "For admins, editors, operators and who started the execution; once a minute."
-	remind.Errors = append(remind.Errors, http.StatusTooManyRequests)
+	remind.Responses = map[string]*huma.Response{}
+	s.declareProblem(&remind, http.StatusTooManyRequests)
 	link := op(http.MethodPost, "/interactions/{id}/link", "link-interaction", "Make a link to the response page")
 	link.Description = "A link answers in the name of its recipient, so only they and admins may have it made. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
 		"It is good for one answer, a public form's until the question ends; the server keeps no copy of it. Opening it shows the form and changes nothing."

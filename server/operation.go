@@ -36,9 +36,6 @@ func operators() []identity.Role {
 	return []identity.Role{identity.Admin, identity.Editor, identity.Operator}
 }
 
-// approvers answer questions. Who may act on an execution may not for that reason approve what it asks.
-func approvers() []identity.Role { return []identity.Role{identity.Admin, identity.Approver} }
-
 // admins keep users and credentials.
 func admins() []identity.Role { return []identity.Role{identity.Admin} }
 

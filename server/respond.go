@@ -27,6 +27,8 @@ const (
 	maxRespondBody = 12 << 20
 	// maxRespondDrain is how much of a form that is too large is read to its end, so that a browser gets to see why.
 	maxRespondDrain = 64 << 20
+	// uploadTimeout is how long a form may take to arrive.
+	uploadTimeout = 5 * time.Minute
 	// maxRespondToken is longer than any that is made.
 	maxRespondToken = 200
 )
@@ -97,6 +99,10 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(publicInterval/time.Second)))
 		return
 	}
+	if err := patient(w); err != nil {
+		h.fail(w, r, lang, err)
+		return
+	}
 	f := newForm(lang, view.Interaction, view.Request)
 	sent, err := h.read(r, f, view.Interaction)
 	if sent.close != nil {
@@ -107,6 +113,12 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	data, err := f.data(sent.pressed)
+	if err == nil {
+		err = view.Request.Check(view.Interaction.Purpose, data)
+	}
+	if err == nil && !f.wrong() {
+		err = h.store(r.Context(), view.Interaction, f)
+	}
 	if err == nil && !f.wrong() {
 		view.Interaction, err = h.s.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
 		if err == nil {
@@ -151,24 +163,57 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 			return
 		}
 	}
-	if err := h.keep(view.Interaction, f); err != nil {
+	if err := h.keep(r.Context(), view, f); err != nil {
 		h.fail(w, r, f.lang, err)
 		return
 	}
 	h.form(w, r, status, view, f, general)
 }
 
-// keep lets the page carry the files that came, so that nobody has to send them again.
-func (h *responder) keep(i store.Interaction, f *form) error {
+// store stores the files that came.
+func (h *responder) store(ctx context.Context, i store.Interaction, f *form) (err error) {
+	for _, c := range f.Controls {
+		if c.upload == nil {
+			continue
+		}
+		if c.file, err = h.s.keepUpload(ctx, i.Workspace, c.upload); err != nil {
+			return err
+		}
+		c.upload = nil
+	}
+	return nil
+}
+
+// keep lets the page of a refused form carry the files that came, so that nobody has to send them again. Those of strangers are
+// not kept: they could fill the disk.
+func (h *responder) keep(ctx context.Context, view human.LinkView, f *form) error {
+	if isPublic(view) {
+		return nil
+	}
+	if err := h.store(ctx, view.Interaction, f); err != nil {
+		return err
+	}
 	for _, c := range f.Controls {
 		if c.file == nil {
 			continue
 		}
-		sealed, err := h.s.sealKept(i.ID, c.file)
+		sealed, err := h.s.sealKept(view.Interaction.ID, c.file)
 		if err != nil {
 			return err
 		}
 		c.Sealed, c.Value = sealed, c.file.Name
+	}
+	return nil
+}
+
+// patient gives a form with files time to arrive, whatever holds for other requests.
+func patient(w http.ResponseWriter) error {
+	control := http.NewResponseController(w)
+	until := time.Now().Add(uploadTimeout)
+	for _, set := range []func(time.Time) error{control.SetReadDeadline, control.SetWriteDeadline} {
+		if err := set(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
 	}
 	return nil
 }
@@ -180,7 +225,7 @@ type sentForm struct {
 	close func()
 }
 
-// read reads a form into its controls and stores its files.
+// read reads a form into its controls. Its files are not stored yet.
 func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentForm, error) {
 	var sent sentForm
 	body := &io.LimitedReader{R: r.Body, N: maxRespondBody + 1}
@@ -206,7 +251,7 @@ func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentFor
 	sent.pressed, sent.hash = values.Get(buttonName), values.Get("arguments_hash")
 	for _, c := range f.Controls {
 		if c.Kind == controlFile {
-			if err := h.file(r.Context(), f, c, i, values.Get(c.ID+"-kept"), files); err != nil {
+			if err := h.file(f, c, i, values.Get(c.ID+"-kept"), files); err != nil {
 				return sent, err
 			}
 		}
@@ -215,7 +260,7 @@ func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentFor
 }
 
 // file takes the file of a control: the one that was sent, else the one that is kept.
-func (h *responder) file(ctx context.Context, f *form, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
+func (h *responder) file(f *form, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
 	c.file = h.s.openKept(i.ID, kept)
 	if files == nil || len(files.File[c.ID]) == 0 || files.File[c.ID][0].Filename == "" {
 		return nil
@@ -225,7 +270,8 @@ func (h *responder) file(ctx context.Context, f *form, c *control, i store.Inter
 		c.file, c.Error = nil, f.say("文件超过 10 MiB。", "The file has more than 10 MiB.")
 		return nil
 	}
-	c.file, err = h.s.keepUpload(ctx, i.Workspace, sent)
+	c.upload = sent
+	c.file, err = describeUpload(sent)
 	return err
 }
 

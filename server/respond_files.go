@@ -3,7 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -107,13 +109,32 @@ func (s *Server) keepFile(ctx context.Context, p identity.Principal, name, conte
 }
 
 // keepUpload stores a file that was sent with a form.
-func (s *Server) keepUpload(ctx context.Context, workspace string, h *multipart.FileHeader) (_ *answerFile, err error) {
+func (s *Server) keepUpload(ctx context.Context, workspace string, h *multipart.FileHeader) (file *answerFile, err error) {
+	err = withUpload(h, func(content io.Reader) error {
+		file, err = s.keepFile(ctx, identity.System(workspace), h.Filename, h.Header.Get("Content-Type"), content)
+		return err
+	})
+	return file, err
+}
+
+// describeUpload tells a file that was sent as it will be once it is stored.
+func describeUpload(h *multipart.FileHeader) (*answerFile, error) {
+	sum := sha256.New()
+	err := withUpload(h, func(content io.Reader) error {
+		_, err := io.Copy(sum, content)
+		return err
+	})
+	hash := hex.EncodeToString(sum.Sum(nil))
+	return &answerFile{Blob: hash, Name: fileName(h.Filename), ContentType: fileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
+}
+
+func withUpload(h *multipart.FileHeader, read func(io.Reader) error) (err error) {
 	content, err := h.Open()
 	if err != nil {
-		return nil, fault.New(fault.Internal, "the file that was sent cannot be read").WithCause(err)
+		return fault.New(fault.Internal, "the file that was sent cannot be read").WithCause(err)
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	return s.keepFile(ctx, identity.System(workspace), h.Filename, h.Header.Get("Content-Type"), content)
+	return read(content)
 }
 
 // fileName is a name without a path and without what cannot be shown.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"mime/multipart"
 	"net/url"
 	"slices"
 	"strconv"
@@ -57,7 +58,9 @@ type control struct {
 	Error  string
 
 	path []string
-	file *answerFile
+	// file is the file as the answer has it; upload is it as long as it is not stored.
+	file   *answerFile
+	upload *multipart.FileHeader
 }
 
 // Described are the ids of what is said about the control.

@@ -2,7 +2,10 @@ package server
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -101,7 +104,13 @@ func TestRespond_Approval(t *testing.T) {
 	if after := w.interaction(asked); after.Version != before.Version {
 		t.Errorf("looking has changed the question: %+v", after)
 	}
-	page := w.call("", "GET", path, "").body
+	shown := w.call("", "GET", path, "")
+	page := shown.body
+	_, style, _ := strings.Cut(page, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	if sum := sha256.Sum256([]byte(style)); !strings.Contains(shown.header.Get("Content-Security-Policy"), "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+		t.Error("the policy does not allow the style of the page")
+	}
 	wantText(t, page, "Pay &lt;b&gt;Ann&lt;/b&gt;?", "One.\nTwo.", "High risk", "&lt;script&gt;", "operator-user", "Hire &lt;somebody&gt;", "UTC", "minutes left",
 		`name="arguments_hash" value="`+asked.ArgumentsHash+`"`, `name="answer" value="approve"`, `name="answer" value="reject"`, `<html lang="en">`)
 	for _, foreign := range []string{"<script", "<link", "src=", "@import", "url(", "http://", "https://", strings.TrimPrefix(path, respondPath)} {
@@ -457,6 +466,24 @@ func TestRespond_Public(t *testing.T) {
 	}
 	if i := w.interaction(asked); i.Status != store.InteractionCompleted || !strings.Contains(string(i.Response), `"n":7`) {
 		t.Errorf("%s %s", i.Status, i.Response)
+	}
+}
+
+// What strangers send is stored only once their form is taken: otherwise they could fill the disk.
+func TestRespond_PublicFiles(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	asked := w.asks("operator-user", human.PurposeNode, human.Request{Type: human.Input, Title: "Tell us", Access: "public",
+		Fields: []human.Field{{Name: "n", Label: "Count", Type: "number", Required: true}, {Name: "paper", Label: "Paper", Type: "file"}}})
+	path := w.link(asked, human.Anyone, func(l *store.Link) { l.Reusable = true })
+	const hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello
+	refused := w.sendFiles(path, map[string]string{"q0": "many"}, "q1", "a.txt", strings.NewReader("hello")).want(t, 422)
+	if _, err := w.stores.Blobs.Stat(t.Context(), identity.System("a"), hash); !errors.Is(err, store.ErrNotFound) || strings.Contains(refused.body, "-kept") {
+		t.Errorf("the file of a refused form is kept: %v\n%s", err, refused.body)
+	}
+	w.sendFiles(path, map[string]string{"q0": "7"}, "q1", "a.txt", strings.NewReader("hello")).want(t, 200)
+	if _, err := w.stores.Blobs.Stat(t.Context(), identity.System("a"), hash); err != nil {
+		t.Errorf("the file of the answer is not kept: %v", err)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestStream_ExecutionWords(t *testing.T) {
 		t.Errorf("retrying: %+v", retrying.NodeExecution)
 	}
 	asked, _ := data[api.ExecutionUpdate](t, frames, "8.1")
-	if q := asked.UserInputRequest; asked.Kind != "param" || q.InteractionID != string(st.asks[0]) || q.Title != "City?" || q.Purpose != "param" || q.ActivationID != "each[0]/work" || *asked.NodeExecution.Iteration != 0 {
+	if q := asked.UserInputRequest; asked.Kind != "param" || q.InteractionID != host.InteractionID("w", stageExecution, st.asks[0]) || q.Title != "City?" || q.Purpose != "param" || q.ActivationID != "each[0]/work" || *asked.NodeExecution.Iteration != 0 {
 		t.Errorf("asked: %+v", asked)
 	}
 	for id, reason := range map[string]string{"6.2": "operator", "7.1": "operator", "9.2": "human", "12.1": "human", "19.1": "operator"} {
@@ -204,8 +204,8 @@ func TestStream_FlowWords(t *testing.T) {
 	frames, _ := st.reader(vocabularyFlow, "").drain(t)
 	for id, want := range map[string]string{
 		"2.1": `{}`, "2.2": `{}`, "2.3": `{"in":null}`, "3.1": `{"text":"plain text"}`, "5.2": `{"in":[{"item":0}]}`, "6.1": `{"v":1}`, "6.2": `{"reason":"operator"}`,
-		"8.1":  `{"message":"Which city?","params":null,"interaction_id":"` + string(st.asks[0]) + `","schema":{"type":"object"}}`,
-		"9.1":  `{"risk":"high","reason":"Pay?","interaction_id":"` + string(st.asks[1]) + `","arguments":{"sum":5}}`,
+		"8.1":  `{"message":"Which city?","params":null,"interaction_id":"` + host.InteractionID("w", stageExecution, st.asks[0]) + `","schema":{"type":"object"}}`,
+		"9.1":  `{"risk":"high","reason":"Pay?","interaction_id":"` + host.InteractionID("w", stageExecution, st.asks[1]) + `","arguments":{"sum":5}}`,
 		"17.1": `{"err_msg":"invalid","data":{"error_type":"invalid"}}`,
 		"18.1": `{"err_msg":"line 3","data":{"error_type":"code_error","missing_fields":["a"],"details":{"line":3}}}`,
 		"18.2": `{}`, "20.2": `{}`,

@@ -317,6 +317,9 @@ type Interactions interface {
 	Thread(ctx context.Context, p identity.Principal, channel, thread string) (string, error)
 	// Accounts lists what replies to pending questions come in by, all workspaces for Tandem itself.
 	Accounts(ctx context.Context, p identity.Principal) ([]Account, error)
+	// Unasked lists executions that wait for a person although they have no pending question: those of an older version that kept
+	// none. Tandem itself asks for all workspaces.
+	Unasked(ctx context.Context, p identity.Principal) ([]Ref, error)
 	// Pauses lists the pauses of an execution, in the order they began.
 	Pauses(ctx context.Context, p identity.Principal, execution string) ([]Pause, error)
 }

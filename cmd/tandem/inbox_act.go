@@ -64,7 +64,7 @@ func newInboxDelegate(at *connectFlags) *cobra.Command {
 		},
 	}
 	show.add(cmd, false)
-	cmd.Flags().StringVar(&r.To, "to", "", "who answers: a user, or their mail address")
+	cmd.Flags().StringVar(&r.To, "to", "", "who answers: a user as user:ID, or their mail address")
 	cmd.Flags().StringVar(&r.Note, "note", "", "what to tell them")
 	return cmd
 }
@@ -125,7 +125,7 @@ time. The server needs a public address for it ("tandem serve --public-url").`,
 		},
 	}
 	show.add(cmd, false)
-	cmd.Flags().StringVar(&to, "to", "", "who the link is for: a user, a mail address, or anyone")
+	cmd.Flags().StringVar(&to, "to", "", "who the link is for: a user as user:ID, a mail address, or anyone")
 	return cmd
 }
 

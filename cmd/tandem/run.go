@@ -31,10 +31,11 @@ func newRun() *cobra.Command {
 on disk before the next begins: a run that is interrupted, also by a crash, goes on where it was
 with --resume.
 
-On a terminal it draws what happens as a tree, with what models write while they do, and asks you when
-an execution asks: whether a tool may be called, or for values that are missing. Elsewhere it prints a
-line for each node, and a question parks the execution and is told with how to answer it. Only kinds of
-nodes that this installation can run are allowed: "tandem nodes" lists them.
+On a terminal it draws what happens as a tree, with what models write while they do, and asks you what
+an execution asks: for an approval, a form, a choice, a review, whether a tool may be called. Elsewhere it
+prints a line for each node, and a question parks the execution and is told with how to answer it, as is
+one that is for others. Only kinds of nodes that this installation can run are allowed: "tandem nodes"
+lists them.
 
 A workflow that names the profile "demo" needs no model and no key: every data directory has it built in,
 a script that answers the examples. Keep a profile with that id to put a real model into its place.

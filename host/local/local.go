@@ -35,6 +35,9 @@ type Options struct {
 	// Asked makes the record of a question to people, which is kept with the row that asks. Nil: there are no such records, nor
 	// of pauses.
 	Asked func(Question) store.Interaction
+	// Unasked lists executions that wait for a person and have no record of a question: they ask again when the host starts. May
+	// be nil.
+	Unasked func(ctx context.Context) ([]store.Ref, error)
 	// Redact takes the secrets of open credentials out of what leaves a run. May be nil.
 	Redact node.Redactor
 	// Code runs untrusted code of nodes and connections. May be nil.
@@ -146,6 +149,16 @@ func (h *Host) takeUp(ctx context.Context) error {
 	}
 	for _, ref := range pending {
 		h.post(ref, delivered{})
+	}
+	if h.opts.Unasked == nil {
+		return nil
+	}
+	unasked, err := h.opts.Unasked(ctx)
+	if err != nil {
+		return fmt.Errorf("read what nobody was asked: %w", err)
+	}
+	for _, ref := range unasked {
+		h.post(ref, unheard{})
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ type (
 		result  node.Result
 		said    *said
 	}
+	// unheard: what it asks is to be asked again, since there is no record of it.
+	unheard struct{}
 	// admitted: there is room for an execution that has waited to begin.
 	admitted struct{}
 	// overtime: an attempt's time is up.
@@ -47,6 +49,7 @@ func (timerDue) isMessage()  {}
 func (outcome) isMessage()   {}
 func (overtime) isMessage()  {}
 func (admitted) isMessage()  {}
+func (unheard) isMessage()   {}
 
 // owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
 type owner struct {
@@ -370,6 +373,8 @@ func (o *owner) deal(list []message) (err error) {
 			}
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
+		case unheard:
+			_, err = add(engine.ExecutionRecovered{})
 		case admitted:
 			var refused *fault.Error
 			if refused, err = add(engine.ExecutionStarted{}); refused != nil {

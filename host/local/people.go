@@ -56,11 +56,12 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 			a.Ask = append(a.Ask, o.host.opts.Asked(q))
 		case engine.Withdraw:
 			a.Withdraw = o.withdraw(a.Withdraw, c.Ask)
-		case engine.Finish:
-			if o.status == engine.StatusPaused {
-				a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
-			}
 		}
+	}
+	// One that is not paused any more although nobody let it go on was canceled, or its time is up. Its end may come only later, with that
+	// of its children.
+	if stopped := o.status == engine.StatusPaused || a.Pause != nil; stopped && a.Resume == nil && o.fold.State().Status() != engine.StatusPaused {
+		a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
 	}
 	return nil
 }

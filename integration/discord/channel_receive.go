@@ -142,7 +142,7 @@ func (v *visit) warn(text string, err error) {
 	v.channel.log.Warn(text, "workspace", v.account.Workspace, "credential", v.account.Credential, "error", err)
 }
 
-// reply writes the answer and sends it off, though the visit goes on.
+// reply writes the answer and sends it off.
 func (v *visit) reply(answer discordgo.InteractionResponse) error {
 	raw, err := json.Marshal(answer)
 	if err != nil {
@@ -235,6 +235,7 @@ func (v *visit) answer(ctx context.Context, t touch) error {
 		return v.whisper(v.say(r.Val.(outcome)))
 	case <-timer.C:
 	}
+	v.w.Header().Set("Connection", "close") // the next request must not wait for this one's end on the same connection
 	err := v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource, Data: &discordgo.InteractionResponseData{Flags: discordgo.MessageFlagsEphemeral}})
 	if err != nil {
 		return err

@@ -340,7 +340,7 @@ func TestChannel_Receive_AnswersInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.sign(r.Header, body, time.Now())
-		response, err := http.DefaultClient.Do(r)
+		response, err := server.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

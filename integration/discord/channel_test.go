@@ -320,3 +320,14 @@ func TestChannel_Send(t *testing.T) {
 		}
 	})
 }
+
+func TestChannel_Seams(t *testing.T) {
+	t.Parallel()
+	var c human.Channel = NewChannel(nil, nil)
+	if _, ok := c.(human.Receiver); !ok {
+		t.Error("it cannot be called")
+	}
+	if _, ok := c.(human.Listener); ok != true {
+		t.Errorf("it listens: %v", ok)
+	}
+}

@@ -155,7 +155,13 @@ func (v *visit) soon(results <-chan outcome) (o outcome, ok bool) {
 	}
 }
 
-// reply writes an answer and sends it off, though the visit goes on.
+// early answers though the visit goes on: the next request must not wait for that on the same connection.
+func (v *visit) early(status int) error {
+	v.w.Header().Set("Connection", "close")
+	return v.reply(status, nil)
+}
+
+// reply writes the answer and sends it off.
 func (v *visit) reply(status int, body any) error {
 	var raw []byte
 	if body != nil {
@@ -262,7 +268,7 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	switch {
 	case !ok:
 		// It is asked to come again, and then finds this done or joins it.
-		if err := v.reply(http.StatusServiceUnavailable, nil); err != nil {
+		if err := v.early(http.StatusServiceUnavailable); err != nil {
 			return err
 		}
 		o = <-results
@@ -273,7 +279,7 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	case o.err != nil:
 		return o.err
 	default:
-		if err := v.reply(http.StatusOK, nil); err != nil {
+		if err := v.early(http.StatusOK); err != nil {
 			return err
 		}
 	}
@@ -379,7 +385,7 @@ func (v *visit) choose(ctx context.Context, p pressed, t touch) error {
 		Answer: human.Chosen(t.Type, t.Purpose, t.Value), ArgumentsHash: t.Hash, Dedup: "action:" + p.TriggerID + ":" + p.Actions[0].ActionTS,
 	})
 	o, ok := v.soon(results)
-	if err := v.reply(http.StatusOK, nil); err != nil {
+	if err := v.early(http.StatusOK); err != nil {
 		return err
 	}
 	if !ok {
@@ -435,7 +441,7 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 			text = w.tryAgain
 		}
 	}
-	if err := v.reply(http.StatusOK, nil); err != nil {
+	if err := v.early(http.StatusOK); err != nil {
 		return err
 	}
 	if text != "" {
@@ -457,7 +463,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 	results := v.work(ctx, p.person(t), reply)
 	o, ok := v.soon(results)
 	if !ok {
-		if err := v.reply(http.StatusOK, nil); err != nil { // closes the form
+		if err := v.early(http.StatusOK); err != nil { // closes the form
 			return err
 		}
 		o = <-results

@@ -368,3 +368,14 @@ func walk(v any, visit func(map[string]any)) {
 		}
 	}
 }
+
+func TestChannel_Seams(t *testing.T) {
+	t.Parallel()
+	var c human.Channel = NewChannel(nil, nil)
+	if _, ok := c.(human.Receiver); !ok {
+		t.Error("it cannot be called")
+	}
+	if _, ok := c.(human.Listener); ok != false {
+		t.Errorf("it listens: %v", ok)
+	}
+}

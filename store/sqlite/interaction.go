@@ -270,6 +270,21 @@ func (x interactions) Accounts(ctx context.Context, p identity.Principal) ([]sto
 	}
 }
 
+// Unasked implements [store.Interactions].
+func (x interactions) Unasked(ctx context.Context, p identity.Principal) ([]store.Ref, error) {
+	workspace, all, err := store.ScopeAll(p)
+	if err != nil {
+		return nil, err
+	}
+	const unasked = `SELECT workspace_id, id FROM executions e WHERE final = 0 AND status = 'WAITING_FOR_HUMAN'
+		AND NOT EXISTS (SELECT 1 FROM hil_interactions i WHERE i.workspace_id = e.workspace_id AND i.execution_id = e.id AND i.status = 'pending')`
+	scan := func(s scanner) (r store.Ref, err error) { return r, s.Scan(&r.Workspace, &r.Execution) }
+	if all {
+		return query(ctx, x.db, unasked+` ORDER BY n`, scan)
+	}
+	return query(ctx, x.db, unasked+` AND workspace_id = ? ORDER BY n`, scan, workspace)
+}
+
 // nextAccount finds the account that follows one, as the first of three: of its channel, of its workspace, of the others. One
 // comparison of all three columns would read through all rows of the account that it begins with.
 const nextAccount = `SELECT * FROM (` + accountWhere + ` AND workspace_id = ?1 AND channel_type = ?2 AND credential_id > ?3` + accountFirst + `)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -114,6 +115,21 @@ func testAsk(t *testing.T, s store.Stores) {
 	}
 	_, err = s.Interactions.Pauses(t.Context(), p, "nowhere")
 	wantCode(t, "pauses of no execution", err, fault.NotFound)
+}
+
+func testUnasked(t *testing.T, s store.Stores) {
+	p, ctx := tenant(t), t.Context()
+	waits := func(a *store.Append) { a.Create.Status = engine.StatusWaitingForHuman }
+	started(t, s, p, "older", waits)
+	started(t, s, p, "runs")
+	started(t, s, p, "asks", func(a *store.Append) {
+		waits(a)
+		a.Ask = []store.Interaction{pendingOne("q")}
+	})
+	equal(t, "unasked", []store.Ref{{Workspace: p.Workspace, Execution: "older"}}, must[[]store.Ref](t)(s.Interactions.Unasked(ctx, p)))
+	if all := must[[]store.Ref](t)(s.Interactions.Unasked(ctx, identity.System(""))); !slices.Contains(all, store.Ref{Workspace: p.Workspace, Execution: "older"}) {
+		t.Errorf("of all workspaces %v", all)
+	}
 }
 
 func testInteractionChange(t *testing.T, s store.Stores) {

@@ -55,6 +55,7 @@ func Run(t *testing.T, open Open) {
 		{"Interactions/ListOrdersFiltersAndPages", testInteractionList},
 		{"Interactions/FamilyIsEverythingBelow", testInteractionFamily},
 		{"Interactions/DueInOrderOfTime", testInteractionsDue},
+		{"Interactions/Unasked", testUnasked},
 		{"Interactions/MessagesLinksThreadsAccounts", testDeliveries},
 		{"Interactions/Isolation", testInteractionIsolation},
 		{"Tenants/SeeNothingOfEachOther", testTenants},

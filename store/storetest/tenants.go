@@ -313,6 +313,9 @@ func probes() map[string]probe {
 		"Interactions.Accounts": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Accounts(ctx, p)
 		},
+		"Interactions.Unasked": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Interactions.Unasked(ctx, p)
+		},
 		"Interactions.Pauses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Pauses(ctx, p, "e1")
 		},
@@ -376,7 +379,7 @@ func reading() []string {
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
 			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
-			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Pauses":
+			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses":
 			return false
 		}
 		return true

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"tandem/human"
+	"tandem/store"
+	"tandem/store/sqlite"
+)
+
+// A data directory of a version that kept no questions: what was asked then is asked again, under the id that it would have
+// had, and can be answered.
+func TestPeople_AsksAgainAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	i := openInstance(t, dir)
+	i.saveText(t, scaleQuestion("older", 3600))
+	events, _, stop := i.desk.Watch("default")
+	execution := i.startText(t, "older", `{"customer":"Ann"}`)
+	before := (<-events).Interaction
+	stop()
+	if err := i.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"hil_interactions", "hil_approvers", "workflow_execution_pauses"} {
+		if _, err := db.Exec("DELETE FROM " + table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i = openInstance(t, dir)
+	defer func() {
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	events, _, stop = i.desk.Watch("default")
+	defer stop()
+	after, err := i.stores.Interactions.Get(t.Context(), user, before.ID)
+	if err != nil { // it is asked right now
+		after = (<-events).Interaction
+	}
+	if after.ID != before.ID || after.Execution != execution || after.Status != store.InteractionPending || after.Request == nil {
+		t.Fatalf("asked again: %+v", after)
+	}
+	if _, err := i.desk.Respond(t.Context(), user, before.ID, human.Submission{Data: []byte(`{"action":"approve"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	i.ends(t, execution, "SUCCESS")
+}

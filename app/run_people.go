@@ -1,0 +1,224 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"tandem/api"
+	"tandem/client"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/store"
+)
+
+// below hears of questions of the executions that a run has started. Their own streams are not followed, and the execution that waits
+// for them says nothing of them in its own.
+type below struct {
+	// look is told that it is time to look; open says that something was asked since the last time that nothing was.
+	look chan struct{}
+	open atomic.Bool
+	stop func()
+}
+
+func (c *Connection) listenBelow(id string) *below {
+	b := &below{look: make(chan struct{}, 1)}
+	events, missed, stop := c.instance.desk.Watch(Local().Workspace)
+	var heard sync.WaitGroup
+	heard.Go(func() {
+		for e := range events {
+			if missed() || e.Interaction.Status == store.InteractionPending && e.Interaction.Execution != id {
+				b.open.Store(true)
+				b.again()
+			}
+		}
+	})
+	b.stop = func() {
+		stop()
+		heard.Wait()
+	}
+	b.open.Store(true) // something may have been asked before
+	b.again()
+	return b
+}
+
+// again lets it be looked whether somebody below waits for a person, if somebody may.
+func (b *below) again() {
+	if !b.open.Load() {
+		return
+	}
+	select {
+	case b.look <- struct{}{}:
+	default: // it is about to be looked
+	}
+}
+
+// follow watches an execution to its end, or until only a person can let it go on because of what an execution below asks: that is
+// [ErrAsked].
+func (c *Connection) follow(ctx context.Context, id string, b *below, watch func(context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { // it ends with ctx
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-b.look:
+			}
+			b.open.Store(false)
+			e, err := c.Execution(ctx, id)
+			switch {
+			case ctx.Err() != nil:
+			case err != nil:
+				stop(err)
+			case waitsBelow(e):
+				b.open.Store(true)
+				stop(ErrAsked)
+			case slices.ContainsFunc(e.Questions, isBelow): // something else goes on; it is looked again after what that does
+				b.open.Store(true)
+			}
+		}
+	})
+	err := watch(ctx)
+	stop(nil)
+	looking.Wait()
+	return err
+}
+
+func isBelow(q api.UserInputRequest) bool { return q.ExecutionID != "" }
+
+// waitsBelow says that an execution has nothing to do before a question of one that it started is answered.
+func waitsBelow(e api.Execution) bool {
+	return engine.Status(e.Status) == engine.StatusWaiting && slices.ContainsFunc(e.Questions, isBelow)
+}
+
+// ask puts the open questions to the person at hand. When that cannot be, or is of no use, it says how they are answered.
+func (c *Connection) ask(ctx context.Context, r Run, id string) error {
+	e, err := c.Execution(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.Ask == nil {
+		return askedOf(e, r.Dir)
+	}
+	left := len(e.Questions) // none when a time limit was faster
+	for _, q := range e.Questions {
+		ended, err := c.put(ctx, r, q.InteractionID)
+		if errors.Is(err, ErrAsked) {
+			return askedOf(e, r.Dir)
+		}
+		if err != nil {
+			return err
+		}
+		if ended {
+			left--
+		}
+	}
+	if left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
+		return askedOf(e, r.Dir)
+	}
+	return c.TakeUp(ctx, id)
+}
+
+// put puts one question to the person at hand and says whether it has ended with that. It has not when it is for others, or wants
+// the answers of others too.
+func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err error) {
+	q, err := c.Interaction(ctx, id)
+	switch {
+	case err != nil:
+		return false, err
+	case q.Status != string(store.InteractionPending):
+		return true, nil
+	case !q.MayRespond:
+		return false, nil
+	}
+	asking, over := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() { // it ends with asking
+		defer close(watched)
+		// Without it an answer that comes too late is refused and nothing worse, so its error does not matter.
+		_ = c.WatchInbox(asking, func(f client.InboxFrame) error {
+			if endedIn(f, id) {
+				over(ErrFaster)
+			}
+			return nil
+		})
+	}()
+	defer func() {
+		over(nil)
+		<-watched
+	}()
+	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
+		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
+		ended = err == nil && after.Status != string(store.InteractionPending)
+		return err
+	})
+	if errors.Is(err, ErrFaster) || fault.CodeOf(err) == fault.Conflict {
+		return true, nil
+	}
+	return ended, err
+}
+
+// endedIn says that a question which the caller is asked has ended, as the stream of questions tells.
+func endedIn(f client.InboxFrame, id string) bool {
+	if f.Event != nil {
+		return f.Event.Interaction.ID == id && f.Event.Interaction.Status != string(store.InteractionPending)
+	}
+	listed := slices.ContainsFunc(f.Snapshot.Interactions, func(i api.Interaction) bool { return i.ID == id })
+	return !listed && len(f.Snapshot.Interactions) == f.Snapshot.TotalCount
+}
+
+// asked ends the watching when only a person can let the execution go on.
+func asked(e api.Event) error {
+	if e.EventType != "execution_paused" {
+		return nil
+	}
+	var u api.ExecutionUpdate
+	if err := json.Unmarshal(e.Data, &u); err != nil {
+		return fmt.Errorf("read event %q: %w", e.EventType, err)
+	}
+	if engine.Status(u.ExecutionStatus) == engine.StatusWaitingForHuman {
+		return ErrAsked
+	}
+	return nil
+}
+
+// askedOf says how the question of an execution is answered.
+func askedOf(e api.Execution, dir string) error {
+	if len(e.Questions) == 0 {
+		return ErrAsked
+	}
+	q := e.Questions[0]
+	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, dir))
+}
+
+// answerWith is the command line that answers a question.
+func answerWith(q api.UserInputRequest, dir string) string {
+	flags := ""
+	switch q.Purpose {
+	case human.PurposeToolApproval, human.PurposeConfirm, human.PurposeDrift, human.PurposeActivation:
+		return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+	case human.PurposeOutcomeUnknown:
+		flags = "--choose done|not_done|stop"
+	case human.PurposeBudget:
+		flags = "--set raise_by=NUMBER"
+	case human.PurposeParam:
+		flags = "--set NAME=VALUE"
+	default:
+		switch q.InteractionType {
+		case human.Approval:
+			return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+		case human.Selection:
+			flags = "--choose VALUE"
+		default:
+			flags = "--set NAME=VALUE"
+		}
+	}
+	return fmt.Sprintf("inbox answer %s --data %s %s", q.InteractionID, dir, flags)
+}

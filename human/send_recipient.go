@@ -1,0 +1,185 @@
+package human
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tandem/identity"
+	"tandem/store"
+)
+
+// place is where the settings of a channel send messages to. Empty fields are not set.
+type place struct {
+	Mails   []string        `json:"recipient_emails"`
+	Channel string          `json:"channel"`
+	ID      string          `json:"channel_id"`
+	Chat    json.RawMessage `json:"chat_id"`
+	User    string          `json:"user"`
+	URL     string          `json:"webhook_url"`
+}
+
+func readPlace(r Request) place {
+	var p place
+	// Settings of other forms are the channel's to judge; here they say nothing.
+	_ = json.Unmarshal(r.Settings, &p)
+	return p
+}
+
+func (p place) named() bool {
+	return p.Channel != "" || p.ID != "" || len(p.Chat) > 0 && string(p.Chat) != "null" || p.User != "" || p.URL != ""
+}
+
+// private says that only one person, or a program that is trusted with a secret, reads what is sent to a place. What everybody in a channel
+// reads must not hold a link that answers in somebody's name.
+func (p place) private(channel string) bool {
+	switch channel {
+	case Webhook:
+		return true
+	case Slack:
+		return strings.HasPrefix(p.Channel, "@") || strings.HasPrefix(p.Channel, "U") || strings.HasPrefix(p.Channel, "D")
+	case Telegram: // groups and channels have negative numbers or names
+		id := strings.Trim(string(p.Chat), `"`)
+		return id != "" && strings.Trim(id, "0123456789") == ""
+	case Teams: // a bare webhook cannot be answered in any other way
+		return p.ID == ""
+	}
+	return false
+}
+
+// recipient is where a message goes and who is asked there.
+type recipient struct {
+	to string // an address of the channel; empty: where the settings say
+	// as is the approver that an answer from there is by; empty: several people read it.
+	as string
+}
+
+// recipients are where messages about a question go to: for each of the approvers that the channel can reach, or where its settings say.
+func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Request, approvers []string) ([]recipient, error) {
+	if i.Channel == InApp || i.Channel == "" {
+		return nil, nil
+	}
+	set := readPlace(r)
+	if i.Channel != Email && set.named() {
+		one := recipient{}
+		if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
+			one.as = approvers[0]
+		}
+		return []recipient{one}, nil
+	}
+	reach, err := b.reachable(ctx, i, approvers)
+	if err != nil {
+		return nil, err
+	}
+	if i.Channel == Email && len(set.Mails) > 0 {
+		if reach, err = b.named(ctx, i, r, set.Mails, approvers, reach); err != nil {
+			return nil, err
+		}
+	}
+	if len(reach) == 0 {
+		// The channel says what is missing, and that is seen with the question.
+		return []recipient{{}}, nil
+	}
+	return reach, nil
+}
+
+// named are the recipients when the settings list mail addresses: those, each as who they are among the approvers, and whoever was asked later and
+// is not on the list. When only such are asked, the list is left alone.
+func (b *backroom) named(ctx context.Context, i store.Interaction, r Request, mails, approvers []string, reach []recipient) ([]recipient, error) {
+	first := func(a string) bool { return slices.Contains(r.Approvers, a) }
+	if !slices.ContainsFunc(approvers, first) {
+		return reach, nil
+	}
+	// Who was asked at first and is not any more has handed their vote on.
+	before, err := b.reachable(ctx, i, r.Approvers)
+	if err != nil {
+		return nil, err
+	}
+	later, err := b.reachable(ctx, i, slices.DeleteFunc(slices.Clone(approvers), first))
+	if err != nil {
+		return nil, err
+	}
+	var list []recipient
+	for _, mail := range mails {
+		mail = strings.ToLower(strings.TrimSpace(mail))
+		here := func(r recipient) bool { return r.to == mail }
+		k := slices.IndexFunc(reach, here)
+		switch {
+		case mail == "" || slices.ContainsFunc(list, here):
+		case k >= 0:
+			list = append(list, reach[k])
+		case !slices.ContainsFunc(before, here):
+			list = append(list, recipient{to: mail})
+		}
+	}
+	for _, one := range later {
+		if !slices.ContainsFunc(list, func(r recipient) bool { return r.to == one.to }) {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// personal says whether an approver is one person.
+func personal(approver string) bool {
+	return approver != Anyone && approver != "" && !strings.HasPrefix(approver, "role:")
+}
+
+// reachable finds the addresses of approvers in a channel.
+func (b *backroom) reachable(ctx context.Context, i store.Interaction, approvers []string) ([]recipient, error) {
+	var list []recipient
+	add := func(to, as string) {
+		if to != "" && !slices.ContainsFunc(list, func(r recipient) bool { return r.to == to }) {
+			list = append(list, recipient{to, as})
+		}
+	}
+	prefix := i.Channel + ":"
+	if i.Channel == Email {
+		prefix = seatMail
+	}
+	ofUser := func(u identity.User, as string) {
+		if u.Disabled || i.ExcludeRequester && u.ID == i.User {
+			return
+		}
+		for _, seat := range Seats(u) {
+			if to, ok := strings.CutPrefix(seat, prefix); ok {
+				add(to, as)
+				return // one message is enough for a person
+			}
+		}
+	}
+	var everybody []identity.User
+	for _, a := range approvers {
+		if to, ok := strings.CutPrefix(a, prefix); ok {
+			add(to, a)
+			continue
+		}
+		switch kind, id, _ := strings.Cut(a, ":"); {
+		case b.o.Users == nil:
+		case kind == "user":
+			u, err := b.o.Users.Get(ctx, identity.System(i.Workspace), id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // a user that was deleted is asked no more
+			}
+			if err != nil {
+				return nil, err
+			}
+			ofUser(u, a)
+		case kind == "role":
+			if everybody == nil {
+				var err error
+				if everybody, err = b.o.Users.List(ctx, identity.System(i.Workspace)); err != nil {
+					return nil, err
+				}
+			}
+			for _, u := range everybody {
+				if slices.Contains(u.Roles, identity.Role(id)) {
+					ofUser(u, "user:"+u.ID)
+				}
+			}
+		}
+	}
+	return list, nil
+}
