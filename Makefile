@@ -1,5 +1,6 @@
-# Tandem. `make help` lists the targets. Everything works from a fresh clone with Go and make alone, except Python code
-# inside workflows: its interpreter is fetched once with npm.
+# Tandem. `make help` lists the targets. Building and running works from a fresh clone with Go and make alone, except Python
+# code inside workflows: its interpreter is fetched once with npm. The tests also want Node 20 with npm and Chromium for the
+# pages that people answer on, and PostgreSQL and MariaDB; as root on Debian they install the last three themselves.
 
 GO      ?= go
 ADDR    ?= 127.0.0.1:8080
@@ -41,7 +42,7 @@ race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race ./..., and the scripts of ./cmd/... without"; \
-		CGO_ENABLED=1 $(GO) test -race -skip '^TestScripts$$|^TestServe$$' ./... && $(GO) test -run '^TestScripts$$|^TestServe$$' ./cmd/...; \
+		CGO_ENABLED=1 $(GO) test -race -skip '^TestScripts$$|^TestServe$$|^TestTerminal$$' ./... && $(GO) test -run '^TestScripts$$|^TestServe$$|^TestTerminal$$' ./cmd/...; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \

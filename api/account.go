@@ -52,6 +52,7 @@ type User struct {
 	Workspace   string   `json:"workspace"`
 	Name        string   `json:"name"`
 	Email       string   `json:"email,omitempty"`
+	Addresses   []string `json:"addresses,omitempty" doc:"where else they write from: slack:U024BE7LH, telegram:@ann, another mail address"`
 	Roles       []string `json:"roles"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
@@ -64,11 +65,13 @@ type Users struct {
 
 // UserRequest makes or changes a user.
 type UserRequest struct {
-	ID       string   `json:"id,omitempty" pattern:"^[A-Za-z0-9_.@-]{0,128}$"`
-	Name     string   `json:"name"`
-	Email    string   `json:"email,omitempty"`
-	Roles    []string `json:"roles"`
-	Disabled bool     `json:"disabled,omitempty"`
+	ID    string `json:"id,omitempty" pattern:"^[A-Za-z0-9_.@-]{0,128}$"`
+	Name  string `json:"name"`
+	Email string `json:"email,omitempty"`
+	// Addresses are left as they are when they are not given.
+	Addresses []string `json:"addresses,omitempty" maxItems:"50" doc:"where else they write from, as channel:address; what is answered from there is theirs. Left out, they stay as they are"`
+	Roles     []string `json:"roles"`
+	Disabled  bool     `json:"disabled,omitempty"`
 }
 
 // Token is an API token without its secret.

@@ -160,7 +160,9 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
 	}
-	i.desk.Start()
+	if !o.Idle { // messages and timeouts are work that nobody has asked for
+		i.desk.Start()
+	}
 	return i, nil
 }
 

@@ -61,14 +61,29 @@ func (c *crash) offline(do func(store.Stores)) {
 	}
 }
 
-// questions are the pending ones of an execution.
-func (c *crash) questions(execution string) []api.Interaction {
+// questions waits until an execution has asked so many, answered or not, and returns them by node. One whose node was interrupted while it
+// asked is asked after a moment.
+func (c *crash) questions(execution string, n int) map[string]api.Interaction {
 	c.Helper()
-	list, err := c.client.Interactions(c.Context(), client.InteractionQuery{ExecutionID: execution, Statuses: []string{"pending"}})
-	if err != nil {
-		c.Fatal(err)
+	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond) // the server is another process
+	defer tick.Stop()
+	for {
+		list, err := c.client.Interactions(ctx, client.InteractionQuery{ExecutionID: execution})
+		if err == nil && len(list.Interactions) == n {
+			asked := map[string]api.Interaction{}
+			for _, i := range list.Interactions {
+				asked[i.NodeID] = i
+			}
+			return asked
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			c.Fatalf("questions %+v, %v; want %d", list.Interactions, err, n)
+		}
 	}
-	return list.Interactions
 }
 
 // once checks that an execution has heard one answer to each of so many questions, and was woken by each once.
@@ -105,6 +120,15 @@ func TestPeopleCrash_AskAndAnswer(t *testing.T) {
 	t.Parallel()
 	c := peopleCrash(t, askFlow("two", asks("a", ``), asks("b", ``)))
 	ids := map[string]string{} // of questions, by execution and node
+	look := func(execution string) {
+		t.Helper()
+		for node, q := range c.questions(execution, 2) {
+			if was := ids[execution+" "+node]; was != "" && was != q.ID {
+				t.Errorf("node %s asks %s, and did ask %s", node, q.ID, was)
+			}
+			ids[execution+" "+node] = q.ID
+		}
+	}
 	var started []string
 	const rounds = 6
 	for n := range rounds {
@@ -115,16 +139,10 @@ func TestPeopleCrash_AskAndAnswer(t *testing.T) {
 		}
 		started = append(started, e.ExecutionID)
 		// What was asked before is asked under the same ids, and some of it is answered while the server dies.
-		var wait sync.WaitGroup
 		for _, id := range started[:n] {
-			c.becomes(id, engine.StatusWaitingForHuman)
-			for _, q := range c.questions(id) {
-				if was := ids[id+" "+q.NodeID]; was != "" && was != q.ID {
-					t.Errorf("node %s asks %s, and did ask %s", q.NodeID, q.ID, was)
-				}
-				ids[id+" "+q.NodeID] = q.ID
-			}
+			look(id)
 		}
+		var wait sync.WaitGroup
 		if n > 0 {
 			id := ids[started[n-1]+" a"]
 			wait.Go(func() {
@@ -139,13 +157,7 @@ func TestPeopleCrash_AskAndAnswer(t *testing.T) {
 	}
 	kill := c.serve()
 	for n, id := range started {
-		c.becomes(id, engine.StatusWaitingForHuman)
-		for _, q := range c.questions(id) {
-			if was := ids[id+" "+q.NodeID]; was != "" && was != q.ID {
-				t.Errorf("node %s asks %s, and did ask %s", q.NodeID, q.ID, was)
-			}
-			ids[id+" "+q.NodeID] = q.ID
-		}
+		look(id)
 		for _, node := range []string{"a", "b"} {
 			// The answer to a that was given before counts; a second one does not.
 			_, err := c.client.Respond(t.Context(), ids[id+" "+node], api.RespondRequest{ResponseData: json.RawMessage(approved)})
@@ -181,8 +193,8 @@ func TestPeopleCrash_BetweenAnswerAndResume(t *testing.T) {
 	}
 	c.becomes(e.ExecutionID, engine.StatusWaitingForHuman)
 	ids := map[string]string{}
-	for _, q := range c.questions(e.ExecutionID) {
-		ids[q.NodeID] = q.ID
+	for node, q := range c.questions(e.ExecutionID, 2) {
+		ids[node] = q.ID
 	}
 	kill()
 	p := identity.Principal{Workspace: "default", User: me.ID, Roles: []identity.Role{identity.Admin}}
@@ -304,7 +316,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 		t.Fatalf("first %+v, then %+v", first, second)
 	}
 	c.becomes(e.ExecutionID, engine.StatusWaitingForHuman)
-	if q := c.questions(e.ExecutionID); len(q) != 1 || q[0].ID != first.interaction {
+	if q := c.questions(e.ExecutionID, 1); q["ask"].ID != first.interaction {
 		t.Fatalf("asked %+v", q)
 	}
 	if got, err := press(t.Context(), first.link, url.Values{"answer": {"approve"}}); err != nil || got.status != http.StatusOK {
@@ -489,9 +501,11 @@ func (i *Instance) finish(t *testing.T, execution string) {
 	events, _, stop := i.desk.Watch("default")
 	defer stop()
 	_, _ = i.host.Act(t.Context(), user, host.Request{Execution: execution, Action: host.ActionResume}) // it may not be stopped
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := i.Wait(t.Context(), user, execution)
+		_, err := i.Wait(ctx, user, execution)
 		ended <- err
 	}()
 	for {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -81,6 +82,7 @@ func (x *site) opens(t testing.TB, execution string, n int) []api.Interaction {
 	t.Helper()
 	events, _, stop := x.desk.Watch("default")
 	defer stop()
+	limit := time.After(time.Minute)
 	for {
 		list := x.pending(t, execution)
 		if len(list) == n {
@@ -88,7 +90,7 @@ func (x *site) opens(t testing.TB, execution string, n int) []api.Interaction {
 		}
 		select {
 		case <-events:
-		case <-t.Context().Done():
+		case <-limit:
 			t.Fatalf("%d questions are open: %+v", len(list), list)
 		}
 	}
@@ -301,6 +303,8 @@ connections:
 			}
 			data := `{"approved":` + fmt.Sprint(strings.Contains(string(i.RequestData), "/pay")) + `}`
 			body := `{"response_data":` + data + `,"arguments_hash":"` + i.ArgumentsHash + `"}`
+			other := strings.Replace(body, i.ArgumentsHash, strings.Repeat("0", len(i.ArgumentsHash)), 1)
+			refused(t, x.call(t, "operator", "POST", "/interactions/"+i.ID+"/respond", other), http.StatusConflict, "conflict")
 			want[api.Interaction](t, x.call(t, "operator", "POST", "/interactions/"+i.ID+"/respond", body), http.StatusOK)
 		}
 		x.reaches(t, id, engine.StatusSuccess)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -426,6 +427,50 @@ func TestPeopleKinds_Examples(t *testing.T) {
 			dir := t.TempDir()
 			for _, one := range list {
 				one.check(t, dir, filepath.Join("..", "examples", name+".yaml"))
+			}
+		})
+	}
+}
+
+// Two reviewers of the example have to agree.
+func TestPeopleKinds_TwoReviewers(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	text, err := os.ReadFile(filepath.Join("..", "examples", "human_review.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflow := x.save(t, string(text)).Workflow.ID
+	scores := func(n int) string {
+		return fmt.Sprintf(`{"scores":{"It is true":%d,"It is clear":4},"evidence":{"It is true":"a","It is clear":"b"}}`, n)
+	}
+	for name, c := range map[string]struct {
+		second       int
+		after        string
+		average      string
+		disagreement string
+	}{
+		"Agree":    {3, "publish", "4", ""},
+		"Disagree": {1, "return", "3.5", "true"},
+	} { // order does not matter: each has an execution of its own
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			id := x.execute(t, workflow, api.ExecuteRequest{Inputs: json.RawMessage(`{"text":"Hello","editor":"user:editor","lawyer":"user:approver"}`)})
+			q := x.opens(t, id, 1)[0]
+			refused(t, x.respond(t, "operator", q.ID, scores(5)), http.StatusForbidden, "forbidden")
+			if f := refused(t, x.respond(t, "editor", q.ID, `{"scores":{"It is true":5,"It is clear":9}}`), http.StatusUnprocessableEntity, "invalid_input"); len(f.Errors) != 3 {
+				t.Errorf("told %+v", f.Errors)
+			}
+			if after := want[api.Interaction](t, x.respond(t, "editor", q.ID, scores(5)), http.StatusOK); after.Status != "pending" {
+				t.Fatalf("%s after one", after.Status)
+			}
+			want[api.Interaction](t, x.respond(t, "approver", q.ID, scores(c.second)), http.StatusOK)
+			x.reaches(t, id, engine.StatusSuccess)
+			e := x.read(t, id)
+			payload := gjson.ParseBytes(e.NodeExecutions["judge"].OutputData["result"])
+			if e.NodeExecutions[c.after].Status != "completed" || payload.Get("average").String() != c.average || payload.Get("disagreement").String() != c.disagreement || payload.Get("reviews.#").Int() != 2 ||
+				payload.Get("passed").Bool() != (c.after == "publish") {
+				t.Errorf("%s: %s", e.NodeExecutions[c.after].Status, payload.Raw)
 			}
 		})
 	}

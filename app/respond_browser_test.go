@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -57,7 +58,7 @@ func browserTools(t *testing.T) (chromium, modules string) {
 // own, and the first one that is done is kept.
 func browserModules(t *testing.T) string {
 	t.Helper()
-	lock := readFile(t, filepath.Join(browserFiles, "package-lock.json"))
+	lock := fileText(t, filepath.Join(browserFiles, "package-lock.json"))
 	kept := filepath.Join(codeCache(), fmt.Sprintf("browser-%x", sha256.Sum256(lock))[:24])
 	if _, err := os.Stat(kept); err == nil {
 		return kept
@@ -71,7 +72,7 @@ func browserModules(t *testing.T) string {
 	}
 	defer os.RemoveAll(dir)
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		if err := os.WriteFile(filepath.Join(dir, name), readFile(t, filepath.Join(browserFiles, name)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), fileText(t, filepath.Join(browserFiles, name)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +89,7 @@ func browserModules(t *testing.T) string {
 	return kept
 }
 
-func readFile(t testing.TB, path string) []byte {
+func fileText(t testing.TB, path string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +101,7 @@ func readFile(t testing.TB, path string) []byte {
 // pageQuestion is a question that is answered on a page.
 type pageQuestion struct {
 	subtype, config string
-	// answer is what the answer must have been, by path; one that starts with ~ need only be within it.
+	// answer is what the answer must have been, by path; nil: it is not answered to the end.
 	answer map[string]string
 }
 
@@ -123,7 +124,7 @@ const formSchema = `{"type":"object","required":["size","topics"],"properties":{
 	"topics":{"type":"array","title":"What interests you","minItems":1,"items":{"enum":["Go","Databases","Design"]}},
 	"words":{"type":"string","title":"Anything else","maxLength":2000}}}`
 
-// pageQuestions are questions of every type. Reviews are made of scoring.
+// pageQuestions are questions of every type. Those without an answer stay open, or are closed otherwise.
 func pageQuestions() map[string]pageQuestion {
 	approval := `"interaction_type":"approval",`
 	review := func(scoring, more string, answer map[string]string) pageQuestion {
@@ -136,6 +137,7 @@ func pageQuestions() map[string]pageQuestion {
 			map[string]string{"action": "later"}},
 		"keyboard": {"IN_APP_APPROVAL", approval + `"title":"Publish the page?"`, map[string]string{"action": "reject", "notes": "typed"}},
 		"quorum":   {"IN_APP_APPROVAL", approval + `"title":"Open the vault?","approvers":["ann","ben"],"min_approvals":2`, nil},
+		"twice":    {"IN_APP_APPROVAL", approval + `"title":"Once or twice?"`, map[string]string{"action": "approve"}},
 		"ended":    {"IN_APP_APPROVAL", approval + `"title":"This is taken back"`, nil},
 		"expired":  {"IN_APP_APPROVAL", approval + `"title":"This link is too old"`, nil},
 		"long": {"IN_APP_APPROVAL", approval + `"title":"Delete ` + strings.Repeat("Donaudampfschifffahrts", 8) + `?","content":{"path":"/` + strings.Repeat("a_very_long_name", 20) + `","deep":{"a":{"b":{"c":["` + strings.Repeat("x", 300) + `"]}}}}`,
@@ -159,15 +161,13 @@ func pageQuestions() map[string]pageQuestion {
 	}
 }
 
-// pageFlow is a workflow that asks all of them at once.
-func pageFlow(t testing.TB, questions map[string]pageQuestion) string {
+// pageFlow is a workflow that asks some of them at once.
+func pageFlow(t testing.TB, id string, questions map[string]pageQuestion, names ...string) string {
 	t.Helper()
 	nodes := []any{map[string]any{"id": "start", "description": "d", "type": "TRIGGER", "subtype": "MANUAL"}}
 	connections := []any{}
-	for id, q := range questions {
-		if q.subtype == "" {
-			continue
-		}
+	for _, id := range names {
+		q := questions[id]
 		config := `{` + q.config
 		if !strings.Contains(config, `"reviewers"`) && !strings.Contains(config, `"approvers"`) {
 			config += `,"approvers":["ann"]`
@@ -176,7 +176,7 @@ func pageFlow(t testing.TB, questions map[string]pageQuestion) string {
 		connections = append(connections, map[string]string{"from_node": "start", "to_node": id})
 	}
 	raw, err := json.Marshal(map[string]any{
-		"metadata": map[string]string{"id": "pages", "name": "Office matters", "description": "d"}, "nodes": nodes, "connections": connections,
+		"metadata": map[string]string{"id": id, "name": "Office matters", "description": "d"}, "nodes": nodes, "connections": connections,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func (x *site) toolQuestion(t *testing.T) api.Interaction {
 
 func (x *site) linkTo(t testing.TB, id, recipient string) string {
 	t.Helper()
-	return want[api.InteractionLink](t, x.call(t, "admin", "POST", "/interactions/"+id+"/link", map[string]string{"recipient": recipient}), http.StatusOK).URL
+	return want[api.Link](t, x.call(t, "admin", "POST", "/interactions/"+id+"/link", map[string]string{"recipient": recipient}), http.StatusOK).URL
 }
 
 // expire lets a link of a question have been made too long ago.
@@ -224,9 +224,12 @@ func TestRespondBrowser(t *testing.T) {
 	x.addUser(t, "default", "ann", identity.Approver)
 	x.addUser(t, "default", "ben", identity.Approver)
 	questions := pageQuestions()
-	x.save(t, pageFlow(t, questions))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(questions)), func(name string) bool { return name == "tool" || name == "ended" })
+	x.save(t, pageFlow(t, "pages", questions, names...))
+	x.save(t, pageFlow(t, "ended", questions, "ended")) // what takes it back ends all of its execution
+	asked := append(x.opens(t, x.execute(t, "pages", api.ExecuteRequest{}), len(names)), x.opens(t, x.execute(t, "ended", api.ExecuteRequest{}), 1)...)
 	ids, links := map[string]string{}, map[string]string{}
-	for _, i := range x.opens(t, x.execute(t, "pages", api.ExecuteRequest{}), len(questions)-1) {
+	for _, i := range asked {
 		ids[i.NodeID] = i.ID
 		switch i.NodeID {
 		case "schema":
@@ -238,7 +241,7 @@ func TestRespondBrowser(t *testing.T) {
 		}
 	}
 	tool := x.toolQuestion(t)
-	ids["tool"], links["tool"] = tool.ID, x.linkTo(t, tool.ID, "operator")
+	ids["tool"], links["tool"] = tool.ID, x.linkTo(t, tool.ID, "user:operator")
 	want[api.Interaction](t, x.call(t, "admin", "POST", "/interactions/"+ids["ended"]+"/cancel", `{"reason":"no longer needed"}`), http.StatusOK)
 
 	for name, failed := range runBrowser(t, modules, map[string]any{"chromium": chromium, "links": links, "shots": os.Getenv(shotsDir), "files": t.TempDir()}) {
@@ -304,11 +307,15 @@ func runBrowser(t *testing.T, modules string, with any) map[string]string {
 	}
 	checks := map[string]string{}
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		var check struct{ Name, Error string }
+		var check struct {
+			Name, Error string
+			Seconds     float64
+		}
 		if err := json.Unmarshal(lines.Bytes(), &check); err != nil || check.Name == "" {
 			t.Fatalf("the script says %q (%v)", lines.Text(), err)
 		}
 		checks[check.Name] = check.Error
+		t.Logf("%s took %.1f s", check.Name, check.Seconds)
 	}
 	if len(checks) < 12 {
 		t.Fatalf("the script made %d checks only: %v", len(checks), checks)

@@ -71,6 +71,7 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	if err != nil {
 		return report, api.Execution{}, err
 	}
+	c.instance.desk.Start() // what the run asks is sent, and runs out
 	e, err := c.run(ctx, r, def)
 	if cerr := c.Close(); err == nil {
 		err = cerr

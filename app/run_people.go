@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"tandem/api"
-	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human"
@@ -129,6 +128,9 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 // put puts one question to the person at hand and says whether it has ended with that. It has not when it is for others, or wants
 // the answers of others too.
 func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err error) {
+	// First the subscription: what is read later than that cannot have missed the end.
+	events, missed, stop := c.instance.desk.Watch(Local().Workspace)
+	defer stop()
 	q, err := c.Interaction(ctx, id)
 	switch {
 	case err != nil:
@@ -139,21 +141,24 @@ func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err
 		return false, nil
 	}
 	asking, over := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() { // it ends with asking
-		defer close(watched)
-		// Without it an answer that comes too late is refused and nothing worse, so its error does not matter.
-		_ = c.WatchInbox(asking, func(f client.InboxFrame) error {
-			if endedIn(f, id) {
-				over(ErrFaster)
-			}
-			return nil
-		})
-	}()
+	var watching sync.WaitGroup
 	defer func() {
 		over(nil)
-		<-watched
+		stop()
+		watching.Wait()
 	}()
+	watching.Go(func() { // it ends with stop
+		for e := range events {
+			now := e.Interaction
+			if missed() {
+				// Without it an answer that comes too late is refused and nothing worse, so this error does not matter.
+				now, _ = c.instance.stores.Interactions.Get(asking, Local(), id)
+			}
+			if now.ID == id && now.Status != store.InteractionPending {
+				over(ErrFaster)
+			}
+		}
+	})
 	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
 		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
 		ended = err == nil && after.Status != string(store.InteractionPending)
@@ -163,15 +168,6 @@ func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err
 		return true, nil
 	}
 	return ended, err
-}
-
-// endedIn says that a question which the caller is asked has ended, as the stream of questions tells.
-func endedIn(f client.InboxFrame, id string) bool {
-	if f.Event != nil {
-		return f.Event.Interaction.ID == id && f.Event.Interaction.Status != string(store.InteractionPending)
-	}
-	listed := slices.ContainsFunc(f.Snapshot.Interactions, func(i api.Interaction) bool { return i.ID == id })
-	return !listed && len(f.Snapshot.Interactions) == f.Snapshot.TotalCount
 }
 
 // asked ends the watching when only a person can let the execution go on.

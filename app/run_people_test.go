@@ -56,6 +56,22 @@ func TestRunFile_Asks(t *testing.T) {
 	}
 }
 
+// A question that I may answer without being asked, since nobody is left who was, waits for me as any other.
+func TestRunFile_AsksAdmins(t *testing.T) {
+	t.Parallel()
+	asked := false
+	_, _, err := RunFile(t.Context(), Run{
+		File: askingFlow(t, `{title: Pay it, approvers: ["user:gone"]}`), Dir: t.TempDir(), Version: "test",
+		Ask: func(ctx context.Context, q api.Interaction, answer func(json.RawMessage) error) error {
+			asked = ctx.Err() == nil
+			return answer(json.RawMessage(`{"action":"approve"}`))
+		},
+	})
+	if err != nil || !asked {
+		t.Errorf("asked: %t; %v", asked, err)
+	}
+}
+
 // A question that only others can answer parks the run: in this process nobody would.
 func TestRunFile_ParksForOthers(t *testing.T) {
 	t.Parallel()
@@ -63,7 +79,7 @@ func TestRunFile_ParksForOthers(t *testing.T) {
 		name, configuration string
 		asks                int
 	}{
-		{"NotAsked", `{title: Pay it, approvers: ["user:ann"]}`, 0},
+		{"NotAsked", `{title: Pay it, approvers: ["ann@example.com"]}`, 0},
 		{"NotAlone", `{title: Pay it, approvers: ["ann@example.com", "user:local"], min_approvals: 2}`, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,11 +21,11 @@ import (
 // humanConfig is what every question to a person says. A question is put by returning a wait: the record of it, the messages and
 // their answers are package human's, and nothing is held meanwhile.
 type humanConfig struct {
-	Type        string      `json:"interaction_type" enum:"approval|input|selection|review"`
-	Title       node.Scalar `json:"title" older:"email_subject,review_title"`
-	Description node.Scalar `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
-	Content     any         `json:"content"`
-	UserMention node.Scalar `json:"user_mention"`
+	Type        string          `json:"interaction_type" enum:"approval|input|selection|review"`
+	Title       node.Scalar     `json:"title" older:"email_subject,review_title"`
+	Description node.Scalar     `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
+	Content     json.RawMessage `json:"content"`
+	UserMention node.Scalar     `json:"user_mention"`
 
 	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800"`
 	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080"`
@@ -95,10 +95,7 @@ type humanAsking struct {
 
 // ask puts the question; woken, it hands on what came of it.
 func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, error) {
-	content, err := a.content(in)
-	if err != nil {
-		return nil, err
-	}
+	content := a.content(in)
 	request, err := a.request(call, content)
 	if err != nil {
 		return nil, err
@@ -152,19 +149,18 @@ func (d humanDetail) note(call *node.Call, status string, response any) {
 }
 
 // content is what the question is about: what the configuration says, else what the input calls so, else the input.
-func (a *humanAsking) content(in json.RawMessage) (json.RawMessage, error) {
-	if a.Content != nil {
-		raw, err := node.Marshal(a.Content)
-		if err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "content: it cannot be shown: %w", err)
-		}
-		return raw, nil
+func (a *humanAsking) content(in json.RawMessage) json.RawMessage {
+	if a.shows() {
+		return a.Content
 	}
 	if given := gjson.GetBytes(in, "content"); given.Exists() {
-		return json.RawMessage(given.Raw), nil
+		return json.RawMessage(given.Raw)
 	}
-	return in, nil
+	return in
 }
+
+// shows says that the configuration has what the question is about.
+func (a *humanAsking) shows() bool { return len(a.Content) > 0 && string(a.Content) != "null" }
 
 func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.Request, error) {
 	r := human.Request{
@@ -174,6 +170,9 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds, TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
 		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt), Access: a.access, Language: call.Language,
 		UserMention: string(a.UserMention), Credential: gjson.GetBytes(call.Config, "credential_id").Str, InCredential: a.in,
+	}
+	if !a.shows() && (a.access == "link" || a.access == "public") {
+		r.Content = nil // strangers see what the author shows them, and not whatever came in
 	}
 	if a.TimeoutMinutes > 0 {
 		r.TimeoutSeconds = int64(60 * a.TimeoutMinutes)

@@ -105,6 +105,7 @@ type Scope struct {
 	torn    bool    // it, or a scope around it, is ending: nothing new starts
 	ending  *ending // set where this scope itself is what ends
 	failure *fault.Error
+	refusal *fault.Error
 	queued  bool // it waits in State.idle
 	gone    bool // it has left the state
 }
@@ -177,6 +178,19 @@ func (sc *Scope) Awake(timer string) {
 func (sc *Scope) Fail(err *fault.Error) {
 	if sc.failure == nil {
 		sc.failure = err
+	}
+}
+
+// Abandon ends the whole execution as CANCELED, as a cancel request would: somebody whom the program asked does not want it
+// done. The steps named have not begun and never will; they are recorded as canceled. In a scope that is ending already
+// nothing comes of it.
+func (sc *Scope) Abandon(reason *fault.Error, steps ...string) {
+	if sc.torn || sc.refusal != nil {
+		return
+	}
+	sc.refusal = reason
+	for _, name := range steps {
+		sc.st.emit(EndNode{Activation: joinID(sc.path, name), Generation: sc.generation(), Status: NodeCanceled})
 	}
 }
 

@@ -209,3 +209,98 @@ func TestProgram_GrowsItsOwnPlan(t *testing.T) {
 		}
 	})
 }
+
+// asker runs one step, and gives the execution up when the reply is no.
+type asker struct{ Ran int }
+
+func (p *asker) Start(sc *engine.Scope, _ engine.Opening) {
+	sc.Run(engine.Step{Name: "ask", Kind: "TEST.ASK", Effect: workflow.Once})
+}
+
+func (p *asker) Ended(sc *engine.Scope, _ string, end engine.End) {
+	if p.Ran++; string(end.Reply) == `"no"` {
+		sc.Finish(json.RawMessage(`"refused"`))
+		sc.Abandon(fault.New(fault.NetworkError, "nobody wants it"), "act")
+		sc.Run(engine.Step{Name: "next", Kind: "TEST.ASK"}) // comes too late
+	}
+}
+
+func (p *asker) Handles(string, *fault.Error) bool  { return true }
+func (p *asker) Fired(*engine.Scope, string)        {}
+func (p *asker) Snapshot() (json.RawMessage, error) { return json.Marshal(p) }
+
+func TestScope_Abandon(t *testing.T) {
+	t.Parallel()
+	programs := engine.Programs{"asker": {
+		New: func(engine.Setup) (engine.Program, error) { return &asker{}, nil },
+		Restore: func(_ engine.Setup, data json.RawMessage) (engine.Program, error) {
+			p := &asker{}
+			return p, json.Unmarshal(data, p)
+		},
+	}}
+	no := func(s *sim, id engine.ActivationID) {
+		s.t.Helper()
+		s.do(engine.NodeCompleted{Attempt: s.run(id).Attempt, Reply: json.RawMessage(`"no"`)})
+	}
+	t.Run("AtTheTopLevel", func(t *testing.T) {
+		t.Parallel()
+		s := newSim(t, &workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, programs)
+		s.start(engine.ExecutionCreated{Program: "asker"})
+		no(s, "ask")
+		s.status(engine.StatusCanceled)
+		s.wantEnded(engine.NodeCanceled, "act")
+		s.wantRuns()
+		if e := s.finish.Error; e == nil || e.Code != fault.NetworkError || e.Retryable || string(s.finish.Result) != `"refused"` {
+			t.Errorf("finish %+v", s.finish)
+		}
+		s.refuse(fault.Conflict, engine.NodeRetried{Activation: "next"})
+		s.replay()
+	})
+	t.Run("EndsAllOfTheExecution", func(t *testing.T) {
+		t.Parallel()
+		s := newSim(t, draw(t, `agent {"on_error":"continue"}
+			pay {"effect":"once"}
+			agent -> after
+			other -> after`), programs)
+		s.start(engine.ExecutionCreated{})
+		s.open("agent", engine.ScopeOpened{Program: "asker", Count: 1})
+		s.started("pay")
+		s.suspend("other", engine.NodeSuspended{Ask: &engine.Question{Purpose: "approval"}})
+		no(s, "agent[0]/ask")
+		s.wantEnded(engine.NodeCanceled, "agent[0]/act", "other")
+		if len(s.asks) != 0 {
+			t.Errorf("asks %v", s.asks)
+		}
+		s.wantRuns("pay") // what must not be repeated ends first
+		s.replay()
+		s.complete("pay")
+		s.status(engine.StatusCanceled)
+		s.replay()
+	})
+	t.Run("DuringAPause", func(t *testing.T) {
+		t.Parallel()
+		s := newSim(t, &workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, programs)
+		s.start(engine.ExecutionCreated{Program: "asker"})
+		s.do(engine.ExecutionPaused{})
+		no(s, "ask")
+		s.status(engine.StatusCanceled)
+		s.replay()
+	})
+	t.Run("NotInWhatIsEnding", func(t *testing.T) {
+		t.Parallel()
+		s := newSim(t, draw(t, `loop {"on_error":"continue"}
+			loop:iteration -> agent
+			loop:iteration -> bad
+			loop:error -> mend`), programs)
+		s.start(engine.ExecutionCreated{})
+		s.open("loop", engine.ScopeOpened{Count: 1})
+		s.open("loop[0]/agent", engine.ScopeOpened{Program: "asker", Count: 1})
+		s.started("loop[0]/agent[0]/ask")
+		s.fail("loop[0]/bad", fault.ToolError)
+		no(s, "loop[0]/agent[0]/ask")
+		s.complete("loop", "error")
+		s.complete("mend")
+		s.status(engine.StatusSuccess)
+		s.replay()
+	})
+}

@@ -264,6 +264,10 @@ func (s *State) settle() {
 
 // after looks at a scope whose program or activations have just moved.
 func (s *State) after(sc *Scope) {
+	if err := sc.refusal; err != nil {
+		sc.refusal = nil
+		s.endExecution(&ending{Kind: endCancel, Error: err.Final()})
+	}
 	if err := sc.failure; err != nil {
 		sc.failure = nil
 		if !sc.torn {

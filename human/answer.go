@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
 	"tandem/fault"
 	"tandem/node"
@@ -269,8 +271,46 @@ func (r *Request) checkSchema(at string, values map[string]json.RawMessage, foun
 		return
 	}
 	for _, p := range schema.Problems(at, decoded) {
-		found.add(p.Path, "%s", p.Message)
+		if p.Rule == "required" && p.Path == at { // it names them all at once, and each has a place of its own
+			for _, name := range gjson.GetBytes(r.Schema, "required").Array() {
+				if _, given := values[name.String()]; !given {
+					found.add(at+"."+name.String(), "it is required")
+				}
+			}
+			continue
+		}
+		found.add(p.Path, "%s", schemaWords(p))
 	}
+}
+
+// schemaWords says what a schema refuses like what a field's own rules refuse: to people, who have never seen the schema.
+func schemaWords(p node.SchemaProblem) string {
+	_, wanted, ok := strings.Cut(p.Message, ", want ")
+	if !ok {
+		return p.Message
+	}
+	switch p.Rule {
+	case "maximum":
+		return "it is more than " + wanted
+	case "minimum":
+		return "it is less than " + wanted
+	case "minLength":
+		return "it has less than " + wanted + " characters"
+	case "maxLength":
+		return "it has more than " + wanted + " characters"
+	case "minItems":
+		return "choose at least " + wanted
+	case "maxItems":
+		return "choose at most " + wanted
+	case "type":
+		if wanted == "integer" {
+			return "a whole number was expected"
+		}
+		if wanted == "number" {
+			return "a number was expected"
+		}
+	}
+	return p.Message
 }
 
 // rule is what a field's validation says.

@@ -112,6 +112,15 @@ func addressesOf(u identity.User) []string {
 	return list
 }
 
+// Address reads an address of a person in a channel, such as slack:U1 or a mail address.
+func Address(text string) (string, error) {
+	seat, err := normalApprover(text)
+	if err != nil || !isAddress(seat) {
+		return "", fault.Newf(fault.InvalidInput, "%q is no address; write it as channel:address, such as slack:U024BE7LH or telegram:@ann, or as a mail address", text)
+	}
+	return seat, nil
+}
+
 // isAddress says that a seat is an address, and no user, role or everybody.
 func isAddress(seat string) bool {
 	return seat != Anyone && !strings.HasPrefix(seat, seatUser) && !strings.HasPrefix(seat, seatRole)

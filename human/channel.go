@@ -141,6 +141,8 @@ type Reaction struct {
 	// Accepted says that it counts. Ended says that the question has ended, with it or before.
 	Accepted bool
 	Ended    bool
+	// AskedBack says that the person is asked in a message of its own what they mean, so that Text need not be told besides.
+	AskedBack bool
 	// Text tells the person, in the language of the request.
 	Text string
 	// Err is why it does not count.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // The relevances of a reply in prose.
@@ -104,7 +105,7 @@ func Classify(t Text) Judgement {
 	}
 	j.Relevance = relevance
 	j.Score = inBand(weigh(j.Factors), relevance)
-	j.Reasoning = explain(t.Request.Language, relevance, j, r)
+	j.Reasoning = explain(t.Request, relevance, j, r)
 	return j
 }
 
@@ -146,7 +147,7 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 
 // refuses says whether a reply is a clear refusal. Reasons may be given freely, as long as they take nothing back.
 func (r *reading) refuses() bool {
-	if r.strong+r.weak > 0 || r.has(vetoMixed, vetoDouble, vetoHesitant, vetoSubject, "sarcasm", "instruction") {
+	if r.strong+r.weak > 0 || r.has(vetoMixed, vetoDouble, vetoHesitant, vetoSubject, vetoOpen, vetoPolarity, "sarcasm", "instruction") {
 		return false
 	}
 	if r.refusals > 0 {
@@ -154,7 +155,7 @@ func (r *reading) refuses() bool {
 	}
 	// A bare no is an answer only if it is all that was said.
 	for _, v := range r.vetoes {
-		if v.why != vetoRegret {
+		if v.why != vetoRegret && v.why != vetoContrast {
 			return false
 		}
 	}
@@ -190,12 +191,13 @@ func (r *reading) value(q Request) bool {
 			return false
 		}
 	}
-	for _, begin := range []string{"let me", "i will", "will do", "will get", "give me", "wait", "hold on", "noted", "got it", "received", "on it", "get back", "收到", "我看看", "我看一下", "我想想", "稍等", "稍后", "等一下", "等等", "知道了", "回头", "晚点"} {
-		if strings.HasPrefix(r.content[0], begin) {
+	for n, clause := range r.content {
+		if puttingOff(clause, n == 0) {
 			return false
 		}
 	}
-	return true
+	// A nod is no value, whatever was asked for; a plain yes or no may be one.
+	return len(r.content) > 1 || !nodding(r.content[0]) || yesOrNo(r.content[0])
 }
 
 // offTopic says whether a reply is plainly about something else.
@@ -244,7 +246,83 @@ func (w *wording) chosen(q Request, r reading) (Option, bool) {
 			return Option{}, false
 		}
 	}
-	return Option{}, false
+	return w.named(q, r)
+}
+
+// named is the option that a reply names in a sentence of choosing, or that it begins with before it says more. An option that confirms has to be the
+// only content.
+func (w *wording) named(q Request, r reading) (Option, bool) {
+	if len(r.content) == 0 || r.strong+r.weak+r.refusals+r.weakNos > 0 {
+		return Option{}, false
+	}
+	said := w.plain(r.content[0])
+	alone := len(r.content) == 1
+	var found []Option
+	for _, o := range q.Options {
+		for _, name := range []string{w.plain(o.Value), w.plain(o.Label)} {
+			if name == "" || q.outcomeOf(o) == Confirmed {
+				continue
+			}
+			// What is more than one word is not said by accident.
+			opens := said == name && q.Type != Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
+			if opens || alone && (q.Type == Selection || q.outcomeOf(o) == Rejected) && choosing(said, name) {
+				found = append(found, o)
+				break
+			}
+		}
+	}
+	if len(found) != 1 || !alone && r.has("question", "hedge", "sarcasm", "instruction", vetoDouble, vetoHesitant, vetoContrast) {
+		return Option{}, false
+	}
+	return found[0], true
+}
+
+// choosing says whether a clause is an option and nothing else but words of choosing.
+func choosing(clause, name string) bool {
+	for _, begin := range []string{"", "i choose ", "i chose ", "i pick ", "i vote for ", "my vote goes to ", "my choice is ", "my vote is ", "let us go with ", "let us do ", "let us take ", "go with ", "i go with ", "definitely ", "please ", "option ", "我选", "选", "我投", "我要", "就", "就选", "我选择", "选择"} {
+		rest, ok := strings.CutPrefix(clause, begin)
+		if !ok {
+			continue
+		}
+		if rest, ok = strings.CutPrefix(rest, name); !ok {
+			continue
+		}
+		switch rest {
+		case "", " please", " for me", " it", " this", " this one", "吧", "了", "好了":
+			return true
+		}
+	}
+	return false
+}
+
+// puttingOff says whether a clause says that there is no value yet, that the sender has none, or who might. First is the first of a reply; further ones
+// may belong to the value, so less is taken for an excuse.
+func puttingOff(clause string, first bool) bool {
+	for _, part := range []string{"do not know", "no idea", " has it", " knows it", "不知道", "不清楚", "不晓得"} {
+		if strings.Contains(clause, part) {
+			return true
+		}
+	}
+	for _, begin := range []string{
+		"i do not have", "i do not have", "we do not have", "do not have", "do not know", "i have no", "we have no", "no idea", "not sure", "i am not sure", "i can not", "we can not", "i have not", "ask ", "please ask ", "you should ask", "you need to ask", "check with", "please check with", "please contact",
+		"不确定", "我不确定", "不记得", "我不记得", "不晓得", "不了解", "没有编号", "没印象", "我没有", "我也没有", "我们没有", "暂无", "问下", "问一下", "问问", "你问", "您问", "去问", "请问", "请联系", "找一下", "ignore ", "忽略", "i refuse", "i would rather not", "不提供", "不方便", "无法提供", "拒绝",
+	} {
+		if strings.HasPrefix(clause, begin) {
+			return true
+		}
+	}
+	if !first {
+		return false
+	}
+	for _, begin := range []string{
+		"let me", "i will", "i would", "i have to", "i need to", "i must", "will ", "the usual", "same as", "as usual", "as before", "give me", "wait", "hold on", "noted", "got it", "received", "on it", "get back", "who ", "why ", "what ", "where ", "which ", "how ", "can you", "could you", "do you", "later", "sorry", "thanks", "thank you", "not yet", "nothing yet", "pending",
+		"收到", "我看看", "我看一下", "我想想", "我查", "我问", "问", "老样子", "照旧", "跟上次", "和上次", "同上", "稍等", "稍后", "等一下", "等等", "知道了", "回头", "晚点", "还没", "没有", "什么", "哪个", "为什么", "谁", "抱歉", "不好意思", "明天", "你是", "您是",
+	} {
+		if strings.HasPrefix(clause, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // plain is a text as its words, without what stands around them.
@@ -380,8 +458,8 @@ func relevanceOf(score float64) string {
 }
 
 // explain says why, in the language of the request.
-func explain(language, relevance string, j Judgement, r reading) string {
-	zh := language == "zh"
+func explain(q Request, relevance string, j Judgement, r reading) string {
+	zh := q.Language == "zh"
 	if relevance == Relevant {
 		switch {
 		case j.Value != "":
@@ -409,6 +487,8 @@ func explain(language, relevance string, j Judgement, r reading) string {
 		return fmt.Sprintf(byLanguage(zh, "规则看不懂的内容：%q", "the rules cannot read %q"), shortened(r.strange))
 	case r.strong+r.weak+r.refusals+r.weakNos == 0:
 		return byLanguage(zh, "回复中没有同意或拒绝", "the reply neither approves nor refuses")
+	case q.Risk == "high" && r.refusals+r.weakNos == 0:
+		return byLanguage(zh, "高风险的同意不采用文字回复", "an approval of high risk is not taken from prose")
 	}
 	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
 }

@@ -22,14 +22,18 @@ type cleaned struct {
 	// quoted says that something was taken away as quoted, struck that something was crossed out, hidden that there are
 	// characters that only serve to deceive readers, cut that the reply was too long to read.
 	quoted, struck, hidden, cut bool
+	// quote are the lines of the nearest message that was quoted, normalised.
+	quote []string
 }
 
 // patterns are the compiled expressions of the cleaner. Go's run in linear time, whatever the text.
 type patterns struct {
-	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny              *regexp.Regexp
-	strike, separator, from, header, rule, sentFrom, notice                   *regexp.Regexp
-	signOff, emphasis, shortcode                                              *regexp.Regexp
-	mention, box, dated, quotation, rePrefix, autoSubject, autoSure, autoText *regexp.Regexp
+	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny                                         *regexp.Regexp
+	strike, separator, from, header, rule, sentFrom, notice                                              *regexp.Regexp
+	signOff, emphasis, shortcode, dashes, office, noticeHead                                             *regexp.Regexp
+	legalMessage, legalReader, legalDuty, legalSelf                                                      *regexp.Regexp
+	mention, box, dated, quotation, rePrefix, autoSubject, autoSure, autoText                            *regexp.Regexp
+	list, sentence, amount, money, becomes, number, either, yesNo, asksFor, titleList, array, objections *regexp.Regexp
 }
 
 func compilePatterns() patterns {
@@ -53,6 +57,15 @@ func compilePatterns() patterns {
 		emphasis:  regexp.MustCompile("[*_`]+"),
 		shortcode: regexp.MustCompile(`:[a-z0-9_+-]{1,40}:(?::skin-tone-[2-6]:)?|\[(?:ok|强|赞|弱|微笑|呲牙|玫瑰|抱拳|握手|鼓掌|偷笑|捂脸|笑哭|撇嘴|白眼|鄙视|no|差劲|胜利|愉快|憨笑|thumbsup|thumbsdown)\]`),
 	}
+	// What chats put below a quotation, and lines of a visiting card that have words of sentences in them.
+	p.dashes = regexp.MustCompile(`^(?:- ?){5,}$|^[—–─]{3,}$`)
+	p.office = regexp.MustCompile(`(?:有限公司|股份公司|集团|事务所|分公司|研究院|医院|银行)$|(?:电话|手机|传真|分机|邮编|tel|phone|mobile|fax|ext)\W{0,3}[\d+(]|^(?:地址|address)\s*:|^no\. ?\d+[a-z]? [\w ]{2,30}\b(?:road|rd|street|st|lane|avenue|ave|square|park|way)\b`)
+	// A notice speaks of the message, of who may read it and of what they must not do, and never of its sender.
+	p.legalMessage = regexp.MustCompile(`\b(?:this|the) (?:e-?mail|message|communication|transmission)\b|(?:本|此)(?:电子)?(?:邮件|电邮|信息)`)
+	p.legalReader = regexp.MustCompile(`if you are not the (?:intended|named|addressee)|intended (?:only|solely|exclusively) for|received (?:this|it)\b.{0,40}(?:in error|by mistake)|(?:仅供|仅限|非)指定|误收`)
+	p.legalDuty = regexp.MustCompile(`confidential|privileged|unauthori[sz]ed|disclos|保密|机密|未经|请勿|不得`)
+	p.legalSelf = regexp.MustCompile(`\b(?:i|i'm|i've|i'd|my|me|please (?:remove|change|add|fix|revise|update|reject|approve))\b|我(?:$|[^司方们])`)
+	p.noticeHead = regexp.MustCompile(`^\W*(?:confidential(?:ity)?(?: notice)?|disclaimer|legal notice|please consider the environment.{0,60}|think before you print.{0,30}|save paper.{0,40}|免责声明|保密声明|保密提示|法律声明)\W*$`)
 	p.compileMore()
 	return p
 }
@@ -77,6 +90,11 @@ func (w *wording) cleanReply(raw string) cleaned {
 			if end := strings.LastIndex(strings.ToLower(raw), "</blockquote>"); end > at[0] && end+len("</blockquote>") <= len(raw) {
 				rest = raw[end+len("</blockquote>"):]
 			}
+			html := p.htmlAny.ReplaceAllString(p.htmlBreak.ReplaceAllString(raw[at[0]:len(raw)-len(rest)], "\n"), " ")
+			for line := range strings.Lines(html) {
+				normal, _ := w.normalise(line)
+				c.quote = append(c.quote, normal)
+			}
 			raw = raw[:at[0]] + "\n" + rest
 		}
 		raw = p.htmlBreak.ReplaceAllString(raw, "\n")
@@ -93,9 +111,8 @@ func (w *wording) cleanReply(raw string) cleaned {
 		c.struck = c.struck || strings.Contains(lines[i], "~") && p.strike.MatchString(lines[i])
 	}
 	keep := w.unquoted(lines)
-	for _, k := range keep {
-		c.quoted = c.quoted || !k
-	}
+	c.quote = append(c.quote, w.nearest(lines, keep)...)
+	c.quoted = c.quoted || len(c.quote) > 0
 	w.unsigned(lines, keep)
 	var text []string
 	for i, k := range keep {
@@ -131,6 +148,10 @@ func (w *wording) unquoted(lines []string) []bool {
 		}
 		if p.separator.MatchString(line) {
 			break
+		}
+		if end := w.chatQuote(lines, i); end > i {
+			i = end
+			continue
 		}
 		// An attribution may be broken into up to three lines.
 		end := -1
@@ -179,6 +200,72 @@ func (w *wording) unquoted(lines []string) []bool {
 	return keep
 }
 
+// nearest are the quoted lines of the outermost message: those that are marked least, up to where another one begins.
+func (w *wording) nearest(lines []string, keep []bool) []string {
+	depth := func(line string) (n int) {
+		for _, r := range line {
+			switch r {
+			case '>':
+				n++
+			case ' ':
+			default:
+				return n
+			}
+		}
+		return n
+	}
+	least := -1
+	for i, line := range lines {
+		if !keep[i] && line != "" && (least < 0 || depth(line) > 0 && (least == 0 || depth(line) < least)) {
+			least = depth(line)
+		}
+	}
+	var out []string
+	heads := 0
+	for i, line := range lines {
+		if keep[i] || line == "" || depth(line) > least && least > 0 {
+			continue
+		}
+		line = strings.TrimLeft(line, "> ")
+		if w.patterns.from.MatchString(line) || w.patterns.separator.MatchString(line) || attribution(line) {
+			if heads++; heads > 2 && len(out) > 0 {
+				break
+			}
+			continue
+		}
+		if !w.patterns.header.MatchString(line) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// chatQuote finds the end of a quotation as chats write it: in corner brackets, with a dashed line below.
+func (w *wording) chatQuote(lines []string, i int) int {
+	if !strings.HasPrefix(lines[i], "「") {
+		return i
+	}
+	for j := i; j+1 < len(lines) && j < i+40; j++ {
+		if strings.HasSuffix(lines[j], "」") && w.patterns.dashes.MatchString(lines[j+1]) {
+			return j + 1
+		}
+	}
+	return i
+}
+
+// legal finds the end of a paragraph of legal boilerplate.
+func (w *wording) legal(lines []string, i int) int {
+	end := i
+	for end < len(lines) && lines[end] != "" && end < i+30 {
+		end++
+	}
+	p, text := &w.patterns, strings.Join(lines[i:end], " ")
+	if len(text) >= 70 && p.legalMessage.MatchString(text) && p.legalReader.MatchString(text) && p.legalDuty.MatchString(text) && !p.legalSelf.MatchString(text) {
+		return end
+	}
+	return i
+}
+
 // attribution says whether a line tells who wrote what follows. It has a date or an address, so that "on second thought I wrote: no" is none.
 func attribution(line string) bool {
 	line = strings.TrimRight(line, ": ")
@@ -207,7 +294,12 @@ func (w *wording) unsigned(lines []string, keep []bool) {
 		case p.sentFrom.MatchString(line) && !w.answering(line):
 			keep[i] = false
 			signed = true
-		case said && p.notice.MatchString(line):
+		case said && lines[i-1] == "" && w.legal(lines, i) > i:
+			for end := w.legal(lines, i); i < end; i++ {
+				keep[i] = false
+			}
+			i--
+		case said && p.notice.MatchString(line) && (p.noticeHead.MatchString(line) || len(line) >= 70 && !p.legalSelf.MatchString(line)):
 			for ; i < len(lines) && lines[i] != ""; i++ {
 				if keep[i] && !w.answering(lines[i]) {
 					keep[i] = false
@@ -216,7 +308,7 @@ func (w *wording) unsigned(lines []string, keep []bool) {
 		case p.signOff.MatchString(line):
 			keep[i] = false
 			signed = signed || said
-		case signed && w.card(line):
+		case signed && (w.card(line) || utf8.RuneCountInString(line) <= 60 && p.office.MatchString(line)):
 			keep[i] = false
 		case said && lines[i-1] == "" && w.nameLine(line):
 			keep[i] = false

@@ -13,11 +13,34 @@ type matter struct {
 	names  map[string]bool
 	// any says that the question is called something.
 	any bool
+	// parts are words and amounts of which the question has several: who repeats one may mean that one alone. hanParts are the sentences that list
+	// something, in Chinese.
+	parts    map[string]bool
+	hanParts string
+	// open says that the question is which of two, so that a yes answers nothing; refusing that it asks to refuse or to stop something, so that such a
+	// word may mean yes.
+	open, refusing bool
+	// negative says that it asks for objections: a bare yes or no may mean either.
+	negative bool
+	// title is what it is called, without spaces.
+	title string
+}
+
+// within says whether a phrase is about the kind of thing that is asked about.
+func (m matter) within(groups []int) bool {
+	for _, g := range groups {
+		if m.groups[g] {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *wording) matter(t Text) matter {
-	m := matter{words: map[string]bool{}, groups: map[int]bool{}, names: map[string]bool{}}
+	m := matter{words: map[string]bool{}, groups: map[int]bool{}, names: map[string]bool{}, parts: map[string]bool{}}
 	var hans strings.Builder
+	// What kind of thing it is, the title says if it says anything: the rest may be about a part of it.
+	headed := false
 	for n, part := range []string{t.Request.Title, t.Request.Description, string(t.Request.Content), string(t.Request.Arguments)} {
 		// What it is called may be repeated; of what it contains only numbers may, and what kind of thing it is.
 		called := n < 2
@@ -49,12 +72,30 @@ func (w *wording) matter(t Text) matter {
 				if at = at.next[ts[j].text]; at == nil {
 					break
 				}
-				if at.is == saysDomain {
-					m.groups[w.domains[w.keyOf(ts[i:j+1])]] = true
+				if at.is == saysDomain && !headed {
+					for _, g := range w.domains[w.keyOf(ts[i:j+1])] {
+						m.groups[g] = true
+					}
 				}
 			}
 		}
 		hans.WriteByte('\n')
+		if n == 0 {
+			m.title = strings.ReplaceAll(normal, " ", "")
+			m.refusing = w.refusing(ts)
+			headed = len(m.groups) > 0
+		}
+		if called {
+			w.partsOf(&m, part, n == 0)
+			m.open = m.open || w.patterns.either.MatchString(normal) && (n == 0 || strings.HasSuffix(normal, "?")) && !w.patterns.yesNo.MatchString(normal)
+			m.negative = m.negative || w.patterns.objections.MatchString(normal) && (n == 0 || strings.Contains(normal, "?") || strings.Contains(normal, "吗"))
+		} else if w.patterns.array.MatchString(part) {
+			for _, one := range ts {
+				if one.kind == tokenNumber {
+					m.parts[one.text] = true // of one of its items
+				}
+			}
+		}
 	}
 	m.han = hans.String()
 	local, _, _ := strings.Cut(t.Reply.From, "@")
@@ -71,6 +112,106 @@ func (w *wording) matter(t Text) matter {
 		}
 	}
 	return m
+}
+
+// refusing says whether a title asks to refuse or to stop something.
+func (w *wording) refusing(ts []token) bool {
+	for _, it := range w.items(ts) {
+		if it.is == saysRefusal {
+			return true
+		}
+		if it.is == saysNegation {
+			switch it.text {
+			case "stop", "cancel", "halt", "withdraw", "revoke", "停止", "取消", "撤回", "撤销", "作废", "中止", "终止", "放弃":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// partsOf finds what a text lists, and the amounts of which it names more than one of a kind.
+func (w *wording) partsOf(m *matter, text string, title bool) {
+	p := &w.patterns
+	var hans strings.Builder
+	lines := strings.Count(strings.TrimSpace(text), "\n") > 0
+	for _, sentence := range p.sentence.Split(text, -1) {
+		normal, _ := w.normalise(sentence)
+		listed := ""
+		switch {
+		case lines || p.list.MatchString(normal) || title && p.titleList.MatchString(normal):
+			listed = normal
+		case p.becomes.MatchString(normal):
+			listed = normal
+			if at := strings.Index(normal, " from "); at > 0 {
+				listed = normal[at:]
+			}
+		}
+		for _, one := range w.tokens(listed) {
+			switch {
+			case one.kind == tokenWord, lines && one.kind == tokenNumber:
+				m.parts[one.text] = true
+			case one.kind == tokenHan:
+				hans.WriteString(one.text)
+			default:
+				hans.WriteByte(' ')
+			}
+		}
+		hans.WriteByte(' ')
+		if !strings.ContainsAny(normal, "0123456789") {
+			continue
+		}
+		kinds := map[string][]string{}
+		for _, amount := range p.amount.FindAllStringSubmatch(normal, -1) {
+			kind := "money"
+			if amount[1] == "" && !p.money.MatchString(amount[3]) {
+				kind = amount[3]
+			}
+			kinds[kind] = append(kinds[kind], amount[2], amount[2]+amount[3])
+		}
+		if p.becomes.MatchString(normal) {
+			kinds["becomes"] = p.number.FindAllString(normal, -1)
+			kinds["becomes"] = append(kinds["becomes"], kinds["becomes"]...) // each counts as an amount and with its unit, like the others
+		}
+		for _, amounts := range kinds {
+			if len(amounts) < 4 {
+				continue
+			}
+			for _, amount := range amounts {
+				for _, one := range w.tokens(amount) {
+					if one.kind == tokenNumber {
+						m.parts[one.text] = true
+					}
+				}
+			}
+		}
+	}
+	m.hanParts += hans.String()
+}
+
+// answered says whether the message that a reply quotes nearest is the question. Who agrees may agree with what somebody else wrote.
+func (m matter) answered(quote []string) bool {
+	all := strings.ReplaceAll(strings.Join(quote, ""), " ", "")
+	return m.title != "" && strings.Contains(all, m.title)
+}
+
+// disputed says whether a quotation has something in it that one can agree to without approving: an objection, a doubt, a question.
+func (w *wording) disputed(quote []string) bool {
+	for _, line := range quote {
+		if w.patterns.asksFor.MatchString(line) {
+			continue // the question, in other words
+		}
+		for _, it := range w.items(w.tokens(line)) {
+			switch it.is {
+			case saysRefusal, saysNo, saysNegation, saysCondition, saysQuestion, saysHedge, saysDeferral, saysChange, saysRegret:
+				return true
+			}
+		}
+		if strings.Contains(line, "?") {
+			return true
+		}
+	}
+	return false
 }
 
 // subject looks whether a mail has become one about something else.

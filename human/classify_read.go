@@ -127,6 +127,9 @@ func (w *wording) spelled(out []token, s string) []token {
 		}
 		return out
 	}
+	if right, ok := w.misspelt[s]; ok {
+		s = right
+	}
 	return append(out, token{s, tokenWord})
 }
 

@@ -29,6 +29,10 @@ const (
 	vetoThread    = "not_in_the_thread"
 	vetoForm      = "unfilled_form"
 	vetoRegret    = "regret"
+	vetoContrast  = "contrast"
+	vetoOpen      = "either_or"
+	vetoQuotation = "answers_another"
+	vetoPolarity  = "asked_to_refuse"
 )
 
 // vetoName names a class of words that forbids an approval; empty: it does not.
@@ -75,6 +79,8 @@ type reading struct {
 	fines, unknowns, known int
 	// verdicts counts the weak words that say that it is good, not only that it was heard.
 	verdicts int
+	// firm counts the words that approve, whatever was said before.
+	firm int
 	// clear counts the words for it that stand in a clause without anything unknown.
 	clear int
 	// first is the first piece of evidence, strange the first unknown word.
@@ -131,7 +137,8 @@ func (w *wording) read(t Text) reading {
 		ts := w.tokens(line)
 		from := 0
 		for i := 0; i <= len(ts); i++ {
-			if i < len(ts) && ts[i].kind != tokenBreak && !reason(ts, i) {
+			turn := i < len(ts) && i > from && turns(ts, i)
+			if i < len(ts) && ts[i].kind != tokenBreak && !turn && !reason(ts, i) {
 				continue
 			}
 			if i < len(ts) {
@@ -143,10 +150,13 @@ func (w *wording) read(t Text) reading {
 			if i > from {
 				whole := from == 0 && i >= len(ts)-1
 				dashed := from == 1 && strings.ContainsAny(ts[0].text, "-–—") && i >= len(ts)-1
-				w.clause(&r, about, ts[from:i], clausePlace{first: !said, line: whole || dashed, later: n > 0 && said, asked: i < len(ts) && (ts[i].text == "?" || ts[i].text == "？")})
+				w.clause(&r, about, ts[from:i], clausePlace{first: !said, line: whole || dashed, later: n > 0 && said, asked: i < len(ts) && (ts[i].text == "?" || ts[i].text == "？"), colon: i+1 < len(ts) && strings.Contains(":-–—", ts[i].text)})
 				said = true
 			}
 			from = i + 1
+			if turn {
+				from = i // the clause begins with it
+			}
 		}
 		if len(r.vetoes) > 64 {
 			break // it will not be understood any more
@@ -158,6 +168,18 @@ func (w *wording) read(t Text) reading {
 	if r.strong+r.weak > 0 && r.refusals+r.weakNos > 0 {
 		r.veto(vetoMixed, r.first)
 	}
+	if about.open {
+		r.veto(vetoOpen, t.Request.Title)
+	}
+	if r.firm == 0 && len(r.clean.quote) > 0 && !about.answered(r.clean.quote) && w.disputed(r.clean.quote) {
+		r.veto(vetoQuotation, shortened(strings.Join(r.clean.quote, " ")))
+	}
+	if about.negative && r.strong+r.refusals == 0 {
+		r.veto(vetoOpen, t.Request.Title)
+	}
+	if about.refusing && r.refusals > 0 && !strings.Contains(r.first, "approv") && !strings.Contains(r.first, "agree") && !strings.Contains(r.first, "同意") && !strings.Contains(r.first, "批") {
+		r.veto(vetoPolarity, r.first)
+	}
 	w.subject(&r, about, t)
 	r.automatic, r.surely = w.automatic(t, r.clean)
 	return r
@@ -167,8 +189,8 @@ func (w *wording) read(t Text) reading {
 type clausePlace struct {
 	// first is the first of the reply; line fills its line; later is below another.
 	first, line, later bool
-	// asked ends with a question mark.
-	asked bool
+	// asked ends with a question mark, colon with a colon or a dash that more follows in its line.
+	asked, colon bool
 }
 
 // reason says whether a token begins the reason for what stands before it.
@@ -178,6 +200,17 @@ func reason(ts []token, i int) bool {
 		return i > 0
 	case "因", "由":
 		return i > 0 && i+1 < len(ts) && (ts[i+1].text == "为" || ts[i+1].text == "于")
+	}
+	return false
+}
+
+// turns says whether a token begins a clause that turns from what stands before it.
+func turns(ts []token, i int) bool {
+	switch ts[i].text {
+	case "but", "however":
+		return true
+	case "但":
+		return ts[i-1].text != "不"
 	}
 	return false
 }
@@ -206,12 +239,24 @@ func (w *wording) mentions(line string, about matter) string {
 func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 	items := w.items(ts)
 	if at.name(w, about, ts, items) {
+		if at.colon && !about.names[strings.ReplaceAll(joined(ts), " ", "")] {
+			r.veto(saysIndirect.vetoName(), joined(ts)) // what somebody said
+		}
 		return
 	}
 	items = w.settle(items, about, at)
 	var strong, weak, against, weakNo, negations, unknowns, courtesies, persons int
 	var evidence, strange, regret string
 	asks, firstPerson, hanPerson := false, false, false
+	if len(items) > 1 && contrasting(items[0].text) {
+		// Before the answer it only ends the courtesies; after it, it takes something back.
+		if r.strong+r.weak+r.refusals+r.weakNos == 0 {
+			r.veto(vetoContrast, items[0].text)
+		} else {
+			r.veto(saysCondition.vetoName(), items[0].text)
+		}
+		items = items[1:]
+	}
 	started := len(r.vetoes)
 	if at.asked {
 		r.veto(saysQuestion.vetoName(), "?")
@@ -236,6 +281,9 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 			}
 			strong++
 			evidence = it.text
+			if it.is == saysGo || firm(it.text) {
+				r.firm++
+			}
 		case saysVerb, saysEnding:
 			switch {
 			case persons > 0:
@@ -246,6 +294,9 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 			default:
 				strong++
 				evidence = it.text
+				if firm(it.text) {
+					r.firm++
+				}
 			}
 		case saysRegret:
 			regret = it.text
@@ -262,6 +313,9 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 			against++
 			evidence = it.text
 		case saysNo:
+			if against > 0 && items[0].is == saysRefusal && items[0].kind == tokenSymbol {
+				against = 0 // a sign beside the word
+			}
 			weakNo++
 			evidence = it.text
 		case saysFine:
@@ -310,8 +364,11 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		}
 	}
 	r.unknowns += unknowns
-	if r.strange == "" {
+	if r.strange == "" && unknowns > 0 {
 		r.strange = strange
+	}
+	if at.colon && persons > 0 && persons == len(items) {
+		r.veto(saysIndirect.vetoName(), joined(ts)) // what somebody said
 	}
 	if courtesies+persons < len(items) {
 		r.content = append(r.content, joined(ts))
@@ -343,227 +400,21 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 	}
 }
 
-// settle says what the words are that only the question or their place explains.
-func (w *wording) settle(items []item, about matter, at clausePlace) []item {
-	greeting := len(items) > 0 && at.first && items[0].is == saysCourtesy
-	for n := range items {
-		it := &items[n]
-		switch {
-		case it.is == saysDomain && about.groups[w.domains[w.keyOf(w.tokens(it.text))]]:
-			if doing(it.text) {
-				it.is = saysGo
-			}
-		case it.is == saysDomain:
-			it.is = saysElsewhere
-		case it.is != saysUnknown:
-		case it.kind == tokenSymbol && it.text == "@" && n == 0:
-			it.is = saysPolite
-			if n+1 < len(items) && items[n+1].kind == tokenWord {
-				items[n+1].is = saysPolite
-			}
-		case it.kind == tokenNumber && !about.words[it.text]:
-			it.is = saysElsewhere
-		case it.kind == tokenNumber:
-			it.is = saysObject
-		case it.kind == tokenWord && (about.names[it.text] || w.names[it.text]):
-			it.is = saysPerson
-		case it.kind == tokenWord && len(it.text) > 1 && about.words[it.text]:
-			it.is = saysObject
-			it.mentioned = true
-		case it.kind == tokenWord && greeting && len(items) <= 4:
-			it.is = saysPerson
-		}
-	}
-	for n := range items {
-		next := saysUnknown
-		if n+1 < len(items) {
-			next = items[n+1].is
-		}
-		it := &items[n]
-		switch {
-		case it.is == saysGlue && (it.text == "to" || it.text == "给" || it.text == "到" || it.text == "at") && (next == saysObject || next == saysDomain || next == saysGo),
-			it.text == "with" && n > 0 && (items[n-1].is == saysGo || strings.HasSuffix(items[n-1].text, "agree")) && (next == saysObject || next == saysDomain || next == saysFiller && n+2 < len(items) && (items[n+2].is == saysObject || items[n+2].is == saysDomain)),
-			it.is == saysGlue && it.text == "of" && next == saysObject && n > 0 && (items[n-1].is == saysObject || items[n-1].is == saysDomain):
-			it.is = saysFiller
-		case (next == saysDomain || next == saysGo) && forbids(it.text):
-			it.is = saysRefusal
-			items[n+1].is = saysObject
-		case it.is == saysYes && it.kind == tokenHan && utf8.RuneCountInString(it.text) == 1 && (n > 0 || !onlyParticles(items[1:])):
-			it.is = saysUnknown // part of another word
-		}
-	}
-	// Runs of unknown characters that stand in the question.
-	for i := 0; i < len(items); i++ {
-		j := i
-		var b strings.Builder
-		for j < len(items) && items[j].is == saysUnknown && items[j].kind == tokenHan {
-			b.WriteString(items[j].text)
-			j++
-		}
-		if j-i >= 2 && strings.Contains(about.han, b.String()) {
-			for k := i; k < j; k++ {
-				items[k].is = saysObject
-				items[k].mentioned = true
-			}
-		}
-		if j > i {
-			i = j
-		}
-	}
-	return items
-}
-
-// misled says why a word of approving does not approve where it stands.
-func misled(items []item, n int, asked bool) string {
-	it := items[n]
-	var before, after item
-	if n > 0 {
-		before = items[n-1]
-	}
-	if n+1 < len(items) {
-		after = items[n+1]
-	}
-	past := strings.ContainsAny(it.text, "我已了") || it.kind == tokenWord && it.text != "approve" && it.text != "accept" && it.text != "authorize" && it.text != "authorise" && it.text != "confirm"
-	switch {
-	case asked && it.is != saysYes && !past:
-		return saysIndirect.vetoName() // "please approve": somebody else should
-	case before.mentioned:
-		return saysIndirect.vetoName() // "Acme approved": somebody else did
-	case (before.is == saysObject || before.is == saysDomain) && it.is == saysApproval && (after.text == "it" || after.text == "this" || after.text == "that" || after.text == "them"):
-		return saysIndirect.vetoName()
-	case it.kind == tokenHan && (before.text == "申请" || before.text == "请求" || before.text == "请示" || before.text == "计划" || before.text == "审批"):
-		return saysIndirect.vetoName() // asked for
-	case it.is == saysApproval && (before.text == "the" || before.text == "a" || before.text == "an"):
-		return vetoReference // "the approved list"
-	case it.is == saysApproval && it.kind == tokenWord && !strings.Contains(it.text, " ") && bareNoun(after):
-		return vetoReference // "approved amount"
-	case it.kind == tokenHan && checking(after.text), it.is == saysYes && it.kind == tokenHan && (after.text == "申请" || after.text == "请求" || after.text == "计划"):
-		return saysDeferral.vetoName() // "同意复核": to do something else first
-	}
-	return ""
-}
-
-// bareNoun says whether an item is a thing without anything that says which.
-func bareNoun(it item) bool {
-	switch it.text {
-	case "this", "that", "these", "them", "above", "all", "both", "everything":
-		return false
-	}
-	return (it.is == saysObject || it.is == saysFine) && it.kind == tokenWord && !it.mentioned && !strings.Contains(it.text, " ")
-}
-
-func checking(text string) bool {
-	switch text {
-	case "审核", "审阅", "核对", "核实", "复核", "检查", "审批", "回复", "答复":
-		return true
-	}
-	return false
-}
-
-// nodding says whether a yes may be no more than a sign of having listened.
-func nodding(text string) bool {
-	switch text {
-	case "yes", "yeah", "yep", "yup", "yea", "aye", "ok", "okay", "okey", "okie", "sure", "sure thing", "alright", "all right", "y", "of course", "certainly", "absolutely", "definitely", "affirmative",
-		"👍", "✅", "✔", "☑", "👌", "🆗", "🟢", "当然", "可", "可以了", "ok的", "okay的", "ok了", "okk", "必须的":
-		return true
-	}
-	return strings.HasPrefix(text, "好") || strings.HasPrefix(text, "行") || strings.HasPrefix(text, "是") || strings.HasPrefix(text, "对") || strings.HasPrefix(text, "成") || strings.HasPrefix(text, "妥")
-}
-
-// frame says whether a clause begins with thanks, an excuse or a wish.
-func frame(clause string) bool {
-	for _, p := range []string{"thanks", "thank you", "many thanks", "thx", "tks", "appreciate ", "i appreciate ", "sorry for ", "apologies for ", "have a ", "enjoy ", "谢谢", "感谢", "辛苦", "非常感谢", "多谢", "抱歉", "祝"} {
-		if strings.HasPrefix(clause, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// doing says whether a phrase about a kind of thing tells to do it.
-func doing(phrase string) bool {
-	for _, p := range []string{"可以", "同意", "请", "准假", "please ", "good to "} {
-		if strings.HasPrefix(phrase, p) && phrase != "请假" && phrase != "请假申请" {
-			return true
-		}
-	}
-	for _, s := range []string{"吧", " it", " this", " them"} {
-		if strings.HasSuffix(phrase, s) {
-			return true
-		}
-	}
-	return false
-}
-
-// forbids says whether a negation before a deed forbids it; others only tell that it was not done.
-func forbids(text string) bool {
-	switch text {
-	case "do not", "please do not", "不", "不要", "请不要", "别", "勿", "请勿", "不能", "不得", "不予", "禁止", "停止":
-		return true
-	}
-	return false
-}
-
-func onlyParticles(items []item) bool {
-	for _, it := range items {
-		if it.is != saysParticle && it.is != saysCourtesy {
-			return false
-		}
-	}
-	return true
-}
-
-// name says whether a clause is a name and nothing else: a salutation or a signature.
-func (at clausePlace) name(w *wording, about matter, ts []token, items []item) bool {
-	text := joined(ts)
-	for _, it := range items {
-		if it.is >= saysAck && it.is < saysGlue || it.is == saysRefusal || it.is == saysNo || it.is == saysApproval || it.is == saysVerb || it.is == saysGo {
-			return false
-		}
-	}
-	if about.names[text] || about.names[strings.ReplaceAll(text, " ", "")] {
-		return true
-	}
-	if ts[0].kind == tokenHan {
-		rs := []rune(strings.TrimSuffix(strings.TrimSuffix(text, "您好"), "好"))
-		if len(rs) < 2 || len(rs) > 5 || !w.surnames[rs[0]] {
-			return false
-		}
-		if rest := string(rs[1:]); hanTitle(rest) || len(rs) > 2 && hanTitle(string(rs[2:])) || len(rs) > 3 && hanTitle(string(rs[3:])) {
-			return true
-		}
-		if len(rs) > 3 {
-			return false
-		}
-		for _, c := range rs[1:] {
-			if !w.given[c] {
-				return false
-			}
-		}
-		return true
-	}
-	if !at.line || !at.later || len(ts) > 3 {
-		return false
-	}
-	for _, it := range items {
-		if it.is != saysUnknown || it.kind != tokenWord {
-			return false
-		}
-	}
-	// Below a reply: a known first name, with whatever follows it, or initials.
-	return w.names[ts[0].text] || len(ts) == 1 && len(ts[0].text) <= 3
-}
-
-func hanTitle(s string) bool {
-	switch s {
-	case "总", "经理", "总监", "主任", "老师", "工", "董", "部长", "处长", "科长", "局长", "院长", "校长", "同学", "先生", "女士", "小姐", "哥", "姐", "总经理", "副总", "主管", "组长", "老板", "董事长", "会计", "律师", "工程师":
-		return true
-	}
-	return false
-}
-
 // compileMore are the expressions of the rules.
 func (p *patterns) compileMore() {
+	// What a question lists, and what it weighs against each other.
+	p.sentence = regexp.MustCompile(`[.!?。！？] |[.!?。！？]?\n`)
+	p.list = regexp.MustCompile(`[;、]|\band\b|\bor\b|&|和|以及|及|或|还是|,[^,]{1,40},`)
+	p.titleList = regexp.MustCompile(`,\s*[a-z\p{Han}]| / |\+`)
+	p.array = regexp.MustCompile(`\}\s*,\s*\{|\[[^\[\]]*,[^\[\]]*\]`)
+	p.objections = regexp.MustCompile(`\b(?:objections?|object|concerns?|concerned|against|problems?|issues?|oppose|opposed|mind if|reservations|doubts)\b.*\?|异议|反对|(?:意见|问题|顾虑|疑问|介意).{0,8}(?:吗|么|\?)|有(?:没有|无)(?:意见|问题|顾虑)`)
+	p.amount = regexp.MustCompile(`([$¥€£]|\b(?:usd|eur|gbp|hkd|cny|rmb)\s?)?(\d[\d,.]*)\s?(mg|g|kg|ml|tb|gb|k|m|%|percent|usd|eur|gbp|euros?|dollars?|days?|weeks?|months?|hours?|nights?|seats?|people|元|万|块|天|周|个月|小时|台|人|份|件)?`)
+	p.money = regexp.MustCompile(`^(?:usd|eur|gbp|euros?|dollars?|k|m|元|万|块)$`)
+	p.becomes = regexp.MustCompile(`\bfrom\b.*\bto\b|->|→|改为|改成|调整为|调为|调至|升至|降至|提高到|降低到|变更为`)
+	p.number = regexp.MustCompile(`\d[\d,.]*[a-z]*`)
+	p.asksFor = regexp.MustCompile(`\b(?:please|reply|kindly)\b.{0,30}\bapprov|\bapproved? or |(?:是否|请).{0,6}(?:批准|审批|同意|回复)|回复.{0,6}同意`)
+	p.either = regexp.MustCompile(`\bor\b|还是|或者|要么`)
+	p.yesNo = regexp.MustCompile(`(?:approve|accept|confirm|yes|agree|go)\W{1,3}or\W{1,3}(?:reject|decline|deny|no|disagree)|whether or not|or not\b|(?:同意|批准|通过)\W?(?:还是|或者?)\W?(?:不|拒绝|驳回)`)
 	p.mention = regexp.MustCompile(`<@[a-z0-9|_.-]+>|<at>[^<]{1,60}</at>`)
 	p.box = regexp.MustCompile(`\(\s*\)|\[\s*\]|[☐□○◯]`)
 	p.dated = regexp.MustCompile(`^(?:于|於)?\s*\d{4}\s*[-/.年]\s*\d{1,2}`)

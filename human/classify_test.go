@@ -21,7 +21,7 @@ import (
 
 var updateConfusion = flag.Bool("update", false, "write the confusion table of the corpus of replies anew")
 
-// labelled is a line of the corpus. The label none is everything that must not be taken for an answer.
+// labelled is a line of the corpus. The label none is everything that must not be taken for an answer, option:VALUE an option that is neither.
 type labelled struct {
 	Batch     int    `json:"batch"`
 	Category  string `json:"category"`
@@ -32,6 +32,10 @@ type labelled struct {
 	Automatic bool   `json:"automatic,omitempty"`
 	Listed    *bool  `json:"listed,omitempty"`
 	Threaded  *bool  `json:"threaded,omitempty"`
+	// Request names a question of requests.json; empty: paying an invoice.
+	Request string `json:"request,omitempty"`
+
+	question *Request
 }
 
 // reply is a reply to a question about paying an invoice, by an approver and in its thread.
@@ -49,6 +53,9 @@ func replyTo(language, text string) Text {
 
 func (l labelled) asText() Text {
 	t := replyTo(l.Lang, l.Text)
+	if l.question != nil {
+		t.Request = *l.question
+	}
 	t.Reply.Subject, t.Reply.Automatic = l.Subject, l.Automatic
 	t.Listed = l.Listed == nil || *l.Listed
 	t.Threaded = l.Threaded == nil || *l.Threaded
@@ -61,6 +68,12 @@ func readCorpus(t *testing.T) []labelled {
 	if err != nil {
 		t.Fatal(err)
 	}
+	requests := map[string]*Request{}
+	if named, err := os.ReadFile(filepath.Join("testdata", "requests.json")); err != nil {
+		t.Fatal(err)
+	} else if err := json.Unmarshal(named, &requests); err != nil {
+		t.Fatal(err)
+	}
 	var out []labelled
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	for lines.Scan() {
@@ -69,6 +82,11 @@ func readCorpus(t *testing.T) []labelled {
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&l); err != nil {
 			t.Fatalf("line %d: %v", len(out)+1, err)
+		}
+		if l.Request != "" {
+			if l.question = requests[l.Request]; l.question == nil {
+				t.Fatalf("line %d: requests.json has no %q", len(out)+1, l.Request)
+			}
 		}
 		out = append(out, l)
 	}
@@ -79,7 +97,9 @@ func readCorpus(t *testing.T) []labelled {
 }
 
 // count is a row of the confusion table.
-type count struct{ confirmed, rejected, uncertain, filtered int }
+type count struct{ confirmed, rejected, option, uncertain, filtered int }
+
+func (c count) all() int { return c.confirmed + c.rejected + c.option + c.uncertain + c.filtered }
 
 func (c *count) add(j Judgement) {
 	switch {
@@ -87,6 +107,8 @@ func (c *count) add(j Judgement) {
 		c.confirmed++
 	case j.Classification == Rejected:
 		c.rejected++
+	case j.Classification != "":
+		c.option++
 	case j.Relevance == Filtered:
 		c.filtered++
 	default:
@@ -95,30 +117,37 @@ func (c *count) add(j Judgement) {
 }
 
 func (c count) row(name string) string {
-	return fmt.Sprintf("| %s | %d | %d | %d | %d |\n", name, c.confirmed, c.rejected, c.uncertain, c.filtered)
+	return fmt.Sprintf("| %s | %d | %d | %d | %d | %d |\n", name, c.confirmed, c.rejected, c.option, c.uncertain, c.filtered)
 }
 
 // TestClassify_Corpus wants no false answer at all, most of the true ones found, and the table as it was committed.
 func TestClassify_Corpus(t *testing.T) {
 	t.Parallel()
 	corpus := readCorpus(t)
-	byLabel, byCategory, languages := map[string]*count{}, map[string]*count{}, map[string]int{}
+	byLabel, byCategory, byBatch, languages := map[string]*count{}, map[string]*count{}, map[string]*count{}, map[string]int{}
 	var missed []string
 	for _, l := range corpus {
 		j := Classify(l.asText())
 		got := j.Classification
-		if got == "" {
+		switch got {
+		case "":
 			got = "none"
+		case Confirmed, Rejected:
+		default:
+			got = "option:" + got
 		}
+		label, _, _ := strings.Cut(l.Label, ":")
 		switch {
 		case got == Confirmed && l.Label != Confirmed:
 			t.Errorf("false approval, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
 		case got == Rejected && l.Label != Rejected:
 			t.Errorf("false refusal, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
+		case got != "none" && got != l.Label:
+			t.Errorf("wrong option %s, %s %s %q: %s", got, l.Category, l.Lang, l.Text, j.Reasoning)
 		case got != l.Label:
 			missed = append(missed, fmt.Sprintf("- %s: %s (%s)\n", l.Label, quoted(l.Text), j.Reasoning))
 		}
-		for table, key := range map[*map[string]*count]string{&byLabel: l.Label, &byCategory: l.Category + " | " + l.Label} {
+		for table, key := range map[*map[string]*count]string{&byLabel: label, &byCategory: l.Category + " | " + label, &byBatch: fmt.Sprintf("%d | %s", l.Batch, label)} {
 			if (*table)[key] == nil {
 				(*table)[key] = &count{}
 			}
@@ -129,23 +158,36 @@ func TestClassify_Corpus(t *testing.T) {
 	if n := min(languages["zh"], languages["en"]); n < 300 {
 		t.Errorf("the corpus has only %v replies by language", languages)
 	}
-	for _, label := range []string{Confirmed, Rejected} {
-		c := byLabel[label]
-		all, found := c.confirmed+c.rejected+c.uncertain+c.filtered, c.confirmed
-		if label == Rejected {
-			found = c.rejected
-		}
-		if found*100 < all*95 {
-			t.Errorf("%d of %d replies labelled %s were recognised; at least 95 in 100 should be", found, all, label)
+	// The first batches answer one question in ways that the rules were written for. The later ones answer many, in any words, and long.
+	least := map[int]int{1: 95, 2: 90, 3: 95, 4: 95, 5: 75, 6: 85, 7: 70}
+	for batch, percent := range least {
+		for _, label := range []string{Confirmed, Rejected} {
+			c := byBatch[fmt.Sprintf("%d | %s", batch, label)]
+			if c == nil {
+				t.Errorf("batch %d has no replies labelled %s", batch, label)
+				continue
+			}
+			found := c.confirmed
+			if label == Rejected {
+				found = c.rejected
+			}
+			if found*100 < c.all()*percent {
+				t.Errorf("%d of %d replies labelled %s in batch %d were recognised; at least %d in 100 should be", found, c.all(), label, batch, percent)
+			}
 		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What the rules make of the corpus\n\nWritten by `go test ./human -run TestClassify_Corpus -update`: %d replies, %d Chinese and %d English. Rows are what a reply means, columns what it was taken for.\n\n", len(corpus), languages["zh"], languages["en"])
-	b.WriteString("| label | confirmed | rejected | uncertain | filtered |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| label | confirmed | rejected | option | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
 		b.WriteString(byLabel[key].row(key))
 	}
-	b.WriteString("\n| category | label | confirmed | rejected | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- |\n")
+	b.WriteString("\nBatches 1 to 4 answer one question, about an invoice. The others answer many; 6 and 7 try to be mistaken for approvals.\n\n")
+	b.WriteString("| batch | label | confirmed | rejected | option | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, key := range slices.Sorted(maps.Keys(byBatch)) {
+		b.WriteString(byBatch[key].row(key))
+	}
+	b.WriteString("\n| category | label | confirmed | rejected | option | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, key := range slices.Sorted(maps.Keys(byCategory)) {
 		b.WriteString(byCategory[key].row(key))
 	}
@@ -205,7 +247,7 @@ func TestClassify_Monotone(t *testing.T) {
 	doubts := []string{"but not before Friday", "Rejected.", "if Bob agrees", "really?", "ignore previous instructions", "不同意", "但是先等等", "如果可以", "是吗", "just kidding", "不", "👎", "🙄", "INV-9999", "however", "zzzqqq", "maybe", "明天再说"}
 	n := 0
 	for i, l := range readCorpus(t) {
-		if i%10 != 0 || l.Label != Confirmed || Classify(l.asText()).Classification != Confirmed {
+		if i%10 != 0 || l.Label != Confirmed || l.question != nil && l.question.Type != Approval || Classify(l.asText()).Classification != Confirmed {
 			continue
 		}
 		for _, doubt := range doubts {

@@ -3,6 +3,7 @@ package human
 import (
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // class is what a word or phrase does to the meaning of a reply.
@@ -55,8 +56,9 @@ type wording struct {
 	names      map[string]bool
 	surnames   map[rune]bool
 	given      map[rune]bool
-	domains    map[string]int
+	domains    map[string][]int
 	contracted map[string]string
+	misspelt   map[string]string
 	lookalike  map[rune]rune
 	simplified map[rune]rune
 	shortcodes map[string]string
@@ -79,7 +81,7 @@ func newWording() *wording {
 		names:      wordSet(firstNames),
 		surnames:   runeSet(hanSurnames),
 		given:      runeSet(hanGiven),
-		domains:    map[string]int{},
+		domains:    map[string][]int{},
 		contracted: textPairs(contractions),
 		lookalike:  runePairs(lookalikes),
 		simplified: runePairs(traditional),
@@ -94,12 +96,19 @@ func newWording() *wording {
 	}
 	for g, group := range phraseLines(domainGroups) {
 		for _, p := range group {
-			w.add(p, saysDomain)
-			w.domains[w.key(p)] = g
+			w.addDomain(p, g)
+			if r := []rune(p); unicode.Is(unicode.Han, r[0]) && len(r) <= 3 && !doing(p) {
+				w.addForbidden(p, g)
+			}
+		}
+		for _, deed := range hanDeeds(group) {
+			w.addForbidden(deed, g)
+			w.addDomain(deed+"吧", g)
+			w.addDomain("可以"+deed, g)
 		}
 	}
 	for _, r := range hanSurnames {
-		for _, title := range []string{"总", "经理", "总监", "主任", "老师", "工", "董", "部长", "先生", "女士", "主管", "哥", "姐"} {
+		for _, title := range []string{"总", "经理", "总监", "主任", "老师", "工", "董", "部长", "先生", "女士", "主管", "哥", "姐", "会计", "律师", "医生", "工程师", "助理", "秘书", "店长", "院长", "校长", "处长", "科长", "局长", "组长"} {
 			w.add(string(r)+title, saysPerson)
 		}
 		if !strings.ContainsRune("单成安关包方金全", r) {
@@ -108,13 +117,57 @@ func newWording() *wording {
 		}
 	}
 	for _, please := range []string{"请", "麻烦", "辛苦", "烦请", "劳烦", "请让"} {
-		for _, who := range []string{"财务", "财务部", "财务同事", "人事", "行政", "运维", "采购", "采购部", "相关部门", "相关同事", "同事", "相关人员", "经办人"} {
+		for _, who := range []string{"财务", "财务部", "hr", "财务同事", "人事", "行政", "运维", "采购", "采购部", "相关部门", "相关同事", "同事", "相关人员", "经办人"} {
 			for _, deed := range []string{"", "处理", "安排", "办理", "跟进", "落实", "执行", "推进", "尽快", "尽快处理", "尽快安排", "尽快办理", "尽快跟进"} {
 				w.add(please+who+deed, saysFiller)
 			}
 		}
 	}
+	w.misspelt = w.misspellings(oftenMisspelt)
 	return w
+}
+
+// addDomain puts a phrase about a kind of thing into the tree. A phrase may be about several.
+func (w *wording) addDomain(phrase string, group int) {
+	w.add(phrase, saysDomain)
+	key := w.key(phrase)
+	w.domains[key] = append(w.domains[key], group)
+}
+
+// addForbidden adds the ways to forbid a deed.
+func (w *wording) addForbidden(deed string, group int) {
+	for _, no := range []string{"不", "别", "不要", "不能", "不准", "请不要", "请勿", "不予", "千万别", "千万不要"} {
+		w.addDomain(no+deed, group)
+	}
+}
+
+// misspellings are the usual slips in words that decide: a letter left out, doubled or swapped with the next one, never the first or the last. What is a
+// word by itself is none.
+func (w *wording) misspellings(words string) map[string]string {
+	known := map[string]bool{}
+	var walk func(*branch)
+	walk = func(b *branch) {
+		for word, next := range b.next {
+			known[word] = true
+			walk(next)
+		}
+	}
+	walk(w.root)
+	out := map[string]string{}
+	for _, word := range strings.Fields(words) {
+		for i := 1; i < len(word)-1; i++ {
+			slips := []string{word[:i] + word[i+1:], word[:i] + word[i:i+1] + word[i:]}
+			if i+2 < len(word) {
+				slips = append(slips, word[:i]+word[i+1:i+2]+word[i:i+1]+word[i+2:])
+			}
+			for _, slip := range slips {
+				if !known[slip] {
+					out[slip] = word
+				}
+			}
+		}
+	}
+	return out
 }
 
 // add puts a phrase into the tree. What was added first stays: a duplicate would make the order of the lists matter, so a test looks for them.

@@ -172,6 +172,9 @@ func (d *Desk) decide(ctx context.Context, workspace, id string, f func(*sitting
 	system := identity.System(workspace)
 	for try := 1; ; try++ {
 		s, err := d.sit(ctx, system, id)
+		if errors.Is(err, store.ErrNotFound) {
+			err = d.refuse(store.Interaction{Workspace: workspace, ID: id}, "", err)
+		}
 		if err != nil {
 			return store.Interaction{}, err
 		}

@@ -30,7 +30,7 @@ type LinkView struct {
 func (d *Desk) link(ctx context.Context, secret string) (store.Link, error) {
 	l, err := d.o.Interactions.Link(ctx, identity.System(""), identity.HashSecret(secret))
 	if fault.CodeOf(err) == fault.NotFound {
-		return l, fault.New(fault.NotFound, "there is no such link; ask for a new one")
+		return l, d.refuse(store.Interaction{}, "", fault.New(fault.NotFound, "there is no such link; ask for a new one"))
 	}
 	return l, err
 }

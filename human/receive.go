@@ -48,6 +48,7 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	if r.Look {
 		return s.look(r), nil
 	}
+	r.Text, r.Subject = withoutLinks(r.Text), withoutLinks(r.Subject)
 	t := &taking{d: d, reply: r, threaded: threaded}
 	// A model is asked before the question is locked: it takes its time.
 	if who, err := s.sender(r); r.Answer == nil && s.known(r) == nil && err == nil && s.admit(who, r.ArgumentsHash) == nil {
@@ -66,7 +67,7 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 		t.reaction.Interaction.Version++
 	}
 	t.reaction.Ended = t.reaction.Interaction.Status != store.InteractionPending
-	t.reaction.Text = t.say()
+	t.reaction.AskedBack, t.reaction.Text = t.asked, t.say()
 	return t.reaction, nil
 }
 
@@ -327,7 +328,7 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 
 // meant is the answer that prose stands for, if prose can: a choice, or the only field of a form. All else has to be filled in.
 func (t *taking) meant(j Judgement) (json.RawMessage, bool) {
-	notes := cut(strings.TrimSpace(t.reply.Text), 2000)
+	notes := cut(ownWords(t.reply.Text), 2000)
 	var a Answer
 	switch {
 	case t.Purpose == PurposeToolApproval || t.Purpose == PurposeNode && t.Type == Approval:
@@ -380,13 +381,13 @@ func (t *taking) unrelated(who somebody, one store.Response) error {
 		return nil
 	}
 	responder := strings.TrimPrefix(who.key, seatUser)
-	response, err := json.Marshal(Answer{Notes: cut(t.reply.Text, maxRaw), UserID: responder, Timestamp: timestamp(t.now)})
+	response, err := json.Marshal(Answer{Notes: cut(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now)})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be kept: %w", err)
 	}
 	value, err := json.Marshal(Result{
 		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: told(t.votes()),
-		Classification: Unrelated, UserResponse: cut(t.reply.Text, maxRaw), ArgumentsHash: t.ArgumentsHash,
+		Classification: Unrelated, UserResponse: cut(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
 	})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be told: %w", err)
@@ -423,7 +424,7 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 	if asked >= maxAskBacks {
 		return nil
 	}
-	about := note{Reason: reason, Said: cut(strings.TrimSpace(t.reply.Text), 500), For: who.key}
+	about := note{Reason: reason, Said: cut(ownWords(t.reply.Text), 500), For: who.key}
 	if to == "" && !readPlace(t.request).private(t.Channel) {
 		about.For = "" // others read it, and a link answers in somebody's name
 	}

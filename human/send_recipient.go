@@ -62,11 +62,11 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 		return nil, nil
 	}
 	set := readPlace(r)
+	one := recipient{} // where the settings say, or the credential
+	if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
+		one.as = approvers[0]
+	}
 	if i.Channel != Email && set.named() {
-		one := recipient{}
-		if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
-			one.as = approvers[0]
-		}
 		return []recipient{one}, nil
 	}
 	reach, err := b.reachable(ctx, i, approvers)
@@ -79,8 +79,8 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 		}
 	}
 	if len(reach) == 0 {
-		// The channel says what is missing, and that is seen with the question.
-		return []recipient{{}}, nil
+		// If that is nowhere, the channel says what is missing, and that is seen with the question.
+		return []recipient{one}, nil
 	}
 	return reach, nil
 }

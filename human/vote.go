@@ -288,7 +288,7 @@ func (s *sitting) decided(v verdict, votes []vote) error {
 	}
 	result := Result{
 		Status: string(store.InteractionCompleted), ResponseType: s.Type, ResponseData: by.data, InteractionID: s.ID, Responder: responder,
-		Approvals: told(votes), UserResponse: by.raw, ArgumentsHash: s.ArgumentsHash,
+		Approvals: told(votes), UserResponse: ownWords(by.raw), ArgumentsHash: s.ArgumentsHash,
 	}
 	if v.outcome != Neither {
 		result.Classification = v.outcome

@@ -22,12 +22,13 @@ func TestUsers(t *testing.T) {
 	}
 	w.admin("POST", prefix+"/users", `{"id":"ann","name":"Ann","roles":["viewer"]}`).problem(t, 409, fault.Conflict)
 	for body, path := range map[string]string{
-		`{"id":"me","name":"Ann","roles":["viewer"]}`:                     "id",
-		`{"id":"a/b","name":"Ann","roles":["viewer"]}`:                    "id",
-		`{"id":"bob","name":" ","roles":["viewer"]}`:                      "name",
-		`{"id":"bob","name":"Bob","roles":[]}`:                            "roles",
-		`{"id":"bob","name":"Bob","roles":["king"]}`:                      "roles",
-		`{"id":"bob","name":"Bob","roles":["viewer"],"email":"nonsense"}`: "email",
+		`{"id":"me","name":"Ann","roles":["viewer"]}`:                                        "id",
+		`{"id":"a/b","name":"Ann","roles":["viewer"]}`:                                       "id",
+		`{"id":"bob","name":" ","roles":["viewer"]}`:                                         "name",
+		`{"id":"bob","name":"Bob","roles":[]}`:                                               "roles",
+		`{"id":"bob","name":"Bob","roles":["king"]}`:                                         "roles",
+		`{"id":"bob","name":"Bob","roles":["viewer"],"email":"nonsense"}`:                    "email",
+		`{"id":"bob","name":"Bob","roles":["viewer"],"addresses":["slack:U1","role:admin"]}`: "addresses[1]",
 	} {
 		p := w.admin("POST", prefix+"/users", body).problem(t, 422, fault.InvalidInput)
 		if len(p.Errors) != 1 || p.Errors[0].Path != path {
@@ -45,6 +46,20 @@ func TestUsers(t *testing.T) {
 	}
 	w.admin("DELETE", prefix+"/users/ann", "").want(t, 204)
 	w.admin("GET", prefix+"/users/ann", "").problem(t, 404, fault.NotFound)
+}
+
+// Where a user writes from is kept until it is said otherwise.
+func TestUsers_Addresses(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.admin("POST", prefix+"/users", `{"id":"ann","name":"Ann","roles":["viewer"],"addresses":["slack:U1","Telegram:@Ann","slack:U1","Ann@Home.org"]}`).want(t, 201)
+	want := []string{"slack:U1", "telegram:@ann", "mail:ann@home.org"}
+	if got := read[api.User](t, w.admin("PUT", prefix+"/users/ann", `{"name":"Anna","roles":["viewer"]}`).want(t, 200)); !slices.Equal(got.Addresses, want) {
+		t.Errorf("addresses %v, want %v", got.Addresses, want)
+	}
+	if got := read[api.User](t, w.admin("PUT", prefix+"/users/ann", `{"name":"Anna","roles":["viewer"],"addresses":[]}`).want(t, 200)); len(got.Addresses) != 0 {
+		t.Errorf("addresses %v are left", got.Addresses)
+	}
 }
 
 func TestUsers_LastAdmin(t *testing.T) {

@@ -31,6 +31,8 @@ func (s *Server) channels() {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			err = tooLarge(maxChannelBody)
 		}
+		s.log.InfoContext(r.Context(), "a call of a channel was refused", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "credential", r.PathValue("credential"),
+			"why", err.Error(), "detail", fault.From(err).Detail)
 		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
 	})
 }

@@ -173,11 +173,11 @@ func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *I
 
 func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal, in *respondInput) (*interactionOutput, error) {
 	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	data := in.Body.ResponseData
-	if may, _ := s.o.Desk.May(ctx, p, i); may { // nobody else has files kept; the desk says why
+	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
 		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
 			return nil, err
 		}

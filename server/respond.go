@@ -74,6 +74,7 @@ func (h *responder) show(w http.ResponseWriter, r *http.Request) {
 func (h *responder) view(r *http.Request) (human.LinkView, error) {
 	token := r.PathValue("token")
 	if len(token) > maxRespondToken {
+		h.s.log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
 	return h.s.o.Desk.ViewLink(r.Context(), token)
@@ -91,6 +92,9 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusGone
 		if view.State == human.LinkEnded {
 			status = http.StatusConflict
+		}
+		if view.State != human.LinkExpired { // that the desk has said
+			h.s.log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
 		}
 		h.closed(w, r, lang, view, status)
 		return

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -77,6 +79,21 @@ func (c *control) Described() string {
 
 // Grouped says that it is several inputs under one legend.
 func (c *control) Grouped() bool { return c.Kind == controlRadio || c.Kind == controlChecks }
+
+// Blame is what is wrong with it as a sentence of its own.
+func (c *control) Blame() string {
+	first, size := utf8.DecodeRuneInString(c.Error)
+	text := string(unicode.ToUpper(first)) + c.Error[size:]
+	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "。") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "！") || first > unicode.MaxLatin1 {
+		return text
+	}
+	return text + "."
+}
+
+// Short says that its choices have room beside each other.
+func (c *control) Short() bool {
+	return !slices.ContainsFunc(c.Choices, func(o choice) bool { return utf8.RuneCountInString(o.Label) > 8 })
+}
 
 // Target is the id of what a link to the control leads to.
 func (c *control) Target() string {

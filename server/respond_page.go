@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -70,6 +73,8 @@ type respondPage struct {
 	Hash string
 
 	Form *form
+	// Own says that the form answers in the name of whom the link was made for.
+	Own bool
 	// Multipart says that the form carries files.
 	Multipart bool
 	// General are what is wrong with the answer as a whole.
@@ -78,8 +83,11 @@ type respondPage struct {
 	Recorded []pageFact
 }
 
-// pageFact is a line about a question. Machine is a time for programs.
-type pageFact struct{ Label, Value, Machine string }
+// pageFact is a line about a question. Machine is a time for programs; Code says that the value is JSON.
+type pageFact struct {
+	Label, Value, Machine string
+	Code                  bool
+}
 
 // Say is a text in the language of the page.
 func (p *respondPage) Say(zh, en string) string {
@@ -131,7 +139,7 @@ func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, vie
 		h.fail(w, r, f.lang, err)
 		return
 	}
-	page.Form, page.General, page.Hash = f, general, view.Interaction.ArgumentsHash
+	page.Form, page.Own, page.General, page.Hash = f, !isPublic(view), general, view.Interaction.ArgumentsHash
 	for _, c := range f.Controls {
 		page.Multipart = page.Multipart || c.Kind == controlFile
 	}
@@ -161,7 +169,7 @@ func (h *responder) question(r *http.Request, view human.LinkView, lang string) 
 	if until := earliest(i.TimeoutAt, view.Link.Expires); until > 0 {
 		at := time.UnixMilli(until).UTC()
 		text := page.moment(at) + page.Say("（", " (") + page.left(at.Sub(h.s.o.Now())) + page.Say("）", ")")
-		page.Facts = append(page.Facts, pageFact{page.Say("请在此之前答复", "Answer by"), text, at.Format(time.RFC3339)})
+		page.Facts = append(page.Facts, pageFact{Label: page.Say("请在此之前答复", "Answer by"), Value: text, Machine: at.Format(time.RFC3339)})
 	}
 	if i.MinApprovals > 1 {
 		page.fact(page.Say("需要的批准数", "Approvals needed"), fmt.Sprint(i.MinApprovals))
@@ -344,7 +352,7 @@ func (p *respondPage) show(raw json.RawMessage, limit int) *shownValue {
 	case !v.Exists() || v.Type == gjson.Null:
 		return nil
 	case v.Type == gjson.String:
-		text, isCut := cut(v.Str, limit)
+		text, isCut := cut(visible(v.Str), limit)
 		return &shownValue{Text: text, Cut: isCut}
 	case v.IsObject():
 		if s := p.rows(v, limit); s != nil {
@@ -353,12 +361,7 @@ func (p *respondPage) show(raw json.RawMessage, limit int) *shownValue {
 	case !v.IsArray():
 		return &shownValue{Text: v.Raw}
 	}
-	var out bytes.Buffer
-	if json.Indent(&out, raw, "", "  ") != nil {
-		out.Reset()
-		out.Write(raw)
-	}
-	text, isCut := cut(out.String(), limit)
+	text, isCut := cut(indented(string(raw)), limit)
 	return &shownValue{Code: text, Cut: isCut}
 }
 
@@ -370,33 +373,100 @@ func (p *respondPage) rows(v gjson.Result, limit int) *shownValue {
 			s.Cut = true
 			return false
 		}
-		text := value.Raw
+		text, nested := value.Raw, value.IsObject() || value.IsArray()
 		switch {
 		case value.Type == gjson.String:
-			text = value.Str
+			text = visible(value.Str)
 		case value.Type == gjson.True:
 			text = p.Say("是", "yes")
 		case value.Type == gjson.False:
 			text = p.Say("否", "no")
 		case value.Type == gjson.Null:
 			text = "–"
-		case value.IsObject() || value.IsArray():
-			var out bytes.Buffer
-			if json.Indent(&out, []byte(value.Raw), "", "  ") == nil {
-				text = out.String()
-			}
+		case nested:
+			text = indented(value.Raw)
 		}
 		text, isCut := cut(text, limit)
 		label, _ := cut(name.Str, 200)
 		limit -= len(text)
 		s.Cut = s.Cut || isCut
-		s.Rows = append(s.Rows, pageFact{Label: label, Value: text})
+		s.Rows = append(s.Rows, pageFact{Label: label, Value: text, Code: nested})
 		return true
 	})
 	if len(s.Rows) == 0 {
 		return nil
 	}
 	return s
+}
+
+// indented is JSON as people read it: a line for each value, and characters rather than the escapes that programs write for them.
+func indented(raw string) string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(raw), "", "  ") != nil {
+		return visible(raw)
+	}
+	text := out.Bytes()
+	plain := make([]byte, 0, len(text))
+	for n := 0; n < len(text); n++ {
+		if text[n] != '\\' || n+1 == len(text) {
+			plain = append(plain, text[n])
+			continue
+		}
+		r, size := escaped(text[n:])
+		if r < ' ' || r == '"' || r == '\\' || !unicode.IsPrint(r) { // it would not be seen, or be taken for JSON's own
+			size = min(size, len(text)-n)
+			plain = append(plain, text[n:n+size]...)
+		} else {
+			plain = utf8.AppendRune(plain, r)
+		}
+		n += size - 1
+	}
+	return visible(string(plain))
+}
+
+// escaped reads an escape of JSON; zero for one that is not a character by its number.
+func escaped(text []byte) (r rune, size int) {
+	hex := func(at int) rune {
+		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' {
+			return 0
+		}
+		n, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
+		if err != nil {
+			return 0
+		}
+		return rune(n)
+	}
+	if r = hex(0); r == 0 {
+		return 0, 2
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if both := utf16.DecodeRune(r, hex(6)); both != unicode.ReplacementChar {
+		return both, 12
+	}
+	return 0, 6
+}
+
+// visible writes out the characters that turn the direction of what stands around them: nobody is to approve something else than
+// they read.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, turns) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if turns(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func turns(r rune) bool {
+	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
 // cut shortens a text to so many bytes, between characters.
@@ -417,6 +487,9 @@ func inChinese(message string) string {
 		{"it is missing", "", "请选择一项。"},
 		{"a number from ", "", "请填写范围内的数值。"},
 		{"a number was expected", "", "请填写数字。"},
+		{"a whole number was expected", "", "请填写整数。"},
+		{"choose at least ", "", "至少选择 %s 项。"},
+		{"choose at most ", "", "最多选择 %s 项。"},
 		{"a positive number was expected", "", "请填写正数。"},
 		{"true or false was expected", "", "请选择是或否。"},
 		{"an object was expected", "", "请填写一个 JSON 对象。"},

@@ -505,10 +505,15 @@ func TestRespond_Contrast(t *testing.T) {
 		}
 		for pair, least := range map[string]float64{
 			"ink/page": 4.5, "ink/card": 4.5, "soft/card": 4.5, "accent/card": 4.5, "accent/page": 4.5, "on-accent/accent": 4.5, "bad/card": 4.5, "bad/bad-soft": 4.5, "ink/bad-soft": 4.5,
-			"warn/warn-soft": 4.5, "line/card": 3, "focus/card": 3,
+			"warn/warn-soft": 4.5, "soft/page": 4.5, "soft/tint": 4.5, "ink/tint": 4.5, "bad/tint": 4.5, "ink/accent-soft": 4.5, "line/card": 3, "good/good-soft": 3,
 		} {
 			front, back, _ := strings.Cut(pair, "/")
-			a, b := colors[front], colors[back]
+			a, isFront := colors[front]
+			b, isBack := colors[back]
+			if !isFront || !isBack {
+				t.Errorf("scheme %d has no %s", n, pair)
+				continue
+			}
 			if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < least {
 				t.Errorf("scheme %d: %s has a contrast of %.2f, want %g", n, pair, ratio, least)
 			}

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"tandem/api"
 	"tandem/fault"
+	"tandem/human"
 	"tandem/identity"
 )
 
@@ -262,11 +265,54 @@ func readUser(u *identity.User, in api.UserRequest) error {
 	if len(u.Roles) == 0 {
 		return wrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
 	}
+	if in.Addresses == nil {
+		return nil
+	}
+	return setAddresses(u, in.Addresses)
+}
+
+// setAddresses keeps where a user writes from among their settings. Only an admin does that: an answer from there is theirs.
+func setAddresses(u *identity.User, texts []string) error {
+	seats := []string{}
+	for i, text := range texts {
+		seat, err := human.Address(text)
+		if err != nil {
+			return wrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
+		}
+		if !slices.Contains(seats, seat) {
+			seats = append(seats, seat)
+		}
+	}
+	settings := map[string]json.RawMessage{}
+	if len(u.Settings) > 0 {
+		if err := json.Unmarshal(u.Settings, &settings); err != nil {
+			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
+		}
+	}
+	raw, err := json.Marshal(seats)
+	if err == nil {
+		settings["addresses"] = raw
+		u.Settings, err = json.Marshal(settings)
+	}
+	if err != nil {
+		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
+	}
 	return nil
 }
 
+// addressesOf are those that setAddresses has kept.
+func addressesOf(u identity.User) []string {
+	var settings struct {
+		Addresses []string `json:"addresses"`
+	}
+	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil {
+		return nil // there are none, or somebody else's settings
+	}
+	return settings.Addresses
+}
+
 func tellUser(u identity.User) api.User {
-	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Roles: make([]string, len(u.Roles)), Disabled: u.Disabled, CreatedTime: u.Created}
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), Disabled: u.Disabled, CreatedTime: u.Created}
 	for i, r := range u.Roles {
 		out.Roles[i] = string(r)
 	}

@@ -53,6 +53,7 @@ type Stores struct {
 	Profiles     Profiles
 	Budgets      Budgets
 	Interactions Interactions
+	MCPServers   MCPServers
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

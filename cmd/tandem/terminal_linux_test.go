@@ -76,6 +76,8 @@ func talk(ts *testscript.TestScript, neg bool, args []string) {
 			break
 		}
 	}
+	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() }) // it waits for what nobody types; its status tells
+	defer late.Stop()
 	if problem != "" {
 		if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			ts.Logf("kill: %v", err)
@@ -127,7 +129,7 @@ func (s *sight) text() string {
 
 // await waits until something is shown that was not there at the last time.
 func (s *sight) await(want string, over <-chan struct{}) bool {
-	patience := time.NewTimer(30 * time.Second) // so that a wrong script ends
+	patience := time.NewTimer(time.Minute) // so that a wrong script ends
 	defer patience.Stop()
 	for last := false; ; {
 		s.mu.Lock()

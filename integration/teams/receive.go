@@ -168,6 +168,9 @@ func (b *bot) prose(ctx context.Context, a human.Account, in activity, handle hu
 	if err == nil && reaction.Err != nil && reaction.Err.Code == fault.NotFound {
 		return lost, nil
 	}
+	if reaction.AskedBack {
+		return "", err
+	}
 	return reaction.Text, err
 }
 

@@ -326,7 +326,7 @@ func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.
 	}
 	reply.Interaction = asked.Interaction.ID
 	reaction, err := handle(ctx, reply)
-	if err != nil {
+	if err != nil || reaction.AskedBack {
 		return nil, err
 	}
 	return say(reaction.Text)

@@ -198,6 +198,7 @@ func (db *DB) Stores() store.Stores {
 		Profiles:     profiles{db},
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
+		MCPServers:   mcpServers{db},
 	}
 }
 

@@ -58,6 +58,8 @@ func Run(t *testing.T, open Open) {
 		{"Interactions/Unasked", testUnasked},
 		{"Interactions/MessagesLinksThreadsAccounts", testDeliveries},
 		{"Interactions/Isolation", testInteractionIsolation},
+		{"MCPServers/PutGetListDelete", testMCPServers},
+		{"MCPServers/ActivateRepinDeactivate", testMCPActivations},
 		{"Tenants/SeeNothingOfEachOther", testTenants},
 		{"Tenants/NobodyIsRefused", testNobody},
 	})

@@ -316,6 +316,33 @@ func probes() map[string]probe {
 		"Interactions.Unasked": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Unasked(ctx, p)
 		},
+		"MCPServers.Put": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.MCPServers.Put(ctx, p, store.MCPServer{Workspace: k.workspace, ID: "tools", Transport: store.MCPStdio, Command: "from b"})
+		},
+		"MCPServers.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Get(ctx, p, "tools")
+		},
+		"MCPServers.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.List(ctx, p)
+		},
+		"MCPServers.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.MCPServers.Delete(ctx, p, "tools")
+		},
+		"MCPServers.Activate": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.MCPServers.Activate(ctx, p, store.MCPActivation{Workspace: k.workspace, Server: "tools", User: "ann"})
+		},
+		"MCPServers.Deactivate": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.MCPServers.Deactivate(ctx, p, "tools", "ann")
+		},
+		"MCPServers.Activation": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Activation(ctx, p, "tools", "ann")
+		},
+		"MCPServers.Activations": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Activations(ctx, p, "", "")
+		},
+		"MCPServers.Repin": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Repin(ctx, p, store.MCPRepin{Server: "tools", User: "ann", Tools: map[string]*store.MCPPin{"x": nil}})
+		},
 		"Interactions.Pauses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Pauses(ctx, p, "e1")
 		},
@@ -335,6 +362,9 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, s.Credentials.Create(ctx, p, store.Credential{ID: "c", Name: "cred", Type: secret, Sealed: []byte(secret)}))
 	ok(t, s.Templates.Put(ctx, p, store.Template{ID: "t", Kind: "K", Name: secret}))
 	ok(t, s.Profiles.Put(ctx, p, store.Profile{ID: "m", Body: []byte(`"` + secret + `"`)}))
+	ok(t, s.MCPServers.Put(ctx, p, store.MCPServer{ID: "tools", Name: secret, Transport: store.MCPStdio, Command: secret}))
+	ok(t, s.MCPServers.Activate(ctx, p, store.MCPActivation{Server: "tools", User: "ann", AcceptedBy: secret,
+		Tools: map[string]store.MCPPin{"x": {Definition: []byte(`"` + secret + `"`), Hash: secret}}}))
 	ok(t, s.Ledger.Open(ctx, p, store.LedgerEntry{ID: "c2", Profile: "m", Tokens: 777}))
 	_, err := s.Budgets.Raise(ctx, p, "r", store.Raise{Budget: "b", Tokens: 777}, 1)
 	ok(t, err)
@@ -379,7 +409,7 @@ func reading() []string {
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
 			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
-			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses":
+			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations":
 			return false
 		}
 		return true

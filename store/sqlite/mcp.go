@@ -1,0 +1,226 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+type mcpServers struct{ db *DB }
+
+const mcpServerColumns = `workspace_id, id, name, description, transport, command, args, dir, env, url, headers, credential_id,
+	timeout_seconds, idle_seconds, enabled, created, updated`
+
+func scanMCPServer(row scanner) (s store.MCPServer, err error) {
+	var args, env, headers []byte
+	if err := row.Scan(&s.Workspace, &s.ID, &s.Name, &s.Description, &s.Transport, &s.Command, &args, &s.Dir, &env, &s.URL, &headers, &s.Credential,
+		&s.TimeoutSeconds, &s.IdleSeconds, &s.Enabled, &s.Created, &s.Updated); err != nil {
+		return s, err
+	}
+	return s, errors.Join(json.Unmarshal(args, &s.Args), json.Unmarshal(env, &s.Env), json.Unmarshal(headers, &s.Headers))
+}
+
+// Put implements [store.MCPServers].
+func (x mcpServers) Put(ctx context.Context, p identity.Principal, s store.MCPServer) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	s = s.WithDefaults()
+	if err := s.Check(); err != nil {
+		return err
+	}
+	args, aerr := texts(s.Args)
+	env, eerr := json.Marshal(s.Env)
+	headers, herr := json.Marshal(s.Headers)
+	if err := errors.Join(aerr, eerr, herr); err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		_, err := w.c.exec(`INSERT INTO mcp_servers (`+mcpServerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (workspace_id, id) DO UPDATE SET name = excluded.name, description = excluded.description, transport = excluded.transport,
+			command = excluded.command, args = excluded.args, dir = excluded.dir, env = excluded.env, url = excluded.url, headers = excluded.headers,
+			credential_id = excluded.credential_id, timeout_seconds = excluded.timeout_seconds, idle_seconds = excluded.idle_seconds,
+			enabled = excluded.enabled, updated = excluded.updated`,
+			workspace, s.ID, s.Name, s.Description, s.Transport, s.Command, args, s.Dir, string(env), s.URL, string(headers), s.Credential,
+			int64(s.TimeoutSeconds), int64(s.IdleSeconds), flag(s.Enabled), s.Created, s.Updated)
+		return err
+	})
+}
+
+// Get implements [store.MCPServers].
+func (x mcpServers) Get(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.MCPServer{}, err
+	}
+	return queryOne(ctx, x.db, notFound("tool server", id), `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? AND id = ?`,
+		scanMCPServer, workspace, id)
+}
+
+// List implements [store.MCPServers].
+func (x mcpServers) List(ctx context.Context, p identity.Principal) ([]store.MCPServer, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+mcpServerColumns+` FROM mcp_servers WHERE workspace_id = ? ORDER BY id`, scanMCPServer, workspace)
+}
+
+// Delete implements [store.MCPServers].
+func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		n, err := w.c.change(`DELETE FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, id)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return notFound("tool server", id)
+		}
+		_, err = w.c.exec(`DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ?`, workspace, id)
+		return err
+	})
+}
+
+const mcpActivationColumns = `workspace_id, server_id, user_id, activated, accepted_by, accepted, tools`
+
+func scanMCPActivation(row scanner) (a store.MCPActivation, err error) {
+	var tools []byte
+	if err := row.Scan(&a.Workspace, &a.Server, &a.User, &a.Activated, &a.AcceptedBy, &a.Accepted, &tools); err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(tools, &a.Tools)
+}
+
+// checkPin refuses a pin that nothing can be compared with.
+func checkPin(name string, pin store.MCPPin) error {
+	if name == "" || pin.Hash == "" || len(pin.Definition) == 0 {
+		return fault.Newf(fault.Invalid, "the pin of tool %q needs a definition and its hash", name)
+	}
+	return nil
+}
+
+// Activate implements [store.MCPServers].
+func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.MCPActivation) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	if a.Server == "" || a.User == "" {
+		return fault.New(fault.Invalid, "an activation names a tool server and a user")
+	}
+	for name, pin := range a.Tools {
+		if err := checkPin(name, pin); err != nil {
+			return err
+		}
+	}
+	if a.Tools == nil {
+		a.Tools = map[string]store.MCPPin{}
+	}
+	tools, err := json.Marshal(a.Tools)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.do(ctx, func(w *writer) error {
+		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("tool server", a.Server)
+		}
+		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.Accepted, tools)
+		return err
+	})
+}
+
+// noActivation says that a user does not use a server.
+func noActivation(server, user string) error {
+	return fault.Newf(fault.NotFound, "user %q has not activated tool server %q", user, server)
+}
+
+// Deactivate implements [store.MCPServers].
+func (x mcpServers) Deactivate(ctx context.Context, p identity.Principal, server, user string) error {
+	return x.db.changeOne(ctx, p, noActivation(server, user), `DELETE FROM mcp_activations WHERE server_id = ? AND user_id = ? AND workspace_id = ?`, server, user)
+}
+
+// Activation implements [store.MCPServers].
+func (x mcpServers) Activation(ctx context.Context, p identity.Principal, server, user string) (store.MCPActivation, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.MCPActivation{}, err
+	}
+	return queryOne(ctx, x.db, noActivation(server, user), `SELECT `+mcpActivationColumns+` FROM mcp_activations
+		WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, scanMCPActivation, workspace, server, user)
+}
+
+// Activations implements [store.MCPServers].
+func (x mcpServers) Activations(ctx context.Context, p identity.Principal, server, user string) ([]store.MCPActivation, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return nil, err
+	}
+	return query(ctx, x.db, `SELECT `+mcpActivationColumns+` FROM mcp_activations
+		WHERE workspace_id = ?1 AND (?2 = '' OR server_id = ?2) AND (?3 = '' OR user_id = ?3) ORDER BY server_id, user_id`,
+		scanMCPActivation, workspace, server, user)
+}
+
+// Repin implements [store.MCPServers].
+func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCPRepin) (a store.MCPActivation, err error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return a, err
+	}
+	for name, pin := range r.Tools {
+		if pin == nil {
+			continue
+		}
+		if err := checkPin(name, *pin); err != nil {
+			return a, err
+		}
+	}
+	err = x.db.writer.do(ctx, func(w *writer) error {
+		a = store.MCPActivation{Workspace: workspace, Server: r.Server, User: r.User, AcceptedBy: r.AcceptedBy, Accepted: r.Accepted}
+		row := make([]driver.Value, 2)
+		known, err := w.c.row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
+			workspace, r.Server, r.User)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return noActivation(r.Server, r.User)
+		}
+		a.Activated = row[0].(int64)
+		if err := json.Unmarshal(row[1].([]byte), &a.Tools); err != nil {
+			return err
+		}
+		for name, pin := range r.Tools {
+			if pin == nil {
+				delete(a.Tools, name)
+			} else {
+				a.Tools[name] = *pin
+			}
+		}
+		tools, err := json.Marshal(a.Tools)
+		if err != nil {
+			return err
+		}
+		_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
+			tools, r.AcceptedBy, r.Accepted, workspace, r.Server, r.User)
+		return err
+	})
+	if err != nil {
+		return store.MCPActivation{}, err
+	}
+	return a, nil
+}
