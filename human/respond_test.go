@@ -195,7 +195,7 @@ func TestDesk_Respond_Refuses(t *testing.T) {
 		t.Errorf("a refusal changed something: %+v", got)
 	}
 	logged := b.logged()
-	if n := strings.Count(logged, "an answer was refused"); n != 7 || !strings.Contains(logged, i.ID) || !strings.Contains(logged, "who=dot") {
+	if n := strings.Count(logged, "an answer was refused"); n != 9 || !strings.Contains(logged, i.ID) || !strings.Contains(logged, "who=dot") {
 		t.Errorf("%d refusals are logged:\n%s", n, logged)
 	}
 	if may, why := b.May(t.Context(), b.as("dot"), i); may || why == "" {
