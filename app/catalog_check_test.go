@@ -130,7 +130,7 @@ func TestPlan_Problems(t *testing.T) {
 		{"HumanUntitled", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{}`, []string{"invalid_config configurations"}},
 		{"HumanOlderTitle", "HUMAN_IN_THE_LOOP.MANUAL_REVIEW", `{"review_title": "Check", "reviewers": ["a"], "review_criteria": ["b"], "review_deadline": 3600}`, nil},
 		{"HumanOtherChannel", "HUMAN_IN_THE_LOOP.SLACK_INTERACTION", `{"title": "?", "channel": "#a", "channel_type": "email", "credential_id": "c"}`, []string{"invalid_config configurations.channel_type"}},
-		{"HumanAnyChannel", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "channel_type": "email"}`, nil},
+		{"HumanAnyChannel", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "channel_type": "email"}`, []string{"warning credential_missing configurations.credential_id"}},
 		{"HumanReservedOption", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "approval_options": ["later", "timeout", {"value": "approved"}]}`, []string{"invalid_config configurations.approval_options[1]", "invalid_config configurations.approval_options[2].value"}},
 		{"HumanTimeoutTooShort", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "timeout_seconds": 5}`, []string{"invalid_config configurations.timeout_seconds"}},
 		{"HumanSelection", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "interaction_type": "selection"}`, []string{"invalid_config configurations.selection_options"}},

@@ -36,6 +36,7 @@ type mailSite struct {
 	channelSite
 	box        *imapmemserver.User
 	smtp, imap string // the credentials
+	office     int    // the port that mail goes out by
 
 	mu    sync.Mutex
 	mails []letterIn
@@ -78,7 +79,7 @@ func openMail(t *testing.T) *mailSite {
 	office := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &officeSession{site: s}, nil }))
 	office.Domain, office.AllowInsecureAuth, office.ErrorLog = "mx.tandem.example", true, quiet
 	smtpPort, imapPort := serveMail(t, office.Serve, office.Close), serveMail(t, boxes.Serve, boxes.Close)
-	s.channelSite = openChannels(t)
+	s.channelSite, s.office = openChannels(t), smtpPort
 	login := map[string]any{"host": "127.0.0.1", "security": "none", "username": mailUser, "password": mailPassword}
 	with := func(port int, more string) map[string]any {
 		data := map[string]any{"port": port}
@@ -139,9 +140,25 @@ type officeSession struct {
 	to   string
 }
 
-func (s *officeSession) AuthMechanisms() []string { return []string{sasl.Plain} }
+func (s *officeSession) AuthMechanisms() []string { return []string{sasl.Plain, "XOAUTH2"} }
 
-func (s *officeSession) Auth(string) (sasl.Server, error) {
+// mailToken lets in who has the token of the account.
+type mailToken struct{}
+
+func (mailToken) Next(response []byte) ([]byte, bool, error) {
+	switch string(response) {
+	case "":
+		return []byte{}, false, nil
+	case "user=" + mailUser + "\x01auth=Bearer canary-access\x01\x01":
+		return nil, true, nil
+	}
+	return nil, true, smtp.ErrAuthFailed
+}
+
+func (s *officeSession) Auth(mechanism string) (sasl.Server, error) {
+	if mechanism == "XOAUTH2" {
+		return mailToken{}, nil
+	}
 	return sasl.NewPlainServer(func(_, user, password string) error {
 		if user != mailUser || password != mailPassword {
 			return smtp.ErrAuthFailed
@@ -390,6 +407,30 @@ func TestChannelMail_Judged(t *testing.T) {
 	if d := s.once(t, q.ID); d.Responses[2].Reasoning != "the model is sure" || d.Responses[2].Score != 0.95 {
 		t.Errorf("%+v", d.Responses[2])
 	}
+}
+
+// An account of Outlook has a token, which is got anew when it is needed.
+func TestChannelMail_Outlook(t *testing.T) {
+	t.Parallel()
+	s := openMail(t)
+	login := newWire(t, func(w http.ResponseWriter, c wireCall) {
+		if c.body.Get("refresh_token").Str != "canary-refresh" || c.body.Get("client_secret").Str != "canary-client" || c.body.Get("grant_type").Str != "refresh_token" {
+			t.Errorf("asked for a token with %s", c.body.Raw)
+		}
+		_, _ = io.WriteString(w, `{"access_token":"canary-access","token_type":"Bearer","expires_in":3600}`)
+	})
+	account := s.keep(t, "microsoft_oauth", map[string]any{
+		"client_id": "id", "client_secret": "canary-client", "refresh_token": "canary-refresh", "token_url": login.URL + "/token", "email": mailUser, "base_url": fmt.Sprintf("http://127.0.0.1:%d", s.office),
+	})
+	config := `{title: "Pay Müller?", recipient_emails: [` + mailAnn + `], priority_level: high, credential_id: ` + account + `}`
+	execution, q := s.askedIn(t, askOf("by_mail", "OUTLOOK_INTERACTION", config), `{}`)
+	asked := s.gets(t, mailAnn, "Pay Müller?")
+	if asked.header.Get("From") != "<"+mailUser+">" || asked.header.Get("X-Priority") != "1" {
+		t.Errorf("asked %v", asked.header)
+	}
+	s.sent(t, q.ID, "request", 1)
+	s.byLink(t, execution, q.ID, asked.link(t), "Pay Müller?")
+	s.gets(t, mailAnn, "This question has been answered")
 }
 
 func TestChannelMail_Down(t *testing.T) {
