@@ -94,6 +94,7 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 				SELECT id FROM family)) d CROSS JOIN hil_interactions i ON i.n = d.n`
 		f.args = append(f.args, workspace, q.Execution, workspace, q.Execution, workspace)
 	case q.Execution != "":
+		table += " INDEXED BY hil_interactions_execution" // the order of listings is no help: few are of one execution
 		f.add("i.execution_id = ?", q.Execution)
 	case len(q.Approvers) > 0:
 		table = "(SELECT DISTINCT interaction AS n FROM hil_approvers WHERE workspace_id = ? AND approver IN (" + marks(len(q.Approvers)) + ")"

@@ -82,6 +82,8 @@ func TestInteractions_ManyAreFoundByIndex(t *testing.T) {
 	}
 	family, args, _ := sqlite.InteractionStatements("ws", store.InteractionQuery{Execution: "e1", Family: true})
 	want("family", plan(family, args...), "hil_interactions_execution (workspace_id=? AND execution_id=?)", "hil_interactions_root (workspace_id=? AND root_id=?)", "executions_parent (workspace_id=? AND parent=?)")
+	one, args, _ := sqlite.InteractionStatements("ws", store.InteractionQuery{Execution: "e1", Statuses: []store.InteractionStatus{store.InteractionPending}})
+	want("one execution", plan(one, args...), "hil_interactions_execution (workspace_id=? AND execution_id=?)")
 	for n, name := range []string{"hil_interactions_due", "hil_deliveries_due"} {
 		text := plan(due[n], 1, 1, true, "")
 		want("due", text, name+" (next_at<?)", name+" (next_at>?)")

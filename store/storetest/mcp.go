@@ -43,15 +43,20 @@ func testMCPServers(t *testing.T, s store.Stores) {
 	equal(t, "replaced", changed, got)
 
 	for name, bad := range map[string]func(*store.MCPServer){
-		"a slash":          func(s *store.MCPServer) { s.ID = "a/b" },
-		"no command":       func(s *store.MCPServer) { s.Command = "" },
-		"transport":        func(s *store.MCPServer) { s.Transport = "smoke" },
-		"a url as well":    func(s *store.MCPServer) { s.URL = "https://example.com" },
-		"a variable":       func(s *store.MCPServer) { s.Env = map[string]store.MCPValue{"A=B": {Text: "1"}} },
-		"timeout":          func(s *store.MCPServer) { s.TimeoutSeconds = 601 },
-		"no address":       func(s *store.MCPServer) { s.Transport, s.Command, s.Args, s.Dir, s.Env = store.MCPHTTP, "", nil, "", nil },
-		"another's header": func(s *store.MCPServer) { *s = http; s.Headers = map[string]store.MCPValue{"mcp-session-id": {Text: "x"}} },
-		"a broken header":  func(s *store.MCPServer) { *s = http; s.Headers = map[string]store.MCPValue{"X": {Text: "a\r\nB: c"}} },
+		"a slash":       func(s *store.MCPServer) { s.ID = "a/b" },
+		"no command":    func(s *store.MCPServer) { s.Command = "" },
+		"transport":     func(s *store.MCPServer) { s.Transport = "smoke" },
+		"a url as well": func(s *store.MCPServer) { s.URL = "https://example.com" },
+		"a variable":    func(s *store.MCPServer) { s.Env = map[string]store.MCPValue{"A=B": {Text: "1"}} },
+		"timeout":       func(s *store.MCPServer) { s.TimeoutSeconds = 601 },
+		"no address": func(s *store.MCPServer) {
+			s.Transport, s.Command, s.Args, s.Dir, s.Env = store.MCPHTTP, "", nil, "", nil
+		},
+		"another's header": func(s *store.MCPServer) {
+			*s = http
+			s.Headers = map[string]store.MCPValue{"mcp-session-id": {Text: "x"}}
+		},
+		"a broken header": func(s *store.MCPServer) { *s = http; s.Headers = map[string]store.MCPValue{"X": {Text: "a\r\nB: c"}} },
 	} {
 		server := mcpServer("bad")
 		bad(&server)
@@ -71,7 +76,9 @@ func testMCPServers(t *testing.T, s store.Stores) {
 
 func testMCPActivations(t *testing.T, s store.Stores) {
 	p := tenant(t)
-	pin := func(text string) store.MCPPin { return store.MCPPin{Definition: []byte(`"` + text + `"`), Hash: "h-" + text} }
+	pin := func(text string) store.MCPPin {
+		return store.MCPPin{Definition: []byte(`"` + text + `"`), Hash: "h-" + text}
+	}
 	activation := func(server, user string) store.MCPActivation {
 		return store.MCPActivation{Server: server, User: user, Tools: map[string]store.MCPPin{"x": pin("x"), "y": pin("y")}, Activated: 3, AcceptedBy: user, Accepted: 3}
 	}

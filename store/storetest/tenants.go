@@ -386,6 +386,8 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 		a.OpenLedger = []store.LedgerEntry{{ID: "c1", Execution: "e1", Workflow: "w", Tokens: 777}}
 		a.Ask = []store.Interaction{{ID: question, Status: store.InteractionPending, Channel: "email", Credential: "c", Approvers: []string{"user:ann"}, Request: []byte(`"` + secret + `"`), NextAt: 5}}
 	})
+	// One that waits for a person without a question.
+	started(t, s, p, "e2", func(a *store.Append) { a.Create.Status = engine.StatusWaitingForHuman })
 	ok(t, s.Interactions.Change(ctx, p, store.InteractionChange{
 		Interaction: store.Interaction{ID: question, Status: store.InteractionPending, Approvers: []string{"user:ann"}, NextAt: 5, Version: 1},
 		Responses:   []store.Response{{ID: "r", Channel: "email", Raw: secret}},

@@ -1,0 +1,145 @@
+// Package mcp uses the tools of MCP servers: it keeps connections to them ([Pool]), calls their tools, reads results ([Read])
+// and notices when a tool is no longer what a person has accepted ([Drift]).
+//
+// It does not decide who may register a server, does not ask people and keeps nothing on disk: rows are those of
+// [store.MCPServers], secrets and tokens come through [Secrets] and [Grants], HTTP goes through the client it is given. Nothing is started
+// or reached before somebody uses a tool. The kinds of tool nodes, the server and the wiring import it.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"tandem/identity"
+	"tandem/store"
+)
+
+// Secrets opens what variables and headers refer to.
+type Secrets interface {
+	// Secret returns a field of a credential of the principal's workspace. Release ends its use; until then what is logged is
+	// redacted of it.
+	Secret(ctx context.Context, p identity.Principal, credential, field string) (text string, release func(), err error)
+}
+
+// Grants keeps the OAuth tokens of servers, sealed in a credential.
+type Grants interface {
+	Load(ctx context.Context, p identity.Principal, credential string) (Grant, error)
+	Save(ctx context.Context, p identity.Principal, credential string, g Grant) error
+}
+
+// Options are what a pool works with.
+type Options struct {
+	// Servers is needed, the rest where servers need it.
+	Servers store.MCPServers
+	Secrets Secrets
+	Grants  Grants
+	// HTTP is the guarded client. Its time limit is not used, since streams live longer than calls: it must bound connecting
+	// itself, and must not bound how long or how large an answer is.
+	HTTP *http.Client
+	// Redact takes the secrets of a workspace out of what servers say on their error output. Nil leaves it as it is.
+	Redact func(workspace, text string) string
+	Log    *slog.Logger
+	// ToolsChanged is told that a server says its tools have changed. It must return soon.
+	ToolsChanged func(Key)
+
+	// Connect bounds how long a server may take until it can be used: 60 s. CheckAfter is how long a connection may have been
+	// silent to be used without a look: 30 s. ListAge is how long a list of tools is believed: 60 s.
+	Connect, CheckAfter, ListAge time.Duration
+	// Version is told to servers.
+	Version string
+}
+
+// Key is what a connection is for.
+type Key struct {
+	Workspace, Server, User string
+}
+
+// Call is a use of a tool.
+type Call struct {
+	Server string
+	Tool   string
+	// Arguments is a JSON object; empty is one without members.
+	Arguments json.RawMessage
+	// Silence is how long the server may say nothing; progress begins it anew. The server's timeout_seconds when zero.
+	Silence time.Duration
+	// Limit is how long the call may take in all, whatever the progress: ten times the silence when zero, and 10 minutes at least.
+	Limit time.Duration
+	// Progress is told of progress, in order, and not after the call has returned. It must return soon.
+	Progress func(Progress)
+}
+
+// Progress is how far a call has come.
+type Progress struct {
+	Done    float64 `json:"progress"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// minLimit is the least of what a call may take in all when nobody says so.
+const minLimit = 10 * time.Minute
+
+// maxMessage is how large one message of a server may be.
+const maxMessage = 16 << 20
+
+// exchange follows one request: whether it may have gone out, and the exact bytes of its answer.
+type exchange struct {
+	mu       sync.Mutex
+	id       string
+	sent     bool
+	answered bool
+	tooLarge bool
+	status   int
+	result   json.RawMessage
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+func (x *exchange) markSent() {
+	x.mu.Lock()
+	x.sent = true
+	x.mu.Unlock()
+}
+
+// answer notes what the server said. A result of nil is a refusal.
+func (x *exchange) answer(result json.RawMessage) {
+	x.mu.Lock()
+	x.answered, x.result = true, result
+	x.mu.Unlock()
+}
+
+// exchanges are those of a connection that are under way, by the id of the request.
+type exchanges struct {
+	mu   sync.Mutex
+	open map[string]*exchange
+}
+
+func (e *exchanges) add(id string, x *exchange) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == nil {
+		e.open = map[string]*exchange{}
+	}
+	x.id = id
+	e.open[id] = x
+}
+
+func (e *exchanges) remove(x *exchange) {
+	e.mu.Lock()
+	delete(e.open, x.id)
+	e.mu.Unlock()
+}
+
+func (e *exchanges) get(id string) *exchange {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open[id]
+}

@@ -1,0 +1,479 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os/exec"
+	"sync"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// Pool keeps one connection for each server and user of a workspace. It is safe for concurrent use.
+type Pool struct {
+	options Options
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // connections that are made or closed
+
+	mu     sync.Mutex
+	closed bool
+	slots  map[Key]*slot         // what callers find
+	live   map[*slot]struct{}    // all that is not closed yet, also what callers no longer find
+	gates  map[Key]chan struct{} // who may renew the tokens of a credential
+}
+
+// slot is a connection, or one to be. The pool's mutex guards it, except for what ready says is settled.
+type slot struct {
+	key     Key
+	version string // of the server's row
+	ready   chan struct{}
+	conn    *conn // nil when err is set
+	err     error
+
+	stop    context.CancelFunc // of making it
+	users   int                // who use it or wait for it
+	retired bool               // no longer found; closed when the last user has gone
+	closing bool
+	timer   *time.Timer // closes it when nobody has used it for long
+}
+
+// New makes a pool. It starts nothing.
+func New(o Options) (*Pool, error) {
+	if o.Servers == nil {
+		return nil, errors.New("a pool needs the servers")
+	}
+	o.Connect, o.CheckAfter, o.ListAge = cmp.Or(o.Connect, time.Minute), cmp.Or(o.CheckAfter, 30*time.Second), cmp.Or(o.ListAge, time.Minute)
+	o.Version = cmp.Or(o.Version, "dev")
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Pool{options: o, slots: map[Key]*slot{}, live: map[*slot]struct{}{}, gates: map[Key]chan struct{}{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Close ends all connections and processes, and waits for them. Calls under way end with an error of kind Closed.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.cancel()
+	for s := range p.live {
+		p.shut(s)
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+// Stop ends a user's connection to a server, with the calls on it. The next call makes another one: after a credential was
+// changed, say. An empty user means all users.
+func (p *Pool) Stop(workspace, server, user string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.live {
+		if s.key.Workspace == workspace && s.key.Server == server && (user == "" || s.key.User == user) {
+			p.shut(s)
+		}
+	}
+}
+
+// shut takes a slot away and ends what it holds, whoever uses it. The mutex is held.
+func (p *Pool) shut(s *slot) {
+	p.retire(s)
+	s.stop()
+	select {
+	case <-s.ready:
+		if s.conn != nil {
+			s.conn.cancel(errGone)
+			p.end(s)
+		}
+	default: // whoever makes it sees that it is retired
+		s.closing = true
+	}
+}
+
+// retire takes a slot out of what is found. It is closed when its last user has gone. The mutex is held.
+func (p *Pool) retire(s *slot) {
+	if p.slots[s.key] == s {
+		delete(p.slots, s.key)
+	}
+	s.retired = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.users == 0 {
+		s.stop()
+		select {
+		case <-s.ready:
+			p.end(s)
+		default:
+			s.closing = true
+		}
+	}
+}
+
+// end closes a connection in the background, once. The mutex is held, and the slot is ready.
+func (p *Pool) end(s *slot) {
+	if s.conn == nil || s.closing {
+		return
+	}
+	s.closing = true
+	p.wg.Go(func() { p.bury(s) })
+}
+
+// bury closes the connection of a slot, and forgets the slot.
+func (p *Pool) bury(s *slot) {
+	s.conn.close()
+	p.mu.Lock()
+	delete(p.live, s)
+	p.mu.Unlock()
+}
+
+// acquire returns a connection, made if there is none. Who gets one releases it.
+func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, error) {
+	row, err := json.Marshal(who.server)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, &Error{Kind: Closed, Server: key.Server, Message: "no more calls are taken: the program ends"}
+	}
+	s := p.slots[key]
+	if s != nil && (s.version != string(row) || s.broken()) {
+		p.retire(s)
+		s = nil
+	}
+	if s == nil {
+		s = &slot{key: key, version: string(row), ready: make(chan struct{})}
+		var making context.Context
+		making, s.stop = context.WithTimeout(p.ctx, p.options.Connect)
+		p.slots[key], p.live[s] = s, struct{}{}
+		p.wg.Go(func() { p.make(making, s, who) })
+	}
+	s.users++
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	p.mu.Unlock()
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		p.free(s)
+		return nil, &Error{Kind: Stopped, Server: key.Server, Message: "the call was stopped while the server was being reached", cause: context.Cause(ctx)}
+	}
+	if s.err != nil {
+		p.free(s)
+		return nil, s.err
+	}
+	return s, nil
+}
+
+// broken says that the connection was made and has ended.
+func (s *slot) broken() bool {
+	select {
+	case <-s.ready:
+		return s.conn == nil || s.conn.isBroken()
+	default:
+		return false
+	}
+}
+
+// make makes the connection of a slot.
+func (p *Pool) make(ctx context.Context, s *slot, who principal) {
+	c, err := p.dial(ctx, s.key, who)
+	if err != nil {
+		s.err = unreachable(ctx, s.key, err)
+	}
+	p.mu.Lock()
+	s.conn = c
+	close(s.ready)
+	s.stop()
+	unwanted := s.closing || p.closed
+	if err != nil {
+		delete(p.live, s)
+		if p.slots[s.key] == s {
+			delete(p.slots, s.key)
+		}
+	} else if unwanted {
+		s.closing = true
+	}
+	p.mu.Unlock()
+	if err == nil && unwanted {
+		p.bury(s)
+	}
+}
+
+// unreachable says why there is no connection.
+func unreachable(ctx context.Context, key Key, err error) error {
+	e := &Error{Kind: Closed, Server: key.Server, Message: "the server could not be reached", cause: err}
+	own, known := errors.AsType[*Error](err)
+	told, said := errors.AsType[*fault.Error](err)
+	switch {
+	case known:
+		e.Kind, e.Message, e.Status, e.Challenge = own.Kind, own.Message, own.Status, own.Challenge
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		e.Kind, e.Message = Timeout, "the server was not ready in time"
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		e.Message = "the command of the server cannot be started here; check command and dir"
+	case said:
+		e.Message = told.Message
+	}
+	return e
+}
+
+// free gives a connection back.
+func (p *Pool) free(s *slot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.users--
+	if s.users > 0 {
+		return
+	}
+	select {
+	case <-s.ready:
+	default: // nobody waits for it any more
+		p.retire(s)
+		return
+	}
+	if s.conn == nil {
+		return
+	}
+	if s.retired {
+		p.end(s)
+		return
+	}
+	idle := time.Duration(s.conn.server.IdleSeconds) * time.Second
+	if s.timer != nil {
+		s.timer.Reset(idle)
+		return
+	}
+	s.timer = time.AfterFunc(idle, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		// A timer that fires while somebody takes the connection finds a user.
+		if s.users == 0 && !s.retired {
+			p.retire(s)
+		}
+	})
+}
+
+// drop makes sure that nobody else gets a connection that has failed.
+func (p *Pool) drop(s *slot) {
+	p.mu.Lock()
+	p.retire(s)
+	p.mu.Unlock()
+}
+
+// server reads the row of a server that may be used.
+func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (principal, Key, error) {
+	s, err := p.options.Servers.Get(ctx, who, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "there is no such server in this workspace", cause: err}
+	}
+	if err != nil {
+		return principal{}, Key{}, err
+	}
+	if !s.Enabled {
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "the server is switched off; an administrator can switch it on"}
+	}
+	return principal{who, s}, Key{who.Workspace, id, who.User}, nil
+}
+
+// Tools lists what a server has now, for a user who need not have activated it.
+func (p *Pool) Tools(ctx context.Context, who identity.Principal, server string) ([]Tool, error) {
+	to, key, err := p.server(ctx, who, server)
+	if err != nil {
+		return nil, err
+	}
+	var l *toolList
+	err = p.use(ctx, key, to, func(c *conn) error {
+		l, err = c.list(ctx, true)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return l.all, nil
+}
+
+// Activate pins the tools of a server as they are, for a user.
+func (p *Pool) Activate(ctx context.Context, who identity.Principal, server string) (store.MCPActivation, error) {
+	tools, err := p.Tools(ctx, who, server)
+	if err != nil {
+		return store.MCPActivation{}, err
+	}
+	now := time.Now().UnixMilli()
+	a := store.MCPActivation{Workspace: who.Workspace, Server: server, User: who.User, Tools: Pin(tools), Activated: now, AcceptedBy: who.User, Accepted: now}
+	return a, p.options.Servers.Activate(ctx, who, a)
+}
+
+// Check compares the tools of a server with what the user has accepted.
+func (p *Pool) Check(ctx context.Context, who identity.Principal, server string) ([]Change, error) {
+	a, err := p.activation(ctx, who, server)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := p.Tools(ctx, who, server)
+	if err != nil {
+		return nil, err
+	}
+	return Drift(a.Tools, tools), nil
+}
+
+// Accept pins what changes show, and nothing that came after somebody looked at them.
+func (p *Pool) Accept(ctx context.Context, who identity.Principal, server, by string, changes []Change) (store.MCPActivation, error) {
+	pins := map[string]*store.MCPPin{}
+	for _, c := range changes {
+		pins[c.Tool] = nil
+		if c.Kind == Removed {
+			continue
+		}
+		definition, err := Canonical(c.After)
+		if err != nil {
+			return store.MCPActivation{}, fault.Newf(fault.Invalid, "the definition of tool %q is not JSON", c.Tool).WithCause(err)
+		}
+		sum := sha256.Sum256(definition)
+		pins[c.Tool] = &store.MCPPin{Definition: definition, Hash: hex.EncodeToString(sum[:])}
+	}
+	return p.options.Servers.Repin(ctx, who, store.MCPRepin{Server: server, User: who.User, Tools: pins, AcceptedBy: by, Accepted: time.Now().UnixMilli()})
+}
+
+func (p *Pool) activation(ctx context.Context, who identity.Principal, server string) (store.MCPActivation, error) {
+	a, err := p.options.Servers.Activation(ctx, who, server, who.User)
+	if errors.Is(err, store.ErrNotFound) {
+		return a, &Error{Kind: NotActivated, Server: server, Message: fmt.Sprintf("user %q has not activated the server", who.User), cause: err}
+	}
+	return a, err
+}
+
+// Call calls a tool. A tool that says it failed is an [Output] and an *Error of kind ToolFailed; other errors are *Error too, or *Drifted.
+// A connection that was closed is made anew once, when the tool surely has not run or may run again.
+func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Output, error) {
+	to, key, err := p.server(ctx, who, call.Server)
+	if err != nil {
+		return Output{}, err
+	}
+	a, err := p.activation(ctx, who, call.Server)
+	if err != nil {
+		return Output{}, err
+	}
+	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 && (args[0] != '{' || !json.Valid(args)) {
+		return Output{}, &Error{Kind: BadArguments, Server: call.Server, Tool: call.Tool, Message: "the arguments are not a JSON object"}
+	}
+	var raw json.RawMessage
+	err = p.use(ctx, key, to, func(c *conn) error {
+		l, err := c.list(ctx, false)
+		if err != nil {
+			return err
+		}
+		tool, ok := l.byName[call.Tool]
+		pin, pinned := a.Tools[call.Tool]
+		switch {
+		case !ok && !pinned:
+			return &Error{Kind: UnknownTool, Server: call.Server, Tool: call.Tool, Message: "the server has no such tool"}
+		case !ok || pin.Hash != tool.Hash:
+			return p.drifted(call, a, l)
+		}
+		raw, err = c.call(ctx, tool, call)
+		return err
+	})
+	if err != nil {
+		return Output{}, err
+	}
+	out, err := Read(raw)
+	if e, ok := errors.AsType[*Error](err); ok {
+		e.Server, e.Tool = call.Server, call.Tool
+		return Output{}, e
+	}
+	if out.IsError {
+		return out, &Error{Kind: ToolFailed, Server: call.Server, Tool: call.Tool, Message: out.Message, Sent: true}
+	}
+	return out, err
+}
+
+// drifted says how the tool that is called differs.
+func (p *Pool) drifted(call Call, a store.MCPActivation, l *toolList) error {
+	d := &Drifted{Server: call.Server, Tool: call.Tool}
+	for _, c := range Drift(a.Tools, l.all) {
+		if c.Tool == call.Tool {
+			d.Changes = append(d.Changes, c)
+		}
+	}
+	return d
+}
+
+// use does something with a connection that lives, and once more with another one when the first was closed and that does no harm.
+func (p *Pool) use(ctx context.Context, key Key, to principal, do func(*conn) error) error {
+	sent := false
+	for again := false; ; again = true {
+		s, err := p.acquire(ctx, key, to)
+		if err == nil {
+			if err = s.conn.check(ctx); err == nil {
+				err = do(s.conn)
+			}
+		}
+		e, ok := errors.AsType[*Error](err)
+		if ok && sent {
+			e.Sent = true
+		}
+		closed := ok && e.Kind == Closed && s != nil
+		if closed {
+			p.drop(s)
+		}
+		if s != nil {
+			p.free(s)
+		}
+		if !closed || again || ctx.Err() != nil || e.Sent && e.Once || p.ctx.Err() != nil {
+			return err
+		}
+		sent = e.Sent
+	}
+}
+
+// resolve reads the values of variables or headers. Release ends the use of the secrets among them.
+func (p *Pool) resolve(ctx context.Context, who principal, from map[string]store.MCPValue) (map[string]string, func(), error) {
+	var releases []func()
+	release := func() {
+		for _, f := range releases {
+			f()
+		}
+	}
+	values := make(map[string]string, len(from))
+	for name, v := range from {
+		if v.Credential == "" {
+			values[name] = v.Text
+			continue
+		}
+		if p.options.Secrets == nil {
+			release()
+			return nil, nil, errors.New("no credentials are configured")
+		}
+		secret, done, err := p.options.Secrets.Secret(ctx, who.p, v.Credential, v.Field)
+		if err != nil {
+			release()
+			return nil, nil, fmt.Errorf("the credential for %q: %w", name, err)
+		}
+		releases, values[name] = append(releases, done), v.Prefix+secret
+	}
+	return values, release, nil
+}
+
+func (p *Pool) redact(workspace, text string) string {
+	if p.options.Redact == nil {
+		return text
+	}
+	return p.options.Redact(workspace, text)
+}
