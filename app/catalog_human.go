@@ -43,7 +43,7 @@ func humanKinds() []kind {
 	}
 	return []kind{
 		ask("GMAIL_INTERACTION", "email", `recipient_emails*:list; sender_email; timeout_seconds:int=86400[60..604800]; cred* google_oauth/smtp; imap_credential_id`),
-		ask("OUTLOOK_INTERACTION", "email", `recipient_emails*:list; sender_email; timeout_seconds:int=86400[60..604800]; priority_level{low|normal|high}=normal; cred* microsoft_oauth`),
+		ask("OUTLOOK_INTERACTION", "email", `recipient_emails*:list; sender_email; timeout_seconds:int=86400[60..604800]; priority_level{low|normal|high}=normal; cred* microsoft_oauth/smtp; imap_credential_id`),
 		ask("SLACK_INTERACTION", "slack", `channel*:tmpl; auto_thread=true; cred* slack_bot`),
 		ask("DISCORD_INTERACTION", "discord", `server_id, channel_id*; cred* discord_bot`),
 		ask("TELEGRAM_INTERACTION", "telegram", `chat_id*:str/int; target_users, inline_keyboard:list; allow_text_responses=true; allowed_response_patterns:list; cred* telegram_bot`),

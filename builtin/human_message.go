@@ -17,6 +17,8 @@ type mailConfig struct {
 	humanConfig
 	Recipients []string `json:"recipient_emails" required:"true"`
 	Sender     string   `json:"sender_email"`
+	// IMAP is the account that replies are read from, when credential_id only sends.
+	IMAP string `json:"imap_credential_id"`
 }
 
 func (c *mailConfig) Defaults() {
@@ -24,7 +26,7 @@ func (c *mailConfig) Defaults() {
 	c.TimeoutSeconds = 86400
 }
 
-func (c *mailConfig) asking(more map[string]any, in string) (*humanAsking, error) {
+func (c *mailConfig) asking(more map[string]any) (*humanAsking, error) {
 	if len(c.Recipients) == 0 {
 		return nil, fault.New(fault.InvalidConfig, "recipient_emails: there is nobody to write to").With("path", "configurations.recipient_emails")
 	}
@@ -35,20 +37,13 @@ func (c *mailConfig) asking(more map[string]any, in string) (*humanAsking, error
 	for name, value := range more { // order does not matter: it becomes a map
 		settings[name] = value
 	}
-	return &humanAsking{humanConfig: c.humanConfig, medium: human.Email, settings: settings, approvers: c.Recipients, in: in}, nil
+	return &humanAsking{humanConfig: c.humanConfig, medium: human.Email, settings: settings, approvers: c.Recipients, in: c.IMAP}, nil
 }
-
-type gmailConfig struct {
-	mailConfig
-	IMAP string `json:"imap_credential_id"`
-}
-
-func (c *gmailConfig) Defaults() { c.mailConfig.Defaults() }
 
 func gmailInteraction() node.Kind {
 	return humanKind(
 		info("HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", "Ask by Gmail", "Gmail 询问", "Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
-		func(_ *node.Call, cfg gmailConfig) (*humanAsking, error) { return cfg.asking(nil, cfg.IMAP) })
+		func(_ *node.Call, cfg mailConfig) (*humanAsking, error) { return cfg.asking(nil) })
 }
 
 type outlookConfig struct {
@@ -65,7 +60,7 @@ func outlookInteraction() node.Kind {
 	return humanKind(
 		info("HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", "Ask by Outlook", "Outlook 询问", "Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
 		func(_ *node.Call, cfg outlookConfig) (*humanAsking, error) {
-			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel}, "")
+			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel})
 		})
 }
 

@@ -87,7 +87,7 @@ func (r *Request) read(purpose string, raw json.RawMessage, who, at string) (und
 // for an answer: a review of that kind needs no evidence.
 func (r *Request) readAnswer(raw json.RawMessage, who, at string) (understood, error) {
 	var a Answer
-	if len(raw) == 0 || bytes.TrimSpace(raw)[0] != '{' {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return understood{}, wrongAnswer("response_data", "an object was expected")
 	}
 	if err := json.Unmarshal(raw, &a); err != nil {

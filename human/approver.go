@@ -341,8 +341,11 @@ func (s *sitting) mayAnswer(who somebody) *fault.Error {
 // orphaned says that nobody is left who may answer: all who were asked are gone or disabled. An admin may then, so that the
 // execution does not wait for nobody.
 func (s *sitting) orphaned() bool {
-	asked, everybody := s.people.asked(s.Approvers)
-	return len(asked) == 0 && !everybody && len(s.progress.Delegations) == 0
+	asked, everybody := s.people.asked(s.Approvers) // delegates are among them
+	able := func(key string) bool {
+		return !s.progress.gaveAway(key) && !(s.ExcludeRequester && key == seatUser+s.User)
+	}
+	return !everybody && !slices.ContainsFunc(asked, able)
 }
 
 func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.Error {

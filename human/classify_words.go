@@ -89,12 +89,17 @@ func newWording() *wording {
 		faces: [][2]string{{":-)", " 😊 "}, {":)", " 😊 "}, {"(:", " 😊 "}, {";-)", " 🙄 "}, {";)", " 🙄 "}, {":-/", " 🙄 "},
 			{":-(", " 🙄 "}, {":(", " 🙄 "}, {":-p", " 🙄 "}, {" :p", " 🙄 "}, {"^^", " 😊 "}, {"^_^", " 😊 "}, {"t_t", " 🙄 "}},
 	}
+	var domains [][]string
 	for _, l := range phrases() {
-		for _, p := range phraseFields(l.text) {
+		if l.is == saysDomain {
+			domains = append(domains, l.phrases)
+			continue
+		}
+		for _, p := range l.phrases {
 			w.add(p, l.is)
 		}
 	}
-	for g, group := range phraseLines(domainGroups) {
+	for g, group := range domains {
 		for _, p := range group {
 			w.addDomain(p, g)
 			if r := []rune(p); unicode.Is(unicode.Han, r[0]) && len(r) <= 3 && !doing(p) {
@@ -211,16 +216,6 @@ func phraseFields(list string) []string {
 	for _, p := range strings.FieldsFunc(list, func(r rune) bool { return r == '|' || r == '\n' }) {
 		if p = strings.TrimSpace(p); p != "" {
 			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func phraseLines(list string) [][]string {
-	var out [][]string
-	for line := range strings.Lines(list) {
-		if f := phraseFields(line); len(f) > 0 {
-			out = append(out, f)
 		}
 	}
 	return out

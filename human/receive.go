@@ -118,10 +118,22 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 	for _, alias := range r.Aliases {
 		// An alias finds approvers, but makes nobody a user.
 		if seat := addressSeat(r.Channel, alias); len(s.people.byAddress[seat]) == 0 {
-			who.seats = append(who.seats, seat)
+			who = s.seated(who, seat)
 		}
 	}
 	return who, nil
+}
+
+// seated gives somebody the seat of an alias. Who is asked by that alone votes as that seat, and not by their number: names move from one
+// account to another, and each seat has one vote.
+func (s *sitting) seated(who somebody, seat string) somebody {
+	asked := has(s.Approvers, who.seats) || s.progress.holds(who.seats) != "" || slices.Contains(s.Approvers, Anyone)
+	excluded := s.ExcludeRequester && who.user != "" && who.user == s.User
+	if !asked && !excluded && slices.Contains(s.Approvers, seat) {
+		return somebody{key: seat, address: seat, seats: []string{seat}}
+	}
+	who.seats = append(who.seats, seat)
+	return who
 }
 
 // known finds a reply that was recorded before.

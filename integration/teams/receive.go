@@ -189,13 +189,18 @@ func (b *bot) reply(ctx context.Context, a human.Account, in activity) (human.Re
 		AAD   string `json:"aadObjectId"`
 		Mail  string `json:"email"`
 		Login string `json:"userPrincipalName"`
+		// Tenant is where they are at home.
+		Tenant string `json:"tenantId"`
 	}
 	address := strings.TrimRight(in.Service, "/") + "/v3/conversations/" + url.PathEscape(in.Conversation.ID) + "/members/" + url.PathEscape(in.From.ID)
 	err := b.call(ctx, "asking who somebody is", http.MethodGet, address, nil, &member)
 	if refused, ok := errors.AsType[*refusal](err); err != nil && (!ok || refused.fault.Retryable) {
 		return r, err // without it the reply could be refused that is to count
 	}
-	if err == nil && in.From.AAD != "" && strings.EqualFold(member.AAD, in.From.AAD) {
+	// What another tenant writes into its directory is what its admins like, so nobody is believed to have an address by that. A bot of
+	// several tenants has none of its own.
+	home := b.tenant != anyTenant && (member.Tenant == "" || strings.EqualFold(member.Tenant, b.tenant))
+	if err == nil && home && in.From.AAD != "" && strings.EqualFold(member.AAD, in.From.AAD) {
 		if r.Mail = member.Mail; r.Mail == "" && !strings.Contains(member.Login, "#") { // guests have no address there
 			r.Mail = member.Login
 		}
