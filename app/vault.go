@@ -83,7 +83,7 @@ func (v *vault) open(ctx context.Context, p identity.Principal, id string, types
 	stored, err := v.credentials.Get(ctx, p, id)
 	if err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.Newf(fault.CredentialMissing, "credential %q does not exist in this workspace; choose another or create it", id)
+			err = v.missing(ctx, p, id)
 		}
 		return node.Credential{}, nil, err
 	}
@@ -99,4 +99,18 @@ func (v *vault) open(ctx context.Context, p identity.Principal, id string, types
 		return node.Credential{}, nil, err
 	}
 	return node.Credential{ID: stored.ID, Type: stored.Type, Data: data}, release, nil
+}
+
+// missing says that there is no credential with an id. Who has written its name instead is told the id.
+func (v *vault) missing(ctx context.Context, p identity.Principal, id string) error {
+	list, err := v.credentials.List(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		if c.Name == id {
+			return fault.Newf(fault.CredentialMissing, "%q is the name of a credential; write its id, %q", id, c.ID)
+		}
+	}
+	return fault.Newf(fault.CredentialMissing, "credential %q does not exist in this workspace; choose another or create it", id)
 }

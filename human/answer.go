@@ -47,7 +47,13 @@ type understood struct {
 // problems collects everything that is wrong with an answer, so that a person hears of it at once.
 type problems []api.FaultField
 
+// maxProblems is how many of them anybody reads. An answer can be wrong in more places than there is memory to say so.
+const maxProblems = 100
+
 func (p *problems) add(path, format string, args ...any) {
+	if len(*p) >= maxProblems {
+		return
+	}
 	*p = append(*p, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
@@ -170,9 +176,19 @@ func (r *Request) option(value string) Option {
 }
 
 func (r *Request) optionNames() string {
-	names := make([]string, len(r.Options))
-	for n, o := range r.Options {
-		names[n] = o.Value
+	return namesOf(r.Options)
+}
+
+// maxNamed is how many options are named to somebody who chose none of them.
+const maxNamed = 50
+
+func namesOf(options []Option) string {
+	var names []string
+	for _, o := range options[:min(len(options), maxNamed)] {
+		names = append(names, o.Value)
+	}
+	if len(options) > maxNamed {
+		names = append(names, "…")
 	}
 	return strings.Join(names, ", ")
 }
@@ -180,20 +196,31 @@ func (r *Request) optionNames() string {
 func (r *Request) readChosen(chosen []string, found *problems) []string {
 	const at = "response_data.selected_values"
 	var list []string
+	names := r.optionNames()
+	known, seen := map[string]string{}, map[string]bool{} // both lists may be long
+	for _, o := range slices.Backward(r.Options) {
+		known[strings.ToLower(o.Value)] = o.Value
+	}
+	for _, o := range r.Options { // as it is written goes first
+		known[o.Value] = o.Value
+	}
 	for n, value := range chosen {
-		o := r.option(value)
+		o, ok := known[value]
+		if !ok {
+			o = known[strings.ToLower(value)]
+		}
 		switch {
-		case o.Value == "":
-			found.add(fmt.Sprintf("%s[%d]", at, n), "%q is none of %s", value, r.optionNames())
-		case slices.Contains(list, o.Value):
-			found.add(fmt.Sprintf("%s[%d]", at, n), "%q is chosen twice", o.Value)
+		case o == "":
+			found.add(fmt.Sprintf("%s[%d]", at, n), "%q is none of %s", value, names)
+		case seen[o]:
+			found.add(fmt.Sprintf("%s[%d]", at, n), "%q is chosen twice", o)
 		default:
-			list = append(list, o.Value)
+			list, seen[o] = append(list, o), true
 		}
 	}
 	switch {
 	case len(chosen) == 0:
-		found.add(at, "it is missing; choose %s of %s", map[bool]string{true: "some", false: "one"}[r.AllowMultiple], r.optionNames())
+		found.add(at, "it is missing; choose %s of %s", map[bool]string{true: "some", false: "one"}[r.AllowMultiple], names)
 	case len(chosen) > 1 && !r.AllowMultiple:
 		found.add(at, "only one may be chosen, not %d", len(chosen))
 	}
@@ -402,11 +429,7 @@ func (f *Field) read(path string, raw json.RawMessage, found *problems) (value, 
 		}
 	case "select":
 		if !slices.ContainsFunc(f.Options, func(o Option) bool { return o.Value == text }) {
-			names := make([]string, len(f.Options))
-			for n, o := range f.Options {
-				names[n] = o.Value
-			}
-			wrong("%q is none of %s", text, strings.Join(names, ", "))
+			wrong("%q is none of %s", text, namesOf(f.Options))
 		}
 	}
 	length := utf8.RuneCountInString(text)

@@ -3,6 +3,7 @@ package human
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,6 +131,33 @@ func TestReadAnswer_File(t *testing.T) {
 	}
 }
 
+// An answer that is wrong in very many places is refused in few words.
+func TestReadAnswer_IsBounded(t *testing.T) {
+	t.Parallel()
+	options := make([]Option, 20_000)
+	for n := range options {
+		options[n].Value = "option " + strconv.Itoa(n)
+	}
+	r := settled(t, Request{Type: Selection, AllowMultiple: true, Options: options})
+	form := settled(t, Request{Type: Input, Fields: []Field{{Name: "a"}}})
+	wrong, fields := make([]string, 1000), map[string]string{}
+	for n := range wrong {
+		wrong[n] = "x" + strconv.Itoa(n)
+		fields[wrong[n]] = "x"
+	}
+	for _, c := range []struct {
+		r      Request
+		answer any
+	}{
+		{r, map[string]any{"selected_values": wrong}}, {r, map[string]any{"selected_values": make([]string, 200_000)}}, {form, map[string]any{"field_values": fields}},
+	} {
+		_, err := c.r.readAnswer(asJSON(t, c.answer), "ann", "")
+		if fault.CodeOf(err) != fault.InvalidInput || len(err.Error()) > 100_000 {
+			t.Errorf("an error of %d bytes: %.100v", len(err.Error()), err)
+		}
+	}
+}
+
 func TestReadAnswer_Choices(t *testing.T) {
 	t.Parallel()
 	approval := settled(t, Request{Options: []Option{{Value: "approve"}, {Value: "No"}, {Value: "需要修改"}, {Value: "later", Outcome: Rejected}}})
@@ -148,6 +176,7 @@ func TestReadAnswer_Choices(t *testing.T) {
 		{r: approval, answer: `{"action":"需要修改"}`, outcome: Neither, options: []string{"需要修改"}},
 		{r: approval, answer: `{"action":"later"}`, outcome: Rejected, options: []string{"later"}},
 		{r: approval, answer: `{"action":"reject"}`, wrong: []string{`action: "reject" is none of approve, No, 需要修改, later`}},
+		{r: approval, answer: " \n", wrong: []string{"response_data: an object was expected"}},
 		{r: approval, answer: `{}`, wrong: []string{"action: it is missing; choose one of approve, No, 需要修改, later"}},
 		{r: approval, answer: `{"action":["approve"]}`, wrong: []string{"action: it has the wrong form: it is a array"}},
 		{r: one, answer: `{"selected_values":["b"]}`, outcome: Confirmed, options: []string{"b"}},

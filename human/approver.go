@@ -232,6 +232,8 @@ type somebody struct {
 	// user is their user id, address where the answer comes from; one of the two is set.
 	user    string
 	address string
+	// account is whose alias the address is; empty: it is none.
+	account string
 	// seats are the approvers that they are.
 	seats []string
 }

@@ -113,7 +113,7 @@ type Reply struct {
 	Mail string
 	Name string
 	// Aliases are further addresses of the sender in the channel that are surely theirs (@name besides a number). An approver may be written
-	// as any of them; a vote is that of From.
+	// as any of them, and who is asked by nothing else votes as that.
 	Aliases []string
 	// User is the id of the user who replies, if the channel may speak for users: a callback that is signed with the secret of an account. From is
 	// empty then.

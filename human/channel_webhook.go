@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -185,12 +184,9 @@ func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, han
 	if r.Method != http.MethodPost {
 		return fault.New(fault.Invalid, "a callback is a POST")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhookMax))
+	body, err := ReadCall(w, r, webhookMax)
 	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return fault.Newf(fault.TooLarge, "a callback may have %d bytes at most", webhookMax)
-		}
-		return fault.Newf(fault.Invalid, "the body of the callback cannot be read: %w", err)
+		return err
 	}
 	mac, err := genuine(r, a, body, time.Now())
 	if err != nil {
@@ -252,7 +248,7 @@ func readWebhook(body []byte, a store.Account, mac []byte) (Reply, error) {
 		return Reply{}, fault.Newf(fault.Invalid, "the callback is no JSON object as expected: %w", err)
 	}
 	reply := Reply{
-		Account: a, Interaction: in.InteractionID, Verified: true, ArgumentsHash: in.ArgumentsHash, Text: in.Text, Dedup: in.ID,
+		Account: a, Interaction: in.InteractionID, Verified: true, ArgumentsHash: in.ArgumentsHash, Text: in.Text,
 	}
 	switch {
 	case in.InteractionID == "":
@@ -262,7 +258,8 @@ func readWebhook(body []byte, a store.Account, mac []byte) (Reply, error) {
 	case isNull(in.ResponseData) && strings.TrimSpace(in.Text) == "":
 		return Reply{}, fault.New(fault.Invalid, "response_data: it is missing; give response_data, or text for an answer in prose")
 	}
-	if reply.Dedup == "" {
+	// Programs that know nothing of each other number their replies alike.
+	if reply.Dedup = a.Credential + ":" + in.ID; in.ID == "" {
 		reply.Dedup = "signature:" + hex.EncodeToString(mac)
 	}
 	seat, err := normalApprover(in.Responder)

@@ -155,7 +155,7 @@ func TestWebhook_Receive(t *testing.T) {
 	if err := channel.Receive(w, callback(body, time.Now(), hookSecret), hookAccount(), handle); err != nil {
 		t.Fatal(err)
 	}
-	if got.Interaction != "i1" || got.Mail != "ann@example.com" || got.User != "" || !got.Verified || got.Dedup != "7" || got.ArgumentsHash != "abc" || got.Account != hookAccount().Account ||
+	if got.Interaction != "i1" || got.Mail != "ann@example.com" || got.User != "" || !got.Verified || got.Dedup != hookAccount().Credential+":7" || got.ArgumentsHash != "abc" || got.Account != hookAccount().Account ||
 		got.Answer == nil || got.Answer.Action != "approve" || got.Answer.Notes != "fine" || len(got.Answer.Given) == 0 {
 		t.Errorf("the reply is %+v", got)
 	}

@@ -235,7 +235,9 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 		if err != nil {
 			return err
 		}
-		to = slices.DeleteFunc(to, func(r recipient) bool { return r.answered(but) })
+		if to, err = c.unanswered(ctx, *i, p, to, but); err != nil {
+			return err
+		}
 		change.Deliveries = append(change.Deliveries, deliveries(*i, to, kind, round, note{}, now)...)
 		return nil
 	}
@@ -302,9 +304,40 @@ func holders(approvers []string, p progress) []string {
 	return list
 }
 
-// answered says that a recipient has voted already and need not be bothered.
-func (r recipient) answered(responses []store.Response) bool {
-	return r.as != "" && slices.ContainsFunc(responses, func(one store.Response) bool {
-		return one.Accepted && one.OverruledBy == "" && (one.User != "" && r.as == seatUser+one.User || strings.EqualFold(r.as, one.Address))
-	})
+// unanswered leaves out the recipients who need not be bothered: who has voted or handed their vote on, whichever of their addresses they were
+// asked by.
+func (b *backroom) unanswered(ctx context.Context, i store.Interaction, p progress, to []recipient, responses []store.Response) ([]recipient, error) {
+	var done []string // seats
+	add := func(user string) error {
+		done = append(done, seatUser+user)
+		if b.o.Users == nil {
+			return nil
+		}
+		u, err := b.o.Users.Get(ctx, identity.System(i.Workspace), user)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		done = append(done, addressesOf(u)...)
+		return err
+	}
+	for _, one := range responses {
+		if !one.Accepted || one.OverruledBy != "" {
+			continue
+		}
+		if one.User == "" {
+			done = append(done, strings.ToLower(one.Address))
+		} else if err := add(one.User); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range p.Delegations {
+		if user, ok := strings.CutPrefix(d.From, seatUser); ok {
+			if err := add(user); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return slices.DeleteFunc(to, func(r recipient) bool {
+		return r.as != "" && (slices.Contains(done, r.as) || slices.Contains(done, strings.ToLower(r.as)))
+	}), nil
 }

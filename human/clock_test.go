@@ -365,6 +365,35 @@ func TestClock_Reminds(t *testing.T) {
 }
 
 // Somebody answers in the moment in which the time is up. There is one end, and the clock finds out which.
+// Who was asked by an address and has answered, or handed the vote on, as a user is not reminded.
+func TestClock_RemindsNobodyTwiceNamed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCounter(newShelf(), nil)
+		i := ask(t, c.shelf, "a", 0, Request{TimeoutSeconds: 3600, Channel: Email, ReminderSeconds: 150, Approvers: []string{"bob@example.com", "cid@example.com", "guest@example.org"}, MinApprovals: 3})
+		c.Start()
+		defer c.Close()
+		pass(0)
+		c.shelf.mu.Lock()
+		c.shelf.responses = append(c.shelf.responses, store.Response{ID: "r", Interaction: i.ID, User: "bob", Accepted: true, Data: json.RawMessage(`{"action":"approve"}`)})
+		now := c.shelf.interactions["w/"+i.ID]
+		if err := writeProgress(&now, progress{Requested: true, Delegations: []delegation{{From: "user:cid", To: "user:ann"}}}); err != nil {
+			t.Error(err)
+		}
+		c.shelf.interactions["w/"+i.ID] = now
+		c.shelf.mu.Unlock()
+		pass(160 * time.Second)
+		var to []string
+		for _, m := range c.mail.messages(KindReminder) {
+			to = append(to, m.To)
+		}
+		slices.Sort(to)
+		if want := []string{"ann@example.com", "guest@example.org"}; !slices.Equal(to, want) {
+			t.Errorf("reminded are %q, want %q", to, want)
+		}
+	})
+}
+
 func TestClock_LosesToAnAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/fault"
+	"tandem/identity"
 	"tandem/store"
 )
 
@@ -66,5 +67,26 @@ func TestDesk_Delegate_AddsNoVote(t *testing.T) {
 	}
 	if after := b.must(t, "cid", i.ID, nay); after.Status != store.InteractionCompleted {
 		t.Error("only one more could agree, and two are needed")
+	}
+}
+
+// A question is an admin's, too, when the vote of who is left was handed to somebody who is gone, or may not be used.
+func TestDesk_Delegate_Orphans(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	i := b.put(t, Request{Approvers: []string{"bob"}, AllowDelegation: true})
+	if _, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "dot", ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.say("adm", i.ID, yes)
+	wantCode(t, err, fault.Forbidden)
+	b.staff.set(identity.User{Workspace: "ws", ID: "dot", Disabled: true})
+	if i = b.must(t, "adm", i.ID, yes); i.Status != store.InteractionCompleted {
+		t.Errorf("after an admin's answer: %s", i.Status)
+	}
+	i = b.put(t, Request{Approvers: []string{"ann", "cid"}, ExcludeRequester: true})
+	b.staff.set(identity.User{Workspace: "ws", ID: "cid", Disabled: true})
+	if i = b.must(t, "adm", i.ID, yes); i.Status != store.InteractionCompleted {
+		t.Errorf("only the requester is left: %s", i.Status)
 	}
 }

@@ -3,6 +3,7 @@ package human
 import (
 	"context"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"tandem/fault"
@@ -124,7 +125,7 @@ func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (s
 // person answers in their name, so only they and admins get it.
 func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient string) (string, error) {
 	if d.o.PublicURL == "" {
-		return "", fault.New(fault.Unsupported, "this instance has no public address; the operator sets one with public_url")
+		return "", fault.New(fault.Unsupported, "links need a server that people can reach; start one with: tandem serve --public-url ADDRESS")
 	}
 	url := ""
 	_, err := d.decide(ctx, p.Workspace, id, func(s *sitting) error {
@@ -176,6 +177,10 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (string, error
 		}
 	}
 	switch {
+	case fault.CodeOf(err) == fault.Forbidden && has(s.Approvers, who.seats): // the words of a refusal are for who answers, not for who asks here
+		return "", wrongAnswer("recipient", "%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient)
+	case fault.CodeOf(err) == fault.Forbidden:
+		return "", wrongAnswer("recipient", "%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", "))
 	case err != nil:
 		return "", wrongAnswer("recipient", "%q is nobody who may answer: %s", recipient, fault.From(err).Message)
 	case who.key != me.key && !has([]string{"role:admin"}, me.seats):

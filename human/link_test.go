@@ -189,6 +189,25 @@ func TestLink_ForAnyone(t *testing.T) {
 	}
 }
 
+// Who is too late is told how it ended; votes of a question that was taken back have not ended it.
+func TestRespond_TooLateSaysHowItEnded(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	done := b.put(t, Request{Approvers: []string{"bob", "cid"}})
+	b.must(t, "bob", done.ID, `{"action":"reject"}`)
+	late := b.put(t, Request{Approvers: []string{"bob", "cid"}, MinApprovals: 2})
+	b.must(t, "bob", late.ID, `{"action":"approve"}`)
+	if _, err := b.Cancel(t.Context(), b.as("adm"), late.ID, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{done.ID: `it has ended with completed, answered by "bob" with "reject"`, late.ID: "it has ended with cancelled"} {
+		_, err := b.say("cid", id, `{"action":"approve"}`)
+		if fault.CodeOf(err) != fault.Conflict || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v does not end with %q", err, want)
+		}
+	}
+}
+
 // A link answers in somebody's name, so it is not handed to others.
 func TestLink_NotInTheNameOfOthers(t *testing.T) {
 	t.Parallel()
@@ -205,8 +224,15 @@ func TestLink_NotInTheNameOfOthers(t *testing.T) {
 		if fault.CodeOf(err) != c.code {
 			t.Errorf("%s for %q: %v, want %s", c.who, c.recipient, err, c.code)
 		}
+		if strings.Contains(err.Error(), "for you") { // it is about the recipient
+			t.Errorf("%s for %q is told %q", c.who, c.recipient, err)
+		}
+	}
+	_, err := b.NewLink(t.Context(), b.as("adm"), i.ID, "dot")
+	if want := "name one of those who are asked: user:bob, role:approver, user:ann"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v does not say %q", err, want)
 	}
 	bare := openBureau(func(o *Options) { o.PublicURL = "" })
-	_, err := bare.NewLink(t.Context(), bare.as("bob"), bare.put(t, Request{Approvers: []string{"bob"}}).ID, "bob")
+	_, err = bare.NewLink(t.Context(), bare.as("bob"), bare.put(t, Request{Approvers: []string{"bob"}}).ID, "bob")
 	wantCode(t, err, fault.Unsupported)
 }

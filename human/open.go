@@ -289,20 +289,21 @@ func (r *Request) settleReview() error {
 
 // settleOptions writes out the labels and outcomes of options.
 func settleOptions(at, kind string, options []Option) ([]Option, error) {
-	list := slices.Clone(options)
+	list, seen := slices.Clone(options), make(map[string]bool, len(options))
 	for n := range list {
 		o := &list[n]
 		o.Label = cmp.Or(o.Label, o.Value)
 		switch {
 		case o.Value == "":
 			return nil, wrongConfig(fmt.Sprintf("%s[%d]", at, n), "it is empty")
-		case slices.ContainsFunc(list[:n], func(p Option) bool { return p.Value == o.Value }):
+		case seen[o.Value]:
 			return nil, wrongConfig(fmt.Sprintf("%s[%d]", at, n), "%q is there twice", o.Value)
 		case o.Outcome == "":
 			o.Outcome = outcomeByName(kind, o.Value)
 		case !slices.Contains([]string{Confirmed, Rejected, Neither}, o.Outcome):
 			return nil, wrongConfig(fmt.Sprintf("%s[%d].outcome", at, n), "%q is none of confirmed, rejected, none", o.Outcome)
 		}
+		seen[o.Value] = true
 	}
 	return list, nil
 }

@@ -246,8 +246,41 @@ func TestReceive_Clicks(t *testing.T) {
 	if got := b.hears(t, click); !got.Accepted || !got.Ended || got.Interaction.Status != store.InteractionCompleted {
 		t.Errorf("by another name: %+v", got)
 	}
-	if got := b.shelf.responses[1].Address; got != "slack:U5" {
-		t.Errorf("the vote is that of %q", got)
+	if got := b.shelf.responses[1]; got.Address != "slack:@eve" || got.Reasoning != "from slack:U5" {
+		t.Errorf("the vote is that of %q (%s)", got.Address, got.Reasoning)
+	}
+}
+
+// A name that moves from one account to another has one vote, and who has voted by a name is not waited for.
+func TestReceive_NamesVoteOnce(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	click := func(i store.Interaction, from, name, action string) Reaction {
+		t.Helper()
+		return b.hears(t, Reply{
+			Account: store.Account{Workspace: "ws", Channel: Telegram}, Interaction: i.ID, From: from, Aliases: []string{name}, Verified: true,
+			Answer: &Answer{Action: action}, Dedup: from + name + i.ID,
+		})
+	}
+	names := []string{"telegram:@eve", "telegram:@fay"}
+	i := b.put(t, Request{Channel: Telegram, Approvers: names, MinApprovals: 2})
+	if got := click(i, "41", "@eve", "approve"); !got.Accepted || got.Ended {
+		t.Fatalf("the first vote: %+v", got)
+	}
+	if got := click(i, "42", "@eve", "approve"); got.Accepted || got.Err == nil || got.Err.Code != fault.Conflict {
+		t.Errorf("the same name by another account: %+v", got)
+	}
+	if got := click(i, "43", "@fay", "approve"); !got.Accepted || !got.Ended {
+		t.Errorf("the other name: %+v", got)
+	}
+	i = b.put(t, Request{Channel: Telegram, Approvers: names, MinApprovals: 2, MinRejections: 2})
+	if got := click(i, "41", "@eve", "reject"); !got.Accepted || !got.Ended || b.answered(t, i).Get("value.ai_classification").String() != Rejected {
+		t.Errorf("two approvals cannot be reached any more: %+v", got)
+	}
+	i = b.put(t, Request{Channel: Telegram, Approvers: names, ExcludeRequester: true})
+	b.staff.set(identity.User{Workspace: "ws", ID: "ann", Settings: []byte(`{"addresses":["telegram:41"]}`)})
+	if got := click(i, "41", "@eve", "approve"); got.Accepted || got.Err == nil || got.Err.Code != fault.Forbidden {
+		t.Errorf("the requester by a name: %+v", got)
 	}
 }
 

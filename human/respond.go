@@ -3,7 +3,6 @@ package human
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -137,7 +136,9 @@ func (d *Desk) Remind(ctx context.Context, p identity.Principal, id string) (sto
 		if err != nil {
 			return err
 		}
-		to = slices.DeleteFunc(to, func(r recipient) bool { return r.answered(s.responses) })
+		if to, err = d.unanswered(ctx, s.Interaction, s.progress, to, s.responses); err != nil {
+			return err
+		}
 		change := s.begin()
 		change.Deliveries = deliveries(s.Interaction, to, KindReminder, "asked for at "+timestamp(s.now), note{By: p.User}, s.now)
 		s.progress.Reminded = s.now

@@ -264,6 +264,9 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 		err = s.stillOpen(ctx, d)
 	}
 	var receipt Receipt
+	// What is no fault of the message's own is trouble with the store: it says nothing about the message.
+	_, own := errors.AsType[*fault.Error](err)
+	stored := err == nil || own
 	switch {
 	case errors.Is(err, errEnded), errors.Is(err, store.ErrNotFound):
 		d.Status, d.NextAt, d.Error = store.DeliveryFailed, 0, errEnded.Message
@@ -280,6 +283,9 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 	case ctx.Err() != nil:
 		// The process ends. Whether it was sent is not known; it is sent again with the next start.
 		d.NextAt = now
+	case !stored:
+		d.NextAt = now + longestNap.Milliseconds()
+		s.o.Log.Error("a message cannot be prepared; trying again", "workspace", d.Workspace, "interaction", d.Interaction, "delivery", d.ID, "error", err)
 	default:
 		d.Error = fmt.Sprintf("%s: %s", fault.DeliveryFailed, e.Message)
 		d.NextAt = now + pauseAfter(d.Attempts, e).Milliseconds()

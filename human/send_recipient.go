@@ -49,6 +49,43 @@ func (p place) private(channel string) bool {
 	return false
 }
 
+// address is that of the person who reads what is sent to a private place, written like an approver; empty: it does not say.
+func (p place) address(channel string) string {
+	switch channel {
+	case Slack:
+		return addressSeat(channel, p.Channel)
+	case Telegram:
+		return addressSeat(channel, strings.Trim(string(p.Chat), `"`))
+	case Teams:
+		return addressSeat(channel, p.User)
+	}
+	return ""
+}
+
+// ofOthers says that an address is known to be of somebody else than the approver: a link there would let them answer in the approver's name.
+func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, approver string) (bool, error) {
+	if address == "" || b.o.Users == nil {
+		return false, nil
+	}
+	users, err := b.o.Users.List(ctx, identity.System(i.Workspace))
+	if err != nil {
+		return false, err
+	}
+	all := newPeople(users)
+	there, err := all.at(address)
+	if err != nil {
+		return true, nil // of several, or of one who may do nothing
+	}
+	asked, err := all.at(approver)
+	switch {
+	case err != nil:
+		return true, nil
+	case there.user != "" || asked.user == "" && strings.HasPrefix(approver, i.Channel+":"):
+		return there.key != asked.key, nil
+	}
+	return false, nil
+}
+
 // recipient is where a message goes and who is asked there.
 type recipient struct {
 	to string // an address of the channel; empty: where the settings say
@@ -64,7 +101,13 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 	set := readPlace(r)
 	one := recipient{} // where the settings say, or the credential
 	if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
-		one.as = approvers[0]
+		others, err := b.ofOthers(ctx, i, set.address(i.Channel), approvers[0])
+		if err != nil {
+			return nil, err
+		}
+		if !others {
+			one.as = approvers[0]
+		}
 	}
 	if i.Channel != Email && set.named() {
 		return []recipient{one}, nil

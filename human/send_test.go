@@ -382,6 +382,32 @@ func TestSender_SurvivesTheProcess(t *testing.T) {
 			}
 		})
 	})
+	t.Run("ThatCannotReadForAWhile", func(t *testing.T) {
+		t.Parallel()
+		for _, method := range []string{"Get", "Deliveries", "Delivered"} {
+			t.Run(method, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					c := newCounter(newShelf(), nil)
+					i := ask(t, c.shelf, "a", 0, Request{TimeoutSeconds: 86400, Channel: Email})
+					failed := false
+					c.shelf.fail = func(called string) error { // with the lock held
+						if failed || called != method {
+							return nil
+						}
+						failed = true
+						return errors.New("the disk is away")
+					}
+					c.Start()
+					defer c.Close()
+					pass(time.Minute)
+					if n, d := len(c.mail.messages("")), outbox(t, c.shelf, i.ID)[0]; n != 1 || d.Status != store.DeliverySent {
+						t.Errorf("%d copies were sent, and it is %q: %s", n, d.Status, d.Error)
+					}
+				})
+			})
+		}
+	})
 	t.Run("ThatCannotNoteIt", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -473,6 +499,9 @@ func TestRecipients(t *testing.T) {
 		"Place":            {channel: Slack, request: Request{Approvers: []string{"user:ann", "user:bob"}}, settings: `{"channel":"#team"}`, want: []recipient{{}}},
 		"SharedPlaceOfOne": {channel: Slack, request: Request{Approvers: []string{"user:ann"}}, settings: `{"channel":"#team"}`, want: []recipient{{}}},
 		"PlaceOfOne":       {channel: Slack, request: Request{Approvers: []string{"user:ann"}}, settings: `{"channel":"@ann"}`, want: []recipient{{"", "user:ann"}}},
+		"PlaceOfAnother":   {channel: Slack, request: Request{Approvers: []string{"user:ann"}}, settings: `{"channel":"U5"}`, want: []recipient{{}}},
+		"PlaceOfItsOwn":    {channel: Slack, request: Request{Approvers: []string{"user:eve"}}, settings: `{"channel":"U5"}`, want: []recipient{{"", "user:eve"}}},
+		"ChatOfAnother":    {channel: Telegram, request: Request{Approvers: []string{"telegram:7"}}, settings: `{"chat_id":100}`, want: []recipient{{}}},
 		"GroupOfOne":       {channel: Telegram, request: Request{Approvers: []string{"user:ann"}}, settings: `{"chat_id":-100}`, want: []recipient{{}}},
 		"ChatOfOne":        {channel: Telegram, request: Request{Approvers: []string{"user:ann"}}, settings: `{"chat_id":"100"}`, want: []recipient{{"", "user:ann"}}},
 		"ChatOfARole":      {channel: Telegram, request: Request{Approvers: []string{"role:admin"}}, settings: `{"chat_id":"100"}`, want: []recipient{{}}},

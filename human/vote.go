@@ -2,6 +2,7 @@ package human
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,7 +181,17 @@ func ended(id string, status store.InteractionStatus, data json.RawMessage, resp
 	if isNull(data) {
 		data = json.RawMessage("null")
 	}
-	return fault.Newf(fault.Conflict, "question %q is no longer open; it has ended with %s", id, status).
+	how := string(status)
+	if status == store.InteractionCompleted && responder != "" {
+		how += fmt.Sprintf(", answered by %q", responder)
+		var said struct {
+			Action string `json:"action"`
+		}
+		if json.Unmarshal(data, &said) == nil && said.Action != "" {
+			how += fmt.Sprintf(" with %q", said.Action)
+		}
+	}
+	return fault.Newf(fault.Conflict, "question %q is no longer open; it has ended with %s", id, how).
 		With("status", string(status)).With("response_data", data).With("responder", responder)
 }
 
@@ -265,6 +276,9 @@ func (s *sitting) record(who somebody, channel string, one store.Response) store
 	one.ID = shapedID("response", s.Workspace, s.ID, strconv.FormatInt(s.Version, 10), strconv.Itoa(len(change.Responses)))
 	one.Interaction, one.Channel, one.ReceivedAt = s.ID, channel, s.now
 	one.User, one.Address = who.user, who.address
+	if who.account != "" && one.Reasoning == "" {
+		one.Reasoning = "from " + who.account // names move, accounts stay
+	}
 	change.Responses = append(change.Responses, one)
 	return one
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -123,6 +124,41 @@ func withNote(answer json.RawMessage, purpose, note string) (json.RawMessage, er
 	return json.Marshal(object)
 }
 
+// wants describes what is to be filled in by name, a line for each. A decision has its options in how.
+func (q *question) wants() []string {
+	if q.decision() >= 0 {
+		return nil
+	}
+	var lines []string
+	for n := range q.blanks {
+		b := &q.blanks[n]
+		if b.name == "" || b.group == groupEvidence || b.group == "" && b.name == nameNotes {
+			continue
+		}
+		line := "  " + oneLine(b.name) + ":"
+		if b.label != b.name {
+			line += " " + oneLine(b.label)
+		}
+		switch b.kind {
+		case blankNumber:
+			line += ", a number"
+		case blankYesNo:
+			line += ", yes or no"
+		case blankChoice:
+			line += ", one of " + oneLine(b.optionNames())
+		case blankChoices:
+			line += ", some of " + oneLine(b.optionNames())
+		case blankJSON:
+			line += ", JSON"
+		}
+		if b.required {
+			line += ", required"
+		}
+		lines = append(lines, strings.Replace(line, ":,", ":", 1))
+	}
+	return lines
+}
+
 // how is the command line that answers a question.
 func (q *question) how() string {
 	command := "inbox answer " + q.ID
@@ -212,21 +248,21 @@ func (f *answerFlags) read(q *question) (json.RawMessage, error) {
 			return nil, usageError{fmt.Errorf("--choose: %w", err)}
 		}
 	}
-	if err := q.fillIn(given, "set", f.set, func(b *blank) bool { return b.group != groupEvidence }); err != nil {
-		return nil, err
-	}
-	if err := q.fillIn(given, "evidence", f.evidence, func(b *blank) bool { return b.group == groupEvidence }); err != nil {
-		return nil, err
+	wrong := q.fillIn(given, "set", f.set, func(b *blank) bool { return b.group != groupEvidence })
+	wrong = append(wrong, q.fillIn(given, "evidence", f.evidence, func(b *blank) bool { return b.group == groupEvidence })...)
+	if len(wrong) > 0 {
+		return nil, usageError{errors.New(strings.Join(wrong, "; "))}
 	}
 	return q.noted(given, f.note)
 }
 
-// fillIn fills in blanks from name=value pairs.
-func (q *question) fillIn(given filled, flag string, pairs []string, of func(*blank) bool) error {
+// fillIn fills in blanks from name=value pairs and returns everything that is wrong with them.
+func (q *question) fillIn(given filled, flag string, pairs []string, of func(*blank) bool) (wrong []string) {
 	for _, pair := range pairs {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return usageError{fmt.Errorf("--%s %q: write it as name=value", flag, pair)}
+			wrong = append(wrong, fmt.Sprintf("--%s %q: write it as name=value", flag, pair))
+			continue
 		}
 		at := -1
 		var names []string
@@ -242,15 +278,17 @@ func (q *question) fillIn(given filled, flag string, pairs []string, of func(*bl
 			if near := fault.Nearest(name, names); near != "" {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
-			return usageError{fmt.Errorf("--%s: question %q has no %q to fill in; %s", flag, q.ID, name, hint)}
+			wrong = append(wrong, fmt.Sprintf("--%s: question %q has no %q to fill in; %s", flag, q.ID, name, hint))
+			continue
 		}
 		value, err := q.blanks[at].read(text)
 		if err != nil {
-			return usageError{fmt.Errorf("--%s %s: %w", flag, name, err)}
+			wrong = append(wrong, fmt.Sprintf("--%s %s: %v", flag, name, err))
+			continue
 		}
 		given[at] = value
 	}
-	return nil
+	return wrong
 }
 
 func newInboxAnswer(at *connectFlags) *cobra.Command {

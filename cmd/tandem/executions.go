@@ -154,7 +154,11 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 	if e.EndTime != 0 {
 		row(w, "ended", stamp(e.EndTime))
 	}
-	row(w, "duration", lasted(e.DurationMS))
+	duration := lasted(e.DurationMS)
+	if e.EndTime-e.StartTime > e.DurationMS+1000 {
+		duration += ", without waiting for people"
+	}
+	row(w, "duration", duration)
 	for _, pair := range [][2]string{{"parent", e.ParentExecutionID}, {"forked from", e.ForkedFrom}} {
 		if pair[1] != "" {
 			row(w, pair[0], pair[1])

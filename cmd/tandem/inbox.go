@@ -360,7 +360,10 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 		for _, l := range q.tell(now, 0) {
 			fmt.Fprintln(w, l)
 		}
-		if d.Status == string(store.InteractionPending) {
+		if d.MayRespond {
+			for _, l := range q.wants() {
+				fmt.Fprintln(w, l)
+			}
 			fmt.Fprintf(w, "answer with: tandem %s\n", q.how())
 		}
 	}

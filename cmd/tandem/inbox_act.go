@@ -106,7 +106,7 @@ func newInboxLink(at *connectFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "link QUESTION --to RECIPIENT", Short: "Make a link by which somebody can answer without an account", Args: one("question"),
 		Long: `Link makes an address of the response page. Whoever has it answers in the name of the recipient, once; it is shown this one
-time. The server needs a public address for it ("tandem serve --public-url").`,
+time. It needs a server, and begins with its public address ("tandem serve --public-url"; by default where it listens).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")

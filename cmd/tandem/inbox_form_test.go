@@ -180,6 +180,7 @@ func TestAnswerFlags(t *testing.T) {
 		{"File", form, answerFlags{set: []string{"receipt=@" + receipt}}, `{"field_values":{"receipt":{"base64":"cGFpZA==","content_type":"text/plain; charset=utf-8","name":"receipt.txt"}}}`, ""},
 		{"NoFile", form, answerFlags{set: []string{"receipt=@" + receipt + ".gone"}}, "", "a file was expected"},
 		{"NoNumber", form, answerFlags{set: []string{"amount=much"}}, "", "--set amount: a number was expected"},
+		{"AllAtOnce", form, answerFlags{set: []string{"amount=much", "amont=1"}, evidence: []string{"x"}}, "", `has no "amont" to fill in; did you mean "amount"?; --evidence "x": write it as name=value`},
 		{"Misspelt", form, answerFlags{set: []string{"amont=1"}}, "", `did you mean "amount"?`},
 		{"NoSuchField", form, answerFlags{set: []string{"xyzzy=1"}}, "", "answer it with: tandem inbox answer"},
 		{"NoPair", form, answerFlags{set: []string{"amount"}}, "", "write it as name=value"},

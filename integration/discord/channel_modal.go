@@ -89,7 +89,7 @@ func modal(i store.Interaction, r human.Request, t touch) (*discordgo.Interactio
 		return nil, false
 	}
 	p := page{message: human.Message{Interaction: i, Request: r}}
-	data := &discordgo.InteractionResponseData{CustomID: t.text(), Title: clip(p.title(), modalTitleMax)}
+	data := &discordgo.InteractionResponseData{CustomID: t.text(), Title: clip(p.message.Headline(), modalTitleMax)}
 	for n, in := range list {
 		style := discordgo.TextInputShort
 		if in.long {

@@ -115,13 +115,6 @@ type page struct {
 
 func (p *page) words() words { return wordsIn(p.message.Request.Language) }
 
-// title is one line.
-func (p *page) title() string {
-	r := p.message.Request
-	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
-	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, p.words().question)), " ")
-}
-
 func (p *page) write(to *discordgo.MessageSend) {
 	m, r, w := p.message, p.message.Request, p.words()
 	lines := strings.Join(m.Lines, "\n")
@@ -130,14 +123,14 @@ func (p *page) write(to *discordgo.MessageSend) {
 		mention = p.mention(to)
 	}
 	if p.short {
-		to.Content = strings.TrimSpace(mention + " " + safe(cmp.Or(lines, p.title()), contentMax-size(mention)-1))
+		to.Content = strings.TrimSpace(mention + " " + safe(cmp.Or(lines, p.message.Headline()), contentMax-size(mention)-1))
 		if b := p.linkButton(); b != nil {
 			to.Components = []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{*b}}}
 		}
 		return
 	}
 	to.Content = mention
-	e := &discordgo.MessageEmbed{Type: discordgo.EmbedTypeRich, Title: clip(p.title(), titleMax)}
+	e := &discordgo.MessageEmbed{Type: discordgo.EmbedTypeRich, Title: clip(p.message.Headline(), titleMax)}
 	e.Description = safe(r.Description, descriptionMax)
 	add := func(name, value string) {
 		if value != "" {

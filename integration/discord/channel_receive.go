@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 )
 
 const (
-	bodyMax = 1 << 20
 	// patience leaves something of the 3 seconds after which Discord gives up.
 	patience = 2 * time.Second
 	// workTime bounds what goes on after Discord was answered.
@@ -31,12 +29,9 @@ const (
 
 // Receive takes what Discord posts: clicks, menus and forms.
 func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
+	body, err := human.ReadCall(w, r, human.MaxCall)
 	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return fault.Newf(fault.TooLarge, "the request has more than %d bytes", bodyMax)
-		}
-		return fault.New(fault.Invalid, "the request cannot be read").WithCause(err)
+		return err
 	}
 	s, release, err := open(r.Context(), c.client, a, a.Credential)
 	if err != nil {

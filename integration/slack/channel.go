@@ -71,7 +71,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	defer release()
 
-	ended := m.Kind == human.KindCompleted || m.Kind == human.KindTimeout || m.Kind == human.KindCancelled
+	ended := m.Ends()
 	if ended {
 		if done, ok, err := s.close(ctx, m, earlier); ok || err != nil {
 			return done, err

@@ -68,16 +68,9 @@ type page struct {
 
 func (p *page) words() words { return wordsIn(p.message.Request.Language) }
 
-// title is one line.
-func (p *page) title() string {
-	r := p.message.Request
-	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
-	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, p.words().question)), " ")
-}
-
 // summary is what notifications show.
 func (p *page) summary() string {
-	text := p.title()
+	text := p.message.Headline()
 	if len(p.message.Lines) > 0 {
 		text += ": " + p.message.Lines[0]
 	}
@@ -89,7 +82,7 @@ func (p *page) blocks() []slack.Block {
 		return p.shortBlocks()
 	}
 	m, r, w := p.message, p.message.Request, p.words()
-	blocks := []slack.Block{slack.NewHeaderBlock(plain(p.title(), headerMax))}
+	blocks := []slack.Block{slack.NewHeaderBlock(plain(p.message.Headline(), headerMax))}
 	lines := strings.Join(m.Lines, "\n")
 	if p.buttons {
 		blocks = section(blocks, p.mention(), r.Description)
@@ -109,7 +102,7 @@ func (p *page) blocks() []slack.Block {
 
 func (p *page) shortBlocks() []slack.Block {
 	text := strings.Join(p.message.Lines, "\n")
-	blocks := section(nil, p.mention(), cmp.Or(text, p.title()))
+	blocks := section(nil, p.mention(), cmp.Or(text, p.message.Headline()))
 	if b := p.linkButton(); b != nil {
 		blocks = append(blocks, slack.NewActionBlock("", b))
 	}
@@ -154,7 +147,7 @@ func (p *page) actions() []slack.Block {
 			b.Style = slack.StyleDanger
 		}
 		if r.Risk == "high" && o.Outcome == human.Confirmed {
-			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100), plain(fmt.Sprintf(w.sureText, p.title()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
+			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100), plain(fmt.Sprintf(w.sureText, p.message.Headline()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
 		}
 		buttons = append(buttons, b)
 	}

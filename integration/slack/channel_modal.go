@@ -71,7 +71,7 @@ func modal(i store.Interaction, r human.Request, t touch) (slack.ModalViewReques
 		f.add(blockNotes, w.notes, false, multiline(readText))
 	}
 	p := page{message: human.Message{Interaction: i, Request: r}}
-	blocks := append(section(nil, "", p.title()), f.blocks...)
+	blocks := append(section(nil, "", p.message.Headline()), f.blocks...)
 	t.Value = ""
 	metadata := t.text()
 	if !f.good || len(blocks) > viewBlocksMax || size(metadata) > metadataMax {

@@ -208,7 +208,7 @@ func TestChannel_Receive_Signature(t *testing.T) {
 	if w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, "application/json", `{"type":"url_verification","challenge":"c"}`, func(h http.Header) { h.Del("X-Slack-Signature") }); fault.CodeOf(err) != fault.Unauthorized || w.Body.Len() != 0 {
 		t.Errorf("challenge: %v %s", err, w.Body)
 	}
-	if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, strings.Repeat("x", bodyMax+1)); fault.CodeOf(err) != fault.TooLarge {
+	if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, strings.Repeat("x", human.MaxCall+1)); fault.CodeOf(err) != fault.TooLarge {
 		t.Errorf("a large body: %v", err)
 	}
 	if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, "text/plain", body); fault.CodeOf(err) != fault.Unsupported {

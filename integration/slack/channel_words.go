@@ -2,15 +2,15 @@ package slack
 
 // words are what the channel itself says; what a message says comes with it.
 type words struct {
-	question, content, arguments, shortened, deadline, quorum, workflow, risk, high, medium string
-	form, link, inbox, sure, sureText, yes, no, submit, close, notes, evidence, pass, fail  string
-	recorded, tryAgain, ended, unknownMail, reply, choose, pick, trueWord, falseWord        string
+	content, arguments, shortened, deadline, quorum, workflow, risk, high, medium          string
+	form, link, inbox, sure, sureText, yes, no, submit, close, notes, evidence, pass, fail string
+	recorded, tryAgain, ended, unknownMail, reply, choose, pick, trueWord, falseWord       string
 }
 
 func wordsIn(language string) words {
 	if language == "zh" {
 		return words{
-			question: "有一个问题需要您处理", content: "内容", arguments: "参数", shortened: "（已截断）", deadline: "截止时间", quorum: "需要 %d 人同意",
+			content: "内容", arguments: "参数", shortened: "（已截断）", deadline: "截止时间", quorum: "需要 %d 人同意",
 			workflow: "工作流", risk: "风险", high: "高", medium: "中",
 			form: "填写", link: "打开回复页面", inbox: "请在 Tandem 收件箱中回复。", sure: "确定吗？", sureText: "这是高风险操作：%s", yes: "确定", no: "返回",
 			submit: "提交", close: "关闭", notes: "备注", evidence: "依据：%s", pass: "通过", fail: "不通过",
@@ -19,7 +19,7 @@ func wordsIn(language string) words {
 		}
 	}
 	return words{
-		question: "A question needs you", content: "Content", arguments: "Arguments", shortened: " (shortened)", deadline: "Until", quorum: "%d approvals are needed",
+		content: "Content", arguments: "Arguments", shortened: " (shortened)", deadline: "Until", quorum: "%d approvals are needed",
 		workflow: "Workflow", risk: "Risk", high: "high", medium: "medium",
 		form: "Fill in", link: "Open the response page", inbox: "Answer it in the inbox of Tandem.", sure: "Are you sure?", sureText: "The risk of this is high: %s", yes: "Yes", no: "Back",
 		submit: "Submit", close: "Close", notes: "Notes", evidence: "Evidence: %s", pass: "Pass", fail: "Fail",

@@ -95,7 +95,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		defer release()
 		b = opened
 	}
-	ends := m.Kind == human.KindTimeout || m.Kind == human.KindCompleted || m.Kind == human.KindCancelled
+	ends := m.Ends()
 	asks := m.Kind == human.KindRequest || m.Kind == human.KindEscalation || !ends && len(m.Earlier) == 0
 	var made object
 	var err error

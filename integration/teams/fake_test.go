@@ -107,7 +107,7 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
-	case r.URL.Path == "/"+tenantID+"/oauth2/v2.0/token":
+	case r.URL.Path == "/"+tenantID+"/oauth2/v2.0/token", r.URL.Path == "/"+anyTenant+"/oauth2/v2.0/token":
 		form := string(raw)
 		if !strings.Contains(form, "client_secret="+appSecret) || !strings.Contains(form, "grant_type=client_credentials") || !strings.Contains(form, "client_id="+appID) {
 			answerJSON(w, http.StatusUnauthorized, map[string]any{"error": "invalid_client", "error_description": "bad secret " + appSecret})

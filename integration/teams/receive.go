@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,8 +12,6 @@ import (
 	"tandem/fault"
 	"tandem/human"
 )
-
-const maxBody = 1 << 20
 
 // activity is what the bot service brings, as far as it is used.
 type activity struct {
@@ -61,9 +58,9 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	if !b.isBot() {
 		return fault.New(fault.Unauthorized, "this credential is a bare webhook and takes no calls; give it app_id, app_secret and tenant_id")
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	raw, err := human.ReadCall(w, r, human.MaxCall)
 	if err != nil {
-		return fault.New(fault.Invalid, "the body cannot be read").WithCause(err)
+		return err
 	}
 	var in activity
 	if err := json.Unmarshal(raw, &in); err != nil {

@@ -45,6 +45,25 @@ func TestChannel_Receive_Submit(t *testing.T) {
 	}
 }
 
+// What the directory of another tenant says about somebody is not believed.
+func TestChannel_Receive_StrangersMail(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ home, member string }{"AnotherTenant": {tenantID, "tenant-2"}, "BotOfManyTenants": {anyTenant, "tenant-2"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, o := newService(t), newOffice(approval(`{}`))
+			s.members["29:ann"]["tenantId"] = c.member
+			a := o.account(map[string]string{"app_id": appID, "app_secret": appSecret, "tenant_id": c.home, "base_url": s.URL})
+			if _, err := s.bring(t, New(s.Client()), a, o.handle, s.submit(pressed("approve", nil)), ""); err != nil || len(o.replies) != 1 {
+				t.Fatalf("error %v, replies %+v", err, o.replies)
+			}
+			if got := o.replies[0]; got.Mail != "" || got.From != "aad-ann" {
+				t.Errorf("believed: %+v", got)
+			}
+		})
+	}
+}
+
 func TestChannel_Receive_Invoke(t *testing.T) {
 	t.Parallel()
 	s, o := newService(t), newOffice(approval(`{}`))

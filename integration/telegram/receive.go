@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -21,7 +20,6 @@ import (
 
 const (
 	secretHeader = "X-Telegram-Bot-Api-Secret-Token"
-	maxBody      = 1 << 20
 	// pollSeconds is how long the service waits for something to tell.
 	pollSeconds = 50
 	// webhookCheck is how often it is looked whether a webhook is still set.
@@ -52,9 +50,12 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
 		return fault.Newf(fault.Unauthorized, "the header %s is not the secret of this bot", secretHeader)
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil || !json.Valid(raw) {
-		return fault.New(fault.Invalid, "the body is no update of Telegram").WithCause(err)
+	raw, err := human.ReadCall(w, r, human.MaxCall)
+	if err != nil {
+		return err
+	}
+	if !json.Valid(raw) {
+		return fault.New(fault.Invalid, "the body is no update of Telegram")
 	}
 	var answer *response
 	var u update

@@ -1,0 +1,40 @@
+package human
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"tandem/fault"
+)
+
+// What channels of several media do alike.
+
+// MaxCall is how much a service sends at once at most, when nothing else is said.
+const MaxCall = 1 << 20
+
+// ReadCall reads what a service sends to a channel's address. It is believed only after the channel has verified it.
+func ReadCall(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, fault.Newf(fault.TooLarge, "the request has more than %d bytes", most)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "the request cannot be read to its end").WithCause(err)
+	}
+	return body, nil
+}
+
+// Ends says that the message tells of the end of the question: nothing of it can be answered any more.
+func (m Message) Ends() bool {
+	return m.Kind == KindCompleted || m.Kind == KindTimeout || m.Kind == KindCancelled
+}
+
+// Headline is the question in one line.
+func (m Message) Headline() string {
+	r := m.Request
+	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
+	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, pick(r.Language, "有一个问题需要您处理", "A question needs you"))), " ")
+}
