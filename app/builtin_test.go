@@ -55,7 +55,7 @@ func TestBuiltin_AgreesWithTheCatalogue(t *testing.T) {
 		t.Run(k.Info.Name, func(t *testing.T) {
 			t.Parallel()
 			var schema property
-			if err := json.Unmarshal(k.ConfigSchema, &schema); err != nil {
+			if err := json.Unmarshal(k.ConfigSchema.JSON(), &schema); err != nil {
 				t.Fatal(err)
 			}
 			own := shapeOfKind(t, k.Info.Name)

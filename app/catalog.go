@@ -12,12 +12,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"tandem/workflow"
 )
 
-// Kinds returns the catalogue of every kind. Making it parses all notations, so callers keep it.
-func Kinds() workflow.Kinds {
+// Kinds returns the catalogue of every kind.
+func Kinds() workflow.Kinds { return theCatalogue() }
+
+// theCatalogue is made once: it parses all notations. It is read-only.
+var theCatalogue = sync.OnceValue(func() *catalogue {
 	return newCatalogue(
 		family{"TRIGGER", triggerKinds(), triggerCommon},
 		family{"AI_AGENT", agentKinds(), ""},
@@ -29,7 +33,7 @@ func Kinds() workflow.Kinds {
 		family{"MEMORY", memoryKinds(), memoryCommon},
 		family{"CALL", callKinds(), ""},
 	)
-}
+})
 
 // commonConfig is what every kind takes. The compiler reads these, so most are fixed.
 const commonConfig = `timeout!=420[1..86400]; max_retries!=3[0..10]; retry_attempts -> max_retries;

@@ -65,7 +65,7 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			return w.send(ctx, in, tokens)
 		})
 	k.EffectFirst = true
-	k.OutputSchema = json.RawMessage(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
+	k.OutputSchema = node.SchemaText(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
 	return k
 }
 

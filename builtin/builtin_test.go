@@ -31,8 +31,8 @@ func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 			Type       string         `json:"type"`
 			Properties map[string]any `json:"properties"`
 		}
-		if err := json.Unmarshal(k.ConfigSchema, &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
-			t.Errorf("%s: schema %s: %v", k.Info.Name, k.ConfigSchema, err)
+		if err := json.Unmarshal(k.ConfigSchema.JSON(), &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
+			t.Errorf("%s: schema %s: %v", k.Info.Name, k.ConfigSchema.JSON(), err)
 		}
 		if !strings.ContainsFunc(k.Info.Title.Zh+k.Info.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
 			t.Errorf("%s: the Chinese texts have no Chinese in them", k.Info.Name)

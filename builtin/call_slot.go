@@ -43,7 +43,7 @@ func callSlot(m *Models) node.Kind {
 			}
 			return f.fill(ctx, call, s, cfg.Ask)
 		})
-	k.OutputSchema = json.RawMessage(`{"type":"object","required":["slot_data","filled_fields","remaining_schema"],"properties":{"slot_data":{"type":"object"},"filled_fields":{"type":"array","items":{"type":"string"}},"remaining_schema":{"type":["object","null"]}}}`)
+	k.OutputSchema = node.SchemaText(`{"type":"object","required":["slot_data","filled_fields","remaining_schema"],"properties":{"slot_data":{"type":"object"},"filled_fields":{"type":"array","items":{"type":"string"}},"remaining_schema":{"type":["object","null"]}}}`)
 	k.Fill = func(ctx context.Context, call *node.Call, s node.Slots) (node.Outcome, error) {
 		return f.fill(ctx, call, s, true)
 	}

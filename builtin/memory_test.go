@@ -286,8 +286,8 @@ func TestMemory_LeavesOthersFieldsAlone(t *testing.T) {
 		var schema struct {
 			Properties map[string]json.RawMessage `json:"properties"`
 		}
-		if err := json.Unmarshal(k.InputSchema, &schema); err != nil || len(schema.Properties) < 5 {
-			t.Fatalf("%s: input schema %s: %v", kind, k.InputSchema, err)
+		if err := json.Unmarshal(k.InputSchema.JSON(), &schema); err != nil || len(schema.Properties) < 5 {
+			t.Fatalf("%s: input schema %s: %v", kind, k.InputSchema.JSON(), err)
 		}
 		for _, own := range taken[kind] {
 			var input, given map[string]any
@@ -318,7 +318,7 @@ func TestMemory_LeavesOthersFieldsAlone(t *testing.T) {
 				} `json:"operation"`
 			} `json:"properties"`
 		}
-		if err := json.Unmarshal(k.ConfigSchema, &config); err != nil {
+		if err := json.Unmarshal(k.ConfigSchema.JSON(), &config); err != nil {
 			t.Fatal(err)
 		}
 		for _, op := range config.Properties.Operation.Enum {

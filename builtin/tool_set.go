@@ -67,7 +67,7 @@ const (
 
 // newTool makes a tool of a function with typed arguments, which have the tags of configurations.
 func newTool[A any](name string, effect workflow.Effect, description string, run func(ctx context.Context, args A) (any, error)) tool {
-	return tool{name, description, effect, node.ConfigurationSchema[A], func(ctx context.Context, raw json.RawMessage) (any, error) {
+	return tool{name, description, effect, node.ConfigurationSchema[A](), func(ctx context.Context, raw json.RawMessage) (any, error) {
 		args, err := node.Configuration[A](raw)
 		if err != nil {
 			f := fault.From(err)

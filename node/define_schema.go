@@ -4,35 +4,57 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
+// SchemaSource makes a JSON Schema when somebody asks for it, and keeps it: most kinds of a program are never looked at, and
+// making all of them took longer than starting. Nil means anything.
+type SchemaSource func() json.RawMessage
+
+// JSON is the schema; nil means anything.
+func (s SchemaSource) JSON() json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return s()
+}
+
+// SchemaText is a schema that is written already.
+func SchemaText(raw string) SchemaSource {
+	return func() json.RawMessage { return json.RawMessage(raw) }
+}
+
 // configSchema is the JSON Schema of a configuration, with what the tags say.
-func configSchema[C any](kind string, s *shape) json.RawMessage {
-	schema := inferred(kind, reflect.TypeFor[C]())
-	s.refine(kind, schema, reflect.New(reflect.TypeFor[C]()).Elem())
-	return written(kind, schema)
+func configSchema[C any](kind string, s *shape) SchemaSource {
+	return sync.OnceValue(func() json.RawMessage {
+		schema := inferred(kind, reflect.TypeFor[C]())
+		s.refine(kind, schema, reflect.New(reflect.TypeFor[C]()).Elem())
+		return written(kind, schema)
+	})
 }
 
 // ConfigurationSchema is the JSON Schema of what [Configuration] reads into a type.
-func ConfigurationSchema[C any]() json.RawMessage {
+func ConfigurationSchema[C any]() SchemaSource {
 	t := reflect.TypeFor[C]()
 	return configSchema[C](t.String(), shapeOf(t))
 }
 
 // schemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
-func schemaOf[T any](kind string) json.RawMessage {
+func schemaOf[T any](kind string) SchemaSource {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t == reflect.TypeFor[struct{}]() || t == reflect.TypeFor[any]() {
 		return nil
 	}
-	schema := inferred(kind, t)
-	schema.AdditionalProperties = nil // a kind reads what it knows of its input
-	return written(kind, schema)
+	return sync.OnceValue(func() json.RawMessage {
+		schema := inferred(kind, t)
+		schema.AdditionalProperties = nil // a kind reads what it knows of its input
+		return written(kind, schema)
+	})
 }
 
-// inferred is the schema of a Go type. A type that has none is a defect of the kind and panics when the kind is made.
+// inferred is the schema of a Go type. A type that has none is a defect of the kind and panics.
 func inferred(kind string, t reflect.Type) *jsonschema.Schema {
 	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},

@@ -136,8 +136,8 @@ func TestDefine(t *testing.T) {
 		schema json.RawMessage
 		want   string
 	}{
-		"config": {k.ConfigSchema, `{"type":"object","properties":{"name":{"type":"string"},"depth":{"type":"number","minimum":0,"maximum":1,"default":0.5}},"required":["name"],"additionalProperties":false}`},
-		"output": {k.OutputSchema, `{"type":"object","properties":{"total":{"type":"integer"},"note":{"type":"string"}},"required":["total"]}`},
+		"config": {k.ConfigSchema.JSON(), `{"type":"object","properties":{"name":{"type":"string"},"depth":{"type":"number","minimum":0,"maximum":1,"default":0.5}},"required":["name"],"additionalProperties":false}`},
+		"output": {k.OutputSchema.JSON(), `{"type":"object","properties":{"total":{"type":"integer"},"note":{"type":"string"}},"required":["total"]}`},
 	} {
 		var got, want any
 		if json.Unmarshal(c.schema, &got) != nil || json.Unmarshal([]byte(c.want), &want) != nil || cmp.Diff(want, got) != "" {
@@ -153,7 +153,7 @@ func TestDefine_RawInputIsNeverMissing(t *testing.T) {
 	})
 	out, err := k.Run(context.Background(), &node.Call{})
 	if got, ok := out.(node.Done); err != nil || !ok || string(got["seen"]) != `{}` || k.InputSchema != nil {
-		t.Errorf("got %s, %v, schema %s", out, err, k.InputSchema)
+		t.Errorf("got %s, %v, schema %s", out, err, k.InputSchema.JSON())
 	}
 }
 

@@ -70,7 +70,7 @@ func fillsOf(def *workflow.Node, kind *Kind, overrides map[string]Override, kind
 		}
 	}
 	var err error
-	f.slots, f.schema, err = ReadSlots(kind.InputSchema, overrides[configured(config, "template_id").Str].Input)
+	f.slots, f.schema, err = ReadSlots(kind.InputSchema.JSON(), overrides[configured(config, "template_id").Str].Input)
 	return f, err
 }
 

@@ -61,9 +61,9 @@ type Kind struct {
 	Own map[string]func(input json.RawMessage) json.RawMessage
 
 	// The schemas of configuration, input and output are inferred from Go types; nil means anything.
-	ConfigSchema json.RawMessage
-	InputSchema  json.RawMessage
-	OutputSchema json.RawMessage
+	ConfigSchema SchemaSource
+	InputSchema  SchemaSource
+	OutputSchema SchemaSource
 }
 
 // Outcome is how a run ended: [Done], [Wait] or, for a step of a program, [Replied]; who stands in for a kind may also

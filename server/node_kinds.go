@@ -60,7 +60,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.Info.Name, ".")
 	out := api.NodeKind{
 		Name: k.Info.Name, Type: typ, Subtype: subtype, Title: api.Text(k.Info.Title), Description: api.Text(k.Info.Description),
-		ConfigSchema: anySchema(k.ConfigSchema), InputSchema: anySchema(k.InputSchema), OutputSchema: anySchema(k.OutputSchema), OutputKeys: []string{},
+		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	known, ok := kinds.Kind(k.Info.Name)
 	if !ok {
