@@ -11,7 +11,7 @@ FUZZTIME  ?= 3s
 BENCHTIME ?= 1s
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint race fuzz bench bench-peers python
+.PHONY: help build run test fmt lint race race-app fuzz bench bench-peers python
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
@@ -37,18 +37,26 @@ lint: python ## go vet and staticcheck
 	$(GO) tool staticcheck ./...
 
 # The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack. Tests that start
-# processes again and again (scripts, kills, a browser) go without it: it would mostly slow down starting.
-PLAIN = ^(TestScripts|TestServe|TestTerminal|TestCrash_KillNine|TestMeasure_ReportsEveryWorkload|TestRespondBrowser)$$
+# processes again and again (scripts, a terminal) go without it: it would mostly slow down starting. Package app puts everything
+# together, and its tests take several times as long with the detector: here it watches those in which many do things at once,
+# and all of them with `make race-app`.
+PLAIN   = ^(TestScripts|TestServe|TestTerminal)$$
+CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
 race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
-		echo "$(GO) test -race ./..., and what starts many processes without"; \
-		CGO_ENABLED=1 $(GO) test -race -skip '$(PLAIN)' ./... && $(GO) test -run '$(PLAIN)' ./app ./cmd/...; \
+		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
+		CGO_ENABLED=1 $(GO) test -race -skip '$(PLAIN)' $$($(GO) list ./... | grep -v /app$$) && \
+		CGO_ENABLED=1 $(GO) test -race -run '$(CROWDED)' ./app && \
+		$(GO) test ./app && $(GO) test -run '$(PLAIN)' ./cmd/...; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
 		CGO_ENABLED=0 $(GO) test ./...; \
 	fi
+
+race-app: python ## All tests of package app with the race detector, which takes about ten minutes
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./app
 
 # Go fuzzes one target of one package at a time, so the targets are asked for and run one by one. A race in
 # Go before 1.27 may end a run at its time limit with a bare "context deadline exceeded"; that is told and passed over,

@@ -56,6 +56,9 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if question != nil {
 		return s.answer(ctx, p, in.ID, r.interaction(question.id), b.InputData)
 	}
+	if allow := append(operators(), identity.Approver); !p.Has(allow...) { // who is asked may answer, whatever their role
+		return nil, fault.Newf(fault.Forbidden, "a signal needs the role %s", list(allow, "or"))
+	}
 	request := host.Request{Execution: in.ID, By: p.User, Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID)}
 	if err := r.signal(ctx, &request, given(b.InputData)); err != nil {
 		return nil, err

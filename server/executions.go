@@ -34,7 +34,7 @@ func (s *Server) executions() {
 	actions.Description = "What cannot be done in the state the execution is in answers 409 and changes nothing."
 	input := op(http.MethodPost, "/executions/{id}/input", "send-input", "Answer a question, or send a signal to a node that waits")
 	input.Description = "A question about an unknown outcome takes {\"outcome\": \"done\"|\"not_done\"|\"stop\", \"result\"?}. A node that waits for a signal takes {\"signal\", \"payload\"?}, or the payload alone; a delay takes {\"cancel\": true}. " +
-		"Questions about how an execution goes on and signals are for editors and operators, all other questions for approvers."
+		"A question is for those who are asked it, whatever their role; signals are for editors, operators and approvers."
 
 	handle(s, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), readers(), s.listExecutions)
 	handle(s, op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node"), readers(), s.getExecution)
@@ -44,7 +44,7 @@ func (s *Server) executions() {
 	handle(s, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), readers(), s.listLogs)
 	handle(s, value, readers(), s.getValue)
 	handle(s, actions, operators(), s.actOnExecution)
-	handle(s, input, append(operators(), identity.Approver), s.sendInput)
+	handle(s, input, readers(), s.sendInput)
 
 	// The document knows no wildcards.
 	paths := s.api.OpenAPI().Paths

@@ -2,9 +2,12 @@ package app
 
 import (
 	"database/sql"
+	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"testing"
 
+	"tandem/api"
 	"tandem/human"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -55,4 +58,22 @@ func TestPeople_AsksAgainAfterAnUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.ends(t, execution, "SUCCESS")
+}
+
+// Who is asked may answer wherever questions are answered, whatever their role; that gives no right to signal nodes.
+func TestPeople_AViewerAnswers(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	execution, _ := x.askedIn(t, askOf("viewers", "IN_APP_APPROVAL", `{title: "?", approvers: ["user:viewer"]}`), `{}`)
+	answer := api.InputRequest{NodeID: "ask", InputData: json.RawMessage(`{"action":"approve"}`)}
+	refused(t, x.call(t, "approver", "POST", "/executions/"+execution+"/input", answer), http.StatusForbidden, "forbidden")
+	want[api.ActionResponse](t, x.call(t, "viewer", "POST", "/executions/"+execution+"/input", answer), http.StatusOK)
+	waits := x.execute(t, x.save(t, `metadata: {id: waits, name: waits, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: w, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go}}
+connections:
+  - {from_node: start, to_node: w}
+`).Workflow.ID, api.ExecuteRequest{})
+	refused(t, x.call(t, "viewer", "POST", "/executions/"+waits+"/input", api.InputRequest{NodeID: "w", InputData: json.RawMessage(`{"signal":"go"}`)}), http.StatusForbidden, "forbidden")
 }
