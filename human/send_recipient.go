@@ -80,7 +80,9 @@ func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, a
 	switch {
 	case err != nil:
 		return true, nil
-	case there.user != "" || asked.user == "" && strings.HasPrefix(approver, i.Channel+":"):
+	case there.user != "":
+		return there.key != asked.key, nil
+	case asked.user == "" && i.Channel != Teams && strings.HasPrefix(approver, i.Channel+":"): // Teams has two ids for everybody
 		return there.key != asked.key, nil
 	}
 	return false, nil
