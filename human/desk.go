@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -148,7 +149,18 @@ func (d *Desk) lock(id string) *sync.Mutex {
 func now() int64 { return time.Now().UnixMilli() }
 
 // maxTries is how often a change is decided anew because somebody else, in another process, was faster.
-const maxTries = 20
+const maxTries = 200
+
+// pause lets others in another process come first, a little longer each time, so that nobody always loses.
+func pause(ctx context.Context, try int) error {
+	most := min(try, 10)
+	select {
+	case <-time.After(time.Duration(rand.IntN(most*1000)) * time.Microsecond):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // sitting is a question as it stands, with everything that a decision about it needs. Decisions fill in change.
 type sitting struct {
@@ -187,6 +199,9 @@ func (d *Desk) decide(ctx context.Context, workspace, id string, f func(*sitting
 		err = d.o.Interactions.Change(ctx, system, s.change)
 		switch {
 		case errors.Is(err, store.ErrConflict) && try < maxTries:
+			if err := pause(ctx, try); err != nil {
+				return s.Interaction, err
+			}
 			continue
 		case err != nil:
 			return s.Interaction, err
