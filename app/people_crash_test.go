@@ -406,7 +406,7 @@ func (i *Instance) agree(t *testing.T, id string) {
 // wait for, and with enough answers everything ends.
 func TestPeopleCrash_RecordsAgree(t *testing.T) {
 	t.Parallel()
-	const rounds, workers = 16, 4
+	const rounds, workers = 50, 4
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 1))
