@@ -76,6 +76,9 @@ const (
 	maxLogged  = 500
 )
 
+// Programs are what an engine has to know to lead tasks.
+func Programs() engine.Programs { return engine.Programs{Name: Program()} }
+
 // Program makes the program.
 func Program() engine.Factory {
 	return engine.Factory{
@@ -358,6 +361,7 @@ func (t *task) run(sc *engine.Scope, kind, name string, try int) {
 	switch kind {
 	case KindCall:
 		out.Effect, out.OnUnknown, out.Input, out.TimeoutMS, out.MaxRetries = s.Effect, s.OnUnknown, s.Arguments, t.config.Timeouts.CallMS, 0
+		out.Tool = s.Tool
 		if s.Effect == workflow.Once && s.OnUnknown == workflow.OnUnknownRetry {
 			out.MaxRetries = 1 // without one the engine does not repeat what nobody knows the outcome of
 		}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/agent"
 	"tandem/builtin"
 	"tandem/database"
 	"tandem/engine"
@@ -130,7 +131,8 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	})...)
 	i.desk = i.people(client, o)
 	i.host, err = local.New(ctx, local.Options{
-		Journal: i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
+		Programs: agent.Programs(),
+		Journal:  i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
 		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
@@ -355,7 +357,7 @@ func (i *Instance) Outputs(ctx context.Context, p identity.Principal, execution 
 	if err != nil {
 		return nil, err
 	}
-	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready)}
+	journal := host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: agent.Programs()}
 	fold, err := journal.Fold(ctx)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/builtin"
 	"tandem/client"
@@ -45,7 +46,7 @@ func (i *Instance) Record(ctx context.Context, p identity.Principal, execution s
 		return nil, fixture.Report{}, err
 	}
 	r := fixture.Recording{
-		Journal:  host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready)},
+		Journal:  host.Journal{Source: i.source, Principal: p, Execution: execution, Graph: ready.Graph, Revision: local.Revision(ready), Programs: agent.Programs()},
 		Ready:    ready,
 		Code:     interpreter{i.sandbox},
 		Workflow: stored.Definition, Revision: summary.Revision, Hash: base,

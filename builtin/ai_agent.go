@@ -118,18 +118,18 @@ func agents(m *Models, store *files.Store) []node.Kind {
 		return nil
 	}
 	return []node.Kind{
-		agent(m, store, agentProvider{"openai", 0.7}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
+		withModel(m, store, agentProvider{"openai", 0.7}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
 			"A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
-		agent(m, store, agentProvider{"anthropic", 0.7}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
+		withModel(m, store, agentProvider{"anthropic", 0.7}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
 			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
-		agent(m, store, agentProvider{"gemini", 0.7}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
+		withModel(m, store, agentProvider{"gemini", 0.7}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
 			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		agent(m, store, agentProvider{"", -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
+		withModel(m, store, agentProvider{"", -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
 			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
 	}
 }
 
-func agent(m *Models, store *files.Store, p agentProvider, about node.Info) node.Kind {
+func withModel(m *Models, store *files.Store, p agentProvider, about node.Info) node.Kind {
 	t := &turns{models: m, files: store, kind: about.Name, provider: p}
 	return node.Lead(about, node.Leader[agentConfig, agentInput]{
 		Program: engine.ProgramToolLoop, Open: t.open, Step: t.step, Given: t.given, Close: t.close,

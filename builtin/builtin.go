@@ -15,6 +15,7 @@ import (
 
 	"tandem/database"
 	"tandem/files"
+	"tandem/mcp"
 	"tandem/memory"
 	"tandem/node"
 	"tandem/objectstore"
@@ -39,6 +40,9 @@ type Options struct {
 	Callbacks Callbacks
 	// Memories are what memory nodes keep their records in; nil: there are no such nodes.
 	Memories *memory.Store
+	// Tools are the tools of MCP servers, Agents what tasks have to know; nil: there are none, and no kinds that use them.
+	Tools  *mcp.Pool
+	Agents Agents
 }
 
 // Kinds lists every kind of this package.

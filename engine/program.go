@@ -86,6 +86,9 @@ type Step struct {
 	// Config is what the program tells the runtime about the step, Values what the step may read besides.
 	Config json.RawMessage `json:"config,omitempty"`
 	Values []Ref           `json:"values,omitempty"`
+	// Tool, when it is set, says that what the step leaves is data of the execution, as what a node leaves is, and whose doing
+	// it was. Otherwise it is for the program alone.
+	Tool string `json:"tool,omitempty"`
 }
 
 // Scope is one open scope: the top level or one iteration. Programs act through its methods; its fields are the

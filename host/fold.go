@@ -329,7 +329,7 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 	}
 	delete(f.runs, id)
 	if run.command.Node < 0 {
-		return nil // what a program's steps leave is for the program
+		return f.recordStep(seq, id, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
 	if _, err := f.layers.Sync(dataflow.Step{
@@ -341,12 +341,29 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 	return f.noteResult(run.command, outputs)
 }
 
+// recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
+// runs beside the one step of such a program.
+func (f *Fold) recordStep(seq uint64, id engine.ActivationID, run engine.RunNode, outputs map[string]json.RawMessage) error {
+	if run.Step == nil || run.Step.Tool == "" {
+		return nil // it is for the program
+	}
+	_, err := f.layers.Sync(dataflow.Step{
+		Seq: seq, Activation: string(id), NodeID: NodeOf(f.graph, id), NodeName: run.Step.Tool, ToolID: run.Step.Tool, Output: outputs,
+	})
+	return err
+}
+
 func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
 	run, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has failed and did not run", seq, id)
 	}
 	if run.command.Node < 0 {
+		if s := run.command.Step; s != nil && s.Tool != "" {
+			return f.layers.Fail(dataflow.Failure{
+				Seq: seq, Activation: string(id), NodeID: NodeOf(f.graph, id), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: outputs,
+			})
+		}
 		return nil
 	}
 	n := &f.graph.Nodes[run.command.Node]

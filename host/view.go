@@ -116,16 +116,22 @@ func (v *View) restore(graph *workflow.Graph) {
 }
 
 // NodeOf returns the id of the node that an activation is of: the last part of its path, as the workflow writes it. A step
-// that a program made is named after the node it belongs to: node.step.
+// that a program made is named after the node it belongs to: node.step; the steps of a node that is the whole workflow are
+// what the workflow consists of, and go by their own names.
 func NodeOf(graph *workflow.Graph, id engine.ActivationID) string {
 	scope, name := id.Split()
 	if i, ok := nodeAt(graph, scope, name); ok {
 		return graph.Nodes[i].ID
 	}
-	if owner, ok := ownerOf(scope); ok {
-		return NodeOf(graph, owner) + "." + name
+	owner, ok := ownerOf(scope)
+	if !ok {
+		return name
 	}
-	return name
+	outer, opener := owner.Split()
+	if i, ok := nodeAt(graph, outer, opener); ok && graph.Nodes[i].Plan.Whole {
+		return name
+	}
+	return NodeOf(graph, owner) + "." + name
 }
 
 // nodeAt returns the node of the workflow that a name in a scope stands for. A program may call a step of a node by the id of

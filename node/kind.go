@@ -170,6 +170,9 @@ type Call struct {
 	// Bind resolves the placeholders of a text into which nothing may be spliced, such as SQL: they become values beside it.
 	// The configuration has such texts as they are written.
 	Bind func(text string) (dataflow.Bound, error)
+	// Resolve resolves the placeholders of an object that was made while the execution runs, and tells where each value came
+	// from.
+	Resolve func(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error)
 	// Connected says whether anything is connected to an output key.
 	Connected func(key string) bool
 	// Context returns the data layers as the node sees them: what it was started with, what was set, what other nodes made.

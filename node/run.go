@@ -35,6 +35,24 @@ func (d *Data) resolve(t *dataflow.Template, own json.RawMessage) (json.RawMessa
 	return raw, err
 }
 
+// resolved puts values in the place of the placeholders of a value that somebody made who is not the author: a model. It tells
+// where they came from.
+func (d *Data) resolved(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error) {
+	t, err := dataflow.Compile(value)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.Lock.RLock()
+	defer d.Lock.RUnlock()
+	request := dataflow.Request{View: d.View}
+	out, _, err := t.Resolve(d.Layers, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	lineage, err := dataflow.InputLineage(d.Layers, dataflow.Input{Params: t}, request)
+	return out, lineage.Origins, err
+}
+
 func (d *Data) context() (dataflow.Context, error) {
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
@@ -265,7 +283,7 @@ func (x *run) introduce() {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
 		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Used: x.used,
 	}
 }

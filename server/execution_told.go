@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/dataflow"
 	"tandem/engine"
@@ -40,7 +41,7 @@ func (s *Server) openJournal(ctx context.Context, p identity.Principal, id strin
 	if err != nil {
 		return nil, err
 	}
-	return &reading{s: s, p: p, summary: summary, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision}}, nil
+	return &reading{s: s, p: p, summary: summary, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}, nil
 }
 
 // readExecution reads an execution as people look at it.

@@ -78,6 +78,8 @@ type Plan struct {
 	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
 	// are then ordinary ones.
 	Unscoped bool
+	// Whole says that the node is all there is to its workflow: a program leads it, and its steps go by their own names.
+	Whole bool
 	// Join is how the node waits for its incoming connections.
 	Join Join
 	// Expressions are the conditions among the configurations, to be parsed by validation.

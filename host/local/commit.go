@@ -195,7 +195,7 @@ func (o *owner) startAgain(child string) error {
 // in the state, and only the engine knows how it numbers children.
 func (o *owner) findStart(child string) (engine.StartChild, bool, error) {
 	journal := o.host.journal(o.principal(), o.ref.Execution, o.revision)
-	fold := host.NewFold(o.revision.Graph, revision{o.revision}, nil, journal.Loader(o.host.ctx))
+	fold := host.NewFold(o.revision.Graph, revision{o.revision}, o.host.opts.Programs, journal.Loader(o.host.ctx))
 	for row, err := range journal.Rows(o.host.ctx, 0) {
 		if err != nil {
 			return engine.StartChild{}, false, err

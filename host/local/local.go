@@ -20,6 +20,8 @@ import (
 
 // Options is what a host is made of.
 type Options struct {
+	// Programs are those that lead nodes besides the engine's own.
+	Programs   engine.Programs
 	Journal    store.Journal
 	Inbox      store.Inbox
 	Timers     store.Timers
@@ -342,7 +344,7 @@ func (h *Host) admitNext() {
 }
 
 func (h *Host) journal(p identity.Principal, execution string, r *node.Revision) host.Journal {
-	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}}
+	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}, Programs: h.opts.Programs}
 }
 
 // deliver hands something to an execution by its inbox. It returns when it is on disk, which is before it acts.

@@ -102,7 +102,7 @@ func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 // use pins the owner to a revision.
 func (o *owner) use(r *node.Revision) {
 	o.revision = r
-	o.fold = host.NewFold(r.Graph, revision{r}, nil, o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
+	o.fold = host.NewFold(r.Graph, revision{r}, o.host.opts.Programs, o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
 }
 
 // principal is Tandem itself, acting in the execution's workspace.
