@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,6 +26,13 @@ func TestMain(m *testing.M) {
 	}
 	if builtin.IsWarden() {
 		builtin.Warden()
+	}
+	if at := os.Getenv(toolsAt); at != "" {
+		if err := serveTools(at); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	os.Exit(m.Run())
 }
