@@ -86,6 +86,7 @@ func floors() map[string]floor {
 		"builtin":       {level: 6},
 		"integration/*": {level: 6},
 		"server":        {level: 6},
+		"gateway":       {level: 6},
 		"fixture":       {level: 6}, // drives folds and revisions as a host does, without a store
 
 		"app": {level: 7},

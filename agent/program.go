@@ -118,6 +118,7 @@ type state struct {
 	Log      []record   `json:"log,omitempty"`
 	End      End        `json:"end,omitzero"`
 	Answer   engine.Ref `json:"answer,omitempty"`
+	Usage    Usage      `json:"usage,omitzero"`
 }
 
 // record is an entry with the references that its values are told from.
@@ -126,6 +127,7 @@ type record struct {
 	ChoiceRef    engine.Ref `json:"choice_ref,omitempty"`
 	ArgumentsRef engine.Ref `json:"arguments_ref,omitempty"`
 	ResultRef    engine.Ref `json:"result_ref,omitempty"`
+	GivenRef     engine.Ref `json:"given_ref,omitempty"`
 }
 
 func newTask(setup engine.Setup) (*task, error) {
@@ -206,6 +208,7 @@ func useless(code fault.Code) bool {
 // Ended implements engine.Program.
 func (t *task) Ended(sc *engine.Scope, _ string, end engine.End) {
 	ref := resultRef(end.Outputs)
+	t.Usage.add(end.Reply)
 	switch t.Doing {
 	case KindFlowName:
 		if end.Status == engine.NodeDone {
@@ -317,7 +320,7 @@ func (t *task) fail(sc *engine.Scope, err *fault.Error) {
 func (t *task) finish(sc *engine.Scope) {
 	t.Doing = ""
 	end, values := t.End, gathering{}
-	end.Steps, end.Failures = t.Steps, t.Failures
+	end.Steps, end.Failures, end.Usage = t.Steps, t.Failures, t.Usage
 	for i := range t.Plans {
 		end.PlanIDs = append(end.PlanIDs, planID(i+1))
 	}
@@ -377,6 +380,7 @@ func (t *task) entries(values *gathering) []Entry {
 	for _, r := range t.Log {
 		e := r.Entry
 		e.Choice, e.Arguments, e.Result = values.add(r.ChoiceRef), values.add(r.ArgumentsRef), values.add(r.ResultRef)
+		e.Given = values.add(r.GivenRef)
 		list = append(list, e)
 	}
 	return list

@@ -60,12 +60,7 @@ type failure struct {
 func (s *step) agreed() bool { return s.Version > 0 && s.Agreed == s.Version }
 
 // callName is the name of the step's nth call.
-func (s *step) callName(n int) string {
-	if n == 1 {
-		return s.ID
-	}
-	return s.ID + "_try_" + strconv.Itoa(n)
-}
+func (s *step) callName(n int) string { return engine.TryName(s.ID, n) }
 
 // decide runs a decision about the present place.
 func (t *task) decide(sc *engine.Scope, kind, prefix string) {
@@ -220,7 +215,7 @@ func (t *task) leaveOut(sc *engine.Scope) {
 func (t *task) note(r record) {
 	s := &t.Step
 	r.Step, r.Tool, r.PlanID, r.Rung, r.Risk = s.ID, s.Tool, planID(t.Plans), s.Rung, s.Risk
-	r.ChoiceRef, r.ArgumentsRef = s.Choice, s.Arguments
+	r.ChoiceRef, r.ArgumentsRef, r.GivenRef = s.Choice, s.Arguments, s.Given
 	if s.Calls > 0 {
 		r.Activation = s.callName(s.Calls)
 	}

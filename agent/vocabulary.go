@@ -89,6 +89,27 @@ type AnalyzeReply struct {
 	IsParamError bool `json:"is_param_error"`
 }
 
+// Usage is what a step has used of its model. Every reply may have one under "usage", beside what the program decides by; the
+// end has their sum.
+type Usage struct {
+	InputTokens  int64 `json:"input_tokens,omitempty"`
+	OutputTokens int64 `json:"output_tokens,omitempty"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"`
+}
+
+// add counts what a reply says. One that cannot be read says nothing here: whoever decides by it refuses it.
+func (u *Usage) add(reply json.RawMessage) {
+	var said struct {
+		Usage Usage `json:"usage"`
+	}
+	if len(reply) == 0 || json.Unmarshal(reply, &said) != nil {
+		return
+	}
+	u.InputTokens += said.Usage.InputTokens
+	u.OutputTokens += said.Usage.OutputTokens
+	u.CachedTokens += said.Usage.CachedTokens
+}
+
 // Choice is a chosen tool, as far as the program has to know it.
 type Choice struct {
 	// Tool is the tool's id. Final says, as the tool FINAL does, that nothing is left to do.
@@ -137,6 +158,12 @@ const (
 // by its code.
 func Failure(err *fault.Error, class Class, mayRepeat bool) *fault.Error {
 	return err.With(detailClass, string(class)).With(detailMayRepeat, mayRepeat)
+}
+
+// ClassOf is the class of a call's failure, before a model has said more about one that is unclear.
+func ClassOf(err *fault.Error) Class {
+	class, _ := classOf(err)
+	return class
 }
 
 // classOf reads what Failure has written, or tells the class from the code.
@@ -213,7 +240,9 @@ type Entry struct {
 	Choice    Value `json:"choice,omitempty"`
 	Arguments Value `json:"arguments,omitempty"`
 	Result    Value `json:"result,omitempty"`
-	Risk      Risk  `json:"risk,omitempty"`
+	// Given is what a person has filled in last.
+	Given Value `json:"given,omitempty"`
+	Risk  Risk  `json:"risk,omitempty"`
 	// Class, Code and Message say why it failed.
 	Class   Class      `json:"class,omitempty"`
 	Code    fault.Code `json:"code,omitempty"`
@@ -284,6 +313,7 @@ type End struct {
 	PlanIDs  []string `json:"plan_ids"`
 	FlowName Value    `json:"flow_name,omitempty"`
 	FlowRisk Value    `json:"flow_risk,omitempty"`
+	Usage    Usage    `json:"usage,omitzero"`
 	// Answer is the summary; none if it was left out.
 	Answer Value   `json:"answer,omitempty"`
 	Log    []Entry `json:"log,omitempty"`

@@ -54,6 +54,7 @@ type User struct {
 	Email       string   `json:"email,omitempty"`
 	Addresses   []string `json:"addresses,omitempty" doc:"where else they write from: slack:U024BE7LH, telegram:@ann, another mail address"`
 	Roles       []string `json:"roles"`
+	AutoExecute bool     `json:"auto_execute" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
 }
@@ -72,6 +73,11 @@ type UserRequest struct {
 	Addresses []string `json:"addresses,omitempty" maxItems:"50" doc:"where else they write from, as channel:address; what is answered from there is theirs. Left out, they stay as they are"`
 	Roles     []string `json:"roles"`
 	Disabled  bool     `json:"disabled,omitempty"`
+}
+
+// MeRequest changes settings that are a user's own. What is left out stays as it is.
+type MeRequest struct {
+	AutoExecute *bool `json:"auto_execute,omitempty" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
 }
 
 // Token is an API token without its secret.

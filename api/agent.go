@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Agent is given goals and tools, and plans by itself.
 type Agent struct {
-	ID          string      `json:"id" required:"false" pattern:"^[a-z0-9][a-z0-9_-]{0,62}$" doc:"made from the name when it is left out"`
+	ID          string      `json:"id" required:"false" pattern:"^([a-z0-9][a-z0-9_-]{0,62})?$" doc:"made from the name when it is left out"`
 	Name        string      `json:"name,omitempty" maxLength:"200"`
 	Description string      `json:"description,omitempty" maxLength:"4000" doc:"what it is for; its planner reads it"`
 	LLMProfile  string      `json:"llm_profile" doc:"the profile of the model that plans"`
@@ -61,6 +61,10 @@ type TaskStarted struct {
 	AgentID        string `json:"agent_id"`
 	ConversationID string `json:"conversation_id"`
 	Status         string `json:"status"`
+	Repeated       bool   `json:"repeated,omitempty" doc:"the idempotency key had started this task before"`
+	// Answer and Error are there when the task has ended within wait_seconds.
+	Answer string          `json:"answer,omitempty"`
+	Error  *ExecutionError `json:"error,omitempty"`
 }
 
 // Task is what an execution of an agent is besides an execution.

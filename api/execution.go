@@ -34,6 +34,7 @@ type Execution struct {
 	Seq               uint64                     `json:"seq"`
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
+	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
 }
 
 // TriggerInfo is what started an execution.
@@ -189,7 +190,7 @@ type ActionResponse struct {
 // InputRequest answers a question, or is a signal to a node that waits for one.
 type InputRequest struct {
 	ExecutionID   string          `json:"execution_id,omitempty"`
-	NodeID        string          `json:"node_id"`
+	NodeID        string          `json:"node_id" required:"false" doc:"may be left out for a task, whose steps (step_1) are nodes here"`
 	ActivationID  string          `json:"activation_id,omitempty"`
 	InteractionID string          `json:"interaction_id,omitempty"`
 	InputData     json.RawMessage `json:"input_data,omitempty"`

@@ -52,6 +52,23 @@ type MCPTools struct {
 	Changes []MCPChange `json:"changes"`
 }
 
+// MCPAccept accepts changes, as they were shown.
+type MCPAccept struct {
+	Changes []MCPAcceptedChange `json:"changes" minItems:"1" maxItems:"1000"`
+}
+
+// MCPAcceptedChange is a change as the one who accepts it has seen it.
+type MCPAcceptedChange struct {
+	Tool string `json:"tool"`
+	// After is the definition that was shown; without one, that the tool is gone is accepted.
+	After json.RawMessage `json:"after,omitempty" doc:"as it was shown; left out for a tool that is gone"`
+}
+
+// MCPAuthorization is where a person has to go.
+type MCPAuthorization struct {
+	URL string `json:"url"`
+}
+
 // MCPChange is a difference between what was accepted and what is.
 type MCPChange struct {
 	Tool    string          `json:"tool"`

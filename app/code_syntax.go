@@ -96,5 +96,5 @@ func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
 	}
 	rules := Rules(i.kinds)
 	rules.Conversion = i.parses
-	return source, source.Validate(rules)
+	return source, problemsOf(source, rules)
 }

@@ -56,7 +56,7 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 		}
 	}
 	options := o.Options
-	options.Dir, options.Idle = o.Dir, true
+	options.Dir, options.Idle, options.Version = o.Dir, true, o.Version
 	i, err := Open(ctx, options)
 	if err != nil {
 		return nil, inUse(err)

@@ -54,7 +54,9 @@ type Instance struct {
 	desk *human.Desk
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
-	log       *slog.Logger
+	// tools are the tool servers.
+	tools *toolServers
+	log   *slog.Logger
 	// waking are those who wake executions that wait for a budget.
 	waking sync.WaitGroup
 
@@ -81,13 +83,17 @@ type Options struct {
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
 	Activations int
 	MaxRunning  int
+	// MaxTasks is how many tasks of agents run at once, 30 when zero; more wait for their turn.
+	MaxTasks int
 	// NoRunAhead lets every row be on disk before the next node runs, also where nobody could tell.
 	NoRunAhead bool
 	// Idle instances work on what they are asked for and take nothing else up.
 	Idle bool
 	// MasterKey is the key that seals credentials; empty: the one in the data directory.
 	MasterKey string
-	Log       *slog.Logger
+	// Version is what tool servers are told.
+	Version string
+	Log     *slog.Logger
 	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
 	// not waited for. May be nil.
 	Observed func(llm.Event)
@@ -124,9 +130,14 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
+	if i.tools, err = i.openTools(o); err != nil {
+		return nil, closing(err, db)
+	}
 	i.registry.Register(builtin.Kinds(builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
 		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+		Agents:   agents{i},
+		Tools:    i.tools.Pool,
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
 	i.desk = i.people(client, o)
@@ -138,7 +149,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
 		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
-		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
@@ -160,6 +171,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Emitted: i.emitted, Late: i.late, GivenUp: i.givenUp,
 	})
 	if err != nil {
+		i.tools.Close()
 		return nil, fmt.Errorf("start the host: %w", closing(err, db))
 	}
 	if !o.Idle { // messages and timeouts are work that nobody has asked for
@@ -180,6 +192,7 @@ func (i *Instance) Close() error {
 	i.desk.Close() // it talks to the host
 	i.host.Close()
 	i.waking.Wait()
+	i.tools.Close()
 	i.sandbox.Close()
 	i.databases.Close()
 	return i.db.Close()

@@ -284,24 +284,36 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 
 // SetProfile makes or replaces the profile in a file, YAML or JSON. Without an id it is named after the file.
 func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reader) (api.Profile, error) {
+	id, document, err := readNamed(file, stdin, "a profile", "{id: main, provider: scripted}")
+	if err != nil {
+		return api.Profile{}, err
+	}
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return api.Profile{}, fmt.Errorf("write the profile %q: %w", id, err)
+	}
+	return c.PutProfile(ctx, id, raw)
+}
+
+// readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
+// What is such an object, and like how one looks.
+func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
 	data, problem := readFile(file, stdin)
 	if problem != nil {
-		return api.Profile{}, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}
 	raw, err := yamlToJSON(data)
-	var document map[string]any
 	if err == nil {
 		err = json.Unmarshal(raw, &document)
 	}
 	if err != nil || document == nil {
-		return api.Profile{}, fault.Newf(fault.Invalid, "%s: a profile is an object in YAML or JSON, such as {id: main, provider: scripted}: %v", file, err)
+		return "", nil, fault.Newf(fault.Invalid, "%s: %s is an object in YAML or JSON, such as %s: %v", file, what, like, err)
 	}
-	id, given := document["id"].(string)
-	if !given {
+	if json.Unmarshal(document["id"], &id) != nil || id == "" { // without one, or of another type
 		base := filepath.Base(file)
 		if id = strings.TrimSuffix(base, filepath.Ext(base)); file == "-" {
-			return api.Profile{}, fault.New(fault.Invalid, "a profile from standard input needs an id")
+			return "", nil, fault.Newf(fault.Invalid, "%s from standard input needs an id", what)
 		}
 	}
-	return c.PutProfile(ctx, id, raw)
+	return id, document, nil
 }

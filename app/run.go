@@ -35,6 +35,8 @@ type Run struct {
 	// stands), in order. Both are waited for. May be nil.
 	Started func(execution string)
 	Each    func(api.Event) error
+	// server is the address of the server that the execution is at, for those who are told how to answer; empty: it is in Dir.
+	server string
 	// Ask puts a question to the person at hand and hands in what they say. What is wrong with an answer is the error of handing it
 	// in, and it may be tried again. [ErrAsked] means that there is no answer now, which parks the execution; [ErrFaster], the cause of its
 	// context, that there is nothing to answer any more. Nil: nobody is at hand.
@@ -112,6 +114,11 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 	if err != nil {
 		return api.Execution{}, err
 	}
+	return c.pursue(ctx, r, id, after, waits)
+}
+
+// pursue follows an execution that has begun to its end; waits says that it has to be answered first.
+func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	if r.Started != nil {
 		r.Started(id)
 	}
@@ -143,7 +150,7 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 				return api.Execution{}, err
 			}
 		}
-		err = c.follow(watched, id, below, func(watching context.Context) error {
+		err := c.follow(watched, id, below, func(watching context.Context) error {
 			return c.Watch(watching, id, after, client.VocabularyExecution, func(e api.Event) error {
 				if e.Seq > 0 {
 					after = fmt.Sprintf("%d.%d", e.Seq, e.Part)
@@ -197,11 +204,11 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		case len(pending) > 0: // somebody has seen to it, and nobody has worked on it since
 			return e.ExecutionID, after, false, nil
 		case r.Ask == nil:
-			return "", "", false, askedOf(e, r.Dir)
+			return "", "", false, askedOf(e, r.where())
 		}
 	}
 	if waitsBelow(e) && r.Ask == nil {
-		return "", "", false, askedOf(e, r.Dir)
+		return "", "", false, askedOf(e, r.where())
 	}
 	return e.ExecutionID, after, waitsBelow(e) || engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
 }

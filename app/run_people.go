@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"tandem/api"
+	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human"
@@ -104,13 +105,13 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 		return err
 	}
 	if r.Ask == nil {
-		return askedOf(e, r.Dir)
+		return askedOf(e, r.where())
 	}
 	left := len(e.Questions) // none when a time limit was faster
 	for _, q := range e.Questions {
 		ended, err := c.put(ctx, r, q.InteractionID)
 		if errors.Is(err, ErrAsked) {
-			return askedOf(e, r.Dir)
+			return askedOf(e, r.where())
 		}
 		if err != nil {
 			return err
@@ -119,8 +120,8 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 			left--
 		}
 	}
-	if left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
-		return askedOf(e, r.Dir)
+	if c.Local() && left > 0 && left == len(e.Questions) { // they are for others: nothing would happen while this process waits for itself
+		return askedOf(e, r.where())
 	}
 	return c.TakeUp(ctx, id)
 }
@@ -128,8 +129,9 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 // put puts one question to the person at hand and says whether it has ended with that. It has not when it is for others, or wants
 // the answers of others too.
 func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err error) {
+	asking, over := context.WithCancelCause(ctx)
 	// First the subscription: what is read later than that cannot have missed the end.
-	events, missed, stop := c.instance.desk.Watch(Local().Workspace)
+	stop := c.listenFor(asking, id, over)
 	defer stop()
 	q, err := c.Interaction(ctx, id)
 	switch {
@@ -140,14 +142,46 @@ func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err
 	case !q.MayRespond:
 		return false, nil
 	}
-	asking, over := context.WithCancelCause(ctx)
+	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
+		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
+		ended = err == nil && after.Status != string(store.InteractionPending)
+		return err
+	})
+	if errors.Is(err, ErrFaster) || fault.CodeOf(err) == fault.Conflict {
+		return true, nil
+	}
+	return ended, err
+}
+
+// listenFor ends the asking of a question with [ErrFaster] when the question has ended. The listening itself ends with stop.
+func (c *Connection) listenFor(asking context.Context, id string, over context.CancelCauseFunc) (stop func()) {
 	var watching sync.WaitGroup
-	defer func() {
-		over(nil)
-		stop()
-		watching.Wait()
-	}()
-	watching.Go(func() { // it ends with stop
+	if !c.Local() {
+		watching.Go(func() { // it ends with asking; its error does not matter, since an answer that comes too late is refused
+			_ = c.WatchInbox(asking, func(f client.InboxFrame) error {
+				var now api.Interaction
+				if f.Event != nil {
+					now = f.Event.Interaction
+				} else { // it may have ended before the stream began
+					q, err := c.Interaction(asking, id)
+					if err != nil {
+						return err
+					}
+					now = q.Interaction
+				}
+				if now.ID == id && now.Status != string(store.InteractionPending) {
+					over(ErrFaster)
+				}
+				return nil
+			})
+		})
+		return func() {
+			over(nil)
+			watching.Wait()
+		}
+	}
+	events, missed, leave := c.instance.desk.Watch(Local().Workspace)
+	watching.Go(func() { // it ends with leave
 		for e := range events {
 			now := e.Interaction
 			if missed() {
@@ -159,15 +193,11 @@ func (c *Connection) put(ctx context.Context, r Run, id string) (ended bool, err
 			}
 		}
 	})
-	err = r.Ask(asking, q.Interaction, func(answer json.RawMessage) error {
-		after, err := c.Respond(ctx, id, api.RespondRequest{ResponseData: answer, ArgumentsHash: q.ArgumentsHash})
-		ended = err == nil && after.Status != string(store.InteractionPending)
-		return err
-	})
-	if errors.Is(err, ErrFaster) || fault.CodeOf(err) == fault.Conflict {
-		return true, nil
+	return func() {
+		over(nil)
+		leave()
+		watching.Wait()
 	}
-	return ended, err
 }
 
 // asked ends the watching when only a person can let the execution go on.
@@ -185,21 +215,29 @@ func asked(e api.Event) error {
 	return nil
 }
 
-// askedOf says how the question of an execution is answered.
-func askedOf(e api.Execution, dir string) error {
+// where are the flags that name the place where it runs.
+func (r Run) where() string {
+	if r.server != "" {
+		return "--server " + r.server
+	}
+	return "--data " + r.Dir
+}
+
+// askedOf says how the question of an execution is answered. Where are the flags that name the place.
+func askedOf(e api.Execution, where string) error {
 	if len(e.Questions) == 0 {
 		return ErrAsked
 	}
 	q := e.Questions[0]
-	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, dir))
+	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, where))
 }
 
 // answerWith is the command line that answers a question.
-func answerWith(q api.UserInputRequest, dir string) string {
+func answerWith(q api.UserInputRequest, where string) string {
 	flags := ""
 	switch q.Purpose {
 	case human.PurposeToolApproval, human.PurposeConfirm, human.PurposeDrift, human.PurposeActivation:
-		return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+		return fmt.Sprintf("approve %s %s, or reject", q.InteractionID, where)
 	case human.PurposeOutcomeUnknown:
 		flags = "--choose done|not_done|stop"
 	case human.PurposeBudget:
@@ -209,12 +247,12 @@ func answerWith(q api.UserInputRequest, dir string) string {
 	default:
 		switch q.InteractionType {
 		case human.Approval:
-			return fmt.Sprintf("approve %s --data %s, or reject", q.InteractionID, dir)
+			return fmt.Sprintf("approve %s %s, or reject", q.InteractionID, where)
 		case human.Selection:
 			flags = "--choose VALUE"
 		default:
 			flags = "--set NAME=VALUE"
 		}
 	}
-	return fmt.Sprintf("inbox answer %s --data %s %s", q.InteractionID, dir, flags)
+	return fmt.Sprintf("inbox answer %s %s %s", q.InteractionID, where, flags)
 }

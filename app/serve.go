@@ -50,7 +50,9 @@ type ServeOptions struct {
 	// are not there yet; empty: none.
 	Workflows string
 	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
-	Traces  string
+	Traces string
+	// MCPWait is how long a call of a tool by the Model Context Protocol waits for its execution; zero: 25 s.
+	MCPWait time.Duration
 	Version string
 	Log     *slog.Logger
 	// Started is told once that the server takes requests. May be nil.
@@ -105,7 +107,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	}
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, Version: o.Version, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.recorded(ref, graph, row)
@@ -197,7 +199,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i,
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {
@@ -213,7 +215,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, Log: o.Log,
+		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"tandem/agent"
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
@@ -68,7 +69,22 @@ func check(data []byte, kinds workflow.Kinds) (*workflow.Source, []workflow.Prob
 	if source == nil {
 		return nil, problems
 	}
-	return source, source.Validate(Rules(kinds))
+	return source, problemsOf(source, Rules(kinds))
+}
+
+// problemsOf are all problems of a definition that somebody has written.
+func problemsOf(source *workflow.Source, rules workflow.Rules) []workflow.Problem {
+	problems := source.Validate(rules)
+	for i := range source.Definition.Nodes {
+		if n := &source.Definition.Nodes[i]; n.Kind() == agent.TaskKind {
+			problems = append(problems, workflow.Problem{
+				Severity: workflow.SeverityError, Code: workflow.ProblemUnknownKind, Path: fmt.Sprintf("nodes[%d].subtype", i),
+				Message: fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind),
+			})
+			source.Locate(problems[len(problems)-1:])
+		}
+	}
+	return problems
 }
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression

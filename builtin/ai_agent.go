@@ -183,8 +183,9 @@ type turnTool struct {
 	// Approve says which calls a person decides about.
 	Approve string `json:"approve,omitempty"`
 	// EffectBy is the argument that decides about the effect, see [node.Tool].
-	EffectBy string                     `json:"effect_by,omitempty"`
-	Effects  map[string]workflow.Effect `json:"effects,omitempty"`
+	EffectBy  string                     `json:"effect_by,omitempty"`
+	Effects   map[string]workflow.Effect `json:"effects,omitempty"`
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
 }
 
 // approved says that a person decides about a call first.
@@ -220,8 +221,8 @@ func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in a
 	if err := t.request(ctx, call, &cfg, &in, &state); err != nil {
 		return node.Led{}, err
 	}
-	if err := t.equip(ctx, call, &cfg, &state); err != nil {
-		return node.Led{}, err
+	if wait, err := t.equip(ctx, call, &cfg, &state); err != nil || wait != nil {
+		return node.Led{Wait: wait}, err
 	}
 	config, err := json.Marshal(engine.LoopConfig{
 		Loads: len(state.Memories), Stores: len(state.Memories), Profiles: len(state.Profiles), Rounds: cfg.MaxIterations, Tries: 3,

@@ -16,29 +16,33 @@ import (
 	"tandem/node"
 )
 
-// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer.
-func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, state *turn) error {
+// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer. What a person has to decide
+// before a node can offer anything is waited for.
+func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, state *turn) (*node.Wait, error) {
 	approval, err := readApproval(cfg.ToolApproval)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, a := range call.Uses() {
 		if strings.HasPrefix(a.Kind, "MEMORY.") {
 			state.Memories = append(state.Memories, a.ID)
 			continue
 		}
+		if wait, err := call.Ready(ctx, a.ID); err != nil || wait != nil {
+			return wait, err
+		}
 		offered, err := call.Offered(ctx, a.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, o := range offered {
 			approve := approval.of(o.Name, toolName(o.Name))
 			if o.Approval == approveNever || o.Approval == approveAlways {
 				approve = o.Approval
 			}
-			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects}
+			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS}
 			if err := state.add(tool, o.Description, o.Parameters); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
@@ -49,14 +53,14 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 	}
 	declared, err := declaredTools(cfg.Tools)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, d := range declared {
 		if err := state.add(turnTool{Name: d.Name}, d.Description, d.Parameters); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func (t *turn) add(tool turnTool, description string, parameters json.RawMessage) error {

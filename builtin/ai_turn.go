@@ -392,7 +392,7 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 			if ok && tool.Node == "" {
 				return engine.LoopReply{} // the workflow does it, with what the turn hands on
 			}
-			one := engine.LoopCall{Effect: tool.effect(c)}
+			one := engine.LoopCall{Effect: tool.effect(c), TimeoutMS: tool.TimeoutMS}
 			one.Approve = tool.approved(one.Effect)
 			if one.Effect != workflow.Once {
 				one.MaxRetries = 2

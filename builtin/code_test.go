@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if builtin.IsWarden() {
 		builtin.Warden()
 	}
+	if mode := os.Getenv(toolsVariable); mode != "" {
+		serveTools(mode)
+	}
 	code := m.Run()
 	interpreters().Close()
 	os.Exit(code)

@@ -47,6 +47,11 @@ func (c *Client) Me(ctx context.Context) (api.User, error) {
 	return get[api.User](ctx, c, to("/users/me"), nil)
 }
 
+// UpdateMe changes the settings of who the token belongs to.
+func (c *Client) UpdateMe(ctx context.Context, r api.MeRequest) (api.User, error) {
+	return send[api.User](ctx, c, http.MethodPatch, to("/users/me"), r)
+}
+
 // Users lists who may use the workspace.
 func (c *Client) Users(ctx context.Context) (api.Users, error) {
 	return get[api.Users](ctx, c, to("/users"), nil)

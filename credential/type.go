@@ -227,6 +227,15 @@ func generalTypes() []Type {
 			{When: "query", Requires: []string{"name", "value"}},
 			{When: "oauth2_client", Requires: []string{"client_id", "client_secret", "token_url"}},
 		}},
+		// All but the client is written by an authorization; one that is empty is filled by it.
+		{Name: "mcp_oauth", Label: Label{"MCP 服务器授权", "MCP server authorization"}, Fields: []Field{
+			text("client_id", "客户端 ID", "Client ID"), secret("client_secret", "客户端密钥", "Client secret"),
+			choice("client_auth", "客户端认证方式", "Client authentication", "form", "basic").or("form"),
+			secret("token", "访问令牌", "Access token"), secret("refresh_token", "刷新令牌", "Refresh token"),
+			address("token_url", "令牌地址", "Token URL"), text("resource", "资源", "Resource"), text("expires", "到期时间", "Expires"),
+			{Name: "scopes", Label: Label{"权限范围", "Scopes"}, Format: FormatTexts}, text("redirect_uri", "回调地址", "Redirect URI"),
+			{Name: "pending", Label: Label{"进行中的授权", "Authorization under way"}, Format: FormatDocument, Secret: true, members: []string{"state", "verifier"}},
+		}},
 		{Name: "webhook_secret", Label: Label{"Webhook 密钥", "Webhook secret"}, Fields: []Field{
 			secret("secret", "密钥", "Secret").required(),
 			text("header", "请求头名", "Header name"), text("parameter", "参数名", "Parameter name"),

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"tandem/fault"
@@ -89,6 +90,23 @@ type Step struct {
 	// Tool, when it is set, says that what the step leaves is data of the execution, as what a node leaves is, and whose doing
 	// it was. Otherwise it is for the program alone.
 	Tool string `json:"tool,omitempty"`
+}
+
+// tryMark is between the name of a step and the number of its try, where a program makes a step of each.
+const tryMark = "_try_"
+
+// TryName is the name of the nth try of a step: that of the step for the first.
+func TryName(step string, n int) string {
+	if n <= 1 {
+		return step
+	}
+	return step + tryMark + strconv.Itoa(n)
+}
+
+// TriedStep is the step that a name is a try of. What a try leaves as data of the execution is the step's.
+func TriedStep(name string) string {
+	step, _, _ := strings.Cut(name, tryMark)
+	return step
 }
 
 // Scope is one open scope: the top level or one iteration. Programs act through its methods; its fields are the

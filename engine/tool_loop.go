@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 
@@ -56,6 +57,8 @@ type LoopCall struct {
 	OnUnknown  workflow.OnUnknown `json:"on_unknown,omitempty"`
 	// Approve says that a person decides first.
 	Approve bool `json:"approve,omitempty"`
+	// TimeoutMS is how long it may take; 0: as long as every call.
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 }
 
 // ApproveReply is what the step that asks for approval tells the program.
@@ -296,7 +299,7 @@ func (p *toolLoop) callTool(sc *Scope, i int) {
 	c := p.Calls[i]
 	p.run(sc, Step{
 		Name: callName(StepCall, p.Completions, i), Kind: StepCall, Effect: c.Effect, MaxRetries: c.MaxRetries,
-		TimeoutMS: p.config.ToolTimeoutMS, OnUnknown: c.OnUnknown,
+		TimeoutMS: cmp.Or(c.TimeoutMS, p.config.ToolTimeoutMS), OnUnknown: c.OnUnknown,
 	}, LoopStep{Index: i})
 }
 

@@ -348,7 +348,7 @@ func (f *Fold) recordStep(seq uint64, id engine.ActivationID, run engine.RunNode
 		return nil // it is for the program
 	}
 	_, err := f.layers.Sync(dataflow.Step{
-		Seq: seq, Activation: string(id), NodeID: NodeOf(f.graph, id), NodeName: run.Step.Tool, ToolID: run.Step.Tool, Output: outputs,
+		Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: run.Step.Tool, ToolID: run.Step.Tool, Output: outputs,
 	})
 	return err
 }
@@ -361,7 +361,7 @@ func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.
 	if run.command.Node < 0 {
 		if s := run.command.Step; s != nil && s.Tool != "" {
 			return f.layers.Fail(dataflow.Failure{
-				Seq: seq, Activation: string(id), NodeID: NodeOf(f.graph, id), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: outputs,
+				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: outputs,
 			})
 		}
 		return nil

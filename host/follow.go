@@ -96,6 +96,16 @@ func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
 	return commands, nil
 }
 
+// Run returns the last run of an activation that has not ended, or that ended so that it can be tried again. It takes a follower
+// with inputs.
+func (f *Follower) Run(id engine.ActivationID) (engine.RunNode, bool) {
+	if f.fold == nil {
+		return engine.RunNode{}, false
+	}
+	run, ok := f.fold.runs[id]
+	return run.command, ok
+}
+
 // Input returns the input of a run that the last row wanted.
 func (f *Follower) Input(run engine.RunNode) (json.RawMessage, error) {
 	if f.fold == nil {

@@ -44,6 +44,8 @@ type User struct {
 	Roles     []Role
 	// Settings are the user's own, as JSON; what they mean is for those who read them.
 	Settings []byte
+	// AutoExecute lets calls of low risk run without a confirmation, for agents that allow it, too.
+	AutoExecute bool
 	// Disabled users keep their records but cannot act.
 	Disabled bool
 	Created  int64

@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -281,7 +283,7 @@ func (p *Pool) drop(s *slot) {
 func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (principal, Key, error) {
 	s, err := p.options.Servers.Get(ctx, who, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "there is no such server in this workspace", cause: err}
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "there is no such server in this workspace" + p.near(ctx, who, id), cause: err}
 	}
 	if err != nil {
 		return principal{}, Key{}, err
@@ -290,6 +292,22 @@ func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (p
 		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "the server is switched off; an administrator can switch it on"}
 	}
 	return principal{who, s}, Key{who.Workspace, id, who.User}, nil
+}
+
+// near offers the id that was perhaps meant. It only makes a message better, so what goes wrong here does not matter.
+func (p *Pool) near(ctx context.Context, who identity.Principal, id string) string {
+	list, err := p.options.Servers.List(ctx, who)
+	if err != nil {
+		return ""
+	}
+	ids := make([]string, len(list))
+	for i, s := range list {
+		ids[i] = s.ID
+	}
+	if n := fault.Nearest(id, ids); n != "" {
+		return fmt.Sprintf("; did you mean %q?", n)
+	}
+	return "; an administrator can register it"
 }
 
 // Tools lists what a server has now, for a user who need not have activated it.
@@ -307,6 +325,26 @@ func (p *Pool) Tools(ctx context.Context, who identity.Principal, server string)
 		return nil, err
 	}
 	return l.all, nil
+}
+
+// Pinned lists the tools of a server as the user has accepted them, by name, without reaching the server.
+func (p *Pool) Pinned(ctx context.Context, who identity.Principal, server string) ([]Tool, error) {
+	if _, _, err := p.server(ctx, who, server); err != nil {
+		return nil, err
+	}
+	a, err := p.activation(ctx, who, server)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Tool, 0, len(a.Tools))
+	for _, name := range slices.Sorted(maps.Keys(a.Tools)) {
+		t, err := readTool(server, a.Tools[name].Definition)
+		if err != nil {
+			return nil, fmt.Errorf("read the pin of tool %q of server %q: %w", name, server, err)
+		}
+		list = append(list, t)
+	}
+	return list, nil
 }
 
 // Activate pins the tools of a server as they are, for a user.

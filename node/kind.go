@@ -44,6 +44,9 @@ type Kind struct {
 	// Tools, when it is set, lists what the kind offers to a model when a node of it is attached to an agent. It sees the
 	// call with its configurations.
 	Tools func(ctx context.Context, c *Call) ([]Tool, error)
+	// Ready, when it is set, is asked before Tools: what a person has to decide first is a wait of the node that the tools are
+	// for, which begins anew when it is over. Nil: there is nothing to wait for.
+	Ready func(ctx context.Context, c *Call) (*Wait, error)
 	// Fill, when it is set, fills what the inputs of other nodes lack; see [SlotKind].
 	Fill Filler
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
@@ -145,6 +148,8 @@ type Call struct {
 	MaxRetries int
 	TimeoutMS  int64
 
+	// Trigger is what the execution was started with, as its trigger was given it; nil when there was nothing.
+	Trigger json.RawMessage
 	// Config are the configurations with their placeholders resolved, an object. Expressions and code are as written.
 	Config json.RawMessage
 	// Input is what the node received, an object: the payloads of its live connections merged, its input_params over them.
@@ -184,6 +189,8 @@ type Call struct {
 	// Attached runs a node that is attached to this one, with an input of its own; Offered lists the tools that it offers.
 	Attached func(ctx context.Context, node string, input json.RawMessage) (Outcome, error)
 	Offered  func(ctx context.Context, node string) ([]Tool, error)
+	// Ready is what has to be waited for before an attached node can say what it offers, nil for nothing.
+	Ready func(ctx context.Context, node string) (*Wait, error)
 	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.
 	Emit func(chunk any)
 	// Log writes a line for people who look into the execution.
@@ -229,6 +236,8 @@ type Tool struct {
 	Effects  map[string]workflow.Effect
 	// Approval is never or always when the node decides whether a person is asked first; else the agent does.
 	Approval string
+	// TimeoutMS is how long a call may take; 0: as long as the agent allows.
+	TimeoutMS int64
 }
 
 // Use is an attached node.

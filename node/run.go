@@ -70,6 +70,8 @@ type Job struct {
 	// Execution is what calls are told about it, Start what it was started with: the input of its trigger.
 	Execution Execution
 	Start     json.RawMessage
+	// Trigger is what its trigger was given, which may be more than what the data begins with.
+	Trigger json.RawMessage
 	// Scope is set for turns and closes.
 	Scope ScopeData
 	// Owner is the node whose program made the step, and State what it keeps for its steps.
@@ -281,10 +283,10 @@ func (x *run) introduce() {
 	job, node := x.job, &x.revision.Graph.Nodes[x.owner]
 	x.call = Call{
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
-		WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
+		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
 		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
-		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Used: x.used,
+		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
 	}
 }
 

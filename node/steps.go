@@ -30,8 +30,9 @@ type Steps struct {
 
 // Led is how a program begins.
 type Led struct {
-	// Done, when it is not nil, ends the node without a step.
+	// Done, when it is not nil, ends the node without a step; Wait puts the beginning off.
 	Done Done
+	Wait *Wait
 	// Config is the program's own, State what every step gets.
 	Config json.RawMessage
 	State  json.RawMessage
@@ -44,6 +45,8 @@ type Step struct {
 	// Config is what the program says about it.
 	Config json.RawMessage
 	State  json.RawMessage
+	// Input is what the step was given, nil when the program gave nothing. A fork may have put something else in its place.
+	Input json.RawMessage
 	// Values are the results of other steps that the program wants read.
 	Values []json.RawMessage
 	// LastTry says that no retry follows a failure.
@@ -154,6 +157,9 @@ func (x *run) lead(steps *Steps) (factOf, error) {
 	if led.Done != nil {
 		return x.outcome(led.Done)
 	}
+	if led.Wait != nil {
+		return x.outcome(*led.Wait)
+	}
 	return x.led(steps, led), nil
 }
 
@@ -203,8 +209,12 @@ func (x *run) step() (factOf, error) {
 // readStep is the step as its kind sees it.
 func (x *run) readStep() (Step, error) {
 	s := x.job.Run.Step
-	values, err := x.values(s.Values)
-	return Step{Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, Values: values, LastTry: x.job.Run.LastTry}, err
+	step := Step{Name: s.Name, Kind: s.Kind, Config: s.Config, State: x.job.State, LastTry: x.job.Run.LastTry}
+	var err error
+	if step.Values, err = x.values(s.Values); err == nil && x.job.Run.Input != "" {
+		step.Input, err = x.job.Value(x.job.Run.Input)
+	}
+	return step, err
 }
 
 // givenStep ends a step with what a person gave instead of its work; somebody who knows only that it was done gives nothing.
@@ -312,6 +322,18 @@ func (x *run) offered(ctx context.Context, id string) ([]Tool, error) {
 		return nil, fault.Newf(fault.Unsupported, "node %q (%s) offers no tools to a model", id, kind.Info.Name)
 	}
 	return kind.Tools(ctx, &inner.call)
+}
+
+// ready is what has to be waited for before an attached node can say what it offers.
+func (x *run) ready(ctx context.Context, id string) (*Wait, error) {
+	inner, err := x.inner(ctx, id, json.RawMessage("{}"))
+	if err != nil || inner.node.kind.Ready == nil {
+		return nil, err
+	}
+	if err := inner.wake(); err != nil {
+		return nil, err
+	}
+	return inner.node.kind.Ready(ctx, &inner.call)
 }
 
 // inner is a run of an attached node within this one.

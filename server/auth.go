@@ -20,6 +20,12 @@ func As(ctx context.Context, p identity.Principal) context.Context {
 	return context.WithValue(ctx, insideKey{}, p)
 }
 
+// inside says that a caller in this process asks.
+func inside(ctx context.Context) bool {
+	_, ok := ctx.Value(insideKey{}).(identity.Principal)
+	return ok
+}
+
 // insideKey is where a caller in this process stands in a context.
 type insideKey struct{}
 

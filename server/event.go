@@ -92,6 +92,8 @@ type teller struct {
 	*host.Follower
 	subject *subject
 	words   vocabulary
+	// task is there for a task that is told in the flow vocabulary.
+	task *taskWords
 }
 
 // subject is what is told about: an execution and what is known of it beside its journal.
@@ -106,35 +108,38 @@ type subject struct {
 // teller returns one that stands behind a row.
 func (s *subject) teller(ctx context.Context, words vocabulary, seq uint64) (*teller, error) {
 	f, err := s.journal.Follow(ctx, seq, words == vocabularyFlow)
-	return &teller{Follower: f, subject: s, words: words}, err
+	if err != nil {
+		return nil, err
+	}
+	t := &teller{Follower: f, subject: s, words: words}
+	if node, ok := taskNode(s.journal.Graph); ok && words == vocabularyFlow {
+		err = s.taskTeller(ctx, t, node)
+	}
+	return t, err
 }
 
 // tell takes the next row in and returns its frames.
 func (t *teller) tell(ctx context.Context, row *host.Row) ([]frame, error) {
 	list := changes(row, t.View(), t.subject.journal.Graph)
+	var steps map[engine.ActivationID]taskStep
+	if t.task != nil {
+		var err error
+		if steps, err = t.knownSteps(list); err != nil {
+			return nil, err
+		}
+	}
 	commands, err := t.Apply(row)
 	if err != nil {
 		return nil, err
 	}
 	var events []api.Event
-	for i := range list {
-		var more []api.Event
-		if t.words == vocabularyFlow {
-			more, err = t.flow(ctx, row, &list[i], commands)
-		} else {
-			more, err = t.execution(ctx, row, &list[i])
-		}
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, more...)
+	if t.task != nil {
+		events, err = t.tellTask(ctx, row, list, steps, commands)
+	} else {
+		events, err = t.events(ctx, row, list, commands)
 	}
-	if t.words == vocabularyFlow {
-		more, err := t.filledInputs(row, commands)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, more...)
+	if err != nil {
+		return nil, err
 	}
 	frames := make([]frame, len(events))
 	for i := range events {
@@ -147,6 +152,29 @@ func (t *teller) tell(ctx context.Context, row *host.Row) ([]frame, error) {
 		frames[i] = frame{row.Seq, i + 1, e.EventType, body}
 	}
 	return frames, nil
+}
+
+// events tells the changes of a row, one after the other.
+func (t *teller) events(ctx context.Context, row *host.Row, list []change, commands []engine.Command) ([]api.Event, error) {
+	var events []api.Event
+	for i := range list {
+		var more []api.Event
+		var err error
+		if t.words == vocabularyFlow {
+			more, err = t.flow(ctx, row, &list[i], commands)
+		} else {
+			more, err = t.execution(ctx, row, &list[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	if t.words != vocabularyFlow {
+		return events, nil
+	}
+	more, err := t.filledInputs(row, commands)
+	return append(events, more...), err
 }
 
 // value reads what a row refers to; a large value is told by its name.

@@ -88,6 +88,9 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if node.Error, err = nodeErrorOf(c.node.Error, row.Time); err != nil {
 			return nil, err
 		}
+		if err := t.nameTool(ctx, row, &node); err != nil {
+			return nil, err
+		}
 		update.NodeID, update.NodeExecution = c.node.Node, &node
 	}
 	data, err := json.Marshal(update)
@@ -203,7 +206,7 @@ func (s *subject) output(words vocabulary, o *host.Output, mark outputMark, now 
 	e := api.Event{EventType: eventNodeOutput, ExecutionID: s.journal.Execution, Timestamp: now}
 	var data any = api.ExecutionUpdate{NodeID: node, PartialOutput: &part}
 	if words == vocabularyFlow {
-		if !s.toUser[worksFor(s.journal.Graph, o.Activation)] {
+		if !s.toUser[worksFor(s.journal.Graph, o.Activation)] && !s.answers(o.Activation) {
 			return frame{}, false, nil
 		}
 		data = s.flowOutput(&e, &part)

@@ -273,6 +273,9 @@ func firstText(list ...string) string {
 func (s *subject) flowOutput(e *api.Event, part *api.PartialOutput) any {
 	id := engine.ActivationID(part.ActivationID)
 	e.Step, e.Executor = s.step(id, stepStatus(engine.NodeRunning, "")), s.executor(engine.StatusRunning)
+	if s.answers(id) {
+		e.Step = summaryStep(stepStatus(engine.NodeRunning, ""))
+	}
 	if part.Text == "" && part.Data != nil {
 		e.EventType = stepUpdate
 		return part.Data

@@ -26,13 +26,9 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 	if err := checkAction(b); err != nil {
 		return nil, err
 	}
-	if b.NodeID != "" && b.ActivationID != "" {
-		r, err := s.openJournal(ctx, p, in.ID)
-		if err != nil {
+	if b.NodeID != "" {
+		if err := s.aim(ctx, p, in.ID, b); err != nil {
 			return nil, err
-		}
-		if host.NodeOf(r.graph, engine.ActivationID(b.ActivationID)) != b.NodeID {
-			return nil, wrongField("activation_id", "%q is no activation of node %q", b.ActivationID, b.NodeID)
 		}
 	}
 	if b.Action == "fork" {
@@ -47,6 +43,27 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 		return nil, err
 	}
 	return &actionOutput{api.ActionResponse{Success: true, Message: actionMessage(b), ExecutionStatus: string(status)}}, nil
+}
+
+// aim finds the activation of a task that an action on a step of it is about, and refuses one that is not of the node.
+func (s *Server) aim(ctx context.Context, p identity.Principal, id string, b *api.ActionRequest) error {
+	r, err := s.openJournal(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	last, step, err := r.stepTarget(ctx, b.NodeID)
+	if err != nil {
+		return err
+	}
+	switch named := engine.ActivationID(b.ActivationID); {
+	case named != "" && host.NodeOf(r.graph, named) != b.NodeID && !r.isAbout(named, b.NodeID):
+		return wrongField("activation_id", "%q is no activation of node %q", b.ActivationID, b.NodeID)
+	case named != "" && step:
+		b.NodeID = ""
+	case named == "" && step && (b.Action != "fork" || r.view.Nodes[b.NodeID] == nil): // a fork begins with the call itself, if there was one
+		b.NodeID, b.ActivationID = "", string(last)
+	}
+	return nil
 }
 
 // given is a value that a request may leave out; null leaves it out, too.

@@ -46,6 +46,11 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 			return s.answer(ctx, p, in.ID, b.InteractionID, b.InputData)
 		}
 	}
+	if _, task, err := r.readTrail(ctx); err != nil {
+		return nil, err
+	} else if task && b.NodeID == "" {
+		b.NodeID, _ = taskNode(r.graph) // whatever the task asks
+	}
 	if err := r.checkTarget(b); err != nil {
 		return nil, err
 	}
@@ -150,7 +155,7 @@ func (r *reading) checkTarget(b *api.InputRequest) error {
 		return wrongField("node_id", "it is empty; name the node that waits")
 	}
 	_, known := r.graph.Node(b.NodeID)
-	if !known && r.view.Nodes[b.NodeID] == nil {
+	if !known && r.view.Nodes[b.NodeID] == nil && !r.hasStep(b.NodeID) {
 		return fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", r.summary.ID, b.NodeID)
 	}
 	if id := engine.ActivationID(b.ActivationID); id != "" && !r.isOf(id, b.NodeID) {
@@ -159,9 +164,9 @@ func (r *reading) checkTarget(b *api.InputRequest) error {
 	return nil
 }
 
-// isOf says that an activation is of a node, or a step of its work.
+// isOf says that an activation is of a node, a step of its work, or about a step of a task.
 func (r *reading) isOf(id engine.ActivationID, node string) bool {
-	return host.NodeOf(r.graph, id) == node || worksFor(r.graph, id) == node
+	return host.NodeOf(r.graph, id) == node || worksFor(r.graph, id) == node || r.isAbout(id, node)
 }
 
 // worksFor is the node that an activation works for: its own, or that of the program whose step it is.

@@ -144,9 +144,16 @@ func (r *reading) checkpoint(e *api.Execution) (*api.Checkpoint, error) {
 		failed = step.Error
 	}
 	if failed != nil {
-		c.ErrorMessage = &api.CheckpointError{ErrMsg: messageOf(failed), Data: map[string]any{"error_type": failed.Code, "details": failed.Details}}
+		c.ErrorMessage = checkpointError(failed)
+	}
+	if e.Task != nil {
+		r.taskCheckpoint(c, e)
 	}
 	return c, nil
+}
+
+func checkpointError(e *fault.Error) *api.CheckpointError {
+	return &api.CheckpointError{ErrMsg: messageOf(e), Data: map[string]any{"error_type": e.Code, "details": e.Details}}
 }
 
 // step is the activation that the execution stands at: one that waits for a person, else the open one that began last, else

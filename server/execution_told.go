@@ -29,6 +29,8 @@ type reading struct {
 	// view and start are there after readExecution.
 	view  *host.View
 	start host.Start
+	// trail is what a task has done, once it was asked for.
+	trail *trail
 }
 
 // openJournal finds an execution and the revision that it is pinned to.
@@ -161,7 +163,9 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 	} else if host.Filling(graph, a.ID) {
 		e.NodeName, e.Effect = node.FillingTitle(language), string(workflow.Idempotent)
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(node.SlotKind, ".")
-	} else if i, step, ok := host.Owner(graph, a.ID); ok && step {
+	} else if i, step, ok := host.Owner(graph, a.ID); ok && step && graph.Nodes[i].Plan.Whole {
+		tellTaskStep(a, language, &e)
+	} else if ok && step {
 		tellStep(graph, i, a, &e)
 	}
 	var err error
@@ -307,6 +311,12 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		}
 	}
 	if e.Questions, err = r.questions(ctx, values); err != nil {
+		return nil, err
+	}
+	if e.Task, err = r.task(ctx, e, values); err != nil {
+		return nil, err
+	}
+	if err := r.tasksBelow(ctx, e); err != nil {
 		return nil, err
 	}
 	return e, nameQuestions(e)

@@ -74,11 +74,15 @@ func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *l
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.o.Stores.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.page()})
+	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.page()}, in.Paging)
+}
+
+func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at Paging) (*executionsOutput, error) {
+	page, err := s.o.Stores.Executions.List(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
-	out := &executionsOutput{api.Executions{Executions: make([]api.ExecutionSummary, len(page.Executions)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	out := &executionsOutput{api.Executions{Executions: make([]api.ExecutionSummary, len(page.Executions)), TotalCount: page.Total, Page: at.Page, PageSize: at.PageSize}}
 	for i := range page.Executions {
 		e := &page.Executions[i]
 		out.Body.Executions[i] = api.ExecutionSummary{
@@ -188,7 +192,7 @@ func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *
 	if more {
 		out.Body.Next = strconv.Itoa(after + len(list))
 	}
-	return out, nil
+	return out, r.nameCalls(ctx, out.Body.Activations)
 }
 
 type getActivationInput struct {
@@ -221,7 +225,11 @@ func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *ge
 	if err != nil {
 		return nil, err
 	}
-	out := &activationOutput{told}
+	named := []api.NodeExecution{told}
+	if err := r.nameCalls(ctx, named); err != nil {
+		return nil, err
+	}
+	out := &activationOutput{named[0]}
 	out.Body.InputData, out.Body.Lineage = shownInput(record.ID, record.Input), record.Origins
 	return out, nil
 }
@@ -255,6 +263,9 @@ func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getCo
 		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata, StepResults: make(map[string]api.StepResult, len(c.StepResults)),
 		Merged: c.Merged, Variables: c.Variables,
 	}}
+	if task, ok := taskNode(r.graph); ok {
+		out.Body.PlanID = trailOf(fold.View(), task, func(*host.ActivationView) json.RawMessage { return nil }).planID()
+	}
 	for id, step := range c.StepResults { // order does not matter: one entry per node
 		out.Body.StepResults[id] = api.StepResult{
 			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess, ErrorMessage: step.ErrorMessage,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -276,7 +277,7 @@ func quoted(names []string) string {
 // templates that do.
 func (s *Server) usersOf(ctx context.Context, p identity.Principal, id string) (workflows, templates []string, err error) {
 	for page := (store.Page{Number: 1, Size: 500}); ; page.Number++ {
-		list, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{Page: page})
+		list, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{NotPrefix: agent.UnnamedID(""), Page: page})
 		if err != nil {
 			return nil, nil, err
 		}

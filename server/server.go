@@ -19,7 +19,7 @@ import (
 	"tandem/workflow"
 )
 
-// Options is what a server needs. Everything but Hosts, Metrics, Now and Log must be there.
+// Options is what a server needs. Everything but Gateway, Hosts, Metrics, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
 	Host   host.Host
@@ -39,8 +39,11 @@ type Options struct {
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
 	Desk *human.Desk
-	// Models are the language models.
+	// Models are the language models, Tools the tool servers.
 	Models Models
+	Tools  Tools
+	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
+	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
 	Ready   func() error
 	Version string
@@ -49,6 +52,8 @@ type Options struct {
 	Hosts []string
 	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
 	Metrics *Metrics
+	// TaskStarts is how many tasks of agents a user may start within 15 seconds, 5 when zero; less than zero: any number.
+	TaskStarts int
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 	Log *slog.Logger
@@ -64,7 +69,11 @@ type Server struct {
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
-	open     *openStreams
+	// starts counts who starts how many tasks.
+	starts *window
+	open   *openStreams
+	// gateway is nil when there is none.
+	gateway Gateway
 }
 
 // New makes a server with every resource.
@@ -78,14 +87,22 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.TaskStarts == 0 {
+		o.TaskStarts = defaultTaskStarts
+	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
 	s := &Server{o: o, log: o.Log, mux: newRoutes(), open: newOpenStreams()}
 	s.api = newAPI(s.mux, o.Version)
 
+	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)
+	s.starts.past = s.pastStarts
+
 	s.workflows()
+	s.agents()
 	s.executions()
+	s.freezes()
 	s.streams()
 	s.callbacks()
 	s.interactions()
@@ -97,14 +114,23 @@ func New(o Options) (*Server, error) {
 	s.templates()
 	s.credentials()
 	s.profiles()
+	s.toolServers()
 	s.budgets()
 	s.memories()
 	s.users()
 	s.metrics()
+	s.gateways()
 
 	s.health()
 	s.documentation()
 	s.root = s.edge()
+	if o.Gateway != nil {
+		g, err := o.Gateway(s.root)
+		if err != nil {
+			return nil, err
+		}
+		s.gateway = g
+	}
 	return s, nil
 }
 
@@ -126,6 +152,7 @@ func (o *Options) check() error {
 		{"Keyring", o.Keyring != nil},
 		{"Desk", o.Desk != nil},
 		{"Models", o.Models != nil},
+		{"Tools", o.Tools != nil && o.Stores.MCPServers != nil},
 		{"Ready", o.Ready != nil},
 	} {
 		if !part.here {
@@ -138,7 +165,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Handler serves everything: /api/v1, /healthz, /readyz, /metrics, /docs, /openapi.json.
+// Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /docs, /openapi.json.
 func (s *Server) Handler() http.Handler { return s.root }
 
 // now is the time in Unix milliseconds, as records have it.

@@ -9,11 +9,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/credential"
 	"tandem/engine"
@@ -28,10 +30,10 @@ import (
 	"tandem/workflow"
 )
 
-// fewKinds is a catalogue of two kinds, enough to run something.
+// fewKinds is a catalogue of three kinds, enough to run something.
 type fewKinds struct{}
 
-func (fewKinds) Names() []string { return []string{"CALL.EMPTY", "TRIGGER.MANUAL"} }
+func (fewKinds) Names() []string { return []string{"CALL.EMPTY", "CALL.TASK", "TRIGGER.MANUAL"} }
 
 func (fewKinds) Alias(typ, subtype string) (string, bool) {
 	name := strings.ToUpper(typ + "." + subtype)
@@ -40,7 +42,7 @@ func (fewKinds) Alias(typ, subtype string) (string, bool) {
 }
 
 func (fewKinds) Kind(name string) (workflow.Kind, bool) {
-	if name != "CALL.EMPTY" && name != "TRIGGER.MANUAL" {
+	if !slices.Contains(fewKinds{}.Names(), name) {
 		return workflow.Kind{}, false
 	}
 	return workflow.Kind{Name: name, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
@@ -50,7 +52,7 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 			return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "invalid_config", Path: "configurations", Message: "must be an object"}}
 		}
 		for field := range config {
-			if field != "pass_through" && field != "template_id" {
+			if field != "pass_through" && field != "template_id" && name != "CALL.TASK" {
 				return plan, []workflow.Problem{{Severity: workflow.SeverityError, Code: "unknown_field", Path: "configurations." + field, Message: "is no field"}}
 			}
 		}
@@ -58,7 +60,7 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 	}}, true
 }
 
-// testKinds are those two kinds as they run.
+// testKinds are those kinds as they run. A task answers with its question.
 func testKinds() []node.Kind {
 	pass := func(name string) node.Kind {
 		info := node.Info{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
@@ -68,7 +70,13 @@ func testKinds() []node.Kind {
 			return in, nil
 		})
 	}
-	return []node.Kind{pass("CALL.EMPTY"), pass("TRIGGER.MANUAL")}
+	task := node.Define(node.Info{Name: "CALL.TASK", Title: node.Text{Zh: "任务", En: "Task"}, Description: node.Text{Zh: "回答", En: "Answers"}},
+		func(_ context.Context, _ *node.Call, _ agent.Spec, in struct {
+			Question string `json:"question"`
+		}) (map[string]string, error) {
+			return map[string]string{"answer": "so " + in.Question}, nil
+		})
+	return []node.Kind{pass("CALL.EMPTY"), pass("TRIGGER.MANUAL"), task}
 }
 
 // world is a server on a store of its own, with one user per role in workspace "a" and an admin in workspace "b".
@@ -170,7 +178,7 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Keyring: w.ring, Models: noModels{}, Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Keyring: w.ring, Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()

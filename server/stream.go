@@ -67,6 +67,9 @@ func (s *Server) Close() {
 	s.open.mu.Lock()
 	s.open.closed = true
 	s.open.mu.Unlock()
+	if s.gateway != nil {
+		s.gateway.Close() // first: what it serves are requests of its own
+	}
 	s.open.end()
 	s.open.wg.Wait()
 }

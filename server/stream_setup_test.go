@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/agent"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -48,7 +49,7 @@ type stage struct {
 // stageKinds has steps, which do what the test says, and loops.
 type stageKinds struct{}
 
-func (stageKinds) Names() []string                     { return []string{"TEST.LOOP", "TEST.STEP"} }
+func (stageKinds) Names() []string                     { return []string{"TEST.LOOP", "TEST.STEP", agent.TaskKind} }
 func (stageKinds) Alias(string, string) (string, bool) { return "", false }
 func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 	k := workflow.Kind{Name: name, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
@@ -61,7 +62,7 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 				return workflow.Plan{}, []workflow.Problem{{Severity: workflow.SeverityError, Code: "invalid_config", Message: err.Error()}}
 			}
 		}
-		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5}, nil
+		return workflow.Plan{Effect: workflow.Pure, MaxRetries: c.MaxRetries, OnError: c.OnError, Credits: 0.5, Whole: name == agent.TaskKind}, nil
 	}}
 	if name == "TEST.LOOP" {
 		k.Scope = &workflow.ScopeKeys{Entry: "iteration", Exits: []string{"completed"}}
@@ -118,17 +119,23 @@ func stageUser() identity.Principal {
 // newStage returns an execution that was created and not started.
 func newStage(t testing.TB) *stage {
 	t.Helper()
+	return newStageOf(t, stageDefinition, `{"workflow_id":"wf"}`)
+}
+
+// newStageOf is newStage for any workflow and start.
+func newStageOf(t testing.TB, definition, start string) *stage {
+	t.Helper()
 	var def workflow.Definition
-	if err := json.Unmarshal([]byte(stageDefinition), &def); err != nil {
+	if err := json.Unmarshal([]byte(definition), &def); err != nil {
 		t.Fatal(err)
 	}
 	graph, problems := workflow.Compile(&def, stageKinds{})
 	if graph == nil {
 		t.Fatalf("compile: %v", problems)
 	}
-	st := &stage{t: t, graph: graph, source: []byte(stageDefinition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
+	st := &stage{t: t, graph: graph, source: []byte(definition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
 	j := st.journal()
-	st.fold = host.NewFold(graph, stageRevision{}, nil, j.Loader(t.Context()))
+	st.fold = host.NewFold(graph, stageRevision{}, agent.Programs(), j.Loader(t.Context()))
 	st.server = &Server{
 		o: Options{
 			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
@@ -142,13 +149,13 @@ func newStage(t testing.TB) *stage {
 	st.server.streams()
 	st.server.root = st.server.edge()
 	st.row(func(put func(json.RawMessage) engine.Ref) engine.Fact {
-		return engine.ExecutionCreated{Semantics: engine.Semantics, Execution: stageExecution, Revision: graph.Hash, Input: put(json.RawMessage(`{"workflow_id":"wf"}`))}
+		return engine.ExecutionCreated{Semantics: engine.Semantics, Execution: stageExecution, Revision: graph.Hash, Input: put(json.RawMessage(start))}
 	})
 	return st
 }
 
 func (st *stage) journal() host.Journal {
-	return host.Journal{Source: st, Principal: stageUser(), Execution: stageExecution, Graph: st.graph, Revision: stageRevision{}}
+	return host.Journal{Source: st, Principal: stageUser(), Execution: stageExecution, Graph: st.graph, Revision: stageRevision{}, Programs: agent.Programs()}
 }
 
 // web serves the stage's streams; every request is the user's.

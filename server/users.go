@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/store"
 )
 
 // Bounds of what is kept about a user.
@@ -24,6 +26,9 @@ const (
 	maxEmail     = 320
 	maxTokenLife = 100 * 365 * 24 * 3600 // seconds
 )
+
+// localUser is who acts without a server, see [As]. What is kept of it are its settings.
+const localUser = "local"
 
 // accounts keeps changes that depend on what was read from overtaking each other: who the last admin is, what a credential
 // held before. There is one server per data directory, so a lock of the process is enough.
@@ -39,6 +44,7 @@ type (
 	}
 	userCreate  struct{ Body api.UserRequest }
 	userOutput  struct{ Body api.User }
+	meChange    struct{ Body api.MeRequest }
 	usersOutput struct{ Body api.Users }
 
 	tokenCreate struct {
@@ -69,7 +75,11 @@ func (s *Server) users() {
 	issued.DefaultStatus = http.StatusCreated
 	issued.Description = "The secret is in this answer and nowhere else. Everybody may make tokens for themselves, an admin for all."
 
+	mine := op(http.MethodPatch, "/users/me", "update-me", "Change settings of one's own")
+	mine.Description = "What is left out stays as it is. With auto_execute, tasks of agents that allow it too call tools of low risk without a confirmation."
+
 	handle(s, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), readers(), s.getMe)
+	handle(s, mine, readers(), s.updateMe)
 	handle(s, op(http.MethodGet, "/users", "list-users", "List users by id"), admins(), s.listUsers)
 	handle(s, created, admins(), s.createUser)
 	handle(s, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), admins(), s.getUser)
@@ -81,11 +91,61 @@ func (s *Server) users() {
 }
 
 func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
-	u, err := s.o.Stores.Users.Get(ctx, p, p.User)
+	u, _, err := s.me(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &userOutput{tellUser(u)}, nil
+	return tellMe(u, p), nil
+}
+
+// me is the caller. Whoever has a token is in the store; a caller in this process need not be, see [As].
+func (s *Server) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
+	u, err = s.o.Stores.Users.Get(ctx, p, p.User)
+	if errors.Is(err, store.ErrNotFound) && inside(ctx) {
+		return identity.User{Workspace: p.Workspace, ID: p.User, Name: p.User}, false, nil
+	}
+	return u, true, err
+}
+
+// tellMe tells the caller. The roles are those of the call: a caller in this process has no others.
+func tellMe(u identity.User, p identity.Principal) *userOutput {
+	u.Roles = p.Roles
+	return &userOutput{tellUser(u)}
+}
+
+func (s *Server) updateMe(ctx context.Context, p identity.Principal, in *meChange) (*userOutput, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	u, stored, err := s.me(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.AutoExecute != nil {
+		u.AutoExecute = *in.Body.AutoExecute
+	}
+	u.Updated = s.now()
+	if stored {
+		err = s.o.Stores.Users.Update(ctx, p, u)
+	} else { // without roles: it counts as nobody's admin
+		u.Created = u.Updated
+		err = s.enter(ctx, p, u)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tellMe(u, p), nil
+}
+
+// enter keeps a user in a workspace that may have none yet, and may not have been entered itself.
+func (s *Server) enter(ctx context.Context, p identity.Principal, u identity.User) error {
+	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
+	if errors.Is(err, store.ErrNotFound) {
+		err = s.o.Stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: u.Created})
+	}
+	if err != nil {
+		return err
+	}
+	return s.o.Stores.Users.Create(ctx, p, u)
 }
 
 func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
@@ -105,7 +165,7 @@ func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userC
 	switch u.ID {
 	case "":
 		u.ID = newID("user")
-	case "me", "system", "local", ".", "..":
+	case "me", "system", localUser, ".", "..":
 		return nil, wrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
 	}
 	if err := readUser(&u, in.Body); err != nil {
@@ -129,6 +189,9 @@ func (s *Server) getUser(ctx context.Context, p identity.Principal, in *userInpu
 func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
 		return nil, wrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
+	}
+	if in.ID == localUser {
+		return nil, fault.Newf(fault.Conflict, "user %q is whoever runs commands on the machine of the data; it has no roles of its own", in.ID)
 	}
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
@@ -312,7 +375,7 @@ func addressesOf(u identity.User) []string {
 }
 
 func tellUser(u identity.User) api.User {
-	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), Disabled: u.Disabled, CreatedTime: u.Created}
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Disabled: u.Disabled, CreatedTime: u.Created}
 	for i, r := range u.Roles {
 		out.Roles[i] = string(r)
 	}

@@ -261,7 +261,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	status := started.Status
 	if patience > 0 && !status.Final() {
 		var err error
-		if status, err = s.awaitEnd(ctx, p, started.Execution, patience); err != nil {
+		if status, err = s.await(ctx, p, started.Execution, patience, engine.Status.Final); err != nil {
 			return nil, err
 		}
 	}
@@ -283,8 +283,8 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	return out, nil
 }
 
-// awaitEnd returns when an execution has ended or patience has, with the status it has then.
-func (s *Server) awaitEnd(ctx context.Context, p identity.Principal, execution string, patience time.Duration) (engine.Status, error) {
+// await returns when an execution has come to rest or patience has ended, with the status it has then.
+func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
 	late := time.NewTimer(patience)
@@ -292,13 +292,13 @@ func (s *Server) awaitEnd(ctx context.Context, p identity.Principal, execution s
 	for read := true; ; {
 		if read { // at first, and whenever the hub no longer has what came
 			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
-			if err != nil || e.Status.Final() {
+			if err != nil || rests(e.Status) {
 				return e.Status, err
 			}
 		}
 		list, more, behind := sub.Next()
 		for _, n := range list {
-			if status, ended := endTold(n.Row); ended {
+			if status, told := statusTold(n.Row); told && rests(status) {
 				return status, nil
 			}
 		}
@@ -316,14 +316,15 @@ func (s *Server) awaitEnd(ctx context.Context, p identity.Principal, execution s
 	}
 }
 
-// endTold says whether a row ends its execution, and how.
-func endTold(row *host.Row) (engine.Status, bool) {
-	if row != nil {
-		for i := range row.Told {
-			if t := &row.Told[i]; t.What == host.ToldExecution && t.Status.Final() {
-				return t.Status, true
-			}
+// statusTold is the status that an execution has after a row, if the row tells one.
+func statusTold(row *host.Row) (status engine.Status, told bool) {
+	if row == nil {
+		return "", false
+	}
+	for i := range row.Told {
+		if t := &row.Told[i]; t.What == host.ToldExecution {
+			status, told = t.Status, true
 		}
 	}
-	return "", false
+	return status, told
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -36,14 +37,14 @@ func (s *Server) workflows() {
 	handle(s, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), readers(), s.listWorkflows)
 	handle(s, created, editors(), s.createWorkflow)
 	handle(s, op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition"), readers(), s.validateWorkflow)
-	handle(s, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), readers(), s.getWorkflow)
-	handle(s, changed, editors(), s.updateWorkflow)
-	handle(s, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), editors(), s.deleteWorkflow)
-	handle(s, copied, editors(), s.copyWorkflow)
-	handle(s, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), readers(), s.listRevisions)
-	handle(s, deployed, editors(), s.deployWorkflow)
-	handle(s, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), editors(), s.undeployWorkflow)
-	handle(s, executeOperation(), operators(), s.executeWorkflow)
+	handle(s, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), readers(), noAgent(s.getWorkflow))
+	handle(s, changed, editors(), noAgent(s.updateWorkflow))
+	handle(s, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), editors(), noAgent(s.deleteWorkflow))
+	handle(s, copied, editors(), noAgent(s.copyWorkflow))
+	handle(s, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), readers(), noAgent(s.listRevisions))
+	handle(s, deployed, editors(), noAgent(s.deployWorkflow))
+	handle(s, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), editors(), noAgent(s.undeployWorkflow))
+	handle(s, executeOperation(), operators(), noAgent(s.executeWorkflow))
 	for _, item := range []*huma.Operation{
 		s.api.OpenAPI().Paths[prefix+"/workflows"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/validate"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/{id}"].Put,
 	} {
@@ -131,7 +132,7 @@ type workflowsOutput struct{ Body api.Workflows }
 
 func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *listWorkflowsInput) (*workflowsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, Tags: listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.page(),
+		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.page(),
 	})
 	if err != nil {
 		return nil, err
@@ -232,6 +233,8 @@ type WorkflowPath struct {
 	ID string `path:"id" maxLength:"128"`
 }
 
+func (w WorkflowPath) named() string { return w.ID }
+
 type getWorkflowInput struct {
 	WorkflowPath
 	Revision int64 `query:"revision" minimum:"1" doc:"left out, it is the newest"`
@@ -269,7 +272,7 @@ type updateWorkflowInput struct {
 }
 
 func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *updateWorkflowInput) (*savedOutput, error) {
-	expect, err := in.expected()
+	expect, err := expectedRevision(in.IfMatch)
 	if err != nil {
 		return nil, err
 	}
@@ -290,15 +293,15 @@ func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *u
 	return s.save(ctx, p, def, problems, expect)
 }
 
-// expected is the revision that the author has seen, 0 for any.
-func (in *updateWorkflowInput) expected() (int64, error) {
-	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(in.IfMatch), "W/"), `"`)
+// expectedRevision is the revision that the author has seen, 0 for any.
+func expectedRevision(match string) (int64, error) {
+	text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if text == "" || text == "*" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, wrongField("header.If-Match", "%q is no revision; send its number", in.IfMatch)
+		return 0, wrongField("header.If-Match", "%q is no revision; send its number", match)
 	}
 	return n, nil
 }

@@ -35,14 +35,12 @@ func TestMadeID(t *testing.T) {
 func TestExpected(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{"": 0, "*": 0, "3": 3, `"3"`: 3, `W/"3"`: 3} {
-		in := updateWorkflowInput{IfMatch: text}
-		if got, err := in.expected(); err != nil || got != want {
+		if got, err := expectedRevision(text); err != nil || got != want {
 			t.Errorf("%q is %d, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"0", "-1", "x", `"1", "2"`} {
-		in := updateWorkflowInput{IfMatch: text}
-		if _, err := in.expected(); fault.CodeOf(err) != fault.InvalidInput {
+		if _, err := expectedRevision(text); fault.CodeOf(err) != fault.InvalidInput {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -115,17 +113,17 @@ func TestSignalOf(t *testing.T) {
 	}
 }
 
-func TestEndTold(t *testing.T) {
+func TestStatusTold(t *testing.T) {
 	t.Parallel()
-	row := &host.Row{Told: []host.Told{{What: host.ToldNode, Status: engine.StatusSuccess}, {What: host.ToldExecution, Status: engine.StatusRunning}}}
-	if status, ended := endTold(row); ended {
-		t.Errorf("a row that ends nothing ends with %s", status)
+	row := &host.Row{Told: []host.Told{{What: host.ToldNode, Status: engine.StatusSuccess}}}
+	if status, told := statusTold(row); told {
+		t.Errorf("a row that changes nothing tells %s", status)
 	}
-	row.Told = append(row.Told, host.Told{What: host.ToldExecution, Status: engine.StatusTimeout})
-	if status, ended := endTold(row); !ended || status != engine.StatusTimeout {
-		t.Errorf("it ends with %q, %v", status, ended)
+	row.Told = append(row.Told, host.Told{What: host.ToldExecution, Status: engine.StatusRunning}, host.Told{What: host.ToldExecution, Status: engine.StatusTimeout})
+	if status, told := statusTold(row); !told || status != engine.StatusTimeout {
+		t.Errorf("it tells %q, %v", status, told)
 	}
-	if _, ended := endTold(nil); ended {
-		t.Error("output ends an execution")
+	if _, told := statusTold(nil); told {
+		t.Error("output tells a status")
 	}
 }

@@ -32,6 +32,8 @@ type Execution struct {
 	TriggerType string
 	// User is who started it.
 	User string
+	// Conversation is what it has in common with others that know of each other; empty: nothing.
+	Conversation string
 	// Started is when its first node was dispatched.
 	Started int64
 	Ended   int64
@@ -57,9 +59,10 @@ type Change struct {
 // Unfinished is an execution that has to be looked after.
 type Unfinished struct {
 	Ref
-	Status   engine.Status
-	Priority int
-	Created  int64
+	WorkflowID string
+	Status     engine.Status
+	Priority   int
+	Created    int64
 }
 
 // ExecutionQuery narrows a listing. Empty fields do not.
@@ -67,6 +70,9 @@ type ExecutionQuery struct {
 	WorkflowID string
 	Statuses   []engine.Status
 	Parent     string
+	// User is who started them, Conversation what they have in common.
+	User         string
+	Conversation string
 	// BelowRevision keeps those pinned to an older revision.
 	BelowRevision int64
 	Page          Page

@@ -90,6 +90,8 @@ type WorkflowQuery struct {
 	Text string
 	// Name is the exact name.
 	Name string
+	// Prefix is what ids begin with, NotPrefix what they do not begin with.
+	Prefix, NotPrefix string
 	// Tags must all be there.
 	Tags             []string
 	DeploymentStatus DeploymentStatus

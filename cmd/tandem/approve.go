@@ -110,7 +110,7 @@ func (q *question) noted(given filled, note string) (json.RawMessage, error) {
 func withNote(answer json.RawMessage, purpose, note string) (json.RawMessage, error) {
 	name := nameNotes
 	if purpose == human.PurposeParam {
-		name = "description"
+		name = nameDescription
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil {
@@ -132,7 +132,7 @@ func (q *question) wants() []string {
 	var lines []string
 	for n := range q.blanks {
 		b := &q.blanks[n]
-		if b.name == "" || b.group == groupEvidence || b.group == "" && b.name == nameNotes {
+		if b.name == "" || b.group == groupEvidence || b.group == "" && (b.name == nameNotes || b.name == nameDescription) {
 			continue
 		}
 		line := "  " + oneLine(b.name) + ":"
@@ -174,7 +174,7 @@ func (q *question) how() string {
 		switch {
 		case b.name == "":
 			return command + " --value JSON"
-		case b.name == nameNotes && b.group == "":
+		case (b.name == nameNotes || b.name == nameDescription) && b.group == "":
 		case b.group == groupEvidence:
 			command += fmt.Sprintf(" --evidence '%s=...'", oneLine(b.name))
 		case b.kind == blankChoice:

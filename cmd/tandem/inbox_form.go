@@ -28,7 +28,18 @@ import (
 type question struct {
 	api.Interaction
 	request human.Request
+	task    taskAsked
 	blanks  []blank
+}
+
+// taskAsked is what the question of a task says besides: which tool is to be called, why that is risky, and what it lacks. Params are all
+// parameters of the tool, null for those that are missing.
+type taskAsked struct {
+	Tool    string                     `json:"tool"`
+	Reason  string                     `json:"reason"`
+	Warning string                     `json:"warning"`
+	Message string                     `json:"message"`
+	Params  map[string]json.RawMessage `json:"params"`
 }
 
 // blank is one thing to fill in. Group and name say where it goes in the answer.
@@ -67,12 +78,17 @@ const (
 	nameOutcome   = "outcome"
 	nameResult    = "result"
 	nameNotes     = "notes"
+	// nameDescription is what somebody says about parameters in words.
+	nameDescription = "description"
 )
 
 func newQuestion(i api.Interaction) (*question, error) {
 	q := &question{Interaction: i}
 	if err := json.Unmarshal(i.RequestData, &q.request); err != nil {
 		return nil, fault.Newf(fault.Unsupported, "question %q cannot be read by this program; a newer one may: %w", i.ID, err)
+	}
+	if json.Unmarshal(i.RequestData, &q.task) != nil {
+		q.task = taskAsked{} // another part's, which has fields of these names for something else
 	}
 	decide := func(name, label string) {
 		q.blanks = []blank{{name: name, label: label, kind: blankDecision, required: true}}
@@ -92,7 +108,7 @@ func newQuestion(i api.Interaction) (*question, error) {
 			{name: nameResult, label: "Its result, as JSON", kind: blankJSON},
 		}
 	case human.PurposeParam:
-		q.blanks = schemaBlanks(groupContent, q.request.Schema)
+		q.blanks = missingBlanks(q.request.Schema, q.task.Params)
 	default:
 		q.blanks = nodeBlanks(i.InteractionType, &q.request)
 	}
@@ -214,6 +230,24 @@ func schemaBlanks(group string, raw json.RawMessage) []blank {
 	}
 	return list
 }
+
+// missingBlanks are the parameters that a step lacks. What is known is not asked for. Whoever would rather say it in words may.
+func missingBlanks(schema json.RawMessage, params map[string]json.RawMessage) []blank {
+	list := schemaBlanks(groupContent, schema)
+	missing := func(name string) bool { return isNull(params[name]) }
+	if len(params) == 0 || !slices.ContainsFunc(slices.Collect(maps.Keys(params)), missing) {
+		return list
+	}
+	list = slices.DeleteFunc(list, func(b blank) bool { _, told := params[b.name]; return !told || !missing(b.name) })
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if missing(name) && !slices.ContainsFunc(list, func(b blank) bool { return b.name == name }) {
+			list = append(list, blank{group: groupContent, name: name, label: name, kind: blankJSON, required: true})
+		}
+	}
+	return append(list, blank{name: nameDescription, label: "In your own words"})
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 // plain is a JSON value as people write it: a text without its quotes.
 func plain(raw json.RawMessage) string {

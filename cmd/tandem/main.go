@@ -90,15 +90,20 @@ A server, and what is kept in its data directory:
   tandem workflows list         keep workflows: apply, list, get, export, start, deploy, delete
   tandem executions list        look at executions and act on them: get, watch, logs, pause, retry, fork, ...
   tandem inbox                  see the questions that wait for you, and answer them; also: tandem approve ID, tandem reject ID
+  tandem agent run "GOAL"       give an agent a goal; also: keep agents with set, list, show, remove, tasks
+  tandem chat AGENT             talk with an agent
+  tandem me                     see who you are, and whether agents may act without asking you
   tandem export EXECUTION       write an execution down; with --fixture, so that it can be tested
+  tandem freeze EXECUTION       make a workflow of a task that an agent has done
   tandem test order.tandem.json play recorded runs again, without a network, and say what is different
   tandem profiles list          keep profiles of language models: set, test, get, delete
   tandem budgets list           see what models may spend, and raise it
   tandem memories list          see what memory nodes remember, and make them forget
+  tandem mcp servers list       keep tool servers and use them: set, tools, activate, accept, authorize, ...
   tandem doctor                 find out what keeps Tandem from working here
   tandem bench                  measure how fast this machine runs workflows
 
-"workflows", "executions", "inbox", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
+"workflows", "executions", "inbox", "agent", "chat", "me", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
 without one they open the data directory (--data, TANDEM_DATA) themselves.
 
 The directory "examples" has workflows to start from.`,
@@ -109,6 +114,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newExportExecution(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newNodes(), newDoctor())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newMCP(), newNodes(), newDoctor())
 	return root
 }

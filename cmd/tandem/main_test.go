@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	if sandbox.IsChild() {
 		sandbox.Child()
 	}
-	testscript.Main(m, map[string]func(){"tandem": main})
+	testscript.Main(m, map[string]func(){"tandem": main, "toolbox": toolbox})
 }
 
 // TestScripts runs the command as a user does; see testdata/script. With TANDEM_UPDATE=1 in the environment the expected

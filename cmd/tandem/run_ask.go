@@ -55,6 +55,8 @@ type typed struct {
 	mu    sync.Mutex
 	lines []string
 	over  bool
+	// ahead says that what came before a question is an answer to it all the same: nobody types, it is a script.
+	ahead bool
 	// news is told that something has changed.
 	news chan struct{}
 }
@@ -82,6 +84,9 @@ func (t *typed) add(over bool, lines ...string) {
 func (t *typed) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.ahead {
+		return
+	}
 	t.lines = nil
 }
 
@@ -249,6 +254,12 @@ func (q *question) tell(now time.Time, most int) []string {
 	if text := strings.TrimSpace(q.request.Description); text != "" && oneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
+	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) && oneLine(text) != q.title() {
+		lines = append(lines, cut(sheet(text), most)...)
+	}
+	if tool := oneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
+		lines = append(lines, "tool: "+tool)
+	}
 	if raw := q.request.Content; !empty(raw) {
 		lines = append(lines, cut(indented(raw), most)...)
 	}
@@ -257,14 +268,22 @@ func (q *question) tell(now time.Time, most int) []string {
 		if json.Unmarshal(raw, &args) != nil {
 			args = map[string]json.RawMessage{"arguments": raw}
 		}
-		var list []string
-		for _, name := range slices.Sorted(maps.Keys(args)) {
-			list = append(list, "  "+oneLine(name)+": "+oneLine(string(args[name])))
-		}
-		lines = append(lines, cut(list, most)...)
+		lines = append(lines, cut(named(args), most)...)
 	}
-	if q.request.Risk != "" && q.request.Risk != "low" {
-		lines = append(lines, "risk: "+oneLine(q.request.Risk))
+	if q.Purpose == human.PurposeParam {
+		known := maps.Clone(q.task.Params)
+		maps.DeleteFunc(known, func(_ string, raw json.RawMessage) bool { return isNull(raw) })
+		lines = append(lines, cut(named(known), most)...)
+	}
+	if risk := q.request.Risk; risk != "" && (risk != "low" || q.task.Reason != "") {
+		reason := q.task.Reason
+		if strings.Contains(q.request.Description, reason) {
+			reason = "" // it stands above
+		}
+		lines = append(lines, oneLine(strings.TrimSuffix("risk: "+risk+", "+reason, ", ")))
+	}
+	if q.task.Warning != "" {
+		lines = append(lines, "WARNING: "+oneLine(q.task.Warning))
 	}
 	if q.MinApprovals > 1 {
 		lines = append(lines, fmt.Sprintf("%d people have to agree", q.MinApprovals))
@@ -273,6 +292,15 @@ func (q *question) tell(now time.Time, most int) []string {
 		lines = append(lines, "time left: "+left)
 	}
 	return lines
+}
+
+// named are values, a line each, by name.
+func named(values map[string]json.RawMessage) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, "  "+oneLine(name)+": "+oneLine(string(values[name])))
+	}
+	return list
 }
 
 func empty(raw json.RawMessage) bool {

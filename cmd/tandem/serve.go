@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -81,6 +82,7 @@ called wrongly.`,
 	scripts.add(cmd)
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
+	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
 	flags.BoolVar(&debug, "debug", false, "log more")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))

@@ -30,6 +30,8 @@ type tree struct {
 	seq            uint64
 	top            scope
 	turns          turns
+	// still says that what follows is told below: nothing moves any more, and the foot is left out.
+	still bool
 }
 
 // scope is the body of a node: its activations in the order they began.
@@ -253,19 +255,24 @@ type view struct {
 	width, height int
 	colour        bool
 	now           time.Time
-	// beat moves the spinner.
-	beat int
+	// beat moves the spinner, unless it stands still.
+	beat  int
+	still bool
 }
 
 // draw makes the lines of a tree, none wider than the screen. With a height they are no more than fit: finished lines
 // from the top make room first.
 func (t *tree) draw(v view) []string {
 	var lines []line
+	v.still = t.still
 	t.top.draw(&lines, 0, v)
 	lines = v.fit(lines)
 	out := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
 		out = append(out, v.cut(l.text))
+	}
+	if t.still {
+		return out
 	}
 	return append(out, v.cut(t.foot(v)))
 }
@@ -306,6 +313,9 @@ func (p *step) draw(v view) string {
 	case engine.NodeRunning:
 		frames := []rune(spinner)
 		mark = v.paint(cyan, string(frames[v.beat%len(frames)]))
+		if v.still {
+			mark = v.paint(cyan, "▸")
+		}
 	case engine.NodeDone:
 		mark = v.paint(green, "✓")
 	case engine.NodeFailure:

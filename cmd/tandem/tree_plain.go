@@ -208,6 +208,18 @@ func (p *treePrinter) resume() {
 	p.live.start()
 }
 
+// settle ends the drawing for something that is told below, such as an answer while it is written.
+func (p *treePrinter) settle() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		p.over = true
+		p.live.settle()
+		p.end()
+	}
+	return p.err
+}
+
 func (p *treePrinter) stop() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -158,6 +158,13 @@ func (l *live) frame(e api.Event) error {
 	return l.tree.apply(e)
 }
 
+// settle says that what is drawn last is to stand still.
+func (l *live) settle() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tree.still = true
+}
+
 // end draws the tree a last time, in full, and gives the terminal back. What comes later is not drawn.
 func (l *live) end() error {
 	l.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type bench struct {
 	// loose cases leave something behind on purpose: executions that wait for ever.
 	loose      bool
 	maxRunning int
+	maxTasks   int
 	workers    int
 
 	definitions map[string]*workflow.Definition
@@ -97,7 +99,8 @@ func (b *bench) open() {
 		b.fuse = newFuse(b.rig.Stores(), blow, latency, b.world.appended)
 		p := &process{world: b.world, fuse: b.fuse}
 		h, err := b.rig.Start(b.ctx, Setup{
-			Stores: b.fuse.Stores(), Find: b.finder(p), Child: b.childOf, Workers: b.workers, MaxRunning: b.maxRunning,
+			Stores: b.fuse.Stores(), Find: b.finder(p), Child: b.childOf, Workers: b.workers, MaxRunning: b.maxRunning, MaxTasks: b.maxTasks,
+			Task:     func(id string) bool { return strings.HasPrefix(id, "task") },
 			Recorded: func(store.Ref) { b.notify() },
 			GivenUp:  b.abandoned(b.fuse),
 		})

@@ -228,6 +228,103 @@ func admissionCases() []Case {
 	}
 }
 
+// taskCases are about the executions of which only so many run, whatever else does.
+func taskCases() []Case {
+	one := flow("task", []string{"a WORK {effect: idempotent}"}, nil)
+	held := flow("task-held", []string{"h WORK {hold: true, effect: idempotent}"}, nil)
+	other := flow("f", []string{"a WORK {effect: idempotent}"}, nil)
+	pending := func(b *bench, id string) {
+		b.t.Helper()
+		if e := b.summary(id); e.Status != engine.StatusPending {
+			b.t.Errorf("%q is %s, want %s", id, e.Status, engine.StatusPending)
+		}
+	}
+	return []Case{
+		{Name: "Tasks/WaitForEachOtherOnly", MaxTasks: 1, run: func(b *bench) {
+			b.save(one, held, other)
+			b.start("first", "task-held")
+			b.held("h")
+			b.start("x", "task", func(r *host.StartRequest) { r.Priority = 5 })
+			b.start("y", "task", func(r *host.StartRequest) { r.Priority = 1 })
+			b.start("z", "f")
+			b.ends("z", engine.StatusSuccess)
+			pending(b, "x")
+			pending(b, "y")
+			b.crash()
+			b.start("w", "f")
+			b.ends("w", engine.StatusSuccess)
+			pending(b, "x")
+			pending(b, "y")
+			b.world.release("h")
+			b.ends("x", engine.StatusSuccess)
+			b.ends("y", engine.StatusSuccess)
+			b.ends("first", engine.StatusSuccess)
+			if x, y := b.summary("x"), b.summary("y"); x.Started < y.Started {
+				b.t.Errorf("x began at %d, before y at %d, which comes first", x.Started, y.Started)
+			}
+		}},
+		{Name: "Tasks/WhatWaitsMakesRoom", Crashes: true, MaxTasks: 1, run: func(b *bench) {
+			b.save(one, flow("task-w", []string{"w WAIT {signal: go}", "a WORK"}, []string{"w -> a"}))
+			b.start("x", "task-w")
+			b.start("y", "task")
+			b.ends("y", engine.StatusSuccess)
+			b.signal("x", "w", "go", "1")
+			b.ends("x", engine.StatusSuccess)
+		}},
+		{Name: "Tasks/AnAnsweredOneGoesOnBeforeNewOnes", MaxTasks: 1, run: func(b *bench) {
+			b.save(one, held, flow("task-w", []string{"w WAIT {signal: go}", "a WORK"}, []string{"w -> a"}))
+			b.start("x", "task-w")
+			b.reaches("x", engine.StatusWaiting)
+			b.start("first", "task-held")
+			b.held("h")
+			b.start("y", "task")
+			b.signal("x", "w", "go", "1")
+			b.ends("x", engine.StatusSuccess)
+			pending(b, "y")
+			b.world.release("h")
+			b.ends("y", engine.StatusSuccess)
+		}},
+		{Name: "Tasks/ChildrenAreTasksToo", Crashes: true, MaxTasks: 1, run: func(b *bench) {
+			b.save(one, flow("p", []string{"k CHILD {workflow: task}", "l CHILD {workflow: task}", "m CHILD {workflow: task}"}, nil))
+			b.start("x", "p")
+			b.start("y", "p")
+			b.ends("x", engine.StatusSuccess)
+			b.ends("y", engine.StatusSuccess)
+		}},
+		{Name: "Tasks/AChildWaitsForRoomAndIsCanceledWithItsParent", MaxTasks: 1, run: func(b *bench) {
+			b.save(one, held, flow("p", []string{"k CHILD {workflow: task}"}, nil))
+			b.start("first", "task-held")
+			b.held("h")
+			b.start("x", "p")
+			child := engine.ChildID("x", "k", 0)
+			b.reaches("x", engine.StatusWaiting)
+			b.reaches(child, engine.StatusPending)
+			b.crash()
+			b.reaches(child, engine.StatusPending)
+			b.act("x", host.ActionCancel)
+			b.ends(child, engine.StatusCanceled)
+			b.ends("x", engine.StatusCanceled)
+			b.start("y", "task")
+			b.world.release("h")
+			b.ends("y", engine.StatusSuccess)
+			b.wantRuns(child, "a", 0)
+		}},
+		{Name: "Tasks/BothLimits", Crashes: true, MaxTasks: 1, MaxRunning: 2, run: func(b *bench) {
+			b.save(one, other, flow("p", []string{"k CHILD {workflow: task}", "a WORK"}, []string{"k -> a"}))
+			for i := range 3 {
+				b.start(fmt.Sprint("x", i), "task")
+				b.start(fmt.Sprint("y", i), "f")
+				b.start(fmt.Sprint("z", i), "p")
+			}
+			for i := range 3 {
+				b.ends(fmt.Sprint("x", i), engine.StatusSuccess)
+				b.ends(fmt.Sprint("y", i), engine.StatusSuccess)
+				b.ends(fmt.Sprint("z", i), engine.StatusSuccess)
+			}
+		}},
+	}
+}
+
 // ClockCases are two halves of a case: what the first leaves behind on the disk, the second brings to its end. Between
 // them the clock may be set back.
 func ClockCases() (before, after Case) {

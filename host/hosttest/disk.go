@@ -325,6 +325,7 @@ func (d diskExecutions) List(_ context.Context, p identity.Principal, q store.Ex
 	for _, r := range slices.Backward(d.order) {
 		s := &r.summary
 		if s.Workspace != workspace || q.WorkflowID != "" && s.WorkflowID != q.WorkflowID || q.Parent != "" && s.Parent != q.Parent ||
+			q.User != "" && s.User != q.User || q.Conversation != "" && s.Conversation != q.Conversation ||
 			q.BelowRevision != 0 && s.Revision >= q.BelowRevision || len(q.Statuses) > 0 && !slices.Contains(q.Statuses, s.Status) {
 			continue
 		}
@@ -347,7 +348,7 @@ func (d diskExecutions) Unfinished(_ context.Context, p identity.Principal) iter
 		d.mu.Lock()
 		for _, r := range d.order {
 			if s := &r.summary; !s.Status.Final() && (all || s.Workspace == workspace) {
-				list = append(list, store.Unfinished{Ref: r.ref, Status: s.Status, Priority: s.Priority, Created: s.Created})
+				list = append(list, store.Unfinished{Ref: r.ref, WorkflowID: s.WorkflowID, Status: s.Status, Priority: s.Priority, Created: s.Created})
 			}
 		}
 		d.mu.Unlock()

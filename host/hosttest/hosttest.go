@@ -50,6 +50,9 @@ type Setup struct {
 	// Workers is how many nodes may run at once, MaxRunning how many executions; 0: any number.
 	Workers    int
 	MaxRunning int
+	// MaxTasks is how many executions of workflows that Task says yes to may run at once; 0: any number.
+	MaxTasks int
+	Task     func(workflowID string) bool
 	// Recorded is to be called after each row, GivenUp when the host cannot go on with an execution.
 	Recorded func(store.Ref)
 	GivenUp  func(store.Ref, error)
@@ -60,8 +63,10 @@ type Case struct {
 	Name string
 	// Crashes says that the case holds whenever the process dies.
 	Crashes bool
-	// MaxRunning is how many executions may run at once; 0: any number.
+	// MaxRunning is how many executions may run at once, MaxTasks how many of workflows whose id begins with "task"; 0: any
+	// number.
 	MaxRunning int
+	MaxTasks   int
 	// before is done before the first process begins. May be nil.
 	before func(b *bench)
 	run    func(b *bench)
@@ -98,6 +103,7 @@ func (c Case) Play(t *testing.T, rig Rig, fate Fate) Report {
 func (c Case) bench(t *testing.T, rig Rig, fate Fate) *bench {
 	t.Helper()
 	b := newBench(t, rig, fate, c.MaxRunning)
+	b.maxTasks = c.MaxTasks
 	if c.before != nil {
 		c.before(b)
 	}
@@ -118,7 +124,7 @@ func Run(t *testing.T, open func(t *testing.T) Rig) {
 // Cases are what the suite consists of.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), admissionCases()} {
+	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), admissionCases(), taskCases()} {
 		all = append(all, part...)
 	}
 	return all

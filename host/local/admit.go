@@ -9,97 +9,157 @@ import (
 	"tandem/store"
 )
 
-// admission holds starts back while as many executions run as may. Only RUNNING counts: one that waits has left, and when
-// it goes on it does so at once, before any new start. Those that wait for admission are on disk as PENDING.
+// admission holds starts back while as many executions run as may, or, of tasks, as many tasks. Only RUNNING counts: one
+// that waits has left, and when it goes on it does so at once, before any new start. Those that wait for admission are on
+// disk as PENDING.
 type admission struct {
-	limit int // 0: none
+	limit int // of all; 0: none
+	tasks int // of tasks among them; 0: none
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// running are those that run, and whether they are tasks; busy counts the tasks.
 	running map[store.Ref]bool
+	busy    int
 	// lines are those that wait, by workspace: workspaces take turns, within one the priority counts, then the age.
-	lines   turns[*startHeap]
+	lines   turns[*queue]
 	waiting map[store.Ref]bool
+	// others and tasksWaiting count them.
+	others, tasksWaiting int
 }
 
+// queue is what waits in one workspace. Tasks stand apart, so that what is no task need not wait for one.
+type queue struct{ others, tasks startHeap }
+
+// start is an execution that is to begin.
 type start struct {
 	ref      store.Ref
+	task     bool
 	priority int
 	created  int64
 }
 
-func newAdmission(limit int) *admission {
-	return &admission{limit: limit, running: map[store.Ref]bool{}, waiting: map[store.Ref]bool{}}
+func newAdmission(limit, tasks int) *admission {
+	return &admission{limit: limit, tasks: tasks, running: map[store.Ref]bool{}, waiting: map[store.Ref]bool{}}
 }
 
-// admit takes a place for an execution that starts now, if there is one and nobody waits for it.
-func (a *admission) admit(ref store.Ref) bool {
-	if a.limit == 0 {
+// holds says that a start of this sort may have to wait.
+func (a *admission) holds(task bool) bool { return a.limit > 0 || task && a.tasks > 0 }
+
+// crowded says that as many tasks run as may.
+func (a *admission) crowded() bool { return a.tasks > 0 && a.busy >= a.tasks }
+
+// admit takes a place for an execution that starts now, if there is one and nobody waits for it. A child belongs to work that
+// was admitted: it waits only for what its parent has no place in, which is the tasks.
+func (a *admission) admit(ref store.Ref, task, child bool) bool {
+	if !a.holds(task) {
 		return true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.running) >= a.limit || !a.lines.empty() {
+	if task && (a.crowded() || a.tasks > 0 && a.tasksWaiting > 0) {
 		return false
 	}
-	a.running[ref] = true
+	if !child && a.limit > 0 && (len(a.running) >= a.limit || a.others > 0 || a.tasksWaiting > 0 && !a.crowded()) {
+		return false
+	}
+	a.run(ref, task)
 	return true
+}
+
+func (a *admission) run(ref store.Ref, task bool) {
+	a.leave(ref)
+	if a.running[ref] = task; task {
+		a.busy++
+	}
+}
+
+func (a *admission) leave(ref store.Ref) {
+	if a.running[ref] {
+		a.busy--
+	}
+	delete(a.running, ref)
 }
 
 // wait puts an execution into line.
 func (a *admission) wait(s start) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.waiting[s.ref] {
-		a.waiting[s.ref] = true
-		heap.Push(a.lines.at(s.ref.Workspace, func() *startHeap { return &startHeap{} }), s)
+	if a.waiting[s.ref] {
+		return
+	}
+	a.waiting[s.ref] = true
+	q := a.lines.at(s.ref.Workspace, func() *queue { return &queue{} })
+	if s.task {
+		a.tasksWaiting++
+		heap.Push(&q.tasks, s)
+	} else {
+		a.others++
+		heap.Push(&q.others, s)
 	}
 }
 
 // moved follows an execution's status.
-func (a *admission) moved(ref store.Ref, status engine.Status) {
-	if a.limit == 0 {
-		return
-	}
+func (a *admission) moved(ref store.Ref, task bool, status engine.Status) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if status == engine.StatusRunning {
-		a.running[ref] = true
-	} else {
-		delete(a.running, ref)
+	if status != engine.StatusRunning {
+		a.leave(ref)
+	} else if a.holds(task) {
+		a.run(ref, task)
 	}
 }
 
 // next returns an execution that may start now and has taken its place, if there is one.
 func (a *admission) next() (store.Ref, bool) {
-	if a.limit == 0 {
-		return store.Ref{}, false
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.running) >= a.limit {
+	if a.limit > 0 && len(a.running) >= a.limit {
 		return store.Ref{}, false
 	}
-	line, ok := a.lines.turn()
-	if !ok {
-		return store.Ref{}, false
+	for range a.lines.order.Len() { // a workspace whose tasks have no room is passed over
+		q, _ := a.lines.turn()
+		s, ok := q.next(!a.crowded())
+		if !ok {
+			continue
+		}
+		if s.task {
+			a.tasksWaiting--
+		} else {
+			a.others--
+		}
+		if q.others.Len()+q.tasks.Len() == 0 {
+			a.lines.remove(s.ref.Workspace)
+		}
+		delete(a.waiting, s.ref)
+		a.run(s.ref, s.task)
+		return s.ref, true
 	}
-	s := heap.Pop(line).(start)
-	if line.Len() == 0 {
-		a.lines.remove(s.ref.Workspace)
+	return store.Ref{}, false
+}
+
+// next takes the first out of the queue; tasks only where there is room for one.
+func (q *queue) next(tasks bool) (start, bool) {
+	tasks = tasks && q.tasks.Len() > 0
+	switch {
+	case tasks && (q.others.Len() == 0 || q.tasks[0].before(q.others[0])):
+		return heap.Pop(&q.tasks).(start), true
+	case q.others.Len() > 0:
+		return heap.Pop(&q.others).(start), true
 	}
-	delete(a.waiting, s.ref)
-	a.running[s.ref] = true
-	return s.ref, true
+	return start{}, false
+}
+
+// before orders starts: by priority, then by age.
+func (s start) before(t start) bool {
+	return cmp.Or(cmp.Compare(s.priority, t.priority), cmp.Compare(s.created, t.created), cmp.Compare(s.ref.Execution, t.ref.Execution)) < 0
 }
 
 type startHeap []start
 
-func (h startHeap) Len() int { return len(h) }
-func (h startHeap) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].priority, h[j].priority), cmp.Compare(h[i].created, h[j].created), cmp.Compare(h[i].ref.Execution, h[j].ref.Execution)) < 0
-}
-func (h startHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *startHeap) Push(x any)   { *h = append(*h, x.(start)) }
+func (h startHeap) Len() int           { return len(h) }
+func (h startHeap) Less(i, j int) bool { return h[i].before(h[j]) }
+func (h startHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *startHeap) Push(x any)        { *h = append(*h, x.(start)) }
 func (h *startHeap) Pop() any {
 	old := *h
 	s := old[len(old)-1]

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -89,35 +90,105 @@ func TestAdmission(t *testing.T) {
 	ref := func(workspace, execution string) store.Ref {
 		return store.Ref{Workspace: workspace, Execution: execution}
 	}
-	a := newAdmission(2)
-	if !a.admit(ref("w", "1")) || !a.admit(ref("w", "2")) || a.admit(ref("w", "3")) {
-		t.Fatal("two may run, no more")
-	}
-	for _, s := range []start{
-		{ref("w", "late"), 3, 20}, {ref("w", "early"), 3, 10}, {ref("w", "urgent"), 1, 30}, {ref("v", "other"), 5, 40},
-	} {
-		a.wait(s)
-	}
-	if _, ok := a.next(); ok {
-		t.Error("somebody was let in although two run")
-	}
-	a.moved(ref("w", "1"), engine.StatusWaiting)
-	if a.admit(ref("w", "new")) {
-		t.Error("a new start went before those that wait")
-	}
-	var order []string
-	for {
-		r, ok := a.next()
-		if !ok {
-			break
+	admit := func(a *admission, execution string) bool { return a.admit(ref("w", execution), false, false) }
+	admitTask := func(a *admission, execution string) bool { return a.admit(ref("w", execution), true, false) }
+	// drain lets everybody in who may come, one after the other, each ending before the next.
+	drain := func(a *admission) (order []string) {
+		for {
+			r, ok := a.next()
+			if !ok {
+				return order
+			}
+			order = append(order, r.Execution)
+			a.moved(r, a.running[r], engine.StatusSuccess)
 		}
-		order = append(order, r.Execution)
-		a.moved(r, engine.StatusSuccess)
 	}
-	// Workspaces take turns; within one the priority counts, then the age.
-	if want := []string{"urgent", "other", "early", "late"}; !slices.Equal(order, want) {
-		t.Errorf("the order was %q, want %q", order, want)
-	}
+	t.Run("OneLimit", func(t *testing.T) {
+		t.Parallel()
+		a := newAdmission(2, 0)
+		if !admit(a, "1") || !admit(a, "2") || admit(a, "3") {
+			t.Fatal("two may run, no more")
+		}
+		for _, s := range []start{
+			{ref("w", "late"), false, 3, 20}, {ref("w", "early"), false, 3, 10}, {ref("w", "urgent"), false, 1, 30}, {ref("v", "other"), false, 5, 40},
+		} {
+			a.wait(s)
+		}
+		if _, ok := a.next(); ok {
+			t.Error("somebody was let in although two run")
+		}
+		a.moved(ref("w", "1"), false, engine.StatusWaiting)
+		if admit(a, "new") {
+			t.Error("a new start went before those that wait")
+		}
+		// Workspaces take turns; within one the priority counts, then the age.
+		if order, want := drain(a), []string{"urgent", "other", "early", "late"}; !slices.Equal(order, want) {
+			t.Errorf("the order was %q, want %q", order, want)
+		}
+	})
+	t.Run("TasksHaveOneOfTheirOwn", func(t *testing.T) {
+		t.Parallel()
+		a := newAdmission(0, 2)
+		if !admitTask(a, "1") || !admitTask(a, "2") || admitTask(a, "3") {
+			t.Fatal("two tasks may run, no more")
+		}
+		if a.admit(ref("w", "child"), true, true) {
+			t.Error("a child that is a task came in, although two run")
+		}
+		a.wait(start{ref("w", "3"), true, 3, 10})
+		for i := range 10 {
+			if !admit(a, fmt.Sprint("plain", i)) {
+				t.Error("what is no task waits for tasks")
+			}
+		}
+		if _, ok := a.next(); ok {
+			t.Error("a task was let in although two run")
+		}
+		a.moved(ref("w", "1"), true, engine.StatusWaitingForHuman)
+		if admitTask(a, "new") {
+			t.Error("a new task went before the one that waits")
+		}
+		a.moved(ref("w", "1"), true, engine.StatusRunning) // it was answered, and goes on at once
+		if _, ok := a.next(); ok {
+			t.Error("a new task was let in although the answered one has the place")
+		}
+		a.moved(ref("w", "2"), true, engine.StatusSuccess)
+		if r, ok := a.next(); !ok || r.Execution != "3" {
+			t.Errorf("next is %v, %v", r, ok)
+		}
+		a.moved(ref("w", "3"), true, engine.StatusRunning) // as its row says
+		a.moved(ref("w", "3"), true, engine.StatusError)
+		a.moved(ref("w", "1"), false, engine.StatusError) // by one who could not read what it is
+		if a.busy != 0 || len(a.running) != 0 {
+			t.Errorf("%d tasks and %v are left", a.busy, a.running)
+		}
+	})
+	t.Run("Both", func(t *testing.T) {
+		t.Parallel()
+		a := newAdmission(3, 1)
+		if !admitTask(a, "t1") || !admit(a, "p1") {
+			t.Fatal("there is room")
+		}
+		a.wait(start{ref("w", "t2"), true, 1, 10})
+		a.wait(start{ref("v", "t3"), true, 1, 10})
+		if !admit(a, "p2") {
+			t.Error("what is no task waits for tasks")
+		}
+		a.wait(start{ref("w", "p3"), false, 5, 20})
+		a.wait(start{ref("u", "p4"), false, 5, 20})
+		a.moved(ref("w", "p1"), false, engine.StatusSuccess)
+		if r, ok := a.next(); !ok || r.Execution != "p3" {
+			t.Errorf("next is %v, %v", r, ok)
+		}
+		if !a.admit(ref("w", "child"), false, true) {
+			t.Error("a child waits although its parent was let in")
+		}
+		a.moved(ref("w", "child"), false, engine.StatusSuccess)
+		a.moved(ref("w", "t1"), true, engine.StatusSuccess)
+		if order := drain(a); len(order) != 3 || !a.lines.empty() || a.others != 0 || a.tasksWaiting != 0 {
+			t.Errorf("they came as %q, and %d and %d are left", order, a.others, a.tasksWaiting)
+		}
+	})
 }
 
 func TestTimers_AFarDayIsNotDueNow(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -48,6 +50,12 @@ type Options struct {
 	Workers int
 	// MaxRunning is how many executions run at once; more starts wait for their turn. 0: any number.
 	MaxRunning int
+	// MaxTasks is how many tasks of agents run at once, in all workspaces; more wait for their turn. 0: any number. Task says
+	// whether the executions of a workflow are tasks; nil: there are none.
+	MaxTasks int
+	Task     func(workflowID string) bool
+	// Initial makes the initial layer of an execution of what its parent gives it; nil: they are the same.
+	Initial func(workflowID string, input json.RawMessage) (json.RawMessage, error)
 	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
 	RunAhead bool
 	// Idle hosts take nothing up by themselves: they work on what they are asked for.
@@ -98,7 +106,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning), suspects: make(chan struct{}, 1), owners: map[store.Ref]*owner{}}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks), suspects: make(chan struct{}, 1), owners: map[store.Ref]*owner{}}
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -134,12 +142,13 @@ func (h *Host) takeUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read unfinished executions: %w", err)
 		}
+		task := h.isTask(u.WorkflowID)
 		switch {
 		case u.Status == engine.StatusRunning:
-			h.admission.moved(u.Ref, u.Status)
+			h.admission.moved(u.Ref, task, u.Status)
 			h.comeBack(u.Ref)
-		case u.Status == engine.StatusPending && h.opts.MaxRunning > 0:
-			h.admission.wait(start{u.Ref, u.Priority, u.Created})
+		case u.Status == engine.StatusPending && h.admission.holds(task):
+			h.admission.wait(start{u.Ref, task, u.Priority, u.Created})
 		case u.Status == engine.StatusPending:
 			h.post(u.Ref, admitted{})
 		}
@@ -164,6 +173,9 @@ func (h *Host) takeUp(ctx context.Context) error {
 	}
 	return nil
 }
+
+// isTask says whether the executions of a workflow are tasks.
+func (h *Host) isTask(workflowID string) bool { return h.opts.Task != nil && h.opts.Task(workflowID) }
 
 // setTimer sets a timer that is in the store. The reminder of a child is due whatever the clock says, and comes before all
 // else that the execution does, so that the next row can remove it.
@@ -200,7 +212,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		return host.Started{}, err
 	}
 	o := h.newOwner(ref, revision)
-	o.parent = r.Parent
+	o.parent, o.task = r.Parent, h.isTask(r.WorkflowID)
 	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
@@ -218,12 +230,12 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, WorkflowVersion: r.Version, Revision: r.Revision,
 		RevisionHash: revision.Graph.Hash, Priority: priority(r.Priority), Parent: r.Parent,
-		TriggerType: r.TriggerType, User: p.User, Created: now, Updated: now,
+		TriggerType: r.TriggerType, User: p.User, Conversation: conversation(r.Initial), Created: now, Updated: now,
 	}
-	admitted := r.Depth > 0 || h.admission.admit(ref) // a child belongs to work that was admitted
+	admitted := h.admission.admit(ref, o.task, r.Depth > 0)
 	if admitted {
 		if commands, err = turn.Add(engine.ExecutionStarted{}); err != nil {
-			h.admission.moved(ref, engine.StatusError)
+			h.admission.moved(ref, o.task, engine.StatusError)
 			return host.Started{}, err
 		}
 		create.Started = now
@@ -231,21 +243,31 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	root := store.Ref{Workspace: p.Workspace, Execution: r.Root}
 	if r.Root != "" {
 		if err := h.families.join(root); err != nil {
+			h.admission.moved(ref, o.task, engine.StatusError)
+			h.admitNext()
 			return host.Started{}, err
 		}
 	}
 	started, err := h.begin(ctx, o, turn, commands, create, key(r))
 	if err != nil || started.Repeated {
 		h.families.leave(root)
-		h.admission.moved(ref, engine.StatusError)
+		h.admission.moved(ref, o.task, engine.StatusError)
 		h.admitNext()
 		return started, err
 	}
 	if !admitted {
-		h.admission.wait(start{ref, create.Priority, now})
+		h.admission.wait(start{ref, o.task, create.Priority, now})
 		h.admitNext()
 	}
 	return started, nil
+}
+
+// conversation is what an execution says that it has in common with others.
+func conversation(initial json.RawMessage) string {
+	if id := gjson.GetBytes(initial, "conversation_id"); id.Type == gjson.String {
+		return id.Str
+	}
+	return ""
 }
 
 func priority(p int) int {
@@ -325,12 +347,12 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 		return "", err
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
-	o.fold = fold
+	o.fold, o.task = fold, h.isTask(source.WorkflowID)
 	fold.Reload(o.loader(h.journal(o.principal(), r.ID, revision).Loader(h.ctx)))
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
-		TriggerType: "FORK", User: p.User, Started: now, Created: now, Updated: now,
+		TriggerType: "FORK", User: p.User, Conversation: source.Conversation, Started: now, Created: now, Updated: now,
 	}
 	started, err := h.begin(ctx, o, turn, commands, create, nil)
 	return started.Execution, err

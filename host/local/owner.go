@@ -60,6 +60,8 @@ type owner struct {
 	files    node.Files
 	// parent is the execution that waits for this one, if one does.
 	parent string
+	// task says that it is a task of an agent, of which only so many run.
+	task   bool
 	status engine.Status
 	// tail counts the rows and bytes since the last snapshot, whose size is snapshot.
 	tailRows, tailBytes, snapshot int
@@ -174,7 +176,7 @@ func (o *owner) read() error {
 	if err != nil {
 		return err
 	}
-	o.revision, o.parent = revision, summary.Parent
+	o.revision, o.parent, o.task = revision, summary.Parent, o.host.isTask(summary.WorkflowID)
 	journal := o.host.journal(p, o.ref.Execution, revision)
 	if o.fold, o.snapshot, err = journal.Restore(ctx); err != nil {
 		return err
@@ -217,7 +219,7 @@ func (o *owner) fail(err error) {
 	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
-	o.host.admission.moved(o.ref, engine.StatusError) // it no longer takes room
+	o.host.admission.moved(o.ref, o.task, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
 		return
@@ -378,7 +380,7 @@ func (o *owner) deal(list []message) (err error) {
 		case admitted:
 			var refused *fault.Error
 			if refused, err = add(engine.ExecutionStarted{}); refused != nil {
-				o.host.admission.moved(o.ref, o.status) // it was canceled while it waited
+				o.host.admission.moved(o.ref, o.task, o.status) // it was canceled while it waited
 				o.host.admitNext()
 			} else if err == nil {
 				inbox, err = o.readInbox(turn, add, inbox) // what came for it while it waited

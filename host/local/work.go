@@ -156,7 +156,7 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
 	return node.Job{
-		Run: run, Now: data.Now, Start: data.Start.Initial,
+		Run: run, Now: data.Now, Start: data.Start.Initial, Trigger: data.Start.Trigger,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
 		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
@@ -201,6 +201,11 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		}
 		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
 		request.TriggerData = request.Initial
+		if initial := o.host.opts.Initial; initial != nil {
+			if request.Initial, err = initial(request.WorkflowID, request.TriggerData); err != nil {
+				return err
+			}
+		}
 		_, start := o.fold.Execution()
 		request.Language, request.Root = start.Language, cmp.Or(start.Root, o.ref.Execution)
 		if !c.Spec.Detached {

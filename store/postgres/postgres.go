@@ -156,10 +156,10 @@ func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append
 			}
 		}
 		if err := tx.QueryRow(ctx, `INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-			status, final, priority, parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20) RETURNING n`,
+			status, final, priority, parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21) RETURNING n`,
 			workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User,
+			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.Conversation,
 			e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, a.Time).Scan(&n); err != nil {
 			return err
 		}

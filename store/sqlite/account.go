@@ -64,11 +64,11 @@ func (x workspaces) List(ctx context.Context, p identity.Principal) ([]identity.
 
 type users struct{ db *DB }
 
-const userColumns = `workspace_id, id, name, email, roles, settings, disabled, created, updated`
+const userColumns = `workspace_id, id, name, email, roles, settings, auto_execute, disabled, created, updated`
 
 func scanUser(s scanner) (u identity.User, err error) {
 	var roles []byte
-	if err := s.Scan(&u.Workspace, &u.ID, &u.Name, &u.Email, &roles, &u.Settings, &u.Disabled, &u.Created, &u.Updated); err != nil {
+	if err := s.Scan(&u.Workspace, &u.ID, &u.Name, &u.Email, &roles, &u.Settings, &u.AutoExecute, &u.Disabled, &u.Created, &u.Updated); err != nil {
 		return u, err
 	}
 	if len(u.Settings) == 0 {
@@ -115,8 +115,8 @@ func (x users) Create(ctx context.Context, p identity.Principal, u identity.User
 		if taken {
 			return fault.Newf(fault.Conflict, "user %q exists already", u.ID)
 		}
-		_, err = w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.Disabled), u.Created, u.Updated)
+		_, err = w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Created, u.Updated)
 		return err
 	})
 }
@@ -127,8 +127,8 @@ func (x users) Update(ctx context.Context, p identity.Principal, u identity.User
 	if err != nil {
 		return err
 	}
-	return x.db.changeOne(ctx, p, notFound("user", u.ID), `UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-		u.Name, u.Email, roles, u.Settings, flag(u.Disabled), u.Updated, u.ID)
+	return x.db.changeOne(ctx, p, notFound("user", u.ID), `UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
+		u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Updated, u.ID)
 }
 
 // Get implements [store.Users].

@@ -14,11 +14,11 @@ import (
 type executions struct{ db *DB }
 
 const executionColumns = `workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
-	parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated`
+	parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated`
 
 func scanExecution(s scanner) (e store.Execution, err error) {
 	return e, s.Scan(&e.Workspace, &e.ID, &e.WorkflowID, &e.WorkflowName, &e.WorkflowVersion, &e.Revision, &e.RevisionHash, &e.Status, &e.Priority,
-		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
+		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
 }
 
 // Get implements [store.Executions].
@@ -44,6 +44,12 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 	}
 	if q.Parent != "" {
 		f.add("parent = ? AND parent <> ''", q.Parent)
+	}
+	if q.User != "" {
+		f.add("user_id = ?", q.User)
+	}
+	if q.Conversation != "" {
+		f.add("conversation = ? AND conversation <> ''", q.Conversation)
 	}
 	if q.BelowRevision != 0 {
 		f.add("revision < ?", q.BelowRevision)
@@ -125,11 +131,11 @@ func (x executions) Unfinished(ctx context.Context, p identity.Principal) iter.S
 			n int64
 		}
 		scan := func(s scanner) (u numbered, err error) {
-			return u, s.Scan(&u.Workspace, &u.Execution, &u.Status, &u.Priority, &u.Created, &u.n)
+			return u, s.Scan(&u.Workspace, &u.Execution, &u.WorkflowID, &u.Status, &u.Priority, &u.Created, &u.n)
 		}
 		// One priority after the other, so that each page begins where the one before has ended: the index is of
 		// (priority, n). The plus signs keep the planner from taking another one.
-		const page = `SELECT workspace_id, id, status, priority, created, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
+		const page = `SELECT workspace_id, id, workflow_id, status, priority, created, n FROM executions WHERE final = 0 AND priority = ?1 AND n > ?2 AND (?3 OR +workspace_id = ?4) ORDER BY n LIMIT ?5`
 		const next = `SELECT min(priority) FROM executions WHERE final = 0 AND priority > ?`
 		for priority := int64(-1 << 62); ; {
 			following, err := queryOne(ctx, x.db, nil, next, func(s scanner) (p *int64, err error) { return p, s.Scan(&p) }, priority)

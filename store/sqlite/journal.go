@@ -193,10 +193,10 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 // create writes the summary of a new execution and counts the run.
 func (w *writer) create(workspace string, e *store.Execution, at int64) (int64, error) {
 	n, err := w.c.insert(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-		status, final, priority, parent, forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		status, final, priority, parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User,
+		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.Conversation,
 		e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, at, at)
 	if err != nil || e.WorkflowID == "" {
 		return n, err

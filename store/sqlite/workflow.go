@@ -131,6 +131,12 @@ func (x workflows) List(ctx context.Context, p identity.Principal, q store.Workf
 	if q.Name != "" {
 		f.add("name = ?", q.Name)
 	}
+	if q.Prefix != "" {
+		f.add("instr(id, ?) = 1", q.Prefix)
+	}
+	if q.NotPrefix != "" {
+		f.add("instr(id, ?) <> 1", q.NotPrefix)
+	}
 	if q.DeploymentStatus != "" {
 		f.add("deployment_status = ?", string(q.DeploymentStatus))
 	}

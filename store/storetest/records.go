@@ -20,7 +20,7 @@ func testSummaries(t *testing.T, s store.Stores) {
 	p := tenant(t)
 	e := store.Execution{
 		ID: "e1", WorkflowID: "w", WorkflowName: "Orders", WorkflowVersion: "1.0", Revision: 4, RevisionHash: "h4",
-		Status: engine.StatusPending, Priority: 2, Parent: "e0", ForkedFrom: "e00", TriggerType: "CRON", User: "ann",
+		Status: engine.StatusPending, Priority: 2, Parent: "e0", ForkedFrom: "e00", TriggerType: "CRON", User: "ann", Conversation: "c1",
 	}
 	mustAppend(t, s, p, &store.Append{Execution: "e1", Time: 100, Body: []byte("x"), Create: &e})
 	want := e
@@ -50,6 +50,12 @@ func testExecutionList(t *testing.T, s store.Stores) {
 			}
 			if i%4 == 0 {
 				a.Create.Status = engine.StatusSuccess
+			}
+			if i%6 == 0 {
+				a.Create.User = "bob"
+			}
+			if i%7 == 0 {
+				a.Create.Conversation = "talk"
 			}
 		})
 	}
@@ -82,6 +88,10 @@ func testExecutionList(t *testing.T, s store.Stores) {
 	}
 	equal(t, "default size", store.DefaultPageSize, len(list(store.ExecutionQuery{}).Executions))
 	equal(t, "workflow", 11, list(store.ExecutionQuery{WorkflowID: "w1"}).Total)
+	equal(t, "user", 4, list(store.ExecutionQuery{User: "bob"}).Total)
+	equal(t, "conversation", 4, list(store.ExecutionQuery{Conversation: "talk"}).Total)
+	equal(t, "conversation of nobody", 0, list(store.ExecutionQuery{Conversation: "tal"}).Total)
+	equal(t, "conversation with a workflow and a user", []string{"e00"}, ids(list(store.ExecutionQuery{Conversation: "talk", User: "bob", WorkflowID: "w0"})))
 	equal(t, "status", 6, list(store.ExecutionQuery{Statuses: []engine.Status{engine.StatusSuccess}}).Total)
 	equal(t, "statuses", n, list(store.ExecutionQuery{Statuses: []engine.Status{engine.StatusSuccess, engine.StatusRunning}}).Total)
 	equal(t, "both", 6, list(store.ExecutionQuery{WorkflowID: "w0", Statuses: []engine.Status{engine.StatusSuccess}}).Total)
@@ -96,10 +106,21 @@ func testExecutionList(t *testing.T, s store.Stores) {
 	equal(t, "place after a change", "e10", list(store.ExecutionQuery{Page: store.Page{Number: 13, Size: 1}}).Executions[0].ID)
 }
 
+func ids(page store.ExecutionPage) (list []string) {
+	for _, e := range page.Executions {
+		list = append(list, e.ID)
+	}
+	return list
+}
+
 func testUnfinished(t *testing.T, s store.Stores) {
 	p, other := tenant(t), tenant(t)
 	for i, priority := range []int{3, 1, 5, 1, 3} {
-		started(t, s, p, fmt.Sprintf("e%d", i), func(a *store.Append) { a.Create.Priority = priority; a.Time = int64(100 - i) })
+		started(t, s, p, fmt.Sprintf("e%d", i), func(a *store.Append) {
+			a.Create.Priority = priority
+			a.Create.WorkflowID = fmt.Sprint("w", i)
+			a.Time = int64(100 - i)
+		})
 	}
 	started(t, s, other, "x", func(a *store.Append) { a.Create.Priority = 2 })
 	collect := func(as identity.Principal) (ids []string) {
@@ -111,7 +132,7 @@ func testUnfinished(t *testing.T, s store.Stores) {
 			}
 			// The loop may use the store.
 			e := must[store.Execution](t)(s.Executions.Get(t.Context(), identity.System(u.Workspace), u.Execution))
-			equal(t, "status and priority", fmt.Sprint(e.Status, e.Priority, e.Created), fmt.Sprint(u.Status, u.Priority, u.Created))
+			equal(t, "status and priority", fmt.Sprint(e.WorkflowID, e.Status, e.Priority, e.Created), fmt.Sprint(u.WorkflowID, u.Status, u.Priority, u.Created))
 			ids = append(ids, u.Execution)
 		}
 		return ids
@@ -350,6 +371,9 @@ func testAccounts(t *testing.T, s store.Stores) {
 	wantCode(t, "unknown role", s.Users.Create(t.Context(), p, identity.User{ID: "bob", Roles: []identity.Role{"king"}}), fault.Invalid)
 	u.Workspace = p.Workspace
 	equal(t, "user", u, must[identity.User](t)(s.Users.Get(t.Context(), p, "ann")))
+	u.AutoExecute = true
+	ok(t, s.Users.Update(t.Context(), p, u))
+	equal(t, "user who lets calls run", u, must[identity.User](t)(s.Users.Get(t.Context(), p, "ann")))
 	secret := identity.NewSecret()
 	token := identity.Token{ID: "t1", User: "ann", Name: "laptop", Created: 10, Expires: 100}
 	ok(t, s.Tokens.Create(t.Context(), p, token, identity.HashSecret(secret)))

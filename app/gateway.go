@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"tandem/client"
+	"tandem/gateway"
+	"tandem/server"
+)
+
+// apiGateway is the API as an MCP server: its requests go to the API's own handler in this process, with the token of whoever has called.
+type apiGateway struct {
+	*gateway.HTTP
+	web       *http.Server
+	transport *http.Transport
+	served    chan error
+	log       *slog.Logger
+}
+
+// gatewayOf makes the gateway of a server that others reach. One in this process needs none: it is asked for the API only.
+func (o *ServeOptions) gatewayOf(listener net.Listener) func(http.Handler) (server.Gateway, error) {
+	if _, inside := listener.(*memoryListener); inside {
+		return nil
+	}
+	return func(api http.Handler) (server.Gateway, error) {
+		return newGateway(api, o.Version, o.MCPWait, o.Log), nil
+	}
+}
+
+func newGateway(api http.Handler, version string, wait time.Duration, log *slog.Logger) *apiGateway {
+	listener := &memoryListener{accept: make(chan net.Conn), done: make(chan struct{})}
+	g := &apiGateway{served: make(chan error, 1), log: log}
+	g.transport = &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 32, DisableCompression: true}
+	// Nobody is anybody here without a token: unlike the pipe of a command, this one is for callers from outside.
+	g.web = &http.Server{
+		Handler: api, ReadHeaderTimeout: headerTimeout, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+		BaseContext: func(net.Listener) context.Context { return context.Background() },
+	}
+	g.HTTP = gateway.NewHTTP(func(token string) (gateway.API, error) {
+		// The name is one under which every server may be asked.
+		return client.New(client.Options{URL: "http://localhost", Token: token, HTTP: &http.Client{Transport: g.transport}})
+	}, gateway.Options{Version: version, Wait: wait, Log: log})
+	go func() { g.served <- g.web.Serve(listener) }() // it ends with Close
+	return g
+}
+
+// Close implements server.Gateway.
+func (g *apiGateway) Close() {
+	g.HTTP.Close()
+	err := g.web.Close()
+	g.transport.CloseIdleConnections()
+	if serr := <-g.served; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	if err != nil && g.log != nil {
+		g.log.Warn("the gateway ended with an error", "error", err)
+	}
+}

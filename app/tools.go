@@ -1,0 +1,414 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/mcp"
+	"tandem/outbound"
+	"tandem/store"
+)
+
+// oauthCredential is the type of the credentials that hold the tokens of tool servers.
+const oauthCredential = "mcp_oauth"
+
+// toolServers is the tool servers of an instance: the pool of connections to them, and what that needs of the vault.
+type toolServers struct {
+	*mcp.Pool
+	stores store.Stores
+	vault  *vault
+	client *outbound.Client
+	http   *http.Client
+	// public is where a browser reaches this instance; empty: it cannot.
+	public string
+
+	mu sync.Mutex // who reads a credential to change it
+	// held keeps the tokens that were handed out last from what leaves, by workspace and credential.
+	held map[[2]string]func()
+}
+
+// firstAnswer is how long a server may take to begin an answer: longer than any call may take, which has limits of its own.
+const firstAnswer = 2*time.Hour + time.Minute
+
+// openTools makes the pool. It starts and reaches nothing.
+func (i *Instance) openTools(o Options) (*toolServers, error) {
+	client := outbound.New(outbound.Options{Allow: o.HTTPAllow, FirstByte: firstAnswer})
+	t := &toolServers{
+		stores: i.stores, vault: &i.vault, client: client, http: &http.Client{Transport: client.RoundTripper(0)},
+		public: strings.TrimSuffix(o.PublicURL, "/"), held: map[[2]string]func(){},
+	}
+	var err error
+	t.Pool, err = mcp.New(mcp.Options{
+		Servers: i.stores.MCPServers, Secrets: t, Grants: t, HTTP: t.http, Log: i.log, Version: o.Version,
+		Redact: func(_, text string) string { return i.vault.redactor.Text(text) },
+	})
+	return t, err
+}
+
+// Close ends all connections, with the processes.
+func (t *toolServers) Close() {
+	t.Pool.Close()
+	t.client.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, release := range t.held { // order does not matter
+		release()
+		delete(t.held, key)
+	}
+}
+
+// Secret implements [mcp.Secrets].
+func (t *toolServers) Secret(ctx context.Context, p identity.Principal, credential, field string) (string, func(), error) {
+	opened, release, err := t.vault.open(ctx, p, credential)
+	if err != nil {
+		return "", nil, err
+	}
+	var fields map[string]json.RawMessage
+	text := ""
+	if json.Unmarshal(opened.Data, &fields) != nil || json.Unmarshal(fields[field], &text) != nil || text == "" {
+		names := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+		release()
+		return "", nil, fault.Newf(fault.CredentialInvalid, "credential %q has no text %q; it has %s", credential, field, cmp.Or(names, "nothing"))
+	}
+	return text, release, nil
+}
+
+// grantData is a grant as its credential has it, with the authorization that is under way, if one is.
+type grantData struct {
+	ClientID     string   `json:"client_id,omitempty"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+	ClientAuth   string   `json:"client_auth,omitempty"`
+	TokenURL     string   `json:"token_url,omitempty"`
+	Resource     string   `json:"resource,omitempty"`
+	Token        string   `json:"token,omitempty"`
+	RefreshToken string   `json:"refresh_token,omitempty"`
+	Expires      string   `json:"expires,omitempty"`
+	Scopes       []string `json:"scopes,omitempty"`
+	// RedirectURI is set when the client was registered by this program, for that address.
+	RedirectURI string `json:"redirect_uri,omitempty"`
+	BaseURL     string `json:"base_url,omitempty"`
+
+	Pending *pendingGrant `json:"pending,omitempty"`
+}
+
+// pendingGrant is an authorization that a person has begun and not finished.
+type pendingGrant struct {
+	mcp.Authorization
+	// Until is when it is too late, in milliseconds.
+	Until int64 `json:"until"`
+	// Registered says that the client was made for this authorization.
+	Registered bool `json:"registered,omitempty"`
+}
+
+// pendingFor is how long a person may take.
+const pendingFor = 15 * time.Minute
+
+func (d grantData) grant() mcp.Grant {
+	expires, err := strconv.ParseInt(d.Expires, 10, 64)
+	if err != nil {
+		expires = 0 // nobody said, or somebody wrote it by hand
+	}
+	return mcp.Grant{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Basic: d.ClientAuth == "basic", TokenURL: d.TokenURL, Resource: d.Resource,
+		AccessToken: d.Token, RefreshToken: d.RefreshToken, Expires: expires, Scopes: d.Scopes}
+}
+
+func (d *grantData) set(g mcp.Grant) {
+	d.ClientID, d.ClientSecret, d.ClientAuth, d.TokenURL, d.Resource = g.ClientID, g.ClientSecret, "form", g.TokenURL, g.Resource
+	d.Token, d.RefreshToken, d.Expires, d.Scopes = g.AccessToken, g.RefreshToken, "", g.Scopes
+	if g.Basic {
+		d.ClientAuth = "basic"
+	}
+	if g.Expires > 0 {
+		d.Expires = strconv.FormatInt(g.Expires, 10)
+	}
+}
+
+// Load implements [mcp.Grants]. What is handed out is kept from what leaves until the next is.
+func (t *toolServers) Load(ctx context.Context, p identity.Principal, credential string) (mcp.Grant, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := t.read(ctx, p, credential)
+	return data.grant(), err
+}
+
+// Save implements [mcp.Grants].
+func (t *toolServers) Save(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := t.read(ctx, p, credential)
+	if err != nil {
+		return err
+	}
+	data.set(g)
+	return t.write(ctx, p, credential, data)
+}
+
+// read opens the credential of a grant. The mutex is held.
+func (t *toolServers) read(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
+	opened, release, err := t.vault.open(ctx, p, credential, oauthCredential)
+	if err != nil {
+		return grantData{}, err
+	}
+	var data grantData
+	if err := json.Unmarshal(opened.Data, &data); err != nil {
+		release()
+		return grantData{}, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; enter it anew", credential).WithCause(err)
+	}
+	key := [2]string{p.Workspace, credential}
+	if forget := t.held[key]; forget != nil {
+		forget()
+	}
+	t.held[key] = release
+	return data, nil
+}
+
+// write seals the credential of a grant anew. The mutex is held.
+func (t *toolServers) write(ctx context.Context, p identity.Principal, credential string, data grantData) error {
+	stored, err := t.stores.Credentials.Get(ctx, p, credential)
+	if err != nil {
+		return err
+	}
+	if stored.Sealed, err = t.seal(p.Workspace, credential, data); err != nil {
+		return err
+	}
+	stored.Updated = time.Now().UnixMilli()
+	return t.stores.Credentials.Update(ctx, p, stored)
+}
+
+func (t *toolServers) seal(workspace, credential string, data grantData) ([]byte, error) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("write the tokens of credential %q: %w", credential, err)
+	}
+	ring, err := t.vault.keyring()
+	if err != nil {
+		return nil, err
+	}
+	return ring.SealData(workspace, credential, oauthCredential, raw)
+}
+
+// Authorize begins an authorization of this program at a tool server, and returns where a person has to go.
+func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id string) (string, error) {
+	server, err := t.stores.MCPServers.Get(ctx, p, id)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case server.Transport == store.MCPStdio:
+		return "", fault.Newf(fault.Conflict, "tool server %q is a process and is not authorized; put its secrets into env, from a credential", id)
+	case t.public == "":
+		return "", fault.New(fault.Unsupported, "nobody could come back with the answer; authorize it through a server: tandem serve, and --public-url where a browser cannot reach the address it listens on")
+	}
+	known := grantData{}
+	redirect := t.public + "/mcp/authorized"
+	if server.Credential != "" {
+		t.mu.Lock()
+		known, err = t.read(ctx, p, server.Credential)
+		t.mu.Unlock()
+		if err != nil {
+			return "", err
+		}
+		if known.RedirectURI != "" && known.RedirectURI != redirect { // the client that was registered cannot lead here
+			known.ClientID, known.ClientSecret = "", ""
+		}
+	}
+	a, err := mcp.BeginAuthorization(ctx, t.http, server, redirect, known.grant(), t.challenge(ctx, p, server))
+	if err != nil {
+		return "", err
+	}
+	// Whoever comes back has nothing but the state, so it also says what it is for.
+	place := base64.RawURLEncoding.EncodeToString([]byte(p.Workspace + "\n" + id))
+	u, err := url.Parse(a.URL)
+	if err != nil {
+		return "", fmt.Errorf("read the address for people: %w", err)
+	}
+	a.State = place + "." + a.State
+	q := u.Query()
+	q.Set("state", a.State)
+	u.RawQuery = q.Encode()
+	a.URL = u.String()
+	pending := &pendingGrant{a, time.Now().Add(pendingFor).UnixMilli(), known.ClientID == ""}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if server.Credential == "" {
+		return a.URL, t.adopt(ctx, p, server, grantData{Pending: pending})
+	}
+	if known, err = t.read(ctx, p, server.Credential); err != nil {
+		return "", err
+	}
+	known.Pending = pending
+	return a.URL, t.write(ctx, p, server.Credential, known)
+}
+
+// challenge asks the server what it wants, if it says so. That it says nothing is no error: there are usual places.
+func (t *toolServers) challenge(ctx context.Context, p identity.Principal, server store.MCPServer) []string {
+	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	_, err := t.Tools(ctx, p, server.ID)
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		return e.Challenge
+	}
+	return nil
+}
+
+// adopt makes a credential for a server that has none.
+func (t *toolServers) adopt(ctx context.Context, p identity.Principal, server store.MCPServer, data grantData) error {
+	now := time.Now().UnixMilli()
+	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID, Type: oauthCredential, CreatedBy: p.User, Created: now, Updated: now}
+	var err error
+	if c.Sealed, err = t.seal(p.Workspace, c.ID, data); err != nil {
+		return err
+	}
+	err = t.stores.Credentials.Create(ctx, p, c)
+	if errors.Is(err, store.ErrConflict) { // the name is taken
+		c.Name += " " + c.ID[len(c.ID)-6:]
+		err = t.stores.Credentials.Create(ctx, p, c)
+	}
+	if err != nil {
+		return err
+	}
+	server.Credential, server.Updated = c.ID, now
+	return t.stores.MCPServers.Put(ctx, p, server)
+}
+
+// errNotBegun is all that somebody is told who comes with a state that nobody waits for.
+func errNotBegun() error {
+	return fault.New(fault.NotFound, "this authorization was not begun here, was used already, or took too long; begin it again")
+}
+
+// Authorized finishes an authorization with what a person came back with, and returns the server that can be used now. A state
+// is good for one answer, whatever that is.
+func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, error) {
+	state := back.Get("state")
+	place, _, ok := strings.Cut(state, ".")
+	plain, err := base64.RawURLEncoding.DecodeString(place)
+	workspace, id, both := strings.Cut(string(plain), "\n")
+	if !ok || err != nil || !both || identity.CheckWorkspace(workspace) != nil {
+		return "", errNotBegun()
+	}
+	p := identity.System(workspace)
+	server, err := t.stores.MCPServers.Get(ctx, p, id)
+	if err != nil || server.Credential == "" {
+		return "", errNotBegun()
+	}
+	a, err := t.take(ctx, p, server.Credential, state)
+	if err != nil {
+		return "", err
+	}
+	if problem := back.Get("error"); problem != "" {
+		text := fault.Newf(fault.Forbidden, "the authorization server refused: %q", clip(problem, 100))
+		if more := back.Get("error_description"); more != "" {
+			text = fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", clip(problem, 100), clip(more, 300))
+		}
+		return "", text
+	}
+	g, err := a.Finish(ctx, t.http, back.Get("code"), state, back.Get("iss"))
+	if err != nil {
+		return "", err
+	}
+	if err := t.finish(context.WithoutCancel(ctx), p, server.Credential, a, g); err != nil {
+		return "", err
+	}
+	t.Stop(workspace, id, "") // the next use begins with the new token
+	return id, nil
+}
+
+// finish keeps what an authorization has brought.
+func (t *toolServers) finish(ctx context.Context, p identity.Principal, credential string, a pendingGrant, g mcp.Grant) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := t.read(ctx, p, credential)
+	if err != nil {
+		return err
+	}
+	data.set(g)
+	if a.Registered {
+		data.RedirectURI = a.Redirect
+	}
+	return t.write(ctx, p, credential, data)
+}
+
+// take takes the authorization that is under way out of its credential, if the state is that of it.
+func (t *toolServers) take(ctx context.Context, p identity.Principal, credential, state string) (pendingGrant, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := t.read(ctx, p, credential)
+	if err != nil {
+		return pendingGrant{}, err
+	}
+	pending := data.Pending
+	if pending == nil || subtle.ConstantTimeCompare([]byte(pending.State), []byte(state)) != 1 {
+		return pendingGrant{}, errNotBegun()
+	}
+	data.Pending = nil
+	if err := t.write(ctx, p, credential, data); err != nil {
+		return pendingGrant{}, err
+	}
+	if time.Now().UnixMilli() > pending.Until {
+		return pendingGrant{}, errNotBegun()
+	}
+	return *pending, nil
+}
+
+// clip bounds what somebody else says.
+func clip(text string, limit int) string {
+	if r := []rune(text); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return text
+}
+
+// SetMCPServer registers or replaces the tool server in a file, YAML or JSON. Without an id it is named after the file.
+func (c *Connection) SetMCPServer(ctx context.Context, file string, stdin io.Reader) (api.MCPServer, error) {
+	id, document, err := readNamed(file, stdin, "a tool server", `{id: files, transport: stdio, command: npx, args: [...]}`)
+	if err != nil {
+		return api.MCPServer{}, err
+	}
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return api.MCPServer{}, fmt.Errorf("write the tool server %q: %w", id, err)
+	}
+	return c.PutMCPServerDocument(ctx, id, raw)
+}
+
+// MCPChanges are the changes of the named tools of a server that somebody has to accept, of all without a name.
+func (c *Connection) MCPChanges(ctx context.Context, server string, names []string) ([]api.MCPChange, error) {
+	list, err := c.MCPTools(ctx, server)
+	if err != nil {
+		return nil, err
+	}
+	if !list.Activated {
+		return nil, fault.Newf(fault.Conflict, "you do not use the tool server %q; activate it first", server)
+	}
+	if len(names) == 0 {
+		return list.Changes, nil
+	}
+	var found []api.MCPChange
+	for _, name := range names {
+		name = strings.TrimPrefix(name, server+"/")
+		at := slices.IndexFunc(list.Changes, func(c api.MCPChange) bool { return c.Tool == name })
+		if at < 0 {
+			return nil, fault.Newf(fault.NotFound, "the tool %q of server %q has not changed", name, server)
+		}
+		found = append(found, list.Changes[at])
+	}
+	return found, nil
+}

@@ -1,0 +1,132 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/dataflow"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+)
+
+// gjsonRaw is a part of a document, an empty object where there is none.
+func gjsonRaw(document json.RawMessage, at string) string {
+	if r := gjson.GetBytes(document, at); r.IsObject() {
+		return r.Raw
+	}
+	return "{}"
+}
+
+// shapeArguments is the shape of arguments that a model derives. It is not the tool's schema: where that wants a number, a
+// placeholder is a text. What the placeholders become is held against the tool's schema.
+const shapeArguments = `{"type":"object","required":["arguments"],"properties":{"arguments":{"type":"object"}}}`
+
+// written are arguments as a model wrote them, and what they have become.
+type written struct {
+	template json.RawMessage
+	resolved json.RawMessage
+	lineage  []dataflow.Origin
+}
+
+// params derives arguments for the chosen tool.
+func (t *tasks) params(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
+	return t.derive(ctx, call, p, "params", p.system(p.Kind), p.tell(p.Kind))
+}
+
+// fill merges what a person has given into the arguments. A model is asked only where that is more than putting one over the other: the
+// person has written something in words, or the result does not fit.
+func (t *tasks) fill(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
+	given, _ := readGivenParams(p.value(p.about.Given))
+	merged := p.arguments()
+	if isObject(given.Content) {
+		var fields []member
+		for _, m := range members(given.Content) {
+			if !isNull(m.value) { // what a form leaves open changes nothing
+				fields = append(fields, m)
+			}
+		}
+		merged = object(overlay(members(merged), fields...))
+	}
+	tool, ok := p.tool(p.about.Tool)
+	if !ok {
+		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
+	}
+	if strings.TrimSpace(given.Description) == "" {
+		if fixed, missing, problem := tool.check(merged); len(missing) == 0 && problem == "" {
+			call.Detail(map[string]any{"template": merged, "lineage": []dataflow.Origin{}})
+			return stepDone(fixed, nil, llm.Usage{})
+		}
+	}
+	return t.derive(ctx, call, p, "fill", p.system(p.Kind), p.tellFill(merged, given))
+}
+
+// derive asks the model for arguments of the chosen tool.
+func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, name, system, tell string) (node.Outcome, error) {
+	tool, ok := p.tool(p.about.Tool)
+	if !ok {
+		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
+	}
+	var a asking
+	if err := readMemo(call, &a); err != nil {
+		return nil, err
+	}
+	var out written
+	messages := []llm.Message{{Role: llm.System, Content: system}, {Role: llm.User, Content: tell}}
+	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: name, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
+		out, problem, err = p.readArguments(call, tool, raw)
+		return problem, err
+	})
+	switch {
+	case err != nil:
+		return waitWith(err, a)
+	case fit:
+		call.Detail(map[string]any{"template": out.template, "lineage": out.lineage})
+		return stepDone(out.resolved, nil, a.Usage)
+	case a.over():
+		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID, a.problem()).With("tries", maxTries).Final()
+	}
+	return again(call, a)
+}
+
+// readArguments reads arguments that a model wrote: {"arguments": …}, or the arguments by themselves. Placeholders become what they
+// stand for.
+func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage) (out written, problem string, err error) {
+	if !isObject(raw) {
+		return out, p.say("需要一个 JSON 对象", "a JSON object was expected"), nil
+	}
+	out.template = bareArguments(tool, raw)
+	if !isObject(out.template) {
+		return out, p.say("arguments 必须是一个对象", "arguments must be an object"), nil
+	}
+	resolved, lineage, err := call.Resolve(out.template)
+	if err != nil {
+		if wrong := fault.From(err); wrong.Code.Class() != fault.ClassInternal {
+			return out, wrong.Message, nil
+		}
+		return out, "", err
+	}
+	fixed, missing, problem := tool.check(resolved)
+	if len(missing) > 0 {
+		return out, "", fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", tool.ID, strings.Join(missing, ", ")).With("missing_fields", missing).Final()
+	}
+	if problem != "" {
+		return out, fmt.Sprintf(p.say("参数不符合工具的 schema：%s", "the arguments do not fit the tool's schema: %s"), problem), nil
+	}
+	out.resolved, out.lineage = fixed, lineage
+	return out, "", nil
+}
+
+// bareArguments takes arguments out of what a model has put around them. A tool that has a parameter of that name itself gets
+// what is within only if it is there once more.
+func bareArguments(tool taskTool, raw json.RawMessage) json.RawMessage {
+	inner := gjson.GetBytes(raw, "arguments")
+	if !inner.Exists() || gjson.GetBytes(tool.InputSchema, "properties.arguments").Exists() && !inner.Get("arguments").Exists() {
+		return raw
+	}
+	return json.RawMessage(inner.Raw)
+}

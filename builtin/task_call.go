@@ -1,0 +1,196 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"tandem/agent"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/mcp"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+// callMemo is what a call waits with: which question it has asked, and what the person was shown.
+type callMemo struct {
+	Purpose string       `json:"purpose"`
+	Server  string       `json:"server"`
+	Changes []mcp.Change `json:"changes,omitempty"`
+}
+
+// call calls the tool with exactly the arguments that were judged and, where that was needed, confirmed.
+func (t *tasks) call(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
+	server, name, ok := mcp.SplitToolID(p.about.Tool)
+	if !ok {
+		return nil, agent.Failure(fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool), agent.Other, false)
+	}
+	args := p.arguments()
+	same, err := sameArguments(p.about.Tool, p.Input, args)
+	if err != nil {
+		return nil, err
+	}
+	if !same { // a fork may have put it there
+		return nil, agent.Failure(fault.Newf(fault.Forbidden, "%q was given other arguments than those that were judged and confirmed", p.Name), agent.Permission, false)
+	}
+	call.Detail(map[string]any{"tool_name": p.about.Tool, "tool_parameters": args})
+	if err := t.answered(ctx, call, p); err != nil {
+		return nil, err
+	}
+	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{Server: server, Tool: name, Arguments: args, Progress: progressOf(call)})
+	if drift, ok := errors.AsType[*mcp.Drifted](err); ok {
+		return p.askDrift(drift)
+	}
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Kind == mcp.NotActivated {
+		return p.askActivation(server)
+	}
+	if err != nil {
+		return nil, callFailure(ctx, err)
+	}
+	result, err := toolResult(ctx, call, out)
+	if err != nil {
+		// The tool has run, so the failure is not one to try again for.
+		return nil, agent.Failure(fault.From(err), agent.Other, false)
+	}
+	call.Detail(map[string]any{"tool_result": json.RawMessage(shortResult(result))})
+	return node.Replied{Result: result}, nil
+}
+
+// shortResult is what the record of a call shows of its result; the output has all of it.
+func shortResult(result json.RawMessage) json.RawMessage {
+	if len(result) <= maxSnapshotValue {
+		return result
+	}
+	return encode(excerpt(string(result)))
+}
+
+// answered does what a person has decided about a call that could not be made as things were.
+func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) error {
+	if call.Wake == nil || len(call.Memo) == 0 {
+		return nil
+	}
+	var memo callMemo
+	if err := readMemo(call, &memo); err != nil {
+		return err
+	}
+	var said struct {
+		Accept bool `json:"accept"`
+	}
+	accepted := call.Wake.By == engine.WakeAnswer && call.Wake.Outcome == engine.AskDone && json.Unmarshal(call.Wake.Payload, &said) == nil && said.Accept
+	if !accepted {
+		return agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
+	}
+	var err error
+	if memo.Purpose == human.PurposeActivation {
+		_, err = t.tools.Activate(ctx, callerOf(call), memo.Server)
+	} else {
+		if err := p.sameEffect(memo.Changes); err != nil {
+			return err
+		}
+		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, call.UserID, memo.Changes)
+	}
+	if err != nil {
+		return callFailure(ctx, err)
+	}
+	return nil
+}
+
+// sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
+func (p *taskStep) sameEffect(changes []mcp.Change) error {
+	tool, ok := p.tool(p.about.Tool)
+	if !ok || tool.Effect == workflow.Once {
+		return nil
+	}
+	for _, c := range changes {
+		if c.Kind != mcp.Removed && effectOf(c.After) == workflow.Once {
+			return agent.Failure(fault.Newf(fault.Forbidden, "the tool %q may be called once only since it has changed; start the task anew to use it", p.about.Tool), agent.Permission, false)
+		}
+	}
+	return nil
+}
+
+// askDrift asks whether the tool may be used as it is now.
+func (p *taskStep) askDrift(d *mcp.Drifted) (node.Outcome, error) {
+	return p.askAbout(callMemo{human.PurposeDrift, d.Server, d.Changes},
+		fmt.Sprintf(p.say("工具 %s 已改变，是否接受？", "The tool %s has changed. Accept it?"), p.about.Tool),
+		p.say("工具的定义与之前接受的不同。接受后才会调用。", "The tool is not what was accepted before. It is called only when somebody accepts the difference."))
+}
+
+// askActivation asks whether the server may be used at all.
+func (p *taskStep) askActivation(server string) (node.Outcome, error) {
+	return p.askAbout(callMemo{human.PurposeActivation, server, nil},
+		fmt.Sprintf(p.say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server),
+		p.say("任务需要这个服务器的工具，但它没有启用。", "The task needs a tool of this server, which is not activated."))
+}
+
+func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {
+	kept, err := node.Marshal(memo)
+	if err != nil {
+		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
+	}
+	shown := map[string]any{
+		"interaction_type": human.Approval, "title": title, "description": description, "language": p.Language,
+		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
+	}
+	if memo.Purpose == human.PurposeDrift {
+		shown["changes"] = memo.Changes
+	}
+	request, err := node.Marshal(shown)
+	if err != nil {
+		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
+	}
+	return node.Wait{Ask: &node.Question{Purpose: memo.Purpose, Request: request}, Memo: kept}, nil
+}
+
+// progressPause is how far apart the tidings of a call are that anybody hears of.
+const progressPause = 200 * time.Millisecond
+
+// progressOf lets the progress of a call be seen. The pool tells of it in order, from one goroutine at a time.
+func progressOf(call *node.Call) func(mcp.Progress) {
+	var last time.Time
+	return func(p mcp.Progress) {
+		now := clockOf(call)
+		if !last.IsZero() && now.Sub(last) < progressPause && (p.Total == 0 || p.Done < p.Total) {
+			return
+		}
+		last = now
+		call.Emit(p)
+	}
+}
+
+// callFailure is a failed call, with what it means for the task.
+func callFailure(ctx context.Context, err error) error {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok {
+		return err // the store could not be read, say: nothing of the tool
+	}
+	failure := toolFault(err)
+	switch {
+	case e.Unknown():
+		return &node.Failure{Err: failure, Unknown: true}
+	case ctx.Err() != nil:
+		return failure // it was stopped: that is for the engine
+	}
+	class, mayRepeat := agent.Other, false
+	switch e.Kind {
+	case mcp.Closed:
+		class, mayRepeat = agent.Connection, !(e.Sent && e.Once)
+	case mcp.Timeout:
+		class = agent.TimedOut
+	case mcp.Unauthorized, mcp.UnknownServer, mcp.NotActivated:
+		class = agent.Permission
+	case mcp.BadArguments:
+		class = agent.Parameters
+	case mcp.ToolFailed:
+		class = agent.Unclear
+	case mcp.Protocol:
+		if failure.Code == fault.InvalidInput { // the server refuses the parameters of the request
+			class = agent.Parameters
+		}
+	}
+	return agent.Failure(failure, class, mayRepeat)
+}

@@ -1,0 +1,288 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/agent"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/node"
+)
+
+// decision is something that a model decides about a task.
+type decision struct {
+	// name is that of the shape of the answer, shape the JSON Schema of it.
+	name, shape string
+	// system says what is to be decided, tell what is known.
+	system string
+	tell   string
+	// read takes an answer of the right shape: the step's result and what the program is told, or what is wrong with it.
+	read func(raw json.RawMessage) (result, told any, problem string, err error)
+	// otherwise, when it is set, is the result when no answer can be used.
+	otherwise func() (result, told any)
+}
+
+// take checks the shape of an answer and reads it.
+func (d decision) take(raw json.RawMessage) (result, told any, problem string, err error) {
+	shape := &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}
+	if err := shape.Check(raw); err != nil {
+		return nil, nil, fault.From(err).Message, nil
+	}
+	return d.read(raw)
+}
+
+// decide asks the model for a decision. Every answer that cannot be used is on disk before the next is asked for.
+func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d decision) (node.Outcome, error) {
+	var a asking
+	if err := readMemo(call, &a); err != nil {
+		return nil, err
+	}
+	var result, told any
+	messages := []llm.Message{{Role: llm.System, Content: d.system}, {Role: llm.User, Content: d.tell}}
+	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}, func(raw json.RawMessage) (problem string, err error) {
+		result, told, problem, err = d.take(raw)
+		return problem, err
+	})
+	switch {
+	case err != nil:
+		return waitWith(err, a)
+	case fit:
+		return stepDone(result, told, a.Usage)
+	case !a.over():
+		return again(call, a)
+	case d.otherwise == nil:
+		return nil, fault.Newf(fault.OutputInvalid, "the model's answers for %q cannot be used: %s", p.Name, a.problem()).With("tries", maxTries).Final()
+	}
+	call.Log(node.Warn, "the model's answers could not be used; the step does without", map[string]any{"problem": a.problem(), "tries": maxTries})
+	result, told = d.otherwise()
+	return stepDone(result, told, a.Usage)
+}
+
+// The shapes of decisions.
+const (
+	shapeName = `{"type":"object","required":["flow_name"],"additionalProperties":false,"properties":{"flow_name":{"type":"string"}}}`
+	shapeRisk = `{"type":"object","required":["risk","reason"],"additionalProperties":false,"properties":{"risk":{"type":"string","enum":["low","medium","high"]},"reason":{"type":"string"}}}`
+	// The tool is no enumeration: a plan with a tool that there is not counts as a try, and the next is told so.
+	shapePlan    = `{"type":"object","required":["tool_id","description"],"additionalProperties":false,"properties":{"tool_id":{"type":"string"},"description":{"type":"string"}}}`
+	shapeAnalyze = `{"type":"object","required":["is_param_error","reason"],"additionalProperties":false,"properties":{"is_param_error":{"type":"boolean"},"reason":{"type":"string"}}}`
+	shapeMissing = `{"type":"object","required":["message","params"],"properties":{"message":{"type":"string"},"params":{"type":"object"}}}`
+	shapeReplan  = `{"type":"object","required":["description","steps"],"additionalProperties":false,"properties":{"description":{"type":"string"},"steps":{"type":"array","items":{"type":"object","required":["tool_id","description"],"additionalProperties":false,"properties":{"tool_id":{"type":"string"},"description":{"type":"string"}}}}}}`
+)
+
+// maxReason is how much is kept of what a model says in its own words, in characters.
+const maxReason = 2_000
+
+// decision is what a model decides in a step of a kind.
+func (p *taskStep) decision(kind string) (decision, bool) {
+	d := decision{tell: p.tell(kind), system: p.system(kind)}
+	switch kind {
+	case agent.KindFlowName:
+		d.name, d.shape, d.read = "flow_name", shapeName, p.readName
+	case agent.KindFlowRisk:
+		d.name, d.shape, d.read = "flow_risk", shapeRisk, p.readRisk
+	case agent.KindToolRisk:
+		d.name, d.shape, d.read = "tool_risk", shapeRisk, p.readToolRisk
+	case agent.KindPlan:
+		d.name, d.shape, d.read = "plan", shapePlan, p.readPlan
+	case agent.KindAlternative:
+		d.name, d.shape, d.read = "alternative", shapePlan, p.readOther
+	case agent.KindRepair:
+		d.name, d.shape, d.read = "repair", shapePlan, p.readOther
+	case agent.KindReplan:
+		d.name, d.shape, d.read = "replan", shapeReplan, p.readReplan
+	case agent.KindAnalyze:
+		d.name, d.shape, d.read = "analyze", shapeAnalyze, p.readAnalyze
+	case agent.KindMissing:
+		d.name, d.shape, d.read, d.otherwise = "missing", shapeMissing, p.readMissing, func() (any, any) { return p.plainMissing(), nil }
+	default:
+		return d, false
+	}
+	return d, true
+}
+
+func (p *taskStep) readName(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said struct {
+		FlowName string `json:"flow_name"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	if said.FlowName = shorten(strings.Join(strings.Fields(said.FlowName), " "), 200); said.FlowName == "" {
+		return nil, nil, p.say("flow_name 为空", "flow_name is empty"), nil
+	}
+	return said, nil, "", nil
+}
+
+func (p *taskStep) readRisk(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said agent.RiskReply
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.Reason = shorten(said.Reason, maxReason)
+	return riskResult(said), said, "", nil
+}
+
+// riskResult is a judgement as the step leaves it; the reason is always there.
+func riskResult(r agent.RiskReply) any {
+	return map[string]any{"risk": r.Risk, "reason": r.Reason}
+}
+
+// readToolRisk reads the judgement of a call. The model may find it riskier than the tool's server says, and never less: a tool of which
+// its server says that it destroys is not of low risk, whatever the model was told.
+func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said agent.RiskReply
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.Reason = shorten(said.Reason, maxReason)
+	if tool, ok := p.tool(p.about.Tool); ok && tool.Destructive && said.Risk == agent.Low {
+		said.Risk = agent.Medium
+		said.Reason = joinTexts(said.Reason, p.say("工具声明其操作具有破坏性，风险至少为中。", "The tool says that it destroys, so the risk is medium at least."))
+	}
+	return riskResult(said), said, "", nil
+}
+
+// planned is a chosen tool as a step leaves it.
+type planned struct {
+	ToolID      string `json:"tool_id"`
+	Description string `json:"description"`
+	// Inactive are the servers whose tools there would be, had the user activated them.
+	Inactive []string `json:"inactive_servers,omitempty"`
+}
+
+func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said planned
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.ToolID, said.Description, said.Inactive = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason), p.Inactive
+	switch {
+	case strings.EqualFold(said.ToolID, agent.FinalTool) || strings.EqualFold(said.ToolID, "FIANL"):
+		said.ToolID = agent.FinalTool
+		return said, agent.Choice{Tool: agent.FinalTool, Final: true, Description: said.Description}, "", nil
+	case said.ToolID == "":
+		return nil, nil, p.say("tool_id 为空；完成时请给出 FINAL", "tool_id is empty; write FINAL when nothing is left to do"), nil
+	}
+	return said, p.choice(said), "", nil
+}
+
+// choice is what the program is told of a chosen tool.
+func (p *taskStep) choice(said planned) agent.Choice {
+	tool, ok := p.tool(said.ToolID)
+	return agent.Choice{Tool: said.ToolID, UnknownTool: !ok, Effect: tool.Effect, Description: said.Description}
+}
+
+// readOther reads a way out of a failure with a tool: another one, or the same in another way. None is one, too.
+func (p *taskStep) readOther(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said planned
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason)
+	if said.ToolID == "" || strings.EqualFold(said.ToolID, "none") || strings.EqualFold(said.ToolID, agent.FinalTool) {
+		said.ToolID = ""
+		return said, agent.Choice{None: true, Description: said.Description}, "", nil
+	}
+	if _, ok := p.tool(said.ToolID); !ok {
+		return nil, nil, fmt.Sprintf(p.say("没有工具 %q；没有合适的工具时 tool_id 给出空字符串", "there is no tool %q; leave tool_id empty when none is of use"), said.ToolID), nil
+	}
+	return said, p.choice(said), "", nil
+}
+
+func (p *taskStep) readReplan(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said struct {
+		Description string `json:"description"`
+		Steps       []struct {
+			ToolID      string `json:"tool_id"`
+			Description string `json:"description"`
+		} `json:"steps"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.Description = shorten(said.Description, maxReason)
+	const most = 100
+	said.Steps = said.Steps[:min(len(said.Steps), most)]
+	for i := range said.Steps {
+		said.Steps[i].Description = shorten(said.Steps[i].Description, maxReason)
+	}
+	return said, agent.Choice{None: len(said.Steps) == 0, Description: said.Description}, "", nil
+}
+
+func (p *taskStep) readAnalyze(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said struct {
+		IsParamError bool   `json:"is_param_error"`
+		Reason       string `json:"reason"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	said.Reason = shorten(said.Reason, maxReason)
+	return said, agent.AnalyzeReply{IsParamError: said.IsParamError}, "", nil
+}
+
+// paramRequest asks a person for parameters: null is what is missing.
+type paramRequest struct {
+	Message string          `json:"message"`
+	Params  json.RawMessage `json:"params"`
+	Schema  json.RawMessage `json:"schema"`
+}
+
+// readMissing reads what a person is to be asked for. What is required and not there is always among it.
+func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem string, err error) {
+	var said paramRequest
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return nil, nil, "", err
+	}
+	if said.Message = shorten(strings.TrimSpace(said.Message), maxReason); said.Message == "" {
+		return nil, nil, p.say("message 为空", "message is empty"), nil
+	}
+	tool, _ := p.tool(p.about.Tool)
+	known := members(json.RawMessage(gjsonRaw(tool.InputSchema, "properties")))
+	var asked []member
+	for _, m := range members(said.Params) {
+		if len(known) > 0 && !slices.ContainsFunc(known, func(k member) bool { return k.key == m.key }) {
+			return nil, nil, fmt.Sprintf(p.say("工具没有参数 %q", "the tool has no parameter %q"), m.key), nil
+		}
+		asked = append(asked, m)
+	}
+	for _, name := range tool.missing(p.arguments()) {
+		asked = overlay(asked, member{name, json.RawMessage("null")})
+	}
+	if len(asked) == 0 {
+		return nil, nil, p.say("params 为空；请列出需要用户提供的参数，值为 null", "params is empty; name the parameters that the user has to give, with null"), nil
+	}
+	return p.request(tool, said.Message, asked), nil, "", nil
+}
+
+func (p *taskStep) request(tool taskTool, message string, asked []member) paramRequest {
+	names := make([]string, len(asked))
+	for i, m := range asked {
+		names[i] = m.key
+	}
+	return paramRequest{Message: message, Params: object(asked), Schema: tool.form(names)}
+}
+
+// plainMissing is the request when no model has made one: what is required and not there, else everything.
+func (p *taskStep) plainMissing() paramRequest {
+	tool, _ := p.tool(p.about.Tool)
+	var asked []member
+	for _, name := range tool.missing(p.arguments()) {
+		asked = append(asked, member{name, json.RawMessage("null")})
+	}
+	if len(asked) == 0 {
+		for _, m := range members(json.RawMessage(gjsonRaw(tool.InputSchema, "properties"))) {
+			value, ok := path{m.key}.walk(p.arguments())
+			if !ok {
+				value = json.RawMessage("null")
+			}
+			asked = append(asked, member{m.key, value})
+		}
+	}
+	message := fmt.Sprintf(p.say("工具 %s 无法使用现有的参数：%s。请补充或更正。", "The tool %s cannot work with its parameters: %s. Please give what is missing or wrong."), p.about.Tool, p.about.Message)
+	return p.request(tool, shorten(message, maxReason), asked)
+}

@@ -1,0 +1,219 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/mcp"
+	"tandem/node"
+	"tandem/workflow"
+)
+
+// taskTool is a tool that a task may use, as its user has accepted it.
+type taskTool struct {
+	ID           string          `json:"id"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Effect       workflow.Effect `json:"effect"`
+	// Destructive and ReadOnly are the server's word for what the tool does.
+	Destructive bool `json:"destructive,omitempty"`
+	ReadOnly    bool `json:"read_only,omitempty"`
+}
+
+// callerOf is for whom a call uses tools.
+func callerOf(call *node.Call) identity.Principal {
+	return identity.Principal{Workspace: call.Workspace, User: call.UserID}
+}
+
+// served are the tools of one server, or why there are none.
+type served struct {
+	tools   []mcp.Tool
+	changes []mcp.Change
+	err     error
+}
+
+// gather finds the tools of the servers that the user has activated and that answer. What the user has not accepted is not shown to
+// the model: a tool that has changed is shown as it was (its calls wait until somebody accepts the difference), a new one not at all.
+func (t *tasks) gather(ctx context.Context, call *node.Call, servers []string, state *taskState) error {
+	found := make([]served, len(servers))
+	var wg sync.WaitGroup
+	for i, id := range servers {
+		wg.Go(func() {
+			s := &found[i]
+			if s.changes, s.err = t.tools.Check(ctx, callerOf(call), id); s.err == nil {
+				s.tools, s.err = t.tools.Pinned(ctx, callerOf(call), id)
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return fault.New(fault.Canceled, "the attempt was stopped while its tool servers were asked").WithCause(context.Cause(ctx))
+	}
+	size, left := 0, 0
+	for i, s := range found {
+		if s.err != nil {
+			if err := state.without(call, servers[i], s.err); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, tool := range s.tools {
+			accepted, ok := knownTool(call, tool, s.changes)
+			if !ok {
+				continue
+			}
+			if size += len(accepted.InputSchema) + len(accepted.OutputSchema); size > maxToolSchemas || len(state.Tools) >= maxTaskTools {
+				left++
+				continue
+			}
+			state.Tools = append(state.Tools, accepted)
+		}
+	}
+	if left > 0 {
+		call.Log(node.Warn, "the task has more tools than it can be told of; the last were left out", map[string]any{"left_out": left, "kept": len(state.Tools)})
+	}
+	return nil
+}
+
+// without notes that the tools of a server are not there.
+func (s *taskState) without(call *node.Call, server string, err error) error {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok {
+		return err
+	}
+	if e.Kind == mcp.NotActivated || e.Kind == mcp.UnknownServer {
+		s.Inactive = append(s.Inactive, server)
+	} else {
+		s.Unreachable = append(s.Unreachable, server)
+	}
+	call.Log(node.Warn, "the tools of a server are left out of the task", map[string]any{"server_id": server, "error": e.Fault().Message})
+	return nil
+}
+
+// knownTool is a tool as a model is told of it, unless its server has it no longer.
+func knownTool(call *node.Call, t mcp.Tool, changes []mcp.Change) (taskTool, bool) {
+	if i := slices.IndexFunc(changes, func(c mcp.Change) bool { return c.Tool == t.Name }); i >= 0 {
+		call.Log(node.Warn, "a tool is not what the user has accepted", map[string]any{"tool": t.ID, "difference": changes[i].Summary})
+		if changes[i].Kind == mcp.Removed {
+			return taskTool{}, false
+		}
+	}
+	tool := taskTool{
+		ID: t.ID, Description: shorten(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
+		Destructive: t.Annotations.Destructive != nil && *t.Annotations.Destructive && !t.Annotations.ReadOnly, ReadOnly: t.Annotations.ReadOnly,
+	}
+	if len(t.OutputSchema) <= maxOutputSchema {
+		tool.OutputSchema = t.OutputSchema
+	}
+	return tool, true
+}
+
+// effectOf is the effect of a tool as a definition has it. What says nothing that can be read says nothing: it runs once.
+func effectOf(definition json.RawMessage) workflow.Effect {
+	var t struct {
+		Annotations mcp.Annotations `json:"annotations"`
+	}
+	if json.Unmarshal(definition, &t) != nil {
+		return workflow.Once
+	}
+	return mcp.Effect(mcp.Tool{Annotations: t.Annotations})
+}
+
+// check holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem then. What is
+// null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
+func (t taskTool) check(args json.RawMessage) (fixed json.RawMessage, missing []string, problem string) {
+	schema, err := node.CompileSchema(t.InputSchema)
+	if err != nil {
+		return args, nil, ""
+	}
+	problems := schema.Problems("", decode(args))
+	if all := members(args); len(problems) > 0 && slices.ContainsFunc(all, func(m member) bool { return isNull(m.value) }) {
+		without := object(slices.DeleteFunc(all, func(m member) bool { return isNull(m.value) }))
+		if again := schema.Problems("", decode(without)); len(again) < len(problems) || lacksOnly(again) {
+			args, problems = without, again
+		}
+	}
+	if len(problems) == 0 {
+		return args, nil, ""
+	}
+	if lacksOnly(problems) {
+		if missing = t.missing(args); len(missing) > 0 {
+			return args, missing, ""
+		}
+	}
+	lines := make([]string, 0, len(problems))
+	for _, p := range problems[:min(len(problems), maxNamedProblems)] {
+		lines = append(lines, p.String())
+	}
+	return args, nil, strings.Join(lines, "; ")
+}
+
+// lacksOnly says that nothing is wrong with arguments but that some are not there.
+func lacksOnly(problems []node.SchemaProblem) bool {
+	return !slices.ContainsFunc(problems, func(p node.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
+}
+
+// maxNamedProblems is how many problems of arguments a model is told at once.
+const maxNamedProblems = 8
+
+// missing are the required arguments that are not there.
+func (t taskTool) missing(args json.RawMessage) []string {
+	var list []string
+	there := gjson.ParseBytes(args)
+	for _, name := range gjson.GetBytes(t.InputSchema, "required").Array() {
+		if value, ok := (path{name.String()}).walk(json.RawMessage(there.Raw)); !ok || isNull(value) {
+			list = append(list, name.String())
+		}
+	}
+	return list
+}
+
+// parameters are the names of the tool's parameters, a star after those that are required.
+func (t taskTool) parameters() string {
+	required := map[string]bool{}
+	for _, name := range gjson.GetBytes(t.InputSchema, "required").Array() {
+		required[name.String()] = true
+	}
+	var names []string
+	gjson.GetBytes(t.InputSchema, "properties").ForEach(func(name, _ gjson.Result) bool {
+		one := name.String()
+		if required[one] {
+			one += "*"
+		}
+		names = append(names, one)
+		return true
+	})
+	return strings.Join(names, ", ")
+}
+
+// form is the schema of some of the tool's parameters, for a form.
+func (t taskTool) form(names []string) json.RawMessage {
+	properties := gjson.GetBytes(t.InputSchema, "properties")
+	var list []member
+	for _, name := range names {
+		part := json.RawMessage(`{}`)
+		properties.ForEach(func(key, value gjson.Result) bool {
+			if key.String() == name {
+				part = json.RawMessage(value.Raw)
+			}
+			return key.String() != name
+		})
+		list = append(list, member{name, part})
+	}
+	fields := []member{field("type", "object"), {"properties", object(list)}}
+	for _, defs := range []string{"$defs", "definitions"} { // parts may refer to them
+		if d := gjson.GetBytes(t.InputSchema, strings.ReplaceAll(defs, "$", `\$`)); d.IsObject() {
+			fields = append(fields, member{defs, json.RawMessage(d.Raw)})
+		}
+	}
+	return object(fields)
+}

@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"tandem/api"
+)
+
+// toolPatience is how long a server may take besides for an answer that needs a tool server: it may have to be started first.
+const toolPatience = time.Minute
+
+// MCPServers lists the tool servers of the workspace.
+func (c *Client) MCPServers(ctx context.Context) (api.MCPServers, error) {
+	return get[api.MCPServers](ctx, c, to("/mcp/servers"), nil)
+}
+
+// MCPServer returns one of them.
+func (c *Client) MCPServer(ctx context.Context, id string) (api.MCPServer, error) {
+	return get[api.MCPServer](ctx, c, to("/mcp/servers/%s", id), nil)
+}
+
+// CreateMCPServer registers a tool server; without an id one is made from the name. Nothing is started.
+func (c *Client) CreateMCPServer(ctx context.Context, s api.MCPServer) (api.MCPServer, error) {
+	return send[api.MCPServer](ctx, c, http.MethodPost, to("/mcp/servers"), s)
+}
+
+// PutMCPServer makes or replaces a tool server. Nothing is started.
+func (c *Client) PutMCPServer(ctx context.Context, s api.MCPServer) (api.MCPServer, error) {
+	return send[api.MCPServer](ctx, c, http.MethodPut, to("/mcp/servers/%s", s.ID), s)
+}
+
+// PutMCPServerDocument is PutMCPServer with a document as somebody wrote it, so that the server names what it does not know.
+func (c *Client) PutMCPServerDocument(ctx context.Context, id string, document json.RawMessage) (api.MCPServer, error) {
+	return send[api.MCPServer](ctx, c, http.MethodPut, to("/mcp/servers/%s", id), document)
+}
+
+// DeleteMCPServer removes a tool server, with its activations and connections.
+func (c *Client) DeleteMCPServer(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/mcp/servers/%s", id))
+}
+
+// MCPTools lists the tools of a server, which is started or reached for it.
+func (c *Client) MCPTools(ctx context.Context, id string) (api.MCPTools, error) {
+	return call[api.MCPTools](ctx, c, request{method: http.MethodGet, path: to("/mcp/servers/%s/tools", id), repeatable: true, wait: toolPatience})
+}
+
+// ActivateMCPServer begins to use a tool server: its tools are pinned as they are now.
+func (c *Client) ActivateMCPServer(ctx context.Context, id string) (api.MCPTools, error) {
+	return call[api.MCPTools](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/activate", id), wait: toolPatience})
+}
+
+// DeactivateMCPServer ends that.
+func (c *Client) DeactivateMCPServer(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/mcp/servers/%s/activate", id))
+}
+
+// AcceptMCPChanges accepts changes of tools as they were shown.
+func (c *Client) AcceptMCPChanges(ctx context.Context, id string, changes []api.MCPChange) (api.MCPTools, error) {
+	r := api.MCPAccept{Changes: make([]api.MCPAcceptedChange, len(changes))}
+	for i, change := range changes {
+		r.Changes[i] = api.MCPAcceptedChange{Tool: change.Tool, After: change.After}
+	}
+	raw, err := encode(r)
+	if err != nil {
+		return api.MCPTools{}, err
+	}
+	return call[api.MCPTools](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/accept", id), body: raw, content: "application/json", wait: toolPatience})
+}
+
+// AuthorizeMCPServer begins an authorization, and returns where a person has to go.
+func (c *Client) AuthorizeMCPServer(ctx context.Context, id string) (api.MCPAuthorization, error) {
+	return call[api.MCPAuthorization](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/authorize", id), wait: toolPatience})
+}
+
+// RestartMCPServer ends connections to a tool server; the next use makes new ones.
+func (c *Client) RestartMCPServer(ctx context.Context, id string) error {
+	sent := 0
+	_, err := c.do(ctx, request{method: http.MethodPost, path: to("/mcp/servers/%s/restart", id), repeatable: true}, &sent)
+	return err
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"tandem/agent"
+	"tandem/api"
+	"tandem/engine"
+)
+
+// taskShow shows a task: what it does as any execution's steps, and its answer as a text, while it is written. Where the output is
+// no terminal the steps go elsewhere, so that the output has the answer and nothing else. It belongs to the goroutine that
+// follows the task, besides stop.
+type taskShow struct {
+	follower
+	// out is where the answer goes, screen where everything else does.
+	out, screen io.Writer
+	// whole says that frames are printed as they are, and the answer is among them.
+	whole bool
+	// clean says that out is a terminal, which must not be given whatever a model writes.
+	clean bool
+	// length is how much the model has written so far in the attempt, and said what is on the output of that: it begins where
+	// the answer does, which has no blanks at its ends.
+	attempt int
+	length  int
+	said    string
+	// begun says that something of the answer is on the output, and last is its last byte.
+	begun bool
+	last  byte
+}
+
+func newTaskShow(cmd *cobra.Command, asJSON bool) *taskShow {
+	s := &taskShow{out: cmd.OutOrStdout(), screen: cmd.OutOrStdout(), whole: asJSON}
+	if t, _ := terminal(s.out); t != nil {
+		s.clean = true
+	} else if !asJSON {
+		s.screen = cmd.ErrOrStderr()
+	}
+	s.follower = newFollower(s.screen, asJSON)
+	return s
+}
+
+// steps is what shows the steps; it is who has to let go of the screen for a question.
+func (s *taskShow) steps() follower { return s.follower }
+
+func (s *taskShow) frame(e api.Event) error {
+	if s.whole {
+		return s.follower.frame(e)
+	}
+	var u api.ExecutionUpdate
+	if len(e.Data) > 0 {
+		if err := json.Unmarshal(e.Data, &u); err != nil {
+			return fmt.Errorf("read event %q: %w", e.EventType, err)
+		}
+	}
+	if p := u.PartialOutput; p != nil && isSummary(p.ActivationID) {
+		return s.hear(p)
+	}
+	if n := u.NodeExecution; n != nil && isSummary(n.ActivationID) && n.Status == string(engine.NodeDone) {
+		var done struct {
+			Answer string `json:"answer"`
+		}
+		if raw := n.OutputData["result"]; len(raw) > 0 && json.Unmarshal(raw, &done) == nil { // else it is too large to be told here
+			if err := s.rest(done.Answer); err != nil {
+				return err
+			}
+		}
+	}
+	return s.follower.frame(e)
+}
+
+// isSummary says that an activation is the step that writes the answer.
+func isSummary(activation string) bool {
+	return activation[strings.LastIndexByte(activation, '/')+1:] == agent.KindSummary
+}
+
+// hear takes a piece of the answer in.
+func (s *taskShow) hear(p *api.PartialOutput) error {
+	if p.Attempt != s.attempt || p.Offset == 0 && !p.Snapshot { // the model begins again
+		if err := s.anew(); err != nil {
+			return err
+		}
+		s.attempt, s.length = p.Attempt, 0
+	}
+	piece := p.Text
+	switch {
+	case p.Snapshot && p.Offset == 0 && len(p.Text) >= s.length:
+		piece = p.Text[s.length:]
+	case int(p.Offset) != s.length:
+		return nil // something was left out; the end tells it all
+	}
+	s.length += len(piece)
+	if s.said == "" {
+		piece = strings.TrimLeftFunc(piece, unicode.IsSpace)
+	}
+	return s.say(piece)
+}
+
+// rest writes what is left of an answer. If another one was written, that is left and this one comes below.
+func (s *taskShow) rest(answer string) error {
+	if answer == "" || answer == strings.TrimRightFunc(s.said, unicode.IsSpace) {
+		return nil
+	}
+	if !strings.HasPrefix(answer, s.said) {
+		if err := s.anew(); err != nil {
+			return err
+		}
+	}
+	return s.say(answer[len(s.said):])
+}
+
+// anew begins the answer again, below what was written of it.
+func (s *taskShow) anew() error {
+	if s.said == "" {
+		return nil
+	}
+	s.said = ""
+	return s.write("\n")
+}
+
+// say writes a part of the answer. What was drawn before it stays as it is.
+func (s *taskShow) say(text string) error {
+	if text == "" {
+		return nil
+	}
+	if !s.begun {
+		s.begun = true
+		if p, ok := s.follower.(*treePrinter); ok {
+			if err := p.settle(); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(s.screen, "\n"); err != nil {
+				return fmt.Errorf("write the answer: %w", err)
+			}
+		}
+	}
+	s.said += text
+	return s.write(text)
+}
+
+func (s *taskShow) write(text string) error {
+	if s.clean {
+		text = strings.Map(func(r rune) rune {
+			if r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) {
+				return -1
+			}
+			return r
+		}, text)
+	}
+	if text == "" {
+		return nil
+	}
+	if _, err := io.WriteString(s.out, text); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	s.last = text[len(text)-1]
+	return nil
+}
+
+// end tells how the task ended, after stop.
+func (s *taskShow) end(e api.Execution, answer string) error {
+	if s.whole {
+		return s.result(e)
+	}
+	if err := s.rest(answer); err != nil {
+		return err
+	}
+	if s.begun && s.last != '\n' {
+		if err := s.write("\n"); err != nil {
+			return err
+		}
+	}
+	e.Outputs = nil // the answer is what is in them
+	if p, ok := s.follower.(*treePrinter); ok && s.begun {
+		v := view{colour: p.colour, now: time.Now()}
+		if _, err := fmt.Fprintf(s.screen, "\n%s\n", v.paint(dim, taskFoot(e))); err != nil {
+			return fmt.Errorf("write the answer: %w", err)
+		}
+	}
+	return s.result(e)
+}
+
+// taskFoot is how a task ended, in a line.
+func taskFoot(e api.Execution) string {
+	text := e.Status + " in " + lasted(e.DurationMS)
+	if u := e.TokensUsed; u != nil && u.TotalTokens > 0 {
+		text += fmt.Sprintf(", %d tokens", u.TotalTokens)
+		if u.Cost > 0 {
+			text += ", cost " + amount(u.Cost)
+		}
+	}
+	return text
+}

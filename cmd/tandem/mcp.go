@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+)
+
+// newMCP is what has to do with the Model Context Protocol.
+func newMCP() *cobra.Command {
+	var at connectFlags
+	var serve mcpServeFlags
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Be an MCP server, and use others", Long: mcpAbout,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return subcommand(cmd, args)
+			}
+			return serveMCP(cmd, &at, &serve)
+		},
+	}
+	at.add(cmd)
+	serve.add(cmd)
+	cmd.AddCommand(newMCPServers(&at))
+	return cmd
+}
+
+func newMCPServers(at *connectFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "servers", Aliases: []string{"server"}, Short: "Keep tool servers, and use them",
+		Long: `A tool server offers tools to agents and workflows. An administrator registers it; that starts nothing. Whoever
+wants to use it activates it, which pins its tools as they are then: when one changes, calls of it stop until
+somebody has looked at the difference and accepted it.
+
+A process on the machine that runs Tandem; secrets come from credentials:
+  {id: files, transport: stdio, command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /srv/docs]}
+  {id: github, transport: stdio, command: github-mcp-server, args: [stdio],
+   env: {GITHUB_PERSONAL_ACCESS_TOKEN: {credential_id: github-key, field: token}}}
+A server on the network, over streamable HTTP (http) or the older way (sse):
+  {id: search, transport: http, url: "https://mcp.example.com/mcp",
+   headers: {Authorization: {credential_id: search-key, field: api_key, prefix: "Bearer "}}}
+One that wants people to log in: register it without headers, then "tandem mcp servers authorize ID".`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	cmd.AddCommand(newServersList(at), newServersSet(at), newServersShow(at), newServersRemove(at), newServersTools(at),
+		newServersActivate(at), newServersDeactivate(at), newServersAccept(at), newServersAuthorize(at), newServersRestart(at))
+	return cmd
+}
+
+func newServersList(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tool servers by id; nothing is started", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.MCPServers(ctx)
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					head := []string{"SERVER", "TRANSPORT", "ACTIVATED", "UPDATED"}
+					if show.output == "wide" {
+						head = append(head, "NAME", "WHERE", "ENABLED")
+					}
+					row(w, head...)
+					for _, s := range list.Servers {
+						cells := []string{s.ID, s.Transport, yesNo(s.Activated), stamp(s.UpdatedTime)}
+						if show.output == "wide" {
+							cells = append(cells, s.Name, where(s), yesNo(!s.Disabled))
+						}
+						row(w, cells...)
+					}
+				})
+			})
+		},
+	}
+	show.add(cmd, true)
+	return cmd
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// where is how a server is reached.
+func where(s api.MCPServer) string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return strings.Join(append([]string{s.Command}, s.Args...), " ")
+}
+
+func newServersSet(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "set FILE", Short: "Register or replace the tool server in a file; nothing is started",
+		Long: `Set keeps the tool server in a file, YAML or JSON; "-" reads from standard input. The id is that in the file or,
+without one, the file's name. What is there under the id is replaced as a whole; its connections end when what
+reaches it has changed.`,
+		Example: "  tandem mcp servers set files.yaml\n  echo '{id: search, transport: http, url: \"https://mcp.example.com/mcp\"}' | tandem mcp servers set -",
+		Args:    one("file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				s, err := c.SetMCPServer(ctx, args[0], cmd.InOrStdin())
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), s, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: registered; look at its tools with: tandem mcp servers tools %s\n", s.ID, s.ID)
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newServersShow(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "show SERVER", Aliases: []string{"get"}, Short: "Show a tool server as JSON, which set takes", Args: one("tool server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				s, err := c.MCPServer(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return printValue(cmd.OutOrStdout(), s)
+			})
+		},
+	}
+}
+
+func newServersRemove(at *connectFlags) *cobra.Command {
+	return serversDo(at, "remove SERVER", "Delete a tool server, with its activations and connections", "deleted", (*app.Connection).DeleteMCPServer, "delete")
+}
+
+func newServersDeactivate(at *connectFlags) *cobra.Command {
+	return serversDo(at, "deactivate SERVER", "No longer use a tool server", "deactivated", (*app.Connection).DeactivateMCPServer)
+}
+
+func newServersRestart(at *connectFlags) *cobra.Command {
+	return serversDo(at, "restart SERVER", "End the connections to a tool server; the next use makes new ones", "its connections have ended", (*app.Connection).RestartMCPServer)
+}
+
+// serversDo is a command that does one thing to a server and says that it was done.
+func serversDo(at *connectFlags, use, short, done string, do func(*app.Connection, context.Context, string) error, aliases ...string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Aliases: aliases, Args: one("tool server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if err := do(c, ctx, args[0]); err != nil {
+					return err
+				}
+				return say(cmd.OutOrStdout(), "%s: %s\n", args[0], done)
+			})
+		},
+	}
+}
+
+func say(out io.Writer, format string, args ...any) error {
+	if _, err := fmt.Fprintf(out, format, args...); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+func newServersTools(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "tools SERVER", Short: "List the tools of a server, which is started or reached for it", Args: one("tool server"),
+		Long: `Tools lists what a server offers now. EFFECT says what repeating a call means: idempotent tools may be called
+again, once tools are not without knowledge of what the first call did. DRIFT says how a tool differs from what
+you have accepted; "tandem mcp servers accept" shows the difference.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.MCPTools(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { printTools(w, args[0], list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
+	row(w, "TOOL", "EFFECT", "DRIFT", "DESCRIPTION")
+	for _, t := range list.Tools {
+		text := []rune(t.Description)
+		if len(text) > 80 {
+			text = append(text[:79], '…')
+		}
+		row(w, t.ID, t.Effect, t.Drift, string(text))
+	}
+	switch {
+	case !list.Activated:
+		fmt.Fprintf(w, "You do not use this server yet; begin with: tandem mcp servers activate %s\n", server)
+	case len(list.Changes) > 0:
+		fmt.Fprintf(w, "%d tools are not as you have accepted them; see: tandem mcp servers accept %s\n", len(list.Changes), server)
+	}
+}
+
+func newServersActivate(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "activate SERVER", Short: "Use a tool server: its tools are pinned as they are now", Args: one("tool server"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.ActivateMCPServer(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
+					printTools(w, args[0], list)
+					fmt.Fprintf(w, "%s: activated with %d tools\n", args[0], len(list.Tools))
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newServersAccept(at *connectFlags) *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "accept SERVER [TOOL...]", Short: "Look at what has changed of the tools, and accept it",
+		Long: `Accept shows how tools differ from what you have accepted, and asks. Exactly what was shown is accepted: a tool that
+changes again meanwhile is not. Without names all changes are meant.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || args[0] == "" {
+				return errors.New("mcp servers accept needs a tool server")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				changes, err := c.MCPChanges(ctx, args[0], args[1:])
+				if err != nil {
+					return err
+				}
+				out := cmd.OutOrStdout()
+				if len(changes) == 0 {
+					return say(out, "%s: nothing has changed\n", args[0])
+				}
+				for _, change := range changes {
+					if err := printChange(out, change); err != nil {
+						return err
+					}
+				}
+				if !yes {
+					if err := say(out, "Accept this? [y/N] "); err != nil {
+						return err
+					}
+					line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+					if err != nil && !errors.Is(err, io.EOF) {
+						return fmt.Errorf("read the answer: %w", err)
+					}
+					if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+						return say(out, "%s: nothing was accepted; answer y, or say so with --yes\n", args[0])
+					}
+				}
+				if _, err := c.AcceptMCPChanges(ctx, args[0], changes); err != nil {
+					return err
+				}
+				return say(out, "%s: %d changes accepted\n", args[0], len(changes))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "accept what is shown without asking")
+	return cmd
+}
+
+// printChange shows the definition of a tool before and after, in full: that is what is accepted.
+func printChange(out io.Writer, c api.MCPChange) error {
+	if err := say(out, "%s: %s\n", c.Kind, c.Summary); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		name string
+		raw  []byte
+	}{{"before", c.Before}, {"after", c.After}} {
+		if len(side.raw) > 0 {
+			if err := say(out, "  %s  %s\n", side.name, oneLine(string(side.raw))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newServersAuthorize(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "authorize SERVER", Short: "Begin to log in at a tool server, with a browser", Args: one("tool server"),
+		Long: `Authorize prints an address; open it with a browser within 15 minutes. The tool server's site asks you to agree and
+leads back to Tandem, which keeps the tokens sealed. A server must be running that the browser reaches: "tandem
+serve", and --public-url where it is not on this machine.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				a, err := c.AuthorizeMCPServer(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+)
+
+func newMe() *cobra.Command {
+	var at connectFlags
+	var show listing
+	var auto string
+	cmd := &cobra.Command{
+		Use:   "me",
+		Short: "Show who you are, and change your own settings",
+		Long: `Me shows the user that the token belongs to; without a server, the one user of the data directory.
+
+With --auto-execute on, tasks that you give to agents may call tools of low risk without asking you, if the agent allows that as well.
+Calls of higher risk are confirmed all the same, unless the agent's policy names their level. It is off until you turn it on.`,
+		Example: "  tandem me\n  tandem me --auto-execute on",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			changes := cmd.Flags().Changed("auto-execute")
+			if changes && auto != "on" && auto != "off" {
+				return usageError{fmt.Errorf("--auto-execute %q is not known; use on or off", auto)}
+			}
+			return at.with(cmd, changes, func(ctx context.Context, c *app.Connection) error {
+				var me api.User
+				var err error
+				if changes {
+					on := auto == "on"
+					me, err = c.UpdateMe(ctx, api.MeRequest{AutoExecute: &on})
+				} else {
+					me, err = c.Me(ctx)
+				}
+				if err != nil {
+					return err
+				}
+				return show.show(cmd.OutOrStdout(), me, func(w *tabwriter.Writer) {
+					row(w, "user", me.ID)
+					row(w, "name", me.Name)
+					row(w, "workspace", me.Workspace)
+					row(w, "roles", strings.Join(me.Roles, ", "))
+					row(w, "auto-execute", map[bool]string{true: "on", false: "off"}[me.AutoExecute])
+				})
+			})
+		},
+	}
+	at.add(cmd)
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&auto, "auto-execute", "", "on or off: whether tools of low risk are called without asking you, where the agent allows it, too")
+	return cmd
+}

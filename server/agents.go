@@ -1,0 +1,471 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/tidwall/gjson"
+
+	"tandem/agent"
+	"tandem/api"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// maxQuestion is how many characters the question of a task may have.
+const maxQuestion = 2000
+
+// agents registers agents and their tasks. An agent is kept as a workflow of its own making, so that its past is kept and a
+// task stays with the revision that it was started with.
+func (s *Server) agents() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"agents"}}
+	}
+	created := op(http.MethodPost, "/agents", "create-agent", "Keep a new agent")
+	created.DefaultStatus = http.StatusCreated
+	created.Description = "Without an id one is made from the name."
+	put := op(http.MethodPut, "/agents/{id}", "put-agent", "Make or replace an agent")
+	put.Description = "Tasks that run stay with the revision that they were started with. With If-Match it is refused when the newest revision is another one."
+	started := op(http.MethodPost, "/agents/{id}/tasks", "start-task", "Give an agent something to do")
+	started.DefaultStatus = http.StatusAccepted
+	started.Description = "A task is an execution: it is read, followed, answered, paused and canceled under /executions. Answers 202 when it is on disk, or 200 when it has ended within wait_seconds. " +
+		"Starting again with the same Idempotency-Key starts nothing and answers with the first task. A user may start five tasks in fifteen seconds; more answer 429 with Retry-After. Thirty run at once; more wait for their turn."
+	started.Responses = map[string]*huma.Response{}
+	s.declareProblem(&started, http.StatusTooManyRequests)
+
+	handle(s, op(http.MethodGet, "/agents", "list-agents", "List agents, the last saved first"), readers(), s.listAgents)
+	handle(s, created, editors(), s.createAgent)
+	handle(s, op(http.MethodGet, "/agents/{id}", "get-agent", "Read an agent"), readers(), s.getAgent)
+	handle(s, put, editors(), s.putAgent)
+	handle(s, op(http.MethodDelete, "/agents/{id}", "delete-agent", "Delete an agent that has no unfinished tasks"), editors(), s.deleteAgent)
+	handle(s, started, operators(), s.startTask)
+	handle(s, op(http.MethodGet, "/agents/{id}/tasks", "list-tasks", "List the tasks of an agent, the newest first"), readers(), s.listTasks)
+}
+
+// AgentPath names an agent.
+type AgentPath struct {
+	ID string `path:"id" maxLength:"63"`
+}
+
+type (
+	listAgentsInput struct {
+		Paging
+		Text string `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
+	}
+	agentsOutput struct{ Body api.Agents }
+	agentCreate  struct{ Body api.Agent }
+	agentPut     struct {
+		AgentPath
+		IfMatch string `header:"If-Match" doc:"the revision that the change was made from"`
+		Body    api.Agent
+	}
+	agentOutput struct {
+		ETag string `header:"ETag" doc:"the revision"`
+		Body api.Agent
+	}
+)
+
+func (s *Server) listAgents(ctx context.Context, p identity.Principal, in *listAgentsInput) (*agentsOutput, error) {
+	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
+		Text: in.Text, Prefix: agent.WorkflowID(""), NotPrefix: agent.UnnamedID(""), Page: in.page(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &agentsOutput{api.Agents{Agents: make([]api.Agent, 0, len(page.Workflows)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
+	for i := range page.Workflows {
+		spec, err := s.specOf(ctx, p, &page.Workflows[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Agents = append(out.Body.Agents, tellAgent(&page.Workflows[i], spec))
+	}
+	return out, nil
+}
+
+func (s *Server) getAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*agentOutput, error) {
+	w, err := s.agentOf(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := s.specOf(ctx, p, &w)
+	if err != nil {
+		return nil, err
+	}
+	return &agentOutput{ETag: etag(w.Revision), Body: tellAgent(&w, spec)}, nil
+}
+
+// agentOf finds the workflow that an agent is.
+func (s *Server) agentOf(ctx context.Context, p identity.Principal, id string) (store.Workflow, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, agent.WorkflowID(id))
+	if _, unnamed := strings.CutPrefix(agent.WorkflowID(id), agent.UnnamedID("")); errors.Is(err, store.ErrNotFound) || unnamed {
+		return w, fault.Newf(fault.NotFound, "there is no agent %q in this workspace", id)
+	}
+	return w, err
+}
+
+// specOf reads what describes an agent.
+func (s *Server) specOf(ctx context.Context, p identity.Principal, w *store.Workflow) (agent.Spec, error) {
+	r, err := s.o.Stores.Workflows.Revision(ctx, p, w.ID, w.Revision)
+	if err != nil {
+		return agent.Spec{}, err
+	}
+	var def workflow.Definition
+	// Only the nodes are needed, and what is stored is what package workflow wrote.
+	nodes := gjson.GetBytes(r.Definition, "nodes")
+	if err := json.Unmarshal([]byte(nodes.Raw), &def.Nodes); err != nil {
+		return agent.Spec{}, fault.Newf(fault.Internal, "the agent %q cannot be read: %w", w.ID, err)
+	}
+	def.Metadata.ID = w.ID
+	return agent.ReadSpec(&def)
+}
+
+func tellAgent(w *store.Workflow, spec agent.Spec) api.Agent {
+	id, _ := agent.IDOf(w.ID)
+	out := api.Agent{
+		ID: id, Name: spec.Name, Description: spec.Description, LLMProfile: spec.LLMProfile, MCPServers: spec.MCPServers, AutoExecute: spec.AutoExecute,
+		Language: spec.Language, Limits: api.AgentLimits(spec.Limits), Revision: w.Revision, CreatedBy: w.CreatedBy, CreatedTime: w.Created, UpdatedTime: w.Updated,
+	}
+	for _, level := range spec.Policy.AutoApprove {
+		out.Policy.AutoApprove = append(out.Policy.AutoApprove, string(level))
+	}
+	return out
+}
+
+func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agentCreate) (*agentOutput, error) {
+	if in.Body.ID != "" {
+		return s.saveAgent(ctx, p, in.Body.ID, in.Body, -1)
+	}
+	id := madeAgentID(in.Body.Name)
+	for n := 1; n <= maxMadeIDs; n++ {
+		free := id
+		if n > 1 {
+			free += "-" + strconv.Itoa(n)
+		}
+		out, err := s.saveAgent(ctx, p, free, in.Body, -1)
+		if err == nil || !errors.Is(err, store.ErrConflict) {
+			return out, err
+		}
+	}
+	return s.saveAgent(ctx, p, id+"-"+randomText(), in.Body, -1)
+}
+
+// madeAgentID makes an id of a name.
+func madeAgentID(name string) string {
+	const longest = 48 // a number or a random text comes after it
+	id := madeID(name)
+	if rest, ok := strings.CutPrefix(id, "workflow-"); ok && !strings.HasPrefix(strings.ToLower(name), "workflow") {
+		return "agent-" + rest
+	}
+	return strings.Trim(id[:min(len(id), longest)], "-")
+}
+
+func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPut) (*agentOutput, error) {
+	if in.Body.ID != "" && in.Body.ID != in.ID {
+		return nil, wrongField("id", "%q is not the agent of the address, %q; make them agree, or leave the id out", in.Body.ID, in.ID)
+	}
+	expect, err := expectedRevision(in.IfMatch)
+	if err != nil {
+		return nil, err
+	}
+	return s.saveAgent(ctx, p, in.ID, in.Body, expect)
+}
+
+// saveAgent keeps an agent that can work; expect is as in [store.SaveWorkflow].
+func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string, in api.Agent, expect int64) (*agentOutput, error) {
+	spec, err := s.readAgent(ctx, p, id, in)
+	if err != nil {
+		return nil, err
+	}
+	def, err := spec.Workflow(agent.WorkflowID(id))
+	if err != nil {
+		return nil, err
+	}
+	w, _, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, Version: def.Metadata.Version,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.now(), Expect: expect,
+	})
+	switch {
+	case errors.Is(err, store.ErrConflict) && expect < 0:
+		return nil, fault.Newf(fault.Conflict, "there is already an agent %q; change it with PUT, or choose another id", id)
+	case errors.Is(err, store.ErrConflict):
+		return nil, fault.Newf(fault.Conflict, "agent %q is not at revision %d; read it again", id, expect)
+	case err != nil:
+		return nil, err
+	}
+	return &agentOutput{ETag: etag(w.Revision), Body: tellAgent(&w, spec)}, nil
+}
+
+// readAgent checks what describes an agent: each field, and that what it names is there.
+func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string, in api.Agent) (agent.Spec, error) {
+	spec := agent.Spec{
+		Name: cmp.Or(strings.TrimSpace(in.Name), id), Description: in.Description, LLMProfile: in.LLMProfile, MCPServers: in.MCPServers, AutoExecute: in.AutoExecute,
+		Language: in.Language, Limits: agent.Limits(in.Limits),
+	}
+	for _, level := range in.Policy.AutoApprove {
+		spec.Policy.AutoApprove = append(spec.Policy.AutoApprove, agent.Risk(level))
+	}
+	if err := errors.Join(agent.CheckID(id), spec.Check()); err != nil {
+		f := fault.From(err)
+		path, _ := f.Details["path"].(string)
+		return spec, wrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
+	}
+	profiles, err := s.o.Models.Profiles(ctx, p)
+	if err != nil {
+		return spec, err
+	}
+	names := make([]string, len(profiles))
+	for i, one := range profiles {
+		names[i] = one.ID
+	}
+	if !slices.Contains(names, spec.LLMProfile) {
+		return spec, wrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, nearest(spec.LLMProfile, names))
+	}
+	servers, err := s.o.Stores.MCPServers.List(ctx, p)
+	if err != nil {
+		return spec, err
+	}
+	names = names[:0]
+	for _, one := range servers {
+		names = append(names, one.ID)
+	}
+	for i, server := range spec.MCPServers {
+		if !slices.Contains(names, server) {
+			return spec, wrongField(fmt.Sprintf("mcp_servers[%d]", i), "there is no tool server %q in this workspace%s", server, nearest(server, names))
+		}
+	}
+	return spec, nil
+}
+
+// nearest is the hint to a name that was meant, or to those that there are.
+func nearest(name string, known []string) string {
+	if near := fault.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return ", which has none"
+	}
+	return "; there are " + quoted(known)
+}
+
+func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*nothing, error) {
+	w, err := s.agentOf(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, conflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.now()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
+}
+
+type (
+	startTaskInput struct {
+		AgentPath
+		Key  string `header:"Idempotency-Key" maxLength:"255"`
+		Body api.TaskRequest
+	}
+	taskOutput struct {
+		Status   int
+		Location string `header:"Location"`
+		Body     api.TaskStarted
+	}
+)
+
+func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startTaskInput) (*taskOutput, error) {
+	hash, err := taskHash(in.ID, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	started, err := s.startedBefore(ctx, p, in.Key, hash)
+	if err != nil {
+		return nil, err
+	}
+	if started.Execution == "" {
+		request, err := s.taskRequest(ctx, p, in.ID, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		request.Key, request.KeyHash = in.Key, hash
+		leave, err := s.starts.enter(ctx, starter{p.Workspace, p.User})
+		if err != nil {
+			return nil, err
+		}
+		started, err = s.o.Host.Start(ctx, p, request)
+		leave(err == nil && !started.Repeated)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.taskAnswer(ctx, p, in.ID, started, time.Duration(in.Body.WaitSeconds*float64(time.Second)))
+}
+
+// taskHash tells a start that is repeated from another one under the same key. How long the caller wants to wait does not
+// make it another one.
+func taskHash(id string, want api.TaskRequest) (string, error) {
+	want.WaitSeconds = 0
+	body, err := json.Marshal(struct {
+		Agent   string
+		Request api.TaskRequest
+	}{id, want})
+	if err != nil {
+		return "", fault.Newf(fault.InvalidInput, "the request cannot be read: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// taskRequest says what to start, or why it cannot be.
+func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id string, want api.TaskRequest) (host.StartRequest, error) {
+	w, err := s.agentOf(ctx, p, id)
+	if err != nil {
+		return host.StartRequest{}, err
+	}
+	if err := checkTask(&want); err != nil {
+		return host.StartRequest{}, err
+	}
+	r, err := s.o.Request(ctx, p, w.ID, "latest")
+	if err != nil {
+		return r, err
+	}
+	spec, err := s.specOf(ctx, p, &w)
+	if err != nil {
+		return r, err
+	}
+	if want.ConversationID == "" {
+		want.ConversationID = newID("conv")
+	}
+	priority := want.Priority
+	want.WaitSeconds, want.Priority = 0, 0 // they are of the start, not of the task
+	if r.TriggerData, err = json.Marshal(want); err != nil {
+		return r, fault.Newf(fault.InvalidInput, "the request cannot be kept: %w", err)
+	}
+	if r.Initial, err = agent.Initial(r.TriggerData); err != nil {
+		return r, err
+	}
+	r.ID, r.Language = newExecutionID(), cmp.Or(want.Language, spec.Language)
+	if priority > 0 {
+		r.Priority = priority
+	}
+	return r, nil
+}
+
+// checkTask refuses what no agent can do anything with.
+func checkTask(want *api.TaskRequest) error {
+	want.Question = strings.TrimSpace(want.Question)
+	switch n := utf8.RuneCountInString(want.Question); {
+	case n == 0:
+		return wrongField("question", "a task needs a question: what is to be done")
+	case n > maxQuestion:
+		return wrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, maxQuestion)
+	}
+	for _, field := range []struct {
+		name string
+		raw  *json.RawMessage
+	}{{"metadata", &want.Metadata}, {"params", &want.Params}} {
+		raw := bytes.TrimSpace(*field.raw)
+		if string(raw) == "null" {
+			raw = nil
+		}
+		if *field.raw = raw; len(raw) > 0 && raw[0] != '{' {
+			return wrongField(field.name, "an object was expected; write the values by name")
+		}
+	}
+	for i, raw := range want.Documents {
+		if d := gjson.ParseBytes(raw); d.Type != gjson.String && !d.IsObject() {
+			return wrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
+		}
+	}
+	return nil
+}
+
+// taskAnswer tells what was started, after it has ended, waits for a person, or the caller's patience has ended.
+func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string, started host.Started, patience time.Duration) (*taskOutput, error) {
+	rests := func(status engine.Status) bool { return status.Final() || status == engine.StatusWaitingForHuman }
+	status := started.Status
+	if patience > 0 && !rests(status) {
+		var err error
+		if status, err = s.await(ctx, p, started.Execution, patience, rests); err != nil {
+			return nil, err
+		}
+	}
+	e, err := s.o.Stores.Executions.Get(ctx, p, started.Execution)
+	if err != nil {
+		return nil, err
+	}
+	out := &taskOutput{
+		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Body: api.TaskStarted{
+			TaskID: e.ID, ExecutionID: e.ID, AgentID: id, ConversationID: e.Conversation, Status: string(status), Repeated: started.Repeated,
+		},
+	}
+	if patience == 0 || !status.Final() {
+		return out, nil
+	}
+	r, err := s.readExecution(ctx, p, started.Execution)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := r.outputs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result, err := wholeValue(ctx, r.journal, outputs[agent.TaskNode])
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Answer = gjson.GetBytes(result, "answer").Str
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	return out, nil
+}
+
+type listTasksInput struct {
+	AgentPath
+	Paging
+	Status       []string `query:"status,explode" doc:"several, or one list with commas"`
+	Conversation string   `query:"conversation_id" maxLength:"200"`
+	Mine         bool     `query:"mine" doc:"only those that the caller has started"`
+}
+
+func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTasksInput) (*executionsOutput, error) {
+	statuses, err := readStatuses(listed(in.Status))
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.agentOf(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	q := store.ExecutionQuery{WorkflowID: w.ID, Statuses: statuses, Conversation: in.Conversation, Page: in.page()}
+	if in.Mine {
+		q.User = p.User
+	}
+	return s.pageOfExecutions(ctx, p, q, in.Paging)
+}
+
+// noAgent keeps agents out of what is for workflows.
+func noAgent[I any, P interface {
+	*I
+	named() string
+}, O any](fn func(context.Context, identity.Principal, *I) (*O, error)) func(context.Context, identity.Principal, *I) (*O, error) {
+	return func(ctx context.Context, p identity.Principal, in *I) (*O, error) {
+		if _, is := agent.IDOf(P(in).named()); is {
+			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; agents are under %s/agents", P(in).named(), prefix)
+		}
+		return fn(ctx, p, in)
+	}
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// gatewayPath is where clients of the Model Context Protocol connect to.
+const gatewayPath = "/mcp"
+
+// Gateway serves the Model Context Protocol. It is handed requests of callers who were let in, and makes requests to the API with their
+// tokens.
+type Gateway interface {
+	http.Handler
+	// Close ends all sessions and waits for their requests.
+	Close()
+}
+
+// gateways registers the address. Whoever has a role may connect: each request that comes of it is judged by its own.
+func (s *Server) gateways() {
+	op := func(method, id, summary, about string) huma.Operation {
+		return huma.Operation{
+			Method: method, Path: gatewayPath, OperationID: id, Summary: summary, Description: about, Tags: []string{"mcp"},
+			Responses: map[string]*huma.Response{"default": {Description: "As the protocol has it."}},
+		}
+	}
+	post := op(http.MethodPost, "send-mcp", "Send a message of the Model Context Protocol",
+		"Deployed workflows and agents are tools of an MCP server at this address (streamable HTTP). The answer is JSON or a stream of server-sent events, as the protocol says.")
+	post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "A JSON-RPC message."}}}}
+	s.plain(post, readers(), s.serveGateway)
+	s.plain(op(http.MethodGet, "follow-mcp", "Listen to notifications of a session of the Model Context Protocol", ""), readers(), s.serveGateway)
+	s.plain(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on."), readers(), s.serveGateway)
+}
+
+func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
+	if s.gateway == nil {
+		return fault.New(fault.NotFound, "this server does not serve the Model Context Protocol")
+	}
+	// The answer may take as long as a person thinks. The message may not, so it is read before.
+	control := http.NewResponseController(w)
+	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	message, err := io.ReadAll(r.Body)
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return fault.Newf(fault.TooLarge, "the message has more than %d MiB", maxBody>>20)
+		}
+		return fault.Newf(fault.InvalidInput, "the message did not arrive: %w", err)
+	}
+	if err := unlimited(w); err != nil {
+		return err
+	}
+	inner := r.WithContext(r.Context())
+	inner.Body = io.NopCloser(bytes.NewReader(message))
+	defer s.o.Metrics.reading("mcp")()
+	s.gateway.ServeHTTP(&patientWriter{ResponseWriter: w, control: control, patience: s.open.patience}, inner)
+	return nil
+}
+
+// patientWriter gives up a reader that does not take what it is sent within a time, as streams do; between two writes any time may pass.
+type patientWriter struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+// Unwrap is for http.ResponseController.
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w *patientWriter) Write(b []byte) (int, error) {
+	if err := w.control.SetWriteDeadline(time.Now().Add(w.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	return w.ResponseWriter.Write(b)
+}
