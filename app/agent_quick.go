@@ -29,11 +29,12 @@ type QuickAgent struct {
 func (q QuickAgent) Given() bool { return q.Profile != "" || len(q.Servers) > 0 || len(q.Commands) > 0 }
 
 const (
-	// quickID is the id of the agent that is described on the spot, quickPrefix begins the ids of its tool servers, and quickName
-	// says that nobody else has made them, so that they may be replaced.
-	quickID     = "cli"
-	quickPrefix = "cli-"
-	quickName   = "made by tandem agent run"
+	// quickID is the id of the agent that is described on the spot, and quickPrefix begins the ids of its tool servers. By their names they
+	// are known to be made here, so that they may be replaced; that of the agent is also told to its model.
+	quickID         = "cli"
+	quickName       = "Terminal agent"
+	quickPrefix     = "cli-"
+	quickServerName = "made by tandem agent run"
 	// maxStem is how long the rest of a server's id is at most.
 	maxStem = 40
 )
@@ -153,7 +154,7 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 	}
 	was, err := c.MCPServer(ctx, s.ID)
 	switch {
-	case err == nil && was.Name != quickName:
+	case err == nil && was.Name != quickServerName:
 		return "", fault.Newf(fault.Conflict, "there is a tool server %q already that somebody has registered; use it with --mcp-server %s", s.ID, s.ID)
 	case err != nil && fault.CodeOf(err) != fault.NotFound:
 		return "", err
@@ -174,7 +175,7 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 
 // quickServer describes the tool server of a command line or an address. Those that are taken have other ids.
 func quickServer(command string, taken []string) (api.MCPServer, error) {
-	s := api.MCPServer{Name: quickName}
+	s := api.MCPServer{Name: quickServerName}
 	stem := ""
 	if u, err := url.Parse(command); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		s.Transport, s.URL, stem = "http", command, u.Hostname()

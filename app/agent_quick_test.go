@@ -19,7 +19,7 @@ func TestQuickServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdio := func(id, command string, args ...string) api.MCPServer {
-		return api.MCPServer{ID: id, Name: quickName, Transport: "stdio", Command: command, Args: append([]string{}, args...), Dir: here}
+		return api.MCPServer{ID: id, Name: quickServerName, Transport: "stdio", Command: command, Args: append([]string{}, args...), Dir: here}
 	}
 	for _, c := range []struct {
 		text  string
@@ -32,7 +32,7 @@ func TestQuickServer(t *testing.T) {
 		{"uv run ./mine.py", []string{"cli-mine"}, stdio("cli-mine-2", "uv", "run", "./mine.py")},
 		{"node", nil, stdio("cli-node", "node")},
 		{"工具 x", nil, stdio("cli-tools", "工具", "x")},
-		{"https://tools.example.com:8443/mcp", nil, api.MCPServer{ID: "cli-tools.example.com", Name: quickName, Transport: "http", URL: "https://tools.example.com:8443/mcp"}},
+		{"https://tools.example.com:8443/mcp", nil, api.MCPServer{ID: "cli-tools.example.com", Name: quickServerName, Transport: "http", URL: "https://tools.example.com:8443/mcp"}},
 		{"./" + strings.Repeat("x", 100), nil, stdio("cli-"+strings.Repeat("x", maxStem), "./"+strings.Repeat("x", 100))},
 	} {
 		got, err := quickServer(c.text, c.taken)

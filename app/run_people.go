@@ -104,10 +104,13 @@ func (c *Connection) ask(ctx context.Context, r Run, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.Ask == nil {
+	switch {
+	case len(e.Questions) == 0: // it is over, or a time limit was faster
+		return c.TakeUp(ctx, id)
+	case r.Ask == nil:
 		return askedOf(e, r.where())
 	}
-	left := len(e.Questions) // none when a time limit was faster
+	left := len(e.Questions)
 	for _, q := range e.Questions {
 		ended, err := c.put(ctx, r, q.InteractionID)
 		if errors.Is(err, ErrAsked) {

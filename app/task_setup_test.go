@@ -214,6 +214,12 @@ func (x *taskSite) ask(r api.TaskRequest) api.Execution {
 // rest waits until a task has ended or waits for a person.
 func (x *taskSite) rest(id string) api.Execution {
 	x.Helper()
+	return x.restAs(taskUser, id)
+}
+
+// restAs is rest for a task of another user.
+func (x *taskSite) restAs(who, id string) api.Execution {
+	x.Helper()
 	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
 	defer cancel()
 	// The hub wakes on every row; the last one that matters changes the status.
@@ -226,7 +232,7 @@ func (x *taskSite) rest(id string) api.Execution {
 	})
 	defer stop()
 	for {
-		e, err := x.as(taskUser).Execution(ctx, id)
+		e, err := x.as(who).Execution(ctx, id)
 		if err != nil {
 			x.Fatal(err)
 		}

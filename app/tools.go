@@ -59,6 +59,7 @@ func (i *Instance) openTools(o Options) (*toolServers, error) {
 	t.Pool, err = mcp.New(mcp.Options{
 		Servers: i.stores.MCPServers, Secrets: t, Grants: t, HTTP: t.http, Log: i.log, Version: o.Version,
 		Redact: func(_, text string) string { return i.vault.redactor.Text(text) },
+		Clean:  func(_ string, document json.RawMessage) json.RawMessage { return i.vault.redactor.JSON(document) },
 	})
 	return t, err
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,13 +42,22 @@ const (
 	toolsNotes    = "TANDEM_TEST_NOTES"
 )
 
-// serveTools is the tool server of these tests. The mode changes what its tools are.
+// serveTools is the tool server of these tests as a process of its own.
 func serveTools(mode string) {
+	if err := newTools(mode, noteCall, nil).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, "server:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// newTools is the tool server of these tests. The mode changes what its tools are; heard is closed when somebody has seen progress.
+func newTools(mode string, note func(tool string, args json.RawMessage), heard <-chan struct{}) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "tools", Version: "1"}, nil)
 	yes := true
 	add := func(name, description, schema string, a *sdk.ToolAnnotations, f func(args map[string]any) (*sdk.CallToolResult, error)) {
 		s.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(schema), Annotations: a}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			noteCall(name, r.Params.Arguments)
+			note(name, r.Params.Arguments)
 			args := map[string]any{}
 			if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
 				return nil, err
@@ -96,18 +107,17 @@ func serveTools(mode string) {
 		return nil, nil
 	})
 	s.AddTool(&sdk.Tool{Name: "count", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: read}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		for i := range 3 {
-			if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 3}); err != nil {
-				return nil, err
-			}
+		if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1, Total: 3}); err != nil {
+			return nil, err
+		}
+		select {
+		case <-heard:
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 		return say("three")
 	})
-	if err := s.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return s
 }
 
 func noteCall(tool string, args json.RawMessage) {
@@ -233,6 +243,10 @@ type taskRig struct {
 	files  memoryFiles
 	purse  builtin.Purse
 	dir    string
+	// stdio lets tool servers be processes; else they are in this one.
+	stdio bool
+	calls []string
+	heard chan struct{}
 
 	revision *node.Revision
 	fold     *host.Fold
@@ -251,7 +265,12 @@ type taskRig struct {
 
 func toolUser() identity.Principal { return identity.Principal{Workspace: "w", User: "ada"} }
 
-func newTaskRig(t testing.TB) *taskRig {
+// newTaskRig has a tool server in this process, newStdioRig one of its own.
+func newTaskRig(t testing.TB) *taskRig { return makeTaskRig(t, false) }
+
+func newStdioRig(t testing.TB) *taskRig { return makeTaskRig(t, true) }
+
+func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 	t.Helper()
 	dir := t.TempDir()
 	db, err := sqlite.Open(context.Background(), sqlite.Options{Dir: dir})
@@ -266,7 +285,7 @@ func newTaskRig(t testing.TB) *taskRig {
 			"summary": {"It is 21 degrees."}, "facts": {`{"facts":["It is 21 degrees in Turin."],"domain":["weather"]}`},
 		}, failing: map[string]error{}},
 	}
-	if r.pool, err = mcp.New(mcp.Options{Servers: r.rows}); err != nil {
+	if r.pool, err = mcp.New(mcp.Options{Servers: r.rows, HTTP: &http.Client{Transport: &http.Transport{}}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -275,21 +294,33 @@ func newTaskRig(t testing.TB) *taskRig {
 			t.Errorf("close: %v", err)
 		}
 	})
-	r.dir = dir
+	r.dir, r.stdio, r.heard = dir, stdio, make(chan struct{})
 	r.register("srv", "plain")
 	return r
 }
 
-// register makes this binary a tool server.
+// register makes a tool server of this binary.
 func (r *taskRig) register(id, mode string) {
 	r.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		r.t.Fatal(err)
+	row := store.MCPServer{ID: id, Workspace: "w", Enabled: true}
+	if r.stdio {
+		self, err := os.Executable()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		row.Transport, row.Command = store.MCPStdio, self
+		row.Env = map[string]store.MCPValue{toolsVariable: {Text: mode}, toolsNotes: {Text: filepath.Join(r.dir, "notes")}}
+	} else {
+		tools := newTools(mode, func(tool string, args json.RawMessage) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.calls = append(r.calls, fmt.Sprintf("%s %s", tool, args))
+		}, r.heard)
+		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, nil))
+		r.t.Cleanup(web.Close)
+		row.Transport, row.URL = store.MCPHTTP, web.URL
 	}
-	err = r.rows.Put(r.t.Context(), toolUser(), store.MCPServer{ID: id, Workspace: "w", Transport: store.MCPStdio, Command: self, Enabled: true,
-		Env: map[string]store.MCPValue{toolsVariable: {Text: mode}, toolsNotes: {Text: r.notes()}}})
-	if err != nil {
+	if err := r.rows.Put(r.t.Context(), toolUser(), row); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -301,12 +332,15 @@ func (r *taskRig) activate(id string) {
 	}
 }
 
-func (r *taskRig) notes() string { return filepath.Join(r.dir, "notes") }
-
 // noted are the calls that the server really got.
 func (r *taskRig) noted() []string {
 	r.t.Helper()
-	text, err := os.ReadFile(r.notes())
+	if !r.stdio {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return slices.Clone(r.calls)
+	}
+	text, err := os.ReadFile(filepath.Join(r.dir, "notes"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -478,15 +512,14 @@ func (r *taskRig) result(name string) string {
 	if v == nil {
 		r.t.Fatalf("there is no %q among %v", name, r.ran)
 	}
-	for _, o := range v.Outputs {
-		raw, err := r.fold.Value(o.Ref)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		return string(raw)
+	if len(v.Outputs) == 0 {
+		r.t.Fatalf("%q has left nothing: %+v", name, v)
 	}
-	r.t.Fatalf("%q has left nothing: %+v", name, v)
-	return ""
+	raw, err := r.fold.Value(v.Outputs[0].Ref)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(raw)
 }
 
 // has checks that JSON has fields.
@@ -507,6 +540,9 @@ func (o taskOut) Emit(chunk any) {
 	o.r.mu.Lock()
 	defer o.r.mu.Unlock()
 	o.r.emitted[o.name] = append(o.r.emitted[o.name], chunk)
+	if o.name == "step_1" && len(o.r.emitted[o.name]) == 1 {
+		close(o.r.heard)
+	}
 }
 
 func (o taskOut) Log(_ node.Level, message string, fields map[string]any) {

@@ -28,7 +28,7 @@ func planOf(tools ...string) []string {
 
 func TestTask_RunsByItself(t *testing.T) {
 	t.Parallel()
-	r := newTaskRig(t)
+	r := newStdioRig(t)
 	r.activate("srv")
 	r.people.auto, r.spec.AutoExecute, r.spec.MCPServers = true, true, []string{"srv", "other", "off"}
 	r.register("other", "plain")
@@ -148,7 +148,9 @@ func TestTask_Confirms(t *testing.T) {
 	t.Run("Withdrawn", func(t *testing.T) {
 		t.Parallel()
 		r := begin(t)
-		r.do(func(node.Put) engine.Fact { return engine.AskAnswered{Ask: r.question().Ask, Outcome: engine.AskTimeout} })
+		r.do(func(node.Put) engine.Fact {
+			return engine.AskAnswered{Ask: r.question().Ask, Outcome: engine.AskTimeout}
+		})
 		r.ends(engine.StatusCanceled)
 	})
 	t.Run("SkippedWithAnAnswer", func(t *testing.T) {

@@ -269,8 +269,8 @@ func (r *run) stuck(e *api.Execution) bool {
 
 // outcome is the structured content of every result.
 type outcome struct {
-	ExecutionID string                     `json:"execution_id"`
-	Status      string                     `json:"status"`
+	ExecutionID string                     `json:"execution_id,omitempty"`
+	Status      string                     `json:"status,omitempty"`
 	Answer      string                     `json:"answer,omitempty"`
 	Outputs     map[string]json.RawMessage `json:"outputs,omitempty"`
 	// Truncated says that outputs are left out: they stand as {"$omitted": true, "size": bytes}.

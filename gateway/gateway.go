@@ -10,6 +10,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -50,7 +51,7 @@ type Options struct {
 	// Patience is how long a question stays with a client that has it put to its user before the call answers with a handle;
 	// 10 minutes by default.
 	Patience time.Duration
-	// Look is how often it is looked whether other workflows and agents are there, while a client listens; 15 s by default.
+	// Look is how often it is looked whether other workflows and agents are there, while a client listens; 5 s by default.
 	Look time.Duration
 	// MaxOutput is how many bytes of outputs a result may have; 100,000 by default.
 	MaxOutput int
@@ -68,7 +69,7 @@ func (o *Options) complete() {
 	}
 	set(&o.Wait, 25*time.Second)
 	set(&o.Patience, 10*time.Minute)
-	set(&o.Look, 15*time.Second)
+	set(&o.Look, 5*time.Second)
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = 100_000
 	}
@@ -139,7 +140,7 @@ func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 		return err
 	}
 	err := s.mcp.Run(ctx, t)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || s.root.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) {
 		return nil
 	}
 	return err

@@ -40,8 +40,10 @@ type Options struct {
 	// HTTP is the guarded client. Its time limit is not used, since streams live longer than calls: it must bound connecting
 	// itself, and must not bound how long or how large an answer is.
 	HTTP *http.Client
-	// Redact takes the secrets of a workspace out of what servers say on their error output. Nil leaves it as it is.
+	// Redact takes the secrets of a workspace out of what servers say: on their error output, with progress and in errors. Clean does so
+	// with the results of tools, which are JSON. Nil leaves it as it is.
 	Redact func(workspace, text string) string
+	Clean  func(workspace string, document json.RawMessage) json.RawMessage
 	Log    *slog.Logger
 	// ToolsChanged is told that a server says its tools have changed. It must return soon.
 	ToolsChanged func(Key)

@@ -411,6 +411,12 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 	if args := bytes.TrimSpace(call.Arguments); len(args) > 0 && (args[0] != '{' || !json.Valid(args)) {
 		return Output{}, &Error{Kind: BadArguments, Server: call.Server, Tool: call.Tool, Message: "the arguments are not a JSON object"}
 	}
+	if told := call.Progress; told != nil {
+		call.Progress = func(pr Progress) {
+			pr.Message = p.redact(key.Workspace, pr.Message)
+			told(pr)
+		}
+	}
 	var raw json.RawMessage
 	err = p.use(ctx, key, to, func(c *conn) error {
 		l, err := c.list(ctx, false)
@@ -425,8 +431,10 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 		case !ok || pin.Hash != tool.Hash:
 			return p.drifted(call, a, l)
 		}
-		raw, err = c.call(ctx, tool, call)
-		return err
+		if raw, err = c.call(ctx, tool, call); err == nil && p.options.Clean != nil {
+			raw = p.options.Clean(key.Workspace, raw) // here, while the connection holds the secrets that it was given
+		}
+		return p.clean(key.Workspace, err)
 	})
 	if err != nil {
 		return Output{}, err
@@ -507,6 +515,21 @@ func (p *Pool) resolve(ctx context.Context, who principal, from map[string]store
 		releases, values[name] = append(releases, done), v.Prefix+secret
 	}
 	return values, release, nil
+}
+
+// clean takes secrets out of an error that a server may have worded.
+func (p *Pool) clean(workspace string, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || p.options.Redact == nil {
+		return err
+	}
+	e.Message = p.redact(workspace, e.Message)
+	if e.cause != nil {
+		if text := e.cause.Error(); p.redact(workspace, text) != text {
+			e.cause = errors.New(p.redact(workspace, text)) // what it was is no longer told apart, which is better than telling all
+		}
+	}
+	return err
 }
 
 func (p *Pool) redact(workspace, text string) string {

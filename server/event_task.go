@@ -404,12 +404,11 @@ func (r *taskRow) answered(c *change) error {
 
 // failed tells the failure of a step: of its call, of what was to be its arguments, or of a decision that the task ends with.
 func (r *taskRow) failed(c *change, s taskStep) error {
-	fatal := c.status == engine.StatusError || c.status == engine.StatusTimeout
 	switch {
-	case s.kind == agent.KindCall, s.kind == agent.KindParams, s.kind == agent.KindFill:
-	case s.kind == agent.KindFlowRisk && !fatal:
+	case s.kind == agent.KindCall, s.kind == agent.KindParams, s.kind == agent.KindFill, r.endsWith(c.node.ID):
+	case s.kind == agent.KindFlowRisk:
 		return r.start(c, nil)
-	case !fatal || s.kind == agent.KindAnalyze && !r.endsWith(c.node.ID):
+	default:
 		return nil
 	}
 	data, err := flowErrorOf(c.err)

@@ -11,7 +11,6 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
 	"tandem/workflow"
 )
 
@@ -29,16 +28,22 @@ func newTaskStage(t testing.TB, config agent.Config) *stage {
 		"initial":{"city":"Paris","question":"Will it rain?","conversation_id":"conv","session_id":"s","documents":["a note"]}}`)
 	st.row(plain(engine.ExecutionStarted{}))
 	st.row(st.completes("start", "result", `{"question":"Will it rain?"}`))
+	st.leads(config)
+	return st
+}
+
+// leads begins to lead the task.
+func (st *stage) leads(config agent.Config) {
+	st.t.Helper()
 	raw, err := json.Marshal(config)
 	if err != nil {
-		t.Fatal(err)
+		st.t.Fatal(err)
 	}
 	run := st.run(agent.TaskNode)
 	st.done(agent.TaskNode)
 	st.row(func(put func(json.RawMessage) engine.Ref) engine.Fact {
 		return engine.ScopeOpened{Attempt: run.Attempt, Program: agent.Name, Config: raw, State: put(json.RawMessage(`{}`)), Count: 1, Discard: true}
 	})
-	return st
 }
 
 func inTask(name string) engine.ActivationID {
@@ -213,5 +218,3 @@ flow.cancel`
 		t.Errorf("the confirmation says %s", start.Data)
 	}
 }
-
-var _ = host.MaxInline

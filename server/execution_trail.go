@@ -119,26 +119,17 @@ func trailOf(view *host.View, task string, result func(*host.ActivationView) jso
 	return &b.trail
 }
 
-// begunInOrder are the activations of a task in the order in which they began. Of a task that was tried again as a whole it is
-// those since.
+// begunInOrder are the activations of a task in the order in which they began.
 func begunInOrder(view *host.View, task string) []*host.ActivationView {
-	sequence, whole := view.Sequence, false
-	for i := len(sequence) - 1; i >= 0; i-- {
-		if sequence[i] == task {
-			sequence, whole = sequence[i+1:], true
-			break
-		}
-	}
-	place := make(map[string]int, len(sequence))
-	for i, name := range sequence {
+	place := make(map[string]int, len(view.Sequence))
+	for i, name := range view.Sequence {
 		place[name] = i + 1
 	}
 	var list []*host.ActivationView
-	for name, n := range view.Nodes { // order does not matter: sorted below
-		if scope, _ := n.ID.Split(); scope != task+"[0]" || n.Started == 0 || whole && place[name] == 0 {
-			continue
+	for _, n := range view.Nodes { // order does not matter: sorted below
+		if scope, _ := n.ID.Split(); scope == task+"[0]" && n.Started != 0 {
+			list = append(list, &n.ActivationView)
 		}
-		list = append(list, &n.ActivationView)
 	}
 	// What the sequence no longer has began before what it has.
 	slices.SortFunc(list, func(a, b *host.ActivationView) int {

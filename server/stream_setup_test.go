@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,16 +27,18 @@ import (
 // stage is one execution whose every row is written by the test: the owner, the journal and the nodes in one. What is told
 // of it goes through a real hub and a real server.
 type stage struct {
-	t       testing.TB
-	graph   *workflow.Graph
-	source  []byte
-	fold    *host.Fold
-	hub     *host.Hub
-	server  *Server
-	clock   int64
-	pending []engine.RunNode
-	asks    []engine.AskID
-	timers  []engine.TimerID
+	t testing.TB
+	// workflow is its id.
+	workflow string
+	graph    *workflow.Graph
+	source   []byte
+	fold     *host.Fold
+	hub      *host.Hub
+	server   *Server
+	clock    int64
+	pending  []engine.RunNode
+	asks     []engine.AskID
+	timers   []engine.TimerID
 
 	mu       sync.Mutex
 	rows     []host.Row // as they are on disk
@@ -133,12 +136,12 @@ func newStageOf(t testing.TB, definition, start string) *stage {
 	if graph == nil {
 		t.Fatalf("compile: %v", problems)
 	}
-	st := &stage{t: t, graph: graph, source: []byte(definition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
+	st := &stage{t: t, workflow: cmp.Or(def.Metadata.ID, "wf"), graph: graph, source: []byte(definition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
 	j := st.journal()
 	st.fold = host.NewFold(graph, stageRevision{}, agent.Programs(), j.Loader(t.Context()))
 	st.server = &Server{
 		o: Options{
-			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
+			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}, Interactions: stageInteractions{}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
 			Revision: func(context.Context, identity.Principal, string, string) (*workflow.Graph, host.Revision, error) {
 				return graph, stageRevision{}, nil
 			},
@@ -368,7 +371,7 @@ func (e stageExecutions) Get(_ context.Context, p identity.Principal, id string)
 	if id != stageExecution || p.Workspace != "w" {
 		return store.Execution{}, store.ErrNotFound
 	}
-	return store.Execution{Workspace: "w", ID: id, WorkflowID: "wf", WorkflowName: "Flow", RevisionHash: e.st.graph.Hash, Status: e.st.status}, nil
+	return store.Execution{Workspace: "w", ID: id, WorkflowID: e.st.workflow, WorkflowName: "Flow", RevisionHash: e.st.graph.Hash, Status: e.st.status}, nil
 }
 
 type stageWorkflows struct {
@@ -378,4 +381,11 @@ type stageWorkflows struct {
 
 func (w stageWorkflows) RevisionByHash(context.Context, identity.Principal, string, string) (store.Revision, error) {
 	return store.Revision{Definition: w.st.source}, nil
+}
+
+// stageInteractions has none: what a stage asks is asked of nobody.
+type stageInteractions struct{ store.Interactions }
+
+func (stageInteractions) List(context.Context, identity.Principal, store.InteractionQuery) (store.InteractionPage, error) {
+	return store.InteractionPage{}, nil
 }

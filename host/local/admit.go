@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 	"sync"
 
 	"tandem/engine"
@@ -107,6 +108,18 @@ func (a *admission) moved(ref store.Ref, task bool, status engine.Status) {
 	} else if a.holds(task) {
 		a.run(ref, task)
 	}
+}
+
+// shortWait is how long an execution may wait for the clock and keep its place: one that gave it away for a moment would be
+// back at once, and as many as have such moments would run.
+const shortWait = 1000 // milliseconds
+
+// goesOn says that an execution waits after a row, and not for long.
+func (h *held) goesOn() bool {
+	return h.status == engine.StatusWaiting && slices.ContainsFunc(h.commands, func(c engine.Command) bool {
+		sleep, ok := c.(engine.Sleep)
+		return ok && sleep.Until <= h.row.Time+shortWait
+	})
 }
 
 // next returns an execution that may start now and has taken its place, if there is one.

@@ -102,7 +102,9 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 				_, start := o.fold.Execution()
 				o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
 			}
-			o.host.admission.moved(o.ref, o.task, h.status)
+			if !h.goesOn() {
+				o.host.admission.moved(o.ref, o.task, h.status)
+			}
 			if h.status != engine.StatusRunning {
 				o.host.admitNext()
 			}
