@@ -49,6 +49,10 @@ type ServeOptions struct {
 	// Workflows is a directory whose definitions are kept at the start, with the profiles in its directory "profiles" that
 	// are not there yet; empty: none.
 	Workflows string
+	// MaxTasks is how many tasks of agents run at once, 30 when zero; TaskStarts how many a user may start within 15 seconds, 5
+	// when zero, any number when less.
+	MaxTasks   int
+	TaskStarts int
 	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
 	Traces string
 	// MCPWait is how long a call of a tool by the Model Context Protocol waits for its execution; zero: 25 s.
@@ -107,7 +111,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	}
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, Version: o.Version, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.recorded(ref, graph, row)
@@ -215,7 +219,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -78,8 +78,6 @@ func TestTask_KilledInEveryState(t *testing.T) {
 			return arguments(`{"city":"Broken"}`)
 		case "replan step_3":
 			return map[string]any{"description": "look", "steps": []any{map[string]any{"tool_id": "box/look", "description": "look"}}}
-		case "plan step_3_1", "plan step_3 again":
-			return map[string]any{"tool_id": "box/look", "description": "look"}
 		case "params step_3_2":
 			return arguments(`{"city":"Hangzhou"}`)
 		}

@@ -246,6 +246,7 @@ type taskRig struct {
 	// stdio lets tool servers be processes; else they are in this one.
 	stdio bool
 	calls []string
+	webs  []*httptest.Server
 	heard chan struct{}
 
 	revision *node.Revision
@@ -290,6 +291,9 @@ func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 	}
 	t.Cleanup(func() {
 		r.pool.Close()
+		for _, web := range r.webs { // they wait for whoever is connected
+			web.Close()
+		}
 		if err := db.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
@@ -317,7 +321,7 @@ func (r *taskRig) register(id, mode string) {
 			r.calls = append(r.calls, fmt.Sprintf("%s %s", tool, args))
 		}, r.heard)
 		web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, nil))
-		r.t.Cleanup(web.Close)
+		r.webs = append(r.webs, web)
 		row.Transport, row.URL = store.MCPHTTP, web.URL
 	}
 	if err := r.rows.Put(r.t.Context(), toolUser(), row); err != nil {

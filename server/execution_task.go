@@ -43,6 +43,14 @@ const (
 	finalStep = agent.FinalTool
 )
 
+// taskStepKind is the kind of node that a step of a task counts as.
+func taskStepKind(id engine.ActivationID) string {
+	if _, name := id.Split(); partOf(name).prefix == prefixCall {
+		return toolType + "." + toolSubtype
+	}
+	return agent.TaskKind
+}
+
 // decisionTitle is what people call a step of a task.
 func decisionTitle(kind, language string) string {
 	titles := map[string][2]string{
@@ -78,10 +86,10 @@ func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution)
 	_, name := a.ID.Split()
 	kind := kindOfDecision(partOf(name).prefix)
 	e.NodeName = decisionTitle(kind, language)
-	e.NodeType, e.NodeSubtype, _ = strings.Cut(agent.TaskKind, ".")
 	if kind == agent.KindCall {
-		e.NodeName, e.NodeType, e.NodeSubtype = name, toolType, toolSubtype
+		e.NodeName = name
 	}
+	e.NodeType, e.NodeSubtype, _ = strings.Cut(taskStepKind(a.ID), ".")
 	e.Iteration = nil // it is no iteration of anything
 }
 

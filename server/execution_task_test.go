@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -368,5 +369,57 @@ func TestFlow_TaskWritesItsAnswer(t *testing.T) {
 	frames, _ := r.drain(t)
 	if got := flowTold(t, frames); !slices.Equal(got, []string{"text.add summary FINAL RUNNING"}) {
 		t.Errorf("while it is written, %q is told", got)
+	}
+}
+
+// family has two executions, one of which the other has started.
+type family struct {
+	store.Executions
+	parent, child *stage
+	id            string
+}
+
+func (f family) Get(ctx context.Context, p identity.Principal, id string) (store.Execution, error) {
+	if id != f.id {
+		return stageExecutions{st: f.parent}.Get(ctx, p, id)
+	}
+	e, err := stageExecutions{st: f.child}.Get(ctx, p, stageExecution)
+	e.ID, e.Parent = id, stageExecution
+	return e, err
+}
+
+func TestTask_IsShownByTheNodeThatGaveIt(t *testing.T) {
+	t.Parallel()
+	const definition = `{"nodes":[{"id":"ask","name":"Ask","type":"AI_AGENT","subtype":"MCP_AGENT","configurations":{}},
+ {"id":"end","name":"End","type":"TEST","subtype":"STEP","configurations":{}}],"connections":[{"id":"c","from_node":"ask","to_node":"end","output_key":"result"}]}`
+	parent := newStageOf(t, definition, `{"workflow_id":"wf"}`)
+	parent.row(plain(engine.ExecutionStarted{}))
+	// Before the child has begun there is nothing to show.
+	if _, e, _ := parent.readTask(); e.NodeExecutions["ask"].AttachedExecutions != nil || e.Task != nil {
+		t.Errorf("an execution without a task shows %+v, %+v", e.NodeExecutions["ask"].AttachedExecutions, e.Task)
+	}
+	child := newTaskStage(t, agent.Config{Auto: true})
+	child.named(agent.Low)
+	child.chosen("plan_1", "a/x", "1", agent.Low)
+	child.says("step_1", `{"message":"sun"}`, nil)
+	child.says("plan_2", `{"tool_id":"a/y"}`, agent.Choice{Tool: "a/y"})
+	id := engine.ChildID(stageExecution, "ask", 0)
+	o := &parent.server.o
+	o.Stores.Executions = family{parent: parent, child: child, id: id}
+	o.Source = shelf{Source: parent, rows: map[string][]host.Row{id: child.rows}}
+	o.Revision = func(_ context.Context, _ identity.Principal, workflowID, _ string) (*workflow.Graph, host.Revision, error) {
+		if workflowID == child.workflow {
+			return child.graph, stageRevision{}, nil
+		}
+		return parent.graph, stageRevision{}, nil
+	}
+	_, e, _ := parent.readTask()
+	steps := e.NodeExecutions["ask"].AttachedExecutions[id]
+	var got []string
+	for _, n := range steps {
+		got = append(got, n.NodeID+" "+n.NodeName+" "+n.NodeType+"."+n.NodeSubtype+" "+n.Status+" "+string(n.OutputData["result"]))
+	}
+	if diff := cmp.Diff([]string{`step_1 a/x TOOL.MCP_TOOL completed {"message":"sun"}`, "step_2 a/y TOOL.MCP_TOOL running "}, got); diff != "" {
+		t.Errorf("the steps of the task (-want +got):\n%s", diff)
 	}
 }

@@ -26,7 +26,6 @@ type wild struct {
 	// about is what the program said last, name the step that it said it of.
 	about agent.About
 	name  string
-	seen  int
 	asked engine.AskID
 	// failed is the step with which the execution failed, if it can be tried again.
 	failed engine.ActivationID

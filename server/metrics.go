@@ -91,6 +91,9 @@ func kindOf(graph *workflow.Graph, id engine.ActivationID) string {
 		if i, ok := graph.Node(host.NodeOf(graph, id)); ok {
 			return graph.Nodes[i].Kind
 		}
+		if i, step, ok := host.Owner(graph, id); ok && step && graph.Nodes[i].Plan.Whole {
+			return taskStepKind(id)
+		}
 	}
 	return "unknown"
 }

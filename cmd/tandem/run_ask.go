@@ -347,7 +347,11 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	if errors.Is(err, app.ErrAsked) {
 		return "", errors.Join(err, a.print("\n"))
 	}
-	return strings.TrimSpace(line), err
+	line = strings.TrimSpace(line)
+	if err == nil && a.typed.ahead {
+		err = a.print(oneLine(line) + "\n") // nobody has seen it being typed
+	}
+	return line, err
 }
 
 func (a *asker) print(text string) error {

@@ -83,6 +83,8 @@ called wrongly.`,
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
+	flags.IntVar(&o.MaxTasks, "max-tasks", 30, "how many tasks of agents run at once; more wait for their turn")
+	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
 	flags.BoolVar(&debug, "debug", false, "log more")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))

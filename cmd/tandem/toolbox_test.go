@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// toolbox is a tool server that agents in scripts use; it is started as the command "toolbox". Its argument is a file where calls
+// toolbox is a tool server that agents in scripts use; it is started as the command "toolbox". Its argument is a file of the temporary directory where calls
 // of the tool "remove" are noted.
 func toolbox() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "toolbox", Version: "1"}, nil)
@@ -40,7 +41,7 @@ type removeArguments struct {
 }
 
 func toolboxRemove(_ context.Context, _ *mcp.CallToolRequest, a removeArguments) (*mcp.CallToolResult, any, error) {
-	f, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), os.Args[1]), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -63,6 +63,8 @@ type step struct {
 	// led says that a program leads it: what is in its bodies are the steps of its work and no iterations, and all stay in
 	// sight.
 	led bool
+	// quiet says that it is a decision of a task, which is out of sight once it is made; speaker that it writes an answer.
+	quiet, speaker bool
 }
 
 const (
@@ -110,7 +112,11 @@ func (t *tree) apply(e api.Event) error {
 	if n := u.NodeExecution; n != nil && n.ActivationID != "" {
 		p := t.step(n.ActivationID)
 		p.update(n, e.Timestamp)
-		if label, said := t.turns.take(n); label != "" {
+		if label, said, title := t.turns.task(n); label != "" {
+			owner := t.owner(n.ActivationID)
+			owner.led, owner.label = true, cmp.Or(title, owner.label)
+			p.label, p.said, p.quiet, p.speaker = label, said, quiet(n), !quiet(n) && !isCall(n)
+		} else if label, said := t.turns.take(n); label != "" {
 			t.owner(n.ActivationID).led, p.label, p.said = true, label, said
 		} else if u.Iterations > 0 {
 			t.owner(n.ActivationID).total = u.Iterations
@@ -285,6 +291,9 @@ type line struct {
 
 func (s *scope) draw(lines *[]line, depth int, v view) {
 	for _, p := range s.steps {
+		if p.quiet && p.status == engine.NodeDone {
+			continue
+		}
 		*lines = append(*lines, line{strings.Repeat("  ", depth) + p.draw(v), ended(p.status)})
 		for _, text := range p.written(v, depth+1) {
 			*lines = append(*lines, line{strings.Repeat("  ", depth+1) + v.paint(dim, text), false})
@@ -330,7 +339,7 @@ func (p *step) draw(v view) string {
 		mark = v.paint(dim, "⊘")
 	}
 	text := mark + " " + p.label
-	if p.status == engine.NodeSkip || p.status == engine.NodeCanceled {
+	if p.status == engine.NodeSkip || p.status == engine.NodeCanceled || p.quiet {
 		text = mark + " " + v.paint(dim, p.label)
 	}
 	if p.bodies != nil && p.newest >= 0 && !p.led {
@@ -369,8 +378,10 @@ func (p *step) draw(v view) string {
 	return text
 }
 
-// speaks says that it is a completion.
-func (p *step) speaks() bool { return p.label != p.name && stepKind(p.name) == engine.StepComplete }
+// speaks says that it is a completion, or writes the answer of a task.
+func (p *step) speaks() bool {
+	return p.speaker || p.label != p.name && stepKind(p.name) == engine.StepComplete
+}
 
 // writtenLines is how many lines of a text are in sight while it is written.
 const writtenLines = 4

@@ -71,6 +71,9 @@ func (p *linePrinter) frame(e api.Event) error {
 	if err := p.says(n.ActivationID, p.turns.end(n.ActivationID, said)); err != nil {
 		return err
 	}
+	if quiet(n) && n.Status == string(engine.NodeDone) {
+		return nil
+	}
 	line := fmt.Sprintf("  %-13s  %s", n.Status, n.ActivationID)
 	if label != "" {
 		line += " (" + oneLine(label) + ")"
@@ -111,6 +114,9 @@ func (p *linePrinter) result(e api.Execution) error {
 		if err := p.print("%s [%s]\n", oneLine(e.Error.ErrorMessage), e.Error.ErrorCode); err != nil {
 			return err
 		}
+	}
+	if answer := answerOf(e); answer != nil {
+		return p.print("%s\n", strings.Join(answer, "\n"))
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
 		if err := p.print("%s: %s\n", id, e.Outputs[id]); err != nil {
@@ -239,6 +245,12 @@ func (p *treePrinter) end() {
 
 func (p *treePrinter) result(e api.Execution) error {
 	v := view{colour: p.colour}
+	if answer := answerOf(e); answer != nil {
+		if _, err := fmt.Fprintf(p.out, "\n%s\n", strings.Join(answer, "\n")); err != nil {
+			return fmt.Errorf("write the result: %w", err)
+		}
+		return nil
+	}
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
 		text, err := readable(e.Outputs[id], v)
 		if err != nil {

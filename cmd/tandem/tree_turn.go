@@ -19,6 +19,8 @@ type turns struct {
 	wanted map[string]wantedCall
 	// shown is how much of the text of a completion lines have told, by activation id.
 	shown map[string]*speech
+	// tasks are the tasks whose steps were seen, by scope.
+	tasks map[string]*taskTurn
 }
 
 // wantedCall is a tool call that a model wants.
@@ -53,6 +55,9 @@ func stepKind(name string) string {
 
 // take reads a frame of a step and returns what the step is called, and what a completion has said when it has ended.
 func (t *turns) take(n *api.NodeExecution) (label, said string) {
+	if label, said, _ := t.task(n); label != "" {
+		return label, said
+	}
 	scope, name, ok := stepOf(n)
 	if !ok {
 		return "", ""

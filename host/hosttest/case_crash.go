@@ -271,6 +271,16 @@ func taskCases() []Case {
 			b.signal("x", "w", "go", "1")
 			b.ends("x", engine.StatusSuccess)
 		}},
+		{Name: "Tasks/AShortWaitMakesNoRoom", MaxTasks: 1, run: func(b *bench) {
+			b.save(one, flow("task-s", []string{"w WAIT {seconds: 1}", "h WORK {hold: true, effect: idempotent}"}, []string{"w -> h"}))
+			b.start("x", "task-s")
+			b.start("y", "task")
+			b.held("h")
+			pending(b, "y")
+			b.world.release("h")
+			b.ends("x", engine.StatusSuccess)
+			b.ends("y", engine.StatusSuccess)
+		}},
 		{Name: "Tasks/AnAnsweredOneGoesOnBeforeNewOnes", MaxTasks: 1, run: func(b *bench) {
 			b.save(one, held, flow("task-w", []string{"w WAIT {signal: go}", "a WORK"}, []string{"w -> a"}))
 			b.start("x", "task-w")
