@@ -22,9 +22,12 @@
 //   - A step of a task any part of which an operator skips is left out, and the next is planned. A skipped planning is
 //     FINAL; a skipped confirmation of the task cancels it, since to skip is not to agree.
 //
-// The package is pure and imports engine, workflow and fault. The runtime of agents and whoever registers programs with an
-// engine may import it. vocabulary.go is the language spoken with the runtime, program.go the life of a task, step.go
-// that of one step, ladder.go the ways out of a failure.
+// A task that has ended well can be frozen: [Freeze] makes a workflow of its record that runs without a model.
+//
+// The package is pure and imports engine, workflow, dataflow and fault. The runtime of agents, whoever registers programs with an
+// engine and whoever tells tasks may import it. vocabulary.go is the language spoken with the runtime, program.go the life of a
+// task, step.go that of one step, ladder.go the ways out of a failure; freeze.go makes workflows, freeze_trace.go finds out where
+// values came from, freeze_value.go takes them apart.
 package agent
 
 import (

@@ -22,7 +22,7 @@ func (x *taskSite) there() *Connection {
 // readingBox is a tool server with one tool.
 func readingBox(t *testing.T) *toolbox {
 	t.Helper()
-	return newToolbox(t, nil, toolDefinition{Name: "read", Description: "reads", ReadOnly: true})
+	return newToolbox(t, nil, toolDefinition{Name: "read", Description: "reads", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true})
 }
 
 // A task at a server asks whoever follows it, tells them what is wrong with an answer, and goes on by itself.

@@ -255,6 +255,45 @@ func TestMe_WithoutAServer(t *testing.T) {
 	}
 }
 
+func TestTasks_OfNodesReadWhatTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	if err := x.SaveProfile(t.Context(), user, repeating(t).profile("mind")); err != nil {
+		t.Fatal(err)
+	}
+	x.save(t, `
+metadata: {id: par, name: par, description: d}
+nodes:
+  - {id: start, type: TRIGGER, subtype: MANUAL, description: d}
+  - {id: a, type: AI_AGENT, subtype: MCP_AGENT, description: d, configurations: {llm_profile: mind, question: "Q-now-child", params: {city: Bern}, conversation_id: talk}}
+connections:
+  - {from_node: start, to_node: a}
+`)
+	for range 2 { // what a node describes by itself is kept once
+		id := x.execute(t, "par", api.ExecuteRequest{WaitSeconds: 60})
+		if e := x.read(t, id); e.Status != string(engine.StatusSuccess) {
+			t.Fatalf("the parent is %+v", e)
+		}
+		page, err := x.stores.Executions.List(t.Context(), user, store.ExecutionQuery{Parent: id})
+		if err != nil || page.Total != 1 {
+			t.Fatalf("%d children, %v", page.Total, err)
+		}
+		child := page.Executions[0]
+		if child.Conversation != "talk" || child.User != "operator" || !strings.HasPrefix(child.WorkflowID, agent.UnnamedID("")) || child.Revision != 1 {
+			t.Errorf("the child is %+v", child)
+		}
+		c := want[api.Context](t, x.call(t, "viewer", http.MethodGet, "/executions/"+child.ID+"/context", nil), http.StatusOK)
+		if got := c.InitialMetadata; string(got["city"]) != `"Bern"` || string(got["question"]) != `"Q-now-child"` || string(got["conversation_id"]) != `"talk"` || got["params"] != nil {
+			t.Errorf("its initial layer is %s", got)
+		}
+	}
+	for _, list := range []string{"/agents", "/workflows"} {
+		if a := x.call(t, "viewer", http.MethodGet, list, nil); strings.Contains(string(a.body), agent.UnnamedID("")) {
+			t.Errorf("%s shows it: %s", list, a.body)
+		}
+	}
+}
+
 func TestTasks_OnlySoManyRun(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -164,49 +164,49 @@ func TestForecast_EverySpelling(t *testing.T) {
 // What was done stays at hand: a call that is made again, a step that is repaired, a plan for the rest.
 func TestForecast_KeepsDataWhenItIsRepaired(t *testing.T) {
 	t.Parallel()
-	for name, spelling := range spellings() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMind(t, forecastPlan(), func(d decided) any {
-				switch d.name {
-				case "params":
-					return map[string]any{"arguments": forecastParams(d.step, spelling)}
-				case "analyze":
-					return map[string]any{"is_param_error": d.step == "step_2", "reason": "the tool says so"}
-				case "repair":
-					return map[string]any{"tool_id": "box/data_upload", "description": "once more"}
-				case "replan":
-					return map[string]any{"description": "in bulk", "steps": []any{map[string]any{"tool_id": "box/bulk_upload", "description": "in bulk"}}}
-				case "plan":
-					if strings.HasPrefix(d.step, "step_3") && strings.Contains(d.told, "in bulk") {
-						return map[string]any{"tool_id": "box/bulk_upload", "description": "as planned anew"}
-					}
-				}
-				return nil
-			})
-			x := openTasks(t, m, forecastTools(t, map[string]int{"add_datasource": 1, "data_upload": 2}))
-			x.auto()
-			e := x.ask(forecastRequest())
-			x.ended(e, engine.StatusSuccess)
-			calls := forecastCalls("001", "/data/load.csv", "bulk_upload")
-			upload := strings.Replace(calls[2], "bulk", "data", 1)
-			want := slices.Concat(calls[:2], calls[1:2], []string{upload, upload}, calls[2:])
-			if got := sortedCalls(t, x.tools.made()); !slices.Equal(got, want) {
-				t.Errorf("calls:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-			if e.Task == nil || e.Task.PlanID != "plan-2" || e.Task.FailureCount != 2 {
-				t.Errorf("task %+v", e.Task)
-			}
-			c, err := x.as(taskUser).Context(t.Context(), e.ExecutionID, "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if s := c.StepResults["step_2"]; !s.IsSuccess {
-				t.Errorf("the second step, whose second call was well, is kept as %+v", s)
-			}
-			x.freezesForecast(e.ExecutionID)
-		})
+	// Every step writes it in another way.
+	ways := map[string]string{
+		"step_3": "{{step_2.outputs.datasource_id}}", "step_3_2": "{{step_2.output.datasource_id}}", "step_3_3": "{{{step_2.outputs.datasource_id}}}",
+		"step_4": "{{datasource_id}}", "step_5": "{{step_2_datasource_id}}", "step_6": "${step_2.datasource_id}",
 	}
+	m := newMind(t, forecastPlan(), func(d decided) any {
+		switch d.name {
+		case "params":
+			return map[string]any{"arguments": forecastParams(d.step, ways[d.step])}
+		case "analyze":
+			return map[string]any{"is_param_error": d.step == "step_2", "reason": "the tool says so"}
+		case "repair":
+			return map[string]any{"tool_id": "box/data_upload", "description": "once more"}
+		case "replan":
+			return map[string]any{"description": "in bulk", "steps": []any{map[string]any{"tool_id": "box/bulk_upload", "description": "in bulk"}}}
+		case "plan":
+			if strings.HasPrefix(d.step, "step_3") && strings.Contains(d.told, "in bulk") {
+				return map[string]any{"tool_id": "box/bulk_upload", "description": "as planned anew"}
+			}
+		}
+		return nil
+	})
+	x := openTasks(t, m, forecastTools(t, map[string]int{"add_datasource": 1, "data_upload": 2}))
+	x.auto()
+	e := x.ask(forecastRequest())
+	x.ended(e, engine.StatusSuccess)
+	calls := forecastCalls("001", "/data/load.csv", "bulk_upload")
+	upload := strings.Replace(calls[2], "bulk", "data", 1)
+	want := slices.Concat(calls[:2], calls[1:2], []string{upload, upload}, calls[2:])
+	if got := sortedCalls(t, x.tools.made()); !slices.Equal(got, want) {
+		t.Errorf("calls:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if e.Task == nil || e.Task.PlanID != "plan-2" || e.Task.FailureCount != 2 {
+		t.Errorf("task %+v", e.Task)
+	}
+	c, err := x.as(taskUser).Context(t.Context(), e.ExecutionID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.StepResults["step_2"]; !s.IsSuccess {
+		t.Errorf("the second step, whose second call was well, is kept as %+v", s)
+	}
+	x.freezesForecast(e.ExecutionID)
 }
 
 // freezesForecast makes a workflow of the task and runs it on other inputs: the tools that led to the answer are called with what follows

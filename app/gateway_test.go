@@ -72,7 +72,7 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type elicitor func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 
-func (g *mcpSite) connect(t *testing.T, user, version string, elicit elicitor) (*mcp.ClientSession, error) {
+func (g *mcpSite) connect(t testing.TB, user, version string, elicit elicitor) (*mcp.ClientSession, error) {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: elicit}).Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: strings.TrimSuffix(g.url, "/api/v1") + "/mcp", HTTPClient: &http.Client{Transport: withToken{g.tokens[user], g.web.Transport}}, MaxRetries: -1,
@@ -87,7 +87,7 @@ func (g *mcpSite) connect(t *testing.T, user, version string, elicit elicitor) (
 	return session, err
 }
 
-func (g *mcpSite) as(t *testing.T, user, version string, elicit elicitor) *mcp.ClientSession {
+func (g *mcpSite) as(t testing.TB, user, version string, elicit elicitor) *mcp.ClientSession {
 	t.Helper()
 	session, err := g.connect(t, user, version, elicit)
 	if err != nil {
@@ -115,7 +115,7 @@ type toolResult struct {
 	} `json:"error"`
 }
 
-func callTool(t *testing.T, c *mcp.ClientSession, name string, arguments any) toolResult {
+func callTool(t testing.TB, c *mcp.ClientSession, name string, arguments any) toolResult {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
@@ -345,4 +345,47 @@ func inMemory(t *testing.T, g *gateway.Server, version string, elicit elicitor) 
 		}
 	})
 	return session
+}
+
+// What a call of a tool costs beside the same execution started by the API and waited for.
+func BenchmarkGateway(b *testing.B) {
+	g := &mcpSite{web: &http.Client{Transport: &http.Transport{}}}
+	var served server.Gateway
+	g.site = openSite(b, func(o *server.Options) {
+		o.Gateway = func(h http.Handler) (server.Gateway, error) {
+			served = newGateway(h, "test", 0, nil)
+			return served, nil
+		}
+	})
+	b.Cleanup(func() {
+		served.Close()
+		g.web.CloseIdleConnections()
+	})
+	g.call(b, "editor", "POST", "/workflows", `
+metadata: {id: short, name: Short, version: "1.0"}
+triggers: [start]
+nodes:
+  - {id: start, name: start, description: "", type: TRIGGER, subtype: MANUAL}
+  - {id: end, name: end, description: "", type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {id: c1, from_node: start, to_node: end}
+`)
+	g.call(b, "editor", "POST", "/workflows/short/deploy", nil)
+	b.Run("API", func(b *testing.B) {
+		for b.Loop() {
+			if a := g.call(b, "operator", "POST", "/workflows/short/execute", map[string]any{"inputs": map[string]any{"n": 1}, "wait_seconds": 10}); a.status != http.StatusOK {
+				b.Fatalf("%d %s", a.status, a.body)
+			}
+		}
+	})
+	for _, version := range mcpVersions() {
+		b.Run(version, func(b *testing.B) {
+			c := g.as(b, "operator", version, nil)
+			for b.Loop() {
+				if r := callTool(b, c, "short", map[string]any{"n": 1}); r.isError || r.Status != "SUCCESS" {
+					b.Fatalf("%+v", r)
+				}
+			}
+		})
+	}
 }

@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/builtin"
 	"tandem/fault"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
 	"tandem/integration/gcp"
+	"tandem/mcp"
 	"tandem/memory"
 	"tandem/node"
 	"tandem/objectstore"
@@ -29,11 +31,15 @@ func objectStores(client *outbound.Client) map[string]objectstore.Store {
 // NodeKinds lists the kinds that this program can run, as a server of it does.
 func NodeKinds() []api.NodeKind {
 	var registry node.Registry
-	registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{})})...)
+	registry.Register(builtin.Kinds(builtin.Options{
+		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
+	})...)
 	kinds := Kinds()
 	var list []api.NodeKind
 	for _, k := range registry.List() {
-		list = append(list, server.TellKind(kinds, k))
+		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+			list = append(list, server.TellKind(kinds, k))
+		}
 	}
 	return list
 }

@@ -172,7 +172,7 @@ func TestTools_Asked(t *testing.T) {
 		return chatReply{calls: []chatCall{chatCallOf(0, r.Tools[0].Function.Name, `{"n":1}`)}}
 	})
 	x.saveProfile(t, model.profile("main"))
-	box := newToolbox(t, nil, toolDefinition{Name: "put", Description: "puts"})
+	box := newToolbox(t, nil, toolDefinition{Name: "put", Description: "puts", Schema: json.RawMessage(`{"type":"object"}`)})
 	if err := x.stores.MCPServers.Put(t.Context(), identity.System("default"), box.server(t, "box").WithDefaults()); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestTools_Asked(t *testing.T) {
 		t.Errorf("the model was offered %q", name)
 	}
 	// The tool changes: nobody calls it before the difference is accepted, and then as it was shown.
-	box.change(toolDefinition{Name: "put", Description: "puts, and tells everybody"})
+	box.change(toolDefinition{Name: "put", Description: "puts, and tells everybody", Schema: json.RawMessage(`{"type":"object"}`)})
 	want[struct{}](t, x.call(t, "operator", "POST", "/mcp/servers/box/restart", nil), http.StatusNoContent)
 	drifted := start()
 	if q := question(drifted, human.PurposeDrift); !strings.Contains(q.Description, "description") {
@@ -228,8 +228,20 @@ func TestTools_Asked(t *testing.T) {
 	if err != nil || a.AcceptedBy != "execution:"+drifted || !strings.Contains(string(a.Tools["put"].Definition), "tells everybody") {
 		t.Errorf("accepted %+v, %v", a, err)
 	}
+	// A node that stands alone asks for itself, and its one call is made after that.
+	want[struct{}](t, x.call(t, "operator", "DELETE", "/mcp/servers/box/activate", nil), http.StatusNoContent)
+	x.save(t, toolFlow("alone", `{server_id: box, tool_name: put}`))
+	alone := x.execute(t, "alone", api.ExecuteRequest{})
+	if asked := x.opens(t, alone, 1); asked[0].Purpose != human.PurposeActivation || len(box.made()) != 2 {
+		t.Fatalf("asked %+v, calls %v", asked, box.made())
+	}
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+alone+"/input", `{"node_id":"use","input_data":{"accept":true}}`), http.StatusOK)
+	x.reaches(t, alone, engine.StatusSuccess)
+	if len(box.made()) != 3 {
+		t.Errorf("calls %v", box.made())
+	}
 	// It changes while a turn is under way: the call itself asks, in the name of the agent, and goes on.
-	box.change(toolDefinition{Name: "put", Description: "puts more"})
+	box.change(toolDefinition{Name: "put", Description: "puts more", Schema: json.RawMessage(`{"type":"object"}`)})
 	model.say = func(r chatRequest, _ <-chan struct{}) chatReply {
 		if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
 			return chatReply{text: []string{"got " + last.text()}}
@@ -239,14 +251,14 @@ func TestTools_Asked(t *testing.T) {
 	}
 	late := start()
 	x.opens(t, late, 1)
-	if list := x.read(t, late).Questions; len(list) != 1 || list[0].Purpose != human.PurposeDrift || len(box.made()) != 2 {
+	if list := x.read(t, late).Questions; len(list) != 1 || list[0].Purpose != human.PurposeDrift || len(box.made()) != 3 {
 		t.Fatalf("asked %+v, calls %v", list, box.made())
 	}
 	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+late+"/input", map[string]any{
 		"node_id": x.read(t, late).Questions[0].NodeID, "input_data": map[string]any{"accept": true},
 	}), http.StatusOK)
 	x.reaches(t, late, engine.StatusSuccess)
-	if made := box.made(); len(made) != 3 || made[2] != `put {"n":2}` {
+	if made := box.made(); len(made) != 4 || made[3] != `put {"n":2}` {
 		t.Errorf("calls %v", made)
 	}
 }
@@ -407,6 +419,11 @@ func TestTools_Authorization(t *testing.T) {
 	want[api.MCPServer](t, alone.call(t, "admin", "PUT", "/mcp/servers/login", `{"transport":"http","url":"`+g.url+`/mcp"}`), http.StatusOK)
 	if f := refused(t, alone.call(t, "admin", "POST", "/mcp/servers/login/authorize", nil), http.StatusUnprocessableEntity, "unsupported"); !strings.Contains(f.Detail, "tandem serve") {
 		t.Errorf("no remedy in %q", f.Detail)
+	}
+	// The guard of all calls is that of tool servers, too.
+	want[api.MCPServer](t, alone.call(t, "admin", "PUT", "/mcp/servers/meta", `{"transport":"http","url":"http://169.254.169.254/mcp"}`), http.StatusOK)
+	if f := refused(t, alone.call(t, "operator", "GET", "/mcp/servers/meta/tools", nil), http.StatusServiceUnavailable, "network_error"); !strings.Contains(f.Detail, "169.254.169.254") {
+		t.Errorf("not a refusal of the guard: %q", f.Detail)
 	}
 	want[api.MCPServer](t, alone.call(t, "admin", "PUT", "/mcp/servers/p", `{"transport":"stdio","command":"x"}`), http.StatusOK)
 	refused(t, alone.call(t, "admin", "POST", "/mcp/servers/p/authorize", nil), http.StatusConflict, "conflict")

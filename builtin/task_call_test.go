@@ -84,6 +84,27 @@ func TestTask_DerivesOtherArguments(t *testing.T) {
 	}
 }
 
+// Without auto mode a person is asked at once. What the form leaves open stays as it was, and other arguments want another yes.
+func TestTask_AsksAfterAFailure(t *testing.T) {
+	t.Parallel()
+	r := newTaskRig(t)
+	r.activate("srv")
+	r.mind.says["plan"], r.mind.says["params"] = planOf("srv/weather"), []string{`{"city":"Atlantis","days":2}`}
+	r.mind.says["analyze"] = []string{`{"is_param_error":true,"reason":"the city"}`}
+	r.mind.says["missing"] = []string{`{"message":"Which city?","params":{"city":"Turin","days":2}}`}
+	r.begin(ask)
+	r.asksFor("confirm_1", "confirm")
+	r.answer(`{"confirm":true}`)
+	has(t, "request", r.asksFor("ask_1", "param"), `{"params":{"city":"Turin","days":2},"schema":{"properties":{"days":{"$ref":"#/$defs/days"}},"$defs":{"days":{"type":"integer"}}}}`)
+	r.answer(`{"city":"Turin","days":null}`)
+	has(t, "request", r.asksFor("confirm_1_2", "confirm"), `{"arguments":{"city":"Turin","days":2},"step_id":"step_1"}`)
+	r.answer(`{"confirm":true}`)
+	has(t, "result", r.ends(engine.StatusSuccess), `{"steps":[{"step_id":"step_1","arguments":{"city":"Turin","days":2},"status":"completed"}]}`)
+	if want := []string{`weather {"city":"Atlantis","days":2}`, `weather {"city":"Turin","days":2}`}; !slices.Equal(r.noted(), want) {
+		t.Errorf("the server got %q", r.noted())
+	}
+}
+
 func TestTask_AnUnknownToolCountsAsATry(t *testing.T) {
 	t.Parallel()
 	r := autoRig(t)

@@ -103,6 +103,13 @@ func (p *taskStep) tell(kind string) string {
 		p.tellTool(b)
 		p.tellArguments(b)
 		p.tellFailure(b)
+	case agent.KindToolRisk:
+		// Who judges hears neither results nor documents: they are other people's words, and some would speak for the call.
+		b = &telling{}
+		b.section(p.say("用户的目标", "What the user wants"), p.Question)
+		p.tellStep(b)
+		p.tellTool(b)
+		p.tellArguments(b)
 	case agent.KindSummary:
 		p.tellOutline(b)
 		p.tellDone(b)

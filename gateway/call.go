@@ -317,6 +317,9 @@ func (r *run) broken(ctx context.Context, err error) (*mcp.CallToolResult, error
 			return nil, err
 		}
 	}
+	if fault.CodeOf(err) == fault.NotFound { // it is not there, or not for this caller: nothing can be said about it
+		return failure(err, ""), nil
+	}
 	return failure(err, r.execution), nil
 }
 

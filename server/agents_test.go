@@ -14,6 +14,7 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
+	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -112,6 +113,14 @@ func TestAgents(t *testing.T) {
 	w.admin(http.MethodDelete, "/api/v1/agents/new", "").want(t, http.StatusNoContent)
 	w.admin(http.MethodGet, "/api/v1/agents/new", "").problem(t, http.StatusNotFound, fault.NotFound)
 	w.admin(http.MethodDelete, "/api/v1/agents/new", "").problem(t, http.StatusNotFound, fault.NotFound)
+	if err := w.stores.Journal.Append(t.Context(), identity.System("a"), &store.Append{
+		Execution: "open", Time: 1, Body: []byte("x"), Create: &store.Execution{ID: "open", WorkflowID: "agent:clerk", Status: engine.StatusWaitingForHuman},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if p := w.admin(http.MethodDelete, "/api/v1/agents/clerk", "").problem(t, http.StatusConflict, fault.Conflict); !strings.Contains(p.Detail, "unfinished tasks") {
+		t.Errorf("deleting it with an open task: %q", p.Detail)
+	}
 }
 
 func TestAgents_NameWhatIsWrong(t *testing.T) {

@@ -104,7 +104,11 @@ func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in 
 		return nil, wrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
 	}
 	c.Updated = s.now()
-	return s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
+	out, err := s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
+	if err == nil {
+		s.renewTools(ctx, p, c.ID)
+	}
+	return out, err
 }
 
 // keepCredential seals the data, if there is any, and stores the credential.
@@ -128,7 +132,11 @@ func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c sto
 }
 
 func (s *Server) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*nothing, error) {
-	return nil, s.o.Stores.Credentials.Delete(ctx, p, in.ID)
+	if err := s.o.Stores.Credentials.Delete(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	s.renewTools(ctx, p, in.ID)
+	return nil, nil
 }
 
 func tellCredential(c store.Credential) api.Credential {

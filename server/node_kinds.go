@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
@@ -35,7 +36,9 @@ func (s *Server) nodeKinds() {
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
 	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}}}
 	for _, k := range s.o.Registry.List() {
-		out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
+		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
+		}
 	}
 	return out, nil
 }

@@ -369,6 +369,42 @@ func (s *Server) deleteToolServer(ctx context.Context, p identity.Principal, in 
 	return nil, nil
 }
 
+// forgetTools ends what a user who is removed uses: another one may get the same id.
+func (s *Server) forgetTools(ctx context.Context, p identity.Principal, user string) error {
+	list, err := s.o.Stores.MCPServers.Activations(ctx, p, "", user)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if err := s.o.Stores.MCPServers.Deactivate(ctx, p, a.Server, user); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		s.o.Tools.Stop(p.Workspace, a.Server, user)
+	}
+	return nil
+}
+
+// renewTools ends the connections that were made with a credential which is no longer what it was. That it cannot be done does not
+// undo the change; connections end by themselves when nobody uses them.
+func (s *Server) renewTools(ctx context.Context, p identity.Principal, credential string) {
+	list, err := s.o.Stores.MCPServers.List(ctx, p)
+	if err != nil {
+		s.log.WarnContext(ctx, "connections to tool servers may use a credential as it was", "credential", credential, "error", err)
+		return
+	}
+	for _, m := range list {
+		used := m.Credential == credential
+		for _, values := range []map[string]store.MCPValue{m.Env, m.Headers} {
+			for _, v := range values { // order does not matter
+				used = used || v.Credential == credential
+			}
+		}
+		if used {
+			s.o.Tools.Stop(p.Workspace, m.ID, "")
+		}
+	}
+}
+
 // toolProblem is an error of the tool servers as a caller reads it.
 func toolProblem(err error) error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok {

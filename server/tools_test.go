@@ -278,6 +278,41 @@ func TestTools_Activation(t *testing.T) {
 	w.call(operator, "GET", serversPath+"/s/tools", "").problem(t, 503, fault.NetworkError)
 }
 
+// What connections were made with, and for whom, does not outlive it.
+func TestTools_Renewed(t *testing.T) {
+	t.Parallel()
+	w, tools := setupTools(t)
+	key := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"key","type":"github_token","data":{"token":"t"}}`).want(t, 201))
+	login := read[api.Credential](t, w.admin("POST", "/api/v1/credentials", `{"name":"login","type":"mcp_oauth"}`).want(t, 201))
+	w.admin("PUT", serversPath+"/env", `{"transport":"stdio","command":"x","env":{"T":{"credential_id":"key","field":"token"}}}`).want(t, 200)
+	w.admin("PUT", serversPath+"/web", `{"transport":"http","url":"https://x.example","headers":{"T":{"credential_id":"key","field":"token"}},"credential_id":"login"}`).want(t, 200)
+	w.admin("PUT", serversPath+"/other", `{"transport":"stdio","command":"x"}`).want(t, 200)
+	w.admin("PUT", "/api/v1/credentials/"+key.ID, `{"name":"key","type":"github_token","data":{"token":"u"}}`).want(t, 200)
+	w.admin("DELETE", "/api/v1/credentials/"+login.ID, "").want(t, 204)
+	if diff := cmp.Diff([]string{"a env ", "a web ", "a web "}, tools.taken()); diff != "" {
+		t.Errorf("stopped (-want +got):\n%s", diff)
+	}
+	user := `{"id":"eve","name":"Eve","roles":["operator"]}`
+	activated := func(activate bool) bool {
+		w.admin("POST", "/api/v1/users", user).want(t, 201)
+		token := read[api.NewToken](t, w.admin("POST", "/api/v1/users/eve/tokens", `{"name":"t"}`).want(t, 201)).Secret
+		if activate {
+			w.call(token, "POST", serversPath+"/other/activate", "").want(t, 200)
+		}
+		return read[api.MCPServer](t, w.call(token, "GET", serversPath+"/other", "").want(t, 200)).Activated
+	}
+	if !activated(true) {
+		t.Error("the activation is not shown")
+	}
+	w.admin("DELETE", "/api/v1/users/eve", "").want(t, 204)
+	if diff := cmp.Diff([]string{"a other eve"}, tools.taken()); diff != "" {
+		t.Errorf("stopped (-want +got):\n%s", diff)
+	}
+	if activated(false) {
+		t.Error("who gets the id of somebody gets what they use")
+	}
+}
+
 func TestTools_Authorized(t *testing.T) {
 	t.Parallel()
 	w, tools := setupTools(t)

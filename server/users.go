@@ -223,6 +223,9 @@ func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userI
 	if err := s.keepAdmin(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
+	if err := s.forgetTools(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
 	return nil, s.o.Stores.Users.Delete(ctx, p, in.ID)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tandem/agent"
 	"tandem/api"
 	"tandem/app"
 	"tandem/client"
@@ -156,7 +157,11 @@ func responded(cmd *cobra.Command, c *app.Connection, show *listing, i api.Inter
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	if c.Local() && i.Status != string(store.InteractionPending) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "it goes on with: tandem run --resume %s, or with the next server on this data directory\n", i.ExecutionID)
+		run := "run"
+		if _, task := agent.IDOf(i.WorkflowID); task {
+			run = "agent run"
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "it goes on with: tandem %s --resume %s, or with the next server on this data directory\n", run, i.ExecutionID)
 	}
 	return nil
 }

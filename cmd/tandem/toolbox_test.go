@@ -11,12 +11,16 @@ import (
 )
 
 // toolbox is a tool server that agents in scripts use; it is started as the command "toolbox". Its argument is a file of the temporary directory where calls
-// of the tool "remove" are noted.
+// of the tool "remove" are noted; with a second one, "changed", that tool is described in another way.
 func toolbox() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "toolbox", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "weather", Description: "Tells the weather of a city.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, toolboxWeather)
 	yes := true
-	mcp.AddTool(s, &mcp.Tool{Name: "remove", Description: "Removes a file.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}}, toolboxRemove)
+	removes := "Removes a file."
+	if len(os.Args) > 2 && os.Args[2] == "changed" {
+		removes = "Removes a file for good."
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "remove", Description: removes, Annotations: &mcp.ToolAnnotations{DestructiveHint: &yes}}, toolboxRemove)
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
