@@ -78,6 +78,15 @@ func auto() agent.Config { return agent.Config{Auto: true, Language: "zh"} }
 func TestTask_GoesItsWay(t *testing.T) {
 	t.Parallel()
 	walkAll(t, map[string]path{
+		"arguments lack something": {
+			script: opened + "plan_1 tool:a\nparams_1 lacks:city\nmissing_1\nask_1 given\nfill_1 lacks:day\nmissing_1_2\nask_1_2 given\nfill_1_2\nrisk_1 low\nconfirm_1 yes\nstep_1\nplan_2 FINAL\nsummary\n",
+			log:    []string{"step_1 a completed"},
+		},
+		"arguments lack something by themselves": {
+			config: auto(),
+			script: opened + "plan_1 tool:a\nparams_1 lacks:city\nparams_1_2\nrisk_1 low\nstep_1\nplan_2 FINAL\nsummary\n",
+			log:    []string{"step_1 a completed"},
+		},
 		"AutoRunsWhatIsLow": {config: auto(), script: opened + runs(1) + runs(2) + ended(3), log: []string{"step_1 search completed", "step_2 search completed"}},
 		"FinalBeforeAnyWork": {
 			config: agent.Config{}, script: opened + "plan_1 FIANL\nsummary",

@@ -298,6 +298,8 @@ func words(how string) string {
 	switch kind, name, _ := strings.Cut(how, ":"); {
 	case how == "low" || how == "medium" || how == "high":
 		return `{"risk":"` + how + `","reason":"so it is"}`
+	case kind == "lacks":
+		return fmt.Sprintf(`{"missing":[%q]}`, name)
 	case how == "yes":
 		return `{"confirmed":true}`
 	case how == "no":

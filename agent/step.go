@@ -2,6 +2,7 @@ package agent
 
 import (
 	"strconv"
+	"strings"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -108,8 +109,18 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 			t.mendArguments(sc)
 			return
 		}
+		var reply ArgumentsReply
+		if !t.read(sc, end, &reply) {
+			return
+		}
 		t.Step.Version++
 		t.Step.Arguments, t.Step.Judged, t.Step.Risk, t.Step.Unassessed = ref, "", "", false
+		if len(reply.Missing) > 0 { // they are kept: only what is missing has to be found
+			t.Step.Failure = failureOf(Parameters, fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", t.Step.Tool, strings.Join(reply.Missing, ", ")))
+			t.note(t.failed())
+			t.mendArguments(sc)
+			return
+		}
 		t.decide(sc, KindToolRisk, "risk")
 	case KindToolRisk:
 		risk, assessed, ok := t.judgement(sc, end)

@@ -22,8 +22,8 @@ const (
 	KindConfirmFlow = "confirm_flow"
 	// KindPlan chooses the next tool, or FINAL. Reply: [Choice].
 	KindPlan = "plan"
-	// KindParams derives arguments for the tool; its result is the arguments, whole. After a failed call it does so knowing the
-	// failure. No reply.
+	// KindParams derives arguments for the tool; its result is the arguments, as far as they are known. After a failed call it does so
+	// knowing the failure. Reply: [ArgumentsReply].
 	KindParams = "params"
 	// KindToolRisk judges the tool with these arguments. Reply: [RiskReply].
 	KindToolRisk = "tool_risk"
@@ -39,7 +39,8 @@ const (
 	KindMissing = "missing"
 	// KindAskParams puts About.Missing to a person; its result is the answer. Reply: [GivenReply].
 	KindAskParams = "ask_params"
-	// KindFill merges About.Given into About.Arguments; its result is the arguments, whole. No reply.
+	// KindFill merges About.Given into About.Arguments; its result is the arguments, as far as they are known. Reply:
+	// [ArgumentsReply].
 	KindFill = "fill"
 	// KindAlternative looks for another tool that does the same; the log tells which were tried. Reply: [Choice], with None.
 	KindAlternative = "alternative"
@@ -87,6 +88,11 @@ type GivenReply struct {
 // AnalyzeReply says whether other arguments could help.
 type AnalyzeReply struct {
 	IsParamError bool `json:"is_param_error"`
+}
+
+// ArgumentsReply says that required arguments are missing among those that were made; without one they are complete.
+type ArgumentsReply struct {
+	Missing []string `json:"missing,omitempty"`
 }
 
 // Usage is what a step has used of its model. Every reply may have one under "usage", beside what the program decides by; the

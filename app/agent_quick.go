@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -159,15 +160,21 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 	case err != nil && fault.CodeOf(err) != fault.NotFound:
 		return "", err
 	}
-	same := err == nil && was.Transport == s.Transport && was.Command == s.Command && slices.Equal(was.Args, s.Args) && was.Dir == s.Dir && was.URL == s.URL && !was.Disabled
+	fresh := err != nil
+	same := !fresh && was.Transport == s.Transport && was.Command == s.Command && slices.Equal(was.Args, s.Args) && was.Dir == s.Dir && was.URL == s.URL && !was.Disabled
 	if !same {
 		if was, err = c.PutMCPServer(ctx, s); err != nil {
 			return "", err
 		}
 	}
 	if !was.Activated {
-		if _, err := c.ActivateMCPServer(ctx, s.ID); err != nil {
-			return "", fmt.Errorf("activate the tool server of --mcp %q: %w", command, err)
+		_, err := c.ActivateMCPServer(ctx, s.ID)
+		if err != nil {
+			err = fmt.Errorf("activate the tool server of --mcp %q: %w", command, err)
+			if fresh { // it is of no use to anybody
+				err = errors.Join(err, c.DeleteMCPServer(ctx, s.ID))
+			}
+			return "", err
 		}
 	}
 	return s.ID, nil
@@ -210,7 +217,7 @@ func stemOf(words []string) string {
 			if strings.HasPrefix(w, "-") || slices.Contains([]string{"run", "exec", "dlx", "x"}, w) {
 				continue
 			}
-			name = path.Base(filepath.ToSlash(w)) // a package may have a scope: @scope/name@version
+			name = telling(filepath.ToSlash(w))
 			break
 		}
 	}
@@ -221,6 +228,20 @@ func stemOf(words []string) string {
 		name = strings.TrimSuffix(name, end)
 	}
 	return name
+}
+
+// telling is the part of a path that says what it is: of tools/dist/index.js that is tools. A package may have a scope and a version, too:
+// @scope/name@version.
+func telling(text string) string {
+	for text != "." && text != "/" {
+		base := path.Base(text)
+		name := strings.TrimSuffix(base, path.Ext(base))
+		if !slices.Contains([]string{"index", "main", "server", "cli", "dist", "build", "out", "bin", "lib", "src", ".", ".."}, name) {
+			return base
+		}
+		text = path.Dir(text)
+	}
+	return ""
 }
 
 // splitWords splits a command line as a shell does, without its variables and wildcards.

@@ -31,6 +31,8 @@ func TestQuickServer(t *testing.T) {
 		{"  /opt/bin/tools  'a b' \"c \\\"d\\\" \\\\\" e\\ f ''\t", nil, stdio("cli-tools", "/opt/bin/tools", "a b", `c "d" \`, "e f", "")},
 		{"uv run ./mine.py", []string{"cli-mine"}, stdio("cli-mine-2", "uv", "run", "./mine.py")},
 		{"node", nil, stdio("cli-node", "node")},
+		{"node /opt/files/dist/index.js .", nil, stdio("cli-files", "node", "/opt/files/dist/index.js", ".")},
+		{"python3 ./server.py", nil, stdio("cli-tools", "python3", "./server.py")},
 		{"工具 x", nil, stdio("cli-tools", "工具", "x")},
 		{"https://tools.example.com:8443/mcp", nil, api.MCPServer{ID: "cli-tools.example.com", Name: quickServerName, Transport: "http", URL: "https://tools.example.com:8443/mcp"}},
 		{"./" + strings.Repeat("x", 100), nil, stdio("cli-"+strings.Repeat("x", maxStem), "./"+strings.Repeat("x", 100))},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/agent"
 	"tandem/dataflow"
 	"tandem/fault"
 	"tandem/llm"
@@ -31,6 +32,8 @@ type written struct {
 	template json.RawMessage
 	resolved json.RawMessage
 	lineage  []dataflow.Origin
+	// missing are required arguments that nobody has told.
+	missing []string
 }
 
 // params derives arguments for the chosen tool.
@@ -86,7 +89,7 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, name, 
 		return waitWith(err, a)
 	case fit:
 		call.Detail(map[string]any{"template": out.template, "lineage": out.lineage})
-		return stepDone(out.resolved, nil, a.Usage)
+		return stepDone(out.resolved, agent.ArgumentsReply{Missing: out.missing}, a.Usage)
 	case a.over():
 		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID, a.problem()).With("tries", maxTries).Final()
 	}
@@ -111,13 +114,10 @@ func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMes
 		return out, "", err
 	}
 	fixed, missing, problem := tool.check(resolved)
-	if len(missing) > 0 {
-		return out, "", fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", tool.ID, strings.Join(missing, ", ")).With("missing_fields", missing).Final()
-	}
 	if problem != "" {
 		return out, fmt.Sprintf(p.say("参数不符合工具的 schema：%s", "the arguments do not fit the tool's schema: %s"), problem), nil
 	}
-	out.resolved, out.lineage = fixed, lineage
+	out.resolved, out.lineage, out.missing = fixed, lineage, missing
 	return out, "", nil
 }
 

@@ -72,6 +72,11 @@ func (s *taskShow) frame(e api.Event) error {
 				return err
 			}
 		}
+		n.OutputData = nil // it is told already
+		var err error
+		if e.Data, err = json.Marshal(u); err != nil {
+			return fmt.Errorf("pass event %q on: %w", e.EventType, err)
+		}
 	}
 	return s.follower.frame(e)
 }
@@ -177,7 +182,7 @@ func (s *taskShow) end(e api.Execution, answer string) error {
 			return err
 		}
 	}
-	e.Outputs = nil // the answer is what is in them
+	e.Outputs, e.Task = nil, nil // the answer is told already
 	if p, ok := s.follower.(*treePrinter); ok && s.begun {
 		v := view{colour: p.colour, now: time.Now()}
 		if _, err := fmt.Fprintf(s.screen, "\n%s\n", v.paint(dim, taskFoot(e))); err != nil {

@@ -90,7 +90,10 @@ func TestTaskShow(t *testing.T) {
 			}
 			s.take(t, api.ExecutionUpdate{NodeExecution: &api.NodeExecution{NodeID: "step_1", ActivationID: "task[0]/step_1", Status: "completed"}})
 			c.tell(t, s)
-			if err := s.end(api.Execution{Status: "SUCCESS", Outputs: map[string]json.RawMessage{"task": json.RawMessage(whole)}}, "It is sunny.\nBring a hat."); err != nil {
+			e := api.Execution{
+				Status: "SUCCESS", Outputs: map[string]json.RawMessage{"task": json.RawMessage(whole)}, Task: &api.Task{FullAnswer: "It is sunny.\nBring a hat."},
+			}
+			if err := s.end(e, "It is sunny.\nBring a hat."); err != nil {
 				t.Fatal(err)
 			}
 			if out.String() != c.want {
