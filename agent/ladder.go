@@ -138,7 +138,7 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 			return
 		}
 		if !reply.Given {
-			t.cancel(sc)
+			t.cancel(sc, notGiven)
 			return
 		}
 		s.Given = ref

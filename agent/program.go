@@ -224,7 +224,7 @@ func (t *task) Ended(sc *engine.Scope, _ string, end engine.End) {
 		if t.confirmed(sc, end) {
 			t.next(sc)
 		} else {
-			t.cancel(sc)
+			t.cancel(sc, notConfirmed)
 		}
 	case KindSummary:
 		if end.Status == engine.NodeDone {
@@ -296,21 +296,28 @@ func (t *task) finally(sc *engine.Scope, why Final) {
 	t.run(sc, KindSummary, KindSummary, 1)
 }
 
-// cancel ends the execution: a person does not want it. The call that would have been next is recorded as canceled.
-func (t *task) cancel(sc *engine.Scope) {
+// cancel ends the execution: a person does not want it, or has not given what it lacks. The call that would have been next is recorded as
+// canceled.
+func (t *task) cancel(sc *engine.Scope, why string) {
 	if t.End.Failed {
 		return
 	}
 	t.End.Canceled = true
 	if t.Step.ID == "" {
 		t.finish(sc)
-		sc.Abandon(fault.New(fault.Canceled, "the task was not confirmed"))
+		sc.Abandon(fault.New(fault.Canceled, "the task "+why))
 		return
 	}
 	t.note(record{Entry: Entry{Status: Refused}})
 	t.finish(sc)
-	sc.Abandon(fault.Newf(fault.Canceled, "%s was not confirmed, or lacks what nobody has given", t.Step.ID), t.Step.callName(t.Step.Calls+1))
+	sc.Abandon(fault.Newf(fault.Canceled, "%s (%s) %s", t.Step.ID, t.Step.Tool, why), t.Step.callName(t.Step.Calls+1))
 }
+
+// Why a task is canceled.
+const (
+	notConfirmed = "was not confirmed"
+	notGiven     = "lacks parameters, and nobody has given them"
+)
 
 // fail fails the task for good.
 func (t *task) fail(sc *engine.Scope, err *fault.Error) {

@@ -131,7 +131,7 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.confirmOrCall(sc)
 	case KindConfirm:
 		if !t.confirmed(sc, end) {
-			t.cancel(sc)
+			t.cancel(sc, notConfirmed)
 			return
 		}
 		t.Step.Agreed, t.Step.Confirmation = t.Step.Version, ref

@@ -63,7 +63,7 @@ func (c *Connection) RunTask(ctx context.Context, t Task) (api.Execution, error)
 	if c.Local() {
 		return c.pursue(ctx, r, started.ExecutionID, "", false)
 	}
-	return c.pursueThere(ctx, r, started.ExecutionID, "", false)
+	return c.pursueThere(ctx, r, started.ExecutionID, false)
 }
 
 // startTask starts a task. A user who starts too many at once has to wait, which is done here.
@@ -102,13 +102,12 @@ func (c *Connection) resumeTask(ctx context.Context, t Task, r Run) (api.Executi
 	if t.Started != nil {
 		t.Started(api.TaskStarted{TaskID: e.ExecutionID, ExecutionID: e.ExecutionID, AgentID: id, Status: e.Status})
 	}
+	r.past = e.Seq // what was done is shown, too: whoever comes back has forgotten it
 	if c.Local() {
 		return c.run(ctx, r, nil)
 	}
-	after, waits := fmt.Sprint(e.Seq), false
+	waits := false
 	switch status := engine.Status(e.Status); {
-	case status.Final():
-		after = "" // there is nothing to come, so it is told from the beginning
 	case status == engine.StatusPaused:
 		if _, err := c.Act(ctx, e.ExecutionID, api.ActionRequest{Action: "resume"}); err != nil {
 			return api.Execution{}, err
@@ -116,12 +115,13 @@ func (c *Connection) resumeTask(ctx context.Context, t Task, r Run) (api.Executi
 	default:
 		waits = status == engine.StatusWaitingForHuman
 	}
-	return c.pursueThere(ctx, r, e.ExecutionID, after, waits)
+	return c.pursueThere(ctx, r, e.ExecutionID, waits)
 }
 
 // pursueThere follows an execution at a server to its end, and puts what it asks to the person at hand. What is for others is waited
 // for.
-func (c *Connection) pursueThere(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
+func (c *Connection) pursueThere(ctx context.Context, r Run, id string, waits bool) (api.Execution, error) {
+	after := ""
 	for {
 		if waits {
 			if err := c.ask(ctx, r, id); err != nil {
@@ -137,7 +137,7 @@ func (c *Connection) pursueThere(ctx context.Context, r Run, id, after string, w
 					return err
 				}
 			}
-			return asked(e)
+			return r.asked(e)
 		})
 		if err == nil {
 			return c.Execution(ctx, id)

@@ -312,7 +312,7 @@ connections:
 			{`{"node_id":"out","input_data":{}}`, http.StatusConflict, ""},
 			{`{"node_id":"w","interaction_id":"w#ask.1","input_data":{}}`, http.StatusConflict, ""},
 			{`{"node_id":"gone","input_data":{}}`, http.StatusNotFound, ""},
-			{`{"input_data":{}}`, http.StatusUnprocessableEntity, "body"},
+			{`{"input_data":{}}`, http.StatusUnprocessableEntity, "node_id"},
 			{`{"node_id":"","input_data":{}}`, http.StatusUnprocessableEntity, "node_id"},
 			{`{"node_id":"w","execution_id":"exec_other"}`, http.StatusUnprocessableEntity, "execution_id"},
 			{`{"node_id":"w","activation_id":"out"}`, http.StatusUnprocessableEntity, "activation_id"},

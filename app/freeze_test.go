@@ -165,7 +165,7 @@ func TestFreeze_Refuses(t *testing.T) {
 // A value that is too large for the journal is followed like any other.
 func TestFreeze_FollowsLargeValues(t *testing.T) {
 	t.Parallel()
-	large, err := json.Marshal(strings.Split(strings.Repeat("a reading of the meter,", 4000), ","))
+	large, err := json.Marshal(strings.Split(strings.Repeat("电表的一个读数,", 1800), ","))
 	if err != nil {
 		t.Fatal(err)
 	}

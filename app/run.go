@@ -35,6 +35,8 @@ type Run struct {
 	// stands), in order. Both are waited for. May be nil.
 	Started func(execution string)
 	Each    func(api.Event) error
+	// past is up to where the stream of a resumed one is told from its beginning, without being acted on; zero: it is not.
+	past uint64
 	// server is the address of the server that the execution is at, for those who are told how to answer; empty: it is in Dir.
 	server string
 	// Ask puts a question to the person at hand and hands in what they say. What is wrong with an answer is the error of handing it
@@ -122,6 +124,9 @@ func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits 
 	if r.Started != nil {
 		r.Started(id)
 	}
+	if r.past > 0 {
+		after = ""
+	}
 	gone, forget := c.givenUp(id)
 	defer forget()
 	if r.Resume != "" {
@@ -161,7 +166,7 @@ func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits 
 					}
 				}
 				below.again()
-				return asked(e)
+				return r.asked(e)
 			})
 		})
 		if err == nil {

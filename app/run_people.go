@@ -204,8 +204,8 @@ func (c *Connection) listenFor(asking context.Context, id string, over context.C
 }
 
 // asked ends the watching when only a person can let the execution go on.
-func asked(e api.Event) error {
-	if e.EventType != "execution_paused" {
+func (r Run) asked(e api.Event) error {
+	if e.EventType != "execution_paused" || e.Seq <= r.past {
 		return nil
 	}
 	var u api.ExecutionUpdate

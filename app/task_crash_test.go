@@ -31,7 +31,11 @@ func (d *deaths) reach(point string, gone <-chan struct{}) bool {
 	if !first {
 		return false
 	}
-	d.at <- point
+	select {
+	case d.at <- point:
+	case <-gone: // the test has given up
+		return true
+	}
 	<-gone
 	return true
 }
@@ -116,6 +120,7 @@ func TestTask_KilledInEveryState(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill := c.serve()
+	t.Cleanup(func() { kill() }) // before the services are closed that the process waits for
 	if _, err := c.client.PutAgent(t.Context(), api.Agent{ID: "helper", LLMProfile: "mind", MCPServers: []string{"box"}}, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +180,6 @@ func TestTask_KilledInEveryState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer func() { kill() }()
 	if last.Status != string(engine.StatusSuccess) {
 		t.Fatalf("the task is %s (%+v) after %q", last.Status, last.Error, points)
 	}

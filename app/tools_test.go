@@ -30,7 +30,7 @@ import (
 
 // npmServers is where the tool servers are that others wrote.
 var npmServers = sync.OnceValues(func() (string, error) { // read-only
-	out, err := exec.Command("../scripts/mcp_servers.sh").Output()
+	out, err := exec.Command("../scripts/npm_packages.sh", "mcp/testdata/servers").Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = errors.New(strings.TrimSpace(string(failed.Stderr)))
 	}

@@ -390,6 +390,9 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 	if problem != "" {
 		return refused(problem)
 	}
+	if s.Kind == agent.KindFlowRisk || s.Kind == agent.KindToolRisk {
+		told = agent.RiskReply{} // who skips a judgement does not open the gate behind it: the person whose task it is will be asked
+	}
 	return stepDone(result, told, llm.Usage{})
 }
 

@@ -67,7 +67,7 @@ func (p *taskStep) confirm(call *node.Call) (node.Outcome, error) {
 	}
 	answer = overlay(answer, field("confirm", agreed))
 	if !flow {
-		answer = overlay(answer, field("tool", p.about.Tool), field("arguments_hash", hash))
+		answer = overlay(answer, field("tool", p.about.Tool), field("arguments_hash", hash), field("execution_id", call.ExecutionID))
 	}
 	return stepDone(object(answer), agent.ConfirmReply{Confirmed: agreed}, llm.Usage{})
 }

@@ -1,10 +1,12 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tandem/agent"
@@ -38,10 +40,17 @@ func (t *tasks) call(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 		return nil, agent.Failure(fault.Newf(fault.Forbidden, "%q was given other arguments than those that were judged and confirmed", p.Name), agent.Permission, false)
 	}
 	call.Detail(map[string]any{"tool_name": p.about.Tool, "tool_parameters": args})
-	if err := t.answered(ctx, call, p); err != nil {
+	if err := p.confirmedHere(call); err != nil {
 		return nil, err
 	}
-	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{Server: server, Tool: name, Arguments: args, Progress: progressOf(call)})
+	accepted, err := t.answered(ctx, call, p)
+	if err != nil {
+		return nil, err
+	}
+	// A call that has reached the server is not repeated by the pool: the program does that, once, and it is on record.
+	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{
+		Server: server, Tool: name, Arguments: args, Progress: progressOf(call), NoRepeat: true, Check: func(now mcp.Tool) error { return p.asJudged(server, now, accepted) },
+	})
 	if drift, ok := errors.AsType[*mcp.Drifted](err); ok {
 		return p.askDrift(drift)
 	}
@@ -68,35 +77,67 @@ func shortResult(result json.RawMessage) json.RawMessage {
 	return encode(excerpt(string(result)))
 }
 
-// answered does what a person has decided about a call that could not be made as things were.
-func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) error {
-	if call.Wake == nil || len(call.Memo) == 0 {
+// confirmedHere refuses a confirmation that was given in another execution, whose past a fork shares: it was for one call, which was
+// that one's.
+func (p *taskStep) confirmedHere(call *node.Call) error {
+	var given struct {
+		Execution string `json:"execution_id"`
+	}
+	raw := p.value(p.about.Confirmation)
+	if !p.about.Confirmed || raw == nil || json.Unmarshal(raw, &given) != nil || given.Execution == "" || given.Execution == call.ExecutionID {
+		return nil // older records do not say where they come from
+	}
+	return agent.Failure(fault.Newf(fault.Forbidden, "%q was confirmed in execution %q and not in this one; fork where it was asked", p.Name, given.Execution), agent.Permission, false)
+}
+
+// asJudged refuses a tool that does more than it did when the call was judged, also if its user has accepted that since for the server as
+// a whole. Accepted is what a person has accepted for this very call.
+func (p *taskStep) asJudged(server string, now mcp.Tool, accepted []mcp.Change) error {
+	was, ok := p.tool(p.about.Tool)
+	if !ok {
 		return nil
+	}
+	change := mcp.Change{Tool: now.Name, Kind: mcp.Changed, After: now.Definition,
+		Summary: fmt.Sprintf(p.say("%q 与评估时不同", "%q is not what it was when the call was judged"), now.Name)}
+	if err := p.sameEffect([]mcp.Change{change}); err != nil {
+		return err
+	}
+	if is := destroys(now); !is || was.Destructive || slices.ContainsFunc(accepted, func(c mcp.Change) bool { return c.Tool == now.Name && bytes.Equal(c.After, now.Definition) }) {
+		return nil
+	}
+	return &mcp.Drifted{Server: server, Tool: now.Name, Changes: []mcp.Change{change}}
+}
+
+// answered does what a person has decided about a call that could not be made as things were, and returns the changes of tools that were
+// accepted with it.
+func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) ([]mcp.Change, error) {
+	if call.Wake == nil || len(call.Memo) == 0 {
+		return nil, nil
 	}
 	var memo callMemo
 	if err := readMemo(call, &memo); err != nil {
-		return err
+		return nil, err
 	}
 	var said struct {
 		Accept bool `json:"accept"`
 	}
 	accepted := call.Wake.By == engine.WakeAnswer && call.Wake.Outcome == engine.AskDone && json.Unmarshal(call.Wake.Payload, &said) == nil && said.Accept
 	if !accepted {
-		return agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
+		return nil, agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
 	}
 	var err error
 	if memo.Purpose == human.PurposeActivation {
 		_, err = t.tools.Activate(ctx, callerOf(call), memo.Server)
 	} else {
 		if err := p.sameEffect(memo.Changes); err != nil {
-			return err
+			return nil, err
 		}
 		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, call.UserID, memo.Changes)
 	}
 	if err != nil {
-		return callFailure(ctx, err)
+		return nil, callFailure(ctx, err)
 	}
-	return nil
+	return memo.Changes, nil
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -136,8 +177,8 @@ func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outc
 		"interaction_type": human.Approval, "title": title, "description": description, "language": p.Language,
 		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
 	}
-	if memo.Purpose == human.PurposeDrift {
-		shown["changes"] = memo.Changes
+	if memo.Purpose == human.PurposeDrift { // where every way to ask shows what a question is about
+		shown["content"] = map[string]any{"server_id": memo.Server, "changes": memo.Changes}
 	}
 	request, err := node.Marshal(shown)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tandem/agent"
 	"tandem/fault"
@@ -131,6 +132,9 @@ func riskResult(r agent.RiskReply) any {
 	return map[string]any{"risk": r.Risk, "reason": r.Reason}
 }
 
+// maxJudged is how many characters of arguments are judged. More would not be read with care, so a person is asked, whatever the policy.
+const maxJudged = maxPromptData / 2
+
 // readToolRisk reads the judgement of a call. The model may find it riskier than the tool's server says, and never less: a tool of which
 // its server says that it destroys is not of low risk, whatever the model was told.
 func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem string, err error) {
@@ -139,6 +143,11 @@ func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem 
 		return nil, nil, "", err
 	}
 	said.Reason = shorten(said.Reason, maxReason)
+	if utf8.RuneCount(p.arguments()) > maxJudged { // what a judge has not seen is not judged
+		said.Risk = agent.High
+		said.Reason = joinTexts(said.Reason, p.say("参数过长，无法完整评估，按高风险处理。", "The arguments are too long to be judged as a whole, so the risk counts as high."))
+		return riskResult(said), agent.RiskReply{Reason: said.Reason}, "", nil
+	}
 	if tool, ok := p.tool(p.about.Tool); ok && tool.Destructive && said.Risk == agent.Low {
 		said.Risk = agent.Medium
 		said.Reason = joinTexts(said.Reason, p.say("工具声明其操作具有破坏性，风险至少为中。", "The tool says that it destroys, so the risk is medium at least."))
@@ -152,6 +161,8 @@ type planned struct {
 	Description string `json:"description"`
 	// Inactive are the servers whose tools there would be, had the user activated them.
 	Inactive []string `json:"inactive_servers,omitempty"`
+	// Unreachable are those that did not answer.
+	Unreachable []string `json:"unreachable_servers,omitempty"`
 }
 
 func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem string, err error) {
@@ -159,7 +170,8 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.ToolID, said.Description, said.Inactive = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason), p.Inactive
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason)
+	said.Inactive, said.Unreachable = p.Inactive, p.Unreachable
 	switch {
 	case strings.EqualFold(said.ToolID, agent.FinalTool) || strings.EqualFold(said.ToolID, "FIANL"):
 		said.ToolID = agent.FinalTool

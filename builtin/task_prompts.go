@@ -109,7 +109,7 @@ func (p *taskStep) tell(kind string) string {
 		b.section(p.say("用户的目标", "What the user wants"), p.Question)
 		p.tellStep(b)
 		p.tellTool(b)
-		p.tellArguments(b)
+		b.section(p.say("现有的参数", "Arguments so far"), shorten(string(p.arguments()), maxJudged))
 	case agent.KindSummary:
 		p.tellOutline(b)
 		p.tellDone(b)

@@ -398,7 +398,8 @@ func TestTask_TakesTheLongestQuestion(t *testing.T) {
 	}
 }
 
-// An operator may give what a step would have found; what cannot be read is refused.
+// An operator may give what a step would have found; what cannot be read is refused. A risk that an operator gives is no judgement that
+// lets a call run by itself: whose task it is, is asked.
 func TestTask_TakesWhatAnOperatorGives(t *testing.T) {
 	t.Parallel()
 	r := newTaskRig(t)
@@ -410,7 +411,16 @@ func TestTask_TakesWhatAnOperatorGives(t *testing.T) {
 	}
 	r.stop = func(name string) bool { return given[name] != "" }
 	r.begin(ask)
-	for len(r.left) > 0 {
+	var asked []string
+	for {
+		if len(r.left) == 0 && len(r.asks) > 0 {
+			asked = append(asked, host.NodeOf(r.revision.Graph, r.question().Activation))
+			r.answer(`{"confirm":true}`)
+			continue
+		}
+		if len(r.left) == 0 {
+			break
+		}
 		c := r.left[0]
 		name := host.NodeOf(r.revision.Graph, c.Activation)
 		if c.Cause.Kind == engine.CauseOutput {
@@ -426,6 +436,9 @@ func TestTask_TakesWhatAnOperatorGives(t *testing.T) {
 	has(t, "result", r.ends(engine.StatusSuccess), `{"answer":"It is cold.","flow_name":"Mine","steps":[{"tool":"srv/weather","arguments":{"city":"Turin"},"result":{"degrees":3}}]}`)
 	if len(r.mind.asked) != 0 || r.noted() != nil {
 		t.Errorf("asked %v, called %v", r.mind.counts, r.noted())
+	}
+	if want := []string{"confirm_flow", "confirm_1"}; !slices.Equal(asked, want) {
+		t.Errorf("a person was asked in %q, want %q", asked, want)
 	}
 }
 

@@ -109,12 +109,17 @@ func knownTool(call *node.Call, t mcp.Tool, changes []mcp.Change) (taskTool, boo
 	}
 	tool := taskTool{
 		ID: t.ID, Description: shorten(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
-		Destructive: t.Annotations.Destructive != nil && *t.Annotations.Destructive && !t.Annotations.ReadOnly, ReadOnly: t.Annotations.ReadOnly,
+		Destructive: destroys(t), ReadOnly: t.Annotations.ReadOnly,
 	}
 	if len(t.OutputSchema) <= maxOutputSchema {
 		tool.OutputSchema = t.OutputSchema
 	}
 	return tool, true
+}
+
+// destroys says that a tool destroys, by its server's word.
+func destroys(t mcp.Tool) bool {
+	return t.Annotations.Destructive != nil && *t.Annotations.Destructive && !t.Annotations.ReadOnly
 }
 
 // effectOf is the effect of a tool as a definition has it. What says nothing that can be read says nothing: it runs once.

@@ -38,6 +38,7 @@ type question struct {
 	Warning       string          `json:"warning,omitempty"`
 	Arguments     json.RawMessage `json:"arguments,omitempty"`
 	Content       json.RawMessage `json:"content,omitempty"`
+	Changes       json.RawMessage `json:"changes,omitempty"`
 	Params        map[string]any  `json:"params,omitempty"`
 	TimeoutAt     int64           `json:"timeout_at,omitempty"`
 	// MayRespond says whether the caller may answer; WhyNot why they may not.
@@ -49,10 +50,15 @@ type question struct {
 	// hash is that of what is approved; the answer is for nothing else.
 	hash   string
 	status string
+	// long says that what is approved does not fit into what a client puts to its user.
+	long bool
 }
 
-// maxShown bounds values of a question in a result.
-const maxShown = 20_000
+const (
+	// maxShown bounds values of a question in a result, maxAsked what a client is to put to its user.
+	maxShown = 20_000
+	maxAsked = 8_000
+)
 
 func shown(value json.RawMessage) json.RawMessage {
 	if len(value) > maxShown {
@@ -74,32 +80,45 @@ func (r *run) tell(ctx context.Context, q *api.UserInputRequest) (question, erro
 		Reason  string         `json:"reason"`
 		Warning string         `json:"warning"`
 		Params  map[string]any `json:"params"`
+		// Changes are those of a tool that is not what was accepted.
+		Changes json.RawMessage `json:"changes"`
 	}
 	if err := json.Unmarshal(d.RequestData, &more); err != nil {
 		r.s.o.Log.DebugContext(ctx, "a question is not in the form of one", "interaction", q.InteractionID, "error", err)
 	}
 	f := formOf(q, more.Params)
-	return question{
+	told := question{
 		InteractionID: q.InteractionID, ExecutionID: q.ExecutionID, Purpose: q.Purpose, Type: q.InteractionType, Title: q.Title, Description: cmp.Or(q.Description, more.Message),
-		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Params: more.Params, TimeoutAt: q.TimeoutAt,
+		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt,
 		MayRespond: d.MayRespond, WhyNot: d.WhyNot, AnswerSchema: shown(f.answerSchema()), form: f, hash: d.ArgumentsHash, status: d.Status,
-	}, nil
+	}
+	about := len(q.Arguments) + len(q.Content) + len(more.Changes)
+	if told.long = about > maxAsked-4*maxText; about > maxShown && told.MayRespond {
+		// Nobody can agree here to what cannot be shown here.
+		told.MayRespond, told.WhyNot = false, "what it is about is too long to be shown here; answer it in the inbox of Tandem"
+	}
+	return told, nil
 }
+
+// maxText bounds the words of a question, one by one.
+const maxText = 1_000
 
 // text is the question in words.
 func (q *question) text() string {
-	lines := []string{cmp.Or(q.Title, "A person is asked.")}
-	add := func(before, text string) {
+	lines := []string{bounded(cmp.Or(q.Title, "A person is asked."), maxText)}
+	add := func(before, text string, most int) {
 		if text != "" {
-			lines = append(lines, before+bounded(text, 2000))
+			lines = append(lines, before+bounded(text, most))
 		}
 	}
-	add("", q.Description)
-	add("Warning: ", q.Warning)
-	add("Tool: ", q.Tool)
-	add("Risk: ", strings.TrimSuffix(q.Risk+", "+q.Reason, ", "))
-	add("With: ", string(q.Arguments))
-	add("About: ", string(q.Content))
+	add("Warning: ", q.Warning, maxText)
+	add("Tool: ", q.Tool, maxText)
+	// What is approved stands as a whole, before what others say about it.
+	add("With: ", string(q.Arguments), maxAsked)
+	add("About: ", string(q.Content), maxAsked)
+	add("Changes: ", string(q.Changes), maxAsked)
+	add("Risk: ", strings.TrimSuffix(q.Risk+", "+q.Reason, ", "), maxText)
+	add("", q.Description, maxText)
 	return strings.Join(lines, "\n")
 }
 
@@ -126,7 +145,7 @@ func (r *run) askable(ctx context.Context, e *api.Execution) ([]question, error)
 			return nil, err
 		case q.status != "pending":
 			r.answered[id] = true
-		case !q.MayRespond || !q.form.flat(r.req.ProtocolVersion()):
+		case !q.MayRespond || q.long || !q.form.flat(r.req.ProtocolVersion()):
 			r.left[id] = true
 		default:
 			list = append(list, q)
@@ -141,7 +160,7 @@ func (r *run) elicitation(q *question) *mcp.ElicitParams {
 	if wrong := r.wrong[q.InteractionID]; wrong != "" {
 		message = "The last answer was not taken: " + wrong + "\n" + message
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, 8000), RequestedSchema: q.form.flatSchema()}
+	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema()}
 }
 
 // inputRequired is the answer that asks a client without sessions: it calls again, with the answers.
@@ -176,7 +195,7 @@ func (r *run) take(ctx context.Context, answers mcp.InputResponseMap) error {
 		if err != nil {
 			return err
 		}
-		if !asked.form.flat(r.req.ProtocolVersion()) {
+		if asked.long || !asked.form.flat(r.req.ProtocolVersion()) {
 			return fault.Newf(fault.InvalidInput, "question %q is none that a form answers; use %s", q.InteractionID, toolResume)
 		}
 		if err := r.answer(ctx, &asked, answer); err != nil {

@@ -144,6 +144,56 @@ func TestHandle_Questions(t *testing.T) {
 	}
 }
 
+// What is approved is shown as a whole, or the client does not put it to its user; how a tool has changed is part of it.
+func TestElicit_ShowsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	long := func(size int) json.RawMessage {
+		return raw(map[string]string{"path": strings.Repeat("x", size) + "THE END"})
+	}
+	for _, version := range versions() {
+		for name, c := range map[string]struct {
+			arguments, changes json.RawMessage
+			asked, may         bool
+		}{
+			"Short":   {long(3000), nil, true, true},
+			"Long":    {long(5000), nil, false, true},
+			"Endless": {long(30_000), nil, false, false},
+			"Changes": {nil, long(3000), true, true},
+		} {
+			t.Run(version+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				f := newFake()
+				f.deploy("w", `null`)
+				f.started = func(r *fakeRun) {
+					q := confirmation("q1")
+					q.Arguments, q.Description = c.arguments, strings.Repeat("words ", 2000)
+					r.ask(q, func(d *api.InteractionDetail) { d.RequestData = raw(map[string]any{"changes": c.changes}) })
+				}
+				f.answered = func(r *fakeRun, id string, answer json.RawMessage) error {
+					r.settle(id)
+					r.finish(string(answer))
+					return nil
+				}
+				message := ""
+				p := connect(t, f, Options{}, version, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					message = r.Params.Message
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"confirm": true}}, nil
+				})
+				_, o := p.call(t, "w", `{}`)
+				if c.asked {
+					if o.Status != "SUCCESS" || !strings.Contains(message, "THE END") {
+						t.Errorf("%+v after %q", o, message)
+					}
+					return
+				}
+				if message != "" || len(o.Questions) != 1 || o.Questions[0].MayRespond != c.may {
+					t.Errorf("%+v after %d characters", o, len(message))
+				}
+			})
+		}
+	}
+}
+
 // A question of another execution is not answered through this one.
 func TestResume_OtherExecution(t *testing.T) {
 	t.Parallel()

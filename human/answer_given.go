@@ -16,7 +16,10 @@ func (r *Request) readGiven(purpose string, raw json.RawMessage) (understood, er
 	isObject := len(raw) > 0 && raw[0] == '{' && json.Unmarshal(raw, &fields) == nil
 	switch purpose {
 	case PurposeConfirm:
+		_, named := fields["confirm"]
 		switch {
+		case isObject && !named && len(fields) > 0: // a slip of the pen, and canceling cannot be undone
+			return u, wrongAnswer("input_data.confirm", "true was expected, or false to cancel")
 		case isNull(raw), isObject && isNull(fields["confirm"]), string(raw) == "false":
 			u.data, u.kept, u.outcome = json.RawMessage(`{"confirm":false}`), json.RawMessage(`{"confirm":false}`), Rejected
 		case string(fields["confirm"]) == "false":

@@ -264,6 +264,8 @@ func TestReadGiven(t *testing.T) {
 		{PurposeConfirm, `{"confirm":false}`, `{"confirm":false}`, Rejected, ""},
 		{PurposeConfirm, `null`, `{"confirm":false}`, Rejected, ""},
 		{PurposeConfirm, `{}`, `{"confirm":false}`, Rejected, ""},
+		{PurposeConfirm, `{"confirm":null}`, `{"confirm":false}`, Rejected, ""},
+		{PurposeConfirm, `{"confirmed":true}`, ``, "", ""},
 		{PurposeConfirm, `false`, `{"confirm":false}`, Rejected, ""},
 		{PurposeConfirm, `{"confirm":"yes"}`, ``, "", ""},
 		{PurposeConfirm, `"yes"`, ``, "", ""},

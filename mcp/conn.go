@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,10 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,6 +39,7 @@ type conn struct {
 	link    sdk.Connection
 	process *process // nil without one
 	release func()   // of the secrets
+	secrets []string // that the server was given
 	table   *exchanges
 
 	ctx    context.Context // ends when the connection is given up
@@ -60,6 +64,14 @@ type toolList struct {
 	all    []Tool
 	byName map[string]Tool
 	at     time.Time
+	// unseen are names that nobody could read: with breaks of lines, or signs that turn the direction of writing. They would say something
+	// else to a person, or to a model, than what is called.
+	unseen []string
+}
+
+// unseen says that a character is not one that is seen.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // Why a connection or a call ends early.
@@ -158,7 +170,7 @@ func (c *conn) transport(ctx context.Context, who principal, log *slog.Logger) (
 		if err != nil {
 			return nil, err
 		}
-		c.release = release
+		c.release, c.secrets = release, w.secrets
 		if s.Transport == store.MCPSSE {
 			return &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: w.client(), MaxEventSize: maxMessage}, nil
 		}
@@ -184,7 +196,7 @@ func (c *conn) transport(ctx context.Context, who principal, log *slog.Logger) (
 		release()
 		return nil, err
 	}
-	c.release = release
+	c.release, c.secrets = release, secretsOf(values, s.Env)
 	return &stdio{process: c.process, table: c.table, note: say.line}, nil
 }
 
@@ -302,7 +314,7 @@ func (c *conn) explain(ctx context.Context, x *exchange, err error) *Error {
 	refusal, refused := errors.AsType[*jsonrpc.Error](err)
 	switch {
 	case known:
-		e.Kind, e.Message, e.Challenge = own.Kind, own.Message, own.Challenge
+		e.Kind, e.Message, e.Challenge, e.ends = own.Kind, own.Message, own.Challenge, own.ends && !x.answered
 	case x.tooLarge && !stopped:
 		e.Kind, e.Message = TooLarge, fmt.Sprintf("the answer is larger than %d bytes; ask for less", maxMessage)
 	case x.answered && refused && !stopped:
@@ -508,11 +520,14 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 				return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense", cause: err}
 			}
 		}
-		if err := l.add(c.key.Server, raw, result.Tools); err != nil {
+		if err := l.add(c.key.Server, c.hide(valid(raw)), result.Tools); err != nil {
 			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense: " + err.Error(), cause: err}
 		}
 		cursor = result.NextCursor
 		if cursor == "" {
+			if len(l.unseen) > 0 {
+				c.pool.options.Log.Warn("tool server: tools were left out whose names have characters that are not seen", "server", c.key.Server, "workspace", c.key.Workspace, "tools", l.unseen)
+			}
 			return l, nil
 		}
 		if seen[cursor] || len(seen) >= maxListPages || len(l.all) > maxTools {
@@ -520,6 +535,21 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 		}
 		seen[cursor] = true
 	}
+}
+
+// hide takes the secrets that the server was given out of what it says its tools are, which models and people read. Only those: what a
+// tool is must not depend on what else is secret at the moment.
+func (c *conn) hide(document json.RawMessage) json.RawMessage {
+	for _, secret := range c.secrets {
+		quoted, err := json.Marshal(secret)
+		if err != nil {
+			continue // a text can always be written
+		}
+		for _, form := range [][]byte{[]byte(secret), quoted[1 : len(quoted)-1]} {
+			document = bytes.ReplaceAll(document, form, []byte("[redacted]"))
+		}
+	}
+	return document
 }
 
 // add takes the tools of a page. Valid are those that the SDK has let pass.
@@ -543,6 +573,10 @@ func (l *toolList) add(server string, raw json.RawMessage, valid []*sdk.Tool) er
 			return err
 		}
 		if !names[t.Name] {
+			continue
+		}
+		if strings.ContainsFunc(t.Name, unseen) {
+			l.unseen = append(l.unseen, t.Name)
 			continue
 		}
 		if _, twice := l.byName[t.Name]; twice {

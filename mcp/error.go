@@ -42,6 +42,8 @@ type Error struct {
 	// Challenge is what the server said with status 401 or 403, for [BeginAuthorization].
 	Challenge []string
 
+	// ends says that the connection has ended with it: whose answer it was nobody can say, so it answers nothing.
+	ends  bool
 	cause error
 }
 
@@ -69,7 +71,9 @@ func (e *Error) Unknown() bool {
 	case Closed, Timeout, Stopped:
 		return true
 	case Protocol:
-		return e.Status == 502 || e.Status == 504 // somebody in between has answered
+		return e.ends || e.Status == 502 || e.Status == 504 // somebody in between has answered
+	case TooLarge:
+		return e.ends
 	}
 	return false
 }

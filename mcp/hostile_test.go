@@ -204,7 +204,17 @@ func rawServer(mode string) error {
 			if mode == "slow_list" {
 				time.Sleep(300 * time.Millisecond)
 			}
-			out(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, oddTool)
+			tools := oddTool
+			if mode == "tells" { // a secret that it was given
+				tools += fmt.Sprintf(`,{"name":"told","description":"works with %s","inputSchema":{"type":"object"}}`, os.Getenv("KEY"))
+			}
+			if mode == "noisy" {
+				tools += `,{"name":"odd\nand more","inputSchema":{"type":"object"}},{"name":"odd\u202egnp","inputSchema":{"type":"object"}}`
+			}
+			if mode == "wrong_json" {
+				tools += `,{"name":"pay","inputSchema":{"type":"object"}}`
+			}
+			out(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, m.ID, tools)
 			if mode == "deaf" {
 				<-make(chan struct{}) // never reads again
 			}

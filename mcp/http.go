@@ -24,6 +24,7 @@ type wire struct {
 	origin  *url.URL
 	headers http.Header
 	token   *tokenSource // nil without OAuth
+	secrets []string     // that the server is sent
 	table   *exchanges
 }
 
@@ -241,7 +242,7 @@ func newWire(ctx context.Context, p *Pool, who principal, table *exchanges) (*wi
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{}, table: table}
+	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{}, secrets: secretsOf(values, s.Headers), table: table}
 	if w.next == nil {
 		w.next = http.DefaultTransport
 	}

@@ -72,6 +72,10 @@ type Call struct {
 	Limit time.Duration
 	// Progress is told of progress, in order, and not after the call has returned. It must return soon.
 	Progress func(Progress)
+	// NoRepeat says that a call which may have reached the server is not made again here: the caller sees to that, and counts.
+	NoRepeat bool
+	// Check, when it is set, sees the tool as it is called, and refuses the call with an error, which is returned as it is.
+	Check func(Tool) error
 }
 
 // Progress is how far a call has come.

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -317,7 +318,7 @@ func (p *Pool) Tools(ctx context.Context, who identity.Principal, server string)
 		return nil, err
 	}
 	var l *toolList
-	err = p.use(ctx, key, to, func(c *conn) error {
+	err = p.use(ctx, key, to, true, func(c *conn) error {
 		l, err = c.list(ctx, true)
 		return err
 	})
@@ -418,7 +419,7 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 		}
 	}
 	var raw json.RawMessage
-	err = p.use(ctx, key, to, func(c *conn) error {
+	err = p.use(ctx, key, to, !call.NoRepeat, func(c *conn) error {
 		l, err := c.list(ctx, false)
 		if err != nil {
 			return err
@@ -430,6 +431,11 @@ func (p *Pool) Call(ctx context.Context, who identity.Principal, call Call) (Out
 			return &Error{Kind: UnknownTool, Server: call.Server, Tool: call.Tool, Message: "the server has no such tool"}
 		case !ok || pin.Hash != tool.Hash:
 			return p.drifted(call, a, l)
+		}
+		if call.Check != nil {
+			if err := call.Check(tool); err != nil {
+				return err
+			}
 		}
 		if raw, err = c.call(ctx, tool, call); err == nil && p.options.Clean != nil {
 			raw = p.options.Clean(key.Workspace, raw) // here, while the connection holds the secrets that it was given
@@ -461,8 +467,9 @@ func (p *Pool) drifted(call Call, a store.MCPActivation, l *toolList) error {
 	return d
 }
 
-// use does something with a connection that lives, and once more with another one when the first was closed and that does no harm.
-func (p *Pool) use(ctx context.Context, key Key, to principal, do func(*conn) error) error {
+// use does something with a connection that lives, and once more with another one when the first was closed and that does no harm. What may
+// have reached the server is done once more only where it may be repeated.
+func (p *Pool) use(ctx context.Context, key Key, to principal, repeat bool, do func(*conn) error) error {
 	sent := false
 	for again := false; ; again = true {
 		s, err := p.acquire(ctx, key, to)
@@ -482,7 +489,7 @@ func (p *Pool) use(ctx context.Context, key Key, to principal, do func(*conn) er
 		if s != nil {
 			p.free(s)
 		}
-		if !closed || again || ctx.Err() != nil || e.Sent && e.Once || p.ctx.Err() != nil {
+		if !closed || again || ctx.Err() != nil || e.Sent && (e.Once || !repeat) || p.ctx.Err() != nil {
 			return err
 		}
 		sent = e.Sent
@@ -515,6 +522,21 @@ func (p *Pool) resolve(ctx context.Context, who principal, from map[string]store
 		releases, values[name] = append(releases, done), v.Prefix+secret
 	}
 	return values, release, nil
+}
+
+// minHidden is how long a secret is at least that is looked for in what a server says: shorter ones are words.
+const minHidden = 6
+
+// secretsOf are the secrets among values, without what stands before them.
+func secretsOf(values map[string]string, from map[string]store.MCPValue) []string {
+	var list []string
+	for name, v := range from { // order does not matter: each is looked for by itself
+		if secret := strings.TrimPrefix(values[name], v.Prefix); v.Credential != "" && len(secret) >= minHidden {
+			list = append(list, secret)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be part of another
+	return list
 }
 
 // clean takes secrets out of an error that a server may have worded.

@@ -80,6 +80,27 @@ func TestPool_EnvironmentIsOnlyWhatIsSaid(t *testing.T) {
 	}
 }
 
+// A server that writes its key into the description of a tool tells it to no model, and does not become another tool with another key.
+func TestPool_DescriptionsHoldNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.own(t, "s", "tells", func(s *store.MCPServer) {
+		s.Env["KEY"] = store.MCPValue{Credential: "c", Field: "token", Prefix: "k-"}
+	})
+	w.activate(t, "s")
+	pinned, err := w.Pinned(t.Context(), ann(), "s")
+	if err != nil || len(pinned) != 2 || pinned[1].Description != "works with k-[redacted]" {
+		t.Fatalf("got %+v, %v", pinned, err)
+	}
+	w.secrets.mu.Lock()
+	w.secrets.texts["c.token"] = "an0ther-value"
+	w.secrets.mu.Unlock()
+	w.Stop("w", "s", "ann")
+	if changes, err := w.Check(t.Context(), ann(), "s"); err != nil || len(changes) != 0 {
+		t.Errorf("with another key the tools have changed: %+v, %v", changes, err)
+	}
+}
+
 func TestPool_ReconnectsOnceWhereThatDoesNoHarm(t *testing.T) {
 	t.Parallel()
 	t.Run("Once", func(t *testing.T) {
@@ -109,6 +130,16 @@ func TestPool_ReconnectsOnceWhereThatDoesNoHarm(t *testing.T) {
 		w.activate(t, "s")
 		e := kindOf(t, errOf(w.call(t, "s", "die_idempotent", `{"n":10}`)), Closed)
 		if !e.Sent || e.Unknown() || len(w.noted(t)) != 2 {
+			t.Errorf("got %+v, ran %v", e, w.noted(t))
+		}
+	})
+	t.Run("NotWhereTheCallerRepeats", func(t *testing.T) {
+		t.Parallel()
+		w := setup(t)
+		w.own(t, "s", "plain")
+		w.activate(t, "s")
+		_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "die_idempotent", NoRepeat: true})
+		if e := kindOf(t, err, Closed); !e.Sent || e.Unknown() || len(w.noted(t)) != 1 {
 			t.Errorf("got %+v, ran %v", e, w.noted(t))
 		}
 	})
@@ -303,13 +334,21 @@ func TestPool_HostileServers(t *testing.T) {
 		if !strings.Contains(w.log.String(), "Welcome") {
 			t.Error("what a server prints among its messages is not logged")
 		}
+		// Names that nobody could read are left out, and that is logged.
+		if tools, err := w.Tools(t.Context(), ann(), "s"); err != nil || len(tools) != 1 || !strings.Contains(w.log.String(), "not seen") {
+			t.Errorf("got %+v, %v", tools, err)
+		}
 	})
 	t.Run("WrongJSON", func(t *testing.T) {
 		t.Parallel()
 		w := setup(t)
 		w.own(t, "s", "wrong_json")
 		w.activate(t, "s")
-		if e := kindOf(t, errOf(w.call(t, "s", "odd", `{}`)), Protocol); !e.Sent {
+		if e := kindOf(t, errOf(w.call(t, "s", "odd", `{}`)), Protocol); !e.Sent || e.Unknown() {
+			t.Errorf("got %+v", e)
+		}
+		// Nobody can say whose answer such a line is, so what became of a call that must not be repeated is not known.
+		if e := kindOf(t, errOf(w.call(t, "s", "pay", `{}`)), Protocol); !e.Unknown() || e.Fault().Code != fault.OutcomeUnknown {
 			t.Errorf("got %+v", e)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 )
 
 // Output is the result of a tool.
@@ -87,6 +88,7 @@ type wireContent struct {
 // Read understands the result of a tools/call request. Its errors are *Error of kind Protocol or TooLarge without the names of server and tool.
 func Read(result json.RawMessage) (Output, error) {
 	var w wireResult
+	result = valid(result)
 	if err := json.Unmarshal(result, &w); err != nil {
 		return Output{}, &Error{Kind: Protocol, Message: "the result is not what the protocol says", Sent: true, cause: err}
 	}
@@ -142,6 +144,15 @@ func Read(result json.RawMessage) (Output, error) {
 	}
 	o.Message = message(o)
 	return o, nil
+}
+
+// valid replaces what is no UTF-8. Decoders do so with texts; what is kept as it came would go on as it is, up to readers that close
+// their stream over it.
+func valid(document json.RawMessage) json.RawMessage {
+	if utf8.Valid(document) {
+		return document
+	}
+	return bytes.ToValidUTF8(document, []byte("\uFFFD"))
 }
 
 func message(o Output) string {

@@ -9,6 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestRead_IsUTF8(t *testing.T) {
+	t.Parallel()
+	o, err := Read(json.RawMessage("{\"content\":[{\"type\":\"text\",\"text\":\"a\xffb\"}],\"structuredContent\":{\"x\":\"a\xffb\"}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := o.Object(); err != nil || string(raw) != `{"message":"a�b","x":"a�b"}` && string(raw) != "{\"message\":\"a\uFFFDb\",\"x\":\"a\uFFFDb\"}" {
+		t.Errorf("got %q, %v", raw, err)
+	}
+}
+
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -21,7 +21,7 @@ import (
 
 // installed returns the directory of the servers that others wrote.
 var installed = sync.OnceValues(func() (string, error) {
-	out, err := exec.Command("../scripts/mcp_servers.sh").Output()
+	out, err := exec.Command("../scripts/npm_packages.sh", "mcp/testdata/servers").Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = errors.New(strings.TrimSpace(string(failed.Stderr)))
 	}

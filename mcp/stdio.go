@@ -127,7 +127,7 @@ func (s *stdio) next() (jsonrpc.Message, error) {
 		}
 		m, err := jsonrpc.DecodeMessage(line)
 		if err != nil {
-			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is no message", cause: err}
+			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is no message", ends: true, cause: err}
 		}
 		if r, ok := m.(*jsonrpc.Response); ok {
 			if x := s.table.get(fmt.Sprint(r.ID.Raw())); x != nil {
@@ -190,7 +190,7 @@ func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
 		x.mu.Unlock()
 		return &jsonrpc.Response{ID: id, Error: too}, nil
 	}
-	return nil, &Error{Kind: TooLarge, Message: too.Message}
+	return nil, &Error{Kind: TooLarge, Message: too.Message, ends: true}
 }
 
 // Close implements the SDK's Connection. It does not wait for the process.

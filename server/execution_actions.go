@@ -109,7 +109,30 @@ func actionMessage(b *api.ActionRequest) string {
 	return "the execution goes on without the node"
 }
 
+// askAnew lets a fork of a task at a call that somebody has confirmed begin with that question: the confirmation was for the call that was
+// made, and not for others like it.
+func (s *Server) askAnew(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) error {
+	r, err := s.openJournal(ctx, p, source)
+	if err != nil {
+		return err
+	}
+	if _, ok, err := r.readTrail(ctx); err != nil || !ok {
+		return err
+	}
+	name := b.NodeID
+	if b.ActivationID != "" {
+		_, name = engine.ActivationID(b.ActivationID).Split()
+	}
+	if id, ok := r.confirmationOf(name); ok {
+		b.NodeID, b.ActivationID = "", string(id)
+	}
+	return nil
+}
+
 func (s *Server) fork(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) (*actionOutput, error) {
+	if err := s.askAnew(ctx, p, source, b); err != nil {
+		return nil, err
+	}
 	id, err := s.o.Host.Fork(ctx, p, host.ForkRequest{
 		Source: source, ID: newExecutionID(), Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input),
 	})

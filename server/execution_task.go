@@ -481,6 +481,25 @@ func (r *reading) stepTarget(ctx context.Context, node string) (_ engine.Activat
 	return n.ID, true, nil
 }
 
+// confirmationOf is the question whose answer has let a call be made; not ok: nobody was asked.
+func (r *reading) confirmationOf(call string) (_ engine.ActivationID, ok bool) {
+	task, _ := taskNode(r.graph)
+	if partOf(call).prefix != prefixCall {
+		return "", false
+	}
+	list := begunInOrder(r.view, task)
+	at := slices.IndexFunc(list, func(a *host.ActivationView) bool { return a.Node == call })
+	for i := at - 1; i >= 0; i-- {
+		switch partOf(list[i].Node).prefix {
+		case prefixConfirm:
+			return list[i].ID, true
+		case prefixParams, prefixFill: // what came before was about other arguments
+			return "", false
+		}
+	}
+	return "", false
+}
+
 // isAbout says that an activation is about a step of the task.
 func (r *reading) isAbout(id engine.ActivationID, step string) bool {
 	if r.trail == nil {

@@ -464,10 +464,15 @@ func (s *Server) activateTools(ctx context.Context, p identity.Principal, in *to
 	bounded, stop := context.WithTimeout(ctx, toolPatience)
 	defer stop()
 	a, err := s.o.Tools.Activate(bounded, p, in.ID)
+	return s.tellAccepted(bounded, p, in.ID, a, err)
+}
+
+// tellAccepted tells the tools of a server after the user has accepted some.
+func (s *Server) tellAccepted(ctx context.Context, p identity.Principal, id string, a store.MCPActivation, err error) (*toolsOutput, error) {
 	if err != nil {
 		return nil, toolProblem(err)
 	}
-	tools, err := s.o.Tools.Tools(bounded, p, in.ID)
+	tools, err := s.o.Tools.Tools(ctx, p, id)
 	if err != nil {
 		return nil, toolProblem(err)
 	}
@@ -512,14 +517,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 		}
 	}
 	a, err := s.o.Tools.Accept(bounded, p, in.ID, p.User, accepted)
-	if err != nil {
-		return nil, toolProblem(err)
-	}
-	tools, err := s.o.Tools.Tools(bounded, p, in.ID)
-	if err != nil {
-		return nil, toolProblem(err)
-	}
-	return tellTools(tools, a, true)
+	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
 func (s *Server) restartTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*nothing, error) {

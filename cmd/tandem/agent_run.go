@@ -197,8 +197,14 @@ func followTask(ctx context.Context, cmd *cobra.Command, c *app.Connection, t ap
 	if t.Server != "" {
 		goOn = "tandem agent run --resume " + id + " --server " + t.Server
 	}
+	without := func() {
+		for _, line := range show.without.lines() {
+			fmt.Fprintln(cmd.ErrOrStderr(), line)
+		}
+	}
 	switch {
 	case errors.Is(err, app.ErrAsked):
+		without()
 		fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: %s\n", err, goOn)
 		return conversation, errParked
 	case err != nil && ctx.Err() != nil && id != "" && t.Server != "":
@@ -214,6 +220,7 @@ func followTask(ctx context.Context, cmd *cobra.Command, c *app.Connection, t ap
 	if err == nil {
 		err = show.end(e, answer)
 	}
+	without()
 	if err != nil {
 		return conversation, err
 	}

@@ -34,6 +34,26 @@ type taskShow struct {
 	// begun says that something of the answer is on the output, and last is its last byte.
 	begun bool
 	last  byte
+	// without are the tool servers that the task does without, by why.
+	without leftOut
+}
+
+// leftOut are tool servers whose tools the planner was not offered.
+type leftOut struct {
+	Inactive    []string `json:"inactive_servers"`
+	Unreachable []string `json:"unreachable_servers"`
+}
+
+// lines tell what to do about it.
+func (l leftOut) lines() []string {
+	var list []string
+	for _, id := range l.Inactive {
+		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which you have not activated; do so with: tandem mcp servers activate %s", id, id)))
+	}
+	for _, id := range l.Unreachable {
+		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which did not answer; see what is wrong with: tandem mcp servers tools %s", id, id)))
+	}
+	return list
 }
 
 func newTaskShow(cmd *cobra.Command, asJSON bool) *taskShow {
@@ -62,6 +82,12 @@ func (s *taskShow) frame(e api.Event) error {
 	}
 	if p := u.PartialOutput; p != nil && isSummary(p.ActivationID) {
 		return s.hear(p)
+	}
+	if n := u.NodeExecution; n != nil && n.Status == string(engine.NodeDone) && strings.HasPrefix(n.NodeID, agent.KindPlan+"_") {
+		var plan leftOut
+		if raw := n.OutputData["result"]; len(raw) > 0 && json.Unmarshal(raw, &plan) == nil { // somebody may have put anything in its place
+			s.without = plan
+		}
 	}
 	if n := u.NodeExecution; n != nil && isSummary(n.ActivationID) && n.Status == string(engine.NodeDone) {
 		var done struct {

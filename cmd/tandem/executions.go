@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -255,7 +258,20 @@ func follow(ctx context.Context, cmd *cobra.Command, c *app.Connection, id, afte
 	context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 	err := f.begin(id)
 	if err == nil {
-		err = c.Watch(ctx, id, after, vocabulary, f.frame)
+		var mu sync.Mutex // between the frames and the notices
+		done := noticeBelow(ctx, c, id, func(text string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return f.notice(text)
+		})
+		err = c.Watch(ctx, id, after, vocabulary, func(e api.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return f.frame(e)
+		})
+		if nerr := done(); err == nil {
+			err = nerr
+		}
 	}
 	if serr := f.stop(); err == nil {
 		err = serr
@@ -277,6 +293,48 @@ func follow(ctx context.Context, cmd *cobra.Command, c *app.Connection, id, afte
 		return errReported
 	}
 	return nil
+}
+
+// belowPause is how often it is looked whether what an execution has started asks somebody.
+const belowPause = 2 * time.Second
+
+// noticeBelow tells what the executions ask that this one has started, of which its own stream says nothing: an agent's task, for example.
+// What it returns ends that, waits for it, and returns what went wrong with the telling.
+func noticeBelow(ctx context.Context, c *app.Connection, id string, notice func(text string) error) (done func() error) {
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		told := ""
+		for {
+			select {
+			case <-time.After(belowPause):
+			case <-ctx.Done():
+				ended <- nil
+				return
+			}
+			e, err := c.Execution(ctx, id)
+			if err != nil {
+				continue // the stream says what is wrong, or the next look succeeds
+			}
+			text := ""
+			if at := slices.IndexFunc(e.Questions, func(q api.UserInputRequest) bool { return q.ExecutionID != "" && q.ExecutionID != id }); at >= 0 {
+				q := e.Questions[at]
+				text = oneLine(fmt.Sprintf("%s of %s asks: %s; answer it with: tandem inbox answer %s", q.NodeID, q.ExecutionID, cmp.Or(q.Title, q.Purpose), q.InteractionID))
+			}
+			if text == told {
+				continue
+			}
+			if err := notice(text); err != nil {
+				ended <- err
+				return
+			}
+			told = text
+		}
+	}()
+	return func() error {
+		stop()
+		return <-ended
+	}
 }
 
 func newExecutionsLogs(at *connectFlags) *cobra.Command {

@@ -42,6 +42,17 @@ type taskAsked struct {
 	Params  map[string]json.RawMessage `json:"params"`
 }
 
+// toolChanges are how tools differ from what was accepted, when that is what the question is about.
+func (q *question) toolChanges() []api.MCPChange {
+	var content struct {
+		Changes []api.MCPChange `json:"changes"`
+	}
+	if q.Purpose != human.PurposeDrift || json.Unmarshal(q.request.Content, &content) != nil {
+		return nil // it is shown as it is
+	}
+	return content.Changes
+}
+
 // blank is one thing to fill in. Group and name say where it goes in the answer.
 type blank struct {
 	group, name string

@@ -3,9 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -216,7 +219,7 @@ func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
 	case !list.Activated:
 		fmt.Fprintf(w, "You do not use this server yet; begin with: tandem mcp servers activate %s\n", server)
 	case len(list.Changes) > 0:
-		fmt.Fprintf(w, "%d tools are not as you have accepted them; see: tandem mcp servers accept %s\n", len(list.Changes), server)
+		fmt.Fprintf(w, "%s as you have accepted; see: tandem mcp servers accept %s\n", count(len(list.Changes), "tool is not", "tools are not"), server)
 	}
 }
 
@@ -232,7 +235,7 @@ func newServersActivate(at *connectFlags) *cobra.Command {
 				}
 				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
 					printTools(w, args[0], list)
-					fmt.Fprintf(w, "%s: activated with %d tools\n", args[0], len(list.Tools))
+					fmt.Fprintf(w, "%s: activated with %s\n", args[0], count(len(list.Tools), "tool", "tools"))
 				})
 			})
 		},
@@ -264,7 +267,7 @@ changes again meanwhile is not. Without names all changes are meant.`,
 					return say(out, "%s: nothing has changed\n", args[0])
 				}
 				for _, change := range changes {
-					if err := printChange(out, change); err != nil {
+					if err := say(out, "%s\n", strings.Join(changeLines(change), "\n")); err != nil {
 						return err
 					}
 				}
@@ -283,7 +286,7 @@ changes again meanwhile is not. Without names all changes are meant.`,
 				if _, err := c.AcceptMCPChanges(ctx, args[0], changes); err != nil {
 					return err
 				}
-				return say(out, "%s: %d changes accepted\n", args[0], len(changes))
+				return say(out, "%s: %s accepted\n", args[0], count(len(changes), "change", "changes"))
 			})
 		},
 	}
@@ -291,22 +294,47 @@ changes again meanwhile is not. Without names all changes are meant.`,
 	return cmd
 }
 
-// printChange shows the definition of a tool before and after, in full: that is what is accepted.
-func printChange(out io.Writer, c api.MCPChange) error {
-	if err := say(out, "%s: %s\n", c.Kind, c.Summary); err != nil {
-		return err
+// changeLines show how a tool differs from what was accepted: the parts of its definition that are different, in full, since that is what
+// is accepted. A part that cannot be taken apart is shown as a whole.
+func changeLines(c api.MCPChange) []string {
+	lines := []string{oneLine(c.Kind + ": " + c.Summary)}
+	before, wasRead := parts(c.Before)
+	after, isRead := parts(c.After)
+	if !wasRead || !isRead {
+		before, after = map[string]string{"definition": plain(c.Before)}, map[string]string{"definition": plain(c.After)}
 	}
-	for _, side := range []struct {
-		name string
-		raw  []byte
-	}{{"before", c.Before}, {"after", c.After}} {
-		if len(side.raw) > 0 {
-			if err := say(out, "  %s  %s\n", side.name, oneLine(string(side.raw))); err != nil {
-				return err
-			}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		was, is := before[name], after[name]
+		if was == is || name == "name" {
+			continue
+		}
+		lines = append(lines, "  "+oneLine(name))
+		if was != "" {
+			lines = append(lines, "    - "+oneLine(was))
+		}
+		if is != "" {
+			lines = append(lines, "    + "+oneLine(is))
 		}
 	}
-	return nil
+	return lines
+}
+
+// parts are the parts of a definition by name, as people read them; none of one that there is not.
+func parts(definition json.RawMessage) (_ map[string]string, ok bool) {
+	if empty(definition) {
+		return map[string]string{}, true
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(definition, &fields) != nil {
+		return nil, false
+	}
+	list := map[string]string{}
+	for name, raw := range fields {
+		list[name] = plain(raw)
+	}
+	return list, true
 }
 
 func newServersAuthorize(at *connectFlags) *cobra.Command {

@@ -129,6 +129,11 @@ func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.Raw
 	if err != nil {
 		return err
 	}
+	if q.Purpose == human.PurposeParam && q.task.Tool != "" {
+		if err := a.print("Leave empty what you do not know; if you leave everything empty, the task ends here.\n"); err != nil {
+			return err
+		}
+	}
 	a.typed.forget()
 	err = a.fill(ctx, q, answer)
 	switch {
@@ -251,7 +256,12 @@ const shownLines = 40
 // tell tells what a question is about, in lines. Of long things no more than most lines are shown; zero: all.
 func (q *question) tell(now time.Time, most int) []string {
 	lines := []string{q.title()}
-	if text := strings.TrimSpace(q.request.Description); text != "" && oneLine(text) != q.title() {
+	risk := riskLine(q.request.Risk, q.task.Reason)
+	text := strings.TrimSpace(q.request.Description)
+	if risk != "" { // the reason is told with the risk, so that nobody takes it for something else
+		text = strings.TrimSpace(strings.TrimSuffix(text, strings.TrimSpace(q.task.Reason)))
+	}
+	if text != "" && oneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
 	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) && oneLine(text) != q.title() {
@@ -260,7 +270,11 @@ func (q *question) tell(now time.Time, most int) []string {
 	if tool := oneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
-	if raw := q.request.Content; !empty(raw) {
+	changes := q.toolChanges()
+	for _, c := range changes {
+		lines = append(lines, cut(changeLines(c), most)...)
+	}
+	if raw := q.request.Content; !empty(raw) && len(changes) == 0 {
 		lines = append(lines, cut(indented(raw), most)...)
 	}
 	if raw := q.request.Arguments; !empty(raw) && q.Purpose != human.PurposeParam { // what is known is not asked for
@@ -275,12 +289,8 @@ func (q *question) tell(now time.Time, most int) []string {
 		maps.DeleteFunc(known, func(_ string, raw json.RawMessage) bool { return isNull(raw) })
 		lines = append(lines, cut(named(known), most)...)
 	}
-	if risk := q.request.Risk; risk != "" && (risk != "low" || q.task.Reason != "") {
-		reason := q.task.Reason
-		if strings.Contains(q.request.Description, reason) {
-			reason = "" // it stands above
-		}
-		lines = append(lines, oneLine(strings.TrimSuffix("risk: "+risk+", "+reason, ", ")))
+	if risk != "" {
+		lines = append(lines, risk)
 	}
 	if q.task.Warning != "" {
 		lines = append(lines, "WARNING: "+oneLine(q.task.Warning))
@@ -292,6 +302,18 @@ func (q *question) tell(now time.Time, most int) []string {
 		lines = append(lines, "time left: "+left)
 	}
 	return lines
+}
+
+// riskLine is how dangerous something was found and why; a low risk without a reason is not worth a line.
+func riskLine(risk, reason string) string {
+	reason = strings.TrimSpace(reason)
+	switch {
+	case risk == "" || risk == "low" && reason == "":
+		return ""
+	case reason == "":
+		return oneLine("risk: " + risk)
+	}
+	return oneLine("risk: " + risk + " (" + strings.TrimRight(reason, ".。") + ")")
 }
 
 // named are values, a line each, by name.

@@ -25,13 +25,16 @@ type tree struct {
 	reason  string
 	failure *api.ExecutionError
 	// question is what it waits for, while it waits for a person.
-	question       *api.UserInputRequest
+	question *api.UserInputRequest
+	// below is what an execution asks that this one has started.
+	below          string
 	started, ended int64
 	seq            uint64
 	top            scope
 	turns          turns
-	// still says that what follows is told below: nothing moves any more, and the foot is left out.
-	still bool
+	// still says that what follows is told below: nothing moves any more, and the foot is left out. Held says the same of a question,
+	// and the foot stays.
+	still, held bool
 }
 
 // scope is the body of a node: its activations in the order they began.
@@ -115,6 +118,9 @@ func (t *tree) apply(e api.Event) error {
 		if label, said, title := t.turns.task(n); label != "" {
 			owner := t.owner(n.ActivationID)
 			owner.led, owner.label = true, cmp.Or(title, owner.label)
+			if q := u.UserInputRequest; q != nil && quiet(n) && q.Title != "" {
+				label = oneLine(q.Title) // it says what about
+			}
 			p.label, p.said, p.quiet, p.speaker = label, said, quiet(n), !quiet(n) && !isCall(n)
 		} else if label, said := t.turns.take(n); label != "" {
 			t.owner(n.ActivationID).led, p.label, p.said = true, label, said
@@ -270,15 +276,22 @@ type view struct {
 // from the top make room first.
 func (t *tree) draw(v view) []string {
 	var lines []line
-	v.still = t.still
+	v.still = t.still || t.held
 	t.top.draw(&lines, 0, v)
+	asks := t.below != "" && t.ended == 0 && !t.still
+	if asks {
+		v.height = max(v.height-1, 0)
+	}
 	lines = v.fit(lines)
 	out := make([]string, 0, len(lines)+1)
 	for _, l := range lines {
 		out = append(out, v.cut(l.text))
 	}
-	if t.still {
+	if t.still || t.held && len(out) == 0 { // one that is resumed with a question has told nothing yet
 		return out
+	}
+	if asks {
+		out = append(out, v.cut(v.paint(yellow, "⏸ "+t.below)))
 	}
 	return append(out, v.cut(t.foot(v)))
 }

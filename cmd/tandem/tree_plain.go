@@ -20,6 +20,8 @@ type follower interface {
 	// begin is told which execution it is; frame every frame of its stream, in order.
 	begin(execution string) error
 	frame(api.Event) error
+	// notice is told what executions ask that it has started, empty when that is over. It is called between frames.
+	notice(text string) error
 	// pause lets go of the output, for a question to a person; resume takes it again. They are called between frames.
 	pause() error
 	resume()
@@ -75,7 +77,7 @@ func (p *linePrinter) frame(e api.Event) error {
 		return nil
 	}
 	line := fmt.Sprintf("  %-13s  %s", n.Status, n.ActivationID)
-	if label != "" {
+	if label != "" && !(quiet(n) && u.UserInputRequest != nil) { // the question says it better
 		line += " (" + oneLine(label) + ")"
 	}
 	if n.Error != nil {
@@ -88,6 +90,13 @@ func (p *linePrinter) frame(e api.Event) error {
 		line += fmt.Sprintf(": %s (%s)", oneLine(q.Title), q.Purpose)
 	}
 	return p.print("%s\n", line)
+}
+
+func (p *linePrinter) notice(text string) error {
+	if text == "" {
+		return nil
+	}
+	return p.print("  %-13s  %s\n", "waits", text)
 }
 
 // says prints what a model has written, line by line as it comes.
@@ -139,6 +148,8 @@ type framePrinter struct{ out io.Writer }
 func (p *framePrinter) begin(string) error { return nil }
 
 func (p *framePrinter) frame(e api.Event) error { return p.line(e) }
+
+func (p *framePrinter) notice(string) error { return nil } // whoever reads frames reads those of the other execution, too
 
 func (p *framePrinter) pause() error { return nil }
 
@@ -194,10 +205,18 @@ func (p *treePrinter) frame(e api.Event) error {
 	return p.live.frame(e)
 }
 
+func (p *treePrinter) notice(text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.live.notice(text)
+	return nil
+}
+
 func (p *treePrinter) pause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
+		p.live.hold(true)
 		p.end()
 	}
 	return p.err
@@ -211,6 +230,7 @@ func (p *treePrinter) resume() {
 		return
 	}
 	p.live = newLive(p.screen, p.live.tree, p.colour)
+	p.live.hold(false)
 	p.live.start()
 }
 

@@ -158,6 +158,20 @@ func (l *live) frame(e api.Event) error {
 	return l.tree.apply(e)
 }
 
+// hold says that nothing moves while a person is asked.
+func (l *live) hold(held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tree.held = held
+}
+
+// notice shows what an execution asks that this one has started.
+func (l *live) notice(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tree.below = text
+}
+
 // settle says that what is drawn last is to stand still.
 func (l *live) settle() {
 	l.mu.Lock()
