@@ -232,7 +232,8 @@ func askedOf(e api.Execution, where string) error {
 		return ErrAsked
 	}
 	q := e.Questions[0]
-	return fmt.Errorf("%w: node %q asks %q; answer it with: tandem %s", ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), answerWith(q, where))
+	return fmt.Errorf("%w: node %q asks %q; look at it with: tandem inbox show %s %s; answer it with: tandem %s",
+		ErrAsked, q.NodeID, cmp.Or(q.Title, q.Description, q.Purpose), q.InteractionID, where, answerWith(q, where))
 }
 
 // answerWith is the command line that answers a question.

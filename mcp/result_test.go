@@ -15,7 +15,7 @@ func TestRead_IsUTF8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := o.Object(); err != nil || string(raw) != `{"message":"a�b","x":"a�b"}` && string(raw) != "{\"message\":\"a\uFFFDb\",\"x\":\"a\uFFFDb\"}" {
+	if raw, err := o.Object(); err != nil || string(raw) != "{\"message\":\"a\uFFFDb\",\"x\":\"a\uFFFDb\"}" {
 		t.Errorf("got %q, %v", raw, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 )
@@ -110,7 +111,7 @@ func actionMessage(b *api.ActionRequest) string {
 }
 
 // askAnew lets a fork of a task at a call that somebody has confirmed begin with that question: the confirmation was for the call that was
-// made, and not for others like it.
+// made, and not for others like it. A fork acts in the name of the task's user, with what that user allows, so nobody else may make one.
 func (s *Server) askAnew(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) error {
 	r, err := s.openJournal(ctx, p, source)
 	if err != nil {
@@ -118,6 +119,9 @@ func (s *Server) askAnew(ctx context.Context, p identity.Principal, source strin
 	}
 	if _, ok, err := r.readTrail(ctx); err != nil || !ok {
 		return err
+	}
+	if r.summary.User != p.User {
+		return fault.Newf(fault.Forbidden, "the task acts for the user %q, who alone may fork it; give the agent a task of your own", r.summary.User)
 	}
 	name := b.NodeID
 	if b.ActivationID != "" {

@@ -319,7 +319,7 @@ func noticeBelow(ctx context.Context, c *app.Connection, id string, notice func(
 			text := ""
 			if at := slices.IndexFunc(e.Questions, func(q api.UserInputRequest) bool { return q.ExecutionID != "" && q.ExecutionID != id }); at >= 0 {
 				q := e.Questions[at]
-				text = oneLine(fmt.Sprintf("%s of %s asks: %s; answer it with: tandem inbox answer %s", q.NodeID, q.ExecutionID, cmp.Or(q.Title, q.Purpose), q.InteractionID))
+				text = oneLine(fmt.Sprintf("%s (tandem inbox answer %.8s)", cmp.Or(q.Title, q.Purpose), q.InteractionID)) // the beginning of an id is enough
 			}
 			if text == told {
 				continue

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,5 +107,37 @@ func TestLines_TellATask(t *testing.T) {
 	}
 	if strings.Contains(text, "plan_1") || strings.Contains(text, "steps") {
 		t.Errorf("it tells more than anybody wants to know:\n%s", text)
+	}
+}
+
+// What an execution asks that this one has started is in sight until it is answered or all is over; a low screen keeps it.
+func TestTree_AskedBelow(t *testing.T) {
+	t.Parallel()
+	tr := newTree()
+	tell := func(kind, data string) {
+		t.Helper()
+		if err := tr.apply(api.Event{EventType: kind, Timestamp: 1, Data: json.RawMessage(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell("execution_started", `{"execution_status":"RUNNING"}`)
+	for _, node := range []string{"a", "b", "c"} {
+		tell("node_completed", `{"node_execution":{"node_id":"`+node+`","activation_id":"`+node+`","status":"completed"}}`)
+	}
+	tell("node_started", `{"node_execution":{"node_id":"look","activation_id":"look","status":"running"}}`)
+	const asks = "⏸ May it be called? (tandem inbox answer 12345678)"
+	tr.below = strings.TrimPrefix(asks, "⏸ ")
+	for _, height := range []int{0, 5} {
+		lines := tr.draw(view{height: height, width: 80})
+		if !slices.Contains(lines, asks) {
+			t.Errorf("height %d: %q does not say what is asked", height, lines)
+		}
+		if height > 0 && len(lines) > height-1 {
+			t.Errorf("height %d: %d lines do not fit", height, len(lines))
+		}
+	}
+	tell("execution_completed", `{"execution_status":"SUCCESS"}`)
+	if lines := tr.draw(view{width: 80}); slices.Contains(lines, asks) {
+		t.Errorf("%q still asks", lines)
 	}
 }
