@@ -47,7 +47,7 @@ func (t *task) callFailed(sc *engine.Scope, err *fault.Error) {
 	case Parameters:
 		t.mendArguments(sc)
 	case Unclear:
-		t.decide(sc, KindAnalyze, "analyze")
+		t.decide(sc, KindAnalyze)
 	case Permission, TimedOut:
 		t.climb(sc)
 	default:
@@ -61,11 +61,11 @@ func (t *task) mendArguments(sc *engine.Scope) {
 	switch {
 	case t.config.Auto && s.Derived < limit:
 		s.Derived++
-		t.decide(sc, KindParams, "params")
+		t.decide(sc, KindParams)
 	case s.Asked < limit:
 		s.Asked++
 		s.Missing, s.Given = "", ""
-		t.decide(sc, KindMissing, "missing")
+		t.decide(sc, KindMissing)
 	default: // whatever people say, it stays wrong
 		t.count(sc)
 	}
@@ -93,11 +93,11 @@ func (t *task) climb(sc *engine.Scope) {
 	t.Place.Rung++
 	switch t.Place.Rung {
 	case 1:
-		t.decide(sc, KindAlternative, "alternative")
+		t.decide(sc, KindAlternative)
 	case 2:
-		t.decide(sc, KindRepair, "repair")
+		t.decide(sc, KindRepair)
 	case 3:
-		t.decide(sc, KindReplan, "replan")
+		t.decide(sc, KindReplan)
 	default:
 		if !t.Step.Counted {
 			t.Failures++
@@ -131,7 +131,7 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		}
 	case KindMissing:
 		s.Missing = ref
-		t.decide(sc, KindAskParams, "ask")
+		t.decide(sc, KindAskParams)
 	case KindAskParams:
 		var reply GivenReply
 		if done && !t.read(sc, end, &reply) {
@@ -142,7 +142,7 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 			return
 		}
 		s.Given = ref
-		t.decide(sc, KindFill, "fill")
+		t.decide(sc, KindFill)
 	case KindAlternative, KindRepair, KindReplan:
 		var choice Choice
 		if done && !t.read(sc, end, &choice) {

@@ -25,15 +25,15 @@
 // A task that has ended well can be frozen: [Freeze] makes a workflow of its record that runs without a model.
 //
 // The package is pure and imports engine, workflow, dataflow and fault. The runtime of agents, whoever registers programs with an
-// engine and whoever tells tasks may import it. vocabulary.go is the language spoken with the runtime, program.go the life of a
-// task, step.go that of one step, ladder.go the ways out of a failure; freeze.go makes workflows, freeze_trace.go finds out where
-// values came from, freeze_value.go takes them apart.
+// engine and whoever tells tasks may import it. spec.go is an agent as
+// it is kept, request.go what a task is asked; vocabulary.go is the language spoken with the runtime, step_name.go the names of
+// steps, program.go the life of a task, step.go that of one step, ladder.go the ways out of a failure; freeze.go makes workflows,
+// freeze_trace.go finds out where values came from, freeze_value.go takes them apart.
 package agent
 
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -332,7 +332,7 @@ func (t *task) finish(sc *engine.Scope) {
 	end, values := t.End, gathering{}
 	end.Steps, end.Failures, end.Usage = t.Steps, t.Failures, t.Usage
 	for i := range t.Plans {
-		end.PlanIDs = append(end.PlanIDs, planID(i+1))
+		end.PlanIDs = append(end.PlanIDs, PlanID(i+1))
 	}
 	end.FlowName, end.FlowRisk, end.Answer = values.add(t.FlowName), values.add(t.FlowRisk), values.add(t.Answer)
 	end.Log = t.entries(&values)
@@ -344,14 +344,12 @@ func (t *task) finish(sc *engine.Scope) {
 	sc.Finish(result, values...)
 }
 
-func planID(n int) string { return "plan-" + strconv.Itoa(n) }
-
 // run runs a step of the program that may read everything so far.
 func (t *task) run(sc *engine.Scope, kind, name string, try int) {
 	t.Doing = kind
 	s, values := &t.Step, gathering{}
 	about := About{
-		Step: s.ID, Number: t.Place.Number, Try: try, PlanID: planID(t.Plans), Tool: s.Tool, Rung: s.Rung,
+		Step: s.ID, Number: t.Place.Number, Try: try, PlanID: PlanID(t.Plans), Tool: s.Tool, Rung: s.Rung,
 		Choice: values.add(s.Choice), Arguments: values.add(s.Arguments), Judged: values.add(s.Judged), Risk: s.Risk, Unassessed: s.Unassessed,
 		Class: s.Failure.Class, Code: s.Failure.Code, Message: s.Failure.Message,
 		Missing: values.add(s.Missing), Given: values.add(s.Given),

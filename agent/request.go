@@ -7,6 +7,9 @@ import (
 	"tandem/fault"
 )
 
+// MaxQuestion is how many characters the question of a task may have; longer texts belong into its documents.
+const MaxQuestion = 2_000
+
 // Initial is the initial layer of a task: what steps read by name. It is made of the task's request, which is also what the
 // trigger brings: the fields of params, those of metadata over them, and over both what the task itself is about.
 func Initial(request json.RawMessage) (json.RawMessage, error) {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"strconv"
 	"strings"
 
 	"tandem/engine"
@@ -64,17 +63,14 @@ func (s *step) agreed() bool { return s.Version > 0 && s.Agreed == s.Version }
 func (s *step) callName(n int) string { return engine.TryName(s.ID, n) }
 
 // decide runs a decision about the present place.
-func (t *task) decide(sc *engine.Scope, kind, prefix string) {
+func (t *task) decide(sc *engine.Scope, kind string) {
 	if t.Place.Decisions == nil {
 		t.Place.Decisions = map[string]int{}
 	}
+	prefix := namePrefix(kind)
 	t.Place.Decisions[prefix]++
 	n := t.Place.Decisions[prefix]
-	name := prefix + "_" + strconv.Itoa(t.Place.Number)
-	if n > 1 {
-		name += "_" + strconv.Itoa(n)
-	}
-	t.run(sc, kind, name, n)
+	t.run(sc, kind, numbered(prefix, t.Place.Number, n), n)
 }
 
 // next plans the next step, unless there were enough.
@@ -89,7 +85,7 @@ func (t *task) next(sc *engine.Scope) {
 
 func (t *task) plan(sc *engine.Scope) {
 	t.Place.Tries++
-	t.decide(sc, KindPlan, "plan")
+	t.decide(sc, KindPlan)
 }
 
 // endedInStep goes on with the step that the task is at.
@@ -121,7 +117,7 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 			t.mendArguments(sc)
 			return
 		}
-		t.decide(sc, KindToolRisk, "risk")
+		t.decide(sc, KindToolRisk)
 	case KindToolRisk:
 		risk, assessed, ok := t.judgement(sc, end)
 		if !ok {
@@ -186,20 +182,17 @@ func (t *task) choose(sc *engine.Scope, c Choice, rung Rung, ref engine.Ref) {
 		t.Steps++
 	}
 	t.Place.Tried++
-	t.Step = step{ID: "step_" + strconv.Itoa(t.Place.Number), Tool: c.Tool, Rung: rung, Choice: ref, Effect: c.Effect, OnUnknown: c.OnUnknown}
-	if t.Place.Tried > 1 {
-		t.Step.ID += "_" + strconv.Itoa(t.Place.Tried)
-	}
+	t.Step = step{ID: StepID(t.Place.Number, t.Place.Tried), Tool: c.Tool, Rung: rung, Choice: ref, Effect: c.Effect, OnUnknown: c.OnUnknown}
 	if c.Effect != workflow.Pure && c.Effect != workflow.Idempotent {
 		t.Step.Effect = workflow.Once
 	}
-	t.decide(sc, KindParams, "params")
+	t.decide(sc, KindParams)
 }
 
 // confirmOrCall calls the tool, if nothing more is needed for exactly these arguments.
 func (t *task) confirmOrCall(sc *engine.Scope) {
 	if !t.Step.agreed() && (!t.config.Auto || t.gated()) {
-		t.decide(sc, KindConfirm, "confirm")
+		t.decide(sc, KindConfirm)
 		return
 	}
 	t.Step.Calls++
@@ -225,7 +218,7 @@ func (t *task) leaveOut(sc *engine.Scope) {
 // note writes the present step into the log, over what it said of the same step.
 func (t *task) note(r record) {
 	s := &t.Step
-	r.Step, r.Tool, r.PlanID, r.Rung, r.Risk = s.ID, s.Tool, planID(t.Plans), s.Rung, s.Risk
+	r.Step, r.Tool, r.PlanID, r.Rung, r.Risk = s.ID, s.Tool, PlanID(t.Plans), s.Rung, s.Risk
 	r.ChoiceRef, r.ArgumentsRef, r.GivenRef = s.Choice, s.Arguments, s.Given
 	if s.Calls > 0 {
 		r.Activation = s.callName(s.Calls)

@@ -66,7 +66,6 @@ type taskInput struct {
 
 // Bounds of what a task keeps for its steps.
 const (
-	maxQuestion        = 2_000 // characters
 	maxToolDescription = 1_000 // of a description, in characters
 	maxOutputSchema    = 4 << 10
 	maxToolSchemas     = 4 << 20 // of all tools together, in bytes
@@ -209,8 +208,8 @@ func (in *taskInput) into(state *taskState) error {
 	switch n := utf8.RuneCountInString(state.Question); {
 	case n == 0:
 		return wrong("question", "is missing; say what is to be done")
-	case n > maxQuestion:
-		return wrong("question", "has %d characters; at most %d are taken, the rest belongs into documents", n, maxQuestion)
+	case n > agent.MaxQuestion:
+		return wrong("question", "has %d characters; at most %d are taken, the rest belongs into documents", n, agent.MaxQuestion)
 	}
 	var known []member
 	for _, part := range []struct {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,9 +26,6 @@ import (
 	"tandem/store"
 	"tandem/workflow"
 )
-
-// maxQuestion is how many characters the question of a task may have.
-const maxQuestion = 2000
 
 // agents registers agents and their tasks. An agent is kept as a workflow of its own making, so that its past is kept and a
 // task stays with the revision that it was started with.
@@ -153,7 +148,9 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 	if in.Body.ID != "" {
 		return s.saveAgent(ctx, p, in.Body.ID, in.Body, -1)
 	}
-	id := madeAgentID(in.Body.Name)
+	const longest = 48 // a number or a random text comes after it
+	id := madeID(in.Body.Name, "agent")
+	id = strings.Trim(id[:min(len(id), longest)], "-")
 	for n := 1; n <= maxMadeIDs; n++ {
 		free := id
 		if n > 1 {
@@ -165,16 +162,6 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 		}
 	}
 	return s.saveAgent(ctx, p, id+"-"+randomText(), in.Body, -1)
-}
-
-// madeAgentID makes an id of a name.
-func madeAgentID(name string) string {
-	const longest = 48 // a number or a random text comes after it
-	id := madeID(name)
-	if rest, ok := strings.CutPrefix(id, "workflow-"); ok && !strings.HasPrefix(strings.ToLower(name), "workflow") {
-		return "agent-" + rest
-	}
-	return strings.Trim(id[:min(len(id), longest)], "-")
 }
 
 func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPut) (*agentOutput, error) {
@@ -256,8 +243,8 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 
 // nearest is the hint to a name that was meant, or to those that there are.
 func nearest(name string, known []string) string {
-	if near := fault.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+	if hint := near(name, known); hint != "" {
+		return hint
 	}
 	if len(known) == 0 {
 		return ", which has none"
@@ -318,15 +305,10 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 // make it another one.
 func taskHash(id string, want api.TaskRequest) (string, error) {
 	want.WaitSeconds = 0
-	body, err := json.Marshal(struct {
+	return hashOf(struct {
 		Agent   string
 		Request api.TaskRequest
 	}{id, want})
-	if err != nil {
-		return "", fault.Newf(fault.InvalidInput, "the request cannot be read: %w", err)
-	}
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:]), nil
 }
 
 // taskRequest says what to start, or why it cannot be.
@@ -370,8 +352,8 @@ func checkTask(want *api.TaskRequest) error {
 	switch n := utf8.RuneCountInString(want.Question); {
 	case n == 0:
 		return wrongField("question", "a task needs a question: what is to be done")
-	case n > maxQuestion:
-		return wrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, maxQuestion)
+	case n > agent.MaxQuestion:
+		return wrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
 	}
 	for _, field := range []struct {
 		name string

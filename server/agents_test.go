@@ -240,7 +240,7 @@ func TestTasks(t *testing.T) {
 	w.call(operator, http.MethodPost, "/api/v1/agents", clerk).problem(t, http.StatusForbidden, fault.Forbidden)
 	w.call(operator, http.MethodDelete, "/api/v1/agents/clerk", "").problem(t, http.StatusForbidden, fault.Forbidden)
 
-	long := strings.Repeat("问", maxQuestion)
+	long := strings.Repeat("问", agent.MaxQuestion)
 	w.admin(http.MethodPost, path, `{"question":"`+long+`"}`).want(t, http.StatusAccepted)
 	for _, c := range []struct{ body, path, says string }{
 		{`{"question":"` + long + `?"}`, "question", "2001"},

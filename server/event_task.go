@@ -275,13 +275,13 @@ func (r *taskRow) step(id engine.ActivationID) (taskStep, bool) {
 		return s, true
 	}
 	_, name := id.Split()
-	part := partOf(name)
-	if part.prefix != prefixCall {
+	part := agent.PartOf(name)
+	if part.Kind != agent.KindCall {
 		return taskStep{}, false
 	}
-	s := taskStep{name: name, kind: agent.KindCall, about: agent.About{Step: part.step}}
+	s := taskStep{name: name, kind: agent.KindCall, about: agent.About{Step: part.Step}}
 	for _, other := range r.steps { // order does not matter: they agree
-		if other.about.Step == part.step {
+		if other.about.Step == part.Step {
 			s.about.Tool = other.about.Tool
 		}
 	}

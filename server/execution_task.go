@@ -18,23 +18,9 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // What is told of a task besides what is told of every execution.
-
-// kindOfDecision are the kinds of steps by what their names begin with, where the two differ.
-func kindOfDecision(prefix string) string {
-	switch prefix {
-	case prefixRisk:
-		return agent.KindToolRisk
-	case prefixAsk:
-		return agent.KindAskParams
-	case prefixCall:
-		return agent.KindCall
-	}
-	return prefix
-}
 
 // What the steps that are calls are told to be.
 const (
@@ -45,7 +31,7 @@ const (
 
 // taskStepKind is the kind of node that a step of a task counts as.
 func taskStepKind(id engine.ActivationID) string {
-	if _, name := id.Split(); partOf(name).prefix == prefixCall {
+	if _, name := id.Split(); agent.PartOf(name).Kind == agent.KindCall {
 		return toolType + "." + toolSubtype
 	}
 	return agent.TaskKind
@@ -84,7 +70,7 @@ func decisionTitle(kind, language string) string {
 // tellTaskStep tells what a step of a task is. The tool of a call is added by who knows it.
 func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution) {
 	_, name := a.ID.Split()
-	kind := kindOfDecision(partOf(name).prefix)
+	kind := agent.PartOf(name).Kind
 	e.NodeName = decisionTitle(kind, language)
 	if kind == agent.KindCall {
 		e.NodeName = name
@@ -95,7 +81,7 @@ func tellTaskStep(a *host.ActivationView, language string, e *api.NodeExecution)
 
 // nameCall gives a call the name of its tool.
 func nameCall(t *trail, e *api.NodeExecution) {
-	if s := t.of[e.NodeID]; s != nil && s.tool != "" && partOf(e.NodeID).prefix == prefixCall {
+	if s := t.of[e.NodeID]; s != nil && s.tool != "" && agent.PartOf(e.NodeID).Kind == agent.KindCall {
 		e.NodeName = s.tool
 	}
 }
@@ -114,12 +100,7 @@ func resultIn(a *host.ActivationView, values map[engine.Ref]json.RawMessage) jso
 	if a == nil {
 		return nil
 	}
-	for _, o := range a.Outputs {
-		if o.Key == workflow.DefaultKey {
-			return values[o.Ref]
-		}
-	}
-	return nil
+	return values[resultRefOf(a)]
 }
 
 // readTrail is the trail of the execution, with the tools of its steps; ok is false when it is no task.
@@ -322,7 +303,7 @@ func purposesOf(list []api.UserInputRequest) map[string]string {
 func tellTrailStep(s *trailStep, asked string, execution engine.Status, values map[engine.Ref]json.RawMessage) api.TaskStep {
 	told := api.TaskStep{
 		StepID: s.id, Tool: s.tool, Description: gjson.GetBytes(resultIn(s.choice, values), "description").String(), Status: s.statusOf(asked, execution),
-		PlanID: planID(s.plan), Rung: string(s.rung), Arguments: resultIn(s.arguments, values), Risk: riskOf(resultIn(s.risk, values)),
+		PlanID: agent.PlanID(s.plan), Rung: string(s.rung), Arguments: resultIn(s.arguments, values), Risk: riskOf(resultIn(s.risk, values)),
 	}
 	if s.call != nil && s.call.Status == engine.NodeDone {
 		told.Result = resultIn(s.call, values)
@@ -380,7 +361,7 @@ func (r *reading) taskCheckpoint(c *api.Checkpoint, e *api.Execution) {
 			c.StepStatus = stepStatus(engine.NodeCanceled, "")
 		}
 	case t.last != nil:
-		c.StepID, c.StepName, c.StepType, c.StepStatus = t.last.Node, decisionTitle(kindOfDecision(partOf(t.last.Node).prefix), task.Language), agent.TaskKind, stepStatus(t.last.Status, "")
+		c.StepID, c.StepName, c.StepType, c.StepStatus = t.last.Node, decisionTitle(agent.PartOf(t.last.Node).Kind, task.Language), agent.TaskKind, stepStatus(t.last.Status, "")
 	}
 }
 
@@ -484,16 +465,16 @@ func (r *reading) stepTarget(ctx context.Context, node string) (_ engine.Activat
 // confirmationOf is the question whose answer has let a call be made; not ok: nobody was asked.
 func (r *reading) confirmationOf(call string) (_ engine.ActivationID, ok bool) {
 	task, _ := taskNode(r.graph)
-	if partOf(call).prefix != prefixCall {
+	if agent.PartOf(call).Kind != agent.KindCall {
 		return "", false
 	}
 	list := begunInOrder(r.view, task)
 	at := slices.IndexFunc(list, func(a *host.ActivationView) bool { return a.Node == call })
 	for i := at - 1; i >= 0; i-- {
-		switch partOf(list[i].Node).prefix {
-		case prefixConfirm:
+		switch agent.PartOf(list[i].Node).Kind {
+		case agent.KindConfirm:
 			return list[i].ID, true
-		case prefixParams, prefixFill: // what came before was about other arguments
+		case agent.KindParams, agent.KindFill: // what came before was about other arguments
 			return "", false
 		}
 	}

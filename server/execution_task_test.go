@@ -167,7 +167,7 @@ flow.failed`
 	execution, _ := st.reader(vocabularyExecution, "").drain(t)
 	for _, f := range execution {
 		u := decode[api.ExecutionUpdate](t, decode[api.Event](t, f.body).Data)
-		if n := u.NodeExecution; n != nil && partOf(n.NodeID).prefix == prefixCall && !strings.HasPrefix(n.NodeName, "a/") {
+		if n := u.NodeExecution; n != nil && agent.PartOf(n.NodeID).Kind == agent.KindCall && !strings.HasPrefix(n.NodeName, "a/") {
 			t.Errorf("%s calls %s %q", f.id(), n.NodeID, n.NodeName)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -30,49 +28,6 @@ func taskNode(graph *workflow.Graph) (id string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// taskPart is what the name of an activation says: plan_3_2 is a plan for the third place.
-type taskPart struct {
-	// prefix is what it is about: the name itself for what happens once in a task.
-	prefix string
-	place  int
-	// step is the id of the step that a call is of.
-	step string
-}
-
-// What the names of activations begin with, and what is between a step and the number of its call.
-const (
-	prefixPlan        = "plan"
-	prefixParams      = "params"
-	prefixRisk        = "risk"
-	prefixConfirm     = "confirm"
-	prefixCall        = "step"
-	prefixAnalyze     = "analyze"
-	prefixMissing     = "missing"
-	prefixAsk         = "ask"
-	prefixFill        = "fill"
-	prefixAlternative = "alternative"
-	prefixRepair      = "repair"
-	prefixReplan      = "replan"
-	tryMark           = "_try_"
-)
-
-func partOf(name string) taskPart {
-	switch name {
-	case agent.KindFlowName, agent.KindFlowRisk, agent.KindConfirmFlow, agent.KindSummary:
-		return taskPart{prefix: name}
-	}
-	prefix, rest, _ := strings.Cut(name, "_")
-	number, _, _ := strings.Cut(rest, "_")
-	part := taskPart{prefix: prefix}
-	if n, err := strconv.Atoi(number); err == nil {
-		part.place = n
-	}
-	if prefix == prefixCall {
-		part.step, _, _ = strings.Cut(name, tryMark)
-	}
-	return part
 }
 
 // trail is a task as its activations tell it.
@@ -152,9 +107,9 @@ type trailBuilder struct {
 
 func (b *trailBuilder) take(a *host.ActivationView) {
 	_, name := a.ID.Split()
-	part := partOf(name)
+	part := agent.PartOf(name)
 	b.last = a
-	switch part.prefix {
+	switch part.Kind {
 	case agent.KindFlowName, agent.KindFlowRisk, agent.KindConfirmFlow:
 		b.flow[name] = a
 		return
@@ -164,19 +119,19 @@ func (b *trailBuilder) take(a *host.ActivationView) {
 			b.abandon()
 		}
 		return
-	case prefixPlan:
-		if b.replanned && b.step != nil && part.place == b.step.place {
+	case agent.KindPlan:
+		if b.replanned && b.step != nil && part.Place == b.step.place {
 			b.plans++
 		}
-		if b.step != nil && part.place > b.step.place {
+		if b.step != nil && part.Place > b.step.place {
 			b.abandon()
 			b.step = nil
 		}
 		b.replanned, b.choice = false, a
 		return
-	case prefixParams:
+	case agent.KindParams:
 		if b.choice != nil {
-			b.choose(part.place)
+			b.choose(part.Place)
 		}
 	}
 	if b.step == nil {
@@ -190,43 +145,43 @@ func (b *trailBuilder) take(a *host.ActivationView) {
 }
 
 // inStep is what happens to the present step.
-func (b *trailBuilder) inStep(part taskPart, a *host.ActivationView) {
+func (b *trailBuilder) inStep(part agent.Part, a *host.ActivationView) {
 	s := b.step
-	switch part.prefix {
-	case prefixParams, prefixFill:
+	switch part.Kind {
+	case agent.KindParams, agent.KindFill:
 		switch a.Status {
 		case engine.NodeDone:
 			s.arguments, s.risk = a, nil
 		case engine.NodeFailure:
 			s.fails(agent.Parameters, a)
 		}
-	case prefixRisk:
+	case agent.KindToolRisk:
 		if a.Status == engine.NodeDone {
 			s.risk = a
 		}
-	case prefixCall:
+	case agent.KindCall:
 		s.call, s.failed = a, false
 		if a.Status == engine.NodeFailure && a.Error != nil {
 			s.fails(agent.ClassOf(a.Error), a)
 		}
-	case prefixAnalyze:
+	case agent.KindAnalyze:
 		if a.Status == engine.NodeDone || a.Status == engine.NodeFailure {
 			s.class = agent.Other
 			if gjson.GetBytes(b.result(a), "is_param_error").Bool() {
 				s.class = agent.Parameters
 			}
 		}
-	case prefixAsk:
+	case agent.KindAskParams:
 		if a.Status == engine.NodeDone {
 			s.given = append(s.given, a)
 		}
-	case prefixAlternative, prefixRepair, prefixReplan:
-		b.climbed = part.place
+	case agent.KindAlternative, agent.KindRepair, agent.KindReplan:
+		b.climbed = part.Place
 		if s.failed && !s.settled && s.class != agent.Connection && s.class != agent.Permission && s.class != agent.TimedOut {
 			b.count()
 		}
 		s.settled = true
-		b.replanned = part.prefix == prefixReplan
+		b.replanned = part.Kind == agent.KindReplan
 		if b.choice = a; b.replanned {
 			b.choice = nil
 		}
@@ -253,16 +208,16 @@ func (b *trailBuilder) abandon() {
 func (b *trailBuilder) choose(place int) {
 	_, name := b.choice.ID.Split()
 	result := b.result(b.choice)
-	s := &trailStep{id: prefixCall + "_" + strconv.Itoa(place), tool: gjson.GetBytes(result, "tool_id").String(), plan: b.plans, place: place, choice: b.choice}
-	switch partOf(name).prefix {
-	case prefixAlternative:
+	s := &trailStep{tool: gjson.GetBytes(result, "tool_id").String(), plan: b.plans, place: place, choice: b.choice}
+	switch agent.PartOf(name).Kind {
+	case agent.KindAlternative:
 		s.rung = agent.Alternative
-	case prefixRepair:
+	case agent.KindRepair:
 		s.rung = agent.Repaired
 		if s.tool == "" && b.step != nil {
 			s.tool = b.step.tool
 		}
-	case prefixPlan:
+	case agent.KindPlan:
 		if b.climbed == place {
 			s.rung = agent.Replanned
 		}
@@ -273,9 +228,7 @@ func (b *trailBuilder) choose(place int) {
 			tried++
 		}
 	}
-	if tried > 1 {
-		s.id += "_" + strconv.Itoa(tried)
-	}
+	s.id = agent.StepID(place, tried)
 	b.step, b.choice = s, nil
 	b.steps = append(b.steps, s)
 }
@@ -283,7 +236,7 @@ func (b *trailBuilder) choose(place int) {
 // close notes what became of a step beside what was done about it.
 func (b *trailBuilder) close(view *host.View, task string, s *trailStep) {
 	for name, n := range view.Nodes { // order does not matter: one of them at most never began
-		if scope, _ := n.ID.Split(); scope != task+"[0]" || n.Started != 0 || n.Ended == 0 || partOf(name).step != s.id {
+		if scope, _ := n.ID.Split(); scope != task+"[0]" || n.Started != 0 || n.Ended == 0 || agent.PartOf(name).Step != s.id {
 			continue
 		}
 		s.end = &n.ActivationView
@@ -301,9 +254,7 @@ func (t *trail) current() *trailStep {
 }
 
 // planID is the plan that the task follows.
-func (t *trail) planID() string { return planID(t.plans) }
-
-func planID(n int) string { return "plan-" + strconv.Itoa(n) }
+func (t *trail) planID() string { return agent.PlanID(t.plans) }
 
 // statusOf is a step's status in the words of steps. Asked is the purpose of the question that its last activation waits for.
 func (s *trailStep) statusOf(asked string, execution engine.Status) string {
@@ -319,15 +270,15 @@ func (s *trailStep) statusOf(asked string, execution engine.Status) string {
 	case engine.NodeWaitingInput, engine.NodeCanceled:
 		return stepStatus(a.Status, asked)
 	}
-	part := partOf(name).prefix
+	kind := agent.PartOf(name).Kind
 	switch {
-	case part == prefixCall:
+	case kind == agent.KindCall:
 		return stepStatus(a.Status, "")
 	case s.call != nil && s.call.Status == engine.NodeDone:
 		return stepStatus(engine.NodeDone, "")
 	case a.Status == engine.NodeFailure:
 		return stepStatus(engine.NodeFailure, "")
-	case part == prefixParams || part == prefixFill || part == prefixRisk || part == prefixConfirm:
+	case kind == agent.KindParams || kind == agent.KindFill || kind == agent.KindToolRisk || kind == agent.KindConfirm:
 		if execution.Final() {
 			return stepStatus(engine.NodeFailure, "") // the task has ended, and this is where
 		}

@@ -205,7 +205,7 @@ func (w *wild) check() {
 		case s.call != nil && s.call.Status == engine.NodeDone:
 			status = string(agent.Succeeded)
 		}
-		told = append(told, step{s.id, s.tool, planID(s.plan), string(s.rung), status})
+		told = append(told, step{s.id, s.tool, agent.PlanID(s.plan), string(s.rung), status})
 	}
 	for _, e := range w.about.Log {
 		want = append(want, step{e.Step, e.Tool, e.PlanID, string(e.Rung), string(e.Status)})
@@ -216,7 +216,7 @@ func (w *wild) check() {
 	if got.failures != w.about.Failures || got.planID() != w.about.PlanID {
 		w.t.Fatalf("at %s %d failures and %q are told, want %d and %q\n%s", w.name, got.failures, got.planID(), w.about.Failures, w.about.PlanID, strings.Join(w.fold.View().Sequence, " "))
 	}
-	if s := got.of[w.name]; w.about.Step != "" && partOf(w.name).prefix != prefixPlan && (s == nil || s.id != w.about.Step || s.tool != w.about.Tool) {
+	if s := got.of[w.name]; w.about.Step != "" && agent.PartOf(w.name).Kind != agent.KindPlan && (s == nil || s.id != w.about.Step || s.tool != w.about.Tool) {
 		w.t.Fatalf("%s is told to be of %+v, want %s with %s", w.name, s, w.about.Step, w.about.Tool)
 	}
 }
@@ -291,19 +291,6 @@ func (w *wild) wellTold(frames []frame) {
 		last := map[engine.Status]string{engine.StatusSuccess: flowSuccess, engine.StatusCanceled: flowCancel, engine.StatusError: flowFailed}[status]
 		if list[len(list)-1] != last {
 			w.t.Fatalf("the execution ended with %s and the story with %q", status, list[len(list)-1])
-		}
-	}
-}
-
-func TestPartOf(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]string{
-		"flow_name": "flow_name 0 ", "confirm_flow": "confirm_flow 0 ", "summary": "summary 0 ", "plan_3": "plan 3 ", "confirm_12_2": "confirm 12 ",
-		"step_1": "step 1 step_1", "step_1_2": "step 1 step_1_2", "step_1_2_try_3": "step 1 step_1_2", "step_10_try_2": "step 10 step_10",
-	} {
-		p := partOf(name)
-		if got := fmt.Sprintf("%s %d %s", p.prefix, p.place, p.step); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
 		}
 	}
 }

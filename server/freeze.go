@@ -150,8 +150,8 @@ func (r *reading) drafts(t *trail, step *trailStep) ([]agent.Draft, error) {
 	var list []agent.Draft
 	for _, a := range begunInOrder(r.view, task) {
 		_, name := a.ID.Split()
-		prefix := partOf(name).prefix
-		if t.of[name] != step || prefix != prefixParams && prefix != prefixFill || a.Status != engine.NodeDone || len(a.Detail) == 0 {
+		kind := agent.PartOf(name).Kind
+		if t.of[name] != step || kind != agent.KindParams && kind != agent.KindFill || a.Status != engine.NodeDone || len(a.Detail) == 0 {
 			continue
 		}
 		var noted struct {
@@ -161,7 +161,7 @@ func (r *reading) drafts(t *trail, step *trailStep) ([]agent.Draft, error) {
 		if err := json.Unmarshal(a.Detail, &noted); err != nil {
 			return nil, fault.Newf(fault.Internal, "what is noted about %q cannot be read: %w", name, err)
 		}
-		list = append(list, agent.Draft{Template: noted.Template, Lineage: noted.Lineage, Filled: prefix == prefixFill})
+		list = append(list, agent.Draft{Template: noted.Template, Lineage: noted.Lineage, Filled: kind == agent.KindFill})
 	}
 	slices.Reverse(list)
 	return list, nil
@@ -172,15 +172,13 @@ func (r *reading) resultOf(ctx context.Context, a *host.ActivationView) (json.Ra
 	if a == nil {
 		return nil, nil
 	}
-	for _, o := range a.Outputs {
-		if o.Key != workflow.DefaultKey {
-			continue
-		}
-		value, large, err := r.journal.Value(ctx, r.start, o.Ref)
-		if err == nil && large != nil {
-			value, err = r.journal.Source.Blob(ctx, r.p, *large)
-		}
-		return value, err
+	ref := resultRefOf(a)
+	if ref == "" {
+		return nil, nil
 	}
-	return nil, nil
+	value, large, err := r.journal.Value(ctx, r.start, ref)
+	if err == nil && large != nil {
+		value, err = r.journal.Source.Blob(ctx, r.p, *large)
+	}
+	return value, err
 }

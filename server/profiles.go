@@ -158,26 +158,19 @@ func (s *Server) createProfile(ctx context.Context, p identity.Principal, in *pr
 	body, wrong := s.readProfileBody(in.RawBody)
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
-	made := body.ID == ""
-	if made {
-		body.ID = strings.Replace(madeID(body.Name), "workflow-", "profile-", 1)
+	find := func(id string) error {
+		_, err := s.o.Stores.Profiles.Get(ctx, p, id)
+		return err
 	}
-	base := body.ID
-	for n := 2; ; n++ {
-		_, err := s.o.Stores.Profiles.Get(ctx, p, body.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			break
-		}
-		switch {
-		case err != nil:
+	if body.ID == "" {
+		var err error
+		if body.ID, err = freeID(madeID(body.Name, "profile"), find); err != nil {
 			return nil, err
-		case !made:
-			return nil, fault.Newf(fault.Conflict, "there is already a profile %q; replace it with PUT", body.ID)
-		case n > maxMadeIDs:
-			body.ID = base + "-" + randomText()
-		default:
-			body.ID = base + "-" + strconv.Itoa(n)
 		}
+	} else if err := find(body.ID); err == nil {
+		return nil, fault.Newf(fault.Conflict, "there is already a profile %q; replace it with PUT", body.ID)
+	} else if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
 	}
 	return s.keepProfile(ctx, p, body, wrong)
 }

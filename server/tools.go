@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -191,28 +190,23 @@ func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in 
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	b := &in.Body
-	made := b.ID == ""
-	if made {
-		if b.Name == "" {
-			return nil, wrongField("id", "give an id, or a name to make one of")
-		}
-		b.ID = strings.Replace(madeID(b.Name), "workflow-", "server-", 1)
+	find := func(id string) error {
+		_, err := s.o.Stores.MCPServers.Get(ctx, p, id)
+		return err
 	}
-	base := b.ID
-	for n := 2; ; n++ {
-		_, err := s.o.Stores.MCPServers.Get(ctx, p, b.ID)
-		if errors.Is(err, store.ErrNotFound) {
-			break
-		}
-		switch {
-		case err != nil:
+	switch {
+	case b.ID == "" && b.Name == "":
+		return nil, wrongField("id", "give an id, or a name to make one of")
+	case b.ID == "":
+		var err error
+		if b.ID, err = freeID(madeID(b.Name, "server"), find); err != nil {
 			return nil, err
-		case !made:
+		}
+	default:
+		if err := find(b.ID); err == nil {
 			return nil, fault.Newf(fault.Conflict, "there is already a tool server %q; replace it with PUT", b.ID)
-		case n > maxMadeIDs:
-			b.ID = base + "-" + randomText()
-		default:
-			b.ID = base + "-" + strconv.Itoa(n)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
 		}
 	}
 	return s.keepToolServer(ctx, p, b)

@@ -135,6 +135,9 @@ func TestToolServers(t *testing.T) {
 	}
 	w.admin("POST", serversPath, `{"id":"my-files","transport":"stdio","command":"x"}`).problem(t, 409, fault.Conflict)
 	second := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"my files","transport":"http","url":"https://x.example/mcp?key=canary","headers":{"X":"canary"}}`).want(t, 201))
+	if third := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"Our workflow tools","transport":"stdio","command":"npx"}`).want(t, 201)); third.ID != "our-workflow-tools" {
+		t.Errorf("the id is %q", third.ID)
+	}
 	if second.ID != "my-files-2" {
 		t.Errorf("second %+v", second)
 	}

@@ -97,10 +97,15 @@ func inputsOf(raw json.RawMessage) (json.RawMessage, error) {
 // not make it another one.
 func requestHash(id string, want api.ExecuteRequest) (string, error) {
 	want.WaitSeconds = 0
-	body, err := json.Marshal(struct {
+	return hashOf(struct {
 		Workflow string
 		Request  api.ExecuteRequest
 	}{id, want})
+}
+
+// hashOf is the hash of a request. It is kept with the request's key, so what goes into it stays as it is.
+func hashOf(request any) (string, error) {
+	body, err := json.Marshal(request)
 	if err != nil {
 		return "", fault.Newf(fault.Internal, "the request cannot be hashed: %w", err)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -96,8 +97,9 @@ func checkWorkflowID(id string) error {
 // maxMadeIDs is how many numbers are tried before a made id gets an ending by chance.
 const maxMadeIDs = 20
 
-// madeID makes an id of a name: what can stand in an address without escaping.
-func madeID(name string) string {
+// madeID makes an id of a name: what can stand in an address without escaping. Where the name has nothing of that, it is the noun with
+// an ending by chance.
+func madeID(name, noun string) string {
 	const longest = 60
 	var out strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -113,7 +115,25 @@ func madeID(name string) string {
 	if id := strings.Trim(out.String(), "-"); id != "" {
 		return id
 	}
-	return "workflow-" + randomText()
+	return noun + "-" + randomText()
+}
+
+// freeID is the first id that find does not know: the one that is given, with a number, in the end with an ending by chance.
+func freeID(made string, find func(id string) error) (string, error) {
+	id := made
+	for n := 2; ; n++ {
+		err := find(id)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return id, nil
+		case err != nil:
+			return "", err
+		case n > maxMadeIDs:
+			id = made + "-" + randomText()
+		default:
+			id = made + "-" + strconv.Itoa(n)
+		}
+	}
 }
 
 // randomText is short, and no other one is the same.

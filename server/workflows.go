@@ -181,7 +181,7 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 		}
 		return s.save(ctx, p, def, problems, -1)
 	}
-	id := madeID(def.Metadata.Name)
+	id := madeID(def.Metadata.Name, "workflow")
 	for n := 1; n <= maxMadeIDs; n++ {
 		if def.Metadata.ID = id; n > 1 {
 			def.Metadata.ID += "-" + strconv.Itoa(n)
