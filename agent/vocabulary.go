@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -53,11 +54,13 @@ const (
 	KindSummary = "summary"
 )
 
-// FinalTool is the virtual tool that ends a task; the misspelling is read as well.
-const (
-	FinalTool    = "FINAL"
-	finalToolOld = "FIANL"
-)
+// FinalTool is the virtual tool that ends a task.
+const FinalTool = "FINAL"
+
+// IsFinal says that a tool id means the virtual tool, in whatever case; a misspelling that older agents know it by is read as well.
+func IsFinal(tool string) bool {
+	return strings.EqualFold(tool, FinalTool) || strings.EqualFold(tool, "FIANL")
+}
 
 // Risk is how dangerous a task or a call is.
 type Risk string
@@ -133,7 +136,7 @@ type Choice struct {
 }
 
 func (c Choice) final() bool {
-	return c.Final || c.Tool == FinalTool || c.Tool == finalToolOld
+	return c.Final || IsFinal(c.Tool)
 }
 
 // Class is what a failed call means for the task.

@@ -22,8 +22,8 @@ type Task struct {
 	Request api.TaskRequest
 	// Resume is the id of a task to go on with, instead of starting one. At a server it is followed again.
 	Resume string
-	// Where is what the connection was made to: the address of a server, or else the data directory. It is named to those who are
-	// told how to go on.
+	// Server and Dir are what the connection was made to: the address of a server, or else the data directory. They are named to those
+	// who are told how to go on.
 	Server, Dir string
 	// Started is told of the task when it is on disk.
 	Started func(api.TaskStarted)

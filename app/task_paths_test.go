@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/engine"
@@ -289,7 +290,11 @@ func TestTask_ConnectionCloses(t *testing.T) {
 			x.auto()
 			e := x.ask(api.TaskRequest{})
 			if !repeated {
-				x.question(e, "outcome_unknown")
+				q := x.question(e, "outcome_unknown")
+				shown, err := x.as(taskUser).Interaction(t.Context(), q.InteractionID)
+				if title := gjson.GetBytes(shown.RequestData, "title").Str; err != nil || title != "Was box/pay done?" {
+					t.Errorf("it is asked %q (%v)", title, err)
+				}
 				agrees(t, "calls", len(b.made()), 1)
 				e = x.say(e.ExecutionID, `{"outcome":"done","result":{"receipt":7}}`)
 			}

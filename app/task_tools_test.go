@@ -46,8 +46,19 @@ type toolReply struct {
 	Die bool `json:"die,omitempty"`
 }
 
+// toolsEcho stands for that place where nobody is asked: the server has one tool, which says what it is told.
+const toolsEcho = "echo"
+
 // serveTools is the tool server: a process that speaks MCP on its standard input and output.
 func serveTools(at string) error {
+	if at == toolsEcho {
+		server := sdk.NewServer(&sdk.Implementation{Name: "test-tools", Version: "1"}, nil)
+		server.AddTool(&sdk.Tool{Name: "echo", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true}},
+			func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}}}, nil
+			})
+		return server.Run(context.Background(), &sdk.StdioTransport{})
+	}
 	var tools []toolDefinition
 	if err := toolsPost(at+"/tools", nil, &tools); err != nil {
 		return err

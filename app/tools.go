@@ -20,15 +20,21 @@ import (
 	"time"
 
 	"tandem/api"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/outbound"
+	"tandem/server"
 	"tandem/store"
 )
 
-// oauthCredential is the type of the credentials that hold the tokens of tool servers.
-const oauthCredential = "mcp_oauth"
+const (
+	// oauthCredential is the type of the credentials that hold the tokens of tool servers.
+	oauthCredential = credential.MCPOAuth
+	// authorizedPath is where people come back to who were sent to authorize one.
+	authorizedPath = server.AuthorizedPath
+)
 
 // toolServers is the tool servers of an instance: the pool of connections to them, and what that needs of the vault.
 type toolServers struct {
@@ -105,7 +111,8 @@ type grantData struct {
 	Scopes       []string `json:"scopes,omitempty"`
 	// RedirectURI is set when the client was registered by this program, for that address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
-	BaseURL     string `json:"base_url,omitempty"`
+	// BaseURL is a field of every type. It is not used here, and kept when the credential is written anew.
+	BaseURL string `json:"base_url,omitempty"`
 
 	Pending *pendingGrant `json:"pending,omitempty"`
 }
@@ -219,7 +226,7 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 		return "", fault.New(fault.Unsupported, "nobody could come back with the answer; authorize it through a server: tandem serve, and --public-url where a browser cannot reach the address it listens on")
 	}
 	known := grantData{}
-	redirect := t.public + "/mcp/authorized"
+	redirect := t.public + authorizedPath
 	if server.Credential != "" {
 		t.mu.Lock()
 		known, err = t.read(ctx, p, server.Credential)

@@ -1,8 +1,9 @@
-// Package builtin holds the kinds of nodes that need no vendor: the flow of a graph, the shape of data, and the small
-// calls that other parts are made of.
+// Package builtin holds the kinds of nodes that need no vendor: the flow of a graph, the shape of data, models with their tools
+// and memories, questions to people, tasks of agents, and the small calls that other parts are made of.
 //
-// A kind is one file: its texts, its configuration, what it does. The value_*.go files are what they share: reading
-// lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
+// A kind is one file: its texts, its configuration, what it does. Only two are led by a program and so have many steps, with files
+// of their own: the turn of a model (ai_*.go) and the task of an agent (task*.go), of which package agent decides what is next. The
+// value_*.go files are what kinds share: reading lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
 // anything runs; a kind checks again only what a placeholder or a template can still get wrong.
 //
 // Nothing here opens a connection or a file by itself: calls of services go through the guarded client, files through the

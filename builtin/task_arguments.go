@@ -15,14 +15,6 @@ import (
 	"tandem/node"
 )
 
-// gjsonRaw is a part of a document, an empty object where there is none.
-func gjsonRaw(document json.RawMessage, at string) string {
-	if r := gjson.GetBytes(document, at); r.IsObject() {
-		return r.Raw
-	}
-	return "{}"
-}
-
 // shapeArguments is the shape of arguments that a model derives. It is not the tool's schema: where that wants a number, a
 // placeholder is a text. What the placeholders become is held against the tool's schema.
 const shapeArguments = `{"type":"object","required":["arguments"],"properties":{"arguments":{"type":"object"}}}`
@@ -38,7 +30,7 @@ type written struct {
 
 // params derives arguments for the chosen tool.
 func (t *tasks) params(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
-	return t.derive(ctx, call, p, "params", p.system(p.Kind), p.tell(p.Kind))
+	return t.derive(ctx, call, p, p.tell(p.Kind))
 }
 
 // fill merges what a person has given into the arguments. A model is asked only where that is more than putting one over the other: the
@@ -65,11 +57,11 @@ func (t *tasks) fill(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 			return stepDone(fixed, nil, llm.Usage{})
 		}
 	}
-	return t.derive(ctx, call, p, "fill", p.system(p.Kind), p.tellFill(merged, given))
+	return t.derive(ctx, call, p, p.tellFill(merged, given))
 }
 
-// derive asks the model for arguments of the chosen tool.
-func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, name, system, tell string) (node.Outcome, error) {
+// derive asks the model for arguments of the chosen tool; tell is what it knows.
+func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell string) (node.Outcome, error) {
 	tool, ok := p.tool(p.about.Tool)
 	if !ok {
 		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
@@ -79,8 +71,8 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, name, 
 		return nil, err
 	}
 	var out written
-	messages := []llm.Message{{Role: llm.System, Content: system}, {Role: llm.User, Content: tell}}
-	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: name, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
+	messages := []llm.Message{{Role: llm.System, Content: p.system(p.Kind)}, {Role: llm.User, Content: tell}}
+	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: p.Kind, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
 		out, problem, err = p.readArguments(call, tool, raw)
 		return problem, err
 	})

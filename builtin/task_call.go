@@ -118,11 +118,7 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) ([]m
 	if err := readMemo(call, &memo); err != nil {
 		return nil, err
 	}
-	var said struct {
-		Accept bool `json:"accept"`
-	}
-	accepted := call.Wake.By == engine.WakeAnswer && call.Wake.Outcome == engine.AskDone && json.Unmarshal(call.Wake.Payload, &said) == nil && said.Accept
-	if !accepted {
+	if call.Wake.By != engine.WakeAnswer || call.Wake.Outcome != engine.AskDone || !accepts(call.Wake.Payload) {
 		return nil, agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
 	}
 	var err error

@@ -16,7 +16,7 @@ import (
 
 // decision is something that a model decides about a task.
 type decision struct {
-	// name is that of the shape of the answer, shape the JSON Schema of it.
+	// name is what is decided, shape the JSON Schema of the answer.
 	name, shape string
 	// system says what is to be decided, tell what is known.
 	system string
@@ -27,10 +27,13 @@ type decision struct {
 	otherwise func() (result, told any)
 }
 
+func (d decision) schema() *llm.Schema {
+	return &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}
+}
+
 // take checks the shape of an answer and reads it.
 func (d decision) take(raw json.RawMessage) (result, told any, problem string, err error) {
-	shape := &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}
-	if err := shape.Check(raw); err != nil {
+	if err := d.schema().Check(raw); err != nil {
 		return nil, nil, fault.From(err).Message, nil
 	}
 	return d.read(raw)
@@ -44,7 +47,7 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	}
 	var result, told any
 	messages := []llm.Message{{Role: llm.System, Content: d.system}, {Role: llm.User, Content: d.tell}}
-	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: d.name, JSON: json.RawMessage(d.shape)}, func(raw json.RawMessage) (problem string, err error) {
+	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, d.schema(), func(raw json.RawMessage) (problem string, err error) {
 		result, told, problem, err = d.take(raw)
 		return problem, err
 	})
@@ -79,26 +82,24 @@ const maxReason = 2_000
 
 // decision is what a model decides in a step of a kind.
 func (p *taskStep) decision(kind string) (decision, bool) {
-	d := decision{tell: p.tell(kind), system: p.system(kind)}
+	d := decision{name: kind, system: p.system(kind), tell: p.tell(kind)}
 	switch kind {
 	case agent.KindFlowName:
-		d.name, d.shape, d.read = "flow_name", shapeName, p.readName
+		d.shape, d.read = shapeName, p.readName
 	case agent.KindFlowRisk:
-		d.name, d.shape, d.read = "flow_risk", shapeRisk, p.readRisk
+		d.shape, d.read = shapeRisk, p.readRisk
 	case agent.KindToolRisk:
-		d.name, d.shape, d.read = "tool_risk", shapeRisk, p.readToolRisk
+		d.shape, d.read = shapeRisk, p.readToolRisk
 	case agent.KindPlan:
-		d.name, d.shape, d.read = "plan", shapePlan, p.readPlan
-	case agent.KindAlternative:
-		d.name, d.shape, d.read = "alternative", shapePlan, p.readOther
-	case agent.KindRepair:
-		d.name, d.shape, d.read = "repair", shapePlan, p.readOther
+		d.shape, d.read = shapePlan, p.readPlan
+	case agent.KindAlternative, agent.KindRepair:
+		d.shape, d.read = shapePlan, p.readOther
 	case agent.KindReplan:
-		d.name, d.shape, d.read = "replan", shapeReplan, p.readReplan
+		d.shape, d.read = shapeReplan, p.readReplan
 	case agent.KindAnalyze:
-		d.name, d.shape, d.read = "analyze", shapeAnalyze, p.readAnalyze
+		d.shape, d.read = shapeAnalyze, p.readAnalyze
 	case agent.KindMissing:
-		d.name, d.shape, d.read, d.otherwise = "missing", shapeMissing, p.readMissing, func() (any, any) { return p.plainMissing(), nil }
+		d.shape, d.read, d.otherwise = shapeMissing, p.readMissing, func() (any, any) { return p.plainMissing(), nil }
 	default:
 		return d, false
 	}
@@ -173,7 +174,7 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason)
 	said.Inactive, said.Unreachable = p.Inactive, p.Unreachable
 	switch {
-	case strings.EqualFold(said.ToolID, agent.FinalTool) || strings.EqualFold(said.ToolID, "FIANL"):
+	case agent.IsFinal(said.ToolID):
 		said.ToolID = agent.FinalTool
 		return said, agent.Choice{Tool: agent.FinalTool, Final: true, Description: said.Description}, "", nil
 	case said.ToolID == "":
@@ -195,7 +196,7 @@ func (p *taskStep) readOther(raw json.RawMessage) (result, told any, problem str
 		return nil, nil, "", err
 	}
 	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason)
-	if said.ToolID == "" || strings.EqualFold(said.ToolID, "none") || strings.EqualFold(said.ToolID, agent.FinalTool) {
+	if said.ToolID == "" || strings.EqualFold(said.ToolID, "none") || agent.IsFinal(said.ToolID) {
 		said.ToolID = ""
 		return said, agent.Choice{None: true, Description: said.Description}, "", nil
 	}
@@ -254,7 +255,7 @@ func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem s
 		return nil, nil, p.say("message 为空", "message is empty"), nil
 	}
 	tool, _ := p.tool(p.about.Tool)
-	known := members(json.RawMessage(gjsonRaw(tool.InputSchema, "properties")))
+	known := tool.properties()
 	var asked []member
 	for _, m := range members(said.Params) {
 		if len(known) > 0 && !slices.ContainsFunc(known, func(k member) bool { return k.key == m.key }) {
@@ -287,7 +288,7 @@ func (p *taskStep) plainMissing() paramRequest {
 		asked = append(asked, member{name, json.RawMessage("null")})
 	}
 	if len(asked) == 0 {
-		for _, m := range members(json.RawMessage(gjsonRaw(tool.InputSchema, "properties"))) {
+		for _, m := range tool.properties() {
 			value, ok := path{m.key}.walk(p.arguments())
 			if !ok {
 				value = json.RawMessage("null")

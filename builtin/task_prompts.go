@@ -221,7 +221,7 @@ func (p *taskStep) tellTools(b *telling) {
 func (p *taskStep) tellStep(b *telling) {
 	step := p.about.Step
 	if step == "" && p.about.Number > 0 {
-		step = fmt.Sprintf("step_%d", p.about.Number)
+		step = agent.StepID(p.about.Number, 1)
 	}
 	text := step
 	if why := p.purpose(); why != "" {

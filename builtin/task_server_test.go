@@ -5,15 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"tandem/identity"
-	"tandem/store"
 )
 
 // toolsVariable says that this binary is a tool server, toolsNotes where it writes down what it was asked.
@@ -109,89 +103,4 @@ func noteCall(tool string, args json.RawMessage) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// toolRows are the registered tool servers, in memory.
-type toolRows struct {
-	mu          sync.Mutex
-	servers     map[string]store.MCPServer
-	activations map[string]store.MCPActivation
-}
-
-func (r *toolRows) Put(_ context.Context, _ identity.Principal, s store.MCPServer) error {
-	s = s.WithDefaults()
-	if err := s.Check(); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.servers[s.ID] = s
-	return nil
-}
-
-func (r *toolRows) Get(_ context.Context, _ identity.Principal, id string) (store.MCPServer, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s, ok := r.servers[id]
-	if !ok {
-		return s, store.ErrNotFound
-	}
-	return s, nil
-}
-
-func (r *toolRows) List(context.Context, identity.Principal) ([]store.MCPServer, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.servers)), nil
-}
-
-func (r *toolRows) Delete(_ context.Context, _ identity.Principal, id string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.servers, id)
-	return nil
-}
-
-func (r *toolRows) Activate(_ context.Context, _ identity.Principal, a store.MCPActivation) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.activations[a.Server+" "+a.User] = a
-	return nil
-}
-
-func (r *toolRows) Deactivate(_ context.Context, _ identity.Principal, server, user string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.activations, server+" "+user)
-	return nil
-}
-
-func (r *toolRows) Activation(_ context.Context, _ identity.Principal, server, user string) (store.MCPActivation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a, ok := r.activations[server+" "+user]
-	if !ok {
-		return a, store.ErrNotFound
-	}
-	return a, nil
-}
-
-func (r *toolRows) Activations(context.Context, identity.Principal, string, string) ([]store.MCPActivation, error) {
-	return nil, errors.ErrUnsupported
-}
-
-func (r *toolRows) Repin(_ context.Context, _ identity.Principal, c store.MCPRepin) (store.MCPActivation, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.activations[c.Server+" "+c.User]
-	a.Tools = maps.Clone(a.Tools)
-	for name, pin := range c.Tools {
-		if pin == nil {
-			delete(a.Tools, name)
-		} else {
-			a.Tools[name] = *pin
-		}
-	}
-	r.activations[c.Server+" "+c.User] = a
-	return a, nil
 }

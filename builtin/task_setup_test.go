@@ -32,6 +32,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/store"
+	"tandem/store/sqlite"
 	"tandem/workflow"
 )
 
@@ -143,7 +144,7 @@ type taskRig struct {
 	people *people
 	spec   agent.Spec
 	pool   *mcp.Pool
-	rows   *toolRows
+	rows   store.MCPServers
 	files  memoryFiles
 	purse  builtin.Purse
 	dir    string
@@ -178,14 +179,18 @@ func newStdioRig(t testing.TB) *taskRig { return makeTaskRig(t, true) }
 func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 	t.Helper()
 	r := &taskRig{
-		t: t, people: &people{}, clock: start.UnixMilli(), rows: &toolRows{servers: map[string]store.MCPServer{}, activations: map[string]store.MCPActivation{}}, emitted: map[string][]any{}, details: map[string]map[string]any{}, files: memoryFiles{},
+		t: t, people: &people{}, clock: start.UnixMilli(), emitted: map[string][]any{}, details: map[string]map[string]any{}, files: memoryFiles{},
 		spec: agent.Spec{Name: "Helper", Description: "It helps with the weather.", LLMProfile: "m", MCPServers: []string{"srv"}},
 		mind: &mind{says: map[string][]string{
 			"flow_name": {`{"flow_name":"A look at the weather"}`}, "flow_risk": {`{"risk":"low","reason":"it reads"}`}, "tool_risk": {`{"risk":"low","reason":"it reads"}`},
 			"summary": {"It is 21 degrees."}, "facts": {`{"facts":["It is 21 degrees in Turin."],"domain":["weather"]}`},
 		}, failing: map[string]error{}},
 	}
-	var err error
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.rows = db.Stores().MCPServers
 	if r.pool, err = mcp.New(mcp.Options{Servers: r.rows, HTTP: &http.Client{Transport: &http.Transport{}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +198,9 @@ func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 		r.pool.Close()
 		for _, web := range r.webs { // they wait for whoever is connected
 			web.Close()
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 	r.dir, r.stdio, r.heard = t.TempDir(), stdio, make(chan struct{})

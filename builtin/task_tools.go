@@ -182,6 +182,14 @@ func (t taskTool) missing(args json.RawMessage) []string {
 	return list
 }
 
+// properties are the schemas of the tool's parameters.
+func (t taskTool) properties() []member {
+	if r := gjson.GetBytes(t.InputSchema, "properties"); r.IsObject() {
+		return members(json.RawMessage(r.Raw))
+	}
+	return nil
+}
+
 // parameters are the names of the tool's parameters, a star after those that are required.
 func (t taskTool) parameters() string {
 	required := map[string]bool{}

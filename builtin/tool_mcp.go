@@ -89,9 +89,7 @@ type toolServer struct {
 	cfg  *mcpToolConfig
 }
 
-func (s *toolServer) who() identity.Principal {
-	return identity.Principal{Workspace: s.call.Workspace, User: s.call.UserID}
-}
+func (s *toolServer) who() identity.Principal { return callerOf(s.call) }
 
 // mcpMemo is what a question was about. What is accepted is what was shown, and nothing that came later.
 type mcpMemo struct {
@@ -144,12 +142,7 @@ func accepts(raw json.RawMessage) bool {
 
 // ask asks a person: whether the server may be used, or whether its tools may be as they are now.
 func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
-	say := func(zh, en string) string {
-		if s.call.Language == "zh" {
-			return zh
-		}
-		return en
-	}
+	say := func(zh, en string) string { return wording(speaks(s.call, ""), zh, en) }
 	server := s.cfg.ServerID
 	title := fmt.Sprintf(say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server)
 	text := say("工作流要使用该服务器的工具，而发起人尚未启用它。接受后，其工具按当前定义固定下来。",

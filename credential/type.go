@@ -48,6 +48,9 @@ type Alternative struct {
 	Requires []string `json:"requires"`
 }
 
+// MCPOAuth is the type of credentials that hold the tokens of a tool server.
+const MCPOAuth = "mcp_oauth"
+
 // Type says what a credential of a kind consists of.
 type Type struct {
 	Name         string        `json:"name"`
@@ -228,7 +231,7 @@ func generalTypes() []Type {
 			{When: "oauth2_client", Requires: []string{"client_id", "client_secret", "token_url"}},
 		}},
 		// All but the client is written by an authorization; one that is empty is filled by it.
-		{Name: "mcp_oauth", Label: Label{"MCP 服务器授权", "MCP server authorization"}, Fields: []Field{
+		{Name: MCPOAuth, Label: Label{"MCP 服务器授权", "MCP server authorization"}, Fields: []Field{
 			text("client_id", "客户端 ID", "Client ID"), secret("client_secret", "客户端密钥", "Client secret"),
 			choice("client_auth", "客户端认证方式", "Client authentication", "form", "basic").or("form"),
 			secret("token", "访问令牌", "Access token"), secret("refresh_token", "刷新令牌", "Refresh token"),

@@ -345,8 +345,8 @@ func (r *run) ended(ctx context.Context, e *api.Execution) (*outcome, string, er
 	if err := r.outputs(ctx, o, e.Outputs); err != nil {
 		return nil, "", err
 	}
-	o.Answer = answerOf(e)
-	if o.Answer != "" {
+	if e.Task != nil && e.Task.FullAnswer != "" { // it is told apart from the outputs, which may be too large to be
+		o.Answer = bounded(e.Task.FullAnswer, r.s.o.MaxOutput)
 		return o, o.Answer, nil
 	}
 	text := string(raw(o.Outputs))
@@ -354,22 +354,6 @@ func (r *run) ended(ctx context.Context, e *api.Execution) (*outcome, string, er
 		text += fmt.Sprintf("\nNot all of it fits here; GET /executions/%s of the API has the rest.", e.ExecutionID)
 	}
 	return o, text, nil
-}
-
-// answerOf is what an agent says at the end; empty for a workflow.
-func answerOf(e *api.Execution) string {
-	if !strings.HasPrefix(e.WorkflowID, "agent:") {
-		return ""
-	}
-	for _, output := range e.Outputs { // order does not matter: a task has one
-		var task struct {
-			Answer string `json:"answer"`
-		}
-		if json.Unmarshal(output, &task) == nil && task.Answer != "" {
-			return task.Answer
-		}
-	}
-	return ""
 }
 
 // outputs adds as much of the outputs as a result may have. Large values, which stand as references, are fetched when they fit.

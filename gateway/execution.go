@@ -15,14 +15,21 @@ import (
 	"tandem/fault"
 )
 
+// target is the execution that a call is about.
+type target struct {
+	ExecutionID string `json:"execution_id"`
+}
+
+func (t *target) execution() string { return t.ExecutionID }
+
 // statusArguments are those of execution_status, resumeArguments those of execution_resume.
 type statusArguments struct {
-	ExecutionID string  `json:"execution_id"`
+	target
 	WaitSeconds float64 `json:"wait_seconds"`
 }
 
 type resumeArguments struct {
-	ExecutionID   string          `json:"execution_id"`
+	target
 	InteractionID string          `json:"interaction_id"`
 	Answer        json.RawMessage `json:"answer"`
 }
@@ -51,21 +58,29 @@ func (s *Server) addOwnTools() {
 	}, s.resume)
 }
 
+// about reads the arguments of a call about an execution and begins the call; done ends it.
+func (s *Server) about(ctx context.Context, req *mcp.CallToolRequest, arguments interface{ execution() string }) (_ context.Context, r *run, done func(), err error) {
+	if err := readArguments(req.Params.Arguments, arguments); err != nil {
+		return nil, nil, nil, err
+	}
+	if arguments.execution() == "" {
+		return nil, nil, nil, fault.New(fault.InvalidInput, "execution_id is missing")
+	}
+	ctx, done, err = s.begin(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ctx, s.newRun(req, arguments.execution()), done, nil
+}
+
 // status tells how an execution stands. That it has failed is no failure of the call.
 func (s *Server) status(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	var a statusArguments
-	if err := readArguments(req.Params.Arguments, &a); err != nil {
-		return failure(err, ""), nil
-	}
-	if a.ExecutionID == "" {
-		return failure(fault.New(fault.InvalidInput, "execution_id is missing"), ""), nil
-	}
-	ctx, done, err := s.begin(ctx)
+	ctx, r, done, err := s.about(ctx, req, &a)
 	if err != nil {
 		return failure(err, ""), nil
 	}
 	defer done()
-	r := s.newRun(req, a.ExecutionID)
 	e, err := s.api.Execution(ctx, a.ExecutionID)
 	if wait := min(time.Duration(a.WaitSeconds*float64(time.Second)), s.o.Wait); err == nil && wait > 0 && !final(e.Status) && !r.stuck(&e) {
 		e, _, err = r.wait(ctx, time.Now().Add(wait))
@@ -90,18 +105,11 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		return s.call(ctx, req, nil)
 	}
 	var a resumeArguments
-	if err := readArguments(req.Params.Arguments, &a); err != nil {
-		return failure(err, ""), nil
-	}
-	if a.ExecutionID == "" {
-		return failure(fault.New(fault.InvalidInput, "execution_id is missing"), ""), nil
-	}
-	ctx, done, err := s.begin(ctx)
+	ctx, r, done, err := s.about(ctx, req, &a)
 	if err != nil {
 		return failure(err, ""), nil
 	}
 	defer done()
-	r := s.newRun(req, a.ExecutionID)
 	if err := r.goOn(ctx, &a); err != nil {
 		r.execution = "" // nothing has changed
 		return r.broken(ctx, err)

@@ -283,10 +283,13 @@ func TestServer_Agent(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.agents = []api.Agent{{ID: "helper"}}
-	f.started = func(r *fakeRun) { r.finish(`{"answer":"It is 3.","steps":[]}`) }
+	f.started = func(r *fakeRun) {
+		r.e.Task = &api.Task{FullAnswer: "It is 3."}
+		r.finish(`{"$blob":"aa","size":5000000}`) // the results of its steps are large
+	}
 	p := connect(t, f, Options{}, "", nil)
 	r, o := p.call(t, "agent_helper", `{"question":"1+2?","metadata":{"a":1},"conversation_id":"c","language":"en","auto_execute":true}`)
-	if r.IsError || o.Answer != "It is 3." || textOf(r) != "It is 3." {
+	if r.IsError || o.Answer != "It is 3." || textOf(r) != "It is 3." || !o.Truncated {
 		t.Errorf("%+v %s", o, textOf(r))
 	}
 	want := api.TaskRequest{Question: "1+2?", Metadata: json.RawMessage(`{"a":1}`), ConversationID: "c", Language: "en"}

@@ -501,6 +501,14 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	return value, nil
 }
 
+// Tool is whose doing an activation that runs is, if it is a step that says so.
+func (f *Fold) Tool(id engine.ActivationID) string {
+	if step := f.runs[id].command.Step; step != nil {
+		return step.Tool
+	}
+	return ""
+}
+
 // Execution is the execution's id, and what it was started with.
 func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
 

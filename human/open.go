@@ -26,9 +26,11 @@ type Question struct {
 	Root       string
 	WorkflowID string
 	// User is who started it; empty, or the system, when nobody did.
-	User       string
-	Language   string
-	Node       string
+	User     string
+	Language string
+	Node     string
+	// Tool is the tool that was being called, if it was one.
+	Tool       string
 	Ask        engine.AskID
 	Activation engine.ActivationID
 	Attempt    int
@@ -163,6 +165,9 @@ func (r *Request) settle(q Question) error {
 		return wrongConfig("timeout_default_response", "the timeout_action is default_response; say what it is")
 	}
 	if q.Purpose != PurposeNode {
+		if q.Purpose == PurposeOutcomeUnknown && q.Tool != "" {
+			r.Title = fmt.Sprintf(pick(r.Language, "%s 已经完成了吗？", "Was %s done?"), q.Tool)
+		}
 		r.operational(q.Purpose)
 		// What they ask is for those parts to check; it is answered as their purpose wants.
 		if options, err := settleOptions("options", r.Type, r.Options); err == nil {

@@ -44,8 +44,8 @@ type Tools interface {
 // toolPatience is how long an answer may take for which a server is started or reached.
 const toolPatience = 90 * time.Second
 
-// authorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
-const authorizedPath = "/mcp/authorized"
+// AuthorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
+const AuthorizedPath = "/mcp/authorized"
 
 type (
 	toolServerInput struct {
@@ -93,7 +93,7 @@ func (s *Server) toolServers() {
 	handle(s, op(http.MethodPost, "/{id}/restart", "restart-mcp-server", "End connections to a tool server",
 		"Those of the user who asks; an admin ends everybody's. The next use makes new ones."), operators(), s.restartTools)
 	h := &responder{s: s, pages: newRespondPages()}
-	s.public("GET "+authorizedPath, h.authorizedTools)
+	s.public("GET "+AuthorizedPath, h.authorizedTools)
 }
 
 // toolServer reads a server; of one that is not there it says what is similar.
@@ -288,8 +288,8 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 		switch {
 		case !ok:
 			refuse("credential_id", "there is no credential %q%s", b.CredentialID, near(b.CredentialID, credentialIDs(credentials)))
-		case c.Type != "mcp_oauth":
-			refuse("credential_id", "credential %q is of type %s; tokens of an authorization are kept in one of type mcp_oauth, and a fixed key belongs into headers", c.ID, c.Type)
+		case c.Type != credential.MCPOAuth:
+			refuse("credential_id", "credential %q is of type %s; tokens of an authorization are kept in one of type %s, and a fixed key belongs into headers", c.ID, c.Type, credential.MCPOAuth)
 		default:
 			m.Credential = c.ID
 		}

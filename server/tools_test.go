@@ -123,6 +123,18 @@ func setupTools(t *testing.T) (*world, *fewTools) {
 
 const serversPath = "/api/v1/mcp/servers"
 
+// An id is made of the name, whatever words that has.
+func TestToolServers_MadeIDs(t *testing.T) {
+	t.Parallel()
+	w, _ := setupTools(t)
+	for name, want := range map[string]string{"Our workflow tools": "our-workflow-tools", "Workflow helpers": "workflow-helpers", "工具": "server-"} {
+		made := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"`+name+`","transport":"stdio","command":"npx"}`).want(t, 201))
+		if made.ID != want && (want != "server-" || !strings.HasPrefix(made.ID, want)) {
+			t.Errorf("of %q the id %q was made", name, made.ID)
+		}
+	}
+}
+
 func TestToolServers(t *testing.T) {
 	t.Parallel()
 	w, tools := setupTools(t)
@@ -135,9 +147,6 @@ func TestToolServers(t *testing.T) {
 	}
 	w.admin("POST", serversPath, `{"id":"my-files","transport":"stdio","command":"x"}`).problem(t, 409, fault.Conflict)
 	second := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"my files","transport":"http","url":"https://x.example/mcp?key=canary","headers":{"X":"canary"}}`).want(t, 201))
-	if third := read[api.MCPServer](t, w.admin("POST", serversPath, `{"name":"Our workflow tools","transport":"stdio","command":"npx"}`).want(t, 201)); third.ID != "our-workflow-tools" {
-		t.Errorf("the id is %q", third.ID)
-	}
 	if second.ID != "my-files-2" {
 		t.Errorf("second %+v", second)
 	}

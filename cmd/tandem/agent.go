@@ -137,10 +137,7 @@ func newAgentRemove(at *connectFlags) *cobra.Command {
 				if err := c.DeleteAgent(ctx, args[0]); err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: deleted\n", args[0]); err != nil {
-					return fmt.Errorf("write the answer: %w", err)
-				}
-				return nil
+				return say(cmd.OutOrStdout(), "%s: deleted\n", args[0])
 			})
 		},
 	}

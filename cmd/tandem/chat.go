@@ -90,7 +90,7 @@ func newChatting(cmd *cobra.Command, c *app.Connection, at *connectFlags, agent 
 	return t
 }
 
-// commands are the lines that are no goals. A goal may begin with a slash: /etc/hosts is none of these. read-only
+// chatCommand is how a line begins that is no goal. A goal may begin with a slash, too: /etc/hosts is none of these. read-only
 var chatCommand = regexp.MustCompile(`^/[a-z]+$`)
 
 func (t *chatting) run(ctx context.Context) error {

@@ -63,14 +63,14 @@ func (t *turns) task(n *api.NodeExecution) (label, said, title string) {
 	if n.Status != string(engine.NodeDone) || len(raw) == 0 || json.Unmarshal(raw, &left) != nil {
 		return oneLine(n.NodeName), "", "" // under way, or somebody has put something else in its place
 	}
-	switch kind, _, _ := strings.Cut(name, "_"); {
-	case name == agent.KindFlowName:
+	switch agent.PartOf(name).Kind {
+	case agent.KindFlowName:
 		title = oneLine(left.FlowName)
-	case name == agent.KindSummary:
+	case agent.KindSummary:
 		said = left.Answer
-	case kind == "params" || kind == "fill":
+	case agent.KindParams, agent.KindFill:
 		at.arguments, at.risk = string(raw), ""
-	case kind == "risk":
+	case agent.KindToolRisk:
 		at.risk = left.Risk
 	}
 	return oneLine(n.NodeName), said, title

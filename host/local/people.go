@@ -18,12 +18,14 @@ type Question struct {
 	// User is who started it, Language the one it speaks.
 	User, Language string
 	Node           string
-	Activation     engine.ActivationID
-	Attempt        int
-	Ask            engine.AskID
-	Purpose        string
-	Request        json.RawMessage
-	Time           int64
+	// Tool is the tool that the activation calls, if it is a step that calls one.
+	Tool       string
+	Activation engine.ActivationID
+	Attempt    int
+	Ask        engine.AskID
+	Purpose    string
+	Request    json.RawMessage
+	Time       int64
 }
 
 // people adds to an append what it means to people: the questions it asks and takes back, and that an operator has stopped
@@ -86,7 +88,7 @@ func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	_, start := o.fold.Execution()
 	q := Question{
 		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language,
-		Node: host.NodeOf(o.revision.Graph, c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Time: now,
+		Node: host.NodeOf(o.revision.Graph, c.Activation), Tool: o.fold.Tool(c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Time: now,
 	}
 	if q.Root == "" {
 		q.Root = o.ref.Execution
