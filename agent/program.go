@@ -62,6 +62,10 @@ type Limits struct {
 	InnerCalls int `json:"inner_calls,omitempty"`
 	// Failures is how many fail the task: 3.
 	Failures int `json:"failures,omitempty"`
+	// JSONTries is how often a model is asked for an answer of the right shape, HistoryRounds how many rounds of a conversation a task is
+	// told of: 3 each. They are the runtime's to keep.
+	JSONTries     int `json:"json_tries,omitempty"`
+	HistoryRounds int `json:"history_rounds,omitempty"`
 }
 
 // Timeouts are those of one attempt, in milliseconds; waiting for people does not count. Zero: 420 s.

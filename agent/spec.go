@@ -98,6 +98,7 @@ func (s Spec) Check() error {
 		value int
 	}{
 		{"steps", s.Limits.Steps}, {"plan_tries", s.Limits.PlanTries}, {"inner_calls", s.Limits.InnerCalls}, {"failures", s.Limits.Failures},
+		{"json_tries", s.Limits.JSONTries}, {"history_rounds", s.Limits.HistoryRounds},
 	} {
 		if l.value < 0 || l.value > maxLimit {
 			return wrong("limits."+l.name, "%d is no limit; use 1 to %d, or 0 for the default", l.value, maxLimit)

@@ -30,6 +30,9 @@ type AgentLimits struct {
 	PlanTries  int `json:"plan_tries,omitempty" minimum:"0" maximum:"1000" doc:"3"`
 	InnerCalls int `json:"inner_calls,omitempty" minimum:"0" maximum:"1000" doc:"5"`
 	Failures   int `json:"failures,omitempty" minimum:"0" maximum:"1000" doc:"3"`
+	// JSONTries is how often a model is asked for an answer of the right shape.
+	JSONTries     int `json:"json_tries,omitempty" minimum:"0" maximum:"1000" doc:"3: answers of a model for one decision, until one has the right shape"`
+	HistoryRounds int `json:"history_rounds,omitempty" minimum:"0" maximum:"1000" doc:"3: earlier tasks of the conversation that a task is told of"`
 }
 
 // Agents is a part of a listing.

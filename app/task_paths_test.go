@@ -352,3 +352,26 @@ func TestTask_Rungs(t *testing.T) {
 	}
 	agrees(t, "last call", b.made()[len(b.made())-1], `pay {"city":"Suzhou"}`)
 }
+
+// What bounds a task is the agent's to say.
+func TestTask_LimitsAreTheAgents(t *testing.T) {
+	t.Parallel()
+	b := newToolbox(t, nil, cityTools()...)
+	m := newMind(t, nil, func(d decided) any {
+		if d.name == "plan" {
+			return "I think we should read."
+		}
+		return nil
+	})
+	x := openTasks(t, m, b, func(a *api.Agent) {
+		a.Limits = api.AgentLimits{PlanTries: 2, JSONTries: 2, HistoryRounds: 1}
+	})
+	for _, question := range []string{"the first", "the second", "the third"} {
+		x.ended(x.ask(api.TaskRequest{Question: question, ConversationID: "talk"}), engine.StatusSuccess)
+	}
+	agrees(t, "plans of three tasks", m.wanted("plan", "step_1"), 3*2*2)
+	last := m.asked[len(m.asked)-1-1].Messages[1].text() // the summary, before the facts
+	if !strings.Contains(last, "the second") || strings.Contains(last, "the first") {
+		t.Errorf("the third task was told %s", last)
+	}
+}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -16,6 +17,8 @@ const maxTries = 3
 // asking is a question to a model whose answer must have a shape. It is kept from try to try, so that none that was paid for is
 // asked for again.
 type asking struct {
+	// Most is how often it is asked; 0: maxTries.
+	Most  int       `json:"most,omitempty"`
 	Tries []asked   `json:"tries,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
 }
@@ -27,7 +30,7 @@ type asked struct {
 }
 
 // over says that the model is not asked once more.
-func (a *asking) over() bool { return len(a.Tries) >= maxTries }
+func (a *asking) over() bool { return len(a.Tries) >= cmp.Or(a.Most, maxTries) }
 
 // problem is what was wrong with the last answer.
 func (a *asking) problem() string {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,9 +106,11 @@ type tasks struct {
 
 // taskState is what the steps of a task share: everything that was known when it began. It is recorded once.
 type taskState struct {
-	Agent     string            `json:"agent,omitempty"`
-	Purpose   string            `json:"purpose,omitempty"`
-	Profile   string            `json:"profile"`
+	Agent   string `json:"agent,omitempty"`
+	Purpose string `json:"purpose,omitempty"`
+	Profile string `json:"profile"`
+	// Tries is how often a model is asked for one decision; 0: as often as elsewhere.
+	Tries     int               `json:"tries,omitempty"`
 	Language  string            `json:"language"`
 	Question  string            `json:"question"`
 	Metadata  json.RawMessage   `json:"metadata,omitempty"`
@@ -129,7 +132,7 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	if err != nil {
 		return node.Led{}, err
 	}
-	state := taskState{Agent: spec.Name, Purpose: spec.Description, Profile: spec.LLMProfile, Language: taskLanguage(call, in.Language, spec.Language)}
+	state := taskState{Agent: spec.Name, Purpose: spec.Description, Profile: spec.LLMProfile, Tries: spec.Limits.JSONTries, Language: taskLanguage(call, in.Language, spec.Language)}
 	if err := in.into(&state); err != nil {
 		return node.Led{}, err
 	}
@@ -144,7 +147,8 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	}
 	if in.ConversationID != "" {
 		state.Rounds, err = t.agents.Rounds(ctx, RoundsQuery{
-			Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID, Conversation: in.ConversationID, Before: call.ExecutionID, Limit: maxTaskRounds,
+			Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID, Conversation: in.ConversationID, Before: call.ExecutionID,
+			Limit: cmp.Or(spec.Limits.HistoryRounds, maxTaskRounds),
 		})
 		if err != nil {
 			return node.Led{}, err

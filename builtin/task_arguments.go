@@ -66,7 +66,7 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 	if !ok {
 		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
 	}
-	var a asking
+	a := asking{Most: p.Tries}
 	if err := readMemo(call, &a); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 		call.Detail(map[string]any{"template": out.template, "lineage": out.lineage})
 		return stepDone(out.resolved, agent.ArgumentsReply{Missing: out.missing}, a.Usage)
 	case a.over():
-		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID, a.problem()).With("tries", maxTries).Final()
+		return nil, fault.Newf(fault.InvalidInput, "the model's arguments for %q cannot be used: %s", tool.ID, a.problem()).With("tries", len(a.Tries)).Final()
 	}
 	return again(call, a)
 }

@@ -41,7 +41,7 @@ func (d decision) take(raw json.RawMessage) (result, told any, problem string, e
 
 // decide asks the model for a decision. Every answer that cannot be used is on disk before the next is asked for.
 func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d decision) (node.Outcome, error) {
-	var a asking
+	a := asking{Most: p.Tries}
 	if err := readMemo(call, &a); err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	case !a.over():
 		return again(call, a)
 	case d.otherwise == nil:
-		return nil, fault.Newf(fault.OutputInvalid, "the model's answers for %q cannot be used: %s", p.Name, a.problem()).With("tries", maxTries).Final()
+		return nil, fault.Newf(fault.OutputInvalid, "the model's answers for %q cannot be used: %s", p.Name, a.problem()).With("tries", len(a.Tries)).Final()
 	}
-	call.Log(node.Warn, "the model's answers could not be used; the step does without", map[string]any{"problem": a.problem(), "tries": maxTries})
+	call.Log(node.Warn, "the model's answers could not be used; the step does without", map[string]any{"problem": a.problem(), "tries": len(a.Tries)})
 	result, told = d.otherwise()
 	return stepDone(result, told, a.Usage)
 }

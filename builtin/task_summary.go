@@ -32,7 +32,7 @@ const maxAnswerFacts = 20
 
 // summary writes the answer, which is seen as it comes, and takes facts from it.
 func (t *tasks) summary(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
-	var s summing
+	s := summing{Facts: asking{Most: p.Tries}}
 	if err := readMemo(call, &s); err != nil {
 		return nil, err
 	}

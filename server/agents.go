@@ -264,7 +264,7 @@ type (
 	startTaskInput struct {
 		AgentPath
 		Key  string `header:"Idempotency-Key" maxLength:"255"`
-		Body api.TaskRequest
+		Body taskBody
 	}
 	taskOutput struct {
 		Status   int
@@ -273,8 +273,25 @@ type (
 	}
 )
 
+// taskBody is a request as clients write it, some of whom have older spellings.
+type taskBody struct {
+	api.TaskRequest
+	OldConversationID string `json:"conversationId,omitempty" maxLength:"200" hidden:"true"`
+	OldSessionID      string `json:"sessionId,omitempty" maxLength:"200" hidden:"true"`
+	OldAutoExecute    *bool  `json:"autoExecute,omitempty" hidden:"true"`
+}
+
+// request is what is meant. The present spelling wins.
+func (b *taskBody) request() api.TaskRequest {
+	r := b.TaskRequest
+	r.ConversationID, r.SessionID = cmp.Or(r.ConversationID, b.OldConversationID), cmp.Or(r.SessionID, b.OldSessionID)
+	r.AutoExecute = cmp.Or(r.AutoExecute, b.OldAutoExecute)
+	return r
+}
+
 func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startTaskInput) (*taskOutput, error) {
-	hash, err := taskHash(in.ID, in.Body)
+	want := in.Body.request()
+	hash, err := taskHash(in.ID, want)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +300,7 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 		return nil, err
 	}
 	if started.Execution == "" {
-		request, err := s.taskRequest(ctx, p, in.ID, in.Body)
+		request, err := s.taskRequest(ctx, p, in.ID, want)
 		if err != nil {
 			return nil, err
 		}
@@ -298,7 +315,7 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 			return nil, err
 		}
 	}
-	return s.taskAnswer(ctx, p, in.ID, started, time.Duration(in.Body.WaitSeconds*float64(time.Second)))
+	return s.taskAnswer(ctx, p, in.ID, started, time.Duration(want.WaitSeconds*float64(time.Second)))
 }
 
 // taskHash tells a start that is repeated from another one under the same key. How long the caller wants to wait does not

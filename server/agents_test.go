@@ -287,6 +287,22 @@ func TestTasks_StartOnceWithAKey(t *testing.T) {
 		problem(t, http.StatusConflict, fault.Conflict)
 }
 
+// Older clients write some fields in another way; the present way wins.
+func TestTasks_TakeOlderSpellings(t *testing.T) {
+	t.Parallel()
+	w := agentWorld(t)
+	w.admin(http.MethodPost, "/api/v1/agents", clerk).want(t, http.StatusCreated)
+	operator := w.tokens[identity.Operator]
+	for body, want := range map[string]string{
+		`{"question":"x","conversationId":"old","sessionId":"s","autoExecute":false}`: "old",
+		`{"question":"x","conversationId":"old","conversation_id":"new"}`:             "new",
+	} {
+		if got := read[api.TaskStarted](t, w.startTask(operator, "", body).want(t, http.StatusAccepted)); got.ConversationID != want {
+			t.Errorf("%s: the conversation is %q, want %q", body, got.ConversationID, want)
+		}
+	}
+}
+
 func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	t.Parallel()
 	w := agentWorld(t)
