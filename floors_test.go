@@ -82,6 +82,7 @@ func floors() map[string]floor {
 		"llmtest":         {level: 5, suite: true},
 
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
+		"store/sqlite/sqlitetest":     {level: 6, suite: true}, // above the store that it opens
 
 		"builtin":       {level: 6},
 		"integration/*": {level: 6},

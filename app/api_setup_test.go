@@ -18,6 +18,7 @@ import (
 	"tandem/identity"
 	"tandem/outbound"
 	"tandem/server"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -43,7 +44,7 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 		t.Fatal(err)
 	}
 	web := httptest.NewUnstartedServer(nil)
-	options := Options{Dir: t.TempDir(), HTTPAllow: allow, CodeCache: codeCache()}
+	options := Options{Dir: sqlitetest.Dir(t), HTTPAllow: allow, CodeCache: codeCache()}
 	as(&options, "http://"+web.Listener.Addr().String())
 	i, err := Open(t.Context(), options)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"tandem/node"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // memoryRig is an installation with memories in a database of its own.
@@ -44,7 +45,7 @@ type memoryRig struct {
 
 func newMemoryRig(t testing.TB) *memoryRig {
 	t.Helper()
-	r := &memoryRig{t: t, dir: t.TempDir(), workspace: "ws", user: "ada", workflow: "wf", node: "mem", execution: "exec_1", now: start}
+	r := &memoryRig{t: t, dir: sqlitetest.Dir(t), workspace: "ws", user: "ada", workflow: "wf", node: "mem", execution: "exec_1", now: start}
 	r.openDB()
 	t.Cleanup(func() {
 		if err := r.db.Close(); err != nil {

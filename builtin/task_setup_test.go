@@ -33,6 +33,7 @@ import (
 	"tandem/node"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -186,7 +187,7 @@ func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 			"summary": {"It is 21 degrees."}, "facts": {`{"facts":["It is 21 degrees in Turin."],"domain":["weather"]}`},
 		}, failing: map[string]error{}},
 	}
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: sqlitetest.Dir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	"tandem/node"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -43,7 +44,7 @@ func (w *toolWorld) who() identity.Principal { return identity.Principal{Workspa
 
 func newToolWorld(t *testing.T) *toolWorld {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: t.TempDir()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: sqlitetest.Dir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

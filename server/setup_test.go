@@ -27,6 +27,7 @@ import (
 	"tandem/node"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
 
@@ -110,7 +111,7 @@ func (w *world) pass(d time.Duration) {
 
 func setup(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

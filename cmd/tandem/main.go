@@ -99,6 +99,7 @@ A server, and what is kept in its data directory:
   tandem profiles list          keep profiles of language models: set, test, get, delete
   tandem budgets list           see what models may spend, and raise it
   tandem memories list          see what memory nodes remember, and make them forget
+  tandem mcp                    be an MCP server: every deployed workflow and every agent is a tool
   tandem mcp servers list       keep tool servers and use them: set, tools, activate, accept, authorize, ...
   tandem doctor                 find out what keeps Tandem from working here
   tandem bench                  measure how fast this machine runs workflows

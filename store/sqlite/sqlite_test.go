@@ -5,13 +5,14 @@ import (
 
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 	"tandem/store/storetest"
 )
 
 // open opens a data directory of the test's own.
 func open(t testing.TB) *sqlite.DB {
 	t.Helper()
-	return openDir(t, t.TempDir())
+	return openDir(t, sqlitetest.Dir(t))
 }
 
 func openDir(t testing.TB, dir string) *sqlite.DB {
