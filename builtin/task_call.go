@@ -128,7 +128,7 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) ([]m
 		if err := p.sameEffect(memo.Changes); err != nil {
 			return nil, err
 		}
-		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, call.UserID, memo.Changes)
+		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, acceptedIn(call), memo.Changes)
 	}
 	if err != nil {
 		return nil, callFailure(ctx, err)

@@ -99,6 +99,9 @@ type mcpMemo struct {
 	Changes []mcp.Change `json:"changes,omitempty"`
 }
 
+// acceptedIn is who has accepted something in an execution: its question tells who answered.
+func acceptedIn(call *node.Call) string { return "execution:" + call.ExecutionID }
+
 // settle does what a person has answered, if this run follows an answer to this node. Doing it again changes nothing.
 func (s *toolServer) settle(ctx context.Context) error {
 	wake := s.call.Wake
@@ -116,9 +119,8 @@ func (s *toolServer) settle(ctx context.Context) error {
 		}
 		return refused.With("server_id", memo.Server)
 	}
-	by := "execution:" + s.call.ExecutionID // its question tells who has answered
 	if memo.Purpose == human.PurposeDrift {
-		if _, err := s.pool.Accept(ctx, s.who(), memo.Server, by, memo.Changes); err != nil {
+		if _, err := s.pool.Accept(ctx, s.who(), memo.Server, acceptedIn(s.call), memo.Changes); err != nil {
 			return toolFault(err)
 		}
 		return nil
