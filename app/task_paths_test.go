@@ -90,7 +90,7 @@ func TestTask_AutoAndManual(t *testing.T) {
 			x.ended(e, engine.StatusSuccess)
 			agrees(t, "calls", b.made(), []string{`read {"city":"Hangzhou"}`, `pay {"city":"Hangzhou"}`})
 			agrees(t, "steps", stepsOf(e), []string{"step_1 box/read SUCCESS", "step_2 box/pay SUCCESS"})
-			if e.Task.FullAnswer != "All is well." || e.Task.FlowName != "a test" || e.Task.StepCount != 2 || e.Task.PlanID != "plan-1" {
+			if e.TriggerInfo.TriggerType != "AGENT" || e.Task.FullAnswer != "All is well." || e.Task.FlowName != "a test" || e.Task.StepCount != 2 || e.Task.PlanID != "plan-1" {
 				t.Errorf("the task is told as %+v", e.Task)
 			}
 			agrees(t, "decisions", x.mind.decisions(), []string{

@@ -18,6 +18,9 @@ const (
 	taskWindow        = 15 * time.Second
 )
 
+// triggerAgent is what has started a task that somebody has given to an agent. Those of parents and forks have others.
+const triggerAgent = "AGENT"
+
 // starter is who starts tasks.
 type starter struct{ workspace, user string }
 
@@ -112,7 +115,8 @@ func (w *window) sweep(now time.Time) {
 	}
 }
 
-// remember reads what users have started shortly before this process began, so that starting again forgives nothing.
+// remember reads what users have started shortly before this process began, so that starting again forgives nothing. It does so once for a
+// workspace, while others wait, and only until the past no longer counts.
 func (w *window) remember(ctx context.Context, workspace string) error {
 	if w.filled == nil || w.filled[workspace] {
 		return nil
@@ -148,7 +152,7 @@ func (s *Server) pastStarts(ctx context.Context, workspace string, since, before
 			if e.Created < since.UnixMilli() { // the newest come first
 				return found, nil
 			}
-			if _, task := agent.IDOf(e.WorkflowID); task && e.TriggerType == "MANUAL" && e.Parent == "" && e.Created < before.UnixMilli() {
+			if _, task := agent.IDOf(e.WorkflowID); task && e.TriggerType == triggerAgent && e.Parent == "" && e.Created < before.UnixMilli() {
 				who := starter{workspace, e.User}
 				found[who] = append(found[who], time.UnixMilli(e.Created))
 			}
