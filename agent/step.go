@@ -59,6 +59,14 @@ type failure struct {
 // agreed says that a person has confirmed the call with exactly the present arguments.
 func (s *step) agreed() bool { return s.Version > 0 && s.Agreed == s.Version }
 
+// ConfirmedBy implements engine.Confirming.
+func (t *task) ConfirmedBy(name string) (string, bool) {
+	if s := &t.Step; s.Calls > 0 && name == s.callName(s.Calls) && s.agreed() {
+		return "confirmation of " + s.ID, true
+	}
+	return "", false
+}
+
 // callName is the name of the step's nth call.
 func (s *step) callName(n int) string { return engine.TryName(s.ID, n) }
 

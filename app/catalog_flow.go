@@ -69,7 +69,7 @@ func flowKinds() []kind {
 			aliases: map[string]string{"delayed": workflow.DefaultKey, "canceled": "cancelled"},
 			config:  `duration_seconds:num=5[0..31536000]`},
 		{subtype: "TIMEOUT", effect: workflow.Pure, keys: []string{"body", workflow.DefaultKey, "timeout"},
-			scope:  &workflow.ScopeKeys{Entry: "body", Exits: []string{workflow.DefaultKey, "timeout"}},
+			scope:  &workflow.ScopeKeys{Entry: "body", Exits: []string{workflow.DefaultKey, "timeout"}, Once: true},
 			config: `timeout_seconds*:num=300[0.1..31536000]; deadline:tmpl; condition_expression:expr; condition -> condition_expression`},
 		{subtype: "SUB_WORKFLOW", effect: workflow.Idempotent, rules: subWorkflowRules,
 			config: `workflow_id*; revision:str/int=deployed; wait=true; output_nodes:list`},

@@ -23,7 +23,7 @@ const humanCommon = `on_unknown!{ask|retry|fail}=retry; interaction_type!{approv
 	approval_options:list/any=[approve,reject](value*; label; outcome{confirmed|rejected|none});
 	input_fields:list(name*; label; type{text|number|email|date|select|boolean|file}=text; required=false; options:list; validation:any);
 	selection_options:list/any(value*; label; outcome{confirmed|rejected|none}); allow_multiple=false; review_criteria:list; approvers:list;
-	min_approvals=1[1..]; min_rejections=1[1..]; exclude_requester, allow_delegation=false; escalation:obj(after_seconds*:num[1..]; to*:any);
+	min_approvals=1[1..]; min_rejections=1[1..]; exclude_requester, allow_delegation, advisory=false; escalation:obj(after_seconds*:num[1..]; to*:any);
 	reminder_seconds=0[0..]; risk{low|medium|high}=low; ai_analysis_model; response_analysis_prompt:tmpl;
 	custom_analysis_prompt -> response_analysis_prompt; unrelated_action{ignore|route};
 	channel_type{in_app|webhook|email|slack|discord|telegram|teams}; webhook_url:tmpl; priority=1[1..5]; content:any; user_mention:tmpl;
@@ -60,6 +60,12 @@ func humanKinds() []kind {
 
 func humanRules(c *config, medium string) {
 	channel := cmp.Or(medium, c.text("channel_type"))
+	if !c.flag("advisory") {
+		c.plan.Asks = human.Confirmed
+	}
+	if c.isDynamic("advisory") {
+		c.invalid(c.at("advisory"), "must be true or false: whether a question can be passed over is decided when the workflow is saved")
+	}
 	if t := c.text("channel_type"); medium != "" && t != "" && t != medium {
 		c.invalid(c.at("channel_type"), "must be %q for %s, or left out", medium, c.node.Kind())
 	}

@@ -51,7 +51,7 @@ func newHumanDraft(c *config, channel string) *humanDraft {
 		d.review()
 	}
 	r.AllowMultiple = c.flag("allow_multiple")
-	r.ExcludeRequester = c.flag("exclude_requester")
+	r.ExcludeRequester, r.Advisory = c.flag("exclude_requester"), c.flag("advisory")
 	if _, ok := c.shape.field("access"); ok {
 		r.Access = c.text("access")
 	}

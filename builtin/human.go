@@ -44,6 +44,7 @@ type humanConfig struct {
 	MinRejections    int64            `json:"min_rejections" range:"1.."`
 	ExcludeRequester bool             `json:"exclude_requester"`
 	AllowDelegation  bool             `json:"allow_delegation"`
+	Advisory         bool             `json:"advisory"`
 	Escalation       *humanEscalation `json:"escalation"`
 	ReminderSeconds  int64            `json:"reminder_seconds" range:"0.."`
 	Risk             string           `json:"risk" enum:"low|medium|high"`
@@ -166,7 +167,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 	r := human.Request{
 		Type: a.Type, Channel: cmp.Or(a.medium, a.Channel, human.InApp), Title: string(a.Title), Description: string(a.Description), Content: content,
 		AllowMultiple: a.AllowMultiple, Schema: a.schema, Review: a.review,
-		Approvers: a.approvers, MinApprovals: int(a.MinApprovals), MinRejections: int(a.MinRejections), ExcludeRequester: a.ExcludeRequester, AllowDelegation: a.AllowDelegation,
+		Approvers: a.approvers, MinApprovals: int(a.MinApprovals), MinRejections: int(a.MinRejections), ExcludeRequester: a.ExcludeRequester, AllowDelegation: a.AllowDelegation, Advisory: a.Advisory,
 		ReminderSeconds: a.ReminderSeconds, Risk: a.Risk, Priority: int(a.Priority), TimeoutSeconds: a.TimeoutSeconds, TimeoutAction: a.TimeoutAction, TimeoutResponse: json.RawMessage(a.TimeoutResponse),
 		UnrelatedAction: a.UnrelatedAction, AnalysisModel: a.AnalysisModel, AnalysisPrompt: string(a.AnalysisPrompt), Access: a.access, Language: call.Language,
 		UserMention: string(a.UserMention), Credential: gjson.GetBytes(call.Config, "credential_id").Str, InCredential: a.in,

@@ -7,7 +7,7 @@ import (
 	"tandem/workflow"
 )
 
-// phase is where an activation stands. Up to phaseAsking it is open.
+// phase is where an activation stands. Up to phaseAsking, and while gated, it is open.
 type phase uint8
 
 const (
@@ -20,9 +20,10 @@ const (
 	phaseParked                    // became ready in a scope that is ending
 	phaseFailed
 	phaseCanceled
+	phaseGated // ready, waits for a question that is asked again
 )
 
-func (p phase) open() bool { return p <= phaseAsking }
+func (p phase) open() bool { return p <= phaseAsking || p == phaseGated }
 
 // activation is one visit to a node while it is open; failed and canceled ones are kept for as long as a retry may want
 // them. It is owned by its scope.
@@ -55,6 +56,7 @@ type activation struct {
 	effected  bool   // a once attempt of this generation has begun and then waited
 	canceling bool   // it ends as canceled when its child has
 	unknown   bool   // the outcome of its last attempt is not known
+	again     bool   // it asks a question again that lies before others
 	err       *fault.Error
 }
 
@@ -92,7 +94,7 @@ func (a *activation) at() Attempt { return Attempt{a.id, a.gen, a.attempt} }
 func (a *activation) view() Activation {
 	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
 	switch a.phase {
-	case phaseHeld, phaseParked:
+	case phaseHeld, phaseParked, phaseGated:
 		v.Status = NodePending
 	case phaseRunning, phaseWaiting, phaseScope:
 		v.Status = NodeRunning
@@ -138,7 +140,7 @@ func (s *State) count(a *activation, d int) {
 // begin makes an activation ready.
 func (s *State) begin(sc *Scope, a *activation) {
 	s.enter(sc, a)
-	s.dispatch(a)
+	s.issue(a)
 }
 
 // beginFailed makes an activation that fails before it runs: a conversion on its way did not end well.
@@ -196,6 +198,10 @@ func (s *State) leave(a *activation, end End) {
 	s.move(a, phaseCanceled)
 	delete(sc.acts, a.name)
 	end.Node, end.Opened = a.node, a.opened
+	if a.again {
+		s.askedAgain(a, end)
+		return
+	}
 	sc.program.Ended(sc, a.name, end)
 	s.after(sc)
 }

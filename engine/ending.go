@@ -187,7 +187,7 @@ func (s *State) tear(sc *Scope, stopOnce bool) {
 		case !a.phase.open():
 		case a.frame != nil:
 			s.tearFrame(a, stopOnce)
-		case a.phase == phaseHeld:
+		case a.phase == phaseHeld || a.phase == phaseGated:
 			s.move(a, phaseParked)
 		case a.phase == phaseRunning && a.started:
 			if stopOnce {

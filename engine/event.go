@@ -71,6 +71,8 @@ type (
 		// Depth counts the executions above this one.
 		Depth int `json:"depth,omitempty"`
 		Input Ref `json:"input,omitempty"`
+		// Again are the questions that have to be asked before what lies behind them: those that StartFrom would pass over.
+		Again []ActivationID `json:"again,omitempty"`
 	}
 
 	// ExecutionStarted says that the execution was admitted and begins.
@@ -85,6 +87,10 @@ type (
 		// Input replaces the activation's input when it is set.
 		Input Ref             `json:"input,omitempty"`
 		State json.RawMessage `json:"state"`
+		// Again are the questions whose answers count no longer: they are asked again before anything behind them runs.
+		Again []ActivationID `json:"again,omitempty"`
+		// AskAnew says that data was edited, so that questions which are open show what no longer holds: they begin anew.
+		AskAnew bool `json:"ask_anew,omitempty"`
 	}
 
 	ExecutionPaused struct {
@@ -191,6 +197,8 @@ type (
 	NodeRetried struct {
 		Activation ActivationID `json:"activation"`
 		By         string       `json:"by,omitempty"`
+		// Again are the questions whose answers count no longer, as in ExecutionForked.
+		Again []ActivationID `json:"again,omitempty"`
 	}
 
 	// NodeSkipped is an operator's decision to go on without an activation; with an output it counts as completed.
@@ -199,6 +207,8 @@ type (
 		HasOutput  bool         `json:"has_output,omitempty"`
 		Output     Ref          `json:"output,omitempty"`
 		By         string       `json:"by,omitempty"`
+		// Again are the questions whose answers count no longer, as in ExecutionForked.
+		Again []ActivationID `json:"again,omitempty"`
 	}
 )
 

@@ -277,7 +277,9 @@ func (p *graphProgram) ready(sc *Scope, n int) {
 			a.inputs = append(a.inputs, Input{Edge: e, Convert: true})
 			failed = cmp.Or(failed, es.err)
 		}
-		es.ref, es.err = "", nil
+		if es.err = nil; node.Plan.Asks == "" { // a question may have to be asked again, about the same
+			es.ref = ""
+		}
 	}
 	if failed == nil {
 		sc.st.begin(sc, a)

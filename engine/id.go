@@ -51,6 +51,15 @@ func iterationPath(owner ActivationID, index int64) string {
 	return string(owner) + "[" + strconv.FormatInt(index, 10) + "]"
 }
 
+// ownerOf returns the activation that opened the scope with this path; the top level was opened by none.
+func ownerOf(path string) (owner ActivationID, ok bool) {
+	i := strings.LastIndexByte(path, '[')
+	if i < 0 {
+		return "", false
+	}
+	return ActivationID(path[:i]), true
+}
+
 // skippedPath is the scope path of a body that never ran: its nodes get one record, under no index.
 func skippedPath(owner ActivationID) string { return string(owner) + "[]" }
 

@@ -43,7 +43,7 @@ func (s *State) resume() error {
 	for _, a := range s.sorted(nil) {
 		switch {
 		case a.phase == phaseHeld:
-			s.dispatch(a)
+			s.issue(a)
 		case a.wait != nil && a.wait.unsent:
 			s.sendNew(a)
 		}
@@ -160,10 +160,14 @@ func (s *State) retryNode(f NodeRetried) error {
 	if a.phase != phaseFailed && a.phase != phaseCanceled && !unknown {
 		return fault.Newf(fault.Conflict, "activation: %q is %s; only what failed, was canceled or is unknown can be retried", a.id, a.view().Status)
 	}
+	if err := s.checkAgain(f.Again); err != nil {
+		return err
+	}
+	s.askAgain(f.Again)
 	s.stopWaiting(a)
 	s.regenerate(a)
 	s.revive(a)
-	s.dispatch(a)
+	s.issue(a)
 	return nil
 }
 
@@ -178,6 +182,10 @@ func (s *State) skipNode(f NodeSkipped) error {
 	if a.phase == phaseRunning && a.started {
 		return fault.Newf(fault.Conflict, "activation: %q is doing something that must not be repeated; wait for its outcome", a.id)
 	}
+	if err := s.checkAgain(f.Again); err != nil {
+		return err
+	}
+	s.askAgain(f.Again)
 	if a.phase.open() {
 		s.stop(a)
 	}
@@ -187,7 +195,7 @@ func (s *State) skipNode(f NodeSkipped) error {
 	}
 	s.revive(a)
 	if f.HasOutput {
-		s.dispatch(a)
+		s.issue(a)
 		return nil
 	}
 	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeSkip})
@@ -238,14 +246,14 @@ func (s *State) reviveCanceled(a *activation) {
 	switch {
 	case cause.Kind == CauseError || cause.Kind == CauseOutput:
 		a.cause = cause
-		s.dispatch(a)
+		s.issue(a)
 	case effected && s.staysUnknown(a):
 		s.failUnknown(a)
 	case effected:
 		s.move(a, phaseHeld)
 		s.effected = append(s.effected, a)
 	default:
-		s.dispatch(a)
+		s.issue(a)
 	}
 }
 
@@ -303,7 +311,7 @@ func (s *State) reviveScope(sc *Scope, target *activation) {
 		case a.frame != nil && !a.phase.open():
 			s.reviveFrame(a, target)
 		case a.phase == phaseParked:
-			s.dispatch(a)
+			s.issue(a)
 		case a.phase == phaseCanceled:
 			s.reviveCanceled(a)
 		}
@@ -364,6 +372,9 @@ func (s *State) fork(f ExecutionForked) error {
 	case chosen.frame != nil:
 		return fault.Newf(fault.Conflict, "activation: %q runs a body at that point; fork from an activation inside it, or from the point where it became ready", f.Activation)
 	}
+	if err := src.checkAgain(f.Again); err != nil {
+		return err
+	}
 	seq, now := s.seq, s.now
 	*s = *src
 	for _, sc := range s.scopes { // order does not matter: each gets the same
@@ -384,6 +395,10 @@ func (s *State) fork(f ExecutionForked) error {
 	}
 	if f.Input != "" {
 		chosen.input = f.Input
+	}
+	s.askAgain(f.Again)
+	if f.AskAnew {
+		s.askAnew(chosen)
 	}
 	s.reissue(chosen)
 	return nil
@@ -418,8 +433,8 @@ func (s *State) reissue(chosen *activation) {
 		case a.phase == phaseRunning && a.started && a != chosen:
 			s.move(a, phaseHeld)
 			begun = append(begun, a)
-		case a.phase == phaseRunning, a.phase == phaseHeld:
-			s.dispatch(a)
+		case a.phase == phaseRunning, a.phase == phaseHeld, a.phase == phaseGated:
+			s.reissueRun(a)
 		case a.wait != nil && a.wait.unsent:
 			s.sendNew(a)
 		}

@@ -29,6 +29,13 @@ type Program interface {
 	Snapshot() (json.RawMessage, error)
 }
 
+// Confirming is implemented by programs that ask people before some of their steps.
+type Confirming interface {
+	// ConfirmedBy returns the question by which a person has agreed to the step called name, if there was one. They agreed to
+	// that one run of it: to run it again at an operator's wish needs another answer.
+	ConfirmedBy(name string) (question string, ok bool)
+}
+
 // Opening is what a scope begins with.
 type Opening struct {
 	// Trigger or StartFrom is where a graph's top level begins.

@@ -27,6 +27,7 @@ type planConfig struct {
 	Join         workflow.Join      `json:"join,omitzero"`
 	Disabled     bool               `json:"disabled,omitempty"`
 	SkipDisabled bool               `json:"skip_disabled,omitempty"`
+	Asks         string             `json:"asks,omitempty"`
 }
 
 func (testKinds) Kind(name string) (workflow.Kind, bool) {
@@ -40,7 +41,7 @@ func (testKinds) Kind(name string) (workflow.Kind, bool) {
 		}
 		return workflow.Plan{
 			Effect: c.Effect, MaxRetries: c.MaxRetries, TimeoutMS: c.TimeoutMS, OnError: c.OnError, OnUnknown: c.OnUnknown,
-			Join: c.Join, Disabled: c.Disabled, SkipDisabled: c.SkipDisabled,
+			Join: c.Join, Disabled: c.Disabled, SkipDisabled: c.SkipDisabled, Asks: c.Asks,
 		}, nil
 	}}
 	switch name {
@@ -50,7 +51,7 @@ func (testKinds) Kind(name string) (workflow.Kind, bool) {
 		k.Scope = &workflow.ScopeKeys{Entry: "iteration", Exits: []string{"completed"}}
 		return k, true
 	case "TEST.TIMEOUT":
-		k.Scope = &workflow.ScopeKeys{Entry: "body", Exits: []string{"result", "timeout"}}
+		k.Scope = &workflow.ScopeKeys{Entry: "body", Exits: []string{"result", "timeout"}, Once: true}
 		return k, true
 	}
 	return workflow.Kind{}, false

@@ -24,6 +24,7 @@ type (
 		Early    []SignalReceived `json:"early,omitempty"`
 		Deferred []TimerID        `json:"deferred,omitempty"`
 		Timers   []timerJSON      `json:"timers,omitempty"`
+		Again    []again          `json:"again,omitempty"`
 		Root     *scopeJSON       `json:"root"`
 	}
 
@@ -67,6 +68,7 @@ type (
 		Opened     bool         `json:"opened,omitempty"`
 		Canceling  bool         `json:"canceling,omitempty"`
 		Unknown    bool         `json:"unknown,omitempty"`
+		Again      bool         `json:"again,omitempty"`
 		TimedOut   bool         `json:"timed_out,omitempty"`
 		AsOf       uint64       `json:"as_of"`
 		Cause      Cause        `json:"cause"`
@@ -122,7 +124,7 @@ func (s *State) Snapshot() ([]byte, error) {
 	}
 	snap := stateJSON{
 		Created: s.created, Seq: s.seq, Ord: s.ord, Started: s.started, Paused: s.paused, Final: s.final, Limit: s.limit,
-		Failures: s.failures, Early: s.early, Deferred: s.deferred,
+		Failures: s.failures, Early: s.early, Deferred: s.deferred, Again: s.again,
 	}
 	for id, t := range s.timers { // order does not matter: sorted below
 		snap.Timers = append(snap.Timers, timerJSON{id, t.purpose, t.activation, t.until})
@@ -159,7 +161,7 @@ func (a *activation) snapshot() (actJSON, error) {
 	snap := actJSON{
 		Name: a.name, Node: a.node, Step: a.step, Ord: a.ord, Phase: a.phase, Generation: a.gen, InnerGen: a.innerGen, Attempt: a.attempt,
 		Retries: a.retries, Recoveries: a.recoveries, Spawned: a.spawned, Started: a.started, Effected: a.effected,
-		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
+		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
 		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
 	if w := a.wait; w != nil {
@@ -203,7 +205,7 @@ func Restore(graph *workflow.Graph, programs Programs, data []byte) (*State, err
 	}
 	s.created, s.seq, s.ord = snap.Created, snap.Seq, snap.Ord
 	s.started, s.paused, s.final, s.limit = snap.Started, snap.Paused, snap.Final, snap.Limit
-	s.failures, s.early, s.deferred = snap.Failures, snap.Early, snap.Deferred
+	s.failures, s.early, s.deferred, s.again = snap.Failures, snap.Early, snap.Deferred, snap.Again
 	for _, t := range snap.Timers {
 		s.timers[t.ID] = timer{t.Purpose, t.Activation, t.Until}
 	}
@@ -276,7 +278,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 		id: joinID(sc.path, snap.Name), scope: sc, name: snap.Name, node: snap.Node, step: snap.Step, ord: snap.Ord,
 		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries,
 		spawned: snap.Spawned, started: snap.Started, effected: snap.Effected, opened: snap.Opened,
-		canceling: snap.Canceling, unknown: snap.Unknown, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
+		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
 		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,
 	}
 	if w := snap.Wait; w != nil {

@@ -26,6 +26,7 @@ type State struct {
 	failures []failure
 	early    []SignalReceived // signals nobody waited for yet, oldest first
 	deferred []TimerID        // timers that fired during a pause and act on resume
+	again    []again          // questions that are asked again, in the order they were named
 
 	root   *Scope
 	scopes map[string]*Scope // every scope in the state, by path
@@ -93,6 +94,7 @@ func (s *State) Apply(e Event) ([]Command, error) {
 		s.seq = before
 		return nil, err
 	}
+	s.dropUnwanted()
 	s.settle()
 	return s.out, nil
 }
@@ -190,6 +192,12 @@ func (s *State) create(f ExecutionCreated) error {
 	s.created = f
 	s.root = &Scope{st: s, program: program, acts: map[string]*activation{}}
 	s.scopes[""] = s.root
+	if err := s.checkAgain(f.Again); err != nil {
+		s.root = nil
+		delete(s.scopes, "")
+		return err
+	}
+	s.askAgain(f.Again)
 	return nil
 }
 

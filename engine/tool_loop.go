@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"tandem/fault"
 	"tandem/workflow"
@@ -305,6 +306,23 @@ func (p *toolLoop) callTool(sc *Scope, i int) {
 
 func callName(kind string, completion, i int) string {
 	return kind + "_" + strconv.Itoa(completion) + "_" + strconv.Itoa(i+1)
+}
+
+// ConfirmedBy implements Confirming.
+func (p *toolLoop) ConfirmedBy(name string) (string, bool) {
+	i := lastNumber(name)
+	if stepKind(name) != StepCall || i < 0 || i >= len(p.Calls) || !p.Calls[i].Approve {
+		return "", false
+	}
+	return callName(StepApprove, p.Completions, i), true
+}
+
+// ApprovalOf returns the step that asks people about a step of a tool loop, if that is a call. Whether they were asked is
+// not told by the names.
+func ApprovalOf(call ActivationID) (approval ActivationID, ok bool) {
+	path, name := call.Split()
+	rest, ok := strings.CutPrefix(name, StepCall+"_")
+	return joinID(path, StepApprove+"_"+rest), ok && path != ""
 }
 
 // approved goes on with a call that a person has decided about.

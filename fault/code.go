@@ -71,6 +71,9 @@ const (
 	DeliveryFailed Code = "delivery_failed"
 	NoApprover     Code = "no_approver"
 	HILTimeout     Code = "hil_timeout"
+
+	// A question to people lies on the way, and it cannot be asked there.
+	ApprovalRequired Code = "approval_required"
 )
 
 // Codes lists every code with its class, in a fixed order.
@@ -149,4 +152,5 @@ var table = [...]struct {
 	{DeliveryFailed, ClassUnavailable, false},
 	{NoApprover, ClassInvalid, false},
 	{HILTimeout, ClassFailed, false},
+	{ApprovalRequired, ClassConflict, false},
 }

@@ -27,6 +27,17 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if question, ok := engine.ApprovalOf(id); ok { // what people agreed to was that one call
+		scope, name := id.Split()
+		if _, isNode := nodeAt(j.Graph, scope, name); !isNode {
+			switch at, _, err := j.forkPoint(ctx, ForkRequest{Activation: question}); {
+			case err == nil:
+				seq, id = at, question
+			case fault.CodeOf(err) != fault.NotFound:
+				return nil, nil, nil, err
+			}
+		}
+	}
 	source := NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
 	if _, _, err := j.replay(ctx, source, func(row Row, _ []engine.Command) (bool, error) { return row.Seq < seq, nil }); err != nil {
 		return nil, nil, nil, err
@@ -43,8 +54,12 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	turn = fold.Begin(now)
 	turn.Put(past)
 	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, State: state}
+	if fact.Again, err = AskAgain(source.state, id, len(r.Input) > 0); err != nil {
+		return nil, nil, nil, err
+	}
 	if len(r.Input) > 0 {
 		fact.Input = turn.Put(r.Input)
+		fact.AskAnew = true
 	}
 	commands, err = turn.Add(fact)
 	return fold, turn, commands, err

@@ -84,14 +84,16 @@ type Request struct {
 	Review *ReviewRules    `json:"review,omitempty"`
 
 	// Approvers are users, mail addresses, roles (role:NAME or a role's bare name) and addresses of channels (slack:U1). Empty: the user who started the execution.
-	Approvers        []string    `json:"approvers,omitempty"`
-	MinApprovals     int         `json:"min_approvals,omitempty"`
-	MinRejections    int         `json:"min_rejections,omitempty"`
-	ExcludeRequester bool        `json:"exclude_requester,omitempty"`
-	AllowDelegation  bool        `json:"allow_delegation,omitempty"`
-	Escalation       *Escalation `json:"escalation,omitempty"`
-	ReminderSeconds  int64       `json:"reminder_seconds,omitempty"`
-	Risk             string      `json:"risk,omitempty"`
+	Approvers        []string `json:"approvers,omitempty"`
+	MinApprovals     int      `json:"min_approvals,omitempty"`
+	MinRejections    int      `json:"min_rejections,omitempty"`
+	ExcludeRequester bool     `json:"exclude_requester,omitempty"`
+	AllowDelegation  bool     `json:"allow_delegation,omitempty"`
+	// Advisory questions may be passed over: who goes on behind one by hand need not have it asked again.
+	Advisory        bool        `json:"advisory,omitempty"`
+	Escalation      *Escalation `json:"escalation,omitempty"`
+	ReminderSeconds int64       `json:"reminder_seconds,omitempty"`
+	Risk            string      `json:"risk,omitempty"`
 	// Arguments are what is approved, if something particular is: an answer counts for these only.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Priority  int             `json:"priority,omitempty"`

@@ -105,7 +105,7 @@ func actionMessage(b *api.ActionRequest) string {
 	case "cancel":
 		return "the execution is canceled"
 	case "retry_node":
-		return "the node is tried again"
+		return "the node is tried again, after the questions on the way to it have been asked again"
 	}
 	return "the execution goes on without the node"
 }

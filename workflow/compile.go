@@ -78,6 +78,7 @@ func assemble(b *bodies) *Graph {
 	}
 	g.Triggers = triggersOf(l)
 	g.findFeeds()
+	g.findQuestions(l.scopes)
 	return g
 }
 

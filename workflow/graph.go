@@ -33,6 +33,9 @@ type GraphNode struct {
 	In, Out []int
 	// Feeds is the first-join node into which all of the node's paths lead and lead only, or -1.
 	Feeds int
+	// Questions are the nodes that ask a binding question and lie on every way to this one, the first first. Some may stand
+	// in a body that has closed when this node runs.
+	Questions []int
 	// Attached nodes take no part in the flow; the node they are attached to uses them. They are in no body's Nodes:
 	// Body is 0 and Local -1.
 	Attached bool

@@ -25,6 +25,8 @@ type Kind struct {
 type ScopeKeys struct {
 	Entry string
 	Exits []string
+	// Once says that the body runs exactly once, and that the first of the Exits means that it has ended.
+	Once bool
 }
 
 // Effect says what repeating an attempt means.
@@ -75,6 +77,9 @@ type Plan struct {
 	// a question off never means it was approved.
 	Disabled     bool
 	SkipDisabled bool
+	// Asks is set for a node that puts a binding question to people: the output key that a confirmation produces. Nobody
+	// gets behind such a question without an answer to it.
+	Asks string
 	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
 	// are then ordinary ones.
 	Unscoped bool

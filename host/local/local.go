@@ -223,6 +223,11 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		Semantics: engine.Semantics, Execution: r.ID, Revision: revision.Graph.Hash, Trigger: r.Trigger, StartFrom: r.StartFrom,
 		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.Put(begin),
 	}
+	if i, ok := revision.Graph.Node(r.StartFrom); ok {
+		if created.Again, err = host.AskAgain(o.fold.State(), engine.ActivationID(revision.Graph.Nodes[i].Segment), false); err != nil {
+			return host.Started{}, err
+		}
+	}
 	commands, err := turn.Add(created)
 	if err != nil {
 		return host.Started{}, err

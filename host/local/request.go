@@ -119,10 +119,27 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		id, err := o.which(r, "retried", func(a engine.Activation) bool {
 			return a.Status == engine.NodeFailure || a.Status == engine.NodeCanceled || a.Unknown
 		})
-		return engine.NodeRetried{Activation: id, By: r.By}, err
+		if err != nil {
+			return nil, err
+		}
+		again, err := host.AskAgain(o.fold.State(), id, false)
+		return engine.NodeRetried{Activation: id, By: r.By, Again: again}, err
 	case host.ActionSkip:
 		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
-		return engine.NodeSkipped{Activation: id, HasOutput: len(r.Value) > 0, Output: value(), By: r.By}, err
+		if err != nil {
+			return nil, err
+		}
+		skipped := engine.NodeSkipped{Activation: id, By: r.By}
+		if len(r.Value) > 0 {
+			if err := o.mayDecide(id); err != nil {
+				return nil, err
+			}
+			if skipped.Again, err = host.AskAgain(o.fold.State(), id, true); err != nil {
+				return nil, err
+			}
+			skipped.HasOutput, skipped.Output = true, value()
+		}
+		return skipped, nil
 	case host.ActionSignal:
 		if _, ok := o.revision.Graph.Node(r.Node); !ok {
 			return nil, fault.Newf(fault.NotFound, "node %q is not in the workflow", r.Node)
@@ -159,4 +176,18 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 		return engine.ActivationID(ids[0]), nil
 	}
 	return engine.ActivationID(o.revision.Graph.Nodes[index].Segment), nil // the engine says why it cannot be
+}
+
+// mayDecide refuses to let an operator give the output of a question: that would be its answer.
+func (o *owner) mayDecide(id engine.ActivationID) error {
+	a, ok := o.fold.State().Activation(id)
+	switch {
+	case !ok: // the engine says why it cannot be
+		return nil
+	case a.Node >= 0 && o.revision.Graph.Nodes[a.Node].Plan.Asks == "":
+		return nil
+	case a.Node < 0 && (a.Ask == "" || a.Unknown):
+		return nil
+	}
+	return fault.Newf(fault.ApprovalRequired, "output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id)
 }

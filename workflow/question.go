@@ -1,0 +1,89 @@
+package workflow
+
+import "slices"
+
+// findQuestions sets every node's Questions: the binding questions that lie on every way to it. They are the dominators
+// of the node that ask, in the flow as it runs: a body that runs exactly once leads on to what its owner's first exit
+// key leads to, any other body may run no time at all and leads nowhere.
+func (g *Graph) findQuestions(scopes []*ScopeKeys) {
+	if !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Plan.Asks != "" && !n.Attached }) {
+		return
+	}
+	vertex := func(node int) int32 { return int32(node) + 1 }
+	done := make([]int32, len(g.Nodes)) // of a body that runs once: where its ends meet
+	vertices := len(g.Nodes) + 1
+	var flow arcs
+	for i := range g.Nodes {
+		node := &g.Nodes[i]
+		if node.Opens > 0 && scopes[i] != nil && scopes[i].Once {
+			done[i] = int32(vertices)
+			vertices++
+			for _, last := range g.Bodies[node.Opens].Last {
+				flow.add(vertex(last), done[i])
+			}
+			if len(g.Bodies[node.Opens].Last) == 0 {
+				flow.add(vertex(i), done[i])
+			}
+		}
+		if len(node.In) == 0 && node.Body == 0 && !node.Attached {
+			flow.add(0, vertex(i))
+		}
+	}
+	for i := range g.Edges {
+		edge := &g.Edges[i]
+		switch {
+		case edge.Back:
+		case !edge.Entry && done[edge.From] > 0 && edge.Key == scopes[edge.From].Exits[0]:
+			flow.add(done[edge.From], vertex(edge.To))
+		default:
+			flow.add(vertex(edge.From), vertex(edge.To))
+		}
+	}
+	out, in := flow.forward(vertices), flow.backward(vertices)
+	tree := dominate(&out, &in, vertices)
+	for i := range g.Nodes {
+		number := tree.number[vertex(i)]
+		if number < 0 {
+			continue
+		}
+		var questions []int
+		for up := tree.parent[number]; up > 0; up = tree.parent[up] {
+			if q := int(tree.vertex[up]) - 1; q < len(g.Nodes) && g.Nodes[q].Plan.Asks != "" {
+				questions = append(questions, q)
+			}
+		}
+		slices.Reverse(questions)
+		g.Nodes[i].Questions = questions
+	}
+}
+
+// Within says that a node stands in a body, or in one that is nested in it.
+func (g *Graph) Within(node, body int) bool {
+	for b := g.Nodes[node].Body; ; b = g.Nodes[g.Bodies[b].Owner].Body {
+		if b == body {
+			return true
+		}
+		if g.Bodies[b].Owner < 0 {
+			return false
+		}
+	}
+}
+
+// LeadsTo says that an edge leads to a node of the body it stands in, directly or through other nodes of that body.
+func (g *Graph) LeadsTo(edge, node int) bool {
+	seen := map[int]bool{}
+	stack := []int{edge}
+	for len(stack) > 0 {
+		e := &g.Edges[stack[len(stack)-1]]
+		stack = stack[:len(stack)-1]
+		switch {
+		case e.Back || e.Entry || seen[e.To]:
+			continue
+		case e.To == node:
+			return true
+		}
+		seen[e.To] = true
+		stack = append(stack, g.Nodes[e.To].Out...)
+	}
+	return false
+}
