@@ -172,13 +172,18 @@ func TestAgentMidTurn_RetriesAfterTheWrongShape(t *testing.T) {
 	}
 }
 
-// A fork from a call asks nothing again that was asked before it, and does the call.
+// A fork from a call that was approved asks again before it does the call: people agreed to the first one.
 func TestAgentMidTurn_Forks(t *testing.T) {
 	t.Parallel()
 	x, id, tools, model := asking(t)
 	x.approve(t, id, `{"approved":true}`)
 	x.reaches(t, id, engine.StatusSuccess)
 	forked := want[api.ActionResponse](t, x.act(t, id, api.ActionRequest{Action: "fork", ActivationID: "agent[0]/call_1_1"}), http.StatusOK).ExecutionID
+	x.reaches(t, forked, engine.StatusWaitingForHuman)
+	if len(tools.list()) != 1 {
+		t.Errorf("called %q before anybody agreed", tools.list())
+	}
+	x.approve(t, forked, `{"approved":true}`)
 	x.reaches(t, forked, engine.StatusSuccess)
 	if _, r := x.result(t, forked); !strings.Contains(r.Response, "/pay") || model.count() != 3 || len(tools.list()) != 2 {
 		t.Errorf("response %q, asked %d times, called %q", r.Response, model.count(), tools.list())

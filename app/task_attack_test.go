@@ -101,12 +101,8 @@ func TestTask_ForkedConfirmationIsRefused(t *testing.T) {
 	x.question(e, "confirm")
 	e = x.say(e.ExecutionID, `{"confirm":true}`)
 	x.ended(e, engine.StatusSuccess)
-	id, err := x.host.Fork(t.Context(), user, host.ForkRequest{Source: e.ExecutionID, ID: "exec_forked", Activation: "task[0]/step_1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := x.rest(id)
-	agrees(t, "steps", stepsOf(f), []string{"step_1 box/pay ERROR"})
+	_, err := x.host.Fork(t.Context(), user, host.ForkRequest{Source: e.ExecutionID, ID: "exec_forked", Activation: "task[0]/step_1"})
+	agrees(t, "refused with", fault.CodeOf(err), fault.ApprovalRequired)
 	agrees(t, "calls", len(b.made()), 1)
 }
 

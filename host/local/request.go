@@ -181,13 +181,8 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 // mayDecide refuses to let an operator give the output of a question: that would be its answer.
 func (o *owner) mayDecide(id engine.ActivationID) error {
 	a, ok := o.fold.State().Activation(id)
-	switch {
-	case !ok: // the engine says why it cannot be
-		return nil
-	case a.Node >= 0 && o.revision.Graph.Nodes[a.Node].Plan.Asks == "":
-		return nil
-	case a.Node < 0 && (a.Ask == "" || a.Unknown):
-		return nil
+	if !ok || a.Node < 0 || o.revision.Graph.Nodes[a.Node].Plan.Asks == "" {
+		return nil // of what cannot be skipped the engine says why; programs take no output for an agreement
 	}
 	return fault.Newf(fault.ApprovalRequired, "output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id)
 }

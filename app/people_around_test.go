@@ -1,0 +1,213 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/host"
+)
+
+// payFlow pays behind a question. Config is what the question has besides.
+func payFlow(id, url, config string) string {
+	return `
+metadata: {id: ` + id + `, name: ` + id + `, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+` + asks("ask", `, approvers: ["user:approver"]`+config) + `
+  - {id: pay, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {method: POST, url: "` + url + `/pay", max_retries: 0, body: {amount: "{{amount}}"}}}
+  - {id: out, description: d, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: ask}
+  - {from_node: ask, to_node: pay, output_key: confirmed}
+  - {from_node: pay, to_node: out}
+`
+}
+
+// Whoever goes on behind a question has it asked again first.
+func TestPeopleAround(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	inputs := json.RawMessage(`{"amount":7}`)
+	// approved runs the workflow until it has paid, or failed to.
+	approved := func(t *testing.T, id string, status engine.Status) string {
+		t.Helper()
+		e := x.execute(t, id, api.ExecuteRequest{Inputs: inputs})
+		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		x.reaches(t, e, status)
+		return e
+	}
+	// asked expects the question and nothing done before its answer.
+	asked := func(t *testing.T, execution, action string, paid *counted, before int) {
+		t.Helper()
+		q := x.opens(t, execution, 1)[0]
+		if q.NodeID != "ask" || len(paid.list()) != before {
+			t.Fatalf("asked %q, and the service was called %q before an answer", q.NodeID, paid.list())
+		}
+		want[api.InteractionDetail](t, x.respond(t, "approver", q.ID, `{"action":"`+action+`"}`), http.StatusOK)
+	}
+	pays := func(t *testing.T, paid *counted, n int) {
+		t.Helper()
+		if got := paid.list(); len(got) != n {
+			t.Errorf("the service was called %q; want %d calls", got, n)
+		}
+	}
+	t.Run("Start", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, payFlow("around-start", paid.URL, ``))
+		e := x.execute(t, "around-start", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"})
+		asked(t, e, "approve", paid, 0)
+		x.reaches(t, e, engine.StatusSuccess)
+		pays(t, paid, 1)
+		e = x.execute(t, "around-start", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"})
+		asked(t, e, "reject", paid, 1)
+		x.reaches(t, e, engine.StatusSuccess)
+		pays(t, paid, 1)
+		if got := x.read(t, e).NodeExecutions; got["pay"].Status != "skipped" || got["ask"].Status != "completed" {
+			t.Errorf("pay is %s, ask %s", got["pay"].Status, got["ask"].Status)
+		}
+	})
+	t.Run("Fork", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, payFlow("around-fork", paid.URL, ``))
+		e := approved(t, "around-fork", engine.StatusSuccess)
+		for _, input := range []string{``, `{"amount":9}`} {
+			before := len(paid.list())
+			f := want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay", Input: json.RawMessage(input)}), http.StatusOK).ExecutionID
+			asked(t, f, "approve", paid, before)
+			x.reaches(t, f, engine.StatusSuccess)
+			pays(t, paid, before+1)
+		}
+	})
+	t.Run("ForkBeside", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, `
+metadata: {id: around-beside, name: around-beside, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+`+asks("ask", `, approvers: ["user:approver"]`)+`
+  - {id: hold, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}}
+  - {id: pay, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {method: POST, url: "`+paid.URL+`/pay", body: {amount: "{{amount}}"}}}
+  - {id: pace, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}}
+  - {id: log, description: d, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: ask}
+  - {from_node: ask, to_node: hold, output_key: confirmed}
+  - {from_node: hold, to_node: pay, output_key: completed}
+  - {from_node: start, to_node: pace}
+  - {from_node: pace, to_node: log, output_key: completed}
+`)
+		e := x.execute(t, "around-beside", api.ExecuteRequest{Inputs: inputs})
+		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		x.reaches(t, e, engine.StatusWaiting)
+		want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+e+"/input", api.InputRequest{NodeID: "pace", InputData: json.RawMessage(`{}`)}), http.StatusOK)
+		x.completes(t, e, "log")
+		f := want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "log", Input: json.RawMessage(`{"amount":9}`)}), http.StatusOK).ExecutionID
+		want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+f+"/input", api.InputRequest{NodeID: "hold", InputData: json.RawMessage(`{}`)}), http.StatusOK)
+		asked(t, f, "reject", paid, 0)
+		x.reaches(t, f, engine.StatusSuccess)
+		pays(t, paid, 0)
+	})
+	t.Run("RetryAndGivenOutput", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		list := paid.Config.Handler
+		paid.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if list.ServeHTTP(discarded{http.Header{}}, r); len(paid.list()) == 1 {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+		})
+		x.save(t, payFlow("around-retry", paid.URL, ``))
+		e := approved(t, "around-retry", engine.StatusError)
+		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "retry_node", NodeID: "pay"}), http.StatusOK)
+		asked(t, e, "approve", paid, 1)
+		x.reaches(t, e, engine.StatusSuccess)
+		pays(t, paid, 2)
+
+		other := newCounted(t)
+		other.Config.Handler = http.NotFoundHandler()
+		x.save(t, payFlow("around-output", other.URL, ``))
+		e = approved(t, "around-output", engine.StatusError)
+		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "pay", Output: json.RawMessage(`{"paid":true}`)}), http.StatusOK)
+		asked(t, e, "reject", other, 0)
+		x.reaches(t, e, engine.StatusSuccess)
+		if got := x.read(t, e).NodeExecutions["out"].Status; got != "skipped" {
+			t.Errorf("what follows the given output is %s", got)
+		}
+	})
+	t.Run("AnswerInItsPlace", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, payFlow("around-answer", paid.URL, ``))
+		e := x.execute(t, "around-answer", api.ExecuteRequest{Inputs: inputs})
+		x.opens(t, e, 1)
+		refused(t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "ask", Output: json.RawMessage(`{"confirmed":{}}`)}), http.StatusConflict, "approval_required")
+		asked(t, e, "approve", paid, 0)
+		x.reaches(t, e, engine.StatusSuccess)
+	})
+	t.Run("Advisory", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, payFlow("around-advisory", paid.URL, `, advisory: true`))
+		e := x.execute(t, "around-advisory", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"})
+		x.reaches(t, e, engine.StatusSuccess)
+		pays(t, paid, 1)
+	})
+	t.Run("WhereItCannotBeAsked", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, payFlow("around-off", paid.URL, `, enabled: false`))
+		refused(t, x.call(t, "operator", "POST", "/workflows/around-off/execute", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"}), http.StatusConflict, "approval_required")
+		x.save(t, `
+metadata: {id: around-body, name: around-body, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: limit, description: d, type: FLOW, subtype: TIMEOUT, configurations: {timeout_seconds: 600}}
+`+asks("ask", `, approvers: ["user:approver"]`)+`
+  - {id: pay, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {method: POST, url: "`+paid.URL+`/pay"}}
+connections:
+  - {from_node: start, to_node: limit}
+  - {from_node: limit, to_node: ask, output_key: body}
+  - {from_node: ask, to_node: limit}
+  - {from_node: limit, to_node: pay}
+`)
+		refused(t, x.call(t, "operator", "POST", "/workflows/around-body/execute", api.ExecuteRequest{StartFromNode: "pay"}), http.StatusConflict, "approval_required")
+		e := x.execute(t, "around-body", api.ExecuteRequest{})
+		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		x.reaches(t, e, engine.StatusSuccess)
+		refused(t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
+		pays(t, paid, 1)
+	})
+}
+
+// discarded takes an answer that nobody wants.
+type discarded struct{ header http.Header }
+
+func (d discarded) Header() http.Header         { return d.header }
+func (d discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (d discarded) WriteHeader(int)             {}
+
+// completes waits until a node of an execution has completed.
+func (x *site) completes(t testing.TB, id, node string) {
+	t.Helper()
+	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
+	defer sub.Close()
+	limit := time.After(time.Minute)
+	for x.read(t, id).NodeExecutions[node].Status != string(engine.NodeDone) {
+		list, more, behind := sub.Next()
+		if len(list) > 0 || behind {
+			continue
+		}
+		select {
+		case <-more:
+		case <-limit:
+			t.Fatalf("%q does not complete", node)
+		}
+	}
+}
