@@ -364,6 +364,9 @@ func waitRules(c *config) {
 }
 
 func subWorkflowRules(c *config) {
+	if c.flag("wait") && !c.isDynamic("workflow_id") && !c.isDynamic("revision") {
+		c.plan.Child = &workflow.ChildWorkflow{Workflow: c.text("workflow_id"), Revision: c.text("revision")}
+	}
 	v, set := c.values["revision"]
 	if !set || c.isDynamic("revision") {
 		return

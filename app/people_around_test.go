@@ -184,6 +184,27 @@ connections:
 		refused(t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
 		pays(t, paid, 1)
 	})
+	t.Run("AskedByAnotherWorkflow", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		x.save(t, askFlow("around-child", asks("ask", `, approvers: ["user:approver"]`)))
+		x.save(t, `
+metadata: {id: around-parent, name: around-parent, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: agree, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: around-child, revision: latest}}
+  - {id: pay, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {method: POST, url: "`+paid.URL+`/pay"}}
+connections:
+  - {from_node: start, to_node: agree}
+  - {from_node: agree, to_node: pay}
+`)
+		refused(t, x.call(t, "operator", "POST", "/workflows/around-parent/execute", api.ExecuteRequest{StartFromNode: "pay"}), http.StatusConflict, "approval_required")
+		e := x.execute(t, "around-parent", api.ExecuteRequest{})
+		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		x.reaches(t, e, engine.StatusSuccess)
+		refused(t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
+		pays(t, paid, 1)
+	})
 }
 
 // discarded takes an answer that nobody wants.

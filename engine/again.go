@@ -33,16 +33,9 @@ func (s *State) Questions(id ActivationID) (asked []ActivationID, closed []strin
 			}
 		}
 	}
-	node, ok := -1, false
-	for {
-		if node, ok = s.graph.Segment(name); ok && s.inBody(path, node) {
-			break
-		}
-		owner, up := ownerOf(path)
-		if !up {
-			return nil, closed
-		}
-		path, name = owner.Split()
+	node, path, ok := s.nodeOf(id)
+	if !ok {
+		return nil, closed
 	}
 	for _, q := range s.graph.Nodes[node].Questions {
 		if where, ok := s.questionAt(path, node, q); ok && !s.graph.Nodes[q].Plan.Disabled && s.knowsInputs(where, q) {
@@ -52,6 +45,30 @@ func (s *State) Questions(id ActivationID) (asked []ActivationID, closed []strin
 		}
 	}
 	return asked, closed
+}
+
+// ChildrenBefore returns the nodes that run another workflow and lie on every way to an activation.
+func (s *State) ChildrenBefore(id ActivationID) []int {
+	node, _, ok := s.nodeOf(id)
+	if !ok {
+		return nil
+	}
+	return s.graph.Nodes[node].Children
+}
+
+// nodeOf is the node of the graph that an activation is, or works for as a step, and the path of that node's scope.
+func (s *State) nodeOf(id ActivationID) (node int, path string, ok bool) {
+	path, name := id.Split()
+	for {
+		if node, ok = s.graph.Segment(name); ok && s.inBody(path, node) {
+			return node, path, true
+		}
+		owner, up := ownerOf(path)
+		if !up {
+			return -1, "", false
+		}
+		path, name = owner.Split()
+	}
 }
 
 // knowsInputs says that the state still has what a question was asked about. Snapshots of older versions do not.

@@ -54,7 +54,7 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	turn = fold.Begin(now)
 	turn.Put(past)
 	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, State: state}
-	if fact.Again, err = AskAgain(source.state, id, len(r.Input) > 0); err != nil {
+	if fact.Again, err = AskAgain(source.state, j.Graph, id, len(r.Input) > 0, j.Child); err != nil {
 		return nil, nil, nil, err
 	}
 	if len(r.Input) > 0 {

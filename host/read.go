@@ -19,6 +19,8 @@ type Journal struct {
 	Graph     *workflow.Graph
 	Revision  Revision
 	Programs  engine.Programs
+	// Child reads the graphs of workflows that nodes run; it is needed to fork. Nil: they are taken to ask nobody.
+	Child ChildGraph
 }
 
 // Loader reads what a fold of the journal no longer has at hand.

@@ -36,6 +36,8 @@ type GraphNode struct {
 	// Questions are the nodes that ask a binding question and lie on every way to this one, the first first. Some may stand
 	// in a body that has closed when this node runs.
 	Questions []int
+	// Children are the nodes that run another workflow and lie on every way to this one.
+	Children []int
 	// Attached nodes take no part in the flow; the node they are attached to uses them. They are in no body's Nodes:
 	// Body is 0 and Local -1.
 	Attached bool

@@ -80,6 +80,8 @@ type Plan struct {
 	// Asks is set for a node that puts a binding question to people: the output key that a confirmation produces. Nobody
 	// gets behind such a question without an answer to it.
 	Asks string
+	// Child is the other workflow that the node runs and waits for, if that can be told from its configurations.
+	Child *ChildWorkflow
 	// Unscoped is set for a node of a scope kind whose configurations ask for no body (a split by predicate): its keys
 	// are then ordinary ones.
 	Unscoped bool
@@ -94,6 +96,12 @@ type Plan struct {
 	// Bound are the configuration paths of texts that are never spliced into: a placeholder in them is a value beside the
 	// text (SQL).
 	Bound []string
+}
+
+// ChildWorkflow names a workflow that a node runs: by its id, of a revision that is "deployed", "latest" or a number.
+type ChildWorkflow struct {
+	Workflow string
+	Revision string
 }
 
 // Join is how a node with several incoming connections waits for them. The zero Join waits for all.

@@ -2,11 +2,11 @@ package workflow
 
 import "slices"
 
-// findQuestions sets every node's Questions: the binding questions that lie on every way to it. They are the dominators
-// of the node that ask, in the flow as it runs: a body that runs exactly once leads on to what its owner's first exit
+// findQuestions sets every node's Questions and Children: the binding questions and the sub-workflows that lie on every way
+// to it. They are among the dominators of the node in the flow as it runs: a body that runs exactly once leads on to what its owner's first exit
 // key leads to, any other body may run no time at all and leads nowhere.
 func (g *Graph) findQuestions(scopes []*ScopeKeys) {
-	if !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Plan.Asks != "" && !n.Attached }) {
+	if !slices.ContainsFunc(g.Nodes, func(n GraphNode) bool { return n.Plan.Asks != "" || n.Plan.Child != nil }) {
 		return
 	}
 	vertex := func(node int) int32 { return int32(node) + 1 }
@@ -46,14 +46,19 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 		if number < 0 {
 			continue
 		}
-		var questions []int
+		node := &g.Nodes[i]
 		for up := tree.parent[number]; up > 0; up = tree.parent[up] {
-			if q := int(tree.vertex[up]) - 1; q < len(g.Nodes) && g.Nodes[q].Plan.Asks != "" {
-				questions = append(questions, q)
+			q := int(tree.vertex[up]) - 1
+			switch {
+			case q >= len(g.Nodes):
+			case g.Nodes[q].Plan.Asks != "":
+				node.Questions = append(node.Questions, q)
+			case g.Nodes[q].Plan.Child != nil:
+				node.Children = append(node.Children, q)
 			}
 		}
-		slices.Reverse(questions)
-		g.Nodes[i].Questions = questions
+		slices.Reverse(node.Questions)
+		slices.Reverse(node.Children)
 	}
 }
 
@@ -86,4 +91,25 @@ func (g *Graph) LeadsTo(edge, node int) bool {
 		stack = append(stack, g.Nodes[e.To].Out...)
 	}
 	return false
+}
+
+// Through returns the binding questions and the sub-workflows that lie on every way through the whole graph.
+func (g *Graph) Through() (questions, children []int) {
+	for n, last := range g.Bodies[0].Last {
+		node := &g.Nodes[last]
+		asked, run := slices.Clone(node.Questions), slices.Clone(node.Children)
+		if node.Plan.Asks != "" {
+			asked = append(asked, last)
+		}
+		if node.Plan.Child != nil {
+			run = append(run, last)
+		}
+		if n == 0 {
+			questions, children = asked, run
+			continue
+		}
+		questions = slices.DeleteFunc(questions, func(q int) bool { return !slices.Contains(asked, q) })
+		children = slices.DeleteFunc(children, func(c int) bool { return !slices.Contains(run, c) })
+	}
+	return questions, children
 }

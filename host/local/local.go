@@ -224,7 +224,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.Put(begin),
 	}
 	if i, ok := revision.Graph.Node(r.StartFrom); ok {
-		if created.Again, err = host.AskAgain(o.fold.State(), engine.ActivationID(revision.Graph.Nodes[i].Segment), false); err != nil {
+		if created.Again, err = host.AskAgain(o.fold.State(), revision.Graph, engine.ActivationID(revision.Graph.Nodes[i].Segment), false, h.childGraph(ctx, p)); err != nil {
 			return host.Started{}, err
 		}
 	}
@@ -371,7 +371,25 @@ func (h *Host) admitNext() {
 }
 
 func (h *Host) journal(p identity.Principal, execution string, r *node.Revision) host.Journal {
-	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}, Programs: h.opts.Programs}
+	return host.Journal{Source: patientSource{NewSource(h.opts.Journal, h.opts.Blobs), h}, Principal: p, Execution: execution, Graph: r.Graph, Revision: revision{r}, Programs: h.opts.Programs, Child: h.childGraph(h.ctx, p)}
+}
+
+// childGraph reads the graphs of workflows that nodes run.
+func (h *Host) childGraph(ctx context.Context, p identity.Principal) host.ChildGraph {
+	if h.opts.Child == nil {
+		return nil
+	}
+	return func(c workflow.ChildWorkflow) (*workflow.Graph, error) {
+		request, err := h.opts.Child(ctx, p, c.Workflow, c.Revision)
+		if err != nil {
+			return nil, err
+		}
+		revision, err := h.opts.Revision(ctx, p, request.WorkflowID, request.RevisionHash)
+		if err != nil {
+			return nil, err
+		}
+		return revision.Graph, nil
+	}
 }
 
 // deliver hands something to an execution by its inbox. It returns when it is on disk, which is before it acts.

@@ -122,7 +122,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if err != nil {
 			return nil, err
 		}
-		again, err := host.AskAgain(o.fold.State(), id, false)
+		again, err := o.askAgain(id, false)
 		return engine.NodeRetried{Activation: id, By: r.By, Again: again}, err
 	case host.ActionSkip:
 		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
@@ -134,7 +134,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 			if err := o.mayDecide(id); err != nil {
 				return nil, err
 			}
-			if skipped.Again, err = host.AskAgain(o.fold.State(), id, true); err != nil {
+			if skipped.Again, err = o.askAgain(id, true); err != nil {
 				return nil, err
 			}
 			skipped.HasOutput, skipped.Output = true, value()
@@ -185,4 +185,8 @@ func (o *owner) mayDecide(id engine.ActivationID) error {
 		return nil // of what cannot be skipped the engine says why; programs take no output for an agreement
 	}
 	return fault.Newf(fault.ApprovalRequired, "output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id)
+}
+
+func (o *owner) askAgain(id engine.ActivationID, edited bool) ([]engine.ActivationID, error) {
+	return host.AskAgain(o.fold.State(), o.revision.Graph, id, edited, o.host.childGraph(o.host.ctx, o.principal()))
 }
