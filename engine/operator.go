@@ -382,11 +382,24 @@ func (s *State) fork(f ExecutionForked) error {
 		s.regenerate(chosen)
 		s.move(chosen, phaseHeld)
 	}
-	if f.Input != "" {
+	if f.Edits {
+		s.askAnew(chosen)
+	} else if f.Input != "" {
 		chosen.input = f.Input
 	}
 	s.reissue(chosen)
 	return nil
+}
+
+// askAnew lets the nodes that wait for an answer ask again: what they have asked shows the data as it was before the edits.
+func (s *State) askAnew(chosen *activation) {
+	for _, a := range s.sorted(func(a *activation) bool { return a.phase == phaseAsking }) {
+		if a != chosen && a.node >= 0 && !a.wait.unknown && !a.effected {
+			s.stop(a)
+			s.regenerate(a)
+			s.move(a, phaseHeld)
+		}
+	}
 }
 
 // reissue issues the open work of a fork anew, under the new execution's ids. The effect of a once attempt that was
