@@ -91,7 +91,12 @@ type Start struct {
 	Ancestors []string `json:"ancestors,omitempty"`
 	// Forks are how it came of them, the last one last. Forks of older versions are not told.
 	Forks []Fork `json:"forks,omitempty"`
+	// Above are those of the executions that started it.
+	Above []Fork `json:"above,omitempty"`
 }
+
+// Told are the forks that people are told of, the last one last.
+func (s Start) Told() []Fork { return slices.Concat(s.Above, s.Forks) }
 
 // Level is the level of the execution's own values.
 func (s Start) Level() int { return len(s.Ancestors) }
@@ -233,7 +238,9 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 	case engine.NodeRetried:
 		f.start.request(fact.By)
 	case engine.NodeSkipped:
-		f.start.request(fact.By)
+		if fact.HasOutput {
+			f.start.request(fact.By)
+		}
 	}
 	if err := f.record(seq, fact, commands); err != nil {
 		return err

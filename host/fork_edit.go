@@ -151,11 +151,11 @@ func (f *Fold) checkEdit(run engine.RunNode, e *dataflow.Edit, had bool) (parts 
 	if len(brought) == 0 {
 		return nil, nil // a field that is called data
 	}
-	given := []json.RawMessage{e.Value}
-	if len(brought) > 1 {
-		if json.Unmarshal(e.Value, &given) != nil || len(given) != len(brought) {
-			return nil, refuse("it holds what %d connections bring; give a list of as many values, in the same order", len(brought))
-		}
+	var given []json.RawMessage
+	if len(brought) == 1 {
+		given = append(given, e.Value)
+	} else if json.Unmarshal(e.Value, &given) != nil || len(given) != len(brought) {
+		return nil, refuse("it holds what %d connections bring; give a list of as many values, in the same order", len(brought))
 	}
 	for i, in := range brought {
 		whole := *e

@@ -50,6 +50,8 @@ type StartRequest struct {
 	Outputs []string
 	// Requesters are others than the user who want what it does: those who started, retried, skipped or edited what it came of.
 	Requesters []string
+	// Above are the forks of the executions that it came of.
+	Above []Fork
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
 }

@@ -162,7 +162,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 	return node.Job{
 		Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
-		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Language: data.Start.Language},
+		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {
 				ref = host.EntryRef
@@ -211,7 +211,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters
+		request.Language, request.Root, request.Requesters, request.Above = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}
