@@ -131,12 +131,21 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		f.in("i.status", statuses)
 	}
 	if q.NotOf != "" {
-		f.add("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR ? IN (SELECT value FROM json_each(i.requesters))))", q.NotOf, q.NotOf)
+		f.add("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR instr(i.requesters, ?) > 0))", q.NotOf, quoted(q.NotOf))
 	}
 	if q.Purpose != "" {
 		f.add("i.purpose = ?", q.Purpose)
 	}
 	return table, f
+}
+
+// quoted is a text as it stands in a JSON list of texts.
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil { // a text is always JSON
+		return text
+	}
+	return string(raw)
 }
 
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }

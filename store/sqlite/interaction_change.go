@@ -35,10 +35,13 @@ func (w *writer) question(workspace, id string) (*question, error) {
 func (w *writer) people(key executionKey, a *store.Append) error {
 	for _, user := range a.Requesters {
 		// The version counts: who answers at this moment is looked at again.
-		if _, err := w.c.exec(`UPDATE hil_interactions SET requesters = json_insert(requesters, '$[#]', ?), version = version + 1
-			WHERE workspace_id = ? AND (execution_id = ? OR root_id = ?) AND status = 'pending' AND ? NOT IN (SELECT value FROM json_each(requesters))`,
-			user, key.workspace, key.id, key.id, user); err != nil {
-			return err
+		name := quoted(user)
+		for _, of := range []string{"execution_id", "root_id <> execution_id AND root_id"} { // as the indexes have them
+			if _, err := w.c.exec(`UPDATE hil_interactions SET version = version + 1,
+				requesters = CASE requesters WHEN '[]' THEN '[' || ? || ']' ELSE substr(requesters, 1, length(requesters) - 1) || ',' || ? || ']' END
+				WHERE workspace_id = ? AND `+of+` = ? AND status = 'pending' AND instr(requesters, ?) = 0`, name, name, key.workspace, key.id, name); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range a.Ask {
