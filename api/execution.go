@@ -194,7 +194,7 @@ type ActionRequest struct {
 	Action       string          `json:"action" enum:"pause,resume,cancel,retry_node,fork,skip_node"`
 	NodeID       string          `json:"node_id,omitempty"`
 	ActivationID string          `json:"activation_id,omitempty" doc:"instead of node_id, where a node ran several times"`
-	Input        json.RawMessage `json:"input,omitempty" doc:"fork: replaces the input of the activation"`
+	Input        json.RawMessage `json:"input,omitempty" doc:"fork: edited values by name; whatever reads these names in the fork reads them, other names stay as they were"`
 	Output       json.RawMessage `json:"output,omitempty" doc:"skip_node: the node counts as completed with it"`
 	Reason       string          `json:"reason,omitempty" maxLength:"1000"`
 }
