@@ -30,11 +30,31 @@ type Execution struct {
 	UpdatedAt         int64                      `json:"updated_at"`
 	ParentExecutionID string                     `json:"parent_execution_id,omitempty"`
 	ForkedFrom        string                     `json:"forked_from,omitempty"`
+	Fork              *Fork                      `json:"fork,omitempty" doc:"how it came of another execution, and what was edited"`
 	Priority          int                        `json:"priority"`
 	Seq               uint64                     `json:"seq"`
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
+}
+
+// Fork is how an execution came of another one.
+type Fork struct {
+	ExecutionID  string     `json:"execution_id" doc:"the execution that it came of"`
+	ActivationID string     `json:"activation_id" doc:"where it begins"`
+	NodeID       string     `json:"node_id,omitempty"`
+	By           string     `json:"by,omitempty" doc:"who made it; its effects are in their name"`
+	Reason       string     `json:"reason,omitempty"`
+	Time         int64      `json:"time"`
+	Edits        []ForkEdit `json:"edits" doc:"the values that were edited; whatever reads these names in the fork reads the edited values"`
+	Earlier      []Fork     `json:"earlier,omitempty" doc:"the forks that the other execution came of, the last one first; their edits hold as well"`
+}
+
+// ForkEdit is a value that was edited, beside what it was.
+type ForkEdit struct {
+	Name     string          `json:"name"`
+	Original json.RawMessage `json:"original,omitempty" doc:"absent when there was none; a large one is {\"$blob\": hash, \"size\": bytes}"`
+	Edited   json.RawMessage `json:"edited,omitempty"`
 }
 
 // TriggerInfo is what started an execution.
@@ -174,7 +194,7 @@ type ActionRequest struct {
 	Action       string          `json:"action" enum:"pause,resume,cancel,retry_node,fork,skip_node"`
 	NodeID       string          `json:"node_id,omitempty"`
 	ActivationID string          `json:"activation_id,omitempty" doc:"instead of node_id, where a node ran several times"`
-	Input        json.RawMessage `json:"input,omitempty" doc:"fork: replaces the input of the activation"`
+	Input        json.RawMessage `json:"input,omitempty" doc:"fork: edited values by name; whatever reads these names in the fork reads them, other names stay as they were"`
 	Output       json.RawMessage `json:"output,omitempty" doc:"skip_node: the node counts as completed with it"`
 	Reason       string          `json:"reason,omitempty" maxLength:"1000"`
 }
@@ -212,6 +232,7 @@ type UserInputRequest struct {
 	InputFields     json.RawMessage `json:"input_fields,omitempty"`
 	Review          json.RawMessage `json:"review,omitempty"`
 	Content         json.RawMessage `json:"content,omitempty"`
+	Fork            *Fork           `json:"fork,omitempty" doc:"that the execution is a fork, of what, by whom, and what was edited"`
 	Risk            string          `json:"risk,omitempty"`
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	TimeoutAt       int64           `json:"timeout_at,omitempty"`

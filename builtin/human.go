@@ -111,7 +111,7 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
 	opened, err := human.Open(human.Question{
-		User: call.UserID, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
+		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
 	})
 	if err != nil {
 		return nil, err

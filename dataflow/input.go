@@ -17,6 +17,8 @@ type Payload struct {
 	// Converted says that a conversion made the value, so that paths in it are not paths in the source's output.
 	Converted bool
 	Value     json.RawMessage
+	// Edits are those that were made of the value.
+	Edits []Edit
 }
 
 // Input is what an activation's input is built from.
@@ -27,6 +29,8 @@ type Input struct {
 	Keyed bool
 	// Params are the node's input_params; nil means none.
 	Params *Template
+	// Edits are laid over everything: what somebody gave the activation that a fork begins with.
+	Edits []Edit
 }
 
 // DataKey is where payloads go that are not objects.
@@ -47,6 +51,8 @@ type field struct {
 	source string
 	// nested fields are those of "inputs".
 	nested []field
+	// edit is what it was edited by.
+	edit *Edit
 }
 
 // BuildInput merges the payloads and lays the resolved parameters over them.
@@ -54,11 +60,12 @@ type field struct {
 // An object is merged field by field into what is there, the later one winning; fields keep the place where they stood
 // first. Payloads that are not objects are gathered under "data": one is the value itself, several are a list of them in
 // order, also if one of them is a list. Where a field "data" of an object meets values gathered there the later one wins
-// as well, and the trace has a warning. Parameters win over everything, field by field, and are not merged further down.
+// as well, and the trace has a warning. Parameters win over the payloads, field by field, and are not merged further down;
+// edits win over everything.
 //
 // "inputs" has one field per source node; a source with several payloads has a list of them.
 func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, error) {
-	if len(in.Payloads) == 1 && !in.Keyed && (in.Params == nil || string(in.Params.raw) == "{}") {
+	if len(in.Payloads) == 1 && !in.Keyed && len(in.Edits) == 0 && (in.Params == nil || string(in.Params.raw) == "{}") {
 		if value, err := normalize(in.Payloads[0].Value); err == nil && value[0] == '{' && len(value) <= MaxOutput {
 			return value, ResolveTrace{StepID: r.StepID}, nil // handed on unchanged
 		}
@@ -128,6 +135,14 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 		default:
 			return nil, trace, fault.New(fault.InvalidConfig, "input_params must be an object").With("path", "input_params")
 		}
+	}
+	for i := range in.Edits {
+		e := &in.Edits[i]
+		value, err := normalize(e.Value)
+		if err != nil {
+			return nil, trace, fault.Newf(fault.InvalidInput, "the edited value of %q cannot be read: %w", e.Name, err)
+		}
+		b.set(field{member: member{e.Name, value}, edit: e})
 	}
 	trace.Warnings = append(b.warnings, trace.Warnings...)
 	return b.done(), trace, nil

@@ -26,6 +26,9 @@ type Layers struct {
 	retained int               // versions held, all scopes together
 	// layered are the histories that may hold more than one version: what Forget has to look at.
 	layered []trimmer
+	// edits are who has edited something, in the order of the edits; the other two say whose the edited names are.
+	edits                        []*edited
+	initialEdited, triggerEdited map[string]*edited
 }
 
 // Start is what an execution begins with.
@@ -96,6 +99,7 @@ type scope struct {
 	group  string // the scope node's part of the path
 	index  int
 	vars   map[string]json.RawMessage
+	edited map[string]*edited // of the variables
 
 	runtime map[string]*history[datum]
 	steps   map[string]*attempts // by node id

@@ -16,8 +16,9 @@ import (
 // beginning, gives the layers without a snapshot.
 func RestoreLayers(data []byte) (*Layers, error) {
 	end := len(data) - checksumSize
+	marked := bytes.HasPrefix(data, []byte(editedHeader))
 	switch {
-	case !bytes.HasPrefix(data, []byte(snapshotHeader)):
+	case !marked && !bytes.HasPrefix(data, []byte(snapshotHeader)):
 		return nil, unreadable("it does not begin like one of this format", 0)
 	case end < len(snapshotHeader):
 		return nil, unreadable("it ends too early", len(data))
@@ -25,7 +26,7 @@ func RestoreLayers(data []byte) (*Layers, error) {
 		return nil, unreadable("its checksum is wrong", end)
 	}
 	l := &Layers{root: newScope("", nil), scopes: map[string]*scope{}, about: map[string]json.RawMessage{}}
-	r := snapshotReader{data: data[:end], pos: len(snapshotHeader), l: l, ordinals: map[uint64]*result{}}
+	r := snapshotReader{data: data[:end], pos: len(snapshotHeader), l: l, ordinals: map[uint64]*result{}, marked: marked}
 	r.layers()
 	if r.err == nil && r.pos != end {
 		r.fail("something follows the data")
@@ -52,6 +53,27 @@ type snapshotReader struct {
 	placed  []bool // the scopes that stand among their siblings; the root has none
 	// ordinals says whose each ordinal is. An ordinal of two results would leave open which is newer.
 	ordinals map[uint64]*result
+	// marked says that the format is the one that tells of edits.
+	marked bool
+}
+
+// marks reads which names were edited.
+func (r *snapshotReader) marks() map[string]*edited {
+	if !r.marked {
+		return nil
+	}
+	var table map[string]*edited
+	r.table(func(name string) {
+		n := r.number()
+		if !r.expect(n < uint64(len(r.l.edits)), "an edit is meant that was not told") {
+			return
+		}
+		if table == nil {
+			table = map[string]*edited{}
+		}
+		table[name] = r.l.edits[n]
+	})
+	return table
 }
 
 func (r *snapshotReader) fail(reason string) {
@@ -174,6 +196,14 @@ func (r *snapshotReader) layers() {
 	l.about["execution"] = r.object()
 	l.about["workflow"] = r.object()
 	l.env = r.payloads()
+	if r.marked {
+		n := r.count()
+		r.expect(n > 0, "it is written as if something were edited")
+		for range n {
+			l.edits = append(l.edits, &edited{r.text(), r.text()})
+		}
+	}
+	l.initialEdited, l.triggerEdited = r.marks(), r.marks()
 	l.scopes[""] = l.root
 	r.scopes = []*scope{l.root}
 	r.table(func(path string) {
@@ -210,6 +240,7 @@ func (r *snapshotReader) result() *result {
 		told.message = r.text()
 	}
 	keys := r.members()
+	told.edited = r.marks()
 	if !r.expect(told.seq <= r.l.seq, "a result is of a row that is still to come") {
 		return nil
 	}
@@ -264,6 +295,7 @@ func restoreHistory[T any](r *snapshotReader, h *history[T], value func() (uint6
 func (r *snapshotReader) scope(s *scope) {
 	if s.parent != nil {
 		s.vars = r.payloads()
+		s.edited = r.marks()
 	}
 	r.table(func(name string) {
 		h := &history[datum]{}

@@ -25,11 +25,19 @@ import (
 //	per scope, the root first: variables; runtime; steps; named; siblings
 //	checksum of all before it, four bytes
 //
+// Layers that were edited are written in the second format, all others in the first. It has, besides:
+//
+//	after env: the edits, as who and fork; the edited names of initial, then of trigger, each as name and number of the edit
+//	after the variables of a scope, and after a result: its edited names, likewise
+//
 // Anything derived is left out: a result's output and fields, what a name's value is, how many versions are held.
 
 // snapshotHeader changes with the format. A snapshot is a shortcut, so one of another format is not converted: the
 // journal is applied from its beginning.
-const snapshotHeader = "tandem layers 1\n"
+const (
+	snapshotHeader = "tandem layers 1\n"
+	editedHeader   = "tandem layers 2\n"
+)
 
 // checksumSize is how many bytes the checksum at the end has.
 const checksumSize = 4
@@ -37,7 +45,11 @@ const checksumSize = 4
 // Snapshot returns the layers in their canonical encoding: the same calls in the same order give the same bytes. All
 // that can be read stays readable after [RestoreLayers]; a host calls Forget first to leave out what nobody reads.
 func (l *Layers) Snapshot() ([]byte, error) {
-	w := snapshotWriter{out: append(make([]byte, 0, l.room()), snapshotHeader...), results: map[*result]uint64{}, scopes: map[*scope]uint64{}}
+	header := snapshotHeader
+	if len(l.edits) > 0 {
+		header = editedHeader
+	}
+	w := snapshotWriter{out: append(make([]byte, 0, l.room()), header...), results: map[*result]uint64{}, scopes: map[*scope]uint64{}}
 	w.text(l.planID)
 	w.number(l.seq)
 	w.number(l.ordinal)
@@ -46,6 +58,17 @@ func (l *Layers) Snapshot() ([]byte, error) {
 	w.payload(l.about["execution"])
 	w.payload(l.about["workflow"])
 	w.payloads(l.env)
+	if len(l.edits) > 0 {
+		w.edits = make(map[*edited]uint64, len(l.edits))
+		w.count(len(l.edits))
+		for i, e := range l.edits {
+			w.edits[e] = uint64(i)
+			w.text(e.by)
+			w.text(e.fork)
+		}
+	}
+	w.marks(l.initialEdited)
+	w.marks(l.triggerEdited)
 	paths := slices.Sorted(maps.Keys(l.scopes)) // the root's is empty, so it comes first
 	w.count(len(paths) - 1)
 	for i, path := range paths {
@@ -84,7 +107,15 @@ type snapshotWriter struct {
 	out     []byte
 	results map[*result]uint64 // the number of each that was written
 	scopes  map[*scope]uint64
-	err     error // the first
+	edits   map[*edited]uint64 // nil: nothing was edited
+	err     error              // the first
+}
+
+// marks writes which names were edited, if any were in these layers.
+func (w *snapshotWriter) marks(table map[string]*edited) {
+	if w.edits != nil {
+		writeTable(w, table, func(_ string, e *edited) { w.number(w.edits[e]) })
+	}
 }
 
 func (w *snapshotWriter) number(n uint64) { w.out = binary.AppendUvarint(w.out, n) }
@@ -152,6 +183,7 @@ func (w *snapshotWriter) result(r *result) {
 		w.text(r.message)
 	}
 	w.members(r.keys)
+	w.marks(r.edited)
 }
 
 // datum writes of which result a name's value is a field, and whether the name is the field's or has the node's id
@@ -182,6 +214,7 @@ func fieldNamed(name, node string, prefixed bool) (field string, ok bool) {
 func (w *snapshotWriter) scope(s *scope) {
 	if s.parent != nil {
 		w.payloads(s.vars)
+		w.marks(s.edited)
 	}
 	writeTable(w, s.runtime, func(name string, h *history[datum]) {
 		w.count(len(h.versions))

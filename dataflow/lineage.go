@@ -28,6 +28,9 @@ type Source struct {
 	Path string `json:"path,omitempty"`
 	// Placeholder is the placeholder that read it, as written.
 	Placeholder string `json:"placeholder,omitempty"`
+	// EditedBy is who has edited the value, and EditedIn the fork that begins with the edit.
+	EditedBy string `json:"edited_by,omitempty"`
+	EditedIn string `json:"edited_in,omitempty"`
 }
 
 // Origin is where one part of an input came from: the value at Path with everything below it.
@@ -64,6 +67,14 @@ func (h hit) source() Source {
 	}
 	if res := h.from; res != nil {
 		s.Node, s.Activation, s.Scope, s.Seq = res.node, res.activation, res.scope, res.seq
+		if h.field != "" {
+			h.edit = res.editOf([]segment{keySegment(h.field)})
+		} else {
+			h.edit = res.editOf(h.path)
+		}
+	}
+	if h.edit != nil {
+		s.EditedBy, s.EditedIn = h.edit.by, h.edit.fork
 	}
 	return s
 }
@@ -94,6 +105,9 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 	for _, f := range fields {
 		at := []segment{keySegment(f.key)}
 		switch {
+		case f.edit != nil:
+			lin.Origins = append(lin.Origins, Origin{Path: formatPath(at), depth: at, Sources: []Source{{
+				Layer: LayerEdit, Name: f.key, EditedBy: f.edit.By, EditedIn: f.edit.Fork}}})
 		case f.nested != nil:
 			for _, n := range f.nested {
 				lin.add(in, n, append(slices.Clone(at), keySegment(n.key)))
@@ -123,9 +137,14 @@ func (lin *Lineage) add(in Input, f field, at []segment) {
 		if len(f.payloads) > 1 {
 			place = append(slices.Clone(at), segment{key: strconv.Itoa(n), index: n, bracketed: true})
 		}
-		lin.Origins = append(lin.Origins, Origin{Path: formatPath(place), depth: place, Sources: []Source{{
-			Layer: LayerConnection, Node: p.Node, Activation: p.Activation, Key: p.Key, Connection: p.Connection,
-			Converted: p.Converted, Path: f.source}}})
+		s := Source{Layer: LayerConnection, Node: p.Node, Activation: p.Activation, Key: p.Key, Connection: p.Connection,
+			Converted: p.Converted, Path: f.source}
+		for _, e := range p.Edits {
+			if f.source == "" || e.Name == f.key {
+				s.EditedBy, s.EditedIn = e.By, e.Fork
+			}
+		}
+		lin.Origins = append(lin.Origins, Origin{Path: formatPath(place), depth: place, Sources: []Source{s}})
 	}
 }
 

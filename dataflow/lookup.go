@@ -21,6 +21,7 @@ const (
 	LayerTrigger    Layer = "trigger"   // trigger.*
 	LayerExecution  Layer = "execution" // execution.id, workflow.id
 	LayerEnv        Layer = "env"       // env.*
+	LayerEdit       Layer = "edit"      // an edit of the input that a fork begins with
 )
 
 // hit is a value that was found, and where. It is a plain value: finding allocates nothing.
@@ -35,6 +36,8 @@ type hit struct {
 	// field is set for runtime_metadata: the field of from's output. path follows it, or is the whole path otherwise.
 	field string
 	path  []segment
+	// edit is who has edited it, for what is of no result.
+	edit *edited
 }
 
 // reader reads layers for one request.
@@ -169,7 +172,7 @@ func (r *reader) variable(path []segment) (h hit, found, closed bool) {
 	for s := r.sc; s != nil; s = s.parent {
 		if value, ok := s.vars[head]; ok {
 			raw, ok := walk(value, path[1:])
-			return hit{raw: raw, layer: LayerScope, name: head, scope: s.path, path: path[1:]}, ok, true
+			return hit{raw: raw, layer: LayerScope, name: head, scope: s.path, path: path[1:], edit: s.edited[head]}, ok, true
 		}
 	}
 	if head == "env" && len(path) > 1 {
@@ -185,7 +188,11 @@ func (r *reader) variable(path []segment) (h hit, found, closed bool) {
 func (r *reader) about(head string, rest []segment) (hit, bool) {
 	if head == "trigger" {
 		raw, ok := walk(r.l.trigger, rest)
-		return hit{raw: raw, layer: LayerTrigger, name: head, path: rest}, ok
+		h := hit{raw: raw, layer: LayerTrigger, name: head, path: rest}
+		if len(rest) > 0 {
+			h.edit = r.l.triggerEdited[rest[0].key]
+		}
+		return h, ok
 	}
 	if value, ok := r.l.about[head]; ok {
 		raw, ok := walk(value, rest)
@@ -216,7 +223,7 @@ func (r *reader) initial(name string, path []segment) (hit, bool) {
 		return hit{}, false
 	}
 	raw, ok := walk(value, path)
-	return hit{raw: raw, layer: LayerInitial, name: name, path: path}, ok
+	return hit{raw: raw, layer: LayerInitial, name: name, path: path, edit: r.l.initialEdited[name]}, ok
 }
 
 // results returns the success and the failure of a node that are visible, either may be nil. An id is preferred to a

@@ -54,6 +54,8 @@ type result struct {
 	output json.RawMessage
 	fields []member
 	keys   []member
+	// edited says whose the fields are that somebody has edited since; nil if nobody has.
+	edited map[string]*edited
 }
 
 // CheckOutput says whether an output can be kept: every payload is JSON within the limits. A host checks before it

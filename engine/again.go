@@ -358,7 +358,9 @@ func (s *State) reissueRun(a *activation) {
 
 // askAnew lets the nodes that ask people begin anew: what they show was made from data that has been edited since.
 func (s *State) askAnew(chosen *activation) {
-	for _, a := range s.sorted(func(a *activation) bool { return a.phase == phaseAsking && a.node >= 0 && !a.wait.unknown && a != chosen }) {
+	for _, a := range s.sorted(func(a *activation) bool {
+		return a.phase == phaseAsking && a.node >= 0 && !a.wait.unknown && a != chosen
+	}) {
 		s.stop(a)
 		s.regenerate(a)
 		s.move(a, phaseHeld)

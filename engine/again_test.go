@@ -175,7 +175,7 @@ func TestAgain_Fork(t *testing.T) {
 		src := begin(t, paying)
 		src.complete("start")
 		src.answer("ask", "result", "confirmed")
-		s := forkAt(t, src, engine.ExecutionForked{Activation: "beside", Again: []engine.ActivationID{"ask"}, AskAnew: true})
+		s := forkAt(t, src, engine.ExecutionForked{Activation: "beside", Again: []engine.ActivationID{"ask"}, Edits: true})
 		s.wantRuns("ask", "beside")
 		s.answer("ask", "rejected")
 		s.wantEnded(engine.NodeSkip, "prepare", "pay", "receipt")
@@ -187,7 +187,7 @@ func TestAgain_Fork(t *testing.T) {
 		src := begin(t, paying)
 		src.complete("start")
 		src.suspend("ask", engine.NodeSuspended{Ask: &engine.Question{Purpose: "human_node"}})
-		s := forkAt(t, src, engine.ExecutionForked{Activation: "beside", AskAnew: true})
+		s := forkAt(t, src, engine.ExecutionForked{Activation: "beside", Edits: true})
 		s.wantRuns("ask", "beside")
 		if len(s.asks) != 0 {
 			t.Errorf("asked %v with what was shown before the edit", s.asks)

@@ -84,13 +84,16 @@ type (
 		Execution  string       `json:"execution"`
 		Source     string       `json:"source"`
 		Activation ActivationID `json:"activation"`
-		// Input replaces the activation's input when it is set.
-		Input Ref             `json:"input,omitempty"`
-		State json.RawMessage `json:"state"`
+		// Input is what was given as the activation's input. With Edits it is a set of edits by name, which the host has made in
+		// the data; forks that were made before there were edits have it in the place of what the connections bring.
+		Input Ref  `json:"input,omitempty"`
+		Edits bool `json:"edits,omitempty"`
+		// By is who made the fork, and Reason why.
+		By     string          `json:"by,omitempty"`
+		Reason string          `json:"reason,omitempty"`
+		State  json.RawMessage `json:"state"`
 		// Again are the questions whose answers count no longer: they are asked again before anything behind them runs.
 		Again []ActivationID `json:"again,omitempty"`
-		// AskAnew says that data was edited, so that questions which are open show what no longer holds: they begin anew.
-		AskAnew bool `json:"ask_anew,omitempty"`
 	}
 
 	ExecutionPaused struct {

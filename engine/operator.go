@@ -393,12 +393,11 @@ func (s *State) fork(f ExecutionForked) error {
 		s.regenerate(chosen)
 		s.move(chosen, phaseHeld)
 	}
-	if f.Input != "" {
-		chosen.input = f.Input
-	}
 	s.askAgain(f.Again)
-	if f.AskAnew {
+	if f.Edits {
 		s.askAnew(chosen)
+	} else if f.Input != "" {
+		chosen.input = f.Input
 	}
 	s.reissue(chosen)
 	return nil

@@ -36,6 +36,9 @@ type Data struct {
 	// Now is when the run was decided: the clock of a pure node.
 	Now    time.Time
 	Layers *dataflow.Layers
+	// Edits are laid over the input of the run, and EditsOf over the values that its connections bring.
+	Edits   []dataflow.Edit
+	EditsOf map[engine.Ref][]dataflow.Edit
 	// Lock is what the owner writes the layers under; a run reads them under its read lock.
 	Lock *sync.RWMutex
 	View dataflow.View
@@ -72,8 +75,11 @@ type openRun struct {
 
 // Start is what an execution's data begins with. It is part of the first row, before its facts.
 type Start struct {
-	WorkflowID string          `json:"workflow_id"`
+	WorkflowID string `json:"workflow_id"`
+	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the others who have started,
+	// retried, skipped or edited something that it came of.
 	UserID     string          `json:"user_id,omitempty"`
+	Requesters []string        `json:"requesters,omitempty"`
 	Language   string          `json:"language,omitempty"`
 	Initial    json.RawMessage `json:"initial,omitempty"`
 	Trigger    json.RawMessage `json:"trigger,omitempty"`
@@ -83,7 +89,14 @@ type Start struct {
 	Root string `json:"root,omitempty"`
 	// Ancestors are the executions whose past it shares, the one it was forked from last.
 	Ancestors []string `json:"ancestors,omitempty"`
+	// Forks are how it came of them, the last one last. Forks of older versions are not told.
+	Forks []Fork `json:"forks,omitempty"`
+	// Above are those of the executions that started it.
+	Above []Fork `json:"above,omitempty"`
 }
+
+// Told are the forks that people are told of, the last one last.
+func (s Start) Told() []Fork { return slices.Concat(s.Above, s.Forks) }
 
 // Level is the level of the execution's own values.
 func (s Start) Level() int { return len(s.Ancestors) }
@@ -222,12 +235,20 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 		if err := f.forked(fact); err != nil {
 			return err
 		}
+	case engine.NodeRetried:
+		f.start.request(fact.By)
+	case engine.NodeSkipped:
+		if fact.HasOutput {
+			f.start.request(fact.By)
+		}
 	}
 	if err := f.record(seq, fact, commands); err != nil {
 		return err
 	}
 	if opened, ok := fact.(engine.ScopeOpened); ok {
-		f.frames[opened.Activation] = newFrame(now, opened.Discard, opened.Program != "")
+		fr := newFrame(now, opened.Discard, opened.Program != "")
+		fr.level = f.start.Level()
+		f.frames[opened.Activation] = fr
 	}
 	for _, c := range commands {
 		if err := f.recordEnd(seq, fact, c); err != nil {
@@ -434,16 +455,17 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 	if !ok {
 		return nil, nil, fault.Newf(fault.Internal, "the scope %q is not open", path)
 	}
-	state, err := f.Value(ref)
-	if err != nil {
-		return nil, nil, err
-	}
 	fr := f.frames[owner]
 	if fr == nil {
 		return nil, nil, fault.Newf(fault.Internal, "%q has opened no scope", owner)
 	}
 	if fr.program {
 		return nil, nil, nil
+	}
+	outer, _ := owner.Split()
+	state, err := f.loopState(ref, outer)
+	if err != nil {
+		return nil, nil, err
 	}
 	if fr.iterate == nil {
 		opened, ok := f.runs[owner]
@@ -456,7 +478,10 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 		if err != nil {
 			return nil, nil, err
 		}
-		data := f.Data(run)
+		data, err := f.Data(run)
+		if err != nil {
+			return nil, nil, err
+		}
 		data.Lock = &sync.RWMutex{} // the owner is at work, and may hold its own
 		if fr.iterate, err = f.revision.Iterations(run, values, data); err != nil {
 			return nil, nil, err
@@ -513,11 +538,12 @@ func (f *Fold) Tool(id engine.ActivationID) string {
 func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
 
 // Data is what a run reads of the execution, as of what made the activation ready.
-func (f *Fold) Data(run engine.RunNode) Data {
+func (f *Fold) Data(run engine.RunNode) (Data, error) {
+	edits, of, err := f.edits(run)
 	return Data{
-		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(),
+		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(), Edits: edits, EditsOf: of,
 		Layers: f.layers, Lock: f.lock, View: dataflow.View{Scope: run.Scope, AsOf: run.AsOf},
-	}
+	}, err
 }
 
 // Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
@@ -552,9 +578,6 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	if run.Cause.Closed != nil {
 		refs = append(refs, run.Cause.Closed.Values...)
 	}
-	if run.Cause.Filled != nil {
-		refs = append(refs, run.Cause.Filled.Ref)
-	}
 	for _, ref := range refs {
 		if ref == "" {
 			continue
@@ -564,6 +587,9 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 			return nil, err
 		}
 		values[ref] = value
+	}
+	if err := f.editInputs(run, values); err != nil {
+		return nil, err
 	}
 	return values, nil
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"tandem/dataflow"
 	"tandem/engine"
@@ -45,23 +46,44 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	if a, ok := source.state.Activation(id); ok && a.Node < 0 && len(r.Input) > 0 {
 		return nil, nil, nil, fault.Newf(fault.Conflict, "input: %q is a step whose input comes from the steps before it and cannot be replaced; fork without an input, or skip it with an output", id)
 	}
-	state, past, err := source.past(j.Execution)
-	if err != nil {
-		return nil, nil, nil, err
+	var edits []forkEdit
+	if len(r.Input) > 0 {
+		if edits, err = source.editsOf(r, id); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	fold = NewFold(j.Graph, j.Revision, j.Programs, j.Loader(ctx))
-	fold.id, fold.start.Ancestors = r.ID, append(source.start.Ancestors[:len(source.start.Ancestors):len(source.start.Ancestors)], j.Execution)
-	turn = fold.Begin(now)
-	turn.Put(past)
-	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, State: state}
-	if fact.Again, err = AskAgain(source.state, j.Graph, id, len(r.Input) > 0, j.Child); err != nil {
+	fold.id, fold.start.Ancestors = r.ID, append(slices.Clip(source.start.Ancestors), j.Execution)
+	var values []json.RawMessage // behind the past, which tells of them
+	put := func(value json.RawMessage) engine.Ref {
+		values = append(values, value)
+		return Place{fold.start.Level(), 1, len(values)}.Ref()
+	}
+	fork := Fork{
+		Level: fold.start.Level(), ID: r.ID, Source: j.Execution, Activation: id, Node: NodeOf(j.Graph, id), By: r.By, Reason: r.Reason, Time: now,
+	}
+	for _, e := range edits {
+		fork.Edits = append(fork.Edits, e.record(put))
+	}
+	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, Reason: r.Reason}
+	if len(r.Input) > 0 {
+		fact.Input, fact.Edits = put(r.Input), true
+	}
+	past := json.RawMessage(nil)
+	if fact.State, past, err = source.past(fork, plain(edits)); err != nil {
 		return nil, nil, nil, err
 	}
-	if len(r.Input) > 0 {
-		fact.Input = turn.Put(r.Input)
-		fact.AskAnew = true
+	turn = fold.Begin(now)
+	turn.Put(past)
+	if fact.Again, err = AskAgain(source.state, j.Graph, id, len(edits) > 0, j.Child); err != nil {
+		return nil, nil, nil, err
 	}
-	commands, err = turn.Add(fact)
+	for _, value := range values {
+		turn.Put(value)
+	}
+	if commands, err = turn.Add(fact); err == nil && len(edits) > 0 {
+		err = checkLoops(source, fold)
+	}
 	return fold, turn, commands, err
 }
 
@@ -97,8 +119,8 @@ func firstOf(a, b string) string {
 	return b
 }
 
-// past is what a fork takes over: the engine's state and everything beside it.
-func (f *Fold) past(execution string) (state, rest json.RawMessage, err error) {
+// past is what a fork takes over: the engine's state and everything beside it, with the edits made.
+func (f *Fold) past(fork Fork, edits []dataflow.Edit) (state, rest json.RawMessage, err error) {
 	body, err := f.Snapshot()
 	if err != nil {
 		return nil, nil, err
@@ -112,12 +134,56 @@ func (f *Fold) past(execution string) (state, rest json.RawMessage, err error) {
 		return nil, nil, err
 	}
 	layers.Rebase()
+	layers.Retitle(fork.ID)
+	if err := layers.Edit(edits, func(name string) bool { return nodeNamed(f.graph, name) }); err != nil {
+		return nil, nil, err
+	}
 	if snap.Layers, err = layers.Snapshot(); err != nil {
 		return nil, nil, err
 	}
-	snap.Start.Ancestors = append(snap.Start.Ancestors, execution)
+	if err := snap.Start.fork(fork, edits); err != nil {
+		return nil, nil, err
+	}
+	for i := range snap.Frames {
+		if err := snap.Frames[i].edit(edits); err != nil {
+			return nil, nil, err
+		}
+	}
 	rest, err = json.Marshal(forkJSON{snap.Start, snap.View, snap.Layers, snap.Runs, snap.Frames, snap.Overlays})
 	return snap.Engine, rest, err
+}
+
+// fork makes the start of an execution that of a fork of it: who makes the fork wants what it does, as do all who wanted what
+// its source did.
+func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
+	s.Ancestors, s.Forks = append(s.Ancestors, fork.Source), append(s.Forks, fork)
+	starter := s.UserID
+	s.UserID = fork.By
+	s.Requesters = slices.DeleteFunc(slices.Clone(s.Requesters), func(user string) bool { return user == fork.By })
+	s.request(starter)
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e dataflow.Edit) bool { return e.Within != "" })
+	for _, data := range []*json.RawMessage{&s.Initial, &s.Trigger} {
+		if len(*data) == 0 {
+			continue
+		}
+		if *data, _, err = dataflow.EditPayload("", *data, edits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edit edits what the iterations that are open have left so far, where the edits hold.
+func (s *frameJSON) edit(edits []dataflow.Edit) (err error) {
+	for scope, ends := range s.Ends { // order does not matter: each gets its own
+		holding := slices.DeleteFunc(slices.Clone(edits), func(e dataflow.Edit) bool { return !e.Holds(scope) })
+		for node, output := range ends { // order does not matter: as above
+			if ends[node], _, err = dataflow.EditPayload(node, output, holding); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // forked takes over what the first row of a fork holds.

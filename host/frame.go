@@ -28,6 +28,8 @@ type frame struct {
 	errors []Failure
 	// program says that a program runs in it, whose iterations are told nothing by the node.
 	program bool
+	// level is that of the execution in which it was opened.
+	level int
 	// iterate is made when the first iteration opens.
 	iterate Iterate
 }

@@ -48,6 +48,10 @@ type StartRequest struct {
 	Depth int
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string
+	// Requesters are others than the user who want what it does: those who started, retried, skipped or edited what it came of.
+	Requesters []string
+	// Above are the forks of the executions that it came of.
+	Above []Fork
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
 }
@@ -112,8 +116,12 @@ type ForkRequest struct {
 	// Node or Activation is where it begins: the finished work before it stays, the activation itself is done anew.
 	Node       string
 	Activation engine.ActivationID
-	// Input replaces the activation's input, if it is set.
+	// Input is an object, if it is set: values that are edited, by name. Whatever reads those names in the fork reads them; what
+	// it does not name stays as it was.
 	Input json.RawMessage
+	// By is who makes it, and Reason why. A host knows By itself.
+	By     string
+	Reason string
 }
 
 // Source is where executions can be read: the rows of their journals, their last snapshots, their large values.

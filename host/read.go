@@ -200,7 +200,11 @@ func (f *Fold) inspect(run engine.RunNode) (input, origins json.RawMessage, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	return f.revision.Inspect(run, values, f.Data(run))
+	data, err := f.Data(run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f.revision.Inspect(run, values, data)
 }
 
 // Input returns the input that a run gets, as long as the run is open.

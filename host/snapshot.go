@@ -42,6 +42,7 @@ type (
 		Program    bool                                  `json:"program,omitempty"`
 		Ends       map[string]map[string]json.RawMessage `json:"ends,omitempty"`
 		Errors     []Failure                             `json:"errors,omitempty"`
+		Level      int                                   `json:"level,omitempty"`
 	}
 )
 
@@ -63,7 +64,7 @@ func (f *Fold) Snapshot() ([]byte, error) {
 			snap.Runs = append(snap.Runs, runJSON{run.command, run.since})
 		}
 		if fr := f.frames[a.ID]; fr != nil {
-			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last, fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, fr.ends, fr.errors})
+			snap.Frames = append(snap.Frames, frameJSON{a.ID, fr.opened, fr.last, fr.results, fr.count, fr.held, fr.size, fr.discard, fr.program, fr.ends, fr.errors, fr.level})
 		}
 	}
 	slices.SortFunc(snap.Runs, func(a, b runJSON) int { return cmp.Compare(a.Command.Activation, b.Command.Activation) })
@@ -126,7 +127,7 @@ func (f *Fold) adopt(runs []runJSON, frames []frameJSON, overlays []string) {
 	}
 	for _, s := range frames {
 		fr := newFrame(s.Opened, s.Discard, s.Program)
-		fr.last, fr.results, fr.count, fr.size, fr.errors = s.Last, s.Results, s.Count, s.Size, s.Errors
+		fr.last, fr.results, fr.count, fr.size, fr.errors, fr.level = s.Last, s.Results, s.Count, s.Size, s.Errors, s.Level
 		for index, result := range s.Held { // order does not matter: one entry per iteration
 			fr.held[index] = result
 		}

@@ -154,7 +154,10 @@ func approversOf(q Question, r Request) ([]string, error) {
 	if r.Access == "link" || r.Access == "public" {
 		add(Anyone)
 	}
-	others := slices.DeleteFunc(slices.Clone(list), func(seat string) bool { return r.ExcludeRequester && seat == starter })
+	others := slices.DeleteFunc(slices.Clone(list), func(seat string) bool {
+		user, ok := strings.CutPrefix(seat, seatUser)
+		return r.ExcludeRequester && ok && (seat == starter || slices.Contains(q.Requesters, user))
+	})
 	if len(others) == 0 {
 		return nil, fault.New(fault.NoApprover, "there is nobody who may answer; name approvers, or let somebody start the execution").With("path", "configurations.approvers")
 	}
@@ -334,7 +337,7 @@ func (p *people) asked(approvers []string) (keys []string, everybody bool) {
 // mayAnswer says why somebody may not answer a question; nil: they may.
 func (s *sitting) mayAnswer(who somebody) *fault.Error {
 	err := mayAnswer(s.Interaction, s.request, s.progress, who)
-	if err != nil && has([]string{seatRole + string(identity.Admin)}, who.seats) && s.orphaned() && !(s.ExcludeRequester && who.user == s.User) {
+	if err != nil && has([]string{seatRole + string(identity.Admin)}, who.seats) && s.orphaned() && !s.Excludes(who.user) {
 		return nil
 	}
 	return err
@@ -345,15 +348,18 @@ func (s *sitting) mayAnswer(who somebody) *fault.Error {
 func (s *sitting) orphaned() bool {
 	asked, everybody := s.people.asked(s.Approvers) // delegates are among them
 	able := func(key string) bool {
-		return !s.progress.gaveAway(key) && !(s.ExcludeRequester && key == seatUser+s.User)
+		return !s.progress.gaveAway(key) && !s.Excludes(strings.TrimPrefix(key, seatUser))
 	}
 	return !everybody && !slices.ContainsFunc(asked, able)
 }
 
+// excludedMessage says why a requester is excluded.
+const excludedMessage = "who started the execution, forked it, or retried a node or gave one its output may not answer this question"
+
 func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.Error {
 	switch {
-	case i.ExcludeRequester && who.user != "" && who.user == i.User:
-		return fault.New(fault.Forbidden, "who started the execution may not answer this question")
+	case i.Excludes(who.user):
+		return fault.New(fault.Forbidden, excludedMessage)
 	case p.gaveAway(who.key):
 		return fault.New(fault.Forbidden, "you have delegated your answer to somebody else")
 	case p.holds(who.seats) != "", has(i.Approvers, who.seats):

@@ -42,8 +42,8 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, t
 		return wrongAnswer("to", "%q is no user of this workspace", to)
 	case other.key == who.key:
 		return wrongAnswer("to", "that is you")
-	case s.ExcludeRequester && other.user == s.User:
-		return wrongAnswer("to", "who started the execution may not answer this question")
+	case s.Excludes(other.user):
+		return wrongAnswer("to", "%s", excludedMessage)
 	case s.progress.gaveAway(other.key):
 		return wrongAnswer("to", "%q has delegated their own answer", to)
 	case s.mayAnswer(other) == nil && !slices.Contains(s.Approvers, Anyone):

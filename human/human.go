@@ -12,6 +12,7 @@ package human
 import (
 	"encoding/json"
 
+	"tandem/api"
 	"tandem/fault"
 )
 
@@ -75,6 +76,8 @@ type Request struct {
 	Description string `json:"description,omitempty"`
 	// Content is what the question is about, as the node was given it.
 	Content json.RawMessage `json:"content,omitempty"`
+	// Fork says that the execution is a fork, of what, by whom, and what was edited.
+	Fork *api.Fork `json:"fork,omitempty"`
 	// Options are those of an approval or a selection.
 	Options       []Option `json:"options,omitempty"`
 	AllowMultiple bool     `json:"allow_multiple,omitempty"`

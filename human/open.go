@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
@@ -26,9 +27,12 @@ type Question struct {
 	Root       string
 	WorkflowID string
 	// User is who started it; empty, or the system, when nobody did.
-	User     string
-	Language string
-	Node     string
+	User string
+	// Requesters are the others who want what it does; Fork is how it came of another execution, if it did.
+	Requesters []string
+	Fork       *api.Fork
+	Language   string
+	Node       string
 	// Tool is the tool that was being called, if it was one.
 	Tool       string
 	Ask        engine.AskID
@@ -51,7 +55,7 @@ const warningBefore = 15 * 60
 func Open(q Question) (store.Interaction, error) {
 	i := store.Interaction{
 		Workspace: q.Ref.Workspace, ID: InteractionID(q.Ref, q.Ask), WorkflowID: q.WorkflowID, Execution: q.Ref.Execution, Root: cmp.Or(q.Root, q.Ref.Execution),
-		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
+		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Requesters: q.Requesters, Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
 		Attempt: q.Attempt, Created: q.Time, Updated: q.Time, Version: 1,
 	}
 	q.Purpose = i.Purpose
@@ -72,6 +76,8 @@ func Open(q Question) (store.Interaction, error) {
 		i.TimeoutAt = q.Time + 1000*r.TimeoutSeconds
 	}
 	r.Approvers = i.Approvers
+	r.showFork(q.Fork)
+	delete(besides, "fork") // it is said here and by nobody else
 	var werr error
 	if i.Request, werr = writeQuestion(r, besides); err == nil {
 		err = werr

@@ -128,8 +128,7 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 // account to another, and each seat has one vote.
 func (s *sitting) seated(who somebody, seat string) somebody {
 	asked := has(s.Approvers, who.seats) || s.progress.holds(who.seats) != "" || slices.Contains(s.Approvers, Anyone)
-	excluded := s.ExcludeRequester && who.user != "" && who.user == s.User
-	if !asked && !excluded && slices.Contains(s.Approvers, seat) {
+	if !asked && !s.Excludes(who.user) && slices.Contains(s.Approvers, seat) {
 		return somebody{key: seat, address: seat, account: who.key, seats: []string{seat}}
 	}
 	who.seats = append(who.seats, seat)

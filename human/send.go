@@ -396,6 +396,9 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	}
 	now := time.Now()
 	m.Data = facts(i, now)
+	if r.Fork != nil {
+		m.Data["fork"] = r.Fork
+	}
 	if wantsAnswer(d.Kind) {
 		if secret, link, ok := linkFor(i, r, about.For, now); ok && s.o.PublicURL != "" {
 			m.Link = linkURL(s.o.PublicURL, secret)

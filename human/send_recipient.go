@@ -185,7 +185,7 @@ func (b *backroom) reachable(ctx context.Context, i store.Interaction, approvers
 		prefix = seatMail
 	}
 	ofUser := func(u identity.User, as string) {
-		if u.Disabled || i.ExcludeRequester && u.ID == i.User {
+		if u.Disabled || i.Excludes(u.ID) {
 			return
 		}
 		for _, seat := range Seats(u) {

@@ -152,7 +152,7 @@ func (s *sitting) left(votes []vote) int {
 	n := 0
 	for _, key := range asked {
 		switch {
-		case s.ExcludeRequester && key == seatUser+s.User:
+		case s.Excludes(strings.TrimPrefix(key, seatUser)):
 		case s.progress.gaveAway(key):
 		case slices.ContainsFunc(votes, func(v vote) bool { return v.person == key || v.holder == key }):
 		default:

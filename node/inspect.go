@@ -21,7 +21,7 @@ func (r *Revision) Inspect(job Job) (input json.RawMessage, origins []dataflow.O
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
 	request := dataflow.Request{View: d.View, StepID: r.Graph.Nodes[job.Run.Node].ID, OnUnresolved: r.onUnresolved}
-	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1, Edits: job.Edits}
 	if input, _, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
 		return nil, nil, err
 	}

@@ -141,6 +141,7 @@ type Call struct {
 	Kind         string
 	WorkflowID   string
 	UserID       string
+	Requesters   []string // the others who want what the execution does
 	Language     string
 	Generation   uint32
 	Attempt      uint32

@@ -65,6 +65,10 @@ type Job struct {
 	Data Data
 	// Value returns a value by its reference.
 	Value func(engine.Ref) (json.RawMessage, error)
+	// Edits are laid over the input: what somebody gave the activation when they forked the execution. EditsOf are those of the
+	// values that the connections bring, by reference.
+	Edits   []dataflow.Edit
+	EditsOf map[engine.Ref][]dataflow.Edit
 	// Now is the start of the activation.
 	Now time.Time
 	// Execution is what calls are told about it, Start what it was started with: the input of its trigger.
@@ -112,6 +116,8 @@ type Execution struct {
 	ID         string
 	WorkflowID string
 	UserID     string
+	// Requesters are the others who want what it does.
+	Requesters []string
 	Language   string
 }
 
@@ -283,7 +289,7 @@ func (x *run) introduce() {
 	job, node := x.job, &x.revision.Graph.Nodes[x.owner]
 	x.call = Call{
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
-		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Language: job.Execution.Language,
+		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
 		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
 		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
@@ -297,6 +303,9 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	request := dataflow.Request{View: d.View, StepID: x.call.NodeID, OnUnresolved: x.revision.onUnresolved}
 	var err error
 	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	if x.owner == x.job.Run.Node { // and no node that is attached to it
+		in.Edits = x.job.Edits
+	}
 	if x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
 		return err
 	}
@@ -355,6 +364,11 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		if err != nil {
 			return nil, err
 		}
+		from := x.revision.Graph.Nodes[edge.From].ID
+		value, edits, err := x.edited(from, in.Ref, value)
+		if err != nil {
+			return nil, err
+		}
 		if in.Convert {
 			converted, live, err := x.convert(in.Edge, value)
 			if err != nil {
@@ -366,11 +380,25 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 			value = converted
 		}
 		payloads = append(payloads, dataflow.Payload{
-			Node: x.revision.Graph.Nodes[edge.From].ID, Key: edge.Key, Connection: edge.ID, Converted: edge.Converts, Value: value,
+			Node: from, Key: edge.Key, Connection: edge.ID, Converted: edge.Converts, Value: value, Edits: edits,
 		})
 	}
 	return payloads, nil
 }
+
+// edited is what a connection brings, with the edits of it.
+func (x *run) edited(node string, ref engine.Ref, value json.RawMessage) (json.RawMessage, []dataflow.Edit, error) {
+	if ref == "" {
+		ref = entryRef
+	}
+	if len(x.job.EditsOf[ref]) == 0 {
+		return value, nil, nil
+	}
+	return dataflow.EditPayload(node, value, x.job.EditsOf[ref])
+}
+
+// entryRef stands for what an iteration is given, which has no reference of its own.
+const entryRef engine.Ref = "entry"
 
 // wake tells the call what ended its last wait.
 func (x *run) wake() error {

@@ -336,7 +336,7 @@ func unixMilli(t time.Time) int64 {
 
 // Iterations prepares the node that opened a scope once, and returns what tells its iterations apart.
 func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), error) {
-	x := &run{revision: r, job: job, node: &r.nodes[job.Run.Node]}
+	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node]}
 	scope := x.node.kind.Scope
 	if scope == nil {
 		return nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)

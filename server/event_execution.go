@@ -9,6 +9,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human"
 )
 
 // The words of the execution vocabulary.
@@ -71,6 +72,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 			return nil, err
 		}
 		request := questionOf(t.subject.journal, c.told, c.node.Node, row.Time, value)
+		request.Fork = human.ForkOf(t.Start().Told())
 		update.Kind, update.UserInputRequest = request.Purpose, &request
 	}
 	switch c.what {

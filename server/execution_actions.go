@@ -138,7 +138,7 @@ func (s *Server) fork(ctx context.Context, p identity.Principal, source string, 
 		return nil, err
 	}
 	id, err := s.o.Host.Fork(ctx, p, host.ForkRequest{
-		Source: source, ID: newExecutionID(), Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input),
+		Source: source, ID: newExecutionID(), Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input), Reason: b.Reason,
 	})
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 	list := []api.UserInputRequest{}
 	for _, q := range r.open() {
 		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), q.Since, values[q.Ref])
+		told.Fork = human.ForkOf(r.start.Told())
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.journal.Activation(ctx, q.Activation)
 			if err != nil {

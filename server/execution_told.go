@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
@@ -257,7 +258,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
 		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(), NodeExecutions: make(map[string]api.NodeExecution, len(r.graph.Nodes)),
 		ExecutionSequence: orEmpty(v.Sequence), Error: r.failure(), Errors: make([]api.ExecutionError, len(v.Errors)), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
-		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
+		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
 	for i, failed := range v.Errors {
 		e.Errors[i] = r.tellError(failed.Error, failed.Activation, failed.Time)

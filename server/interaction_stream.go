@@ -151,7 +151,7 @@ func (f *inboxFeed) snapshot(ctx context.Context) (frame, error) {
 
 // event is the frame of a change, if it is any of the reader's business.
 func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok bool, err error) {
-	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && (!i.ExcludeRequester || i.User != f.p.User)
+	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && !i.Excludes(f.p.User)
 	if !asked && !f.mine[i.ID] {
 		return frame{}, false, nil
 	}

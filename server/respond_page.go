@@ -63,11 +63,13 @@ type respondPage struct {
 	// Lines are what a notice says.
 	Lines []string
 	// Text, Facts, Risk, Content and Arguments tell what is asked.
-	Text      string
-	Facts     []pageFact
-	Risk      string
-	RiskTone  string
-	Content   *shownValue
+	Text     string
+	Facts    []pageFact
+	Risk     string
+	RiskTone string
+	Content  *shownValue
+	// Fork says that the execution is a fork, and what was edited.
+	Fork      []string
 	Arguments *shownValue
 	// Hash is that of the arguments, to come back with the answer.
 	Hash string
@@ -149,7 +151,7 @@ func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, vie
 // question tells what is asked.
 func (h *responder) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
 	i, request := view.Interaction, view.Request
-	page := &respondPage{Lang: lang, Text: request.Description}
+	page := &respondPage{Lang: lang, Text: request.Description, Fork: human.ForkLines(lang, request.Fork)}
 	page.Heading = cmp.Or(request.Title, page.Say("需要您的答复", "Your answer is needed"))
 	page.Content, page.Arguments = page.show(request.Content, maxShown), page.show(request.Arguments, maxApproved)
 	switch request.Risk {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -35,12 +36,14 @@ type Interaction struct {
 	Activation   string
 	// Ask is what the engine calls the question.
 	Ask string
-	// User is who started the execution.
-	User    string
-	Type    string
-	Channel string
-	Purpose string
-	Status  InteractionStatus
+	// User is who started the execution, or made the fork that it is. Requesters are the others who want what it does: who has
+	// started, retried, skipped or edited something that it came of.
+	User       string
+	Requesters []string
+	Type       string
+	Channel    string
+	Purpose    string
+	Status     InteractionStatus
 	// Priority orders the inbox: 5 first.
 	Priority int
 	// Request is what is asked, Response what came of it.
@@ -66,6 +69,11 @@ type Interaction struct {
 	Updated int64
 	// Version counts the changes. It is set by the store.
 	Version int64
+}
+
+// Excludes says that a user may not answer, being one of those who want what is asked for.
+func (i *Interaction) Excludes(user string) bool {
+	return i.ExcludeRequester && user != "" && (user == i.User || slices.Contains(i.Requesters, user))
 }
 
 // Pause is the one that a question opens, under its own id.

@@ -52,6 +52,9 @@ type Append struct {
 	// Withdraw are the ids of questions that nobody needs the answer of any more. One that has ended stays as it is; a pending
 	// one becomes cancelled, its pause too, and is due to be looked at, so that people are told.
 	Withdraw []string
+	// Requesters are users who want from now on what the execution does: they are added to those of its pending questions, and
+	// of the questions of those that came of it.
+	Requesters []string
 	// Pause and Resume are the operator's. Resume names no pause: it ends the active one of reason operator, if there is one,
 	// also that of the same append. A Pause ends one that is still active: an execution is stopped once at a time.
 	Pause  *Pause

@@ -22,6 +22,7 @@ import (
 	"tandem/app"
 	"tandem/client"
 	"tandem/engine"
+	"tandem/human"
 )
 
 func newExecutions() *cobra.Command {
@@ -166,6 +167,13 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		if pair[1] != "" {
 			row(w, pair[0], pair[1])
 		}
+	}
+	for n, line := range human.ForkLines(userLanguage(), e.Fork) {
+		name := ""
+		if n == 0 {
+			name = "fork"
+		}
+		row(w, name, oneLine(line))
 	}
 	if e.Error != nil {
 		row(w, "error", fmt.Sprintf("%s [%s]", e.Error.ErrorMessage, e.Error.ErrorCode))

@@ -88,7 +88,7 @@ func newSkip(at *connectFlags) *cobra.Command {
 
 func newFork(at *connectFlags) *cobra.Command {
 	var t target
-	var input string
+	var input, reason string
 	var show listing
 	cmd := &cobra.Command{
 		Use: "fork EXECUTION --node NODE", Short: "Start an execution that shares another one's past up to a node", Args: one("execution"),
@@ -96,7 +96,7 @@ func newFork(at *connectFlags) *cobra.Command {
 			if err := t.check(); err != nil {
 				return err
 			}
-			r := api.ActionRequest{Action: "fork", NodeID: t.node, ActivationID: t.activation}
+			r := api.ActionRequest{Action: "fork", NodeID: t.node, ActivationID: t.activation, Reason: reason}
 			if input != "" {
 				value, err := parseValue("input", input, true)
 				if err != nil {
@@ -108,7 +108,8 @@ func newFork(at *connectFlags) *cobra.Command {
 		},
 	}
 	t.add(cmd)
-	cmd.Flags().StringVar(&input, "input", "", "replaces the input of the node: a JSON object")
+	cmd.Flags().StringVar(&input, "input", "", "edited values, as a JSON object: whatever reads these names in the fork reads them; other names stay as they were")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the execution or are asked in it")
 	show.add(cmd, false)
 	return cmd
 }

@@ -50,11 +50,7 @@ Without --server it tells what this program can run.`,
 	}
 	at.add(cmd)
 	show.add(cmd, false)
-	lang := "en"
-	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {
-		lang = "zh"
-	}
-	cmd.Flags().StringVar(&language, "lang", lang, "the language of titles and descriptions, en or zh")
+	cmd.Flags().StringVar(&language, "lang", userLanguage(), "the language of titles and descriptions, en or zh")
 	return cmd
 }
 
@@ -81,6 +77,14 @@ func (f *connectFlags) kind(cmd *cobra.Command, name string) (k api.NodeKind, er
 		return err
 	})
 	return k, err
+}
+
+// userLanguage is the language of who sits at the terminal, as the environment says: zh or en.
+func userLanguage() string {
+	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {
+		return "zh"
+	}
+	return "en"
 }
 
 func textIn(language string, t api.Text) string {

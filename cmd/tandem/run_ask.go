@@ -270,6 +270,9 @@ func (q *question) tell(now time.Time, most int) []string {
 	if tool := oneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
+	for _, line := range human.ForkLines(q.request.Language, q.request.Fork) {
+		lines = append(lines, oneLine(line))
+	}
 	changes := q.toolChanges()
 	for _, c := range changes {
 		lines = append(lines, cut(changeLines(c), most)...)

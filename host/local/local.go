@@ -213,7 +213,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	}
 	o := h.newOwner(ref, revision)
 	o.parent, o.task = r.Parent, h.isTask(r.WorkflowID)
-	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root})
+	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -345,6 +345,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	if err != nil {
 		return "", err
 	}
+	r.By = p.User
 	journal := h.journal(p, r.Source, revision)
 	now := time.Now().UnixMilli()
 	fold, turn, commands, err := journal.Fork(ctx, r, now)

@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"tandem/engine"
 	"tandem/host"
@@ -17,7 +18,10 @@ type Question struct {
 	WorkflowID string
 	// User is who started it, Language the one it speaks.
 	User, Language string
-	Node           string
+	// Requesters are the others who want what it does; Forks are how it came of other executions, the last fork last.
+	Requesters []string
+	Forks      []host.Fork
+	Node       string
 	// Tool is the tool that the activation calls, if it is a step that calls one.
 	Tool       string
 	Activation engine.ActivationID
@@ -43,6 +47,12 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 			}, nil
 		case engine.ExecutionResumed:
 			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By), Time: row.Time}
+		case engine.NodeRetried:
+			a.Requesters = requester(a.Requesters, f.By)
+		case engine.NodeSkipped:
+			if f.HasOutput {
+				a.Requesters = requester(a.Requesters, f.By)
+			}
 		case engine.AskAnswered:
 			// Who answered has ended the row, unless the answer came from inside.
 			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)
@@ -68,6 +78,13 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 	return nil
 }
 
+func requester(list []string, user string) []string {
+	if user == "" || slices.Contains(list, user) {
+		return list
+	}
+	return append(list, user)
+}
+
 func (o *owner) withdraw(list []string, ask engine.AskID) []string {
 	return append(list, host.InteractionID(o.ref.Workspace, o.ref.Execution, ask))
 }
@@ -87,7 +104,7 @@ func by(user string) json.RawMessage {
 func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	_, start := o.fold.Execution()
 	q := Question{
-		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language,
+		Ref: o.ref, Root: start.Root, WorkflowID: start.WorkflowID, User: start.UserID, Language: start.Language, Requesters: start.Requesters, Forks: start.Told(),
 		Node: host.NodeOf(o.revision.Graph, c.Activation), Tool: o.fold.Tool(c.Activation), Activation: c.Activation, Ask: c.Ask, Purpose: c.Purpose, Time: now,
 	}
 	if q.Root == "" {

@@ -131,7 +131,11 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 	for _, value := range values {
 		size += len(value)
 	}
-	job = newJob(c, values, fold.Data(c))
+	data, err := fold.Data(c)
+	if err != nil {
+		return job, 0, err
+	}
+	job = newJob(c, values, data)
 	if c.Step != nil {
 		owner, _, ok := host.Owner(r.Graph, c.Activation)
 		if !ok {
@@ -156,9 +160,9 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
 	return node.Job{
-		Run: run, Now: data.Now, Start: data.Start.Initial, Trigger: data.Start.Trigger,
+		Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
-		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Language: data.Start.Language},
+		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {
 				ref = host.EntryRef
@@ -196,7 +200,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		if err != nil {
 			return err
 		}
-		if request.Initial, err = o.fold.Value(c.Spec.Input); err != nil {
+		if request.Initial, err = o.fold.ChildInput(c); err != nil {
 			return err
 		}
 		request.ID, request.Depth, request.TriggerType, request.Outputs = c.Child, c.Depth, "PARENT", c.Spec.Outputs
@@ -207,7 +211,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root = start.Language, cmp.Or(start.Root, o.ref.Execution)
+		request.Language, request.Root, request.Requesters, request.Above = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}

@@ -19,26 +19,30 @@ const interactionColumns = `i.workspace_id, i.id, i.workflow_id,
 	coalesce((SELECT e.workflow_name FROM executions e WHERE e.workspace_id = i.workspace_id AND e.id = i.execution_id), ''),
 	i.execution_id, i.root_id, i.node_id, i.activation_id, i.ask_id, i.user_id, i.interaction_type, i.channel_type, i.purpose,
 	i.status, i.priority, i.request_data, i.response_data, i.approvers, i.min_approvals, i.exclude_requester, i.arguments_hash,
-	i.attempt, i.credential_id, i.timeout_at, i.warning_sent, i.progress, i.next_at, i.created_at, i.updated_at, i.version`
+	i.attempt, i.credential_id, i.timeout_at, i.warning_sent, i.progress, i.next_at, i.created_at, i.updated_at, i.version, i.requesters`
 
 func scanInteraction(s scanner) (i store.Interaction, err error) {
-	var request, response, approvers, progress []byte
+	var request, response, approvers, progress, requesters []byte
 	if err := s.Scan(&i.Workspace, &i.ID, &i.WorkflowID, &i.WorkflowName, &i.Execution, &i.Root, &i.Node, &i.Activation, &i.Ask, &i.User,
 		&i.Type, &i.Channel, &i.Purpose, &i.Status, &i.Priority, &request, &response, &approvers, &i.MinApprovals, &i.ExcludeRequester,
-		&i.ArgumentsHash, &i.Attempt, &i.Credential, &i.TimeoutAt, &i.WarningSent, &progress, &i.NextAt, &i.Created, &i.Updated, &i.Version); err != nil {
+		&i.ArgumentsHash, &i.Attempt, &i.Credential, &i.TimeoutAt, &i.WarningSent, &progress, &i.NextAt, &i.Created, &i.Updated, &i.Version, &requesters); err != nil {
 		return i, err
 	}
 	i.Request, i.Response, i.Progress = rawOf(request), rawOf(response), rawOf(progress)
-	i.Approvers, err = approversOf(approvers)
+	if i.Approvers, err = textsOf(approvers); err != nil {
+		return i, err
+	}
+	i.Requesters, err = textsOf(requesters)
 	return i, err
 }
 
-func approversOf(list []byte) (approvers []string, err error) {
-	err = json.Unmarshal(list, &approvers)
-	if len(approvers) == 0 {
-		approvers = nil
+// textsOf reads a list of texts; an empty one is none.
+func textsOf(raw []byte) (list []string, err error) {
+	err = json.Unmarshal(raw, &list)
+	if len(list) == 0 {
+		list = nil
 	}
-	return approvers, err
+	return list, err
 }
 
 // rawOf reads JSON that may be absent.
@@ -127,12 +131,21 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		f.in("i.status", statuses)
 	}
 	if q.NotOf != "" {
-		f.add("NOT (i.exclude_requester <> 0 AND i.user_id = ?)", q.NotOf)
+		f.add("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR instr(i.requesters, ?) > 0))", q.NotOf, quoted(q.NotOf))
 	}
 	if q.Purpose != "" {
 		f.add("i.purpose = ?", q.Purpose)
 	}
 	return table, f
+}
+
+// quoted is a text as it stands in a JSON list of texts.
+func quoted(text string) string {
+	raw, err := json.Marshal(text)
+	if err != nil { // a text is always JSON
+		return text
+	}
+	return string(raw)
 }
 
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }

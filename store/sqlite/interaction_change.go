@@ -27,12 +27,23 @@ func (w *writer) question(workspace, id string) (*question, error) {
 		return nil, err
 	}
 	q := &question{n: row[0].(int64), execution: row[1].(string), status: store.InteractionStatus(row[2].(string)), version: row[3].(int64)}
-	q.approvers, err = approversOf([]byte(row[4].(string)))
+	q.approvers, err = textsOf([]byte(row[4].(string)))
 	return q, err
 }
 
 // people writes what an append means to people.
 func (w *writer) people(key executionKey, a *store.Append) error {
+	for _, user := range a.Requesters {
+		// The version counts: who answers at this moment is looked at again.
+		name := quoted(user)
+		for _, of := range []string{"execution_id", "root_id <> execution_id AND root_id"} { // as the indexes have them
+			if _, err := w.c.exec(`UPDATE hil_interactions SET version = version + 1,
+				requesters = CASE requesters WHEN '[]' THEN '[' || ? || ']' ELSE substr(requesters, 1, length(requesters) - 1) || ',' || ? || ']' END
+				WHERE workspace_id = ? AND `+of+` = ? AND status = 'pending' AND instr(requesters, ?) = 0`, name, name, key.workspace, key.id, name); err != nil {
+				return err
+			}
+		}
+	}
 	for i := range a.Ask {
 		if err := w.ask(key, &a.Ask[i]); err != nil {
 			return err
@@ -64,6 +75,10 @@ func (w *writer) ask(key executionKey, i *store.Interaction) error {
 	if err != nil {
 		return err
 	}
+	requesters, err := texts(i.Requesters)
+	if err != nil {
+		return err
+	}
 	pause, err := i.Pause()
 	if err != nil {
 		return err
@@ -71,11 +86,11 @@ func (w *writer) ask(key executionKey, i *store.Interaction) error {
 	w.logged += len(i.Request) + len(i.Progress)
 	r, err := w.c.exec(`INSERT INTO hil_interactions (workspace_id, id, workflow_id, execution_id, root_id, node_id, activation_id, ask_id, user_id,
 		interaction_type, channel_type, purpose, status, priority, min_approvals, exclude_requester, attempt, credential_id, timeout_at, warning_sent,
-		next_at, created_at, updated_at, version, arguments_hash, approvers, request_data, response_data, progress)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
+		next_at, created_at, updated_at, version, arguments_hash, approvers, request_data, response_data, progress, requesters)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		key.workspace, i.ID, i.WorkflowID, key.id, i.Root, i.Node, i.Activation, i.Ask, i.User,
 		i.Type, i.Channel, i.Purpose, int64(i.Priority), int64(i.MinApprovals), flag(i.ExcludeRequester), int64(i.Attempt), i.Credential, i.TimeoutAt, flag(i.WarningSent),
-		i.NextAt, i.Created, i.Updated, i.ArgumentsHash, approvers, []byte(i.Request), []byte(i.Response), []byte(i.Progress))
+		i.NextAt, i.Created, i.Updated, i.ArgumentsHash, approvers, []byte(i.Request), []byte(i.Response), []byte(i.Progress), requesters)
 	if err != nil {
 		return err
 	}

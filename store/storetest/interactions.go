@@ -66,7 +66,7 @@ func testAsk(t *testing.T, s store.Stores) {
 	want := store.Interaction{
 		Workspace: "not looked at", ID: "q1", WorkflowID: "w", Execution: "not looked at", Root: "root", Node: "n", Activation: "a/1", Ask: "ask-1", User: "ann",
 		Type: "approval", Channel: "slack", Purpose: "human_node", Status: store.InteractionPending, Priority: 4, Request: json.RawMessage(`{"title":"t"}`),
-		Approvers: []string{"user:bob", "role:editor", "user:bob"}, MinApprovals: 2, ExcludeRequester: true, ArgumentsHash: "h", Attempt: 3, Credential: "c",
+		Approvers: []string{"user:bob", "role:editor", "user:bob"}, MinApprovals: 2, ExcludeRequester: true, Requesters: []string{"eve", "<dan>"}, ArgumentsHash: "h", Attempt: 3, Credential: "c",
 		TimeoutAt: 9000, Progress: json.RawMessage(`{"p":1}`), NextAt: 8000, Created: 1000, Updated: 1001,
 	}
 	started(t, s, p, "e1", func(a *store.Append) {
@@ -82,13 +82,25 @@ func testAsk(t *testing.T, s store.Stores) {
 		Conditions: json.RawMessage(`{"interaction_id":"q1","timeout_at":9000}`),
 		Context:    json.RawMessage(`{"interaction_type":"approval","purpose":"human_node","activation_id":"a/1"}`)}, first)
 
+	// Who wants what it does later wants what was asked before, too.
+	meddled := next("e1", 1)
+	meddled.Requesters = []string{"<dan>", "fay"}
+	mustAppend(t, s, p, meddled)
+	for id, requesters := range map[string][]string{"q1": {"eve", "<dan>", "fay"}, "q2": {"<dan>", "fay"}} {
+		equal(t, "requesters of "+id, requesters, getInteraction(t, s, p, id).Requesters)
+	}
+	for user, mine := range map[string]int{"fay": 0, "<dan>": 0, "ann": 0, "f": 1} {
+		page := must[store.InteractionPage](t)(s.Interactions.List(t.Context(), p, store.InteractionQuery{Approvers: []string{"user:bob"}, NotOf: user}))
+		equal(t, "those that "+user+" may answer", mine, page.Total)
+	}
+
 	// Asked again it stays as it is, also when it has ended.
 	ok(t, s.Interactions.Change(t.Context(), p, ending(getInteraction(t, s, p, "q1"), "r1")))
-	again := next("e1", 1)
+	again := next("e1", 2)
 	again.Ask = []store.Interaction{{ID: "q1", Request: json.RawMessage(`"another"`), Approvers: []string{"user:eve"}}}
 	mustAppend(t, s, p, again)
 	got := getInteraction(t, s, p, "q1")
-	equal(t, "asked again", []any{store.InteractionCompleted, want.Approvers, string(want.Request), int64(2)}, []any{got.Status, got.Approvers, string(got.Request), got.Version})
+	equal(t, "asked again", []any{store.InteractionCompleted, want.Approvers, string(want.Request), int64(3)}, []any{got.Status, got.Approvers, string(got.Request), got.Version})
 	mine := must[store.InteractionPage](t)(s.Interactions.List(t.Context(), p, store.InteractionQuery{Approvers: []string{"user:eve"}}))
 	equal(t, "of who was named the second time", 0, mine.Total)
 

@@ -1,0 +1,343 @@
+package dataflow
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Edit is a value that somebody gave in the place of another when an execution was forked. It is by name: whatever the fork
+// can read under that name, of what was there when it began, is the new value.
+type Edit struct {
+	Name  string
+	Value json.RawMessage
+	// By is who edited it, Fork the execution that begins with the edit.
+	By   string
+	Fork string
+	// Scope is where it was made. It holds there and in the scopes around it, and not in other iterations beside them.
+	Scope string
+	// Within, when it is not empty, is the iteration whose variable the name is: outside of it nothing is edited.
+	Within string
+	// Added says that the input had no such name, so that the output of a node of that name is what was meant.
+	Added bool
+	// Nodes, when there are any, are the nodes whose whole output Was is. Values that are no objects have no names: the input
+	// has them under [DataKey].
+	Nodes []string
+	Was   json.RawMessage
+}
+
+// Holds says whether an edit holds in a scope that was open when it was made.
+func (e *Edit) Holds(scope string) bool {
+	return (scope == "" || scope == e.Scope || strings.HasPrefix(e.Scope, scope+"/")) &&
+		(e.Within == "" || scope == e.Within || strings.HasPrefix(scope, e.Within+"/"))
+}
+
+// edited is who has edited a value, and in which fork.
+type edited struct{ by, fork string }
+
+// EditPayload lays edits over a value that a node has left: over the fields of an object, or over the whole of another value.
+// It returns the edits that were of consequence.
+func EditPayload(node string, value json.RawMessage, edits []Edit) (json.RawMessage, []Edit, error) {
+	var made []Edit
+	for i := range edits {
+		raw, err := normalize(value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if changed, ok := edits[i].payload(node, raw); ok {
+			value, made = changed, append(made, edits[i])
+		}
+	}
+	return value, made, nil
+}
+
+func (e *Edit) payload(node string, value json.RawMessage) (json.RawMessage, bool) {
+	if value[0] != '{' {
+		return e.Value, slices.Contains(e.Nodes, node) && SameJSON(value, e.Was)
+	}
+	if _, has := fieldOf(value, e.Name); !has {
+		return nil, false
+	}
+	return withField(value, e.Name, e.Value), true
+}
+
+// withField sets a field of an object; a new one comes last.
+func withField(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
+	members := membersOf(object)
+	if at := slices.IndexFunc(members, func(m member) bool { return m.key == name }); at >= 0 {
+		members[at].value = value
+	} else {
+		members = append(members, member{name, value})
+	}
+	return appendObject(nil, members)
+}
+
+// SameJSON says whether two values are the same, however their members are ordered and spaced.
+func SameJSON(a, b json.RawMessage) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	read := func(raw json.RawMessage) (v any, ok bool) {
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		return v, d.Decode(&v) == nil
+	}
+	x, okX := read(a)
+	y, okY := read(b)
+	return okX && okY && reflect.DeepEqual(x, y)
+}
+
+// Retitle makes the layers those of another execution.
+func (l *Layers) Retitle(execution string) {
+	l.about["execution"] = appendObject(nil, []member{{"id", appendQuoted(nil, execution)}})
+}
+
+// Variable says in which open scope a name is a variable, as seen from a scope: the innermost that has it.
+func (l *Layers) Variable(scope, name string) (within string, value json.RawMessage, ok bool) {
+	for s := l.scopes[scope]; s != nil; s = s.parent {
+		if value, ok := s.vars[name]; ok {
+			return s.path, value, true
+		}
+	}
+	return "", nil, false
+}
+
+// EditedVariables returns what edits make of the variables of the scopes that they hold in: an item whose field is edited is
+// another item. They are edits themselves, to be made after those.
+func (l *Layers) EditedVariables(edits []Edit) []Edit {
+	var more []Edit
+	for _, s := range l.sortedScopes() {
+		for _, name := range sortedNames(s.vars) {
+			value, last := s.vars[name], -1
+			for i := range edits {
+				e := &edits[i]
+				if e.Holds(s.path) && value[0] == '{' && e.Name != name {
+					if changed, ok := e.payload("", value); ok {
+						value, last = changed, i
+					}
+				}
+			}
+			own := slices.ContainsFunc(edits, func(e Edit) bool { return e.Name == name && e.Within == s.path })
+			if last >= 0 && !own {
+				e := edits[last]
+				more = append(more, Edit{Name: name, Value: value, By: e.By, Fork: e.Fork, Scope: e.Scope, Within: s.path})
+			}
+		}
+	}
+	return more
+}
+
+func sortedNames[T any](table map[string]T) []string { return slices.Sorted(maps.Keys(table)) }
+
+func (l *Layers) sortedScopes() []*scope {
+	list := make([]*scope, 0, len(l.scopes))
+	for _, path := range sortedNames(l.scopes) {
+		list = append(list, l.scopes[path])
+	}
+	return list
+}
+
+// Edit makes edits: every value that can be read from where an edit was made, under its name, becomes the new one. It is for
+// layers that nothing was written to since [Layers.Rebase]; what is written later is newer. Keep says which names must not be
+// added where there were none: those of nodes, whose outputs are yet to come.
+func (l *Layers) Edit(edits []Edit, keep func(name string) bool) error {
+	for i := range edits {
+		e := &edits[i]
+		value, err := normalize(e.Value)
+		if err != nil {
+			return err
+		}
+		e.Value = slices.Clone(value)
+		if _, err := l.scope(e.Scope); err != nil {
+			return err
+		}
+		l.edit(e)
+		if e.Within != "" || keep(e.Name) {
+			continue
+		}
+		rd, err := l.reader(Request{View: View{Scope: e.Scope}})
+		if err != nil {
+			return err
+		}
+		if h, ok := rd.bare(e.Name); !ok || !SameJSON(h.raw, e.Value) {
+			l.setInitial(e, l.edits[len(l.edits)-1])
+		}
+	}
+	return nil
+}
+
+func (l *Layers) edit(e *Edit) {
+	mark := &edited{e.By, e.Fork}
+	l.edits = append(l.edits, mark)
+	if e.Within == "" {
+		if _, ok := find(l.initial, e.Name); ok {
+			l.setInitial(e, mark)
+		}
+		l.editTrigger(e, mark)
+	}
+	swapped := map[*result]*result{}
+	swap := func(r *result) *result {
+		if r == nil {
+			return nil
+		}
+		if _, ok := swapped[r]; !ok {
+			swapped[r] = e.result(r, mark)
+		}
+		return swapped[r]
+	}
+	for s := l.scopes[e.Scope]; s != nil; s = s.parent {
+		if !e.Holds(s.path) {
+			continue
+		}
+		if _, ok := s.vars[e.Name]; ok && s.path == e.Within {
+			s.vars[e.Name] = e.Value
+			s.edited = marked(s.edited, e.Name, mark)
+		}
+		for _, table := range []map[string]*attempts{s.steps, s.named} {
+			for _, a := range table { // order does not matter: each gets its own
+				for _, h := range []*history[*result]{&a.ok, &a.failed} {
+					for i := range h.versions {
+						h.versions[i].value = swap(h.versions[i].value)
+					}
+				}
+			}
+		}
+		for _, name := range sortedNames(s.runtime) {
+			h := s.runtime[name]
+			before := len(h.versions)
+			h.versions = slices.DeleteFunc(h.versions, func(v version[datum]) bool {
+				_, has := find(swap(v.value.from).fields, v.value.field)
+				return !has // the output was replaced by one that has no such field
+			})
+			l.retained -= before - len(h.versions)
+			for i := range h.versions {
+				d := &h.versions[i].value
+				d.from = swap(d.from)
+				d.value, _ = find(d.from.fields, d.field)
+			}
+			if len(h.versions) == 0 {
+				delete(s.runtime, name)
+			}
+		}
+	}
+}
+
+func (l *Layers) setInitial(e *Edit, mark *edited) {
+	if at := slices.IndexFunc(l.initial, func(m member) bool { return m.key == e.Name }); at >= 0 {
+		l.initial[at].value = e.Value
+	} else {
+		l.initial = sortMembers(append(l.initial, member{e.Name, e.Value}))
+	}
+	l.initialEdited = marked(l.initialEdited, e.Name, mark)
+}
+
+// editTrigger edits what {{trigger.…}} reads: a field of it, or all of it.
+func (l *Layers) editTrigger(e *Edit, mark *edited) {
+	if _, ok := fieldOf(l.trigger, e.Name); ok {
+		l.trigger = withField(l.trigger, e.Name, e.Value)
+		l.triggerEdited = marked(l.triggerEdited, e.Name, mark)
+	}
+	if e.Name != "trigger" || e.Value[0] != '{' {
+		return
+	}
+	for _, m := range membersOf(e.Value) {
+		if was, ok := fieldOf(l.trigger, m.key); !ok || !SameJSON(was, m.value) {
+			l.trigger = withField(l.trigger, m.key, m.value)
+			l.triggerEdited = marked(l.triggerEdited, m.key, mark)
+		}
+	}
+}
+
+// result is what an edit makes of a node's result: the same if it has nothing of that name.
+func (e *Edit) result(r *result, mark *edited) *result {
+	keys, marks := slices.Clone(r.keys), r.edited
+	for i := range keys {
+		changed, ok := e.payload(r.node, keys[i].value)
+		if !ok {
+			continue
+		}
+		name := e.Name
+		if keys[i].value[0] != '{' {
+			name = wholeOutput
+		}
+		keys[i].value, marks = changed, marked(marks, name, mark)
+	}
+	if e.Within == "" && (r.node == e.Name || r.name == e.Name) {
+		keys, marks = e.named(r, keys, marks, mark)
+	}
+	if len(marks) == len(r.edited) && sameMarks(marks, r.edited) {
+		return r
+	}
+	changed := resultOf(keys)
+	changed.node, changed.name, changed.tool, changed.scope, changed.activation = r.node, r.name, r.tool, r.scope, r.activation
+	changed.seq, changed.success, changed.message, changed.edited = r.seq, r.success, r.message, marks
+	return changed
+}
+
+// wholeOutput marks that the whole output of a node was edited.
+const wholeOutput = ""
+
+// named edits the output of a node that has the name of the edit: its fields, as they are read after the node's id; all of it
+// when the input had nothing of that name, so that the output was what was read.
+func (e *Edit) named(r *result, keys []member, marks map[string]*edited, mark *edited) ([]member, map[string]*edited) {
+	at := slices.IndexFunc(keys, func(m member) bool { return m.key == DefaultKey })
+	if at < 0 && len(keys) == 1 {
+		at = 0
+	}
+	if e.Added {
+		if at < 0 {
+			return []member{{DefaultKey, e.Value}}, marked(marks, wholeOutput, mark)
+		}
+		keys[at].value = e.Value
+		return keys, marked(marks, wholeOutput, mark)
+	}
+	if at < 0 || e.Value[0] != '{' || keys[at].value[0] != '{' {
+		return keys, marks
+	}
+	for _, m := range membersOf(e.Value) {
+		keys[at].value = withField(keys[at].value, m.key, m.value)
+		marks = marked(marks, m.key, mark)
+	}
+	return keys, marks
+}
+
+// marked returns marks with one more; those it is given stay as they are, since results share them.
+func marked(marks map[string]*edited, name string, mark *edited) map[string]*edited {
+	more := make(map[string]*edited, len(marks)+1)
+	for n, m := range marks { // order does not matter: one entry per name
+		more[n] = m
+	}
+	more[name] = mark
+	return more
+}
+
+func sameMarks(a, b map[string]*edited) bool {
+	for name, mark := range a { // order does not matter: each is compared
+		if b[name] != mark {
+			return false
+		}
+	}
+	return true
+}
+
+// editOf is the edit that a value of a result was made by, if it was.
+func (r *result) editOf(path []segment) *edited {
+	if mark := r.edited[wholeOutput]; mark != nil {
+		return mark
+	}
+	for i := range path[:min(len(path), 2)] { // the second is a field after an output key
+		if mark := r.edited[path[i].key]; mark != nil {
+			return mark
+		}
+	}
+	if len(path) > 0 {
+		return nil
+	}
+	for _, name := range sortedNames(r.edited) { // all of the output, of which something was
+		return r.edited[name]
+	}
+	return nil
+}
