@@ -19,6 +19,7 @@ import (
 	"tandem/fault"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestMain looks, after all tests, for goroutines that outlived the databases they belonged to.
@@ -206,7 +207,7 @@ func TestOpen_ManyTimes(t *testing.T) {
 
 func TestBlobs_LeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	passing := filepath.Join(dir, "blobs", "ws", "tmp")
 	check(t, os.MkdirAll(passing, 0o700))
 	check(t, os.WriteFile(filepath.Join(passing, "cut off"), []byte("half"), 0o600))
