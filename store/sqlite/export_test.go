@@ -2,7 +2,14 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
 	"strings"
+
+	"github.com/pressly/goose/v3"
 
 	"tandem/store"
 )
@@ -133,4 +140,23 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 	limit, offset := q.Page.Limits()
 	list = "SELECT " + interactionColumns + " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + interactionOrder + " LIMIT ? OFFSET ?"
 	return list, append(f.args, limit, offset), []string{dueInteractions, dueDeliveries}
+}
+
+// MigrateTo makes a database of an older version.
+func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
+	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	_, err = p.UpTo(ctx, version)
+	return err
 }

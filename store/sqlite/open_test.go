@@ -24,6 +24,10 @@ import (
 
 // TestMain looks, after all tests, for goroutines that outlived the databases they belonged to.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(loadVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, load(dir))
+		os.Exit(1)
+	}
 	code := m.Run()
 	deadline := time.After(5 * time.Second)
 	for left := goroutines(); left != ""; left = goroutines() {
