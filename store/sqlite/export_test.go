@@ -106,6 +106,21 @@ func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
 	return n, err
 }
 
+// Lengths returns how many rows each journal has.
+func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
+	type journal struct {
+		id   string
+		rows uint64
+	}
+	all, err := query(ctx, db, `SELECT id, count(*) FROM (SELECT place FROM journal UNION ALL SELECT place FROM journal_in_order) JOIN executions ON n = place >> 32 GROUP BY n`,
+		func(s scanner) (j journal, err error) { return j, s.Scan(&j.id, &j.rows) })
+	lengths := make(map[string]uint64, len(all))
+	for _, j := range all {
+		lengths[j.id] = j.rows
+	}
+	return lengths, err
+}
+
 // ForgetVectors lets go of the vectors that are kept at hand.
 func (db *DB) ForgetVectors() {
 	c := &db.vectors

@@ -3,10 +3,12 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tandem/credential"
@@ -124,16 +126,17 @@ func private(path string, mode fs.FileMode) error {
 	return nil
 }
 
-// makePrivate sees to it that nobody else reads what a directory holds, also where the directory itself is open to others.
+// makePrivate sees to it that nobody else reads what a directory holds, also where the directory itself is open to others. A
+// database that is there is not opened for it: closing it again would let go of locks that this process has on it.
 func makePrivate(dir, path string) error {
-	f, err := openPrivate(path)
-	if err != nil {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	for _, name := range []string{path + logSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
+	for _, name := range []string{path, path + logSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
 		if err := private(name, 0o600); err != nil {
 			return err
 		}
@@ -141,58 +144,111 @@ func makePrivate(dir, path string) error {
 	return nil
 }
 
-// watch knows the files of an open database, and notices when one of them is another or gone. What is written to a file
+// watch knows the files of an open database, and notices when one of them is another, gone or cut. What is written to a file
 // without a name is lost with the process.
 type watch struct {
-	files []watched
+	// database and log hold what is acknowledged; rest are the others.
+	database, log watched
+	rest          []watched
+	// verify is asked whether the database has all of its log, when that is shorter than before: another program may have
+	// folded it.
+	verify func() error
 }
 
 type watched struct {
 	path string
 	info os.FileInfo
+	size atomic.Int64 // when it was last looked at
 }
 
-// newWatch looks at files that are in use. The first ones are those that [watch.essential] looks at.
-func newWatch(paths ...string) (*watch, error) {
-	w := &watch{}
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
+// newWatch looks at the files of a database that is in use.
+func newWatch(path string, verify func() error, rest ...string) (w *watch, err error) {
+	w = &watch{rest: make([]watched, 1+len(rest)), verify: verify}
+	for _, f := range []struct {
+		path string
+		into *watched
+	}{{path, &w.database}, {path + logSuffix, &w.log}, {path + indexSuffix, &w.rest[0]}} {
+		if err := f.into.know(f.path); err != nil {
 			return nil, err
 		}
-		w.files = append(w.files, watched{path, info})
+	}
+	for i, path := range rest {
+		if err := w.rest[1+i].know(path); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
 
-// essential checks the database and its log, which hold what is acknowledged.
-func (w *watch) essential() error { return check(w.files[:2]) }
-
-func (w *watch) all() error { return check(w.files) }
-
-func check(files []watched) error {
-	for _, f := range files {
-		switch info, err := os.Stat(f.path); {
-		case errors.Is(err, fs.ErrNotExist):
-			return stopped(replaced, "the file %s was removed while it was in use", filepath.Base(f.path))
-		case err != nil:
-			return err
-		case !os.SameFile(info, f.info):
-			return stopped(replaced, "the file %s was replaced while it was in use", filepath.Base(f.path))
-		}
-	}
-	return nil
+func (f *watched) know(path string) (err error) {
+	f.path = path
+	f.info, err = os.Stat(path)
+	return err
 }
 
-// What to do after a stop.
-const (
-	replaced  = "nothing more is acknowledged; put the file back if it was moved, then start again"
-	tookPlace = "this one has stopped; let one process use a data directory"
-)
+// look says whether a file is still the same, and how much it has shrunk to, if it has: the smaller size, or -1.
+func (f *watched) look() (shrunk int64, err error) {
+	switch info, err := os.Stat(f.path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return -1, stopped("the file %s was removed while it was in use", f.path)
+	case err != nil:
+		return -1, err
+	case !os.SameFile(info, f.info):
+		return -1, stopped("the file %s was replaced while it was in use", f.path)
+	default:
+		size := info.Size()
+		if before := f.size.Swap(size); size < before {
+			return size, nil
+		}
+		return -1, nil
+	}
+}
 
-// stopped is why a store has ended for good, in words for everybody.
-func stopped(remedy, format string, args ...any) error {
-	return fault.Newf(fault.Internal, "%s; %s", fmt.Sprintf(format, args...), remedy).WithCause(store.ErrBroken)
+// essential checks the database and its log.
+func (w *watch) essential() error {
+	shrunk, err := w.database.look()
+	if err == nil && shrunk >= 0 {
+		err = stopped("the file %s was cut while it was in use", w.database.path)
+	}
+	if err != nil {
+		return err
+	}
+	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < logLimit {
+		if cause := w.verify(); cause != nil {
+			err = stopped("the file %s was cut while it was in use", w.log.path)
+		}
+	}
+	return err
+}
+
+// all checks every file, and that the log has its beginning: one that was emptied and written to since has none.
+func (w *watch) all() error {
+	if err := w.essential(); err != nil {
+		return err
+	}
+	for i := range w.rest {
+		if _, err := w.rest[i].look(); err != nil {
+			return err
+		}
+	}
+	log, err := os.Open(w.log.path)
+	if err != nil {
+		return err
+	}
+	var begin [4]byte
+	n, err := log.ReadAt(begin[:], 0)
+	if err = errors.Join(err, log.Close()); n == len(begin) && begin == [4]byte{} {
+		return stopped("the file %s was cut while it was in use", w.log.path)
+	}
+	if n < len(begin) && errors.Is(err, io.EOF) {
+		return nil // nothing has been written to it yet
+	}
+	return err
+}
+
+// stopped says, in words for everybody, that a store has ended for good because of a file.
+func stopped(format, path string) error {
+	return fault.Newf(fault.Internal, format+"; nothing more is acknowledged: put the file back if it was moved, then start again", filepath.Base(path)).WithCause(store.ErrBroken)
 }
 
 // watchEvery is how often the files are looked at when nobody writes.

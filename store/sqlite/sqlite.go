@@ -132,6 +132,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
+	if _, err := os.Stat(path + logSuffix); errors.Is(err, os.ErrNotExist) {
+		m.folded = m.commits // the end of the migration has folded the log
+	}
 	if err := os.MkdirAll(filepath.Join(dir, blobDir), 0o700); err != nil {
 		return nil, unusable(dir, err)
 	}

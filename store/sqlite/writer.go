@@ -91,9 +91,12 @@ const (
 	checkpointCommits = 1000
 )
 
+// logLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
+const logLimit = 64 << 20
+
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
 	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut.
-	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(67108864)", "cache_size(-8192)")
+	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logLimit), "cache_size(-8192)")
 	if err != nil {
 		return nil, err
 	}

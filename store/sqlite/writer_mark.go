@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -18,7 +20,8 @@ import (
 func (w *writer) keepMark(m mark, file *os.File) (err error) {
 	w.epoch, w.mark, w.next, w.marks = m.epoch, m, m, file
 	w.acknowledged.Store(m.commits)
-	if w.files, err = newWatch(w.path, w.path+logSuffix, w.path+indexSuffix, file.Name()); err != nil {
+	w.foldedTo.Store(m.folded)
+	if w.files, err = newWatch(w.path, w.verify, file.Name()); err != nil {
 		return err
 	}
 	return w.mark.write(file)
@@ -68,6 +71,17 @@ func (w *writer) attest() error {
 	}
 	w.acknowledged.Store(w.mark.commits)
 	return nil
+}
+
+// verify reads how far the database has come as somebody who has not read it before.
+func (w *writer) verify() error {
+	return look(w.path, false, func(db *sql.DB) error {
+		f, err := read(context.Background(), db, mark{})
+		if err == nil && f.mark.commits < w.acknowledged.Load() {
+			err = fmt.Errorf("it ends with commit %d", f.mark.commits)
+		}
+		return err
+	})
 }
 
 // keepFolded is called by the checkpointer. The mark in the file follows with the next commit; what was written of it by now
