@@ -47,13 +47,13 @@ func testTakeover(t *testing.T, open func() store.Stores) {
 	started(t, older, p, "e", func(a *store.Append) { a.SetTimers = []store.Timer{{ID: "t", Until: 5}} })
 	mustAppend(t, older, p, next("e", 1))
 	newer := open()
+	// A refusal for another reason would be an answer too, and it might be a wrong one.
+	wantSuperseded(t, "stale append by the earlier process", older.Journal.Append(t.Context(), p, next("e", 1)))
 	wantSuperseded(t, "append by the earlier process", older.Journal.Append(t.Context(), p, next("e", 2)))
 	wantSuperseded(t, "start by the earlier process", older.Journal.Append(t.Context(), p, first("other")))
 	_, _, err := older.Inbox.Deliver(t.Context(), p, store.InboxItem{Execution: "e", Kind: "k", Time: 1})
 	wantSuperseded(t, "delivery by the earlier process", err)
 	wantSuperseded(t, "clearing of timers by the earlier process", older.Timers.Clear(t.Context(), p, "e", "t"))
-	// A refusal for another reason would be an answer too, and it might be a wrong one.
-	wantSuperseded(t, "stale append by the earlier process", older.Journal.Append(t.Context(), p, next("e", 1)))
 
 	mustAppend(t, newer, p, next("e", 2))
 	equal(t, "rows", []string{"1@1000:row 1", "2@1001:row 2", "3@1002:row 3"}, rows(t, newer, p, "e", 0))
@@ -79,12 +79,18 @@ func testTakeoverInTheMidst(t *testing.T, open func() store.Stores) {
 	}
 	acknowledged := make([]uint64, executions) // the last row of each that the earlier process was sure of
 	ends := make([]error, executions)
-	begun := make(chan struct{}, executions*opened)
+	begun, taken := make(chan struct{}, executions*opened), make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range executions {
 		wg.Go(func() {
 			for seq := uint64(1); ; seq++ {
-				if ends[i] = older.Journal.Append(t.Context(), p, next(fmt.Sprint("e", i), seq)); ends[i] != nil {
+				last := false
+				select {
+				case <-taken:
+					last = true
+				default:
+				}
+				if ends[i] = older.Journal.Append(t.Context(), p, next(fmt.Sprint("e", i), seq)); ends[i] != nil || last {
 					return
 				}
 				acknowledged[i] = seq + 1
@@ -98,6 +104,7 @@ func testTakeoverInTheMidst(t *testing.T, open func() store.Stores) {
 		<-begun
 	}
 	newer := open()
+	close(taken)
 	wg.Wait()
 	for i := range executions {
 		id := fmt.Sprint("e", i)
