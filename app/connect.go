@@ -52,6 +52,9 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 	}
 	if !o.Make {
 		if _, err := os.Stat(filepath.Join(o.Dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
+			if err := sqlite.Sound(ctx, o.Dir); err != nil {
+				return nil, err
+			}
 			return nil, fault.Newf(fault.NotFound, "there is no data in %q; name the data directory with --data, or a server with --server", o.Dir)
 		}
 	}

@@ -147,7 +147,12 @@ func (d Doctor) data(ctx context.Context) []Finding {
 		}
 	}
 	list := []Finding{space, lock}
+	if len(i.Accepted) > 0 {
+		list = append(list, Finding{"accepted losses", Healthy, fmt.Sprintf("%d; the last was %s", len(i.Accepted), i.Accepted[len(i.Accepted)-1]), ""})
+	}
 	switch {
+	case i.Lost != "":
+		list = append(list, Finding{"database", Failing, i.Lost, i.Remedy})
 	case i.Version == 0:
 		list = append(list, Finding{"database", Healthy, "there is none yet; the first run or server makes it", ""})
 	case i.Version > i.Known:

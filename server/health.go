@@ -3,28 +3,38 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/store"
 )
 
 // readyTimeout is how long the store may take to answer before the instance counts as not ready.
 const readyTimeout = 5 * time.Second
 
-// health registers what supervisors and load balancers ask. They have no token, and are told nothing but yes or no; why is
-// in the log.
+// health registers what supervisors and load balancers ask. They have no token, and are told yes, or no and what has stopped the
+// instance in the words that are for everybody; the detail is in the log.
 func (s *Server) health() {
 	s.public("GET /healthz", func(w http.ResponseWriter, r *http.Request) { s.state(w, r, "alive") })
 	s.public("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if err := s.ready(r.Context()); err != nil {
 			s.log.WarnContext(r.Context(), "not ready", "error", err)
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NetworkError, "the instance cannot work now; the operator's log has the reason")))
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NetworkError, notReady(err))))
 			return
 		}
 		s.state(w, r, "ready")
 	})
+}
+
+// notReady says why in words that hold nothing secret.
+func notReady(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok && errors.Is(err, store.ErrBroken) {
+		return "the instance cannot work now: " + f.Message
+	}
+	return "the instance cannot work now; the operator's log has the reason"
 }
 
 // ready asks the instance, and reads from the store: that it has not reported a failure is not enough.

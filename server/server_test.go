@@ -25,6 +25,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/store"
 )
 
 // update rewrites docs/openapi.json, to be read before it is kept.
@@ -367,6 +368,13 @@ func TestHealth(t *testing.T) {
 	w.mu.Unlock()
 	got := w.call("", "GET", "/readyz", "").want(t, 503)
 	if strings.Contains(got.body, "disk gone") {
+		t.Errorf("anybody is told %s", got.body)
+	}
+	w.mu.Lock()
+	w.ready = fault.New(fault.Internal, "the file was removed").WithCause(fmt.Errorf("%w: /secret/place", store.ErrBroken))
+	w.mu.Unlock()
+	got = w.call("", "GET", "/readyz", "").want(t, 503)
+	if !strings.Contains(got.body, "the file was removed") || strings.Contains(got.body, "secret") {
 		t.Errorf("anybody is told %s", got.body)
 	}
 	w.call("", "GET", "/healthz", "").want(t, 200)

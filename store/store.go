@@ -24,13 +24,15 @@ var (
 	ErrConflict = fault.New(fault.Conflict, "the record has changed in the meantime; read it again")
 )
 
-// Two conditions of the disk. They stand in the chain of an error whose words are for the operator.
+// Conditions of the database. They stand in the chain of an error whose words are for the operator.
 var (
 	// ErrFull: there is no room. Nothing was written and nothing is lost: the same call succeeds once there is.
 	ErrFull = errors.New("the disk is full")
-	// ErrBroken: the disk did not take what it had been given. What the process believes and what is on disk may
+	// ErrBroken: the disk did not take what it had been given, or is not ours any more. What the process believes and what is on disk may
 	// differ, so the store answers nothing any more; a restart recovers from what is there.
-	ErrBroken = errors.New("the store has stopped after a disk error")
+	ErrBroken = errors.New("the store has stopped")
+	// ErrSuperseded: another process has opened the same database since, and owns it now. Nothing is written any more.
+	ErrSuperseded = errors.New("another process has taken over the database")
 )
 
 // Stores is all there is of one database. A driver that has only a part leaves the rest nil.

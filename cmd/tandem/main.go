@@ -102,6 +102,7 @@ A server, and what is kept in its data directory:
   tandem mcp                    be an MCP server: every deployed workflow and every agent is a tool
   tandem mcp servers list       keep tool servers and use them: set, tools, activate, accept, authorize, ...
   tandem doctor                 find out what keeps Tandem from working here
+  tandem recover                say what a data directory has lost, and go on without it
   tandem bench                  measure how fast this machine runs workflows
 
 "workflows", "executions", "inbox", "agent", "chat", "me", "profiles", "budgets" and "memories" ask a server with --server (TANDEM_SERVER) and --token (TANDEM_TOKEN);
@@ -115,6 +116,6 @@ The directory "examples" has workflows to start from.`,
 	}
 	root.SetVersionTemplate("tandem {{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newMCP(), newNodes(), newDoctor())
+	root.AddCommand(newValidate(), newGraph(), newRun(), newServe(), newBench(), newWorkflows(), newExecutions(), newInbox(), newApprove(), newReject(), newAgent(), newChat(), newMe(), newExportExecution(), newFreeze(), newTest(), newCredentials(), newProfiles(), newBudgets(), newMemories(), newMCP(), newNodes(), newDoctor(), newRecover())
 	return root
 }

@@ -19,31 +19,33 @@ func (i inbox) Deliver(ctx context.Context, p identity.Principal, item store.Inb
 	if err != nil {
 		return 0, false, err
 	}
-	if ctx.Err() != nil {
-		return 0, false, context.Cause(ctx)
-	}
-	ctx = context.WithoutCancel(ctx)
 	var dedup *string
 	if item.Dedup != "" {
 		dedup = &item.Dedup
 	}
-	var n int64
-	err = i.db.pool.QueryRow(ctx, `SELECT n FROM executions WHERE workspace_id = $1 AND id = $2`, workspace, item.Execution).Scan(&n)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, false, notFound(item.Execution)
-	}
+	err = i.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var n int64
+		err := tx.QueryRow(ctx, `SELECT n FROM executions WHERE workspace_id = $1 AND id = $2`, workspace, item.Execution).Scan(&n)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return notFound(item.Execution)
+		}
+		if err != nil {
+			return fmt.Errorf("deliver to execution %q: %w", item.Execution, err)
+		}
+		err = tx.QueryRow(ctx, `INSERT INTO inbox (workspace_id, execution, dedup, kind, time, body, taken) VALUES ($1, $2, $3, $4, $5, $6, false)
+			ON CONFLICT (execution, dedup) WHERE dedup IS NOT NULL DO NOTHING RETURNING id`,
+			workspace, n, dedup, item.Kind, item.Time, bytes(item.Body)).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) { // it was there: items with a dedup id are never removed
+			duplicate = true
+			err = tx.QueryRow(ctx, `SELECT id FROM inbox WHERE execution = $1 AND dedup = $2`, n, dedup).Scan(&id)
+		}
+		if err != nil {
+			return fmt.Errorf("deliver to execution %q: %w", item.Execution, err)
+		}
+		return nil
+	})
 	if err != nil {
-		return 0, false, fmt.Errorf("deliver to execution %q: %w", item.Execution, err)
-	}
-	err = i.db.pool.QueryRow(ctx, `INSERT INTO inbox (workspace_id, execution, dedup, kind, time, body, taken) VALUES ($1, $2, $3, $4, $5, $6, false)
-		ON CONFLICT (execution, dedup) WHERE dedup IS NOT NULL DO NOTHING RETURNING id`,
-		workspace, n, dedup, item.Kind, item.Time, bytes(item.Body)).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) { // it was there: items with a dedup id are never removed
-		duplicate = true
-		err = i.db.pool.QueryRow(ctx, `SELECT id FROM inbox WHERE execution = $1 AND dedup = $2`, n, dedup).Scan(&id)
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("deliver to execution %q: %w", item.Execution, err)
+		return 0, false, err
 	}
 	return id, duplicate, nil
 }
@@ -101,9 +103,11 @@ func (t timers) Clear(ctx context.Context, p identity.Principal, execution strin
 		return err
 	}
 	var known bool
-	err = t.db.pool.QueryRow(ctx, `WITH e AS (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2),
+	err = t.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, `WITH e AS (SELECT n FROM executions WHERE workspace_id = $1 AND id = $2),
 		gone AS (DELETE FROM timers WHERE execution IN (SELECT n FROM e) AND id = ANY($3))
 		SELECT EXISTS (SELECT 1 FROM e)`, workspace, execution, ids).Scan(&known)
+	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("clear timers: %w", err)

@@ -1,5 +1,6 @@
-// Package postgres keeps the journal of executions, their inbox and their timers in PostgreSQL: what several processes
-// must share. The rest of package store is not here.
+// Package postgres keeps the journal of executions, their inbox and their timers in PostgreSQL. The rest of package store is not
+// here. One process owns the database: whoever opens it takes it over (epoch.go), and who had it open before writes nothing
+// more.
 //
 // Each append is one transaction of its own, since the server groups the commits of its clients by itself. Who may append
 // is decided by the journal's key: of two that add the same row, one wins and the other has a conflict. It starts no
@@ -18,6 +19,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -35,9 +37,15 @@ import (
 var migrations embed.FS
 
 // DB is a pool of connections to one database. It is safe for concurrent use.
-type DB struct{ pool *pgxpool.Pool }
+type DB struct {
+	pool *pgxpool.Pool
+	// epoch is the one that this process has taken; superseded is set when there is a later one.
+	epoch      int64
+	superseded atomic.Pointer[error]
+}
 
-// Open connects to a database and brings it up to date. It refuses one that a newer version has written.
+// Open connects to a database, brings it up to date and takes it over from whoever had it open. It refuses one that a newer
+// version has written.
 func Open(ctx context.Context, url string) (*DB, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -51,7 +59,12 @@ func Open(ctx context.Context, url string) (*DB, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &DB{pool}, nil
+	epoch, err := takeEpoch(ctx, pool)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &DB{pool: pool, epoch: epoch}, nil
 }
 
 // Close ends the connections. It waits for calls that go on.
@@ -106,13 +119,9 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 	if err := store.CheckRows(rows); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	// Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
-	err = pgx.BeginFunc(context.WithoutCancel(ctx), j.db.pool, func(tx pgx.Tx) error {
+	err = j.db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, a := range rows {
-			if err := appendRow(context.WithoutCancel(ctx), tx, workspace, a); err != nil {
+			if err := appendRow(ctx, tx, workspace, a); err != nil {
 				return err
 			}
 		}

@@ -95,6 +95,14 @@ func TestJournal(t *testing.T) {
 	storetest.RunJournal(t, func(*testing.T) store.Stores { return db.Stores() })
 }
 
+func TestEpochs(t *testing.T) {
+	t.Parallel()
+	storetest.RunEpochs(t, func(t *testing.T) func() store.Stores {
+		url := database(t)
+		return func() store.Stores { return open(t, url).Stores() }
+	})
+}
+
 func TestOpen_ProcessesStartTogether(t *testing.T) {
 	t.Parallel()
 	url := database(t)

@@ -15,6 +15,10 @@ type checkpointer struct {
 	wg   sync.WaitGroup
 	// finish asks the committer to do the rest between two transactions. It is set before start.
 	finish func()
+	// acknowledged is the last commit that somebody was told of, and folded keeps that the database file has everything up
+	// to a commit. Both are set before start.
+	acknowledged func() int64
+	folded       func(commit int64) error
 	// err is the last attempt's. It belongs to the goroutine until wg is done.
 	err error
 }
@@ -45,8 +49,12 @@ func (k *checkpointer) loop() {
 		case <-k.quit:
 			return
 		case <-k.wake:
+			last := k.acknowledged()
 			var pages int64
-			pages, k.err = checkpoint(k.c)
+			var all bool
+			if pages, all, k.err = checkpoint(k.c); k.err == nil && all {
+				k.err = k.folded(last)
+			}
 			// While rows keep coming the log never becomes empty by this alone.
 			if k.err == nil && pages > longLog {
 				k.finish()
@@ -64,12 +72,14 @@ func (k *checkpointer) stop() error {
 	return k.err
 }
 
-// checkpoint moves what no reader stands in the way of, waits for nobody, and returns how many pages the log has.
-func checkpoint(c *conn) (pages int64, err error) {
+// checkpoint moves what no reader stands in the way of, waits for nobody, and returns how many pages the log has and whether
+// all of them have been moved.
+func checkpoint(c *conn) (pages int64, all bool, err error) {
 	var row [3]driver.Value
 	if _, err := c.row(row[:], "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	pages, _ = row[1].(int64)
-	return pages, nil
+	moved, _ := row[2].(int64)
+	return pages, moved == pages, nil
 }

@@ -2,7 +2,14 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
 	"strings"
+
+	"github.com/pressly/goose/v3"
 
 	"tandem/store"
 )
@@ -99,6 +106,21 @@ func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
 	return n, err
 }
 
+// Lengths returns how many rows each journal has.
+func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
+	type journal struct {
+		id   string
+		rows uint64
+	}
+	all, err := query(ctx, db, `SELECT id, count(*) FROM (SELECT place FROM journal UNION ALL SELECT place FROM journal_in_order) JOIN executions ON n = place >> 32 GROUP BY n`,
+		func(s scanner) (j journal, err error) { return j, s.Scan(&j.id, &j.rows) })
+	lengths := make(map[string]uint64, len(all))
+	for _, j := range all {
+		lengths[j.id] = j.rows
+	}
+	return lengths, err
+}
+
 // ForgetVectors lets go of the vectors that are kept at hand.
 func (db *DB) ForgetVectors() {
 	c := &db.vectors
@@ -133,4 +155,23 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 	limit, offset := q.Page.Limits()
 	list = "SELECT " + interactionColumns + " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ") + " ORDER BY " + interactionOrder + " LIMIT ? OFFSET ?"
 	return list, append(f.args, limit, offset), []string{dueInteractions, dueDeliveries}
+}
+
+// MigrateTo makes a database of an older version.
+func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
+	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return err
+	}
+	_, err = p.UpTo(ctx, version)
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -22,6 +21,10 @@ type Inspection struct {
 	Version, Known int64
 	// Credentials is how many are stored, in all workspaces.
 	Credentials int64
+	// Lost is what is missing of what was acknowledged, and Remedy what to do about it; both are empty when all is there.
+	Lost, Remedy string
+	// Accepted are the losses that the operator has gone on without, oldest first.
+	Accepted []string
 	// Problems are what is wrong with the database.
 	Problems []string
 	// Free is how many bytes may still be written.
@@ -38,8 +41,16 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	if i.Free, err = freeSpace(dir); err != nil {
 		return i, err
 	}
-	path := filepath.Join(dir, databaseFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	err = Sound(ctx, dir)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Details[Lost] != nil {
+		i.Remedy, _ = f.Details[Lost].(string)
+		i.Lost, err = strings.TrimSuffix(f.Message, "; "+i.Remedy), nil
+	}
+	if err != nil {
+		return i, err
+	}
+	path := realPath(dir)
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return i, nil
 	} else if err != nil {
 		return i, unusable(dir, err)
@@ -53,23 +64,69 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	default:
 		return i, err
 	}
-	db, err := sql.Open("sqlite", dsn(path, "deferred", "query_only(1)"))
+	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db) })
+	return i, err
+}
+
+func (i *Inspection) read(ctx context.Context, db *sql.DB) error {
+	f, err := read(ctx, db, mark{})
 	if err != nil {
-		return i, unusable(dir, err)
+		return fmt.Errorf("read database version: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1)
-	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&i.Version); err != nil {
-		return i, fmt.Errorf("read database version: %w", err)
-	}
-	if i.Version > i.Known {
-		return i, nil // what its tables mean is not known
+	i.Version = f.version
+	if i.Version == 0 || f.newer {
+		return nil // there is nothing in it, or what its tables mean is not known
 	}
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM credentials").Scan(&i.Credentials); err != nil {
-		return i, fmt.Errorf("count credentials: %w", err)
+		return fmt.Errorf("count credentials: %w", err)
 	}
-	i.Problems, err = integrity(ctx, db)
-	return i, err
+	if i.Problems, err = integrity(ctx, db); err != nil || !f.marked {
+		return err
+	}
+	var c counted
+	if c, err = count(ctx, db); err != nil {
+		return err
+	}
+	if problem := c.problem(); problem != "" {
+		i.Problems = append(i.Problems, problem)
+	}
+	i.Accepted, err = accepted(ctx, db)
+	return err
+}
+
+// counted is what a database has of journals and executions, and what it should have by its mark.
+type counted struct{ rows, executions, allRows, allExecutions int64 }
+
+// count reads all of it at one moment.
+func count(ctx context.Context, db *sql.DB) (c counted, err error) {
+	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order), (SELECT count(*) FROM executions), rows, executions FROM commit_mark`).
+		Scan(&c.rows, &c.executions, &c.allRows, &c.allExecutions)
+	return c, err
+}
+
+func (c counted) problem() string {
+	if c.rows >= c.allRows && c.executions >= c.allExecutions {
+		return ""
+	}
+	return fmt.Sprintf("the database has %d of %d rows of journals and %d of %d executions", c.rows, c.allRows, c.executions, c.allExecutions)
+}
+
+// accepted are the losses that were accepted.
+func accepted(ctx context.Context, db *sql.DB) (all []string, err error) {
+	rows, err := db.QueryContext(ctx, "SELECT time, message FROM accepted_losses ORDER BY rowid")
+	if err != nil {
+		return nil, readError(ctx, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var time int64
+		var message string
+		if err := rows.Scan(&time, &message); err != nil {
+			return nil, readError(ctx, err)
+		}
+		all = append(all, fmt.Sprintf("accepted %s: %s", at(time), message))
+	}
+	return all, rows.Err()
 }
 
 func integrity(ctx context.Context, db *sql.DB) (problems []string, err error) {

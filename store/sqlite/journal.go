@@ -61,6 +61,10 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.id)
 	}
 	if _, err := w.c.exec(w.order, place(h.n, a.After+1), key.workspace, a.Time, a.Body); err != nil {
+		if e, ok := errors.AsType[*dbError](err); ok && e.constraint() {
+			w.heads.forget(key) // what was known of it is wrong
+			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it (%v)", key.id, a.After+1, err)
+		}
 		return err
 	}
 	w.heads.advance(key, h)
@@ -68,10 +72,11 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 	return w.company(key, h, a)
 }
 
-// The two orders in which rows are kept (docs/decisions/0006).
+// The two orders in which rows are kept (docs/decisions/0006). Each table refuses a row that the other has. FAIL, since one row
+// needs no journal of the statement to be undone.
 const (
-	byExecution = `INSERT INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
-	byArrival   = `INSERT INTO journal_in_order (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
+	byExecution = `INSERT OR FAIL INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
+	byArrival   = `INSERT OR FAIL INTO journal_in_order (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
 )
 
 // orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index

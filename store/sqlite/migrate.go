@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -17,35 +21,124 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings a database up to date, making it if it is not there. A database that a newer version has changed is left
-// alone: an older one would not know what its rows mean.
-func migrate(ctx context.Context, path string) (err error) {
+// migrate brings a database up to date, making it if it is not there, and takes an epoch in it. A database that a newer
+// version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
+// copied first.
+func migrate(ctx context.Context, dir, path string, claim mark, loss string) (m mark, err error) {
 	db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {
-		return err
+		return m, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	dir, err := fs.Sub(migrations, "migrations")
+	sub, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return err
+		return m, err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return m, fmt.Errorf("read migrations: %w", err)
 	}
 	has, known, err := p.GetVersions(ctx)
 	if err != nil {
-		return fmt.Errorf("read database version: %w", err)
+		return m, fmt.Errorf("read database version: %w", err)
 	}
 	if has > known {
-		return fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade", path, has, known)
+		return m, fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade, such as %s%sN beside it",
+			path, has, known, databaseFile, copySuffix)
 	}
-	if has == known {
-		return nil
+	// A process that still uses the database, which can only be without a lock, is stopped before anything is changed.
+	fenced := has >= markedSince
+	if fenced {
+		if m, err = takeEpoch(ctx, db, claim, loss); err != nil {
+			return m, err
+		}
 	}
-	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the database up to date: %w", err)
+	if 0 < has && has < known {
+		if err := keepCopy(ctx, db, dir, has); err != nil {
+			return m, fmt.Errorf("copy the database before it is brought from version %d to %d: %w", has, known, err)
+		}
 	}
-	return nil
+	if has < known {
+		if _, err := p.Up(ctx); err != nil {
+			return m, fmt.Errorf("bring the database up to date: %w", err)
+		}
+	}
+	if !fenced {
+		m, err = takeEpoch(ctx, db, claim, loss)
+	}
+	return m, err
+}
+
+// copySuffix stands between the name of a database and the version of a copy of it.
+const copySuffix = ".version-"
+
+// keepCopy keeps a database as it is under its version. A copy of the same version that is there already was made of an
+// earlier state; it is replaced once the new one is on disk.
+func keepCopy(ctx context.Context, db *sql.DB, dir string, version int64) error {
+	name := filepath.Join(dir, databaseFile+copySuffix+strconv.FormatInt(version, 10))
+	part := name + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := openPrivate(part) // SQLite fills an empty file and keeps its mode
+	if err != nil {
+		return err
+	}
+	if _, err = db.ExecContext(ctx, "VACUUM INTO ?", part); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if err := os.Rename(part, name); err != nil {
+		return err
+	}
+	return syncPath(dir)
+}
+
+// keptEpochs is how many epochs a database remembers: a mark names one of the last.
+const keptEpochs = 1000
+
+// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. A loss
+// that the operator goes on without is written down.
+func takeEpoch(ctx context.Context, db *sql.DB, claim mark, loss string) (m mark, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return m, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	m = mark{id: newEpochID(), time: time.Now().UnixMilli()}
+	if err := tx.QueryRowContext(ctx, "SELECT epoch, commits, rows, executions FROM commit_mark").Scan(&m.epoch, &m.commits, &m.rows, &m.executions); err != nil {
+		return m, err
+	}
+	// Numbers go on after those of the file, also when the database is behind it and is accepted so.
+	m.epoch, m.commits = max(m.epoch, claim.epoch)+1, max(m.commits, claim.commits)+1
+	for _, s := range []struct {
+		text string
+		args []any
+	}{
+		{"INSERT INTO epochs (epoch, id, began, first) VALUES (?, ?, ?, ?)", []any{m.epoch, m.id, m.time, m.commits}},
+		{"DELETE FROM epochs WHERE epoch <= ?", []any{m.epoch - keptEpochs}},
+		{"UPDATE commit_mark SET epoch = ?, commits = ?, time = ?", []any{m.epoch, m.commits, m.time}},
+	} {
+		if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
+			return m, err
+		}
+	}
+	if loss != "" {
+		// What is there now is what is counted from now on.
+		if _, err := tx.ExecContext(ctx, "INSERT INTO accepted_losses (time, message) VALUES (?, ?)", m.time, loss); err != nil {
+			return m, err
+		}
+		if err := tx.QueryRowContext(ctx, `UPDATE commit_mark SET rows = (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order),
+			executions = (SELECT count(*) FROM executions) RETURNING rows, executions`).Scan(&m.rows, &m.executions); err != nil {
+			return m, err
+		}
+	}
+	return m, tx.Commit()
 }

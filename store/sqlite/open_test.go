@@ -19,10 +19,15 @@ import (
 	"tandem/fault"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // TestMain looks, after all tests, for goroutines that outlived the databases they belonged to.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(loadVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, load(dir))
+		os.Exit(1)
+	}
 	code := m.Run()
 	deadline := time.After(5 * time.Second)
 	for left := goroutines(); left != ""; left = goroutines() {
@@ -206,7 +211,7 @@ func TestOpen_ManyTimes(t *testing.T) {
 
 func TestBlobs_LeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := sqlitetest.Dir(t)
 	passing := filepath.Join(dir, "blobs", "ws", "tmp")
 	check(t, os.MkdirAll(passing, 0o700))
 	check(t, os.WriteFile(filepath.Join(passing, "cut off"), []byte("half"), 0o600))

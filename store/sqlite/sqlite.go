@@ -6,8 +6,13 @@
 // and the heads of the journals while it does. Reads have a small pool of connections of their own and never wait for a
 // writer.
 //
-// Goroutines: [Open] starts one, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
-// the database. [DB.Close] ends it and waits for it, and for those who write.
+// Nothing that was acknowledged vanishes unnoticed (docs/decisions/0010): a mark beside the database says how far it had come
+// (mark.go), a start compares the two (loss.go), every transaction checks that no later process has taken the database over,
+// and files that are removed or replaced stop the store (files.go).
+//
+// Goroutines: [Open] starts two, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
+// the database, and the watcher (files.go), which looks after its files. [DB.Close] ends them and waits for them, and for
+// those who write.
 //
 // It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
 // imports it.
@@ -39,6 +44,9 @@ type Options struct {
 	// MinFree is how many bytes must be free on the disk for new executions to be accepted: the rest is for what runs
 	// already. 32 MiB when zero.
 	MinFree uint64
+	// AcceptLoss opens a database that lacks something that was acknowledged, instead of refusing it, and writes down in it
+	// that this was accepted.
+	AcceptLoss bool
 }
 
 // DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
@@ -58,9 +66,11 @@ const (
 type DB struct {
 	dir    string
 	lock   *os.File
+	marks  *os.File // the mark beside the database
 	root   *os.Root // for the blobs
 	writer *writer
 	check  *checkpointer
+	watch  *watcher
 	read   *sql.DB
 	// vectors keeps those of memories at hand.
 	vectors vectorCache
@@ -72,7 +82,8 @@ type DB struct {
 }
 
 // Open opens a data directory, brings its database up to date and starts the committer. It refuses a directory that
-// another process has open and a database that a newer version has written.
+// another process has open, a database that a newer version has written, and one that is missing or lacks something that was
+// acknowledged. A process that had the directory open without a lock writes nothing more from then on.
 func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if o.Dir == "" {
 		return nil, fault.New(fault.Invalid, "no data directory given")
@@ -93,11 +104,44 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if db.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, databaseFile)
-	if err := migrate(ctx, path); err != nil {
+	there, err := hasDatabase(dir)
+	if err != nil {
+		return nil, err
+	}
+	path := realPath(dir)
+	if err := makePrivate(dir, path); err != nil {
 		return nil, unusable(dir, err)
 	}
+	var claim mark
+	var loss string
+	if there {
+		var f found
+		f, claim, loss, err = examine(ctx, dir, path)
+		switch {
+		case err != nil:
+			return nil, unusable(dir, err)
+		case f.version == 0:
+			if err := databaseGone(dir, "has nothing in it", false); err != nil {
+				return nil, err
+			}
+		case loss != "" && !o.AcceptLoss:
+			return nil, lossRefused(dir, loss)
+		}
+	}
+	m, err := migrate(ctx, dir, path, claim, loss)
+	if err != nil {
+		return nil, unusable(dir, err)
+	}
+	if _, err := os.Stat(path + logSuffix); errors.Is(err, os.ErrNotExist) {
+		m.folded = m.commits // the end of the migration has folded the log
+	}
 	if err := os.MkdirAll(filepath.Join(dir, blobDir), 0o700); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if err := private(filepath.Join(dir, blobDir), 0o700); err != nil {
+		return nil, unusable(dir, err)
+	}
+	if db.marks, err = openMark(dir); err != nil {
 		return nil, unusable(dir, err)
 	}
 	if err := syncPath(dir); err != nil { // the names made above
@@ -119,7 +163,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(dir) }); err != nil {
 		return nil, unusable(dir, err)
 	}
-	db.check.finish = db.writer.finishCheckpoint
+	if err := db.writer.keepMark(m, db.marks); err != nil {
+		return nil, unusable(dir, err)
+	}
+	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.acknowledged.Load, db.writer.keepFolded
 	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
 		return nil, unusable(dir, err)
 	}
@@ -134,6 +181,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	db.read.SetMaxOpenConns(readers)
 	db.read.SetMaxIdleConns(readers)
 	db.check.start()
+	db.watch = startWatcher(db.look, db.writer.fail)
 	return db, nil
 }
 
@@ -153,6 +201,9 @@ func (db *DB) Close() error {
 // release closes whatever has been opened, in the order that lets the last connection fold the log into the database.
 func (db *DB) release() error {
 	var errs []error
+	if db.watch != nil {
+		db.watch.stop()
+	}
 	if db.check != nil {
 		errs = append(errs, db.check.stop())
 	}
@@ -167,6 +218,9 @@ func (db *DB) release() error {
 	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.stop())
+	}
+	if db.marks != nil {
+		errs = append(errs, db.marks.Close())
 	}
 	if db.root != nil {
 		errs = append(errs, db.root.Close())
@@ -212,6 +266,23 @@ func (db *DB) Err() error {
 		return *err
 	}
 	return nil
+}
+
+// look looks after the database when nobody writes. Its files come first: to look at them nobody needs to be waited for.
+func (db *DB) look() error {
+	if err := db.writer.files.all(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), watchEvery)
+	defer cancel()
+	epoch, err := queryOne(ctx, db, errors.New("the database has lost its mark"), "SELECT epoch FROM commit_mark", func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
+	switch e, ok := errors.AsType[*driver.Error](err); {
+	case err == nil && epoch != db.writer.epoch:
+		return superseded(epoch, db.writer.epoch)
+	case ok && (e.Code()&0xff == codeCorrupt || e.Code()&0xff == codeNotADB || e.Code()&0xff == codeIOError):
+		return err
+	}
+	return nil // a reader that was too slow is no harm: the next look is soon, and a commit looks for itself
 }
 
 // Check reads the whole database and says what is wrong with it, if anything. It can take long.
@@ -359,6 +430,7 @@ func unusable(dir string, err error) error {
 const (
 	codePerm       = 3
 	codeReadOnly   = 8
+	codeIOError    = 10
 	codeCorrupt    = 11
 	codeFull       = 13
 	codeCantOpen   = 14

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -36,10 +37,21 @@ type writer struct {
 	// commits and works count transactions and what they held.
 	commits, works atomic.Uint64
 
+	// epoch is the one that this process has taken, and files are those of the database.
+	epoch int64
+	files *watch
+	// acknowledged is the last commit that somebody was told of, foldedTo the last that the database file has by itself.
+	acknowledged, foldedTo atomic.Int64
+
 	// What follows belongs to the leader.
 
-	c     *conn
-	heads heads
+	c *conn
+	// mark is the database's, and marks the file beside it. next becomes the mark with the transaction that goes on, if that
+	// has written anything.
+	mark, next mark
+	marks      *os.File
+	wrote      bool
+	heads      heads
 	// order is how the rows of this transaction are kept.
 	order string
 	// logged estimates what has gone to the log since the checkpointer was last told.
@@ -79,9 +91,12 @@ const (
 	checkpointCommits = 1000
 )
 
+// logLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
+const logLimit = 64 << 20
+
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
 	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut.
-	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", "journal_size_limit(67108864)", "cache_size(-8192)")
+	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logLimit), "cache_size(-8192)")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +125,7 @@ func (w *writer) stop() error {
 	}
 	w.mu.Unlock()
 	<-w.idle
-	return w.c.close()
+	return errors.Join(w.c.close(), w.closeMark())
 }
 
 // do runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
@@ -169,8 +184,11 @@ func (w *writer) lead(own *work) {
 func (w *writer) maintain() {
 	if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
 		// Without room the log grows instead: what is in it is safe there.
-		if _, err := checkpoint(w.c); err != nil && !isFull(err) {
+		switch _, all, err := checkpoint(w.c); {
+		case err != nil && !isFull(err):
 			w.fail(fmt.Errorf("checkpoint: %w", err))
+		case err == nil && all:
+			w.foldedTo.Store(w.mark.commits)
 		}
 	}
 }
@@ -211,6 +229,9 @@ func (w *writer) commit(batch []*work) {
 		// Somebody's part failed halfway. With a savepoint around each, only that one is undone.
 		err = w.transact(batch, true)
 	}
+	if err == nil && w.wrote {
+		err = w.attest()
+	}
 	if err == nil {
 		w.commits.Add(1)
 		w.works.Add(uint64(len(batch)))
@@ -246,7 +267,11 @@ func (w *writer) transact(batch []*work, care bool) error {
 	}
 	w.heads.begin()
 	w.order = orderFor(len(batch))
+	w.wrote = false
 	if err := w.runAll(batch, care); err != nil {
+		return w.rollback(err)
+	}
+	if err := w.number(); err != nil {
 		return w.rollback(err)
 	}
 	if w.beforeCommit != nil {
@@ -258,6 +283,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return w.rollback(err)
 	}
 	w.heads.commit()
+	w.mark = w.next
 	return nil
 }
 
@@ -270,6 +296,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 		}
 		writes, mark := w.c.writes, w.heads.mark()
 		k.err = k.run(w)
+		w.wrote = w.wrote || w.c.writes != writes
 		if k.err != nil {
 			db, isDB := errors.AsType[*dbError](k.err)
 			if isDB && !db.harmless() {
@@ -306,11 +333,15 @@ func (w *writer) rollback(err error) error {
 	return err
 }
 
-// fail stops the store for good: after a failed write or fsync nobody knows what the disk has.
+// fail stops the store for good: after a failed write or fsync nobody knows what the disk has, and what goes to files without
+// a name, or into a database that another process has taken over, is lost.
 func (w *writer) fail(cause error) error {
-	var err error = fault.New(fault.Internal, "the store has stopped after a disk error; check the disk, then restart to recover from what is on it").
-		WithCause(fmt.Errorf("%w: %w", store.ErrBroken, cause))
-	if w.broken.CompareAndSwap(nil, &err) {
+	err, known := errors.AsType[*fault.Error](cause)
+	if !known || !errors.Is(cause, store.ErrBroken) {
+		err = fault.New(fault.Internal, "the store has stopped after a disk error; check the disk, then restart to recover from what is on it").
+			WithCause(fmt.Errorf("%w: %w", store.ErrBroken, cause))
+	}
+	if final := error(err); w.broken.CompareAndSwap(nil, &final) {
 		close(w.brokenCh)
 	}
 	return *w.broken.Load()

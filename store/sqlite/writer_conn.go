@@ -46,6 +46,12 @@ func (e *dbError) harmless() bool {
 	return false
 }
 
+// constraint says that the row contradicts another.
+func (e *dbError) constraint() bool {
+	s, ok := errors.AsType[*sqlite.Error](e.err)
+	return ok && s.Code()&0xff == codeConstraint
+}
+
 func openConn(path string, pragmas ...string) (*conn, error) {
 	raw, err := new(sqlite.Driver).Open(dsn(path, "immediate", pragmas...))
 	if err != nil {

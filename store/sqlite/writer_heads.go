@@ -19,6 +19,8 @@ const maxHeads = 8192
 type heads struct {
 	now, before map[executionKey]*head
 	undo        []headChange
+	// doubt says that a head was looked up anew in the midst of a transaction, which undoing knows nothing of.
+	doubt bool
 }
 
 type headChange struct {
@@ -32,7 +34,7 @@ func (t *heads) begin()    { t.undo = t.undo[:0] }
 func (t *heads) mark() int { return len(t.undo) }
 
 func (t *heads) commit() {
-	t.undo = t.undo[:0]
+	t.undo, t.doubt = t.undo[:0], false
 	// Only between transactions does anything leave, so that undoing finds what it knew.
 	if len(t.now) >= maxHeads {
 		t.before, t.now = t.now, nil
@@ -49,6 +51,9 @@ func (t *heads) rewind(mark int) {
 		}
 	}
 	t.undo = t.undo[:mark]
+	if mark == 0 && t.doubt {
+		t.now, t.before, t.doubt = nil, nil, false
+	}
 }
 
 // find returns the head of an execution, or nil if there is no such execution.
@@ -93,4 +98,23 @@ func (t *heads) create(k executionKey, n int64) *head {
 func (t *heads) advance(k executionKey, h *head) {
 	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq})
 	h.seq++
+}
+
+// grown is how many rows and executions the transaction adds.
+func (t *heads) grown() (rows, executions int64) {
+	for _, u := range t.undo {
+		if u.created {
+			executions++
+		} else {
+			rows++
+		}
+	}
+	return rows, executions
+}
+
+// forget lets an execution be looked up again.
+func (t *heads) forget(k executionKey) {
+	delete(t.now, k)
+	delete(t.before, k)
+	t.doubt = true
 }

@@ -1,5 +1,6 @@
 // Package storetest is what every driver of package store must do. A driver's test calls [Run], or, when it has only a
-// part, [RunHost] (what hosts need) or [RunJournal] (the journal, the inbox and the timers).
+// part, [RunHost] (what hosts need) or [RunJournal] (the journal, the inbox and the timers). [RunEpochs] is about a second
+// process, and is for every driver.
 //
 // The suite uses workspaces of its own with random names, so drivers may give it the same database again and again, and
 // it never expects a database to be empty. Only tests import it.

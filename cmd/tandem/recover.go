@@ -1,0 +1,62 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tandem/app"
+)
+
+func newRecover() *cobra.Command {
+	var dir string
+	var accept bool
+	var show listing
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "Say what a data directory has lost, and go on without it",
+		Long: `Recover compares the database of a data directory with what was acknowledged before, as far as
+DATA/tandem.mark tells, and says what is missing: after the log was cut, damaged or removed, or the
+database replaced by an older copy. A directory in which something is missing is not opened by any
+other command.
+
+If the files can be put back, put them back. If they cannot, or if a copy was restored on purpose,
+--accept-loss lets the directory be used again, and keeps in the database that this was accepted.
+What is missing stays missing: executions go on from what is there, and what they did after that
+they may do again.
+
+Exit status: 0 when nothing is missing or it was accepted, 1 when something is missing.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			r, err := app.Recover(ctx, dir, accept)
+			if err != nil {
+				return failed(err)
+			}
+			if err := show.show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) {
+				switch {
+				case r.Lost == "":
+					fmt.Fprintln(w, "nothing that was acknowledged is missing")
+				case r.Accepted:
+					fmt.Fprintf(w, "missing: %s\naccepted: the directory can be used again\n", r.Lost)
+				default:
+					fmt.Fprintf(w, "missing: %s\n", r.Lost)
+				}
+			}); err != nil {
+				return failed(err)
+			}
+			if r.Lost != "" && !r.Accepted {
+				return errReported
+			}
+			return nil
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+	cmd.Flags().BoolVar(&accept, "accept-loss", false, "go on without what is missing")
+	return cmd
+}

@@ -1,0 +1,90 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"tandem/fault"
+	"tandem/store"
+)
+
+// epochLock is the advisory lock that transactions share and that who takes an epoch has alone: so all of an earlier epoch
+// have ended when a later one begins. No row is locked for it, which would be a write.
+const epochLock = 0x74616e64656d // "tandem"
+
+// keptEpochs is how many epochs are remembered, for those who look.
+const keptEpochs = 1000
+
+// takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused.
+func takeEpoch(ctx context.Context, pool *pgxpool.Pool) (epoch int64, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, epochLock); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, `INSERT INTO epochs (epoch) SELECT coalesce(max(epoch), 0) + 1 FROM epochs RETURNING epoch`).Scan(&epoch); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM epochs WHERE epoch <= $1`, epoch-keptEpochs)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("take over the database: %w", err)
+	}
+	return epoch, nil
+}
+
+// write runs a transaction of this process. It refuses when a later process has taken an epoch, and then nothing is written.
+// Once begun it runs to its end: a context that ended during the commit would leave its outcome unknown.
+func (db *DB) write(ctx context.Context, run func(context.Context, pgx.Tx) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := db.superseded.Load(); err != nil {
+		return *err
+	}
+	ctx = context.WithoutCancel(ctx)
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		if err := db.check(ctx, tx); err != nil {
+			return err
+		}
+		return run(ctx, tx)
+	})
+	if errors.Is(err, store.ErrSuperseded) {
+		db.superseded.Store(&err)
+	}
+	return err
+}
+
+// check waits for whoever takes an epoch, and then looks at it, in one round trip.
+func (db *DB) check(ctx context.Context, tx pgx.Tx) (err error) {
+	var b pgx.Batch
+	b.Queue(`SELECT pg_advisory_xact_lock_shared($1)`, epochLock)
+	b.Queue(`SELECT max(epoch) FROM epochs`)
+	results := tx.SendBatch(ctx, &b)
+	defer func() { err = errors.Join(err, results.Close()) }()
+	if _, err := results.Exec(); err != nil {
+		return err
+	}
+	var epoch int64
+	if err := results.QueryRow().Scan(&epoch); err != nil {
+		return fmt.Errorf("read the epoch: %w", err)
+	}
+	if epoch != db.epoch {
+		return fault.New(fault.Internal, "another process has taken over the database, and this one has stopped; let one process use a database").
+			WithCause(fmt.Errorf("%w: %w: its epoch is %d, ours was %d", store.ErrBroken, store.ErrSuperseded, epoch, db.epoch))
+	}
+	return nil
+}
+
+// Err returns nil as long as this process owns the database, as far as its last write has found out. Then it returns an error
+// that has [store.ErrSuperseded] in its chain, which is also what every later write returns.
+func (db *DB) Err() error {
+	if err := db.superseded.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/store"
+)
+
+// The files that SQLite keeps beside a database.
+const (
+	logSuffix   = "-wal"
+	indexSuffix = "-shm"
+)
+
+// realPath is where a database really is: SQLite puts its other files there when it is a symbolic link.
+func realPath(dir string) string {
+	path := filepath.Join(dir, databaseFile)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path // it is made there
+}
+
+// remains are the names of what a data directory has besides its database, if it has been in use. A log without a
+// database is such a thing; beside a database it has been read as a part of that.
+func remains(dir string, log bool) (names []string, err error) {
+	files := []string{markFile, credential.KeyFile}
+	if log {
+		files = append(files, databaseFile+logSuffix)
+	}
+	for _, name := range files {
+		info, err := os.Stat(filepath.Join(dir, name))
+		switch {
+		case err == nil && info.Size() > 0:
+			names = append(names, name)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	copies, err := filepath.Glob(filepath.Join(dir, databaseFile+copySuffix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range copies {
+		names = append(names, filepath.Base(c))
+	}
+	kept, err := os.ReadDir(filepath.Join(dir, blobDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(kept) > 0 {
+		names = append(names, blobDir)
+	}
+	return names, nil
+}
+
+// databaseGone refuses a directory that has been in use and whose database is missing, or empty, or has nothing in it: to
+// begin anew in it would be to forget everything in silence.
+func databaseGone(dir, how string, log bool) error {
+	names, err := remains(dir, log)
+	if err != nil {
+		return unusable(dir, err)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return lost{
+		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, databaseFile), how, strings.Join(names, ", ")),
+		remedy: "restore the database from a copy, or move these away to begin anew",
+	}.refusal()
+}
+
+// hasDatabase says whether a directory has a database that is not empty.
+func hasDatabase(dir string) (bool, error) {
+	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, databaseGone(dir, "is missing", true)
+	case err != nil:
+		return false, unusable(dir, err)
+	case info.Size() == 0:
+		return false, databaseGone(dir, "is empty", true)
+	}
+	return true, nil
+}
+
+// openPrivate opens a file of this user's alone, making it if it is not there. SQLite gives the files beside a database
+// the database's mode.
+func openPrivate(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := private(path, 0o600); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// private takes a file from everybody but its owner, whatever the umask was and whoever could read it before. One that is
+// not there is fine.
+func private(path string, mode fs.FileMode) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm() == mode {
+		return nil
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return fault.Newf(fault.Forbidden, "%q has the mode %04o and cannot be made private; as its owner, set it with: chmod %o %s", path, info.Mode().Perm(), mode, path).WithCause(err)
+	}
+	return nil
+}
+
+// makePrivate sees to it that nobody else reads what a directory holds, also where the directory itself is open to others. A
+// database that is there is not opened for it: closing it again would let go of locks that this process has on it.
+func makePrivate(dir, path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for _, name := range []string{path, path + logSuffix, path + indexSuffix, path + "-journal", filepath.Join(dir, lockFile)} {
+		if err := private(name, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch knows the files of an open database, and notices when one of them is another, gone or cut. What is written to a file
+// without a name is lost with the process.
+type watch struct {
+	// database and log hold what is acknowledged; rest are the others.
+	database, log watched
+	rest          []watched
+	// verify is asked whether the database has all of its log, when that is shorter than before: another program may have
+	// folded it.
+	verify func() error
+}
+
+type watched struct {
+	path string
+	info os.FileInfo
+	size atomic.Int64 // when it was last looked at
+}
+
+// newWatch looks at the files of a database that is in use.
+func newWatch(path string, verify func() error, rest ...string) (w *watch, err error) {
+	w = &watch{rest: make([]watched, 1+len(rest)), verify: verify}
+	for _, f := range []struct {
+		path string
+		into *watched
+	}{{path, &w.database}, {path + logSuffix, &w.log}, {path + indexSuffix, &w.rest[0]}} {
+		if err := f.into.know(f.path); err != nil {
+			return nil, err
+		}
+	}
+	for i, path := range rest {
+		if err := w.rest[1+i].know(path); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (f *watched) know(path string) (err error) {
+	f.path = path
+	f.info, err = os.Stat(path)
+	return err
+}
+
+// look says whether a file is still the same, and how much it has shrunk to, if it has: the smaller size, or -1.
+func (f *watched) look() (shrunk int64, err error) {
+	switch info, err := os.Stat(f.path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return -1, stopped("the file %s was removed while it was in use", f.path)
+	case err != nil:
+		return -1, err
+	case !os.SameFile(info, f.info):
+		return -1, stopped("the file %s was replaced while it was in use", f.path)
+	default:
+		size := info.Size()
+		if before := f.size.Swap(size); size < before {
+			return size, nil
+		}
+		return -1, nil
+	}
+}
+
+// essential checks the database and its log.
+func (w *watch) essential() error {
+	shrunk, err := w.database.look()
+	if err == nil && shrunk >= 0 {
+		err = stopped("the file %s was cut while it was in use", w.database.path)
+	}
+	if err != nil {
+		return err
+	}
+	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < logLimit {
+		if cause := w.verify(); cause != nil {
+			err = stopped("the file %s was cut while it was in use", w.log.path)
+		}
+	}
+	return err
+}
+
+// all checks every file, and that the log has its beginning: one that was emptied and written to since has none.
+func (w *watch) all() error {
+	if err := w.essential(); err != nil {
+		return err
+	}
+	for i := range w.rest {
+		if _, err := w.rest[i].look(); err != nil {
+			return err
+		}
+	}
+	log, err := os.Open(w.log.path)
+	if err != nil {
+		return err
+	}
+	var begin [4]byte
+	n, err := log.ReadAt(begin[:], 0)
+	if err = errors.Join(err, log.Close()); n == len(begin) && begin == [4]byte{} {
+		return stopped("the file %s was cut while it was in use", w.log.path)
+	}
+	if n < len(begin) && errors.Is(err, io.EOF) {
+		return nil // nothing has been written to it yet
+	}
+	return err
+}
+
+// stopped says, in words for everybody, that a store has ended for good because of a file.
+func stopped(format, path string) error {
+	return fault.Newf(fault.Internal, format+"; nothing more is acknowledged: put the file back if it was moved, then start again", filepath.Base(path)).WithCause(store.ErrBroken)
+}
+
+// watchEvery is how often the files are looked at when nobody writes.
+const watchEvery = 400 * time.Millisecond
+
+// watcher looks after an open database when nobody writes: are its files there, is its epoch the newest? Its goroutine ends
+// with stop.
+type watcher struct {
+	quit, done chan struct{}
+}
+
+func startWatcher(look func() error, fail func(error) error) *watcher {
+	w := &watcher{make(chan struct{}), make(chan struct{})}
+	go w.loop(look, fail)
+	return w
+}
+
+func (w *watcher) loop(look func() error, fail func(error) error) {
+	defer close(w.done)
+	ticks := time.NewTicker(watchEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-ticks.C:
+			if err := look(); err != nil {
+				fail(err)
+				return
+			}
+		}
+	}
+}
+
+func (w *watcher) stop() {
+	close(w.quit)
+	<-w.done
+}

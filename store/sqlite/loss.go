@@ -1,0 +1,243 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tandem/fault"
+)
+
+// Lost is the name of the fact that marks the refusal of a directory in which something that was acknowledged is missing. It
+// says what is to be done.
+const Lost = "lost"
+
+// lost is what a directory lacks, and what to do about it.
+type lost struct{ what, remedy string }
+
+func (l lost) refusal() error {
+	return fault.Newf(fault.Conflict, "%s; %s", l.what, l.remedy).With(Lost, l.remedy)
+}
+
+// markedSince is the version from which on a database has a mark.
+const markedSince = 11
+
+// found is what a database says about itself, read without changing anything.
+type found struct {
+	version int64
+	// newer says that what its tables mean is not known.
+	newer bool
+	// mark is the database's; it has none before version 11.
+	mark   mark
+	marked bool
+	// since is the last commit of the epoch that the file's mark names, if the database knows that epoch.
+	since      int64
+	knowsEpoch bool
+}
+
+// asItIs is the address of a database as it is on disk, for one look. Not even the log is folded into it; bare leaves the
+// log out.
+func asItIs(path string, bare bool) string {
+	q := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}
+	if bare {
+		q.Set("immutable", "1")
+	}
+	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
+}
+
+// look runs a function on a database that is only read.
+func look(path string, bare bool, f func(*sql.DB) error) error {
+	db, err := sql.Open("sqlite", asItIs(path, bare))
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	return errors.Join(f(db), db.Close())
+}
+
+func read(ctx context.Context, db *sql.DB, claim mark) (f found, err error) {
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'").Scan(&tables); err != nil || tables == 0 {
+		return f, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&f.version); err != nil {
+		return f, err
+	}
+	known, err := knownVersion()
+	if f.newer = f.version > known; err != nil || f.newer || f.version < markedSince {
+		return f, err
+	}
+	m := &f.mark
+	if err := db.QueryRowContext(ctx, "SELECT m.epoch, coalesce(e.id, ''), commits, rows, executions, time FROM commit_mark m LEFT JOIN epochs e USING (epoch)").
+		Scan(&m.epoch, &m.id, &m.commits, &m.rows, &m.executions, &m.time); err != nil {
+		return f, err
+	}
+	f.marked = true
+	err = db.QueryRowContext(ctx, "SELECT coalesce((SELECT min(first) - 1 FROM epochs WHERE epoch > ?1), commits) FROM epochs, commit_mark WHERE epochs.epoch = ?1 AND id = ?2",
+		claim.epoch, claim.id).Scan(&f.since)
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, nil
+	}
+	f.knowsEpoch = err == nil
+	return f, err
+}
+
+// examine compares a database with what was acknowledged. It returns what the database says, and the loss, if there is one,
+// in words for the operator.
+func examine(ctx context.Context, dir, path string) (f found, claim mark, loss string, err error) {
+	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
+	claim, claimed, err := readMark(dir)
+	if errors.Is(err, errMarkDamaged) {
+		loss, err = err.Error()+", so nobody can say whether the database has everything that was acknowledged", nil
+	}
+	if err != nil {
+		return f, claim, "", err
+	}
+	err = look(path, false, func(db *sql.DB) error {
+		if f, err = read(ctx, db, claim); err != nil || !claimed || f.newer {
+			return err
+		}
+		if loss = behind(f, claim); loss == "" {
+			return nil
+		}
+		affected, err := unfinished(ctx, db)
+		loss += affected
+		return err
+	})
+	if err != nil || !claimed || f.newer || loss != "" || claim.folded >= f.mark.commits {
+		return f, claim, loss, err
+	}
+	loss, err = torn(ctx, path, f)
+	return f, claim, loss, err
+}
+
+// behind says what a database lacks of what was acknowledged.
+func behind(f found, claim mark) string {
+	last := at(claim.time)
+	switch {
+	case !f.marked:
+		return fmt.Sprintf("the database is of version %d and older than what was acknowledged: %d commits, the last of them %s", f.version, claim.commits, last)
+	case !f.knowsEpoch && f.mark.epoch < claim.epoch:
+		return fmt.Sprintf("the database is an older copy: it ends with commit %d %s, and commits up to %d, the last of them %s, were acknowledged", f.mark.commits, at(f.mark.time), claim.commits, last)
+	case !f.knowsEpoch:
+		return fmt.Sprintf("the database is another one than that in which commits up to %d, the last of them %s, were acknowledged", claim.commits, last)
+	case f.since >= claim.commits:
+		return ""
+	case f.since < f.mark.commits: // it has gone on elsewhere
+		return fmt.Sprintf("the database is a copy that has gone another way: it lacks the commits %d to %d, the last of them %s, which were acknowledged", f.since+1, claim.commits, last)
+	}
+	text := fmt.Sprintf("the database lacks %d commits that were acknowledged: it ends with commit %d %s, and the last acknowledged was commit %d %s",
+		claim.commits-f.mark.commits, f.mark.commits, at(f.mark.time), claim.commits, last)
+	if rows := claim.rows - f.mark.rows; rows > 0 {
+		text += fmt.Sprintf("; %d rows of journals are missing", rows)
+	}
+	if n := claim.executions - f.mark.executions; n > 0 {
+		text += fmt.Sprintf("; %d executions are missing altogether", n)
+	}
+	return text
+}
+
+func at(ms int64) string {
+	if ms == 0 {
+		return "at an unknown time"
+	}
+	return "at " + time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05.000 UTC")
+}
+
+// unfinished names executions that had not ended when the database did: these may have gone further.
+func unfinished(ctx context.Context, db *sql.DB) (text string, err error) {
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'executions'").Scan(&tables); err != nil || tables == 0 {
+		return "", err
+	}
+	var total int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM executions WHERE final = 0").Scan(&total); err != nil || total == 0 {
+		return "", err
+	}
+	rows, err := db.QueryContext(ctx, "SELECT id FROM executions WHERE final = 0 ORDER BY updated DESC, n DESC LIMIT 10")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return "", err
+		}
+		ids = append(ids, id)
+	}
+	text = fmt.Sprintf("; %d executions that have not ended may have gone further: %s", total, strings.Join(ids, ", "))
+	if total > len(ids) {
+		text += " and others"
+	}
+	return text, rows.Err()
+}
+
+// torn looks for the one loss that the mark in the database does not show. The log is folded into the database page by page;
+// when a process dies in the middle of that and the log is lost after it, the page with the mark may be new and another one
+// old. So if the log adds nothing to the database file, and it is not known that all was folded into that, the whole file is
+// read, and counted.
+func torn(ctx context.Context, path string, f found) (loss string, err error) {
+	var alone found
+	err = look(path, true, func(db *sql.DB) error {
+		alone, err = read(ctx, db, mark{})
+		return err
+	})
+	if err == nil && alone.mark.commits < f.mark.commits {
+		return "", nil // the log is there, and whole up to its last commit
+	}
+	// An error says that the file needs its log. Then the log must be whole, or what follows has an error as well.
+	var problems []string
+	err = look(path, false, func(db *sql.DB) error {
+		if problems, err = integrity(ctx, db); err != nil {
+			return err
+		}
+		c, err := count(ctx, db)
+		if problem := c.problem(); err == nil && problem != "" {
+			problems = append(problems, problem)
+		}
+		return err
+	})
+	if err != nil || len(problems) == 0 {
+		return "", err
+	}
+	return "the log of the database is missing, and it was needed: " + problems[0], nil
+}
+
+// lossRefused is the refusal to start with a loss.
+func lossRefused(dir, loss string) error {
+	return lost{
+		what: loss,
+		remedy: fmt.Sprintf("%s was cut, damaged or removed, or %s was replaced by an older copy: put the files back as they were; if they are gone, or a copy was restored on purpose, go on without what is missing with: tandem recover --accept-loss --data %s",
+			databaseFile+logSuffix, databaseFile, dir),
+	}.refusal()
+}
+
+// Sound refuses a data directory in which the database is missing or lacks something that was acknowledged. It changes
+// nothing, and is right also while a process has the directory open. A directory that has never been in use is sound.
+func Sound(ctx context.Context, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("open data directory %q: %w", dir, err)
+	}
+	there, err := hasDatabase(dir)
+	if err != nil || !there {
+		return err
+	}
+	f, _, loss, err := examine(ctx, dir, realPath(dir))
+	switch {
+	case err != nil:
+		return unusable(dir, err)
+	case f.version == 0:
+		return databaseGone(dir, "has nothing in it", false)
+	case loss != "":
+		return lossRefused(dir, loss)
+	}
+	return nil
+}
