@@ -213,7 +213,7 @@ func TestMeter(t *testing.T) {
 	t.Run("NoRoom", func(t *testing.T) {
 		t.Parallel()
 		room := semaphore.NewWeighted(size)
-		m := meterOn(room, endless{})
+		m := meterOn(room, io.LimitReader(endless{}, 64<<20))
 		n, err := io.Copy(io.Discard, m)
 		if fault.CodeOf(err) != fault.Busy || n > size+uncountedBytes || m.why() == nil || m.brokeOff() {
 			t.Errorf("%d bytes, %v", n, err)
