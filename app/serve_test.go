@@ -218,7 +218,8 @@ func TestServe_Refuses(t *testing.T) {
 		"SecondProcess":    {ServeOptions{Dir: dir}, "is in use by"},
 		"NoDirectory":      {ServeOptions{Dir: filepath.Join(file, "x")}, "not a directory"},
 		"NoAddress":        {ServeOptions{Addr: "nonsense", Dir: t.TempDir()}, "host:port"},
-		"GuessableToken":   {ServeOptions{Dir: t.TempDir(), Token: "abc"}, "openssl rand"},
+		"ShortToken":       {ServeOptions{Dir: t.TempDir(), Token: "abc"}, "shorter than 16 characters, so it can be guessed; make one with: openssl rand"},
+		"GuessableToken":   {ServeOptions{Dir: t.TempDir(), Token: "my-secret-token-123456"}, "openssl rand"},
 		"WrongKey":         {ServeOptions{Dir: t.TempDir(), MasterKey: "abc"}, "master key 1"},
 		"WrongWorkflow":    {ServeOptions{Dir: t.TempDir(), Workflows: broken}, "bad.yaml"},
 		"NoWorkflows":      {ServeOptions{Dir: t.TempDir(), Workflows: filepath.Join(broken, "x")}, "cannot be read"},
@@ -306,27 +307,27 @@ func TestBootstrap(t *testing.T) {
 	if err := i.stores.Users.Update(ctx, p, u); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Bootstrap(ctx, "configured-one"); err != nil {
+	if _, err := i.Bootstrap(ctx, "configured-one-7Rk2"); err != nil {
 		t.Fatal(err)
 	}
-	if u, err := who("configured-one"); err != nil || u.ID != "admin" || !slices.Contains(u.Roles, identity.Admin) {
+	if u, err := who("configured-one-7Rk2"); err != nil || u.ID != "admin" || !slices.Contains(u.Roles, identity.Admin) {
 		t.Errorf("user %+v, %v", u, err)
 	}
 	// A token of somebody else cannot be configured.
 	if err := i.stores.Users.Create(ctx, p, identity.User{Workspace: defaultWorkspace, ID: "ann", Name: "Ann", Roles: []identity.Role{identity.Viewer}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.stores.Tokens.Create(ctx, p, identity.Token{Workspace: defaultWorkspace, ID: "t", User: "ann"}, identity.HashSecret("anns-token")); err != nil {
+	if err := i.stores.Tokens.Create(ctx, p, identity.Token{Workspace: defaultWorkspace, ID: "t", User: "ann"}, identity.HashSecret("anns-own-4Wq8-ticket")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Bootstrap(ctx, "anns-token"); fault.CodeOf(err) != fault.Conflict {
+	if _, err := i.Bootstrap(ctx, "anns-own-4Wq8-ticket"); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("error %v", err)
 	}
 	// One that the first user has made otherwise can.
 	if _, err := i.Bootstrap(ctx, secret); err != nil {
 		t.Error(err)
 	}
-	if _, err := who("configured-one"); err == nil {
+	if _, err := who("configured-one-7Rk2"); err == nil {
 		t.Error("the token that is no longer configured works")
 	}
 }
