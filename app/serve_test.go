@@ -141,7 +141,7 @@ func TestServe_FirstStart(t *testing.T) {
 // What waits when the server stops goes on with the next one.
 func TestServe_GoesOn(t *testing.T) {
 	t.Parallel()
-	o := ServeOptions{Dir: t.TempDir(), Token: "a-token-for-tests"}
+	o := ServeOptions{Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789"}
 	s := startServer(t, o)
 	s.want(201, "POST", "/api/v1/workflows", strings.Replace(napFlow, "SECONDS", "1", 1))
 	e := s.want(202, "POST", "/api/v1/workflows/nap/execute", `{}`)
@@ -190,12 +190,12 @@ func TestServe_ConfiguredToken(t *testing.T) {
 		}
 		s.stopAndWait()
 	}
-	check(startServer(t, ServeOptions{Dir: dir, Token: "first-token"}), map[string]int{"first-token": 200, "second-token": 401})
-	check(startServer(t, ServeOptions{Dir: dir, Token: "first-token"}), map[string]int{"first-token": 200})
-	check(startServer(t, ServeOptions{Dir: dir, Token: "second-token"}), map[string]int{"first-token": 401, "second-token": 200})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "first-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 200, "second-7Rk2-ticket-4Wq8": 401})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "first-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 200})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "second-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 401, "second-7Rk2-ticket-4Wq8": 200})
 	// Without one, none that was configured works, and there is a new way in.
 	s := startServer(t, ServeOptions{Dir: dir})
-	check(s, map[string]int{"second-token": 401, s.Secret: 200})
+	check(s, map[string]int{"second-7Rk2-ticket-4Wq8": 401, s.Secret: 200})
 }
 
 func TestServe_Refuses(t *testing.T) {

@@ -165,6 +165,22 @@ func wrongField(path, format string, args ...any) *fault.Error {
 	return f.With("fields", []api.FaultField{field})
 }
 
+// inlineFields refuses secrets that are written out where only references to credentials belong. What may be one is let
+// pass: here is nobody to warn.
+func inlineFields(prefix string, v any, remedy string) []api.FaultField {
+	document, err := json.Marshal(v)
+	if err != nil {
+		return nil // it is refused as unreadable elsewhere
+	}
+	var fields []api.FaultField
+	for _, found := range credential.FindInline(document) {
+		if found.Certain {
+			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret", Message: found.What + " is a secret that is written out; " + remedy})
+		}
+	}
+	return fields
+}
+
 // refuse writes a problem document where the framework does not.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *problem) {
 	body, err := json.Marshal(p.Fault)
