@@ -19,11 +19,8 @@ const (
 	configuredToken = "tok_configured"
 )
 
-// Bounds of a configured token: one that can be guessed is none.
-const (
-	minToken = 8
-	maxToken = 1 << 10
-)
+// maxToken bounds a configured token; [identity.Weakness] says which are too weak.
+const maxToken = 1 << 10
 
 // Bootstrap sees to it that somebody can come in. The first start makes the workspace, its first user, who is an admin, and
 // a token, which is returned: it is kept nowhere, so it must be shown.
@@ -55,8 +52,11 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 
 // useToken makes the configured token the one of the first user.
 func (i *Instance) useToken(ctx context.Context, secret string) error {
-	if len(secret) < minToken || len(secret) > maxToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fault.Newf(fault.Invalid, "the token must be %d to %d letters, digits and signs without spaces; make one with: openssl rand -hex 32", minToken, maxToken)
+	if len(secret) > maxToken || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) must be %d to %d letters, digits and signs without spaces; %s", identity.MinChosenSecret, maxToken, identity.ChooseSecret)
+	}
+	if why := identity.Weakness(secret); why != "" {
+		return fault.Newf(fault.Invalid, "the token (--token, TANDEM_TOKEN) %s, so it can be guessed; %s", why, identity.ChooseSecret)
 	}
 	p, hash := identity.System(defaultWorkspace), identity.HashSecret(secret)
 	if err := i.ensureAdmin(ctx, p); err != nil {

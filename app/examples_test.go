@@ -174,7 +174,7 @@ func TestDemoProfile(t *testing.T) {
 // A server keeps the profiles beside its workflows, and never replaces one.
 func TestServe_KeepsProfiles(t *testing.T) {
 	t.Parallel()
-	o := ServeOptions{Dir: t.TempDir(), Token: "a-token-for-tests", Workflows: filepath.Join("..", "examples")}
+	o := ServeOptions{Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789", Workflows: filepath.Join("..", "examples")}
 	s := startServer(t, o)
 	if !slices.Equal(s.Profiles, []string{demoProfile}) {
 		t.Errorf("kept %q", s.Profiles)
@@ -211,7 +211,7 @@ func TestServe_RefusesAWrongProfile(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, profilesDir, "wrong.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := Serve(t.Context(), ServeOptions{Addr: "127.0.0.1:0", Dir: t.TempDir(), Token: "a-token-for-tests", Workflows: dir})
+		err := Serve(t.Context(), ServeOptions{Addr: "127.0.0.1:0", Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789", Workflows: dir})
 		if err == nil || !strings.Contains(err.Error(), "wrong.yaml") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want it to name the file and %s", text, err, says)
 		}

@@ -284,7 +284,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	credential, err := c.client.CreateCredential(t.Context(), api.CredentialRequest{Name: "hook", Type: "webhook_secret", Data: json.RawMessage(`{"secret":"s3cret"}`)})
+	credential, err := c.client.CreateCredential(t.Context(), api.CredentialRequest{Name: "hook", Type: "webhook_secret", Data: json.RawMessage(`{"secret":"s3cret-of-the-hook"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -373,7 +373,7 @@ func TestPeopleSecurity_Callbacks(t *testing.T) {
 	const canary = "canary-7f3a9c51e0d24b"
 	g, service := openGuarded(t), newHook(t)
 	credential := want[api.Credential](t, g.call(t, "admin", "POST", "/credentials", `{"name":"hook","type":"webhook_secret","data":{"secret":"`+canary+`"}}`), http.StatusCreated).ID
-	other := want[api.Credential](t, g.call(t, "admin", "POST", "/credentials", `{"name":"other","type":"webhook_secret","data":{"secret":"another"}}`), http.StatusCreated).ID
+	other := want[api.Credential](t, g.call(t, "admin", "POST", "/credentials", `{"name":"other","type":"webhook_secret","data":{"secret":"another-4Wq8-ticket"}}`), http.StatusCreated).ID
 	i := g.question(t, `, approvers: ["user:approver"], channel_type: webhook, webhook_url: "`+service.URL+`", credential_id: `+credential)
 	message := service.next(t)
 	to, link := message.Get("callback_url").Str, message.Get("link").Str

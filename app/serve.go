@@ -46,6 +46,9 @@ type ServeOptions struct {
 	Scripts *builtin.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
+	// Proxies are the addresses and networks of the proxies in front of the server, separated by commas: they say in X-Forwarded-For
+	// where a request comes from. Empty: there are none, and nobody is believed.
+	Proxies string
 	// Workflows is a directory whose definitions are kept at the start, with the profiles in its directory "profiles" that
 	// are not there yet; empty: none.
 	Workflows string
@@ -105,6 +108,9 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	o.PublicURL = public.String()
+	if _, err := server.ParseProxies(o.Proxies); err != nil {
+		return err // before anything is opened
+	}
 	tracer, err := newTracer(ctx, o.Traces, o.Version, o.Log)
 	if err != nil {
 		return err
@@ -202,6 +208,10 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
+	proxies, err := server.ParseProxies(o.Proxies)
+	if err != nil {
+		return nil, err
+	}
 	return server.New(server.Options{
 		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
@@ -219,7 +229,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -141,7 +141,7 @@ func TestServe_FirstStart(t *testing.T) {
 // What waits when the server stops goes on with the next one.
 func TestServe_GoesOn(t *testing.T) {
 	t.Parallel()
-	o := ServeOptions{Dir: t.TempDir(), Token: "a-token-for-tests"}
+	o := ServeOptions{Dir: t.TempDir(), Token: "tdm_of_the_tests_0123456789"}
 	s := startServer(t, o)
 	s.want(201, "POST", "/api/v1/workflows", strings.Replace(napFlow, "SECONDS", "1", 1))
 	e := s.want(202, "POST", "/api/v1/workflows/nap/execute", `{}`)
@@ -190,12 +190,12 @@ func TestServe_ConfiguredToken(t *testing.T) {
 		}
 		s.stopAndWait()
 	}
-	check(startServer(t, ServeOptions{Dir: dir, Token: "first-token"}), map[string]int{"first-token": 200, "second-token": 401})
-	check(startServer(t, ServeOptions{Dir: dir, Token: "first-token"}), map[string]int{"first-token": 200})
-	check(startServer(t, ServeOptions{Dir: dir, Token: "second-token"}), map[string]int{"first-token": 401, "second-token": 200})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "first-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 200, "second-7Rk2-ticket-4Wq8": 401})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "first-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 200})
+	check(startServer(t, ServeOptions{Dir: dir, Token: "second-7Rk2-ticket-4Wq8"}), map[string]int{"first-7Rk2-ticket-4Wq8": 401, "second-7Rk2-ticket-4Wq8": 200})
 	// Without one, none that was configured works, and there is a new way in.
 	s := startServer(t, ServeOptions{Dir: dir})
-	check(s, map[string]int{"second-token": 401, s.Secret: 200})
+	check(s, map[string]int{"second-7Rk2-ticket-4Wq8": 401, s.Secret: 200})
 }
 
 func TestServe_Refuses(t *testing.T) {
@@ -218,7 +218,8 @@ func TestServe_Refuses(t *testing.T) {
 		"SecondProcess":    {ServeOptions{Dir: dir}, "is in use by"},
 		"NoDirectory":      {ServeOptions{Dir: filepath.Join(file, "x")}, "not a directory"},
 		"NoAddress":        {ServeOptions{Addr: "nonsense", Dir: t.TempDir()}, "host:port"},
-		"GuessableToken":   {ServeOptions{Dir: t.TempDir(), Token: "abc"}, "openssl rand"},
+		"ShortToken":       {ServeOptions{Dir: t.TempDir(), Token: "abc"}, "shorter than 16 characters, so it can be guessed; make one with: openssl rand"},
+		"GuessableToken":   {ServeOptions{Dir: t.TempDir(), Token: "my-secret-token-123456"}, "openssl rand"},
 		"WrongKey":         {ServeOptions{Dir: t.TempDir(), MasterKey: "abc"}, "master key 1"},
 		"WrongWorkflow":    {ServeOptions{Dir: t.TempDir(), Workflows: broken}, "bad.yaml"},
 		"NoWorkflows":      {ServeOptions{Dir: t.TempDir(), Workflows: filepath.Join(broken, "x")}, "cannot be read"},
@@ -306,27 +307,27 @@ func TestBootstrap(t *testing.T) {
 	if err := i.stores.Users.Update(ctx, p, u); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Bootstrap(ctx, "configured-one"); err != nil {
+	if _, err := i.Bootstrap(ctx, "configured-one-7Rk2"); err != nil {
 		t.Fatal(err)
 	}
-	if u, err := who("configured-one"); err != nil || u.ID != "admin" || !slices.Contains(u.Roles, identity.Admin) {
+	if u, err := who("configured-one-7Rk2"); err != nil || u.ID != "admin" || !slices.Contains(u.Roles, identity.Admin) {
 		t.Errorf("user %+v, %v", u, err)
 	}
 	// A token of somebody else cannot be configured.
 	if err := i.stores.Users.Create(ctx, p, identity.User{Workspace: defaultWorkspace, ID: "ann", Name: "Ann", Roles: []identity.Role{identity.Viewer}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.stores.Tokens.Create(ctx, p, identity.Token{Workspace: defaultWorkspace, ID: "t", User: "ann"}, identity.HashSecret("anns-token")); err != nil {
+	if err := i.stores.Tokens.Create(ctx, p, identity.Token{Workspace: defaultWorkspace, ID: "t", User: "ann"}, identity.HashSecret("anns-own-4Wq8-ticket")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := i.Bootstrap(ctx, "anns-token"); fault.CodeOf(err) != fault.Conflict {
+	if _, err := i.Bootstrap(ctx, "anns-own-4Wq8-ticket"); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("error %v", err)
 	}
 	// One that the first user has made otherwise can.
 	if _, err := i.Bootstrap(ctx, secret); err != nil {
 		t.Error(err)
 	}
-	if _, err := who("configured-one"); err == nil {
+	if _, err := who("configured-one-7Rk2"); err == nil {
 		t.Error("the token that is no longer configured works")
 	}
 }

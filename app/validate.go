@@ -84,7 +84,9 @@ func problemsOf(source *workflow.Source, rules workflow.Rules) []workflow.Proble
 			source.Locate(problems[len(problems)-1:])
 		}
 	}
-	return problems
+	found := inlineSecrets(source.Definition, problems)
+	source.Locate(found)
+	return append(problems, found...)
 }
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -74,7 +75,7 @@ func (p *process) await(ctx context.Context, warden *os.Process, leash, reports 
 	told := make(chan wardenReport, 1)
 	go func() { // it ends with the warden
 		var r wardenReport
-		for d := json.NewDecoder(reports); !r.Ended && r.Refused == nil; {
+		for d := json.NewDecoder(io.LimitReader(reports, 1<<20)); !r.Ended && r.Refused == nil; {
 			if d.Decode(&r) != nil {
 				break // it is gone
 			}

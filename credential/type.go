@@ -39,6 +39,7 @@ type Field struct {
 
 	schemes []string // of a FormatURL; http and https if nil
 	members []string // of a FormatDocument: which members are the secret ones
+	chosen  bool     // a secret that people make up themselves, by which strangers are believed: a weak one is refused
 }
 
 // Alternative is one complete way to fill in a type, besides its required fields. A type that has alternatives needs one
@@ -98,13 +99,16 @@ func choice(name, zh, en string, choices ...string) Field {
 
 func (f Field) required() Field              { f.Required = true; return f }
 func (f Field) or(value string) Field        { f.Default = value; return f }
+func (f Field) chosenByPeople() Field        { f.chosen = true; return f }
 func (f Field) schemed(list ...string) Field { f.schemes = list; return f }
 
-func token() Field         { return secret("token", "访问令牌", "Access token").required() }
-func apiKey() Field        { return secret("api_key", "API 密钥", "API key") }
-func webhookSecret() Field { return secret("webhook_secret", "Webhook 密钥", "Webhook secret") }
-func username() Field      { return text("username", "用户名", "User name") }
-func password() Field      { return secret("password", "密码", "Password") }
+func token() Field  { return secret("token", "访问令牌", "Access token").required() }
+func apiKey() Field { return secret("api_key", "API 密钥", "API key") }
+func webhookSecret() Field {
+	return secret("webhook_secret", "Webhook 密钥", "Webhook secret").chosenByPeople()
+}
+func username() Field { return text("username", "用户名", "User name") }
+func password() Field { return secret("password", "密码", "Password") }
 
 func chatTypes() []Type {
 	return []Type{
@@ -240,7 +244,7 @@ func generalTypes() []Type {
 			{Name: "pending", Label: Label{"进行中的授权", "Authorization under way"}, Format: FormatDocument, Secret: true, members: []string{"state", "verifier"}},
 		}},
 		{Name: "webhook_secret", Label: Label{"Webhook 密钥", "Webhook secret"}, Fields: []Field{
-			secret("secret", "密钥", "Secret").required(),
+			secret("secret", "密钥", "Secret").required().chosenByPeople(),
 			text("header", "请求头名", "Header name"), text("parameter", "参数名", "Parameter name"),
 		}},
 		{Name: "service", Label: Label{"服务定义", "Service definition"}, Fields: []Field{

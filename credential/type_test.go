@@ -18,7 +18,7 @@ func samples() map[string][]string {
 	return map[string][]string{
 		"slack_bot":    {`{"token":"xoxb-1"}`, `{"token":"xoxb-1","signing_secret":"abc","base_url":"http://127.0.0.1:9000"}`},
 		"discord_bot":  {`{"token":"t","public_key":"k"}`},
-		"telegram_bot": {`{"token":"t","webhook_secret":"w"}`},
+		"telegram_bot": {`{"token":"t","webhook_secret":"8WkzPqLr3mNvT6yB"}`},
 		"teams_bot":    {`{"app_id":"a","app_secret":"s","tenant_id":"t"}`, `{"webhook_url":"https://example.com/hook/1"}`},
 		"smtp":         {`{"host":"mail"}`, `{"host":"mail","port":587,"security":"starttls","username":"u","password":"p","base_url":"smtp://127.0.0.1:2525"}`},
 		"imap":         {`{"host":"mail","username":"u","password":"p","port":993,"security":"tls"}`},
@@ -40,7 +40,7 @@ func samples() map[string][]string {
 			`{"scheme":"oauth2_client","client_id":"i","client_secret":"s","token_url":"https://example.com/t","scopes":["a"]}`,
 		},
 		"mcp_oauth":      {`{}`, `{"client_id":"i","client_secret":"s","client_auth":"basic"}`, `{"token":"t","refresh_token":"r","token_url":"https://example.com/t","expires":"1","scopes":["a"],"pending":{"state":"s","verifier":"v"}}`},
-		"webhook_secret": {`{"secret":"s","header":"X-Secret","parameter":"secret"}`},
+		"webhook_secret": {`{"secret":"8WkzPqLr3mNvT6yB","header":"X-Secret","parameter":"secret"}`},
 		"service":        {`{"openapi":{"openapi":"3.1.0"}}`, `{"endpoints":[{"path":"/a"}],"auth":{"scheme":"bearer","token":"t"}}`},
 		"search":         {`{"provider":"brave","api_key":"k"}`, `{"provider":"searxng","base_url":"https://example.com"}`, `{"provider":"json"}`},
 	}
@@ -115,6 +115,10 @@ func TestValidate_ReportsEverything(t *testing.T) {
 		name, data string
 		want       []credential.Problem
 	}{
+		{"webhook_secret", `{"secret":"hunter2"}`, []credential.Problem{{"secret", `"secret" is shorter than 16 characters, so it can be guessed and calls forged; make one with: openssl rand -hex 32`}}},
+		{"telegram_bot", `{"token":"t","webhook_secret":"password-password-1"}`, []credential.Problem{
+			{"webhook_secret", `"webhook_secret" is made of words that are tried first, so it can be guessed and calls forged; make one with: openssl rand -hex 32`},
+		}},
 		{"openai", `{}`, []credential.Problem{{"api_key", `"api_key" is missing`}}},
 		{"openai", `{"api_key":""}`, []credential.Problem{{"api_key", `"api_key" is missing`}}},
 		{"openai", `{"apikey":"canary","base_url":"nowhere"}`, []credential.Problem{

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/identity"
 )
 
 // Problem is one thing that is wrong with a credential's data. It never holds a value: what stands in the wrong field
@@ -239,6 +240,9 @@ func (f Field) checkValue(raw json.RawMessage) string {
 	}
 	if message := checkLine(text); message != "" {
 		return message
+	}
+	if why := identity.Weakness(text); f.chosen && why != "" {
+		return why + ", so it can be guessed and calls forged; " + identity.ChooseSecret
 	}
 	switch f.Format {
 	case FormatChoice:

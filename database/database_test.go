@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -208,13 +209,26 @@ func TestQuery_ServerRefusesWrites(t *testing.T) {
 		r.people()
 		for _, statement := range []string{
 			"select load_extension('x')", "select * from pragma_journal_mode", "attach database 'other.db' as o", "vacuum into 'copy.db'", "vacuum",
-			"pragma writable_schema = on", "pragma temp_store_directory = '/tmp'", "detach main",
+			"pragma writable_schema = on", "pragma temp_store_directory = '/tmp'", "detach main", "pragma database_list", "pragma main.database_list", "PRAGMA Database_List", "select * from pragma_database_list",
+			"select file from pragma_database_list()", "with d as (select * from pragma_database_list) select file from d", "select (select file from pragma_database_list limit 1)",
+			"pragma temp_store_directory", "pragma data_store_directory", "pragma module_list", "pragma vfs_list", "select fts3_tokenizer('simple')", "select readfile('/etc/hostname')", "select * from fsdir('.')",
 		} {
 			if _, err := r.query(text(statement)); err == nil {
 				t.Errorf("query: %s was taken", statement)
 			}
 			if _, err := r.pools.Do(t.Context(), r.target, database.Operation{Kind: database.Execute, Statements: []database.Text{text(statement)}}); err == nil {
 				t.Errorf("operation: %s was taken", statement)
+			}
+		}
+		// Whatever SQLite has by itself, nothing that is taken tells where the file is.
+		dir := os.TempDir() // tests keep their files below it
+		names := map[string]bool{"database_list": true, "table_info": true, "compile_options": true, "function_list": true, "collation_list": true, "table_list": true, "data_store_directory": true, "temp_store_directory": true}
+		for name := range names {
+			for _, statement := range []string{"pragma " + name, "select * from pragma_" + name} {
+				rows, err := r.query(text(statement))
+				if told := fmt.Sprintf("%s %v", rows.Rows, err); strings.Contains(told, dir) {
+					t.Errorf("%s tells the path: %.300s", statement, told)
+				}
 			}
 		}
 		r.wantRows(text("pragma table_info(people)"), `[{"cid":0,"name":"id","type":"INTEGER","notnull":0,"dflt_value":null,"pk":1},`+

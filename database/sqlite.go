@@ -244,7 +244,7 @@ func (s *sqliteSession) authorize(action sqlite.AuthorizerActionCode, one, two, 
 	case sqlite.AuthSelect, sqlite.AuthRead, sqlite.AuthRecursive:
 		return sqlite.AuthorizerOK
 	case sqlite.AuthFunction:
-		if strings.EqualFold(two, "load_extension") {
+		if reachesOut(two) {
 			return sqlite.AuthorizerDeny
 		}
 		return sqlite.AuthorizerOK
@@ -260,6 +260,15 @@ func (s *sqliteSession) authorize(action sqlite.AuthorizerActionCode, one, two, 
 		return sqlite.AuthorizerDeny
 	}
 	return sqlite.AuthorizerOK
+}
+
+// reachesOut says that a function of SQLite, or of its usual extensions, reads or writes files, starts programs or loads code. Not all are built in.
+func reachesOut(function string) bool {
+	switch strings.ToLower(function) {
+	case "load_extension", "readfile", "writefile", "edit", "lsdir", "fsdir", "lsmode", "fts3_tokenizer", "sqlar_compress", "sqlar_uncompress", "zipfile", "shell_putsnl":
+		return true
+	}
+	return false
 }
 
 func (s *sqliteSession) dialect() dialect { return sqliteDialect }

@@ -99,11 +99,11 @@ func (s *statement) checkPragma() error {
 	return wrongStatement("has no pragma; name one, such as table_info")
 }
 
-// readingPragma lists the pragmas of SQLite that change nothing.
+// readingPragma lists the pragmas of SQLite that change nothing and tell nothing of the machine: database_list, for one, has the path of the file.
 func readingPragma(name string) bool {
 	switch strings.ToLower(name) {
 	case "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list", "foreign_key_check",
-		"database_list", "collation_list", "function_list", "compile_options", "integrity_check", "quick_check":
+		"collation_list", "function_list", "compile_options", "integrity_check", "quick_check":
 		return true
 	}
 	return false

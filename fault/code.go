@@ -30,6 +30,7 @@ const (
 	Unauthorized Code = "unauthorized"
 	TooLarge     Code = "too_large"
 	Unsupported  Code = "unsupported"
+	Busy         Code = "busy"
 
 	// A node's configuration and data.
 	InvalidConfig         Code = "invalid_config"
@@ -119,6 +120,7 @@ var table = [...]struct {
 	{Unauthorized, ClassUnknown, false},
 	{TooLarge, ClassLimit, false},
 	{Unsupported, ClassInvalid, false},
+	{Busy, ClassUnavailable, true},
 	{InvalidConfig, ClassInvalid, false},
 	{InvalidInput, ClassInvalid, false},
 	{OutputInvalid, ClassFailed, false},

@@ -165,7 +165,9 @@ func (c *child) exchange(ctx context.Context, q *request, limit time.Duration) (
 	case err != nil:
 		return nil, c.explain(err)
 	case r.kind == replyBroken:
-		return nil, errors.New(r.message)
+		return nil, errors.New(said(r.message))
+	case c.out.Buffered() > 0: // nobody may have what comes next taken for the answer to another call
+		return nil, errors.New("the process said more than it was asked")
 	case c.killed.Load():
 		return nil, errors.New("the call was given up")
 	}

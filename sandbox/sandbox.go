@@ -18,7 +18,9 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tandem/fault"
 )
@@ -122,13 +124,15 @@ func (c *Call) request() (*request, *fault.Error) {
 }
 
 // result turns the words of a child into the answer for the caller. The child has run untrusted code, so what it says
-// is believed only as far as it can do no harm: the value must be JSON and within the limit.
+// is believed only as far as it can do no harm: the value must be JSON and within the limit, texts are cut, and what they
+// have that is not text is replaced.
 func (r *reply) result(c *Call, q *request) (Result, error) {
-	res := Result{Value: r.value, Stdout: string(r.stdout), Stderr: string(r.stderr), Duration: r.duration}
+	res := Result{Value: r.value, Stdout: said(string(r.stdout)), Stderr: said(string(r.stderr)), Duration: max(0, r.duration)}
+	r.errorType, r.message, r.traceback = said(r.errorType), said(r.message), said(r.traceback)
 	var err *fault.Error
 	switch r.kind {
 	case replyValue:
-		if len(r.value) <= q.outputLimit && json.Valid(r.value) {
+		if len(r.value) <= q.outputLimit && utf8.Valid(r.value) && json.Valid(r.value) {
 			return res, nil
 		}
 		err = fault.New(fault.OutputInvalid, "what the function returned is not JSON")
@@ -136,7 +140,7 @@ func (r *reply) result(c *Call, q *request) (Result, error) {
 		err = fault.Newf(fault.OutputInvalid, "what the function returned is not JSON: %s", r.message)
 	case replyLimit:
 		err = r.limitError(q)
-	default:
+	case replyError:
 		err = fault.New(fault.CodeError, r.message)
 		if r.errorType != "" {
 			err.Message = r.errorType + ": " + r.message
@@ -148,6 +152,8 @@ func (r *reply) result(c *Call, q *request) (Result, error) {
 			err = fault.Newf(fault.CodeError, "line %d: %s", r.line, err.Message)
 		}
 		err = err.With("type", r.errorType).With("message", r.message)
+	default:
+		err = fault.New(fault.CodeError, "the process that ran the code gave an answer that nobody understands; run it again")
 	}
 	if r.line > 0 {
 		err = err.With("line", r.line)
@@ -157,6 +163,14 @@ func (r *reply) result(c *Call, q *request) (Result, error) {
 	}
 	res.Value = nil
 	return res, err.With("language", string(c.Language))
+}
+
+// maxSaid bounds a text of a child; its own bounds are below.
+const maxSaid = streamLimit + 1<<10
+
+// said is a text of a child as it can be kept.
+func said(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxSaid)], "\uFFFD")
 }
 
 // The limits a call can run into.

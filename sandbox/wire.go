@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -41,6 +42,9 @@ const (
 
 // maxFrame bounds what a parent reads from a child.
 const maxFrame = maxInput + maxSource + 4*streamLimit
+
+// frameStep is how much of a frame is made room for before anything of it has arrived; after that, as much as has.
+const frameStep = 256 << 10
 
 var errFrame = errors.New("a frame of the sandbox is cut off") // read-only
 
@@ -150,9 +154,15 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	if size > maxFrame {
 		return nil, fmt.Errorf("a frame of the sandbox has %d bytes, at most %d are allowed", size, maxFrame)
 	}
-	b := make([]byte, size)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, fmt.Errorf("%w: %w", errFrame, err)
+	// What is announced is believed as it arrives: a child that announces much and sends nothing costs nothing.
+	var b []byte
+	for len(b) < int(size) {
+		at := len(b)
+		b = slices.Grow(b, min(int(size)-at, max(frameStep, at)))
+		b = b[:min(cap(b), int(size))]
+		if _, err := io.ReadFull(r, b[at:]); err != nil {
+			return nil, fmt.Errorf("%w: %w", errFrame, err)
+		}
 	}
 	return b, nil
 }

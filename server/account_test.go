@@ -241,6 +241,11 @@ func TestWorkspaces_Apart(t *testing.T) {
 	w := setup(t)
 	c := read[api.Credential](t, w.admin("POST", prefix+"/credentials", `{"name":"c","type":"slack_bot","data":{"token":"x-secret"}}`).want(t, 201))
 	w.admin("POST", prefix+"/node-templates", `{"id":"t","kind":"CALL.EMPTY","name":"T"}`).want(t, 201)
+	if p := w.admin("POST", prefix+"/node-templates", `{"id":"s","kind":"CALL.TASK","name":"S","known_params":{"headers":{"Authorization":"Bearer 8WkzPqLr3mNvT6yB"}}}`).problem(t, 422, fault.InvalidInput); !slices.ContainsFunc(p.Errors, func(f api.FaultField) bool {
+		return f.Path == "known_params.headers.Authorization" && f.Code == "inline_secret"
+	}) {
+		t.Errorf("a secret in a template: %+v", p.Errors)
+	}
 	w.admin("POST", prefix+"/workflows", `{"metadata":{"id":"w","name":"w","description":"d"},"nodes":[{"id":"start","name":"s","description":"d","type":"TRIGGER","subtype":"MANUAL"}],"connections":[]}`).want(t, 201)
 	for path, body := range map[string]string{
 		"/credentials/" + c.ID:       `{"name":"mine","type":"slack_bot","data":{"token":"y-secret"}}`,

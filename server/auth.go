@@ -31,7 +31,7 @@ type insideKey struct{}
 
 // admit finds out who calls and whether one of the roles is theirs. Every token that is sent is looked up in the store, by
 // its hash: nothing is kept in memory, so a token that is taken away is of no use from then on, and one that does not
-// exist costs as much as one that does.
+// exist costs as much as one that does. Who shows many wrong ones is throttled.
 func (s *Server) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
 	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
 		return p, nil
@@ -41,7 +41,13 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxSecret {
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the request carries no token; send it as: Authorization: Bearer TOKEN")
 	}
-	_, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), identity.HashSecret(secret), s.now())
+	hash := identity.HashSecret(secret)
+	leave, err := s.wrong.enter(s.addressOf(ctx), hash)
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	_, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), hash, s.now())
+	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
 	if errors.Is(err, store.ErrNotFound) {
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
 	}

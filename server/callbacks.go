@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -68,7 +67,7 @@ func (s *Server) callbacks() {
 
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
-	if err := s.receive(r); err != nil {
+	if err := s.receive(w, r); err != nil {
 		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
 		return
 	}
@@ -94,17 +93,27 @@ func callbackTwice() error {
 
 // receive hands a call back to the activation that waits for it, or will wait once its call is answered. When it returns
 // without an error the call back is on disk.
-func (s *Server) receive(r *http.Request) error {
+func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		out := refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
 		out.headers.Set("Allow", "GET, POST")
 		return out // whoever looks whether a link is good does not use it up
 	}
-	c, err := s.openCallback(r.PathValue("token"))
+	token := r.PathValue("token")
+	leave, err := s.wrong.enter(s.addressOf(r.Context()), identity.HashSecret(callbackPath+token))
 	if err != nil {
 		return err
 	}
-	value, err := callbackValue(r)
+	c, err := s.openCallback(token)
+	leave(err == nil, true)
+	if err != nil {
+		return err
+	}
+	body, err := s.readBody(w, r, maxKeys)
+	if err != nil {
+		return err
+	}
+	value, err := callbackValue(r, body)
 	if err != nil {
 		return err
 	}
@@ -167,16 +176,9 @@ func (r *reading) awaits(ctx context.Context, c Callback, now time.Time) error {
 }
 
 // callbackValue reads what a service brings: JSON, a form, a text; with GET its query.
-func callbackValue(r *http.Request) (json.RawMessage, error) {
+func callbackValue(r *http.Request, body []byte) (json.RawMessage, error) {
 	if r.Method == http.MethodGet {
 		return formValue(r.URL.RawQuery)
-	}
-	body, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large || len(body) > maxBody {
-		return nil, bodyTooLarge()
-	}
-	if err != nil {
-		return nil, fault.New(fault.InvalidInput, "the body of the call back could not be read to its end").WithCause(err)
 	}
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {

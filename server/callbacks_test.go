@@ -87,7 +87,7 @@ func TestCallbackValue(t *testing.T) {
 			t.Parallel()
 			r := httptest.NewRequest(http.MethodPost, "/callbacks/x", strings.NewReader(c.body))
 			r.Header.Set("Content-Type", c.contentType)
-			got, err := callbackValue(r)
+			got, err := callbackValue(r, []byte(c.body))
 			if (err != nil) != (c.want == "") || string(got) != c.want {
 				t.Errorf("got %s, %v", got, err)
 			}

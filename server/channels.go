@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -30,6 +32,15 @@ func (s *Server) channels() {
 		}
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			err = tooLarge(maxChannelBody)
+		}
+		if v := visitOf(r.Context()); v != nil && v.meter != nil {
+			err = cmp.Or(v.meter.why(), err)
+		}
+		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, statusOf(err, fault.CodeOf(err))) {
+			if many := s.wrong.failed(s.addressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
+				s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, many)) // and the log is spared
+				return
+			}
 		}
 		s.log.InfoContext(r.Context(), "a call of a channel was refused", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "credential", r.PathValue("credential"),
 			"why", err.Error(), "detail", fault.From(err).Detail)

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -27,9 +29,11 @@ func (s *Server) edge() http.Handler {
 		limit, forms := takes(r.URL.Path)
 		w := &writer{ResponseWriter: out}
 		protect(w.Header(), r.URL.Path)
+		visit := &visit{request: r}
 		defer func() {
+			gone := visit.left(r.Context())
 			s.caught(w, r, recover())
-			s.o.Metrics.served(r.Method, r.Pattern, w.status, time.Since(began))
+			s.o.Metrics.served(r.Method, r.Pattern, w.status, gone, time.Since(began))
 		}()
 		switch err := origins.Check(r); {
 		case !s.o.asked(r.Host):
@@ -41,15 +45,51 @@ func (s *Server) edge() http.Handler {
 		default:
 			// The body is bounded in a copy. A request that does not hold its own body any more looks to net/http as if it had been
 			// read to its end: the connection would be kept, and what is left of the body taken for the next request.
-			inner := r.WithContext(r.Context())
-			inner.Body = http.MaxBytesReader(out, r.Body, limit+2) // operations refuse sooner, with a problem document
-			defer func() { r.Pattern = inner.Pattern }()           // for whoever counts
+			inner := r.WithContext(context.WithValue(r.Context(), visitKey{}, visit))
+			if r.Body != nil && r.Body != http.NoBody {
+				visit.meter = s.meter(r, http.MaxBytesReader(out, r.Body, limit+2)) // operations refuse sooner, with a problem document
+				inner.Body = visit.meter
+				defer visit.meter.done()
+			}
+			defer func() { r.Pattern = inner.Pattern }() // for whoever counts
 			if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") && !forms {
 				inner.Header.Del("Content-Type") // no operation takes forms: it is what curl says of a body unless it is told
 			}
 			s.serve(w, inner)
 		}
 	})
+}
+
+// visit is what is known of a request from its arrival on.
+type visit struct {
+	// request is the one that came; who asks from where is read from it when somebody has to know.
+	request *http.Request
+	// meter is the body; nil: there is none.
+	meter *meter
+}
+
+type visitKey struct{}
+
+// visitOf returns the request under a context; nil: there is none, a caller in this process asks without HTTP.
+func visitOf(ctx context.Context) *visit {
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	return v
+}
+
+// left says that the client has gone before the request was answered: the connection has ended, or the body broke off.
+func (v *visit) left(ctx context.Context) bool {
+	return errors.Is(ctx.Err(), context.Canceled) || v.meter != nil && v.meter.brokeOff()
+}
+
+// meter makes the counted body of a request.
+func (s *Server) meter(r *http.Request, body io.ReadCloser) *meter {
+	m := &meter{ReadCloser: body, ctx: r.Context(), room: s.bodies.users, patience: s.bodies.patience, most: maxBody}
+	for _, open := range []string{respondPath, channelPath, callbackPath} {
+		if strings.HasPrefix(r.URL.Path, open) {
+			m.room, m.most = s.bodies.strangers, maxRespondBody
+		}
+	}
+	return m
 }
 
 // takes says how large a body an address takes, and whether it takes forms.

@@ -45,16 +45,9 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 		return fault.New(fault.NotFound, "this server does not serve the Model Context Protocol")
 	}
 	// The answer may take as long as a person thinks. The message may not, so it is read before.
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	message, err := io.ReadAll(r.Body)
+	message, err := s.readBody(w, r, maxKeys)
 	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return fault.Newf(fault.TooLarge, "the message has more than %d MiB", maxBody>>20)
-		}
-		return fault.Newf(fault.InvalidInput, "the message did not arrive: %w", err)
+		return err
 	}
 	if err := unlimited(w); err != nil {
 		return err
@@ -62,7 +55,7 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 	inner := r.WithContext(r.Context())
 	inner.Body = io.NopCloser(bytes.NewReader(message))
 	defer s.o.Metrics.reading("mcp")()
-	s.gateway.ServeHTTP(&patientWriter{ResponseWriter: w, control: control, patience: s.open.patience}, inner)
+	s.gateway.ServeHTTP(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.open.patience}, inner)
 	return nil
 }
 

@@ -30,6 +30,7 @@ type Metrics struct {
 	activations *prometheus.CounterVec
 	rows        prometheus.Counter
 	streams     *prometheus.GaugeVec
+	left        *prometheus.CounterVec
 }
 
 // NewMetrics makes numbers that are all zero.
@@ -50,7 +51,10 @@ func NewMetrics() *Metrics {
 		rows:    prometheus.NewCounter(prometheus.CounterOpts{Name: "tandem_journal_rows_total", Help: "Rows appended to journals."}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandem_stream_readers", Help: "Open event streams by operation."}, []string{"stream"}),
 	}
-	m.registry.MustRegister(m.requests, m.started, m.ended, m.activations, m.rows, m.streams,
+	m.left = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tandem_http_clients_left_total", Help: "Requests and streams that their clients have broken off, by route and method. A stream is usually ended that way.",
+	}, []string{"route", "method"})
+	m.registry.MustRegister(m.left, m.requests, m.started, m.ended, m.activations, m.rows, m.streams,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -98,14 +102,20 @@ func kindOf(graph *workflow.Graph, id engine.ActivationID) string {
 	return "unknown"
 }
 
-// served counts a request. What no route is for is one route, and unknown methods are one: both come from outside.
-func (m *Metrics) served(method, pattern string, status int, took time.Duration) {
+// served counts a request. One whose client has left counts apart, and unless it was answered well, as status 499. What no route is for is one route, and unknown methods are one: both come from outside.
+func (m *Metrics) served(method, pattern string, status int, left bool, took time.Duration) {
 	route := "none"
 	if _, path, ok := strings.Cut(pattern, " "); ok {
 		route = path
 	}
 	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, method) {
 		method = "other"
+	}
+	if left {
+		m.left.WithLabelValues(route, method).Inc()
+		if status == 0 || status >= http.StatusBadRequest {
+			status = statusLeft
+		}
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
 }

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -47,7 +49,11 @@ func handle[I, O any](s *Server, op huma.Operation, allow []identity.Role, fn fu
 	allow = s.declare(&op, allow)
 	op.MaxBodyBytes = maxBody + 1 // a body of exactly this many bytes is refused
 	op.BodyReadTimeout = bodyTimeout
-	op.Middlewares = append(huma.Middlewares{s.guard(allow)}, op.Middlewares...)
+	keys := maxKeys
+	if wide, ok := any(new(I)).(interface{ maxKeys() int }); ok {
+		keys = wide.maxKeys()
+	}
+	op.Middlewares = append(huma.Middlewares{s.guard(allow), s.bodyDoor(keys)}, op.Middlewares...)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		p := principalOf(ctx)
 		out, err := fn(ctx, p, in)
@@ -144,6 +150,22 @@ func (s *Server) guard(allow []identity.Role) func(huma.Context, func(huma.Conte
 			return
 		}
 		next(huma.WithContext(c, withPrincipal(c.Context(), p)))
+	}
+}
+
+// bodyDoor reads the body of a request before the framework does, within the bounds of all bodies.
+func (s *Server) bodyDoor(keys int) func(huma.Context, func(huma.Context)) {
+	return func(c huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(c)
+		body, err := s.readBody(w, r, keys)
+		if err != nil {
+			s.refuse(w, r, s.problem(c.Context(), principalOf(c.Context()), err))
+			return
+		}
+		if body != nil {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		next(c)
 	}
 }
 

@@ -75,12 +75,20 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 	if ready, ok := errors.AsType[*problem](err); ok {
 		return ready
 	}
+	if left(ctx, err) {
+		// Nobody reads this, and nothing is wrong with the server: what was recorded stays, the rest was not begun.
+		s.log.DebugContext(ctx, "a client left before it was answered", "error", err, "workspace", p.Workspace, "user", p.User)
+		return &problem{Fault: api.Fault{Title: "Client Closed Request", Status: statusLeft, Code: string(fault.Canceled), Detail: "the client left before it was answered"}, headers: http.Header{}}
+	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fault.New(fault.Timeout, "the request was given up before it was answered").WithCause(err)
 	}
 	f := fault.From(err)
 	status := statusOf(err, f.Code)
-	if status >= http.StatusInternalServerError {
+	switch {
+	case f.Code == fault.Busy:
+		s.log.WarnContext(ctx, "a request was put off", "message", f.Message, "workspace", p.Workspace, "user", p.User)
+	case status >= http.StatusInternalServerError:
 		s.log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
 	}
 	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: f.Message, Code: string(f.Code)}
@@ -99,6 +107,14 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 		out.headers.Set("Retry-After", retryAfter(f))
 	}
 	return out
+}
+
+// statusLeft is what a request is counted as whose client has left before it was answered. It is never read by anybody.
+const statusLeft = 499
+
+// left says that an error is nothing but the end of a request that its client has broken off.
+func left(ctx context.Context, err error) bool {
+	return errors.Is(ctx.Err(), context.Canceled) && errors.Is(err, context.Canceled) && visitOf(ctx) != nil
 }
 
 // retryAfter is how many seconds to wait, as the error says or one.
@@ -147,6 +163,22 @@ func wrongField(path, format string, args ...any) *fault.Error {
 	field := api.FaultField{Path: path, Message: f.Message}
 	f.Message = path + ": " + f.Message
 	return f.With("fields", []api.FaultField{field})
+}
+
+// inlineFields refuses secrets that are written out where only references to credentials belong. What may be one is let
+// pass: here is nobody to warn.
+func inlineFields(prefix string, v any, remedy string) []api.FaultField {
+	document, err := json.Marshal(v)
+	if err != nil {
+		return nil // it is refused as unreadable elsewhere
+	}
+	var fields []api.FaultField
+	for _, found := range credential.FindInline(document) {
+		if found.Certain {
+			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret", Message: found.What + " is a secret that is written out; " + remedy})
+		}
+	}
+	return fields
 }
 
 // refuse writes a problem document where the framework does not.

@@ -165,6 +165,8 @@ func (s *Server) checkProfile(ctx context.Context, p identity.Principal, body *a
 	}
 	if problem := checkBaseURL(body.BaseURL); problem != "" {
 		refuse("base_url", "%s", problem)
+	} else if found := inlineFields("", map[string]string{"base_url": body.BaseURL}, "create a credential with it, and name it in credential_id"); len(found) > 0 {
+		refuse("base_url", "%s", found[0].Message)
 	}
 	if err := s.checkProfileCredential(ctx, p, body, refuse); err != nil {
 		return nil, err

@@ -77,7 +77,13 @@ func (h *responder) view(r *http.Request) (human.LinkView, error) {
 		h.s.log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
-	return h.s.o.Desk.ViewLink(r.Context(), token)
+	leave, err := h.s.wrong.enter(h.s.addressOf(r.Context()), identity.HashSecret(respondPath+token))
+	if err != nil {
+		return human.LinkView{}, err
+	}
+	view, err := h.s.o.Desk.ViewLink(r.Context(), token)
+	leave(err == nil, err == nil || fault.CodeOf(err) == fault.NotFound)
+	return view, err
 }
 
 // take takes an answer.
@@ -99,7 +105,7 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 		h.closed(w, r, lang, view, status)
 		return
 	}
-	if isPublic(view) && !h.public.allow(clientAddress(r), h.s.o.Now()) {
+	if isPublic(view) && !h.public.allow(h.s.addressOf(r.Context()), h.s.o.Now()) {
 		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(publicInterval/time.Second)))
 		return
 	}
@@ -247,6 +253,9 @@ func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentFor
 			h.s.log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
 		}
 		return sent, fault.Newf(fault.TooLarge, "the form has more than %d MiB", maxRespondBody>>20)
+	}
+	if known, ok := errors.AsType[*fault.Error](err); ok {
+		return sent, known // there was no room for it
 	}
 	if err != nil {
 		return sent, fault.New(fault.InvalidInput, f.say("表单无法读取，请重新提交。", "The form could not be read; send it again.")).WithCause(err)

@@ -1,30 +1,39 @@
 package server
 
 import (
-	queue "container/list"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"tandem/fault"
 )
 
-// clientAddress is where a request comes from. A proxy on the same machine says so in the last address it has written down;
-// whoever else writes one down is not believed. Of IPv6 it is the network, since everybody has a whole one.
-func clientAddress(r *http.Request) string {
+// clientAddress is where a request comes from: the other end of the connection. Only when that is one of the proxies that the operator
+// has named, it is the last address in X-Forwarded-For that is not itself one of them; whoever else writes such a header
+// is not believed. Of IPv6 it is the network, since everybody has a whole one.
+func clientAddress(r *http.Request, proxies []netip.Prefix) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
 	address := from.Addr().Unmap()
-	if address.IsLoopback() {
-		forwarded := r.Header.Values("X-Forwarded-For")
-		if len(forwarded) > 0 {
-			all := forwarded[len(forwarded)-1]
-			if last, err := netip.ParseAddr(strings.TrimSpace(all[strings.LastIndexByte(all, ',')+1:])); err == nil {
-				address = last.Unmap()
+	proxied := func() bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+	}
+	if proxied() {
+		chain := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		for _, text := range slices.Backward(chain) {
+			before, err := netip.ParseAddr(strings.TrimSpace(text))
+			if err != nil {
+				break
+			}
+			if address = before.Unmap(); !proxied() {
+				break
 			}
 		}
 	}
@@ -36,37 +45,43 @@ func clientAddress(r *http.Request) string {
 	return address.String()
 }
 
-// addressLimiter limits by address. It remembers a bounded number of them, those that came last.
-type addressLimiter struct {
-	size int
-
-	mu    sync.Mutex
-	known map[string]*queue.Element
-	order *queue.List // of *limited, the last used first
+// ParseProxies reads a list of addresses and networks, separated by commas.
+func ParseProxies(text string) ([]netip.Prefix, error) {
+	var proxies []netip.Prefix
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(part)
+		if address, wrong := netip.ParseAddr(part); wrong == nil {
+			network, err = address.Unmap().Prefix(address.Unmap().BitLen())
+		}
+		if err != nil {
+			return nil, fault.Newf(fault.Invalid, "%q is not the address or the network of a proxy; write them as 127.0.0.1 or 10.0.0.0/8, separated by commas", part)
+		}
+		proxies = append(proxies, network.Masked())
+	}
+	return proxies, nil
 }
 
-type limited struct {
-	address string
-	*rate.Limiter
+// addressLimiter limits by address. It remembers a bounded number of them, those that came last.
+type addressLimiter struct {
+	mu    sync.Mutex
+	known *recent[string, *rate.Limiter]
 }
 
 func newAddressLimiter(size int) *addressLimiter {
-	return &addressLimiter{size: size, known: map[string]*queue.Element{}, order: queue.New()}
+	return &addressLimiter{known: newRecent[string, *rate.Limiter](size)}
 }
 
 func (l *addressLimiter) allow(address string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.known[address]
-	if e == nil {
-		if l.order.Len() >= l.size {
-			oldest := l.order.Back()
-			delete(l.known, oldest.Value.(*limited).address)
-			l.order.Remove(oldest)
-		}
-		e = l.order.PushFront(&limited{address, rate.NewLimiter(rate.Every(publicInterval), publicBurst)})
-		l.known[address] = e
+	limiter, ok := l.known.get(address)
+	if !ok {
+		limiter = rate.NewLimiter(rate.Every(publicInterval), publicBurst)
+		l.known.put(address, limiter)
 	}
-	l.order.MoveToFront(e)
-	return e.Value.(*limited).AllowN(now, 1)
+	return limiter.AllowN(now, 1)
 }

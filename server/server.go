@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,7 +20,7 @@ import (
 	"tandem/workflow"
 )
 
-// Options is what a server needs. Everything but Gateway, Hosts, Metrics, TaskStarts, Now and Log must be there.
+// Options is what a server needs. Everything but Gateway, Hosts, Proxies, Metrics, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
 	Host   host.Host
@@ -50,6 +51,9 @@ type Options struct {
 	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
 	// must have them: otherwise a page of another site could reach it under a name of its own.
 	Hosts []string
+	// Proxies are the networks of proxies in front of the server, whose word is taken for where a request comes from; none: the
+	// address of the connection counts.
+	Proxies []netip.Prefix
 	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
 	Metrics *Metrics
 	// TaskStarts is how many tasks of agents a user may start within 15 seconds, 5 when zero; less than zero: any number.
@@ -71,7 +75,10 @@ type Server struct {
 	accounts accounts
 	// starts counts who starts how many tasks.
 	starts *window
-	open   *openStreams
+	bodies *bodies
+	// wrong throttles who shows wrong secrets.
+	wrong *throttle
+	open  *openStreams
 	// gateway is nil when there is none.
 	gateway Gateway
 }
@@ -93,7 +100,7 @@ func New(o Options) (*Server, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
-	s := &Server{o: o, log: o.Log, mux: newRoutes(), open: newOpenStreams()}
+	s := &Server{o: o, log: o.Log, mux: newRoutes(), bodies: newBodies(), wrong: newThrottle(o.Now), open: newOpenStreams()}
 	s.api = newAPI(s.mux, o.Version)
 
 	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)

@@ -283,6 +283,12 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 		return m, nil, err
 	}
 	m.Env, m.Headers = readValues("env", b.Env, credentials, refuse), readValues("headers", b.Headers, credentials, refuse)
+	wrong = append(wrong, inlineFields("", struct {
+		URL     string                     `json:"url"`
+		Args    []string                   `json:"args"`
+		Env     map[string]json.RawMessage `json:"env"`
+		Headers map[string]json.RawMessage `json:"headers"`
+	}{b.URL, b.Args, b.Env, b.Headers}, "create a credential with it and write {credential_id, field, prefix?} in env or headers instead")...)
 	if b.CredentialID != "" && !process {
 		c, ok := findCredential(credentials, b.CredentialID)
 		switch {

@@ -190,7 +190,9 @@ func TestToolServers_WrongFields(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"transport":"carrier","command":"x"}`: "transport",
 		`{"transport":"stdio"}`:                 "command",
-		`{"transport":"stdio","command":"x","url":"https://x.example","headers":{"A":"b"}}`: "headers url",
+		`{"transport":"stdio","command":"x","args":["--token","ghp` + `_aB3dE5gH7jK9mN1pQ2sT4vW6xY8zaB3dE5gH"],"env":{"API_KEY":"8WkzPqLr3mNvT6yB"}}`: "args[1] env.API_KEY",
+		`{"transport":"http","url":"https://u:p4ss@x.example","headers":{"Authorization":"Bearer 8WkzPqLr3mNvT6yB"}}`:                                 "headers.Authorization url",
+		`{"transport":"stdio","command":"x","url":"https://x.example","headers":{"A":"b"}}`:                                                           "headers url",
 		`{"transport":"http"}`: "url",
 		`{"transport":"http","url":"https://x.example","env":{"A":"b"},"command":"x"}`:                                   "command env",
 		`{"transport":"stdio","command":"x","env":{"A":{"credential_id":"kex","field":"token"},"B":7}}`:                  "env.A.credential_id env.B",

@@ -290,6 +290,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 
 // await returns when an execution has come to rest or patience has ended, with the status it has then.
 func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
+	bodyDone(ctx)
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
 	late := time.NewTimer(patience)

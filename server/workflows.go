@@ -81,6 +81,9 @@ type DefinitionBody struct {
 	RawBody     []byte `contentType:"application/yaml"`
 }
 
+// maxKeys is for the door of the body.
+func (*DefinitionBody) maxKeys() int { return maxDefinitionKeys }
+
 // read parses and validates the definition. With errors among the problems it is only good for telling them.
 func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workflow.Problem)) (*workflow.Definition, []workflow.Problem, error) {
 	if b.ContentType != "" {

@@ -1,0 +1,236 @@
+package credential
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Inline is a place where a secret stands that belongs into a credential. It never holds the secret.
+type Inline struct {
+	// Path is where, from the root of what was searched: headers.Authorization, servers[2].url.
+	Path string
+	// What is the secret in words: "a token of GitHub".
+	What string
+	// Certain says that it is one. What is not certain may be an innocent value under a telling name.
+	Certain bool
+}
+
+// maxInline bounds how many are told.
+const maxInline = 100
+
+// FindInline looks for secrets in a JSON document that others read: a workflow, a template, the record of a tool server. It knows
+// what tokens of common services look like, private keys, passwords in addresses, and the names under which people write
+// secrets. Placeholders, references to credentials and the words that examples use instead of a secret are none.
+func FindInline(document json.RawMessage) []Inline {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return nil // whoever reads it says so
+	}
+	f := &inlineFinder{}
+	f.walk("", "", value)
+	return f.found
+}
+
+type inlineFinder struct{ found []Inline }
+
+func (f *inlineFinder) walk(path, name string, value any) {
+	if len(f.found) >= maxInline {
+		return
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		names := make([]string, 0, len(v))
+		for key := range v {
+			names = append(names, key)
+		}
+		slices.Sort(names)
+		for _, key := range names {
+			f.walk(inlinePath(path, key), key, v[key])
+		}
+	case []any:
+		for i, item := range v {
+			f.walk(fmt.Sprintf("%s[%d]", path, i), name, item)
+		}
+	case string:
+		if what, certain := inlineText(name, v); what != "" {
+			f.found = append(f.found, Inline{path, what, certain})
+		}
+	}
+}
+
+// inlinePath appends a name to a path, as problems of workflows write it.
+func inlinePath(path, name string) string {
+	plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	switch {
+	case !plain:
+		return path + "[" + strconv.Quote(name) + "]"
+	case path == "":
+		return name
+	}
+	return path + "." + name
+}
+
+// What secrets look like. All are read-only.
+var (
+	// knownSecrets are forms that nothing else has. Each is looked for anywhere in a text, code and prompts included.
+	knownSecrets = []struct {
+		what string
+		form *regexp.Regexp
+	}{
+		{"a private key", regexp.MustCompile(`-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s*(?:\\[nr]|\s)*[A-Za-z0-9+/=]{16}`)},
+		{"a key of a model service", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{20,}`)},
+		{"a token of GitHub", regexp.MustCompile(`\b(?:gh[opusr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})`)},
+		{"a token of GitLab", regexp.MustCompile(`\bgl(?:pat|ptt|dt|rt|soat)-[A-Za-z0-9_-]{20,}`)},
+		{"a token of Slack", regexp.MustCompile(`\bxox[abeoprs]-[A-Za-z0-9-]{16,}|\bxapp-[A-Za-z0-9-]{16,}`)},
+		{"a webhook of Slack", regexp.MustCompile(`hooks\.slack\.com/services/T[A-Za-z0-9]+/B[A-Za-z0-9]+/[A-Za-z0-9]{16,}`)},
+		{"a webhook of Discord", regexp.MustCompile(`discord(?:app)?\.com/api/webhooks/[0-9]+/[A-Za-z0-9_-]{30,}`)},
+		{"a key of AWS", regexp.MustCompile(`\b(?:AKIA|ASIA)[0-9A-Z]{16}\b`)},
+		{"a key of Google", regexp.MustCompile(`\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}`)},
+		{"a key of Stripe", regexp.MustCompile(`\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9]{24,}`)},
+		{"a key of SendGrid", regexp.MustCompile(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`)},
+		{"a token of Hugging Face", regexp.MustCompile(`\bhf_[A-Za-z0-9]{30,}`)},
+		{"a token of a package registry", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[A-Za-z0-9_-]{50,}`)},
+		{"a token of Telegram", regexp.MustCompile(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
+		{"a token of this server", regexp.MustCompile(`\btdm_[A-Za-z0-9_-]{40,}`)},
+		{"a signed token (JWT)", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}`)},
+	}
+	// knownBegins is in every text that knownSecrets can find something in; looking for it first is cheap.
+	knownBegins = []string{"PRIVATE KEY", "sk-", "gh", "gl", "xox", "xapp-", "hooks.slack", "webhooks/", "AKIA", "ASIA", "AIza", "ya29.", "GOCSPX-", "k_live_", "k_test_", "whsec_", "SG.", "hf_", "npm_", "pypi-", ":AA", "tdm_", "eyJ"}
+
+	addressPassword = regexp.MustCompile(`\b([a-zA-Z][a-zA-Z0-9+.-]*)://[^\s/@:'"<>]*:([^\s/@'"<>]+)@[^\s/@]`)
+	mysqlPassword   = regexp.MustCompile(`^[^\s:/@]+:([^\s@]+)@(?:tcp|unix)\(`)
+	pairPassword    = regexp.MustCompile(`(?i)(?:^|[\s;])(?:password|pwd)\s*=\s*'?([^\s;']+)`)
+	pairOther       = regexp.MustCompile(`(?i)(?:^|[\s;])(?:host|hostaddr|server|data source|user|user id|uid|dbname|database)\s*=`)
+	queryPair       = regexp.MustCompile(`[?&]([A-Za-z0-9_.-]+)=([^&#\s]+)`)
+	authScheme      = regexp.MustCompile(`(?i)^(bearer|basic|token|apikey|api-key|key|bot|digest|negotiate|signature)\s+`)
+	// filledLater is what a placeholder looks like, ours and that of shells and others.
+	filledLater = regexp.MustCompile(`\{\{[^}]*\}\}|\$\{[^}]*\}|\$[A-Z_]{2,}|%[A-Z_]{2,}%|<[^>]*>`)
+	// standIn is what examples have instead of a secret.
+	standIn = regexp.MustCompile(`(?i)x{4,}|\*{3,}|\.{3}|…|example|sample|placeholder|redacted|changeme|change-me|change_me|your|dummy|^(?:none|null|true|false|secret|password|passwd|token|string|test|todo)$`)
+)
+
+// inlineText says what secret a text is, or holds; empty: none. Name is that of the field it stands in.
+func inlineText(name, text string) (what string, certain bool) {
+	if len(text) < 6 {
+		return "", false
+	}
+	if slices.ContainsFunc(knownBegins, func(begin string) bool { return strings.Contains(text, begin) }) {
+		for _, known := range knownSecrets {
+			for _, hit := range known.form.FindAllString(text, 20) {
+				if !standIn.MatchString(hit) && distinct(hit) >= 8 {
+					return known.what, true
+				}
+			}
+		}
+	}
+	whole := !strings.ContainsAny(strings.TrimSpace(text), "\n\t")
+	for _, m := range addressPassword.FindAllStringSubmatch(text, 20) {
+		if isLiteral(m[2]) {
+			return "a password in an address", whole && strings.HasPrefix(strings.TrimSpace(text), m[1]+"://")
+		}
+	}
+	if m := mysqlPassword.FindStringSubmatch(text); m != nil && isLiteral(m[1]) {
+		return "a password in a data source name", true
+	}
+	if m := pairPassword.FindStringSubmatch(text); m != nil && whole && isLiteral(m[1]) && pairOther.MatchString(text) {
+		return "a password in a data source name", true
+	}
+	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
+		for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
+			if secretField(m[1]) || strings.EqualFold(m[1], "key") {
+				if sure, likely := strength(m[2]); sure || likely {
+					return fmt.Sprintf("the parameter %q of an address", m[1]), sure
+				}
+			}
+		}
+	}
+	if !secretField(name) {
+		return "", false
+	}
+	value, scheme := strings.TrimSpace(text), false
+	if m := authScheme.FindString(value); m != "" {
+		value, scheme = strings.TrimSpace(value[len(m):]), true
+	}
+	sure, likely := strength(value)
+	if scheme && likely && len(value) >= 8 && !strings.ContainsAny(value, " ") {
+		sure = true // nothing else is written like that
+	}
+	if !sure && !likely {
+		return "", false
+	}
+	return fmt.Sprintf("what stands in %q", name), sure
+}
+
+// secretField recognises the names under which people write secrets, in any spelling.
+func secretField(name string) bool {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		switch {
+		case r == '-' || r == '.' || r == ' ':
+			r = '_'
+		case unicode.IsUpper(r) && lower:
+			b.WriteByte('_')
+		}
+		lower = unicode.IsLower(r) || unicode.IsDigit(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	folded := strings.TrimPrefix(b.String(), "x_")
+	if slices.Contains([]string{
+		"authorization", "proxy_authorization", "api_key", "apikey", "token", "bearer", "password", "passwd", "pwd", "passphrase", "secret", "client_secret", "private_key", "secret_key", "access_key",
+		"subscription_key", "cookie", "auth", "auth_key", "authkey",
+	}, folded) {
+		return true
+	}
+	return slices.ContainsFunc([]string{"_token", "_secret", "_password", "_passwd", "_api_key", "_apikey", "_secret_key", "_access_key", "_private_key", "_passphrase"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+}
+
+// isLiteral says that a text is written out, and is not what examples have in its place.
+func isLiteral(text string) bool {
+	rest := strings.TrimSpace(filledLater.ReplaceAllString(text, ""))
+	return rest != "" && !standIn.MatchString(rest)
+}
+
+// strength says whether a text under a telling name is a secret: surely, when it looks as if it was made by a machine; likely, when it is no word.
+func strength(text string) (sure, likely bool) {
+	rest := strings.TrimSpace(filledLater.ReplaceAllString(text, ""))
+	if !isLiteral(text) || len(rest) < 6 || rest != strings.TrimSpace(text) && len(rest) < 16 {
+		return false, false
+	}
+	if strings.ContainsFunc(rest, unicode.IsSpace) || strings.HasPrefix(rest, "nodes.") || strings.HasPrefix(rest, "cred_") {
+		return false, false
+	}
+	letters, others := false, false
+	for _, r := range rest {
+		if unicode.IsLetter(r) {
+			letters = true
+		} else if r != '_' && r != '-' && r != '.' && r != ':' && r != '/' {
+			others = true
+		}
+	}
+	likely = letters && others && distinct(rest) >= 4
+	return likely && len(rest) >= 16 && distinct(rest) >= 8, likely
+}
+
+// distinct counts the different bytes.
+func distinct(text string) int {
+	var seen [256]bool
+	n := 0
+	for i := range len(text) {
+		if !seen[text[i]] {
+			seen[text[i]] = true
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,95 @@
+package credential_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"tandem/credential"
+)
+
+// long makes a part of a secret, so that no scanner of sources takes this file for a leak.
+func long(n int) string { return strings.Repeat("aB3dE5gH7jK9mN1pQ2sT4vW6xY8z", 10)[:n] }
+
+func TestFindInline(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ field, value, want string }{
+		"Bearer":        {"Authorization", "Bearer " + long(24), "certain"},
+		"ShortBearer":   {"authorization", "Bearer abc12345", "certain"},
+		"Basic":         {"Authorization", "Basic dXNlcjpwYXNzd29yZA==", "certain"},
+		"OpenAI":        {"prompt", "use " + "sk-" + "proj-" + long(30) + " please", "certain"},
+		"GitHub":        {"code", "x = '" + "ghp" + "_" + long(36) + "'", "certain"},
+		"GitLab":        {"url", "https://x.example/?t=" + "glpat" + "-" + long(20), "certain"},
+		"Slack":         {"body", "xoxb" + "-1234567890-" + long(24), "certain"},
+		"SlackHook":     {"url", "https://hooks.slack.com/services/T0001/B0001/" + long(24), "certain"},
+		"AWS":           {"key", "AKIA" + "IOSFODNN7Q2WERTY", "certain"},
+		"Google":        {"x", "AIza" + long(35), "certain"},
+		"Stripe":        {"x", "sk" + "_live_" + long(24), "certain"},
+		"Own":           {"x", "tdm" + "_" + long(43), "certain"},
+		"JWT":           {"x", "eyJ" + long(20) + "." + "eyJ" + long(30) + "." + long(40), "certain"},
+		"PrivateKey":    {"code", "-----BEGIN RSA " + "PRIVATE KEY-----\n" + long(60), "certain"},
+		"KeyEscaped":    {"code", `"-----BEGIN ` + `PRIVATE KEY-----\n` + long(60) + `"`, "certain"},
+		"URLPassword":   {"url", "https://bob:hunter2@service.test/x", "certain"},
+		"DSN":           {"dsn", "postgres://u:p4ss@db/x", "certain"},
+		"DSNPairs":      {"x", "host=db user=u password=p4ss dbname=x", "certain"},
+		"DSNSemicolons": {"x", "Server=db;Uid=u;Pwd=p4ss;", "certain"},
+		"MySQL":         {"x", "u:p4ss@tcp(db:3306)/x", "certain"},
+		"QueryKey":      {"url", "https://maps.test/geo?api_key=" + long(24) + "&q=x", "certain"},
+		"APIKeyHeader":  {"X-API-Key", long(24), "certain"},
+		"Camel":         {"clientSecret", long(24), "certain"},
+		"Suffix":        {"github_token", long(24), "certain"},
+		"Partly":        {"Authorization", "Bearer {{user}}" + long(24), "certain"},
+		"EmbeddedURL":   {"code", "connect(\"postgres://u:p4ssw0rd@db/x\")\nreturn 1", "likely"},
+		"ShortPassword": {"password", "hunter2", "likely"},
+		"ShortQuery":    {"url", "https://maps.test/geo?token=abc123", "likely"},
+
+		"Placeholder":    {"Authorization", "Bearer {{nodes.login.token}}", ""},
+		"Variable":       {"Authorization", "Bearer ${TOKEN}", ""},
+		"ShellVariable":  {"Authorization", "Bearer $TOKEN", ""},
+		"Angle":          {"api_key", "<your key here>", ""},
+		"Example":        {"x", "AKIA" + "IOSFODNN7EXAMPLE", ""},
+		"Dots":           {"prompt", "keys look like sk-... or ghp_...", ""},
+		"Xs":             {"token", "sk-" + strings.Repeat("x", 30), ""},
+		"Word":           {"token", "required", ""},
+		"Words":          {"password", "the password of the user", ""},
+		"TokenField":     {"token_field", long(24), ""},
+		"PageToken":      {"page_token", "{{next}}", ""},
+		"Credential":     {"credential_id", long(24), ""},
+		"Hash":           {"sha256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", ""},
+		"Prose":          {"description", "Send the Authorization header with a Bearer token, and password=… in the form", ""},
+		"PlainURL":       {"url", "https://service.test/a?token_type=bearer&page=2", ""},
+		"URLPlaceholder": {"url", "postgres://u:{{password}}@db/x", ""},
+		"URLUser":        {"url", "ssh://git@host.test/x", ""},
+		"URLStandIn":     {"url", "https://user:password@host.test/", ""},
+		"Time":           {"x", "between 10:30@noon and 11:00", ""},
+		"Mail":           {"x", "mailto:someone@example.com", ""},
+		"Key":            {"key", "reports/2026/summary-0123456789abcdef.json", ""},
+		"BeginOnly":      {"prompt", "a file that begins with -----BEGIN PRIVATE KEY----- is a key", ""},
+		"Skewer":         {"prompt", "a task-oriented risk-averse-approach-to-sk-things", ""},
+	} {
+		document, err := json.Marshal(map[string]any{"nodes": []any{map[string]any{"headers": map[string]any{c.field: c.value}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		found := credential.FindInline(document)
+		if len(found) > 0 {
+			got = map[bool]string{true: "certain", false: "likely"}[found[0].Certain]
+			if want := "nodes[0].headers." + c.field; found[0].Path != want || strings.Contains(found[0].What, c.value) {
+				t.Errorf("%s: %+v", name, found[0])
+			}
+		}
+		if got != c.want || len(found) > 1 {
+			t.Errorf("%s: %s %q is %q, want %q: %+v", name, c.field, c.value, got, c.want, found)
+		}
+	}
+	if found := credential.FindInline(json.RawMessage(`{"token": 7, "password": null, "secret": {"a": true}, "max_tokens": 100000}`)); found != nil {
+		t.Errorf("%+v", found)
+	}
+	if found := credential.FindInline(json.RawMessage(`{"a": [` + strings.Repeat(`{"password": "hunter22"},`, 1000) + `0]}`)); len(found) != 100 {
+		t.Errorf("%d are told", len(found))
+	}
+	if found := credential.FindInline(json.RawMessage(`{"tokens": ["a"], "api key": "` + long(24) + `"}`)); len(found) != 1 || found[0].Path != `["api key"]` {
+		t.Errorf("%+v", found)
+	}
+}

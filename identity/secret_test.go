@@ -1,0 +1,35 @@
+package identity_test
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/identity"
+)
+
+func TestWeakness(t *testing.T) {
+	t.Parallel()
+	for _, weak := range []string{
+		"", "brief", "hunter2", "123456789012345", strings.Repeat("a", 40), strings.Repeat("ab12", 10), "abcdefghijklmnopqrstuvwxyz", "01234567890123456789", "qwertyuiopasdfghjkl",
+		"password-password-1", "my-secret-token-123456", "ChangeMe-ChangeMe-Please", "admin-token-for-tandem", "this-is-my-secret-key", "test-token-test-token-12", "zyxwvutsrqponmlkji",
+		"super-secret-api-key", "aaaaaaaabbbbbbbbccccccccdddddddd",
+	} {
+		if got := identity.Weakness(weak); got == "" {
+			t.Errorf("%q is taken", weak)
+		} else if weak != "" && strings.Contains(got, weak) {
+			t.Errorf("the secret is told: %s", got)
+		}
+	}
+	good := []string{
+		"5f4dcc3b5aa765d61d8327deb882cf99", "tdm_of_the_tests_0123456789", "correct horse battery staple", "Xk9#mQ2$vL7!pR4z", "8WkzPqLr3mNvT6yB", "the-secret-of-the-environment", "a-configured-token",
+		"f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+	}
+	for range 200 {
+		good = append(good, identity.NewSecret())
+	}
+	for _, secret := range good {
+		if why := identity.Weakness(secret); why != "" {
+			t.Errorf("%q %s", secret, why)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"tandem/fault"
+	"tandem/identity"
+)
+
+// How many wrong secrets an address may show within which time, and how many addresses and good secrets are remembered.
+const (
+	wrongSecrets   = 20
+	wrongWindow    = time.Minute
+	wrongAddresses = 5_000
+	goodSecrets    = 5_000
+)
+
+// throttle slows down who guesses secrets: tokens of users, links of questions, addresses of call backs.
+//
+// It counts failures alone, by address. An address that has shown too many different wrong secrets has no other looked up for a
+// while, except those that were right before: behind one address there may be a whole office, and the guesses of one script must
+// not end the sessions of the others. One that shows the same wrong secret over and over is refused that one alone, since it
+// guesses nothing.
+type throttle struct {
+	now func() time.Time
+
+	mu        sync.Mutex
+	addresses *recent[string, *attempts]
+	good      *recent[identity.SecretHash, struct{}]
+}
+
+// attempts are those of one address.
+type attempts struct {
+	// wrong are the failures that count, the oldest first.
+	wrong []attempt
+	// open are the secrets that are being looked up, and how often each.
+	open map[identity.SecretHash]int
+}
+
+type attempt struct {
+	secret identity.SecretHash
+	at     time.Time
+}
+
+func newThrottle(now func() time.Time) *throttle {
+	return &throttle{now: now, addresses: newRecent[string, *attempts](wrongAddresses), good: newRecent[identity.SecretHash, struct{}](goodSecrets)}
+}
+
+// enter asks whether a secret, which each kind of door hashes in a way of its own, and which came
+// from an address, may be looked up. The caller says with leave what has come of it: whether
+// the secret was right, or that nothing is known because looking failed.
+func (t *throttle) enter(address string, secret identity.SecretHash) (leave func(right, known bool), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, good := t.good.get(secret); good {
+		return func(right, known bool) {
+			if known && !right { // it was taken away
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.good.drop(secret)
+				t.attempts(address).fail(secret, t.now())
+			}
+		}, nil
+	}
+	a := t.attempts(address)
+	if wait := a.wait(secret, t.now()); wait > 0 {
+		return nil, tooManyWrong(wait)
+	}
+	a.open[secret]++
+	return func(right, known bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if a.open[secret]--; a.open[secret] <= 0 {
+			delete(a.open, secret)
+		}
+		switch {
+		case right:
+			t.good.put(secret, struct{}{})
+		case known:
+			a.fail(secret, t.now())
+		}
+	}, nil
+}
+
+// failed counts a refusal where what is right cannot be told before it was looked at, such as a signature. The error is for
+// the caller to send instead of its own: too many such came from the address. What is right is never refused.
+func (t *throttle) failed(address string, what identity.SecretHash) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, now := t.attempts(address), t.now()
+	if wait := a.wait(what, now); wait > 0 {
+		return tooManyWrong(wait)
+	}
+	a.fail(what, now)
+	return nil
+}
+
+func tooManyWrong(wait time.Duration) error {
+	return fault.Newf(fault.RateLimited, "too many wrong tokens, links or signatures came from this address; try again in %d seconds", seconds(wait)).With("retry_after", seconds(wait))
+}
+
+// attempts returns those of an address.
+func (t *throttle) attempts(address string) *attempts {
+	a, ok := t.addresses.get(address)
+	if !ok {
+		a = &attempts{open: map[identity.SecretHash]int{}}
+		t.addresses.put(address, a)
+	}
+	return a
+}
+
+// wait is how long a secret has to wait until it may be looked up; zero: it may be now.
+func (a *attempts) wait(secret identity.SecretHash, now time.Time) time.Duration {
+	a.wrong = slices.DeleteFunc(a.wrong, func(w attempt) bool { return !w.at.After(now.Add(-wrongWindow)) })
+	different, again := len(a.open), false
+	for i, w := range a.wrong {
+		if w.secret == secret {
+			again = true
+		}
+		_, open := a.open[w.secret]
+		if !open && !slices.ContainsFunc(a.wrong[:i], func(before attempt) bool { return before.secret == w.secret }) {
+			different++
+		}
+	}
+	_, open := a.open[secret]
+	if again && len(a.wrong) >= wrongSecrets || !again && !open && different >= wrongSecrets {
+		if len(a.wrong) == 0 {
+			return time.Second // all are being looked up
+		}
+		return a.wrong[0].at.Add(wrongWindow).Sub(now)
+	}
+	return 0
+}
+
+// fail counts a wrong secret. Of more than are ever asked for, the oldest are forgotten.
+func (a *attempts) fail(secret identity.SecretHash, now time.Time) {
+	a.wrong = append(a.wrong, attempt{secret, now})
+	if over := len(a.wrong) - 2*wrongSecrets; over > 0 {
+		a.wrong = slices.Delete(a.wrong, 0, over)
+	}
+}
+
+// addressOf is where a request under a context comes from; empty for a caller in this process.
+func (s *Server) addressOf(ctx context.Context) string {
+	if v := visitOf(ctx); v != nil {
+		return clientAddress(v.request, s.o.Proxies)
+	}
+	return ""
+}
