@@ -252,7 +252,7 @@ func (db *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 		return s, nil
 	}
 	// Without the lock: it may have to wait for a connection.
-	s, err := db.read.PrepareContext(ctx, text)
+	s, err := db.read.PrepareContext(ctx, steady(text))
 	if err != nil {
 		return nil, readError(ctx, err)
 	}

@@ -59,7 +59,7 @@ func (c *conn) prepare(text string) (*stmt, error) {
 	if s, ok := c.stmts[text]; ok {
 		return s, nil
 	}
-	p, err := c.raw.Prepare(text)
+	p, err := c.raw.Prepare(steady(text))
 	if err != nil {
 		return nil, &dbError{fmt.Errorf("prepare %q: %w", text, err)}
 	}
