@@ -229,4 +229,6 @@ func (s *apiSample) framesOf(n int) []byte {
 }
 
 // apiSignalMark is in the frames that tell of the n-th signal, and in no others.
-func apiSignalMark(n int) string { return strings.Repeat("=", 3) + "signal " + strconv.Itoa(n) + strings.Repeat("=", 3) }
+func apiSignalMark(n int) string {
+	return strings.Repeat("=", 3) + "signal " + strconv.Itoa(n) + strings.Repeat("=", 3)
+}

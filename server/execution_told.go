@@ -26,9 +26,10 @@ type reading struct {
 	summary store.Execution
 	graph   *workflow.Graph
 	journal host.Journal
-	// view and start are there after readExecution.
+	// view and start are there after readExecution. Seen has values that need not be read, if it is there.
 	view  *host.View
 	start host.Start
+	seen  *host.Seen
 	// trail is what a task has done, once it was asked for.
 	trail *trail
 }
@@ -43,7 +44,13 @@ func (s *Server) openJournal(ctx context.Context, p identity.Principal, id strin
 	if err != nil {
 		return nil, err
 	}
-	return &reading{s: s, p: p, summary: summary, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}, nil
+	r := s.reading(p, id, graph, revision)
+	r.summary = summary
+	return r, nil
+}
+
+func (s *Server) reading(p identity.Principal, id string, graph *workflow.Graph, revision host.Revision) *reading {
+	return &reading{s: s, p: p, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}
 }
 
 // readExecution reads an execution as people look at it.
@@ -74,6 +81,12 @@ func (r *reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref
 	}
 	wanted := make([]host.Place, 0, len(refs))
 	for _, ref := range refs {
+		if r.seen != nil {
+			if value, ok := r.seen.Value(ref); ok {
+				values[ref] = value
+				continue
+			}
+		}
 		place, err := host.ParseRef(ref)
 		if err != nil {
 			return nil, err

@@ -90,32 +90,20 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 	if err := db.usable(); err != nil {
 		return nil, 0, err
 	}
-	tx, err := db.read.BeginTx(ctx, readOnly())
-	if err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	defer tx.Rollback() // nothing was written: how it ends does not matter
 	from := " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ")
-	if err := tx.QueryRowContext(ctx, "SELECT count(*)"+from, f.args...).Scan(&total); err != nil {
-		return nil, 0, readError(ctx, err)
-	}
 	limit, offset := p.Limits()
-	rows, err := tx.QueryContext(ctx, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", append(f.args, limit, offset)...)
-	if err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	defer rows.Close() // its error is that of Err below
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, 0, readError(ctx, err)
-		}
-		page = append(page, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	return page, total, nil
+	err = db.read.use(ctx, func(c *conn) error {
+		return c.transaction(ctx, func() error {
+			counts, err := readAll(ctx, c, "SELECT count(*)"+from, scanInt, f.args)
+			if err != nil {
+				return err
+			}
+			total = counts[0]
+			page, err = readAll(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset))
+			return err
+		})
+	})
+	return page, total, err
 }
 
 // Unfinished implements [store.Executions].

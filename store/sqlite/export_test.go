@@ -95,8 +95,7 @@ const MaxHeads = maxHeads
 
 // Rows returns how many rows a table has.
 func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
-	return n, err
+	return queryOne(ctx, db, nil, "SELECT count(*) FROM "+table, func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
 }
 
 // ForgetVectors lets go of the vectors that are kept at hand.

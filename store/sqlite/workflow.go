@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"strings"
@@ -11,9 +10,6 @@ import (
 	"tandem/identity"
 	"tandem/store"
 )
-
-// readOnly makes a reading transaction one that waits for no writer, whatever the connection's default is.
-func readOnly() *sql.TxOptions { return &sql.TxOptions{ReadOnly: true} }
 
 type workflows struct{ db *DB }
 

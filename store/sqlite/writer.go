@@ -42,6 +42,8 @@ type writer struct {
 	heads heads
 	// order is how the rows of this transaction are kept.
 	order string
+	// tokens is told of transactions that may have changed tokens or users.
+	tokens *tokenCache
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 
@@ -258,6 +260,10 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return w.rollback(err)
 	}
 	w.heads.commit()
+	if w.c.accounts {
+		w.c.accounts = false
+		w.tokens.generation.Add(1)
+	}
 	return nil
 }
 

@@ -15,8 +15,9 @@ import (
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*stmt
-	// writes counts the statements that may have changed something.
-	writes uint64
+	// writes counts the statements that may have changed something; accounts says that tokens or users may have been changed.
+	writes   uint64
+	accounts bool
 }
 
 // stmt is a prepared statement with its argument list, which is used again and again.
@@ -25,6 +26,8 @@ type stmt struct {
 	query driver.StmtQueryContext
 	close func() error
 	args  []driver.NamedValue
+	// accounts says that it changes tokens or users.
+	accounts bool
 }
 
 // dbError is an error of SQLite, as opposed to a refusal of ours.
@@ -68,7 +71,7 @@ func (c *conn) prepare(text string) (*stmt, error) {
 	if !ok1 || !ok2 {
 		return nil, &dbError{errors.Join(fmt.Errorf("the driver's statement %T lacks what is needed", p), p.Close())}
 	}
-	s := &stmt{exec: exec, query: query, close: p.Close}
+	s := &stmt{exec: exec, query: query, close: p.Close, accounts: changesAccounts.MatchString(text)}
 	c.stmts[text] = s
 	return s, nil
 }
@@ -92,6 +95,7 @@ func (c *conn) exec(text string, args ...driver.Value) (driver.Result, error) {
 		return nil, err
 	}
 	c.writes++
+	c.accounts = c.accounts || s.accounts
 	r, err := s.exec.ExecContext(context.Background(), s.bind(args))
 	clear(s.args) // they may be large
 	if err != nil {
