@@ -282,7 +282,7 @@ func NewExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
 
 // Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
 func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
-	w, err := i.stores.Workflows.Get(ctx, p, id)
+	w, err := i.stores.Workflows.Heading(ctx, p, id)
 	if err != nil {
 		return host.StartRequest{}, err
 	}

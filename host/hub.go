@@ -70,6 +70,8 @@ const (
 	ringBytes   = 2 << 20
 	// MaxText is how much of an attempt's text is kept: the end of it.
 	MaxText = 1 << 20
+	// fewReaders are woken by the one who publishes; more have a goroutine that does it.
+	fewReaders = 4
 	// maxHeld bounds the attempts per shard whose output is held. Output ends with its attempt; the bound is for what comes
 	// late from an attempt that has ended already.
 	maxHeld = 1024
@@ -91,7 +93,8 @@ type topic struct {
 	readers int
 	// changed is closed when there is something new, and made anew by the next who waits.
 	changed chan struct{}
-	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers.
+	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers. Without one, as
+	// long as the readers are few, who publishes closes it.
 	poke chan struct{}
 	stop chan struct{}
 
@@ -390,6 +393,13 @@ func (t *topic) add(n Notice, size int) {
 		for i := range t.ring {
 			t.bytes += t.ring[i].size()
 		}
+	}
+	if t.stop == nil {
+		if t.changed != nil {
+			close(t.changed)
+			t.changed = nil
+		}
+		return
 	}
 	select {
 	case t.poke <- struct{}{}:

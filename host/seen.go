@@ -12,8 +12,7 @@ import (
 // reading it. It has one user at a time. After a row was missed, or when the values are more than is kept, it is of no use,
 // and the journal has to be read.
 type Seen struct {
-	View  *View
-	Start Start
+	View *View
 
 	values map[engine.Ref]json.RawMessage
 	size   int
@@ -27,20 +26,16 @@ func NewSeen(graph *workflow.Graph) *Seen {
 
 // Add takes a row in, which must not be changed any more. Rows come in order; one that was seen before is passed over.
 func (s *Seen) Add(row *Row) {
-	if s.broken || row.Seq <= s.View.Seq {
+	if s.broken || row.Seq <= s.View.Seq || len(row.Facts) == 0 {
 		return
 	}
 	if row.Seq != s.View.Seq+1 {
 		s.Break()
 		return
 	}
-	if row.Seq == 1 {
-		start, err := startOf(row)
-		if err != nil || start.Level() > 0 { // values of a fork may be in the rows of others
-			s.Break()
-			return
-		}
-		s.Start = start
+	if _, created := row.Facts[0].(engine.ExecutionCreated); row.Seq == 1 && !created { // values of a fork may be in the rows of others
+		s.Break()
+		return
 	}
 	stored, err := row.asStored()
 	if err != nil {

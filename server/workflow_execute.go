@@ -181,7 +181,10 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 		r.Priority = want.Priority
 	}
 	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
-	return r, s.reading(p, r.ID, graph, pinned), nil
+
+	read := s.reading(p, r.ID, graph, pinned)
+	read.start = host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}
+	return r, read, nil
 }
 
 // place says where the execution begins, if the request does.
@@ -352,7 +355,7 @@ func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution 
 	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
 		return s.readExecution(ctx, p, execution)
 	}
-	w.r.view, w.r.start, w.r.seen = w.seen.View, w.seen.Start, w.seen
+	w.r.view, w.r.seen = w.seen.View, w.seen
 	return w.r, nil
 }
 

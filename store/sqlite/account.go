@@ -217,10 +217,10 @@ func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity
 	if err := x.db.usable(); err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
-	if t, u, ok := x.db.tokens.find(hash, now); ok {
+	generation := x.db.kept.accounts.Load()
+	if t, u, ok := x.db.tokens.find(hash, generation, now); ok {
 		return t, u, nil
 	}
-	generation := x.db.tokens.generation.Load()
 	missing := fault.New(fault.NotFound, "the token is unknown or has expired")
 	t, err := queryOne(ctx, x.db, missing, `SELECT `+tokenColumns+` FROM tokens WHERE hash = ? AND (expires = 0 OR expires > ?)`, scanToken, hash[:], now)
 	if err != nil {

@@ -61,12 +61,14 @@ type DB struct {
 	writer *writer
 	check  *checkpointer
 	read   *readers
-	// vectors keeps those of memories at hand, tokens those of requests.
-	vectors vectorCache
-	tokens  tokenCache
+	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
+	vectors  vectorCache
+	kept     generations
+	tokens   tokenCache
+	headings headingCache
 
 	mu     sync.Mutex
-	synced map[string]bool      // directories of blobs whose way from the root is durable
+	synced map[string]bool // directories of blobs whose way from the root is durable
 	closed bool
 }
 
@@ -118,7 +120,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(dir) }); err != nil {
 		return nil, unusable(dir, err)
 	}
-	db.writer.tokens = &db.tokens
+	db.writer.kept = &db.kept
 	db.check.finish = db.writer.finishCheckpoint
 	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
 		return nil, unusable(dir, err)

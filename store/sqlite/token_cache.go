@@ -1,10 +1,8 @@
 package sqlite
 
 import (
-	"regexp"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"tandem/identity"
 )
@@ -13,9 +11,6 @@ import (
 // until the next change of any token or user is on disk: whoever was answered that a token is gone, or a user disabled, will
 // not see it accepted again. Tokens that are not known are not kept.
 type tokenCache struct {
-	// generation counts the changes.
-	generation atomic.Uint64
-
 	mu    sync.Mutex
 	known map[identity.SecretHash]knownToken
 }
@@ -29,15 +24,12 @@ type knownToken struct {
 // maxTokens bounds how many are kept.
 const maxTokens = 1024
 
-// changesAccounts says of a statement that it may change tokens or users.
-var changesAccounts = regexp.MustCompile(`(?i)\b(INTO|UPDATE(\s+OR\s+\w+)?|FROM)\s+(tokens|users)\b`) // read-only
-
-// find returns what is kept of a token at a time, in Unix milliseconds.
-func (c *tokenCache) find(hash identity.SecretHash, now int64) (identity.Token, identity.User, bool) {
+// find returns what is kept of a token at a time, in Unix milliseconds. Generation is the present one.
+func (c *tokenCache) find(hash identity.SecretHash, generation uint64, now int64) (identity.Token, identity.User, bool) {
 	c.mu.Lock()
 	k, ok := c.known[hash]
 	c.mu.Unlock()
-	if !ok || k.generation != c.generation.Load() || k.token.Expires != 0 && k.token.Expires <= now {
+	if !ok || k.generation != generation || k.token.Expires != 0 && k.token.Expires <= now {
 		return identity.Token{}, identity.User{}, false
 	}
 	k.user.Roles = slices.Clone(k.user.Roles)

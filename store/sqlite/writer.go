@@ -42,8 +42,9 @@ type writer struct {
 	heads heads
 	// order is how the rows of this transaction are kept.
 	order string
-	// tokens is told of transactions that may have changed tokens or users.
-	tokens *tokenCache
+	tally tally
+	// kept is told of transactions that may have changed what is kept at hand.
+	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 
@@ -247,8 +248,12 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return err
 	}
 	w.heads.begin()
+	w.tally.begin()
 	w.order = orderFor(len(batch))
 	if err := w.runAll(batch, care); err != nil {
+		return w.rollback(err)
+	}
+	if err := w.settle(); err != nil {
 		return w.rollback(err)
 	}
 	if w.beforeCommit != nil {
@@ -260,10 +265,8 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return w.rollback(err)
 	}
 	w.heads.commit()
-	if w.c.accounts {
-		w.c.accounts = false
-		w.tokens.generation.Add(1)
-	}
+	w.kept.note(w.c.changed)
+	w.c.changed = 0
 	return nil
 }
 
@@ -274,7 +277,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 				return err
 			}
 		}
-		writes, mark := w.c.writes, w.heads.mark()
+		writes, mark, moves := w.c.writes, w.heads.mark(), w.tally.mark()
 		k.err = k.run(w)
 		if k.err != nil {
 			db, isDB := errors.AsType[*dbError](k.err)
@@ -289,6 +292,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 			}
 			if care {
 				w.heads.rewind(mark)
+				w.tally.rewind(moves)
 				if _, err := w.c.exec("ROLLBACK TO part"); err != nil {
 					return err
 				}
