@@ -54,6 +54,8 @@ type hubShard struct {
 	// than limit.
 	order []held
 	limit int
+	// recent are executions that have ended.
+	recent recent
 }
 
 // held is an attempt whose output was held when it was noted; it may have ended since.
@@ -168,6 +170,10 @@ func (h *Hub) release(ref Ref, t *topic) {
 // Publish tells of a row that is on disk. It is called by the one who owns the execution, in the order of the rows; it
 // takes no time to speak of and never blocks. The row and what it refers to must not change any more.
 func (h *Hub) Publish(ref Ref, row Row) {
+	s := h.shard(ref)
+	s.mu.Lock()
+	delete(s.recent.known, ref)
+	s.mu.Unlock()
 	t := h.find(ref, false)
 	if t == nil {
 		return

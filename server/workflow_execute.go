@@ -355,7 +355,7 @@ func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution 
 	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
 		return s.readExecution(ctx, p, execution)
 	}
-	w.r.view, w.r.seen = w.seen.View, w.seen
+	w.r.view, w.r.known = w.seen.View, w.seen
 	return w.r, nil
 }
 

@@ -66,9 +66,11 @@ type Revision struct {
 	Created    int64
 }
 
-// WorkflowHeading is what a start has to know of a workflow: its newest revision, and whether it is deployed.
+// WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and whether it is deployed.
 type WorkflowHeading struct {
-	Name, Version    string
+	Name             string
+	Description      string
+	Version          string
 	Revision         int64
 	RevisionHash     string
 	DeploymentStatus DeploymentStatus

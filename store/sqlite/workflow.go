@@ -141,9 +141,9 @@ func (x workflows) Heading(ctx context.Context, p identity.Principal, id string)
 	if ok {
 		return h, nil
 	}
-	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, version, revision, revision_hash, deployment_status FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		func(s scanner) (h store.WorkflowHeading, err error) {
-			return h, s.Scan(&h.Name, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus)
+			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus)
 		}, workspace, id)
 	if err != nil {
 		return h, err
