@@ -350,7 +350,7 @@ func (m *apiMeasurement) loads() []*apiLoad {
 		loads = append(loads, &apiLoad{name: name, clients: clients, requests: requests, slices: slices, request: request, goal: goal})
 	}
 	for _, n := range m.Clients {
-		add("execute", n, min(200+40*n, 2000), apiGoal, func(c *benchClient, _ int) []byte {
+		add("execute", n, min(200+40*n, 3000), apiGoal, func(c *benchClient, _ int) []byte {
 			return c.request("POST", "/workflows/"+apiFlow+"/execute", apiRequest)
 		})
 	}
@@ -383,7 +383,7 @@ func (m *apiMeasurement) run(ctx context.Context) error {
 	for _, l := range loads {
 		m.report.Requests = append(m.report.Requests, l.figures())
 	}
-	for n := range m.sides { // the bare one first, so that nobody has the other's connections
+	for n := range m.sides { // the bare one first; each has its readers for itself
 		side := m.sides[len(m.sides)-1-n]
 		m.tell(m.Rounds, "stream, readers: "+strconv.Itoa(m.Readers)+", "+side.name)
 		figures, err := m.stream(ctx, side)

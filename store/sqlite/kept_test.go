@@ -12,6 +12,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
 )
 
 // withUser makes a workspace with a user.
@@ -178,5 +179,22 @@ func TestExecutions_AreCountedAsTheyAre(t *testing.T) {
 				t.Errorf("there are %d of %q with status %q (%v), want %d", list.Total, flow, status, err, real[flow+string(status)])
 			}
 		}
+	}
+}
+
+// A database of before there were counts is counted when it is brought up to date.
+func TestExecutions_AreCountedOfAnOlderDatabase(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	for n := range 7 {
+		check(t, db.Stores().Journal.Append(t.Context(), ann(), start(fmt.Sprint("e", n))))
+	}
+	check(t, db.Exec(t.Context(), nil, "DROP TABLE execution_counts", "DELETE FROM goose_db_version WHERE version_id = 13"))
+	check(t, db.Close())
+	list, err := openDir(t, dir).Stores().Executions.List(t.Context(), ann(), store.ExecutionQuery{})
+	if check(t, err); list.Total != 7 || len(list.Executions) != 7 {
+		t.Errorf("there are %d, of which %d are listed; want 7", list.Total, len(list.Executions))
 	}
 }
