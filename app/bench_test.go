@@ -161,3 +161,32 @@ func TestMedian(t *testing.T) {
 		}
 	}
 }
+
+func TestMeasureAPI_ReportsEveryRequest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, err := MeasureAPI(t.Context(), APIBench{Dir: dir, Rounds: 1, Quick: true, Executions: 30, Clients: []int{1, 2}, Readers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Rows < apiNodes || r.RowBytes < 50 || r.Executions != 30 || len(r.Requests) < 5 || len(r.Streams) != 2 {
+		t.Errorf("report %+v", r)
+	}
+	for _, f := range r.Requests {
+		if f.Tandem.PerSecond <= 0 || f.Bare.PerSecond <= 0 || f.Tandem.P99MS < f.Tandem.P50MS || f.Ratio < f.RatioLow || f.Ratio > f.RatioHigh || (f.Name == "execute") != (f.Goal > 0) {
+			t.Errorf("figures %+v", f)
+		}
+	}
+	for n, side := range []string{APISideTandem, APISideBare} {
+		if s := r.Streams[n]; s.Side != side || s.Readers != 3 || s.P50MS <= 0 || s.LastMS < s.P50MS {
+			t.Errorf("stream %+v", s)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind %v, %v", left, err)
+	}
+	if _, err := MeasureAPI(t.Context(), APIBench{Dir: dir, Clients: []int{0}}); fault.CodeOf(err) != fault.Invalid {
+		t.Errorf("no clients: %v", err)
+	}
+}

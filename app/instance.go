@@ -62,9 +62,11 @@ type Instance struct {
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
-	watchers  map[store.Ref]map[int]Watcher
-	watched   int // numbers watchers
-	waiting   map[store.Ref]map[int]chan error
+	// plain are the revisions that are known to name no templates.
+	plain    map[revisionKey]bool
+	watchers map[store.Ref]map[int]Watcher
+	watched  int // numbers watchers
+	waiting  map[store.Ref]map[int]chan error
 }
 
 // Options say how an instance is opened. The zero value of everything but Dir is a good choice.
@@ -120,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{},
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
@@ -253,6 +255,7 @@ func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash 
 	defer i.mu.Unlock()
 	if len(i.revisions) >= maxRevisions {
 		clear(i.revisions)
+		clear(i.plain)
 	}
 	i.revisions[key] = ready
 	return ready, nil
@@ -279,11 +282,11 @@ func NewExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
 
 // Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
 func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
-	w, err := i.stores.Workflows.Get(ctx, p, id)
+	w, err := i.stores.Workflows.Heading(ctx, p, id)
 	if err != nil {
 		return host.StartRequest{}, err
 	}
-	number := int64(0)
+	number, hash := w.Revision, w.RevisionHash
 	switch revision {
 	case "latest":
 	case "deployed":
@@ -294,13 +297,11 @@ func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revisi
 		if number, err = strconv.ParseInt(revision, 10, 64); err != nil || number < 1 {
 			return host.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
 		}
+		if number != w.Revision {
+			hash = ""
+		}
 	}
-	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
-	if err != nil {
-		return host.StartRequest{}, err
-	}
-	hash, err := i.pin(ctx, p, stored)
-	if err != nil {
+	if hash, err = i.pinned(ctx, p, id, number, hash); err != nil {
 		return host.StartRequest{}, err
 	}
 	ready, err := i.revision(ctx, p, id, hash)
@@ -308,7 +309,7 @@ func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revisi
 		return host.StartRequest{}, err
 	}
 	r := host.StartRequest{
-		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: stored.Number, RevisionHash: hash, TriggerType: "API", Priority: 3,
+		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: hash, TriggerType: "API", Priority: 3,
 	}
 	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
 		n := &ready.Graph.Nodes[triggers[0]]
@@ -316,6 +317,30 @@ func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revisi
 		_, r.TriggerType, _ = strings.Cut(n.Kind, ".")
 	}
 	return r, nil
+}
+
+// pinned is the name of a revision together with the templates that it names. Hash, if it is known, spares reading a revision
+// that is known to name none: what has a hash never changes.
+func (i *Instance) pinned(ctx context.Context, p identity.Principal, id string, number int64, hash string) (string, error) {
+	if hash != "" {
+		i.mu.Lock()
+		plain := i.plain[revisionKey{p.Workspace, id, hash}]
+		i.mu.Unlock()
+		if plain {
+			return hash, nil
+		}
+	}
+	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
+	if err != nil {
+		return "", err
+	}
+	name, err := i.pin(ctx, p, stored)
+	if err == nil && name == stored.Hash {
+		i.mu.Lock()
+		i.plain[revisionKey{p.Workspace, id, name}] = true
+		i.mu.Unlock()
+	}
+	return name, err
 }
 
 // Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The

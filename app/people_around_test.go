@@ -11,8 +11,8 @@ import (
 	"tandem/host"
 )
 
-// payFlow pays behind a question. Config is what the question has besides.
-func payFlow(id, url, config string) string {
+// paidFlow pays behind a question. Config is what the question has besides.
+func paidFlow(id, url, config string) string {
 	return `
 metadata: {id: ` + id + `, name: ` + id + `, description: d}
 nodes:
@@ -58,7 +58,7 @@ func TestPeopleAround(t *testing.T) {
 	t.Run("Start", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
-		x.save(t, payFlow("around-start", paid.URL, ``))
+		x.save(t, paidFlow("around-start", paid.URL, ``))
 		e := x.execute(t, "around-start", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"})
 		asked(t, e, "approve", paid, 0)
 		x.reaches(t, e, engine.StatusSuccess)
@@ -74,7 +74,7 @@ func TestPeopleAround(t *testing.T) {
 	t.Run("Fork", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
-		x.save(t, payFlow("around-fork", paid.URL, ``))
+		x.save(t, paidFlow("around-fork", paid.URL, ``))
 		e := approved(t, "around-fork", engine.StatusSuccess)
 		for _, input := range []string{``, `{"amount":9}`} {
 			before := len(paid.list())
@@ -123,7 +123,7 @@ connections:
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		})
-		x.save(t, payFlow("around-retry", paid.URL, ``))
+		x.save(t, paidFlow("around-retry", paid.URL, ``))
 		e := approved(t, "around-retry", engine.StatusError)
 		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "retry_node", NodeID: "pay"}), http.StatusOK)
 		asked(t, e, "approve", paid, 1)
@@ -132,7 +132,7 @@ connections:
 
 		other := newCounted(t)
 		other.Config.Handler = http.NotFoundHandler()
-		x.save(t, payFlow("around-output", other.URL, ``))
+		x.save(t, paidFlow("around-output", other.URL, ``))
 		e = approved(t, "around-output", engine.StatusError)
 		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "pay", Output: json.RawMessage(`{"paid":true}`)}), http.StatusOK)
 		asked(t, e, "reject", other, 0)
@@ -144,7 +144,7 @@ connections:
 	t.Run("AnswerInItsPlace", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
-		x.save(t, payFlow("around-answer", paid.URL, ``))
+		x.save(t, paidFlow("around-answer", paid.URL, ``))
 		e := x.execute(t, "around-answer", api.ExecuteRequest{Inputs: inputs})
 		x.opens(t, e, 1)
 		refused(t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "ask", Output: json.RawMessage(`{"confirmed":{}}`)}), http.StatusConflict, "approval_required")
@@ -154,7 +154,7 @@ connections:
 	t.Run("Advisory", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
-		x.save(t, payFlow("around-advisory", paid.URL, `, advisory: true`))
+		x.save(t, paidFlow("around-advisory", paid.URL, `, advisory: true`))
 		e := x.execute(t, "around-advisory", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"})
 		x.reaches(t, e, engine.StatusSuccess)
 		pays(t, paid, 1)
@@ -162,7 +162,7 @@ connections:
 	t.Run("WhereItCannotBeAsked", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
-		x.save(t, payFlow("around-off", paid.URL, `, enabled: false`))
+		x.save(t, paidFlow("around-off", paid.URL, `, enabled: false`))
 		refused(t, x.call(t, "operator", "POST", "/workflows/around-off/execute", api.ExecuteRequest{Inputs: inputs, StartFromNode: "pay"}), http.StatusConflict, "approval_required")
 		x.save(t, `
 metadata: {id: around-body, name: around-body, description: d}

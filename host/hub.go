@@ -54,6 +54,8 @@ type hubShard struct {
 	// than limit.
 	order []held
 	limit int
+	// recent are executions that have ended.
+	recent recent
 }
 
 // held is an attempt whose output was held when it was noted; it may have ended since.
@@ -70,6 +72,8 @@ const (
 	ringBytes   = 2 << 20
 	// MaxText is how much of an attempt's text is kept: the end of it.
 	MaxText = 1 << 20
+	// fewReaders are woken by the one who publishes; more have a goroutine that does it.
+	fewReaders = 4
 	// maxHeld bounds the attempts per shard whose output is held. Output ends with its attempt; the bound is for what comes
 	// late from an attempt that has ended already.
 	maxHeld = 1024
@@ -91,7 +95,8 @@ type topic struct {
 	readers int
 	// changed is closed when there is something new, and made anew by the next who waits.
 	changed chan struct{}
-	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers.
+	// poke wakes the goroutine that closes changed, so that who publishes does not pay for the number of readers. Without one, as
+	// long as the readers are few, who publishes closes it.
 	poke chan struct{}
 	stop chan struct{}
 
@@ -165,6 +170,10 @@ func (h *Hub) release(ref Ref, t *topic) {
 // Publish tells of a row that is on disk. It is called by the one who owns the execution, in the order of the rows; it
 // takes no time to speak of and never blocks. The row and what it refers to must not change any more.
 func (h *Hub) Publish(ref Ref, row Row) {
+	s := h.shard(ref)
+	s.mu.Lock()
+	delete(s.recent.known, ref)
+	s.mu.Unlock()
 	t := h.find(ref, false)
 	if t == nil {
 		return
@@ -390,6 +399,13 @@ func (t *topic) add(n Notice, size int) {
 		for i := range t.ring {
 			t.bytes += t.ring[i].size()
 		}
+	}
+	if t.stop == nil {
+		if t.changed != nil {
+			close(t.changed)
+			t.changed = nil
+		}
+		return
 	}
 	select {
 	case t.poke <- struct{}{}:

@@ -23,7 +23,7 @@ type Subscription struct {
 func (h *Hub) Subscribe(ref Ref) *Subscription {
 	t := h.find(ref, true)
 	t.readers++
-	if t.readers == 1 {
+	if t.readers > fewReaders && t.stop == nil {
 		t.poke, t.stop = make(chan struct{}, 1), make(chan struct{})
 		go t.announce(t.poke, t.stop)
 	}
@@ -42,14 +42,18 @@ func (s *Subscription) Close() {
 	t.mu.Lock()
 	t.readers--
 	if t.readers == 0 {
-		close(t.stop)
+		if t.stop != nil {
+			close(t.stop)
+			t.poke, t.stop = nil, nil
+		}
 		t.first += uint64(len(t.ring))
 		t.ring, t.bytes, t.shared = nil, 0, nil
 	}
 	s.hub.release(s.ref, t)
 }
 
-// announce tells all who wait that there is something new. It is the topic's only goroutine and ends with its last reader.
+// announce tells all who wait that there is something new. It is the topic's only goroutine, begins when the readers are no longer
+// few and ends with the last of them.
 func (t *topic) announce(poke, stop <-chan struct{}) {
 	for {
 		select {

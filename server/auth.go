@@ -29,9 +29,9 @@ func inside(ctx context.Context) bool {
 // insideKey is where a caller in this process stands in a context.
 type insideKey struct{}
 
-// admit finds out who calls and whether one of the roles is theirs. Every token that is sent is looked up in the store, by
-// its hash: nothing is kept in memory, so a token that is taken away is of no use from then on, and one that does not
-// exist costs as much as one that does. Who shows many wrong ones is throttled.
+// admit finds out who calls and whether one of the roles is theirs. The store is asked about every token that is sent, by its hash.
+// It may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use
+// from then on. Who shows many wrong ones is throttled.
 func (s *Server) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
 	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
 		return p, nil

@@ -27,11 +27,17 @@ type reading struct {
 	summary store.Execution
 	graph   *workflow.Graph
 	journal host.Journal
-	// view and start are there after readExecution.
+	// view and start are there after readExecution, and are not changed. Known has values that need not be read, if it is there.
 	view  *host.View
 	start host.Start
+	known knownValues
 	// trail is what a task has done, once it was asked for.
 	trail *trail
+}
+
+// knownValues are values that are at hand. More can be added to some.
+type knownValues interface {
+	Value(ref engine.Ref) (json.RawMessage, bool)
 }
 
 // openJournal finds an execution and the revision that it is pinned to.
@@ -44,7 +50,13 @@ func (s *Server) openJournal(ctx context.Context, p identity.Principal, id strin
 	if err != nil {
 		return nil, err
 	}
-	return &reading{s: s, p: p, summary: summary, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}, nil
+	r := s.reading(p, id, graph, revision)
+	r.summary = summary
+	return r, nil
+}
+
+func (s *Server) reading(p identity.Principal, id string, graph *workflow.Graph, revision host.Revision) *reading {
+	return &reading{s: s, p: p, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}
 }
 
 // readExecution reads an execution as people look at it.
@@ -53,8 +65,25 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 	if err != nil {
 		return nil, err
 	}
-	r.view, r.start, err = r.journal.View(ctx)
-	return r, err
+	if !r.summary.Status.Final() {
+		r.view, r.start, err = r.journal.View(ctx)
+		return r, err
+	}
+	finished, keep := s.o.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
+	// The summary is newer than what is kept if the execution was revived at this very moment.
+	if finished == nil || finished.View.Status != r.summary.Status {
+		view, start, err := r.journal.View(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if keep == nil {
+			r.view, r.start = view, start
+			return r, nil
+		}
+		finished = keep(view, start)
+	}
+	r.view, r.start, r.known = finished.View, finished.Start, finished
+	return r, nil
 }
 
 // farApart is how many rows may lie between two that are wanted before they are read one by one.
@@ -75,6 +104,12 @@ func (r *reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref
 	}
 	wanted := make([]host.Place, 0, len(refs))
 	for _, ref := range refs {
+		if r.known != nil {
+			if value, ok := r.known.Value(ref); ok {
+				values[ref] = value
+				continue
+			}
+		}
 		place, err := host.ParseRef(ref)
 		if err != nil {
 			return nil, err
@@ -85,6 +120,9 @@ func (r *reading) values(ctx context.Context, refs []engine.Ref) (map[engine.Ref
 		return cmp.Or(cmp.Compare(a.Level, b.Level), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.N, b.N))
 	})
 	wanted = slices.Compact(wanted)
+	if finished, ok := r.known.(*host.Finished); ok && len(wanted) > 0 {
+		defer func() { finished.Add(values) }() // as far as they were read
+	}
 	for len(wanted) > 0 {
 		n := 1
 		for n < len(wanted) && wanted[n].Level == wanted[0].Level && wanted[n].Seq-wanted[n-1].Seq <= farApart {

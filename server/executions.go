@@ -132,7 +132,7 @@ func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *get
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.o.Stores.Workflows.Get(ctx, p, r.summary.WorkflowID)
+	w, err := s.o.Stores.Workflows.Heading(ctx, p, r.summary.WorkflowID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // the workflow may have been deleted since
 		return nil, err
 	}

@@ -73,6 +73,8 @@ type Server struct {
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
+	// schemas are those of triggers.
+	schemas inputSchemas
 	// starts counts who starts how many tasks.
 	starts *window
 	bodies *bodies

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,21 +61,39 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
+	patience := time.Duration(want.WaitSeconds * float64(time.Second))
 	started, err := s.startedBefore(ctx, p, in.Key, hash)
 	if err != nil {
 		return nil, err
 	}
-	if started.Execution == "" {
-		request, err := s.startRequest(ctx, p, in.ID, want)
-		if err != nil {
-			return nil, err
-		}
-		request.Key, request.KeyHash = in.Key, hash
-		if started, err = s.o.Host.Start(ctx, p, request); err != nil {
-			return nil, err
-		}
+	if started.Execution != "" {
+		return s.startAnswer(ctx, p, started, patience, nil)
 	}
-	return s.startAnswer(ctx, p, started, time.Duration(want.WaitSeconds*float64(time.Second)))
+	request, r, err := s.startRequest(ctx, p, in.ID, want)
+	if err != nil {
+		return nil, err
+	}
+	request.Key, request.KeyHash = in.Key, hash
+	var w *waiting
+	if patience > 0 { // before the start, so that every row is seen
+		w = &waiting{r: r, sub: s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), seen: host.NewSeen(r.graph)}
+		defer w.sub.Close()
+	}
+	if started, err = s.o.Host.Start(ctx, p, request); err != nil {
+		return nil, err
+	}
+	if started.Execution != request.ID {
+		w = nil // it is the execution that the key has started before
+	}
+	return s.startAnswer(ctx, p, started, patience, w)
+}
+
+// waiting is somebody who has followed an execution from its first row on.
+type waiting struct {
+	// r reads the execution if it has to be read.
+	r    *reading
+	sub  *host.Subscription
+	seen *host.Seen
 }
 
 // inputsOf checks that inputs are an object; none are an empty one.
@@ -135,26 +154,26 @@ func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, h
 	return host.Started{Execution: e.ID, Status: e.Status, Repeated: true}, nil
 }
 
-// startRequest says what to start, or why it cannot be.
-func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, error) {
+// startRequest says what to start and how it is read then, or why it cannot be started.
+func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *reading, error) {
 	revision := "latest"
 	if want.Revision > 0 {
 		revision = strconv.FormatInt(want.Revision, 10)
 	}
 	r, err := s.o.Request(ctx, p, id, revision)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
-	graph, _, err := s.o.Revision(ctx, p, id, r.RevisionHash)
+	graph, pinned, err := s.o.Revision(ctx, p, id, r.RevisionHash)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	if err := place(&r, graph, want); err != nil {
-		return r, err
+		return r, nil, err
 	}
 	if r.Trigger != "" {
 		if err := s.checkInputs(ctx, p, &r, graph, want.Inputs); err != nil {
-			return r, err
+			return r, nil, err
 		}
 	}
 	r.ID, r.Initial, r.TriggerData, r.Language = newExecutionID(), want.Inputs, want.Inputs, want.Language
@@ -162,7 +181,10 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 		r.Priority = want.Priority
 	}
 	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
-	return r, nil
+
+	read := s.reading(p, r.ID, graph, pinned)
+	read.start = host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}
+	return r, read, nil
 }
 
 // place says where the execution begins, if the request does.
@@ -210,17 +232,9 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 	if !ok || graph.Nodes[i].Kind != manualTrigger {
 		return nil
 	}
-	config, params, err := s.nodeConfig(ctx, p, r.WorkflowID, r.Revision, r.Trigger)
-	if err != nil {
+	schema, err := s.inputSchema(ctx, p, r)
+	if err != nil || schema == nil {
 		return err
-	}
-	wanted := gjson.GetBytes(config, "input_schema")
-	if !wanted.IsObject() || string(params) != "{}" {
-		return nil
-	}
-	schema, err := node.CompileSchema(json.RawMessage(wanted.Raw))
-	if err != nil {
-		return fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(inputs))
 	decoder.UseNumber()
@@ -237,6 +251,48 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 		fields[i] = api.FaultField{Path: problem.Path, Message: problem.Message}
 	}
 	return fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("fields", fields)
+}
+
+// schemaKey names the trigger of a revision. A revision never changes, so neither does what its trigger wants.
+type schemaKey struct {
+	workspace, workflow, hash, node string
+}
+
+// inputSchemas are the schemas of triggers, ready to be used; nil for a trigger that has none.
+type inputSchemas struct {
+	mu    sync.Mutex
+	known map[schemaKey]*node.Schema
+}
+
+// maxSchemas is how many are kept; more are made again when they are needed.
+const maxSchemas = 1000
+
+// inputSchema is what the trigger of a start wants its inputs to be; nil for one that wants nothing, or that can only tell in the
+// execution.
+func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.StartRequest) (*node.Schema, error) {
+	key := schemaKey{p.Workspace, r.WorkflowID, r.RevisionHash, r.Trigger}
+	s.schemas.mu.Lock()
+	schema, known := s.schemas.known[key]
+	s.schemas.mu.Unlock()
+	if known {
+		return schema, nil
+	}
+	config, params, err := s.nodeConfig(ctx, p, r.WorkflowID, r.Revision, r.Trigger)
+	if err != nil {
+		return nil, err
+	}
+	if wanted := gjson.GetBytes(config, "input_schema"); wanted.IsObject() && string(params) == "{}" {
+		if schema, err = node.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
+			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
+		}
+	}
+	s.schemas.mu.Lock()
+	defer s.schemas.mu.Unlock()
+	if s.schemas.known == nil || len(s.schemas.known) >= maxSchemas {
+		s.schemas.known = map[schemaKey]*node.Schema{}
+	}
+	s.schemas.known[key] = schema
+	return schema, nil
 }
 
 // nodeConfig reads the configurations and the input parameters of a node as its author wrote them.
@@ -261,12 +317,18 @@ func (s *Server) nodeConfig(ctx context.Context, p identity.Principal, id string
 	return config, params, nil
 }
 
-// startAnswer tells what was started, after it has ended or the caller's patience has.
-func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration) (*executeOutput, error) {
+// startAnswer tells what was started, after it has ended or the caller's patience has. Without somebody who has followed it from
+// the beginning it is read from the journal.
+func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration, w *waiting) (*executeOutput, error) {
 	status := started.Status
-	if patience > 0 && !status.Final() {
+	if patience > 0 && (w != nil || !status.Final()) {
 		var err error
-		if status, err = s.await(ctx, p, started.Execution, patience, engine.Status.Final); err != nil {
+		if w != nil {
+			status, err = s.awaitRow(ctx, p, started.Execution, w.sub, w.seen, patience, engine.Status.Final)
+		} else {
+			status, err = s.await(ctx, p, started.Execution, patience, engine.Status.Final)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -277,7 +339,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	if patience == 0 || !status.Final() {
 		return out, nil
 	}
-	r, err := s.readExecution(ctx, p, started.Execution)
+	r, err := s.readEnded(ctx, p, started.Execution, w)
 	if err != nil {
 		return nil, err
 	}
@@ -288,15 +350,29 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	return out, nil
 }
 
+// readEnded reads an execution from what was seen of it, if that is all there is.
+func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*reading, error) {
+	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
+		return s.readExecution(ctx, p, execution)
+	}
+	w.r.view, w.r.known = w.seen.View, w.seen
+	return w.r, nil
+}
+
 // await returns when an execution has come to rest or patience has ended, with the status it has then.
 func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
 	bodyDone(ctx)
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
+	return s.awaitRow(ctx, p, execution, sub, nil, patience, rests)
+}
+
+// awaitRow is await for a subscriber. Seen, if it is given, is told of the rows, and the subscription is older than the execution.
+func (s *Server) awaitRow(ctx context.Context, p identity.Principal, execution string, sub *host.Subscription, seen *host.Seen, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for read := true; ; {
-		if read { // at first, and whenever the hub no longer has what came
+	for read := seen == nil; ; {
+		if read { // what came before the subscription, and whatever the hub no longer has
 			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
 			if err != nil || rests(e.Status) {
 				return e.Status, err
@@ -304,11 +380,21 @@ func (s *Server) await(ctx context.Context, p identity.Principal, execution stri
 		}
 		list, more, behind := sub.Next()
 		for _, n := range list {
+			if seen != nil && n.Row != nil {
+				seen.Add(n.Row)
+			}
 			if status, told := statusTold(n.Row); told && rests(status) {
 				return status, nil
 			}
 		}
-		if read = behind; read || more == nil {
+		if read = behind; behind {
+			if seen != nil {
+				seen.Break()
+			}
+			sub.Sync() // what it leaves out is in the store, which is read next
+			continue
+		}
+		if more == nil {
 			continue
 		}
 		select {

@@ -66,6 +66,16 @@ type Revision struct {
 	Created    int64
 }
 
+// WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and whether it is deployed.
+type WorkflowHeading struct {
+	Name             string
+	Description      string
+	Version          string
+	Revision         int64
+	RevisionHash     string
+	DeploymentStatus DeploymentStatus
+}
+
 // SaveWorkflow is a definition to be kept, with what listings show of it.
 type SaveWorkflow struct {
 	ID          string
@@ -115,6 +125,8 @@ type Workflows interface {
 	// Save makes a new revision, or none when the content is that of the newest one.
 	Save(ctx context.Context, p identity.Principal, w SaveWorkflow) (w2 Workflow, created bool, err error)
 	Get(ctx context.Context, p identity.Principal, id string) (Workflow, error)
+	// Heading reads what a start has to know; it is cheaper than Get.
+	Heading(ctx context.Context, p identity.Principal, id string) (WorkflowHeading, error)
 	List(ctx context.Context, p identity.Principal, q WorkflowQuery) (WorkflowPage, error)
 	// Revision reads one by number; zero is the newest. Those of a deleted workflow can still be read by number and hash.
 	Revision(ctx context.Context, p identity.Principal, id string, number int64) (Revision, error)

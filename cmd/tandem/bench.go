@@ -68,7 +68,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 	flags.IntVar(&b.FanOut, "fan-out", 0, "the width of the fan-out (default 1000)")
 	flags.IntSliceVar(&b.Concurrency, "concurrency", nil, "how many chains run at once (default 1,50,500)")
 	cmd.SetContext(context.Background())
-	cmd.AddCommand(newBenchScale())
+	cmd.AddCommand(newBenchScale(), newBenchAPI())
 	return cmd
 }
 

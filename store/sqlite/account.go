@@ -214,6 +214,13 @@ func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity
 	if err := store.RequireSystem(p); err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
+	if err := x.db.usable(); err != nil {
+		return identity.Token{}, identity.User{}, err
+	}
+	generation := x.db.kept.accounts.Load()
+	if t, u, ok := x.db.tokens.find(hash, generation, now); ok {
+		return t, u, nil
+	}
 	missing := fault.New(fault.NotFound, "the token is unknown or has expired")
 	t, err := queryOne(ctx, x.db, missing, `SELECT `+tokenColumns+` FROM tokens WHERE hash = ? AND (expires = 0 OR expires > ?)`, scanToken, hash[:], now)
 	if err != nil {
@@ -223,6 +230,7 @@ func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity
 	if err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
+	x.db.tokens.keep(hash, generation, t, u)
 	return t, u, nil
 }
 

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"iter"
@@ -57,8 +58,13 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 	if len(q.Statuses) > 0 {
 		f.in("status", statusTexts(q.Statuses))
 	}
+	// How many there are of a workflow with a status is known; what else a query asks for is counted.
+	count := ""
+	if q.Parent == "" && q.User == "" && q.Conversation == "" && q.BelowRevision == 0 {
+		count = "SELECT coalesce(sum(count), 0) FROM execution_counts"
+	}
 	var page store.ExecutionPage
-	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution)
+	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution, count)
 	return page, err
 }
 
@@ -85,37 +91,28 @@ func (f *filter) in(column string, values []any) {
 	f.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
-// list reads a page of a table and counts the whole. The two are read in one transaction, so that they agree.
-func list[T any](ctx context.Context, db *DB, table, columns string, f filter, order string, p store.Page, scan func(scanner) (T, error)) (page []T, total int, err error) {
+// list reads a page of a table and counts the whole, which a statement with the same conditions may do another way. The two are
+// read in one transaction, so that they agree.
+func list[T any](ctx context.Context, db *DB, table, columns string, f filter, order string, p store.Page, scan func(scanner) (T, error), counted ...string) (page []T, total int, err error) {
 	if err := db.usable(); err != nil {
 		return nil, 0, err
 	}
-	tx, err := db.read.BeginTx(ctx, readOnly())
-	if err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	defer tx.Rollback() // nothing was written: how it ends does not matter
-	from := " FROM " + table + " WHERE " + strings.Join(f.conditions, " AND ")
-	if err := tx.QueryRowContext(ctx, "SELECT count(*)"+from, f.args...).Scan(&total); err != nil {
-		return nil, 0, readError(ctx, err)
-	}
+	where := " WHERE " + strings.Join(f.conditions, " AND ")
+	from := " FROM " + table + where
+	count := cmp.Or(strings.Join(counted, ""), "SELECT count(*) FROM "+table) + where
 	limit, offset := p.Limits()
-	rows, err := tx.QueryContext(ctx, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", append(f.args, limit, offset)...)
-	if err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	defer rows.Close() // its error is that of Err below
-	for rows.Next() {
-		one, err := scan(rows)
-		if err != nil {
-			return nil, 0, readError(ctx, err)
-		}
-		page = append(page, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, readError(ctx, err)
-	}
-	return page, total, nil
+	err = db.read.use(ctx, func(c *conn) error {
+		return c.transaction(ctx, func() error {
+			counts, err := readAll(ctx, c, count, scanInt, f.args)
+			if err != nil {
+				return err
+			}
+			total = counts[0]
+			page, err = readAll(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset))
+			return err
+		})
+	})
+	return page, total, err
 }
 
 // Unfinished implements [store.Executions].

@@ -102,8 +102,7 @@ const MaxHeads = maxHeads
 
 // Rows returns how many rows a table has.
 func (db *DB) Rows(ctx context.Context, table string) (n int64, err error) {
-	err = db.read.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n)
-	return n, err
+	return queryOne(ctx, db, nil, "SELECT count(*) FROM "+table, func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
 }
 
 // Lengths returns how many rows each journal has.

@@ -1,12 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
 	"iter"
 
-	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -36,7 +36,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.
 func (w *writer) append(key executionKey, a *store.Append) error {
-	h, err := w.heads.find(w.c, key)
+	h, err := w.head(key, a)
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,9 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 		if err := w.admit(key, a, h); err != nil {
 			return err
 		}
-		n, err := w.create(key.workspace, a.Create, a.Time)
-		if err != nil {
+		if h, err = w.create(key, a.Create, a.Time); err != nil {
 			return err
 		}
-		h = w.heads.create(key, n)
 		if err := w.claim(key, a); err != nil {
 			return err
 		}
@@ -114,12 +112,17 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 	if err := w.roomForStart(); err != nil {
 		return err
 	}
-	if a.Create.WorkflowID == "" {
+	workflow := workflowKey{key.workspace, a.Create.WorkflowID}
+	if workflow.id == "" || w.tally.alive[workflow] {
 		return nil
 	}
 	gone, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted <> 0`, key.workspace, a.Create.WorkflowID)
-	if err == nil && gone {
+	switch {
+	case err != nil:
+	case gone:
 		err = notFound("workflow", a.Create.WorkflowID)
+	default:
+		w.tally.live(workflow)
 	}
 	return err
 }
@@ -141,7 +144,7 @@ func (w *writer) claim(key executionKey, a *store.Append) error {
 // company writes what comes with a row.
 func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	if a.Change != nil {
-		if err := w.change(key.workspace, h.n, a.Change, a.Time); err != nil {
+		if err := w.change(key.workspace, h, a.Change, a.Time); err != nil {
 			return err
 		}
 	}
@@ -195,70 +198,52 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 	return nil
 }
 
+// head returns the head of the execution that an append is for. That of a new one is not looked for: making its summary finds out.
+func (w *writer) head(key executionKey, a *store.Append) (*head, error) {
+	if a.Create != nil {
+		return w.heads.known(key), nil
+	}
+	return w.heads.find(w.c, key)
+}
+
 // create writes the summary of a new execution and counts the run.
-func (w *writer) create(workspace string, e *store.Execution, at int64) (int64, error) {
-	n, err := w.c.insert(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
+func (w *writer) create(key executionKey, e *store.Execution, at int64) (*head, error) {
+	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 		status, final, priority, parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
+		key.workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
 		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.Conversation,
 		e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, at, at)
-	if err != nil || e.WorkflowID == "" {
-		return n, err
+	if err != nil {
+		return nil, err
 	}
-	if _, err := w.c.exec(`UPDATE workflows SET total_runs = total_runs + 1, last_status = ?, last_execution = ? WHERE workspace_id = ? AND id = ?`,
-		string(e.Status), at, workspace, e.WorkflowID); err != nil {
-		return 0, err
+	made, err := r.RowsAffected()
+	if err != nil {
+		return nil, &dbError{err}
 	}
-	if e.Status.Final() {
-		return n, w.count(workspace, e.WorkflowID, 1, e.DurationMS, e.Credits, lastSuccess(e.Status, e.Ended))
-	}
-	return n, nil
-}
-
-// change writes what an append changes of a summary, and keeps the statistics of the workflow.
-func (w *writer) change(workspace string, n int64, c *store.Change, at int64) error {
-	var old [5]driver.Value
-	if _, err := w.c.row(old[:], `SELECT workflow_id, final, duration_ms, credits, created FROM executions WHERE n = ?`, n); err != nil {
-		return err
-	}
-	if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, updated = ? WHERE n = ?`,
-		string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, at, n); err != nil {
-		return err
-	}
-	workflow := old[0].(string)
-	if workflow == "" {
-		return nil
-	}
-	if _, err := w.c.exec(`UPDATE workflows SET last_status = ? WHERE workspace_id = ? AND id = ? AND last_execution <= ?`,
-		string(c.Status), workspace, workflow, old[4]); err != nil {
-		return err
-	}
-	// What was counted at an earlier end is taken back, so that a revived execution counts once.
-	if old[1].(int64) != 0 {
-		if err := w.count(workspace, workflow, -1, -old[2].(int64), -old[3].(float64), 0); err != nil {
-			return err
+	if made == 0 {
+		h, err := w.heads.find(w.c, key)
+		if err != nil || h == nil {
+			return nil, cmp.Or(err, errNoSummary)
 		}
+		return nil, movedOn(key.id, 0, h.seq)
 	}
-	if !c.Status.Final() {
-		return nil
+	n, err := r.LastInsertId()
+	if err != nil {
+		return nil, &dbError{err}
 	}
-	return w.count(workspace, workflow, 1, c.DurationMS, c.Credits, lastSuccess(c.Status, c.Ended))
+	h := w.heads.create(key, n)
+	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at}
+	m := move{workflow: workflowKey{key.workspace, e.WorkflowID}, to: e.Status, at: at, created: at}
+	if e.Status.Final() {
+		m.end(e.Status, e.DurationMS, e.Credits, e.Ended)
+	}
+	w.tally.moves = append(w.tally.moves, m)
+	return h, nil
 }
 
-func lastSuccess(s engine.Status, ended int64) int64 {
-	if s == engine.StatusSuccess {
-		return ended
-	}
-	return 0
-}
-
-func (w *writer) count(workspace, workflow string, runs, duration int64, credits float64, success int64) error {
-	_, err := w.c.exec(`UPDATE workflows SET ended_runs = ended_runs + ?, total_duration_ms = total_duration_ms + ?,
-		total_credits = total_credits + ?, last_success = max(last_success, ?) WHERE workspace_id = ? AND id = ?`,
-		runs, duration, credits, success, workspace, workflow)
-	return err
-}
+// errNoSummary is a defect: a journal without a summary.
+var errNoSummary = errors.New("an execution has a journal and no summary") // read-only
 
 func flag(b bool) int64 {
 	if b {

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	ordered "container/list"
 	"context"
-	"database/sql"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -240,38 +238,27 @@ func (s *vectorSet) load(ctx context.Context, db *DB, m *memoryScope, dims int) 
 }
 
 // eachVector reads the vectors after a place, up to and with another. The slice is valid during the call; false ends it.
-func eachVector(ctx context.Context, db *DB, after, last int64, space string, dims int, each func(place int64, v []float32) bool) (err error) {
-	st, err := db.prepared(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`)
-	if err != nil {
+func eachVector(ctx context.Context, db *DB, after, last int64, space string, dims int, each func(place int64, v []float32) bool) error {
+	if err := db.usable(); err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(ctx, after, last, space)
-	if err != nil {
-		return readError(ctx, err)
-	}
-	defer func() {
-		if cerr := errors.Join(rows.Err(), rows.Close()); err == nil && cerr != nil {
-			err = readError(ctx, cerr)
-		}
-	}()
 	v := make([]float32, dims)
-	for rows.Next() {
-		var place int64
-		var raw sql.RawBytes
-		if err := rows.Scan(&place, &raw); err != nil {
-			return readError(ctx, err)
-		}
-		if len(raw) != 4*dims {
-			continue // of another length than is asked for
-		}
-		for i := range v {
-			v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
-		if !each(place, v) {
-			return nil
-		}
-	}
-	return nil
+	return db.read.use(ctx, func(c *conn) error {
+		return c.each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s scanner) (bool, error) {
+			var place int64
+			var raw []byte
+			if err := s.Scan(&place, &raw); err != nil {
+				return false, readError(ctx, err)
+			}
+			if len(raw) != 4*dims {
+				return true, nil // of another length than is asked for
+			}
+			for i := range v {
+				v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+			}
+			return each(place, v), nil
+		})
+	})
 }
 
 func packVector(v []float32) []byte {

@@ -20,7 +20,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
@@ -71,13 +70,15 @@ type DB struct {
 	writer *writer
 	check  *checkpointer
 	watch  *watcher
-	read   *sql.DB
-	// vectors keeps those of memories at hand.
-	vectors vectorCache
+	read   *readers
+	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
+	vectors  vectorCache
+	kept     generations
+	tokens   tokenCache
+	headings headingCache
 
 	mu     sync.Mutex
-	stmts  map[string]*sql.Stmt // prepared on read, by their text
-	synced map[string]bool      // directories of blobs whose way from the root is durable
+	synced map[string]bool // directories of blobs whose way from the root is durable
 	closed bool
 }
 
@@ -92,7 +93,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
-	db := &DB{dir: dir, stmts: map[string]*sql.Stmt{}, synced: map[string]bool{}}
+	db := &DB{dir: dir, synced: map[string]bool{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
@@ -166,6 +167,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := db.writer.keepMark(m, db.marks); err != nil {
 		return nil, unusable(dir, err)
 	}
+	db.writer.kept = &db.kept
 	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.acknowledged.Load, db.writer.keepFolded
 	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
 		return nil, unusable(dir, err)
@@ -174,12 +176,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if readers <= 0 {
 		readers = 4
 	}
-	db.read, err = sql.Open("sqlite", dsn(path, "deferred", "query_only(1)", "cache_size(-1024)"))
-	if err != nil {
-		return nil, unusable(dir, err)
-	}
-	db.read.SetMaxOpenConns(readers)
-	db.read.SetMaxIdleConns(readers)
+	db.read = newReaders(path, readers)
 	db.check.start()
 	db.watch = startWatcher(db.look, db.writer.fail)
 	return db, nil
@@ -207,14 +204,8 @@ func (db *DB) release() error {
 	if db.check != nil {
 		errs = append(errs, db.check.stop())
 	}
-	db.mu.Lock()
-	for _, s := range db.stmts {
-		errs = append(errs, s.Close())
-	}
-	clear(db.stmts)
-	db.mu.Unlock()
 	if db.read != nil {
-		errs = append(errs, db.read.Close())
+		errs = append(errs, db.read.close())
 	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.stop())
@@ -285,7 +276,7 @@ func (db *DB) look() error {
 	return nil // a reader that was too slow is no harm: the next look is soon, and a commit looks for itself
 }
 
-// Check reads the whole database and says what is wrong with it, if anything. It can take long.
+// Check reads the whole database and says what is wrong with it, if anything. It can take long, and once begun goes on to its end.
 func (db *DB) Check(ctx context.Context) ([]string, error) {
 	return query(ctx, db, "PRAGMA integrity_check", func(s scanner) (problem string, err error) {
 		return problem, s.Scan(&problem)
@@ -307,38 +298,6 @@ func (db *DB) usable() error {
 
 var errClosed = errors.New("the store is closed")
 
-// prepared returns a statement of the reading pool; it is prepared once per connection.
-func (db *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
-	if err := db.Err(); err != nil {
-		return nil, err
-	}
-	db.mu.Lock()
-	s, ok := db.stmts[text]
-	closed := db.closed
-	db.mu.Unlock()
-	switch {
-	case closed:
-		return nil, errClosed
-	case ok:
-		return s, nil
-	}
-	// Without the lock: it may have to wait for a connection.
-	s, err := db.read.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, readError(ctx, err)
-	}
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if db.closed {
-		return nil, errors.Join(errClosed, s.Close())
-	}
-	if other, ok := db.stmts[text]; ok {
-		return other, s.Close()
-	}
-	db.stmts[text] = s
-	return s, nil
-}
-
 // syncPath makes the names in a directory durable.
 func syncPath(dir string) error {
 	d, err := os.Open(dir)
@@ -352,26 +311,29 @@ func syncPath(dir string) error {
 type scanner interface{ Scan(...any) error }
 
 // query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
-func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) ([]T, error) {
-	s, err := db.prepared(ctx, text)
-	if err != nil {
+func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) (all []T, err error) {
+	if err := db.usable(); err != nil {
 		return nil, err
 	}
-	rows, err := s.QueryContext(ctx, args...)
-	if err != nil {
-		return nil, readError(ctx, err)
-	}
-	defer rows.Close() // its error is that of Err below
-	var all []T
-	for rows.Next() {
-		one, err := scan(rows)
+	err = db.read.use(ctx, func(c *conn) error {
+		all, err = readAll(ctx, c, text, scan, args)
+		return err
+	})
+	return all, err
+}
+
+// readAll is query on a connection.
+func readAll[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any) (all []T, err error) {
+	err = c.each(ctx, text, args, func(s scanner) (bool, error) {
+		one, err := scan(s)
 		if err != nil {
-			return nil, readError(ctx, err)
+			return false, readError(ctx, err)
 		}
 		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, readError(ctx, err)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }

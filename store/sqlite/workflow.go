@@ -2,18 +2,15 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
 	"strings"
+	"sync"
 
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
-
-// readOnly makes a reading transaction one that waits for no writer, whatever the connection's default is.
-func readOnly() *sql.TxOptions { return &sql.TxOptions{ReadOnly: true} }
 
 type workflows struct{ db *DB }
 
@@ -115,6 +112,55 @@ func (x workflows) Get(ctx context.Context, p identity.Principal, id string) (st
 	}
 	return queryOne(ctx, x.db, notFound("workflow", id), `SELECT `+workflowColumns+` FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		scanWorkflow, workspace, id)
+}
+
+// headingCache keeps what starts want to know of the workflows that were started lately, until the next change of any workflow.
+type headingCache struct {
+	mu         sync.Mutex
+	generation uint64
+	known      map[workflowKey]store.WorkflowHeading
+}
+
+// maxHeadings bounds how many are kept.
+const maxHeadings = 4096
+
+// Heading implements [store.Workflows].
+func (x workflows) Heading(ctx context.Context, p identity.Principal, id string) (store.WorkflowHeading, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.WorkflowHeading{}, err
+	}
+	if err := x.db.usable(); err != nil {
+		return store.WorkflowHeading{}, err
+	}
+	c, key, generation := &x.db.headings, workflowKey{workspace, id}, x.db.kept.workflows.Load()
+	c.mu.Lock()
+	h, ok := c.known[key]
+	ok = ok && c.generation == generation
+	c.mu.Unlock()
+	if ok {
+		return h, nil
+	}
+	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+		func(s scanner) (h store.WorkflowHeading, err error) {
+			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus)
+		}, workspace, id)
+	if err != nil {
+		return h, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.generation != generation || len(c.known) >= maxHeadings {
+		if c.generation > generation {
+			return h, nil // it was read before a change that others have seen
+		}
+		c.generation, c.known = generation, map[workflowKey]store.WorkflowHeading{}
+	}
+	if c.known == nil {
+		c.known = map[workflowKey]store.WorkflowHeading{}
+	}
+	c.known[key] = h
+	return h, nil
 }
 
 // List implements [store.Workflows].
@@ -245,6 +291,7 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 		if n := row[0].(int64); n > 0 {
 			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
 		}
+		delete(w.tally.alive, workflowKey{workspace, id})
 		_, err = w.c.exec(`UPDATE workflows SET deleted = ?, deployment_status = ?, deployment_error = '' WHERE workspace_id = ? AND id = ?`,
 			max(at, 1), string(store.DeploymentUndeployed), workspace, id)
 		return err

@@ -54,6 +54,9 @@ type writer struct {
 	heads      heads
 	// order is how the rows of this transaction are kept.
 	order string
+	tally tally
+	// kept is told of transactions that may have changed what is kept at hand.
+	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
 
@@ -266,9 +269,13 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return err
 	}
 	w.heads.begin()
+	w.tally.begin()
 	w.order = orderFor(len(batch))
 	w.wrote = false
 	if err := w.runAll(batch, care); err != nil {
+		return w.rollback(err)
+	}
+	if err := w.settle(); err != nil {
 		return w.rollback(err)
 	}
 	if err := w.number(); err != nil {
@@ -284,6 +291,8 @@ func (w *writer) transact(batch []*work, care bool) error {
 	}
 	w.heads.commit()
 	w.mark = w.next
+	w.kept.note(w.c.changed)
+	w.c.changed = 0
 	return nil
 }
 
@@ -294,7 +303,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 				return err
 			}
 		}
-		writes, mark := w.c.writes, w.heads.mark()
+		writes, mark, moves := w.c.writes, w.heads.mark(), w.tally.mark()
 		k.err = k.run(w)
 		w.wrote = w.wrote || w.c.writes != writes
 		if k.err != nil {
@@ -310,6 +319,7 @@ func (w *writer) runAll(batch []*work, care bool) error {
 			}
 			if care {
 				w.heads.rewind(mark)
+				w.tally.rewind(moves)
 				if _, err := w.c.exec("ROLLBACK TO part"); err != nil {
 					return err
 				}

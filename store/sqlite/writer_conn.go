@@ -15,8 +15,9 @@ import (
 type conn struct {
 	raw   driver.Conn
 	stmts map[string]*stmt
-	// writes counts the statements that may have changed something.
-	writes uint64
+	// writes counts the statements that may have changed something; changed says what of that is kept at hand elsewhere.
+	writes  uint64
+	changed kept
 }
 
 // stmt is a prepared statement with its argument list, which is used again and again.
@@ -25,6 +26,8 @@ type stmt struct {
 	query driver.StmtQueryContext
 	close func() error
 	args  []driver.NamedValue
+	// changes says what it changes that is kept at hand elsewhere.
+	changes kept
 }
 
 // dbError is an error of SQLite, as opposed to a refusal of ours.
@@ -65,7 +68,7 @@ func (c *conn) prepare(text string) (*stmt, error) {
 	if s, ok := c.stmts[text]; ok {
 		return s, nil
 	}
-	p, err := c.raw.Prepare(text)
+	p, err := c.raw.Prepare(steady(text))
 	if err != nil {
 		return nil, &dbError{fmt.Errorf("prepare %q: %w", text, err)}
 	}
@@ -74,7 +77,7 @@ func (c *conn) prepare(text string) (*stmt, error) {
 	if !ok1 || !ok2 {
 		return nil, &dbError{errors.Join(fmt.Errorf("the driver's statement %T lacks what is needed", p), p.Close())}
 	}
-	s := &stmt{exec: exec, query: query, close: p.Close}
+	s := &stmt{exec: exec, query: query, close: p.Close, changes: changesOf(text)}
 	c.stmts[text] = s
 	return s, nil
 }
@@ -98,6 +101,7 @@ func (c *conn) exec(text string, args ...driver.Value) (driver.Result, error) {
 		return nil, err
 	}
 	c.writes++
+	c.changed |= s.changes
 	r, err := s.exec.ExecContext(context.Background(), s.bind(args))
 	clear(s.args) // they may be large
 	if err != nil {

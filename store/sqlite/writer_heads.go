@@ -9,6 +9,8 @@ type executionKey struct{ workspace, id string }
 type head struct {
 	n   int64 // its number in the database
 	seq uint64
+	// summary is there once it was needed.
+	summary summary
 }
 
 // maxHeads bounds how many executions are remembered, twice: the ones in use and the ones before.
@@ -27,6 +29,7 @@ type headChange struct {
 	key     executionKey
 	h       *head
 	old     uint64
+	summary summary // before
 	created bool
 }
 
@@ -45,7 +48,7 @@ func (t *heads) commit() {
 func (t *heads) rewind(mark int) {
 	for i := len(t.undo) - 1; i >= mark; i-- {
 		u := t.undo[i]
-		u.h.seq = u.old
+		u.h.seq, u.h.summary = u.old, u.summary
 		if u.created {
 			delete(t.now, u.key)
 		}
@@ -56,14 +59,22 @@ func (t *heads) rewind(mark int) {
 	}
 }
 
-// find returns the head of an execution, or nil if there is no such execution.
-func (t *heads) find(c *conn, k executionKey) (*head, error) {
+// known returns the head of an execution that is remembered.
+func (t *heads) known(k executionKey) *head {
 	if h, ok := t.now[k]; ok {
-		return h, nil
+		return h
 	}
 	if h, ok := t.before[k]; ok {
 		delete(t.before, k)
 		t.put(k, h)
+		return h
+	}
+	return nil
+}
+
+// find returns the head of an execution, or nil if there is no such execution.
+func (t *heads) find(c *conn, k executionKey) (*head, error) {
+	if h := t.known(k); h != nil {
 		return h, nil
 	}
 	var row [2]driver.Value
@@ -96,7 +107,7 @@ func (t *heads) create(k executionKey, n int64) *head {
 
 // advance moves a head on by one row.
 func (t *heads) advance(k executionKey, h *head) {
-	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq})
+	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq, summary: h.summary})
 	h.seq++
 }
 

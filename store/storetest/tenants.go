@@ -151,6 +151,9 @@ func probes() map[string]probe {
 		"Workflows.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Workflows.Get(ctx, p, "w")
 		},
+		"Workflows.Heading": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Workflows.Heading(ctx, p, "w")
+		},
 		"Workflows.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Workflows.List(ctx, p, store.WorkflowQuery{})
 		},

@@ -1,0 +1,98 @@
+package host
+
+import (
+	"encoding/json"
+	"sync"
+
+	"tandem/engine"
+)
+
+// Finished is an execution that has ended, as its journal tells it, kept so that who asks for it again is answered without
+// reading. It is shared: nobody changes the view. Values are added as they are read.
+type Finished struct {
+	View  *View
+	Start Start
+
+	mu     sync.Mutex
+	values map[engine.Ref]json.RawMessage
+	size   int
+}
+
+// Value returns a value by its reference, if it is at hand.
+func (f *Finished) Value(ref engine.Ref) (json.RawMessage, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	value, ok := f.values[ref]
+	return value, ok
+}
+
+// Add keeps values that were read, as they are shown, as far as there is room. A reference names the same value for ever.
+func (f *Finished) Add(values map[engine.Ref]json.RawMessage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ref, value := range values { // order does not matter: what does not fit is read again
+		if _, there := f.values[ref]; there || f.size+len(value) > maxFinishedValues {
+			continue
+		}
+		if f.values == nil {
+			f.values = map[engine.Ref]json.RawMessage{}
+		}
+		f.values[ref] = value
+		f.size += len(value)
+	}
+}
+
+// What a hub keeps of executions that have ended: at most this many per shard, of workflows that are not larger than this, each
+// with so many failures and so many bytes of values.
+const (
+	maxFinished       = 16
+	maxFinishedNodes  = 64
+	maxFinishedErrors = 8
+	maxFinishedValues = 8 << 10
+)
+
+// recent are the executions of a shard that were asked for lately. The shard's lock guards it.
+type recent struct {
+	known map[Ref]*Finished
+	// order are the ones in known, oldest first, and some that have left it.
+	order []Ref
+}
+
+// Finished returns what is kept of an execution that has ended. When there is nothing, keep takes what was read from then on and
+// returns what is to be used: it is kept unless another row has come meanwhile.
+func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start) *Finished) {
+	s := h.shard(ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.recent.known[ref]; f != nil && f.View != nil {
+		return f, nil
+	}
+	mark := &Finished{} // whoever publishes a row takes it away
+	s.recent.put(ref, mark)
+	return nil, func(view *View, start Start) *Finished {
+		f := &Finished{View: view, Start: start}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.recent.known[ref] != mark {
+			return f
+		}
+		if delete(s.recent.known, ref); view.Status.Final() && len(view.Nodes) <= maxFinishedNodes && len(view.Errors) <= maxFinishedErrors {
+			s.recent.put(ref, f)
+		}
+		return f
+	}
+}
+
+func (r *recent) put(ref Ref, f *Finished) {
+	if r.known == nil {
+		r.known = map[Ref]*Finished{}
+	}
+	if _, there := r.known[ref]; !there {
+		r.order = append(r.order, ref)
+	}
+	r.known[ref] = f
+	for len(r.known) > maxFinished || len(r.order) > 2*maxFinished {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
+	}
+}

@@ -1,0 +1,95 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+
+	"tandem/engine"
+	"tandem/workflow"
+)
+
+// Seen is an execution as the rows tell it that somebody was handed from its first on: what [Journal.View] would read, without
+// reading it. It has one user at a time. After a row was missed, or when the values are more than is kept, it is of no use,
+// and the journal has to be read.
+type Seen struct {
+	View *View
+
+	values map[engine.Ref]json.RawMessage
+	size   int
+	broken bool
+}
+
+// NewSeen returns an execution of which no row was seen.
+func NewSeen(graph *workflow.Graph) *Seen {
+	return &Seen{View: NewView(graph), values: map[engine.Ref]json.RawMessage{}}
+}
+
+// Add takes a row in, which must not be changed any more. Rows come in order; one that was seen before is passed over.
+func (s *Seen) Add(row *Row) {
+	if s.broken || row.Seq <= s.View.Seq || len(row.Facts) == 0 {
+		return
+	}
+	if row.Seq != s.View.Seq+1 {
+		s.Break()
+		return
+	}
+	if _, created := row.Facts[0].(engine.ExecutionCreated); row.Seq == 1 && !created { // values of a fork may be in the rows of others
+		s.Break()
+		return
+	}
+	stored, err := row.asStored()
+	if err != nil {
+		s.Break()
+		return
+	}
+	s.View.Apply(&stored)
+	for n, value := range row.Values {
+		if _, large := row.Large[n]; large {
+			continue // it is told by its name, which the row has; who wants it reads the row
+		}
+		s.values[Place{Seq: row.Seq, N: n}.Ref()] = value
+		s.size += len(value) + 64
+	}
+	if s.size > maxSeen {
+		s.Break()
+	}
+}
+
+// asStored returns a row as it is read from the journal. What is told of it may hold errors and notes that are written down in
+// another way than they are in memory; all else is the same in both.
+func (r *Row) asStored() (Row, error) {
+	out := *r
+	for i := range r.Told {
+		if r.Told[i].Error == nil && r.Told[i].Detail == nil {
+			continue
+		}
+		body, err := r.Told[i].append(nil)
+		if err != nil {
+			return Row{}, err
+		}
+		var told Told
+		if err := json.Unmarshal(body, &told); err != nil {
+			return Row{}, err
+		}
+		if &out.Told[0] == &r.Told[0] {
+			out.Told = slices.Clone(r.Told)
+		}
+		out.Told[i] = told
+	}
+	return out, nil
+}
+
+// Break notes that rows were missed.
+func (s *Seen) Break() { s.broken, s.values = true, nil }
+
+// Whole says that everything was seen so far.
+func (s *Seen) Whole() bool { return !s.broken && s.View.Seq > 0 }
+
+// Value returns a value by its reference, if it is at hand. Large ones never are.
+func (s *Seen) Value(ref engine.Ref) (json.RawMessage, bool) {
+	value, ok := s.values[ref]
+	return value, ok
+}
+
+// maxSeen bounds the values that are kept for somebody who waits, in bytes.
+const maxSeen = 64 << 10

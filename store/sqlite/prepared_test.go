@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"reflect"
+	"testing"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// Steady is for tests.
+func Steady(text string) string { return steady(text) }
+
+// Prepared tells of all statements that are prepared on the connections of a database how often SQLite has prepared them anew.
+// The driver does not tell, so the handles are taken out of its connections.
+func Prepared(t *testing.T, db *DB) map[string]int {
+	t.Helper()
+	seen := map[string]int{}
+	look := func(raw any) {
+		c := reflect.ValueOf(raw).Elem()
+		handle, tls := uintptr(c.FieldByName("db").Uint()), (*libc.TLS)(c.FieldByName("tls").UnsafePointer())
+		for st := lib.Xsqlite3_next_stmt(tls, handle, 0); st != 0; st = lib.Xsqlite3_next_stmt(tls, handle, st) {
+			text := libc.GoString(lib.Xsqlite3_sql(tls, st))
+			seen[text] += int(lib.Xsqlite3_stmt_status(tls, st, lib.SQLITE_STMTSTATUS_REPREPARE, 0))
+		}
+	}
+	look(db.writer.c.raw)
+	for range cap(db.read.free) {
+		c := <-db.read.free
+		defer func() { db.read.free <- c }()
+		if c != nil {
+			look(c.raw)
+		}
+	}
+	return seen
+}

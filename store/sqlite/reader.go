@@ -1,0 +1,289 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+)
+
+// readers are the connections that reads share, a fixed number of them, each with the statements that it has prepared. They do
+// without the pool of database/sql: it starts a goroutine for every statement whose context can end, and so does the driver,
+// which is more work than most reads are. A read that has begun is finished instead; none takes long.
+type readers struct {
+	path string
+	// free are those that nobody uses; nil is one that was not opened yet.
+	free chan *conn
+}
+
+// maxStatements is how many statements a reading connection keeps prepared. Some listings have texts of their own; with too
+// many of them all are let go.
+const maxStatements = 500
+
+func newReaders(path string, n int) *readers {
+	r := &readers{path: path, free: make(chan *conn, n)}
+	for range n {
+		r.free <- nil
+	}
+	return r
+}
+
+// use hands a connection to a function.
+func (r *readers) use(ctx context.Context, f func(*conn) error) (err error) {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var c *conn
+	select {
+	case c = <-r.free:
+	default:
+		select {
+		case c = <-r.free:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer func() { r.free <- c }()
+	if c == nil {
+		if c, err = openConn(r.path, "query_only(1)", "cache_size(-1024)"); err != nil {
+			c = nil
+			return readError(ctx, err)
+		}
+	}
+	if len(c.stmts) > maxStatements {
+		if err := c.forget(); err != nil {
+			return readError(ctx, err)
+		}
+	}
+	return f(c)
+}
+
+// close waits until nobody reads, then closes all connections.
+func (r *readers) close() error {
+	var errs []error
+	for range cap(r.free) {
+		if c := <-r.free; c != nil {
+			errs = append(errs, c.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forget lets go of all statements.
+func (c *conn) forget() error {
+	var errs []error
+	for text, s := range c.stmts { // order does not matter: all are closed
+		errs = append(errs, s.close())
+		delete(c.stmts, text)
+	}
+	return errors.Join(errs...)
+}
+
+// each reads the rows of a statement, one after the other, until there are none, the function returns false or the context has
+// ended. What a row holds is valid during the call; texts and bytes that were taken out of it stay as they are.
+func (c *conn) each(ctx context.Context, text string, args []any, row func(scanner) (bool, error)) (err error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return readError(ctx, err)
+	}
+	values, err := driverValues(args)
+	if err != nil {
+		return readError(ctx, err)
+	}
+	rows, err := s.query.QueryContext(context.Background(), s.bind(values))
+	clear(s.args)
+	if err != nil {
+		return readError(ctx, err)
+	}
+	defer func() {
+		if cerr := rows.Close(); err == nil && cerr != nil {
+			err = readError(ctx, cerr)
+		}
+	}()
+	read := make(record, len(rows.Columns()))
+	for {
+		switch err := rows.Next(read); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return readError(ctx, err)
+		}
+		if more, err := row(read); err != nil || !more {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// transaction lets a function read one state of the database.
+func (c *conn) transaction(ctx context.Context, read func() error) (err error) {
+	if _, err := c.exec("BEGIN"); err != nil {
+		return readError(ctx, err)
+	}
+	defer func() {
+		if _, cerr := c.exec("COMMIT"); err == nil && cerr != nil {
+			err = readError(ctx, cerr)
+		}
+	}()
+	return read()
+}
+
+// driverValues are arguments as the driver takes them.
+func driverValues(args []any) ([]driver.Value, error) {
+	values := make([]driver.Value, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case string, []byte, int64, float64, nil:
+			values[i] = v
+		case int:
+			values[i] = int64(v)
+		case bool:
+			values[i] = flag(v)
+		default:
+			value, err := driver.DefaultParameterConverter.ConvertValue(arg)
+			if err != nil {
+				return nil, fmt.Errorf("argument %d: %w", i+1, err)
+			}
+			values[i] = value
+		}
+	}
+	return values, nil
+}
+
+// record is a row that was read.
+type record []driver.Value
+
+// Scan takes the columns out of it.
+func (r record) Scan(dest ...any) error {
+	if len(dest) != len(r) {
+		return fmt.Errorf("the row has %d columns, and %d are wanted", len(r), len(dest))
+	}
+	for i, d := range dest {
+		if err := scanValue(d, r[i]); err != nil {
+			return fmt.Errorf("column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// scanValue puts a value where it is wanted. The columns of tables are strict, so a value is of the type that it is taken for; texts
+// and bytes may be taken for each other.
+func scanValue(dest any, value driver.Value) error {
+	switch d := dest.(type) {
+	case *string:
+		switch v := value.(type) {
+		case string:
+			*d = v
+			return nil
+		case []byte:
+			*d = string(v)
+			return nil
+		}
+	case *[]byte:
+		return scanBytes(d, value)
+	case *json.RawMessage:
+		return scanBytes((*[]byte)(d), value)
+	case *int64:
+		if v, ok := value.(int64); ok {
+			*d = v
+			return nil
+		}
+	case *int:
+		if v, ok := value.(int64); ok {
+			*d = int(v)
+			return nil
+		}
+	case *uint64:
+		if v, ok := value.(int64); ok && v >= 0 {
+			*d = uint64(v)
+			return nil
+		}
+	case *bool:
+		if v, ok := value.(int64); ok {
+			*d = v != 0
+			return nil
+		}
+	case *float64:
+		switch v := value.(type) {
+		case float64:
+			*d = v
+			return nil
+		case int64:
+			*d = float64(v)
+			return nil
+		}
+	default:
+		return scanOther(reflect.ValueOf(dest).Elem(), value)
+	}
+	return fmt.Errorf("%T is not what %T takes", value, dest)
+}
+
+func scanBytes(d *[]byte, value driver.Value) error {
+	switch v := value.(type) {
+	case []byte:
+		*d = v
+	case string:
+		*d = []byte(v)
+	case nil:
+		*d = nil
+	default:
+		return fmt.Errorf("%T is not bytes", value)
+	}
+	return nil
+}
+
+// scanOther is for types that have a name of their own, and for pointers to what may be missing.
+func scanOther(d reflect.Value, value driver.Value) error {
+	switch v := value.(type) {
+	case nil:
+		if d.Kind() == reflect.Pointer {
+			d.SetZero()
+			return nil
+		}
+	case string:
+		if d.Kind() == reflect.String {
+			d.SetString(v)
+			return nil
+		}
+	case int64:
+		if d.CanInt() && !d.OverflowInt(v) {
+			d.SetInt(v)
+			return nil
+		}
+		if d.CanUint() && v >= 0 && !d.OverflowUint(uint64(v)) {
+			d.SetUint(uint64(v))
+			return nil
+		}
+		if d.Kind() == reflect.Bool {
+			d.SetBool(v != 0)
+			return nil
+		}
+	case float64:
+		if d.CanFloat() {
+			d.SetFloat(v)
+			return nil
+		}
+	}
+	if d.Kind() == reflect.Pointer {
+		target := reflect.New(d.Type().Elem())
+		if err := scanValue(target.Interface(), value); err != nil {
+			return err
+		}
+		d.Set(target)
+		return nil
+	}
+	if d.Kind() == reflect.Slice && d.Type().Elem().Kind() == reflect.Uint8 {
+		var b []byte
+		if err := scanBytes(&b, value); err != nil {
+			return err
+		}
+		d.SetBytes(b)
+		return nil
+	}
+	return fmt.Errorf("%T is not what %s takes", value, d.Type())
+}
