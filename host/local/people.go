@@ -21,7 +21,7 @@ type Question struct {
 	// Requesters are the others who want what it does; Forks are how it came of other executions, the last fork last.
 	Requesters []string
 	Forks      []host.Fork
-	Node           string
+	Node       string
 	// Tool is the tool that the activation calls, if it is a step that calls one.
 	Tool       string
 	Activation engine.ActivationID
