@@ -56,6 +56,8 @@ type Fold struct {
 	layers *dataflow.Layers
 	lock   *sync.RWMutex
 	values *values
+	// turn is the row that was begun last. It may not be in the journal yet, so its values are looked for in it first.
+	turn *Turn
 
 	// runs is the last RunNode of every activation that runs or has a scope open; since when it runs.
 	runs map[engine.ActivationID]openRun
@@ -156,7 +158,7 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	if t.row.Seq != row.Seq {
 		return nil, fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
 	}
-	t.row.Values, t.row.Large, t.row.Told = row.Values, row.Large, row.Told
+	t.row.Values, t.row.Large, t.row.Told, t.read = row.Values, row.Large, row.Told, true
 	if row.Seq == 1 {
 		f.id = executionOf(row)
 	}
@@ -179,11 +181,14 @@ type Turn struct {
 	fold   *Fold
 	row    Row
 	before engine.Status
+	// read says that the row comes from the journal.
+	read bool
 }
 
 // Begin starts the next row.
 func (f *Fold) Begin(now int64) *Turn {
-	return &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	f.turn = &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	return f.turn
 }
 
 // Row is the row as it stands.
@@ -477,18 +482,20 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	execution, err := f.start.owner(f.id, place)
-	if err != nil {
-		return nil, err
-	}
-	row, err := f.load.Row(execution, place.Seq)
-	if err != nil {
-		return nil, err
+	row, begun := f.begun(place)
+	if !begun {
+		execution, err := f.start.owner(f.id, place)
+		if err != nil {
+			return nil, err
+		}
+		if row, err = f.load.Row(execution, place.Seq); err != nil {
+			return nil, err
+		}
+		f.values.add(place.Level, &row)
 	}
 	if place.N >= len(row.Values) {
 		return nil, fault.Newf(fault.Internal, "row %d has no value %d", place.Seq, place.N)
 	}
-	f.values.add(place.Level, &row)
 	blob, large := row.Large[place.N]
 	if !large {
 		return row.Values[place.N], nil
@@ -499,6 +506,19 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	}
 	f.values.put(ref, value)
 	return value, nil
+}
+
+// begun returns the row that was begun last if a value is in it. The large values of one that is being written are in it as
+// well; of one that was read, only their names are.
+func (f *Fold) begun(place Place) (Row, bool) {
+	if f.turn == nil || place.Seq != f.turn.row.Seq || place.Level != f.start.Level() {
+		return Row{}, false
+	}
+	row := f.turn.row
+	if !f.turn.read {
+		row.Large = nil
+	}
+	return row, true
 }
 
 // Tool is whose doing an activation that runs is, if it is a step that says so.
