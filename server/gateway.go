@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 )
 
 // gatewayPath is where clients of the Model Context Protocol connect to.
@@ -55,6 +57,10 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 			return fault.Newf(fault.TooLarge, "the message has more than %d MiB", maxBody>>20)
 		}
 		return fault.Newf(fault.InvalidInput, "the message did not arrive: %w", err)
+	}
+	// That it is not JSON at all is for the protocol to say.
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(message, bodyLimits())); ok && !wrong.Syntax && len(message) > 0 {
+		return wrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
 	}
 	if err := unlimited(w); err != nil {
 		return err

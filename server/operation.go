@@ -47,7 +47,7 @@ func handle[I, O any](s *Server, op huma.Operation, allow []identity.Role, fn fu
 	allow = s.declare(&op, allow)
 	op.MaxBodyBytes = maxBody + 1 // a body of exactly this many bytes is refused
 	op.BodyReadTimeout = bodyTimeout
-	op.Middlewares = append(huma.Middlewares{s.guard(allow)}, op.Middlewares...)
+	op.Middlewares = append(huma.Middlewares{s.guard(allow), s.checkBody}, op.Middlewares...)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		p := principalOf(ctx)
 		out, err := fn(ctx, p, in)

@@ -360,8 +360,13 @@ func (o *owner) deal(list []message) (err error) {
 			}
 			delete(o.recovered, m.attempt)
 			kept := len(turn.Row().Values)
+			values := putting{turn: turn}
+			fact := m.result.Fact(values.put)
+			if failed, wrong := values.failure(m.attempt, fact); wrong {
+				turn.Row().Values, fact = turn.Row().Values[:kept], failed
+			}
 			var refused *fault.Error
-			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
+			if refused, err = add(fact); refused != nil {
 				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
