@@ -61,6 +61,7 @@ const (
 	OutcomeUnknown  Code = "outcome_unknown"
 	Canceled        Code = "canceled"
 	BudgetExhausted Code = "budget_exhausted"
+	Unreadable      Code = "unreadable" // what is recorded of an execution cannot be read
 
 	// Untrusted code, models, tools, people.
 	CodeError      Code = "code_error"
@@ -141,6 +142,7 @@ var table = [...]struct {
 	{OutcomeUnknown, ClassFailed, false},
 	{Canceled, ClassFailed, false},
 	{BudgetExhausted, ClassLimit, false},
+	{Unreadable, ClassConflict, false},
 	{CodeError, ClassFailed, false},
 	{CodeLimit, ClassLimit, false},
 	{ModelRefused, ClassFailed, false},

@@ -156,7 +156,13 @@ func (f *Fold) Outputs() (map[string]json.RawMessage, error) {
 func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	t := f.Begin(row.Time)
 	if t.row.Seq != row.Seq {
-		return nil, fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
+		return nil, fault.Newf(fault.Unreadable, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
+	}
+	switch {
+	case row.Unreadable != nil:
+		return nil, Unreadable(row.Unreadable, "the row cannot be read: %w")
+	case row.Closed:
+		return nil, fault.New(fault.Unreadable, "the execution was ended because its journal could not be read; start a new one")
 	}
 	t.row.Values, t.row.Large, t.row.Told, t.read = row.Values, row.Large, row.Told, true
 	if row.Seq == 1 {
@@ -167,7 +173,7 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	for _, fact := range row.Facts {
 		commands, err := t.Add(fact)
 		if err != nil {
-			return nil, err
+			return nil, Unreadable(err, "%w")
 		}
 		all = append(all, commands...)
 	}
@@ -213,7 +219,7 @@ func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if err := f.follow(t.row.Seq, t.row.Time, fact, commands); err != nil {
-		return nil, fault.Newf(fault.Internal, "row %d: %w", t.row.Seq, err) // a defect: the engine has accepted the fact
+		return nil, Unreadable(err, "row %d: %w", t.row.Seq) // the engine has accepted the fact: what it refers to is wrong
 	}
 	return slices.Clone(commands), nil
 }
@@ -269,7 +275,7 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 
 func readStart(execution string, raw json.RawMessage) (start Start, err error) {
 	if err := json.Unmarshal(raw, &start); err != nil {
-		return start, fault.Newf(fault.Internal, "the start of execution %q cannot be read: %w", execution, err)
+		return start, fault.Newf(fault.Unreadable, "the start of execution %q cannot be read: %w", execution, err)
 	}
 	return start, nil
 }
@@ -489,12 +495,12 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 			return nil, err
 		}
 		if row, err = f.load.Row(execution, place.Seq); err != nil {
-			return nil, err
+			return nil, loadError{err}
 		}
 		f.values.add(place.Level, &row)
 	}
 	if place.N >= len(row.Values) {
-		return nil, fault.Newf(fault.Internal, "row %d has no value %d", place.Seq, place.N)
+		return nil, fault.Newf(fault.Unreadable, "row %d has no value %d", place.Seq, place.N)
 	}
 	blob, large := row.Large[place.N]
 	if !large {
@@ -502,7 +508,7 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	}
 	value, err := f.load.Blob(blob)
 	if err != nil {
-		return nil, err
+		return nil, loadError{err}
 	}
 	f.values.put(ref, value)
 	return value, nil

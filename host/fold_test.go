@@ -278,7 +278,7 @@ func TestFold_Apply(t *testing.T) {
 		b := open(t)
 		row := b.rows[1]
 		row.Seq = 9
-		if _, err := b.reread(b.rows[:1]).Apply(row); fault.CodeOf(err) != fault.Internal {
+		if _, err := b.reread(b.rows[:1]).Apply(row); fault.CodeOf(err) != fault.Unreadable {
 			t.Errorf("error %v", err)
 		}
 	})
