@@ -23,6 +23,8 @@ type Revision interface {
 	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Iterate, error)
 	// Inspect returns the input that a run gets, and a list of where its values came from.
 	Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (input, origins json.RawMessage, err error)
+	// Sent returns what a run sends to the world, as people may see it: without secrets, and bounded.
+	Sent(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (json.RawMessage, error)
 }
 
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the

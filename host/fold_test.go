@@ -48,6 +48,10 @@ func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMes
 	}, nil
 }
 
+func (revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
+	return nil, nil
+}
+
 func (revision) Inspect(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (input, origins json.RawMessage, err error) {
 	return json.RawMessage(`{}`), json.RawMessage(`[]`), nil
 }

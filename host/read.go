@@ -168,6 +168,9 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 			if !ok || run.Activation != id || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil {
 				continue
 			}
+			if fold.once(run) {
+				record.Sent = fold.sent(run)
+			}
 			if run.Node < 0 {
 				record.Input, record.InputError = fold.Value(run.Input)
 				continue
@@ -212,6 +215,8 @@ type ActivationRecord struct {
 	Input json.RawMessage
 	// Origins tells where the values of the input came from.
 	Origins json.RawMessage
+	// Sent is what an attempt that is not repeated without knowledge sends to the world, as people may see it; nil for others.
+	Sent json.RawMessage
 	// InputError is why the input could not be built, which is then why the activation failed.
 	InputError error
 }

@@ -158,7 +158,7 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 		if asksForData(c.told.Purpose) {
 			return event(stepWaitingForParam, paramsOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
 		}
-		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
+		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, withSent(row, c.told, value)))
 	}
 	return nil, nil
 }

@@ -53,6 +53,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			}
 		}
 	}
+	o.noteSent(turn.Row(), commands)
 	turn.Tell(commands)
 	row := turn.Row()
 	if err := row.Spill(o.keep(ctx, create != nil)); err != nil {
