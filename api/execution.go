@@ -87,6 +87,7 @@ type NodeExecution struct {
 	DurationMS  int64  `json:"duration_ms,omitempty"`
 	// InputData is there when one activation is asked for.
 	InputData        json.RawMessage            `json:"input_data,omitempty"`
+	Sent             json.RawMessage            `json:"sent,omitempty" doc:"when one activation is asked for whose effect is once: what it sends (method, address, body or arguments), without secrets and bounded. execution_details has it when nobody knows whether it was done"`
 	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
 	Error            *NodeError                 `json:"error,omitempty"`

@@ -101,7 +101,51 @@ func httpRequest(client *outbound.Client) node.Kind {
 			return out, nil
 		})
 	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
+	k.Sent = sentRequest
 	return k
+}
+
+// sentHTTP is what a call sends, as far as it can be told without its credential.
+type sentHTTP struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    json.RawMessage   `json:"body,omitempty"`
+}
+
+// sentRequest tells what a call of the kind sends.
+func sentRequest(call *node.Call) (any, error) {
+	cfg, err := node.Configuration[httpConfig](call.Config)
+	if err != nil {
+		return nil, err
+	}
+	var in httpInput
+	if len(call.Input) > 0 && json.Unmarshal(call.Input, &in) != nil {
+		in = httpInput{} // the kind says what is wrong with it
+	}
+	body := cfg.Body
+	if isNull(body) && cfg.Method != http.MethodGet {
+		body = in.Body
+	}
+	return sentCall(cfg, in, body)
+}
+
+func sentCall(cfg httpConfig, in httpInput, body json.RawMessage) (any, error) {
+	out := sentHTTP{Method: cfg.Method, URL: cfg.URL}
+	if !isNull(body) {
+		out.Body = body
+	}
+	if address, err := httpAddress(cfg.URL, in.URLVariables, ""); err == nil { // otherwise the rest of it is in the credential
+		if addQuery(address, cfg.QueryParams, in.DynamicQueryParams) == nil {
+			out.URL = maskedURL(address)
+		}
+	}
+	header := http.Header{}
+	if err := addHeaders(header, cfg.Headers, in.DynamicHeaders); err != nil {
+		return nil, err
+	}
+	out.Headers = masked(header)
+	return out, nil
 }
 
 func onceMethod(method string) bool { return method == http.MethodPost || method == http.MethodPatch }

@@ -65,6 +65,21 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			return w.send(ctx, in, tokens)
 		})
 	k.EffectFirst = true
+	k.Sent = func(call *node.Call) (any, error) {
+		cfg, err := node.Configuration[webhookConfig](call.Config)
+		if err != nil {
+			return nil, err
+		}
+		payload := cfg.Payload
+		if isNull(payload) {
+			payload = call.Input
+		}
+		sent := httpConfig{Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers}
+		if cfg.Method == http.MethodGet {
+			sent.QueryParams, payload = queryOf(payload), nil
+		}
+		return sentCall(sent, httpInput{}, payload)
+	}
 	k.OutputSchema = node.SchemaText(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
 	return k
 }

@@ -499,7 +499,7 @@ func decodeFact(name string, data []byte) (Fact, error) {
 	case ChildFinished{}.factName():
 		return decode[ChildFinished](data)
 	}
-	return nil, fmt.Errorf("decode event: unknown type %q; it was written by a newer version of Tandem", name)
+	return nil, fault.Newf(fault.Unsupported, "decode event: unknown type %q; it was written by a newer version of Tandem", name)
 }
 
 func decode[F Fact](data []byte) (Fact, error) {

@@ -62,6 +62,7 @@ const (
 	OutcomeUnknown  Code = "outcome_unknown"
 	Canceled        Code = "canceled"
 	BudgetExhausted Code = "budget_exhausted"
+	Unreadable      Code = "unreadable" // what is recorded of an execution cannot be read
 
 	// Untrusted code, models, tools, people.
 	CodeError      Code = "code_error"
@@ -146,6 +147,7 @@ var table = [...]struct {
 	{OutcomeUnknown, ClassFailed, false},
 	{Canceled, ClassFailed, false},
 	{BudgetExhausted, ClassLimit, false},
+	{Unreadable, ClassConflict, false},
 	{CodeError, ClassFailed, false},
 	{CodeLimit, ClassLimit, false},
 	{ModelRefused, ClassFailed, false},

@@ -23,6 +23,8 @@ type Revision interface {
 	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Iterate, error)
 	// Inspect returns the input that a run gets, and a list of where its values came from.
 	Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (input, origins json.RawMessage, err error)
+	// Sent returns what a run sends to the world, as people may see it: without secrets, and bounded.
+	Sent(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (json.RawMessage, error)
 }
 
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
@@ -59,6 +61,8 @@ type Fold struct {
 	layers *dataflow.Layers
 	lock   *sync.RWMutex
 	values *values
+	// turn is the row that was begun last. It may not be in the journal yet, so its values are looked for in it first.
+	turn *Turn
 
 	// runs is the last RunNode of every activation that runs or has a scope open; since when it runs.
 	runs map[engine.ActivationID]openRun
@@ -167,9 +171,15 @@ func (f *Fold) Outputs() (map[string]json.RawMessage, error) {
 func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	t := f.Begin(row.Time)
 	if t.row.Seq != row.Seq {
-		return nil, fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
+		return nil, fault.Newf(fault.Unreadable, "row %d follows row %d; the journal has a gap", row.Seq, f.state.Seq())
 	}
-	t.row.Values, t.row.Large, t.row.Told = row.Values, row.Large, row.Told
+	switch {
+	case row.Unreadable != nil:
+		return nil, Unreadable(row.Unreadable, "the row cannot be read: %w")
+	case row.Closed:
+		return nil, fault.New(fault.Unreadable, "the execution was ended because its journal could not be read; start a new one")
+	}
+	t.row.Values, t.row.Large, t.row.Told, t.read = row.Values, row.Large, row.Told, true
 	if row.Seq == 1 {
 		f.id = executionOf(row)
 	}
@@ -178,7 +188,7 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	for _, fact := range row.Facts {
 		commands, err := t.Add(fact)
 		if err != nil {
-			return nil, err
+			return nil, Unreadable(err, "%w")
 		}
 		all = append(all, commands...)
 	}
@@ -192,11 +202,14 @@ type Turn struct {
 	fold   *Fold
 	row    Row
 	before engine.Status
+	// read says that the row comes from the journal.
+	read bool
 }
 
 // Begin starts the next row.
 func (f *Fold) Begin(now int64) *Turn {
-	return &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	f.turn = &Turn{fold: f, row: Row{Seq: f.state.Seq() + 1, Time: now}, before: f.state.Status()}
+	return f.turn
 }
 
 // Row is the row as it stands.
@@ -221,7 +234,7 @@ func (t *Turn) Add(fact engine.Fact) ([]engine.Command, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if err := f.follow(t.row.Seq, t.row.Time, fact, commands); err != nil {
-		return nil, fault.Newf(fault.Internal, "row %d: %w", t.row.Seq, err) // a defect: the engine has accepted the fact
+		return nil, Unreadable(err, "row %d: %w", t.row.Seq) // the engine has accepted the fact: what it refers to is wrong
 	}
 	return slices.Clone(commands), nil
 }
@@ -285,7 +298,7 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 
 func readStart(execution string, raw json.RawMessage) (start Start, err error) {
 	if err := json.Unmarshal(raw, &start); err != nil {
-		return start, fault.Newf(fault.Internal, "the start of execution %q cannot be read: %w", execution, err)
+		return start, fault.Newf(fault.Unreadable, "the start of execution %q cannot be read: %w", execution, err)
 	}
 	return start, nil
 }
@@ -502,28 +515,43 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	execution, err := f.start.owner(f.id, place)
-	if err != nil {
-		return nil, err
-	}
-	row, err := f.load.Row(execution, place.Seq)
-	if err != nil {
-		return nil, err
+	row, begun := f.begun(place)
+	if !begun {
+		execution, err := f.start.owner(f.id, place)
+		if err != nil {
+			return nil, err
+		}
+		if row, err = f.load.Row(execution, place.Seq); err != nil {
+			return nil, loadError{err}
+		}
+		f.values.add(place.Level, &row)
 	}
 	if place.N >= len(row.Values) {
-		return nil, fault.Newf(fault.Internal, "row %d has no value %d", place.Seq, place.N)
+		return nil, fault.Newf(fault.Unreadable, "row %d has no value %d", place.Seq, place.N)
 	}
-	f.values.add(place.Level, &row)
 	blob, large := row.Large[place.N]
 	if !large {
 		return row.Values[place.N], nil
 	}
 	value, err := f.load.Blob(blob)
 	if err != nil {
-		return nil, err
+		return nil, loadError{err}
 	}
 	f.values.put(ref, value)
 	return value, nil
+}
+
+// begun returns the row that was begun last if a value is in it. The large values of one that is being written are in it as
+// well; of one that was read, only their names are.
+func (f *Fold) begun(place Place) (Row, bool) {
+	if f.turn == nil || place.Seq != f.turn.row.Seq || place.Level != f.start.Level() {
+		return Row{}, false
+	}
+	row := f.turn.row
+	if !f.turn.read {
+		row.Large = nil
+	}
+	return row, true
 }
 
 // Tool is whose doing an activation that runs is, if it is a step that says so.

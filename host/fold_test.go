@@ -48,6 +48,10 @@ func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMes
 	}, nil
 }
 
+func (revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
+	return nil, nil
+}
+
 func (revision) Inspect(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (input, origins json.RawMessage, err error) {
 	return json.RawMessage(`{}`), json.RawMessage(`[]`), nil
 }
@@ -278,7 +282,7 @@ func TestFold_Apply(t *testing.T) {
 		b := open(t)
 		row := b.rows[1]
 		row.Seq = 9
-		if _, err := b.reread(b.rows[:1]).Apply(row); fault.CodeOf(err) != fault.Internal {
+		if _, err := b.reread(b.rows[:1]).Apply(row); fault.CodeOf(err) != fault.Unreadable {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -81,7 +81,7 @@ func (f *Follower) Seq() uint64 { return f.view.Seq }
 func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
 	if row.Seq == 1 {
 		start, err := startOf(row)
-		if err != nil {
+		if err != nil && !IsUnreadable(err) {
 			return nil, err
 		}
 		f.start = start
@@ -90,8 +90,12 @@ func (f *Follower) Apply(row *Row) ([]engine.Command, error) {
 		return nil, f.view.follow(row)
 	}
 	commands, err := f.fold.Apply(*row)
+	if IsUnreadable(err) && row.Seq == f.view.Seq+1 {
+		f.fold = nil // from here on inputs cannot be told, but what happened can
+		return nil, f.view.follow(row)
+	}
 	if err != nil {
-		return nil, fault.Newf(fault.Internal, "row %d of execution %q: %w", row.Seq, f.journal.Execution, err)
+		return nil, Unreadable(err, "row %d of execution %q: %w", row.Seq, f.journal.Execution)
 	}
 	return commands, nil
 }

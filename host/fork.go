@@ -195,7 +195,7 @@ func (f *Fold) forked(fact engine.ExecutionForked) error {
 	}
 	var past forkJSON
 	if err := json.Unmarshal(raw, &past); err != nil {
-		return fault.Newf(fault.Internal, "the past of execution %q cannot be read: %w", fact.Execution, err)
+		return fault.Newf(fault.Unreadable, "the past of execution %q cannot be read: %w", fact.Execution, err)
 	}
 	f.id, f.start = fact.Execution, past.Start
 	if f.layers, err = dataflow.RestoreLayers(past.Layers); err != nil {
@@ -208,14 +208,14 @@ func (f *Fold) forked(fact engine.ExecutionForked) error {
 // startOf reads what an execution was started with from its first row.
 func startOf(row *Row) (Start, error) {
 	if len(row.Values) == 0 || len(row.Facts) == 0 {
-		return Start{}, fault.New(fault.Internal, "the first row of an execution holds no start")
+		return Start{}, fault.New(fault.Unreadable, "the first row of an execution holds no start")
 	}
 	if _, forked := row.Facts[0].(engine.ExecutionForked); forked {
 		var past struct {
 			Start Start `json:"start"`
 		}
 		if err := json.Unmarshal(row.Values[0], &past); err != nil {
-			return Start{}, fault.Newf(fault.Internal, "the past of an execution cannot be read: %w", err)
+			return Start{}, fault.Newf(fault.Unreadable, "the past of an execution cannot be read: %w", err)
 		}
 		return past.Start, nil
 	}

@@ -30,14 +30,14 @@ func (j Journal) Loader(ctx context.Context) Loader {
 			for row, err := range j.Source.Rows(ctx, j.Principal, execution, seq-1) {
 				return row, err
 			}
-			return Row{}, fault.Newf(fault.Internal, "execution %q has no row %d", execution, seq)
+			return Row{}, fault.Newf(fault.Unreadable, "execution %q has no row %d", execution, seq)
 		},
 		Blob: func(b Blob) (json.RawMessage, error) { return j.Source.Blob(ctx, j.Principal, b) },
 	}
 }
 
 // View reads the execution as people look at it, and what it was started with. It begins with the last snapshot, so it
-// costs what happened since.
+// costs what happened since. What cannot be read is passed over: people see what there is, and a fold says what is wrong.
 func (j Journal) View(ctx context.Context) (*View, Start, error) {
 	view, start := NewView(j.Graph), Start{}
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
@@ -55,13 +55,11 @@ func (j Journal) View(ctx context.Context) (*View, Start, error) {
 			return nil, start, err
 		}
 		if row.Seq == 1 {
-			if start, err = startOf(&row); err != nil {
+			if start, err = startOf(&row); err != nil && !IsUnreadable(err) {
 				return nil, start, err
 			}
 		}
-		if err := view.follow(&row); err != nil {
-			return nil, start, err
-		}
+		view.Apply(&row)
 	}
 	if view.Seq == 0 {
 		return nil, start, fault.Newf(fault.NotFound, "execution %q has no journal", j.Execution)
@@ -75,6 +73,9 @@ func (j Journal) Rows(ctx context.Context, after uint64) iter.Seq2[Row, error] {
 		for row, err := range j.Source.Rows(ctx, j.Principal, j.Execution, after) {
 			if blob, large := row.Large[0]; err == nil && large && row.Seq == 1 {
 				row.Values[0], err = j.Source.Blob(ctx, j.Principal, blob)
+				if IsUnreadable(err) {
+					row.Facts, row.Values, row.Large, row.Unreadable, err = nil, nil, nil, err, nil
+				}
 			}
 			if !yield(row, err) {
 				return
@@ -98,7 +99,7 @@ func (j Journal) Value(ctx context.Context, start Start, ref engine.Ref) (value 
 		return nil, nil, err
 	}
 	if place.N >= len(row.Values) {
-		return nil, nil, fault.Newf(fault.Internal, "row %d of execution %q has no value %d", place.Seq, execution, place.N)
+		return nil, nil, fault.Newf(fault.Unreadable, "row %d of execution %q has no value %d", place.Seq, execution, place.N)
 	}
 	if blob, ok := row.Large[place.N]; ok {
 		return nil, &blob, nil
@@ -143,7 +144,7 @@ func (j Journal) replay(ctx context.Context, fold *Fold, each func(Row, []engine
 		}
 		commands, err := fold.Apply(row)
 		if err != nil {
-			return rows, bytes, fault.Newf(fault.Internal, "row %d of execution %q: %w", row.Seq, j.Execution, err)
+			return rows, bytes, Unreadable(err, "row %d of execution %q: %w", row.Seq, j.Execution)
 		}
 		rows, bytes = rows+1, bytes+row.Stored
 		more, err := each(row, commands)
@@ -169,6 +170,9 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 			if !ok || run.Activation != id || run.Cause.Kind != engine.CauseRun || run.Cause.Wake != nil {
 				continue
 			}
+			if fold.once(run) {
+				record.Sent = fold.sent(run)
+			}
 			if run.Node < 0 {
 				record.Input, record.InputError = fold.Value(run.Input)
 				continue
@@ -177,11 +181,34 @@ func (j Journal) Activation(ctx context.Context, id engine.ActivationID) (record
 		}
 		return true, nil
 	})
+	if IsUnreadable(err) { // its input cannot be told, but what became of it can
+		record.ActivationView, found, err = j.passedOver(ctx, id, err)
+		record.InputError = err
+		return record, found, nil
+	}
 	if n := len(fold.start.Ancestors); err == nil && !found && n > 0 {
 		j.Execution = fold.start.Ancestors[n-1] // it ended before the fork
 		return j.Activation(ctx, id)
 	}
 	return record, found, err
+}
+
+// passedOver reads one activation without a fold. The reason why there is none is returned with it.
+func (j Journal) passedOver(ctx context.Context, id engine.ActivationID, why error) (a ActivationView, found bool, err error) {
+	view := NewView(j.Graph)
+	note := func(v *ActivationView) {
+		if v.ID == id {
+			a, found = *v, true
+		}
+	}
+	view.began, view.changed = note, note
+	for row, err := range j.Rows(ctx, 0) {
+		if err != nil {
+			return a, found, err
+		}
+		view.Apply(&row)
+	}
+	return a, found, why
 }
 
 // ActivationRecord is an activation with its input.
@@ -190,6 +217,8 @@ type ActivationRecord struct {
 	Input json.RawMessage
 	// Origins tells where the values of the input came from.
 	Origins json.RawMessage
+	// Sent is what an attempt that is not repeated without knowledge sends to the world, as people may see it; nil for others.
+	Sent json.RawMessage
 	// InputError is why the input could not be built, which is then why the activation failed.
 	InputError error
 }
@@ -246,9 +275,7 @@ func (j Journal) Activations(ctx context.Context, node string, after, limit int)
 		if err != nil {
 			return nil, false, err
 		}
-		if err := view.follow(&row); err != nil {
-			return nil, false, err
-		}
+		view.Apply(&row)
 		if more && open == 0 {
 			break
 		}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,6 +25,34 @@ type Row struct {
 	Told []Told
 	// Stored is the size of the body of a row that was read.
 	Stored int
+	// Closed says that the row ends an execution that cannot be folded: no engine has decided it, and none goes on behind it.
+	Closed bool
+	// Unreadable is why nothing is known of a row that is in the journal but its number and time; nil for all others.
+	Unreadable error
+}
+
+// IsUnreadable says that an error is of what is recorded, and not of the disk or the store: reading it again gives the same.
+func IsUnreadable(err error) bool { return errors.Is(err, errUnreadable) }
+
+var (
+	errUnreadable  = fault.New(fault.Unreadable, "it cannot be read")
+	errUnsupported = fault.New(fault.Unsupported, "this version cannot read it")
+)
+
+// loadError is an error of whoever reads rows and values for a fold.
+type loadError struct{ error }
+
+// Unwrap lets errors.Is and errors.As see the error.
+func (e loadError) Unwrap() error { return e.error }
+
+// Unreadable makes an error of the recorded data of one that came up while it was folded or written, unless it came from the disk or
+// from a newer version of Tandem. The error is what the last verb of the format is for.
+func Unreadable(err error, format string, args ...any) error {
+	code := fault.Unreadable
+	if _, loading := errors.AsType[loadError](err); errors.Is(err, errUnsupported) || loading && !IsUnreadable(err) {
+		code = fault.Internal
+	}
+	return fault.Newf(code, format, append(args, err)...)
 }
 
 // Blob names a large value by its content.
@@ -94,6 +123,9 @@ func (r *Row) Encode() ([]byte, error) {
 	if len(r.Told) > 0 {
 		out = append(out, ']')
 	}
+	if r.Closed {
+		out = append(out, `,"closed":true`...)
+	}
 	return append(out, '}'), nil
 }
 
@@ -112,11 +144,12 @@ func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
 		Values []json.RawMessage `json:"values"`
 		Large  map[int]Blob      `json:"large"`
 		Told   []Told            `json:"told"`
+		Closed bool              `json:"closed"`
 	}
 	if err := json.Unmarshal(body, &stored); err != nil {
 		return Row{}, fmt.Errorf("decode row %d: %w", seq, err)
 	}
-	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Told: stored.Told, Stored: len(body)}
+	row := Row{Seq: seq, Time: time, Facts: make([]engine.Fact, len(stored.Facts)), Values: stored.Values, Large: stored.Large, Told: stored.Told, Closed: stored.Closed, Stored: len(body)}
 	for i, raw := range stored.Facts {
 		fact, err := engine.DecodeFact(raw)
 		if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // values holds what was read or written last, so that a chain of nodes hands its payloads on without going to disk. It
-// is bounded; what it has let go is read from the journal again.
+// is bounded; what it has let go is read from the journal again. So it is never the only place of a value: those of a row
+// that is not written yet are found in the row itself ([Fold.Value]).
 type values struct {
 	held  map[engine.Ref]json.RawMessage
 	order []engine.Ref // oldest first

@@ -194,7 +194,7 @@ func Iteration(id engine.ActivationID) (int64, bool) {
 // follow is Apply for rows that are read.
 func (v *View) follow(row *Row) error {
 	if row.Seq != v.Seq+1 {
-		return fault.Newf(fault.Internal, "row %d follows row %d; the journal has a gap", row.Seq, v.Seq)
+		return fault.Newf(fault.Unreadable, "row %d follows row %d; the journal has a gap", row.Seq, v.Seq)
 	}
 	v.Apply(row)
 	return nil

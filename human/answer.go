@@ -24,6 +24,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // maxFile is how large a file of a form may be.
@@ -81,8 +82,30 @@ func (r *Request) Check(purpose string, data json.RawMessage) error {
 	return err
 }
 
+// maxAnswerDepth is how deep an answer may nest: what is recorded of it stands inside a record and must not be too deep with it.
+const maxAnswerDepth = payload.MaxDepth - 10
+
+// checkJSON refuses an answer that could not be kept or read again. Nothing at all is told by who reads it.
+func checkJSON(field string, raw json.RawMessage) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return nil
+	}
+	err := payload.Check(raw, payload.Limits{MaxDepth: maxAnswerDepth})
+	if wrong, ok := errors.AsType[*payload.Error](err); ok {
+		return wrongAnswer(wrong.Field(field), "%s", wrong.Reason)
+	}
+	return err
+}
+
 // read reads an answer to a question of a purpose.
 func (r *Request) read(purpose string, raw json.RawMessage, who, at string) (understood, error) {
+	field := "response_data"
+	if purpose != PurposeNode {
+		field = "input_data"
+	}
+	if err := checkJSON(field, raw); err != nil {
+		return understood{}, err
+	}
 	if purpose != PurposeNode {
 		return r.readGiven(purpose, raw)
 	}

@@ -47,6 +47,9 @@ type Kind struct {
 	// Ready, when it is set, is asked before Tools: what a person has to decide first is a wait of the node that the tools are
 	// for, which begins anew when it is over. Nil: there is nothing to wait for.
 	Ready func(ctx context.Context, c *Call) (*Wait, error)
+	// Sent, when it is set, tells what a run sends: the method, the address, the body. It sees the call with its configurations and
+	// its input, and opens nothing. Nil: configurations and input are all there is to tell.
+	Sent func(c *Call) (any, error)
 	// Fill, when it is set, fills what the inputs of other nodes lack; see [SlotKind].
 	Fill Filler
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the

@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -63,17 +64,17 @@ func (x *run) settle(outputs Done) []verdict {
 	var verdicts []verdict
 	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
 		edge := &x.revision.Graph.Edges[e]
-		payload, produced := outputs[edge.Key]
+		output, produced := outputs[edge.Key]
 		if !edge.Converts || edge.Back || edge.Entry || !produced {
 			continue
 		}
-		verdicts = append(verdicts, x.verdict(e, payload))
+		verdicts = append(verdicts, x.verdict(e, output))
 	}
 	return verdicts
 }
 
-func (x *run) verdict(edge int, payload json.RawMessage) verdict {
-	value, live, err := x.convert(edge, payload)
+func (x *run) verdict(edge int, output json.RawMessage) verdict {
+	value, live, err := x.convert(edge, output)
 	if err != nil {
 		return verdict{edge: edge, err: fault.From(err)}
 	}
@@ -81,10 +82,10 @@ func (x *run) verdict(edge int, payload json.RawMessage) verdict {
 }
 
 // convert runs a connection's conversion function. It may say that the connection is dead.
-func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage, live bool, err error) {
+func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, live bool, err error) {
 	c := x.revision.conversions[edge]
 	if c.program == nil {
-		value, err := x.converted(c, payload)
+		value, err := x.converted(c, output)
 		if err != nil {
 			f := fault.From(err)
 			if f.Code == fault.Unsupported {
@@ -102,7 +103,7 @@ func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage,
 		}
 		return value, true, nil
 	}
-	decoded, err := decode(payload)
+	decoded, err := decode(output)
 	if err != nil {
 		return nil, false, err
 	}
@@ -122,12 +123,18 @@ func (x *run) convert(edge int, payload json.RawMessage) (value json.RawMessage,
 	if err != nil {
 		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result is not JSON", x.revision.Graph.Edges[edge].ID).WithCause(err)
 	}
+	if err := payload.Check(value, payload.Limits{}); err != nil {
+		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result cannot be kept: %s", x.revision.Graph.Edges[edge].ID, err.Error())
+	}
 	return value, true, nil
 }
 
 // given is the output that a person gave instead of the node's own: its result or what counts as that, or, for a node that
 // has none, a payload for each key that is to be produced.
 func (x *run) given(output json.RawMessage) (Done, error) {
+	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 {
+		return nil, fault.Newf(fault.InvalidInput, "output: what was given instead of the node's own cannot be kept: %w", err)
+	}
 	keys := x.plan().Keys
 	if keys == nil || slices.Contains(keys, dataflow.DefaultKey) {
 		return Done{dataflow.DefaultKey: output}, nil

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // What a body may cost besides its bytes. A name costs many times the bytes it is written with: it is kept in maps, and written
@@ -158,7 +160,10 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, keys int) ([]b
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
-	return body.Bytes(), checkKeys(body.Bytes(), keys)
+	if err := checkKeys(body.Bytes(), keys); err != nil {
+		return nil, err
+	}
+	return body.Bytes(), checkJSON(body.Bytes())
 }
 
 // bodyFault tells why a body could not be read to its end.
@@ -173,12 +178,25 @@ func bodyFault(err error) error {
 	return refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
 }
 
+// checkJSON refuses JSON that could not be kept: it is not UTF-8 or beyond the limits, and the field that is wrong is named. What is
+// not JSON at all is left to whoever expects JSON.
+func checkJSON(body []byte) error {
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Limits{})); looksLikeJSON(body) && ok && !wrong.Syntax {
+		return wrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
+	}
+	return nil
+}
+
+func looksLikeJSON(body []byte) bool {
+	first := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\uFEFF")), " \t\r\n")
+	return len(first) > 0 && (first[0] == '{' || first[0] == '[')
+}
+
 // checkKeys refuses JSON with more names, or more values, than a body may have. It counts what every document must have, a colon
 // for each name and a comma between values, and leaves it to others whether the document is well-formed. What does not look like
 // JSON is bounded by whoever reads it.
 func checkKeys(body []byte, keys int) error {
-	first := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\uFEFF")), " \t\r\n")
-	if len(body) <= keys || len(first) == 0 || first[0] != '{' && first[0] != '[' {
+	if len(body) <= keys || !looksLikeJSON(body) {
 		return nil
 	}
 	names, values := 0, 0

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -20,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -185,18 +187,19 @@ func callbackValue(r *http.Request, body []byte) (json.RawMessage, error) {
 		mediaType = ""
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	read, notJSON := payload.Normalize(body, payload.Limits{})
+	wrong, _ := errors.AsType[*payload.Error](notJSON)
 	isJSON := mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
 		return json.RawMessage("null"), nil
-	case isJSON && !json.Valid(body):
+	case isJSON && notJSON != nil && wrong.Syntax:
 		return nil, fault.New(fault.InvalidInput, "the body of the call back says that it is JSON and is not; correct it and call again")
-	case isJSON, mediaType != "application/x-www-form-urlencoded" && !strings.HasPrefix(mediaType, "text/") && json.Valid(body):
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, body); err != nil {
-			return nil, fault.New(fault.InvalidInput, "the body of the call back cannot be read as JSON").WithCause(err)
+	case isJSON, mediaType != "application/x-www-form-urlencoded" && !strings.HasPrefix(mediaType, "text/") && (notJSON == nil || !wrong.Syntax):
+		if notJSON != nil {
+			return nil, wrongField(cmp.Or(wrong.Path, "body"), "%s; correct it and call again", wrong.Reason)
 		}
-		return compact.Bytes(), nil
+		return read, nil
 	case !utf8.Valid(body) || strings.HasPrefix(mediaType, "multipart/"):
 		return nil, fault.New(fault.Unsupported, "the body of the call back must be JSON, a form or a text")
 	case mediaType == "application/x-www-form-urlencoded":
@@ -213,6 +216,9 @@ func formValue(text string) (json.RawMessage, error) {
 	}
 	out := make(map[string]any, len(form))
 	for name, values := range form { // order does not matter: one entry per name
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return nil, wrongField(strings.ToValidUTF8(name, "\uFFFD"), "it is not valid UTF-8; correct it and call again")
+		}
 		if len(values) == 1 {
 			out[name] = values[0]
 		} else {

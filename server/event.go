@@ -183,6 +183,9 @@ func (t *teller) value(ctx context.Context, row *host.Row, ref engine.Ref) (json
 		return nil, nil
 	}
 	value, large, err := t.Value(ctx, row, ref)
+	if host.IsUnreadable(err) {
+		return nil, nil // the rest of what happened can be told
+	}
 	if err != nil {
 		return nil, err
 	}

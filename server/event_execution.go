@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
@@ -71,7 +73,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if err != nil {
 			return nil, err
 		}
-		request := questionOf(t.subject.journal, c.told, c.node.Node, row.Time, value)
+		request := questionOf(t.subject.journal, c.told, c.node.Node, row.Time, withSent(row, c.told, value))
 		request.Fork = human.ForkOf(t.Start().Told())
 		update.Kind, update.UserInputRequest = request.Purpose, &request
 	}
@@ -191,6 +193,21 @@ func questionOf(journal host.Journal, t *host.Told, node string, asked int64, va
 		askOutcome(&request)
 	}
 	return request
+}
+
+// withSent is what a question asks; about an unknown outcome, what was sent, which the row that asks has recorded.
+func withSent(row *host.Row, t *host.Told, value json.RawMessage) json.RawMessage {
+	if t.Purpose != engine.PurposeOutcomeUnknown {
+		return value
+	}
+	for i := range row.Told {
+		if d := &row.Told[i]; d.What == host.ToldDetail && d.Activation == t.Activation {
+			if sent := gjson.GetBytes(d.Detail, "sent"); sent.Exists() {
+				return json.RawMessage(`{"arguments":` + sent.Raw + `}`)
+			}
+		}
+	}
+	return nil
 }
 
 // interactionOf is the id by which people know a question.

@@ -158,7 +158,7 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 		if asksForData(c.told.Purpose) {
 			return event(stepWaitingForParam, paramsOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
 		}
-		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
+		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, withSent(row, c.told, value)))
 	}
 	return nil, nil
 }
@@ -194,10 +194,13 @@ func outputOf(outputs map[string]json.RawMessage) (any, error) {
 		return struct{}{}, nil
 	}
 	output, err := dataflow.Output(outputs)
-	if err == nil && len(output) > 0 && output[0] == '"' {
+	if err != nil {
+		return struct{}{}, nil // it cannot be read, which is what the execution was ended for
+	}
+	if len(output) > 0 && output[0] == '"' {
 		return map[string]json.RawMessage{"text": output}, nil
 	}
-	return output, err
+	return output, nil
 }
 
 func flowErrorOf(e *fault.Error) (flowError, error) {

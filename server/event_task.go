@@ -456,7 +456,7 @@ func (r *taskRow) asked(c *change, step *api.FlowStep) error {
 	if asksForData(c.told.Purpose) {
 		return r.add(c.status, stepWaitingForParam, paramsOf(id, c.told, value), step)
 	}
-	return r.add(c.status, stepWaitingForStart, decisionOf(id, c.told, value), step)
+	return r.add(c.status, stepWaitingForStart, decisionOf(id, c.told, withSent(r.row, c.told, value)), step)
 }
 
 // answers says that an activation writes the answer of a task, which is for the user while it is written.

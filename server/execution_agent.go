@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tandem/api"
-	"tandem/engine"
 	"tandem/host"
 	"tandem/workflow"
 )
@@ -40,38 +38,6 @@ func tellStep(graph *workflow.Graph, owner int, a *host.ActivationView, e *api.N
 		}
 	}
 	e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
-}
-
-// shownInput is what an activation was given, as people are shown it: of the completion that a tool call comes from, the call.
-func shownInput(id engine.ActivationID, input json.RawMessage) json.RawMessage {
-	_, name := id.Split()
-	parts := strings.Split(name, "_")
-	if len(parts) != 3 || parts[0] != engine.StepCall && parts[0] != engine.StepApprove {
-		return input
-	}
-	var completion struct {
-		Message struct {
-			ToolCalls []struct {
-				ID        string `json:"id"`
-				Name      string `json:"name"`
-				Arguments string `json:"arguments"`
-			} `json:"tool_calls"`
-		} `json:"message"`
-	}
-	n, err := strconv.Atoi(parts[2])
-	if err != nil || json.Unmarshal(input, &completion) != nil || n < 1 || n > len(completion.Message.ToolCalls) {
-		return input
-	}
-	call := completion.Message.ToolCalls[n-1]
-	told := map[string]any{"tool_call_id": call.ID, "tool_name": call.Name, "arguments": call.Arguments}
-	if json.Valid([]byte(call.Arguments)) {
-		told["arguments"] = json.RawMessage(call.Arguments)
-	}
-	raw, err := json.Marshal(told)
-	if err != nil {
-		return input
-	}
-	return raw
 }
 
 // attachedExecutions are what the nodes attached to a node have done for it, in the order in which they began.

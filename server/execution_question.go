@@ -34,7 +34,11 @@ func (r *reading) open() []openQuestion {
 func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawMessage) ([]api.UserInputRequest, error) {
 	list := []api.UserInputRequest{}
 	for _, q := range r.open() {
-		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), q.Since, values[q.Ref])
+		asked := values[q.Ref]
+		if q.Purpose == engine.PurposeOutcomeUnknown {
+			asked = nil // what was sent is shown below
+		}
+		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), q.Since, asked)
 		told.Fork = human.ForkOf(r.start.Told())
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.journal.Activation(ctx, q.Activation)
@@ -42,7 +46,7 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 				return nil, err
 			}
 			if found {
-				told.Arguments = shownInput(record.ID, record.Input) // the person sees what was being sent
+				told.Arguments = record.Sent // the person sees what was being sent
 			}
 		}
 		list = append(list, told)

@@ -149,6 +149,9 @@ func (r *reading) readValues(ctx context.Context, wanted []host.Place, values ma
 		for len(wanted) > 0 && wanted[0].Seq == row.Seq {
 			place := wanted[0]
 			wanted = wanted[1:]
+			if row.Unreadable != nil {
+				continue // shown without it
+			}
 			if place.N >= len(row.Values) {
 				return fault.Newf(fault.Internal, "row %d of execution %q has no value %d", row.Seq, execution, place.N)
 			}
@@ -264,6 +267,9 @@ func (r *reading) outputsOf(names []string, values map[engine.Ref]json.RawMessag
 	outputs := make(map[string]json.RawMessage, len(names))
 	for _, id := range names {
 		output, err := dataflow.Output(outputsByKey(r.view.Nodes[id].Outputs, values))
+		if err != nil && r.view.Error != nil && r.view.Error.Code == fault.Unreadable {
+			continue // shown without it: that is why the execution was ended
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -230,7 +230,8 @@ func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *ge
 		return nil, err
 	}
 	out := &activationOutput{named[0]}
-	out.Body.InputData, out.Body.Lineage = shownInput(record.ID, record.Input), record.Origins
+	out.Body.Sent = record.Sent
+	out.Body.InputData, out.Body.Lineage = host.ShownInput(record.ID, record.Input), record.Origins
 	return out, nil
 }
 

@@ -77,6 +77,10 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 type stageRevision struct{}
 
 func (stageRevision) Syncs(int) []string { return nil }
+func (stageRevision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
+	return nil, nil
+}
+
 func (stageRevision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (host.Iterate, error) {
 	return func(_ json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
 		raw, err := json.Marshal(index)

@@ -13,6 +13,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -52,14 +53,18 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			}
 		}
 	}
+	o.noteSent(turn.Row(), commands)
 	turn.Tell(commands)
 	row := turn.Row()
 	if err := row.Spill(o.keep(ctx, create != nil)); err != nil {
 		return held{}, err
 	}
 	body, err := row.Encode()
+	if err == nil {
+		err = payload.Check(body, payload.Limits{MaxDepth: maxRowDepth, MaxNumber: len(body)}) // nothing is written that cannot be read again
+	}
 	if err != nil {
-		return held{}, err
+		return held{}, host.Unreadable(err, "row %d of execution %q cannot be kept: %w", row.Seq, o.ref.Execution)
 	}
 	a := &store.Append{
 		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: r.logs, Create: create, Key: r.key,
@@ -87,7 +92,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		}
 	}
 	if err := o.people(a, row, commands); err != nil {
-		return held{}, err
+		return held{}, host.Unreadable(err, "%w")
 	}
 	for _, f := range row.Facts {
 		switch f := f.(type) {
@@ -114,7 +119,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		if end, ok := c.(engine.Finish); ok && o.parent != "" {
 			item, err := o.tellParent(end, row)
 			if err != nil {
-				return held{}, err
+				return held{}, host.Unreadable(err, "%w")
 			}
 			a.Deliver = append(a.Deliver, item)
 		}
@@ -126,7 +131,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	if o.snapshotDue(commands) {
 		snap, err := o.fold.Snapshot()
 		if err != nil {
-			return held{}, fmt.Errorf("snapshot of execution %q: %w", o.ref.Execution, err)
+			return held{}, host.Unreadable(err, "snapshot of execution %q: %w", o.ref.Execution)
 		}
 		a.Snapshot = &store.Snapshot{Seq: row.Seq, Body: snap}
 		o.tailRows, o.tailBytes, o.snapshot = 0, 0, len(snap)
@@ -138,6 +143,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	o.status, o.startedChildren = status, nil
 	return held{append: a, row: *row, commands: commands, status: status, moved: moved}, nil
 }
+
+// maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.
+const maxRowDepth = maxWrapped + 100
 
 // untilRoom does a write. A start that finds the disk full is refused; what comes of work that is under way is kept and
 // tried again until there is room.

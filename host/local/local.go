@@ -207,6 +207,11 @@ var errClosed = errors.New("the host is closing") // read-only
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
+	for _, value := range []json.RawMessage{r.Initial, r.TriggerData} {
+		if err := readable("inputs", value); err != nil {
+			return host.Started{}, err
+		}
+	}
 	revision, err := h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
 	if err != nil {
 		return host.Started{}, err
@@ -337,6 +342,9 @@ func (h *Host) repeated(ctx context.Context, p identity.Principal, execution str
 
 // Fork implements [host.Host].
 func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkRequest) (string, error) {
+	if err := readable("input", r.Input); err != nil {
+		return "", err
+	}
 	source, err := h.opts.Executions.Get(ctx, p, r.Source)
 	if err != nil {
 		return "", err

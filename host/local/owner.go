@@ -210,23 +210,46 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 	})
 }
 
-// fail gives an execution up for this process: its journal is as it was, and the next process takes it up.
+// fail ends an execution that cannot be read, and gives up for this process one that could not be read or written now: its
+// journal is as it was, and the next process takes it up.
 func (o *owner) fail(err error) {
 	o.stopAll()
 	defer o.back()
+	closed := host.IsUnreadable(err) && o.closed(err)
 	o.host.mu.Lock()
 	delete(o.host.owners, o.ref)
 	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
+	o.forgetTimers(left, closed)
 	o.host.admission.moved(o.ref, o.task, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
 		return
 	}
+	if closed {
+		o.host.opts.Log.Error("execution ended: what is recorded of it cannot be read", "execution", o.ref.Execution, "error", err)
+		return
+	}
 	o.host.opts.Log.Error("execution given up until the next start", "execution", o.ref.Execution, "error", err)
 	if o.host.opts.GivenUp != nil {
 		o.host.opts.GivenUp(o.ref, err)
+	}
+}
+
+// forgetTimers removes timers that have come for an execution that has been closed: no row will.
+func (o *owner) forgetTimers(left []message, closed bool) {
+	var ids []string
+	for _, m := range left {
+		if due, ok := m.(timerDue); ok {
+			ids = append(ids, string(due.id))
+		}
+	}
+	if !closed || len(ids) == 0 {
+		return
+	}
+	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
+		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
 }
 
@@ -360,8 +383,13 @@ func (o *owner) deal(list []message) (err error) {
 			}
 			delete(o.recovered, m.attempt)
 			kept := len(turn.Row().Values)
+			values := putting{turn: turn}
+			fact := m.result.Fact(values.put)
+			if failed, wrong := values.failure(m.attempt, fact); wrong {
+				turn.Row().Values, fact = turn.Row().Values[:kept], failed
+			}
 			var refused *fault.Error
-			if refused, err = add(m.result.Fact(turn.Put)); refused != nil {
+			if refused, err = add(fact); refused != nil {
 				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)

@@ -113,6 +113,10 @@ func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	if a, ok := o.fold.State().Activation(c.Activation); ok {
 		q.Attempt = int(a.Attempt)
 	}
+	if c.Purpose == engine.PurposeOutcomeUnknown {
+		q.Request = o.fold.Sent(c.Activation)
+		return q, nil
+	}
 	if c.Ref == "" {
 		return q, nil
 	}

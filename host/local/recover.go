@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tandem/engine"
+	"tandem/host"
 	"tandem/store"
 )
 
@@ -107,7 +108,7 @@ func (o *owner) recover() error {
 	turn := o.fold.Begin(o.now())
 	commands, err := turn.Add(engine.ExecutionRecovered{})
 	if err != nil {
-		return err
+		return host.Unreadable(err, "execution %q cannot be taken up: %w", o.ref.Execution)
 	}
 	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands}); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -137,6 +138,9 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 	}
 	if len(s.details) > 0 {
 		raw, err := json.Marshal(s.details)
+		if err == nil {
+			err = payload.Check(raw, payload.Limits{})
+		}
 		if err != nil {
 			o.host.opts.Log.Warn("details of a node left out", "execution", o.ref.Execution, "activation", s.attempt.Activation, "error", err)
 		} else {

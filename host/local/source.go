@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 
 	"tandem/engine"
+	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
@@ -32,7 +34,10 @@ func (s source) Rows(ctx context.Context, p identity.Principal, execution string
 				return
 			}
 			row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
-			if !yield(row, err) || err != nil {
+			if err != nil { // it is there, and reading it again gives the same
+				row = host.Row{Seq: stored.Seq, Time: stored.Time, Stored: len(stored.Body), Unreadable: err}
+			}
+			if !yield(row, nil) {
 				return
 			}
 		}
@@ -48,6 +53,9 @@ func (s source) Snapshot(ctx context.Context, p identity.Principal, execution st
 // Blob implements host.Source.
 func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (value json.RawMessage, err error) {
 	content, _, err := s.blobs.Get(ctx, p, b.Hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fault.Newf(fault.Unreadable, "the large value %q is missing", b.Hash)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read large value %q: %w", b.Hash, err)
 	}

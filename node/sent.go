@@ -1,0 +1,51 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+)
+
+// Sent tells what a run sends to the world, without running anything: what its kind says of it, else its configurations and its
+// input, all with placeholders resolved. No credential is opened for it. It is for people who are asked whether it was done; whoever
+// shows it takes out what is secret by its name.
+func (r *Revision) Sent(job Job) (json.RawMessage, error) {
+	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node], ctx: context.Background()}
+	if err := x.prepare(); err != nil {
+		return nil, err
+	}
+	if sent := x.node.kind.Sent; sent != nil {
+		told, err := sent(&x.call)
+		if err != nil {
+			return nil, err
+		}
+		return Marshal(told)
+	}
+	config := map[string]json.RawMessage{}
+	if err := json.Unmarshal(objectOr(x.call.Config), &config); err != nil {
+		return nil, err
+	}
+	for name, value := range config { // order does not matter: one entry per name
+		var text string
+		if json.Unmarshal(value, &text) != nil || x.node.bound[text] == nil {
+			continue
+		}
+		bound, err := x.bind(text)
+		if err != nil {
+			return nil, err
+		}
+		if config[name], err = Marshal(boundText{strings.Join(bound.Text, "?"), bound.Values}); err != nil {
+			return nil, err
+		}
+	}
+	return Marshal(struct {
+		Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
+		Input          json.RawMessage            `json:"input,omitempty"`
+	}{config, x.call.Input})
+}
+
+// boundText is a text whose values stand beside it, such as a statement of SQL.
+type boundText struct {
+	Text   string            `json:"text"`
+	Values []json.RawMessage `json:"values,omitempty"`
+}

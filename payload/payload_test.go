@@ -1,0 +1,66 @@
+package payload_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tandem/payload"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", payload.MaxDepth)
+	shut := strings.Repeat("]", payload.MaxDepth)
+	for _, c := range []struct {
+		name, text   string
+		limits       payload.Limits
+		path, reason string
+		syntax       bool
+	}{
+		{name: "Plain", text: ` {"a": [1, "é", null]} `},
+		{name: "EqualKeys", text: `{"a":1,"a":2}`},
+		{name: "AtTheDepth", text: deep + shut},
+		{name: "TooDeep", text: `{"inputs":{"a":[0,` + deep + shut + `]}}`, path: "inputs.a[1][0]", reason: "nested more than 1000 levels"},
+		{name: "OwnDepth", text: `[[1]]`, limits: payload.Limits{MaxDepth: 2}, path: "[0][0]", reason: "nested more than 2 levels"},
+		{name: "NotUTF8", text: "{\"inputs\":{\"b\":[1,\"x\xffy\"]}}", path: "inputs.b[1]", reason: "UTF-8 at byte 20"},
+		{name: "KeyNotUTF8", text: "{\"inputs\":{\"\xff\":1}}", path: "inputs", reason: "UTF-8"},
+		{name: "LongNumber", text: `{"n":` + strings.Repeat("9", payload.MaxNumber+1) + `}`, path: "n", reason: "characters"},
+		{name: "AtTheKeys", text: `{"a":{"b":1}}`, limits: payload.Limits{MaxKeys: 2}},
+		{name: "TooManyKeys", text: `{"a":[{"b":1},{"c":1}]}`, limits: payload.Limits{MaxKeys: 2}, path: "a[1]", reason: "more than 2 keys"},
+		{name: "AtTheBytes", text: `"ab"`, limits: payload.Limits{MaxBytes: 4}},
+		{name: "TooManyBytes", text: `"abc"`, limits: payload.Limits{MaxBytes: 4}, reason: "5 bytes; at most 4"},
+		{name: "LongNames", text: `{"` + strings.Repeat("k", 100) + `":{"x":"` + "\xff" + `"}}`, path: strings.Repeat("k", 64) + "….x", reason: "UTF-8"},
+		{name: "NotJSON", text: `{"a":[1,}`, path: "a[1]", reason: "value was expected", syntax: true},
+		{name: "NotUTF8OutsideOfStrings", text: "{\"a\":\xff}", path: "a", reason: "value was expected", syntax: true},
+		{name: "Nothing", text: ``, reason: "ends too early", syntax: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			err := payload.Check([]byte(c.text), c.limits)
+			normal, nerr := payload.Normalize([]byte(c.text), c.limits)
+			if (err == nil) != (nerr == nil) || (err == nil) != (normal != nil) {
+				t.Fatalf("Check says %v, Normalize %.40s, %v", err, normal, nerr)
+			}
+			if c.reason == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			wrong, ok := errors.AsType[*payload.Error](err)
+			if !ok || wrong.Path != c.path || !strings.Contains(wrong.Reason, c.reason) || wrong.Syntax != c.syntax {
+				t.Errorf("error %+v; want %q at %q, syntax %v", wrong, c.reason, c.path, c.syntax)
+			}
+		})
+	}
+}
+
+func TestError_Field(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][3]string{{"inputs", "a.b", "inputs.a.b"}, {"inputs", "[1].b", "inputs[1].b"}, {"inputs", "", "inputs"}, {"", "a", "a"}} {
+		if got := (&payload.Error{Path: c[1]}).Field(c[0]); got != c[2] {
+			t.Errorf("%q below %q is %q; want %q", c[1], c[0], got, c[2])
+		}
+	}
+}
