@@ -109,6 +109,8 @@ type (
 		// nothing else ran in the process then, so that the death is blamed on the one that did.
 		Begun []ActivationID `json:"begun,omitempty"`
 		Alone bool           `json:"alone,omitempty"`
+		// Tried says that they ran in a trial, without the others that had survived theirs: the next one follows at once.
+		Tried bool `json:"tried,omitempty"`
 		// RunsGoOn says that the process is the same: only what the execution waits for is issued again.
 		RunsGoOn bool `json:"runs_go_on,omitempty"`
 	}

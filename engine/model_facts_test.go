@@ -253,7 +253,9 @@ func (m *model) recover(f engine.ExecutionRecovered) {
 		case !begun:
 			m.dispatch(a)
 		default:
-			a.crashes++
+			if !f.Tried {
+				a.crashes++
+			}
 			if f.Alone {
 				a.blamed++
 			}
@@ -262,11 +264,11 @@ func (m *model) recover(f engine.ExecutionRecovered) {
 				continue
 			}
 			body := a.cause == engine.CauseTurn || a.cause == engine.CauseClose
-			if !f.Known || a.crashes < 3 || body || m.paused || a.scope.torn {
+			if !f.Known || f.Tried || a.crashes < 7 || body || m.paused || a.scope.torn {
 				m.dispatch(a)
 				continue
 			}
-			pause := min(1000<<(a.crashes-3), 60_000)
+			pause := min(1000<<(a.crashes-7), 60_000)
 			a.phase, a.retryFrom, a.retryTo = "retrying", m.now+int64(pause)*8/10, m.now+int64(pause)*12/10
 		}
 	}

@@ -14,9 +14,9 @@ const (
 	// MaxBlamed is in how many deaths of a process an activation may have run alone; with the last of them it fails as
 	// interrupted.
 	MaxBlamed = 3
-	// recoverAtOnce is how many times what was lost with a process is repeated without a pause; then pauses grow up to
-	// recoverPauseMax.
-	recoverAtOnce   = 2
+	// recoverAtOnce is how many times what was lost with a process is repeated without a pause, while the host tries to find
+	// out what is to blame; then pauses grow up to recoverPauseMax.
+	recoverAtOnce   = 6
 	recoverPauseMax = 60_000
 )
 
@@ -105,7 +105,7 @@ func (s *State) recover(f ExecutionRecovered) error {
 // after pauses that grow, and one that had not begun at once.
 func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 	begun := slices.Contains(f.Begun, a.id)
-	if begun {
+	if begun && !f.Tried {
 		a.recoveries++
 	}
 	if begun && f.Alone {
@@ -117,7 +117,7 @@ func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
 	}
 	a.attempt++
 	inBody := a.cause.Kind == CauseTurn || a.cause.Kind == CauseClose
-	if !begun || a.recoveries <= recoverAtOnce || inBody || s.paused || a.scope.torn {
+	if !begun || f.Tried || a.recoveries <= recoverAtOnce || inBody || s.paused || a.scope.torn {
 		s.dispatch(a)
 		return
 	}

@@ -304,15 +304,15 @@ func TestOperator_Recover(t *testing.T) {
 		t.Parallel()
 		s := begin(t, "killer -> b\nother")
 		beside := engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"killer", "other"}}
-		for n := range 12 { // nothing points at it: it goes on, after pauses that grow
+		for n := range 16 { // nothing points at it: it goes on, after pauses that grow
 			before := s.now
 			s.do(beside)
-			if n < 2 {
+			if n < 6 {
 				s.wantRuns("killer", "other")
 				continue
 			}
 			s.wantRuns()
-			want, pause := int64(min(1000<<(n-2), 60_000)), int64(0)
+			want, pause := int64(min(1000<<(n-6), 60_000)), int64(0)
 			for _, timer := range s.timers {
 				if timer.Activation == "killer" {
 					pause = timer.Until - before
@@ -326,6 +326,10 @@ func TestOperator_Recover(t *testing.T) {
 		}
 		for range 5 { // an orderly stop, or a death before it began
 			s.do(engine.ExecutionRecovered{Known: true})
+			s.wantRuns("killer", "other")
+		}
+		for range 5 { // it is tried again at once
+			s.do(engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"killer", "other"}, Tried: true})
 			s.wantRuns("killer", "other")
 		}
 		s.complete("other")

@@ -68,7 +68,7 @@ func (d *chance) step() bool {
 	if !d.calm {
 		add(2, !paused && !ending, func() { d.do(engine.ExecutionPaused{}) })
 		add(3, true, func() { d.do(engine.ExecutionRecovered{}) })
-		add(6, true, d.recover)
+		add(8, true, d.recover)
 		add(1, d.model != nil && d.model.root.ending != "cancel", func() { d.do(engine.CancelRequested{}) })
 		add(2, d.model != nil, d.operate)
 	}
@@ -380,7 +380,7 @@ func (d *chance) bogus() {
 
 // recover lets a process die in some of the runs, or stop in order, and another take over.
 func (d *chance) recover() {
-	f := engine.ExecutionRecovered{Known: true, Alone: rapid.Bool().Draw(d.r, "alone")}
+	f := engine.ExecutionRecovered{Known: true, Alone: rapid.Bool().Draw(d.r, "alone"), Tried: rapid.IntRange(0, 3).Draw(d.r, "tried") == 0}
 	for _, id := range slices.Sorted(maps.Keys(d.running)) {
 		if d.finish != nil {
 			return // it was the last
