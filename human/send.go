@@ -214,7 +214,7 @@ func (s *sender) pass(ctx context.Context) (wait time.Duration, found bool) {
 		s.load[lane(d)]++
 		began++
 		s.tasks.Go(func() {
-			s.send(ctx, d)
+			s.send(s.ctx, d) // what is on its way may arrive when nothing new is begun
 			s.done <- d
 		})
 	}

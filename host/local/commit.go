@@ -43,7 +43,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || o.host.resting.Load() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
+		if !ok || o.rests() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
 			continue
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {

@@ -60,8 +60,8 @@ type Options struct {
 	Initial func(workflowID string, input json.RawMessage) (json.RawMessage, error)
 	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
 	RunAhead bool
-	// Idle hosts take nothing up by themselves: they work on what they are asked for. Resting ones do not even that: what they
-	// are asked for is recorded, and goes on with the next host.
+	// Idle hosts take nothing up by themselves: they work on what they have started or were told to take up, and record what
+	// else they are asked for. Resting ones only record. What is recorded goes on with the next host.
 	Idle bool
 	Rest bool
 	// Register is where the runs are noted that have begun, so that the next process knows what this one was doing should it
@@ -96,6 +96,8 @@ type Host struct {
 	running   sync.WaitGroup // owners and workers
 	// resting says that nothing new is run, recovered or timed: it is recorded, and goes on with the next process.
 	resting atomic.Bool
+	// own are the executions that an idle host works on.
+	own sync.Map // of store.Ref to struct{}
 	// carefulUntil is when the host may do things again that are not noted in the register.
 	carefulUntil time.Time
 
@@ -184,6 +186,25 @@ func (h *Host) Running() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.owners)
+}
+
+// rests says that nothing of an execution is run here: it is recorded only.
+func (o *owner) rests() bool {
+	h := o.host
+	if h.resting.Load() || !h.opts.Idle {
+		return h.resting.Load()
+	}
+	_, own := h.own.Load(o.ref)
+	return !own
+}
+
+// Own lists the executions that an idle host works on, or has.
+func (h *Host) Own() (refs []store.Ref) {
+	h.own.Range(func(ref, _ any) bool {
+		refs = append(refs, ref.(store.Ref))
+		return true
+	})
+	return refs
 }
 
 // careful says that everything is noted before it is done: the process before died of something that was not.
@@ -390,6 +411,9 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		return host.Started{}, fault.Newf(fault.Conflict, "execution %q exists already", o.ref.Execution)
 	}
 	h.owners[o.ref] = o
+	if h.opts.Idle {
+		h.own.Store(o.ref, struct{}{})
+	}
 	h.running.Add(1)
 	h.mu.Unlock()
 	commands, err := o.commit(ctx, row{turn: turn, commands: commands, create: create, key: key})

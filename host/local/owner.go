@@ -82,6 +82,8 @@ type owner struct {
 	recovered map[engine.Attempt]bool
 	// suspects are the activations whose runs are to be tried, while it recovers, and whether they come first.
 	suspects map[engine.ActivationID]bool
+	// rested says that there may be runs which were not begun here.
+	rested bool
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
@@ -158,7 +160,7 @@ const maxTurn = 256
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
 	err := o.read()
-	if err == nil && !o.host.resting.Load() {
+	if o.rested = o.rests(); err == nil && !o.rested {
 		err = o.recover()
 	}
 	o.host.trials.arrived(o.ref)
@@ -244,6 +246,13 @@ func (o *owner) loop() {
 			if err := o.deal(list); err != nil {
 				o.fail(err)
 				return
+			}
+			if o.rested && !o.rests() { // it has been taken up since
+				o.rested = false
+				if err := o.recover(); err != nil {
+					o.fail(err)
+					return
+				}
 			}
 			if o.recovered != nil && len(o.recovered) == 0 {
 				o.recovered = nil

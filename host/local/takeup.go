@@ -25,6 +25,7 @@ func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution strin
 	}
 	var suspects []store.Ref
 	for ref := range wanted { // order does not matter: they are waited for together
+		h.own.Store(ref, struct{}{})
 		if h.register.leaves(ref) {
 			suspects = append(suspects, ref)
 		}

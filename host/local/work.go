@@ -27,11 +27,13 @@ func (o *owner) carryOut(commands []engine.Command) {
 				a.cancel()
 			}
 		case engine.Sleep:
-			o.host.timers.set(o.ref, c.Timer, c.Until)
+			if !o.rests() { // else it is on disk
+				o.host.timers.set(o.ref, c.Timer, c.Until)
+			}
 		case engine.CancelTimer:
 			o.host.timers.clear(o.ref, c.Timer)
 		case engine.StartChild:
-			if !o.host.resting.Load() { // its reminder is on disk
+			if !o.rests() { // else its reminder is on disk
 				o.startChild(c)
 			}
 		case engine.TellChild:
@@ -50,7 +52,8 @@ func (o *owner) run(c engine.RunNode) {
 	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
 		return // a later fact of the same row has taken it back
 	}
-	if o.host.resting.Load() { // the next process runs it
+	if o.rests() { // the next process runs it, or this one when it is told to
+		o.rested = true
 		o.push(withheld{c.Attempt})
 		return
 	}
