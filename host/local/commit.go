@@ -13,6 +13,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -139,15 +140,15 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	return held{append: a, row: *row, commands: commands, status: status, moved: moved}, nil
 }
 
-// untilRoom does a write. A start that finds the disk full is refused; what comes of work that is under way is kept and
-// tried again until there is room.
+// untilRoom does a write. A start that finds the disk full, or no file to be opened, is refused; what comes of work that is under
+// way is kept and tried again until there is room.
 func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
 	for {
 		err := write()
-		if start || !errors.Is(err, store.ErrFull) {
+		if start || !errors.Is(err, store.ErrFull) && !shortage.Is(err) {
 			return err
 		}
-		o.host.opts.Log.Error("the disk is full; an outcome waits for room", "execution", o.ref.Execution, "error", err)
+		o.host.opts.Log.Error("there is no room to write; an outcome waits for it", "execution", o.ref.Execution, "error", err)
 		select {
 		case <-time.After(fullDiskPause):
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -269,7 +270,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 	if o.host.ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, store.ErrFull) {
+	if errors.Is(err, store.ErrFull) || shortage.Is(err) {
 		o.host.timers.set(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
