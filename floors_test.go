@@ -38,7 +38,8 @@ func floors() map[string]floor {
 
 		"examples": {level: 0}, // embedded data
 
-		"expr": {level: 1, pure: true},
+		"expr":     {level: 1, pure: true},
+		"shortage": {level: 1}, // below all that opens files, connects or starts processes
 
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},

@@ -15,7 +15,7 @@ type interpreter struct{ pool *sandbox.Pool }
 func (i interpreter) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
 	result, err := i.pool.Run(ctx, sandbox.Call{
 		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input,
-		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed),
+		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun,
 	})
 	return node.CodeResult{Value: result.Value, Stdout: result.Stdout, Stderr: result.Stderr, Duration: result.Duration}, err
 }

@@ -27,7 +27,10 @@ type Connect struct {
 	Dir    string
 	// Make makes the data directory if it is not there. Commands that only look do not want one.
 	Make bool
-	// Options are how the directory is opened, besides Dir; an instance of a command is always idle.
+	// Drives lets the executions go on, in this process, that are started here or taken up. Others rest in any case: what a command
+	// changes of them is recorded.
+	Drives bool
+	// Options are how the directory is opened, besides Dir.
 	Options Options
 	// Version is this program's.
 	Version string
@@ -59,7 +62,7 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 		}
 	}
 	options := o.Options
-	options.Dir, options.Idle, options.Version = o.Dir, true, o.Version
+	options.Dir, options.Idle, options.Rest, options.Version = o.Dir, true, !o.Drives, o.Version
 	i, err := Open(ctx, options)
 	if err != nil {
 		return nil, inUse(err)

@@ -12,8 +12,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,11 +94,16 @@ func TestCrash_Process(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Serve(context.Background(), ServeOptions{
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as that of the command
+	err = Serve(ctx, ServeOptions{
 		Addr: os.Getenv(crashAddr), Dir: dir, Token: crashToken, HTTPAllow: allow, Version: "test",
 		Started: func(s Serving) { fmt.Printf("serving %s\n", s.URL) },
 	})
-	t.Fatal(err)
+	if err != nil || ctx.Err() == nil {
+		t.Fatal(err)
+	}
 }
 
 // service is what the nodes call. It counts, and tells when so many calls have come.
@@ -232,16 +239,22 @@ func (c *crash) serve() (end func()) {
 	}
 }
 
+// keepFlows keeps the workflows of the test.
+func (c *crash) keepFlows() {
+	c.Helper()
+	for _, text := range []string{crashChildFlow, crashFlow} {
+		if _, err := c.client.CreateWorkflow(c.Context(), []byte(text), true); err != nil {
+			c.Fatal(err)
+		}
+	}
+}
+
 // round starts a server, gives it work, and kills it in the middle of a call.
 func (c *crash) round(n int) {
 	c.Helper()
 	cmd := c.process()
 	if n == 0 {
-		for _, text := range []string{crashChildFlow, crashFlow} {
-			if _, err := c.client.CreateWorkflow(c.Context(), []byte(text), true); err != nil {
-				c.Fatal(err)
-			}
-		}
+		c.keepFlows()
 	}
 	dead := make(chan struct{})
 	c.service.arm(1+rand.IntN(crashCalls), sync.OnceFunc(func() {

@@ -5,14 +5,17 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/agent"
@@ -59,6 +62,9 @@ type Instance struct {
 	log   *slog.Logger
 	// waking are those who wake executions that wait for a budget.
 	waking sync.WaitGroup
+	// register is where the host notes its runs; nil: nowhere.
+	register *os.File
+	draining atomic.Bool
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
@@ -89,8 +95,10 @@ type Options struct {
 	MaxTasks int
 	// NoRunAhead lets every row be on disk before the next node runs, also where nobody could tell.
 	NoRunAhead bool
-	// Idle instances work on what they are asked for and take nothing else up.
+	// Idle instances work on what they have started or were told to take up, and on nothing else. Resting ones work on nothing: what
+	// they are asked for is recorded, and goes on with the next instance.
 	Idle bool
+	Rest bool
 	// MasterKey is the key that seals credentials; empty: the one in the data directory.
 	MasterKey string
 	// Version is what tool servers are told.
@@ -143,6 +151,14 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
 	i.desk = i.people(client, o)
+	var register local.Register
+	if !o.Rest {
+		if i.register, err = os.OpenFile(filepath.Join(o.Dir, registerFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			i.tools.Close()
+			return nil, closing(fmt.Errorf("open the register of runs: %w", err), db)
+		}
+		register = i.register
+	}
 	i.host, err = local.New(ctx, local.Options{
 		Programs: agent.Programs(),
 		Journal:  i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
@@ -151,7 +167,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
 		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
-		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Log: o.Log,
+		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
@@ -174,9 +190,9 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	})
 	if err != nil {
 		i.tools.Close()
-		return nil, fmt.Errorf("start the host: %w", closing(err, db))
+		return nil, fmt.Errorf("start the host: %w", errors.Join(closing(err, db), i.closeRegister()))
 	}
-	if !o.Idle { // messages and timeouts are work that nobody has asked for
+	if !o.Idle && !o.Rest { // messages and timeouts are work that nobody has asked for
 		i.desk.Start()
 	}
 	return i, nil
@@ -189,6 +205,28 @@ func closing(err error, db *sqlite.DB) error {
 	return err
 }
 
+// registerFile is where in the data directory the runs are noted that have begun. It is about processes that die, and may be left out
+// of a copy.
+const registerFile = "runs.register"
+
+func (i *Instance) closeRegister() error {
+	if i.register == nil {
+		return nil
+	}
+	return i.register.Close()
+}
+
+// Drain lets nothing new begin: no node, no timer, no message to people. It returns when what runs has ended and is on disk, or when
+// the context ends, and says which. Requests are still answered; what they start or answer goes on with the next instance.
+func (i *Instance) Drain(ctx context.Context) bool {
+	i.draining.Store(true)
+	var people sync.WaitGroup
+	people.Go(func() { i.desk.Drain(ctx) })
+	ended := i.host.Drain(ctx)
+	people.Wait()
+	return ended
+}
+
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
 	i.desk.Close() // it talks to the host
@@ -197,7 +235,7 @@ func (i *Instance) Close() error {
 	i.tools.Close()
 	i.sandbox.Close()
 	i.databases.Close()
-	return i.db.Close()
+	return errors.Join(i.closeRegister(), i.db.Close())
 }
 
 // Save keeps a definition that has no errors. Content that is already the newest revision makes no new one.

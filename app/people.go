@@ -38,8 +38,12 @@ func (i *Instance) channels(client *outbound.Client) []human.Channel {
 
 // people makes the desk where questions are put and answered.
 func (i *Instance) people(client *outbound.Client, o Options) *human.Desk {
+	questions := i.stores.Interactions
+	if o.Idle {
+		questions = ownQuestions{questions, func() []store.Ref { return i.host.Own() }}
+	}
 	return human.New(human.Options{
-		Interactions: i.stores.Interactions, Users: i.stores.Users, Channels: i.channels(client), PublicURL: o.PublicURL, Log: i.log,
+		Interactions: questions, Users: i.stores.Users, Channels: i.channels(client), PublicURL: o.PublicURL, Log: i.log,
 		Open: func(ctx context.Context, workspace, id string, types ...string) (human.Credential, func(), error) {
 			c, release, err := i.vault.open(ctx, identity.System(workspace), id, types...)
 			return human.Credential{Type: c.Type, Data: c.Data}, release, err

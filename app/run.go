@@ -71,7 +71,7 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 			return report, api.Execution{}, nil
 		}
 	}
-	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Options: r.Options, Version: r.Version})
+	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Options: r.Options, Version: r.Version})
 	if err != nil {
 		return report, api.Execution{}, err
 	}

@@ -59,6 +59,8 @@ type ServeOptions struct {
 	TaskStarts int
 	// Traces is where spans are sent, as OTLP over HTTP; empty: nowhere.
 	Traces string
+	// Grace is how long what runs may take to end when the server is told to stop; zero: 30 s, less: no time.
+	Grace time.Duration
 	// MCPWait is how long a call of a tool by the Model Context Protocol waits for its execution; zero: 25 s.
 	MCPWait time.Duration
 	Version string
@@ -87,14 +89,17 @@ const (
 	maxHeader     = 64 << 10
 	// shutdownTimeout is how long requests may take to end once the server is to stop.
 	shutdownTimeout = 15 * time.Second
+	// DefaultGrace is how long what runs may take to end before that.
+	DefaultGrace = 30 * time.Second
 )
 
 // heapRoom is how much a server holds and never touches, so that none of it is in memory. Garbage is collected when the heap has doubled:
 // without this, one that holds a few megabytes would spend a good part of its time collecting.
 const heapRoom = 32 << 20
 
-// Serve runs an instance with its API until ctx ends, which is no error, or until it cannot go on, which is one: a
-// supervisor then starts it again. What runs is parked, and goes on with the next start.
+// Serve runs an instance with its API until ctx ends, which is not an error, or until it cannot go on, which is one: a
+// supervisor then starts it again. When ctx ends nothing new begins, what runs gets a grace, and what is left goes on with the
+// next start as after a crash.
 func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -178,7 +183,8 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	var reason error
 	select {
 	case <-ctx.Done():
-		o.Log.Info("stopping: requests end, streams are closed, what runs is parked")
+		i.drain(context.WithoutCancel(ctx), o)
+		o.Log.Info("stopping: requests end, streams are closed")
 	case <-i.db.Broken():
 		reason = fmt.Errorf("the store has stopped, and a new process has to go on from what is on disk: %w", i.db.Err())
 		o.Log.Error("stopping", "error", reason)
@@ -186,6 +192,26 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 		return fmt.Errorf("take requests: %w", err)
 	}
 	return errors.Join(reason, shutdown(context.WithoutCancel(ctx), web, api, stopped, o.Log))
+}
+
+// drain gives what runs its grace.
+func (i *Instance) drain(ctx context.Context, o ServeOptions) {
+	grace := max(0, cmp.Or(o.Grace, DefaultGrace))
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	broken := make(chan struct{})
+	defer close(broken)
+	go func() { // it ends with the drain
+		select {
+		case <-i.db.Broken(): // nothing more can be written
+			cancel()
+		case <-broken:
+		}
+	}()
+	o.Log.Info("draining: nothing new begins; another signal ends the process at once", "grace", grace, "executions", i.host.Running())
+	if !i.Drain(ctx) {
+		o.Log.Warn("the grace is over; what is left goes on with the next start as after a crash", "executions", i.host.Running())
+	}
 }
 
 // shutdown lets requests end, for a while.
@@ -236,7 +262,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Ready: i.db.Err, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"tandem/files"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/shortage"
 )
 
 // Scripts is what an operator allows of host processes. They run with the rights of the server: the limits here keep an
@@ -256,11 +257,11 @@ func (s *Scripts) directory(workspace, name string) (_ *os.File, err error) {
 	}
 	home := filepath.Join(s.Files, workspace)
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return nil, fault.New(fault.Internal, "the files directory of the workspace cannot be made").WithCause(err)
+		return nil, shortage.Or(err, fault.New(fault.Internal, "the files directory of the workspace cannot be made"))
 	}
 	root, err := os.OpenRoot(home)
 	if err != nil {
-		return nil, fault.New(fault.Internal, "the files directory of the workspace cannot be opened").WithCause(err)
+		return nil, shortage.Or(err, fault.New(fault.Internal, "the files directory of the workspace cannot be opened"))
 	}
 	defer func() {
 		if cerr := root.Close(); err == nil && cerr != nil {
@@ -360,11 +361,11 @@ func (p *process) describe(err error) error {
 func (p *process) keepScript(cfg scriptConfig) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "tandem-script-")
 	if err != nil {
-		return nil, fault.New(fault.Internal, "the script cannot be kept").WithCause(err)
+		return nil, shortage.Or(err, fault.New(fault.Internal, "the script cannot be kept"))
 	}
 	name := filepath.Join(dir, "script"+map[string]string{"bash": ".sh", "sh": ".sh", "python": ".py", "node": ".js", "pwsh": ".ps1"}[cfg.Interpreter])
 	if err := os.WriteFile(name, []byte(cfg.Script), 0o600); err != nil {
-		return nil, fault.New(fault.Internal, "the script cannot be kept").WithCause(errors.Join(err, os.RemoveAll(dir)))
+		return nil, shortage.Or(errors.Join(err, os.RemoveAll(dir)), fault.New(fault.Internal, "the script cannot be kept"))
 	}
 	// The script comes after the interpreter's own options and before the arguments.
 	own := map[string]int{"bash": 2, "pwsh": 3}[cfg.Interpreter]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // How long is waited for what should come at once: the warden's end after it was told to end everything, and the ends of
@@ -27,11 +28,11 @@ const (
 func (p *process) run(ctx context.Context) (processEnd, error) {
 	leashR, leash, err := os.Pipe()
 	if err != nil {
-		return processEnd{}, fault.New(fault.Internal, "the process could not be started").WithCause(err)
+		return processEnd{}, shortage.Or(err, fault.New(fault.Internal, "the process could not be started"))
 	}
 	reports, reportsW, err := os.Pipe()
 	if err != nil {
-		return processEnd{}, fault.New(fault.Internal, "the process could not be started").WithCause(errors.Join(err, leashR.Close(), leash.Close()))
+		return processEnd{}, shortage.Or(errors.Join(err, leashR.Close(), leash.Close()), fault.New(fault.Internal, "the process could not be started"))
 	}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"tandem", wardenArg}, Env: []string{}, Stdin: strings.NewReader(p.stdin), Stdout: &p.stdout, Stderr: &p.stderr,
@@ -43,7 +44,7 @@ func (p *process) run(ctx context.Context) (processEnd, error) {
 	err = cmd.Start()
 	err = errors.Join(err, leashR.Close(), reportsW.Close())
 	if err != nil {
-		return processEnd{}, fault.New(fault.Internal, "the process could not be started").WithCause(errors.Join(err, leash.Close(), reports.Close()))
+		return processEnd{}, shortage.Or(errors.Join(err, leash.Close(), reports.Close()), fault.New(fault.Internal, "the process could not be started"))
 	}
 	report, why := p.await(ctx, cmd.Process, leash, reports)
 	// The report was the last that the warden had to do.

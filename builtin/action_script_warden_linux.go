@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // A warden is a process of our own binary that stands between the server and one host process. Whatever that process
@@ -227,7 +228,7 @@ func notStarted(path string, err error) error {
 	case errors.Is(err, syscall.E2BIG):
 		return fault.New(fault.TooLarge, "the arguments and variables of the process are too large together; hand them over as stdin").WithCause(err)
 	}
-	return fault.New(fault.Internal, "the process could not be started").WithCause(err)
+	return shortage.Or(err, fault.New(fault.Internal, "the process could not be started"))
 }
 
 // limit waits until the new process stands before its first instruction, puts it under its limits and lets it go.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // What went wrong, in the words of a user. The words of a server are shown when they are about the statement; those about
@@ -55,6 +56,9 @@ func connecting(ctx context.Context, err error) *fault.Error {
 		case fault.Unsupported, fault.Canceled, fault.CredentialInvalid, fault.TooLarge, fault.ForbiddenPath, fault.NotFound:
 			return f
 		}
+	}
+	if shortage.Is(err) {
+		return fault.New(fault.Shortage, "the database server could not be connected to: the machine has run out of open files or memory for now").WithDetail(innermost(err))
 	}
 	_, wrongCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknownAuthority := errors.AsType[x509.UnknownAuthorityError](err)

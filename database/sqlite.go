@@ -22,6 +22,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // sqliteServer is the connections to one SQLite file of a workspace.
@@ -107,7 +108,7 @@ func (s *sqliteServer) close() {
 func (s *sqliteServer) find(m mode) (found fs.FileInfo, err error) {
 	if m == readWrite {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
-			return nil, fault.New(fault.Internal, "the directory of the workspace cannot be made").WithCause(err)
+			return nil, shortage.Or(err, fault.New(fault.Internal, "the directory of the workspace cannot be made"))
 		}
 	}
 	root, err := os.OpenRoot(s.dir)
@@ -115,7 +116,7 @@ func (s *sqliteServer) find(m mode) (found fs.FileInfo, err error) {
 		return nil, s.missing()
 	}
 	if err != nil {
-		return nil, fault.New(fault.Internal, "the directory of the workspace cannot be opened").WithCause(err)
+		return nil, shortage.Or(err, fault.New(fault.Internal, "the directory of the workspace cannot be opened"))
 	}
 	defer func() {
 		if cerr := root.Close(); err == nil {

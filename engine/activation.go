@@ -41,6 +41,7 @@ type activation struct {
 	attempt    uint32
 	retries    uint32 // attempts that followed a failure
 	recoveries uint32 // runs that were repeated because a process died
+	blamed     uint32 // deaths of a process in which it ran alone
 	started    bool   // a once attempt has been recorded as begun
 	asOf       uint64
 	cause      Cause
@@ -92,7 +93,7 @@ func (a *activation) handlesErrors() bool {
 func (a *activation) at() Attempt { return Attempt{a.id, a.gen, a.attempt} }
 
 func (a *activation) view() Activation {
-	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
+	v := Activation{ID: a.id, Node: a.node, Generation: a.gen, Attempt: a.attempt, Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Started: a.started, AsOf: a.asOf, Error: a.err, Unknown: a.unknown}
 	switch a.phase {
 	case phaseHeld, phaseParked, phaseGated:
 		v.Status = NodePending
@@ -249,6 +250,22 @@ func (s *State) nodeStarted(f NodeStarted) error {
 	return nil
 }
 
+func (s *State) nodeNotBegun(f NodeNotBegun) error {
+	a, err := s.current(f.Attempt)
+	if err != nil {
+		return err
+	}
+	if !a.started {
+		return fault.Newf(fault.Conflict, "attempt %d of %q is not recorded as begun", a.attempt, a.id)
+	}
+	a.started = false
+	if a.scope.torn { // its end was all that the scope waited for
+		s.cancelled(a)
+		s.after(a.scope)
+	}
+	return nil
+}
+
 func (s *State) nodeFailed(f NodeFailed) error {
 	a, err := s.current(f.Attempt)
 	if err != nil {
@@ -295,14 +312,23 @@ const (
 func (s *State) retryLater(a *activation, serviceMS int64) {
 	a.retries++
 	a.attempt++
-	delay := int64(backoffMax)
-	if shift := a.retries - 1; shift < 9 {
-		delay = min(int64(backoffBase)<<shift, backoffMax)
-	}
-	delay += delay * s.jitter(a) / 5000
+	delay := s.backoff(a, a.retries, backoffMax)
 	if serviceMS > 0 {
 		delay = min(serviceMS, maxServiceBackoff)
 	}
+	s.runLater(a, delay)
+}
+
+// backoff is the pause before the n-th repetition.
+func (s *State) backoff(a *activation, n uint32, most int64) int64 {
+	delay := most
+	if n < 10 {
+		delay = min(int64(backoffBase)<<(n-1), most)
+	}
+	return delay + delay*s.jitter(a)/5000
+}
+
+func (s *State) runLater(a *activation, delay int64) {
 	s.move(a, phaseRetrying)
 	a.timer = s.setTimer(TimerRetry, a.id, s.now+delay)
 }

@@ -109,14 +109,30 @@ type (
 		Reason string `json:"reason,omitempty"`
 	}
 
-	// ExecutionRecovered says that the process that owned the execution died and another took over.
-	ExecutionRecovered struct{}
+	// ExecutionRecovered says that the process that owned the execution has ended and another took over.
+	ExecutionRecovered struct {
+		// Known says that the host knows how the process before ended. Journals of older hosts do not: there every run that
+		// was lost counts against its activation.
+		Known bool `json:"known,omitempty"`
+		// Begun are the activations whose runs had begun when the process died; none of an orderly stop. Alone says that
+		// nothing else ran in the process then, so that the death is blamed on the one that did.
+		Begun []ActivationID `json:"begun,omitempty"`
+		Alone bool           `json:"alone,omitempty"`
+		// Tried says that they ran in a trial, without the others that had survived theirs: the next one follows at once.
+		Tried bool `json:"tried,omitempty"`
+		// RunsGoOn says that the process is the same: only what the execution waits for is issued again.
+		RunsGoOn bool `json:"runs_go_on,omitempty"`
+	}
 )
 
 // Facts about an activation.
 type (
 	// NodeStarted is recorded before a once attempt touches the world.
 	NodeStarted struct{ Attempt }
+
+	// NodeNotBegun takes a NodeStarted back: the process stops in order, and the attempt's turn had not come. The next process
+	// runs it.
+	NodeNotBegun struct{ Attempt }
 
 	// NodeCompleted is a success: the keys it produced and the verdicts of its outgoing connections.
 	NodeCompleted struct {
@@ -304,6 +320,7 @@ func (ExecutionResumed) factName() string   { return "execution_resumed" }
 func (CancelRequested) factName() string    { return "cancel_requested" }
 func (ExecutionRecovered) factName() string { return "execution_recovered" }
 func (NodeStarted) factName() string        { return "node_started" }
+func (NodeNotBegun) factName() string       { return "node_not_begun" }
 func (NodeCompleted) factName() string      { return "node_completed" }
 func (NodeFailed) factName() string         { return "node_failed" }
 func (NodeSuspended) factName() string      { return "node_suspended" }
@@ -472,6 +489,8 @@ func decodeFact(name string, data []byte) (Fact, error) {
 		return decode[ExecutionRecovered](data)
 	case NodeStarted{}.factName():
 		return decode[NodeStarted](data)
+	case NodeNotBegun{}.factName():
+		return decode[NodeNotBegun](data)
 	case NodeCompleted{}.factName():
 		return decode[NodeCompleted](data)
 	case NodeFailed{}.factName():

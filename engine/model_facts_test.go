@@ -41,12 +41,12 @@ func (m *model) apply(now int64, fact engine.Fact, timer timerName, ask string) 
 	case engine.ScopeOpened:
 		o := m.find(f.Activation)
 		o.frame = &modelFrame{spec: f, until: f.Until, open: map[int64]*modelScope{}}
-		o.phase, o.crashes = "scope", 0
+		o.phase, o.crashes, o.blamed = "scope", 0, 0
 		m.advance(o)
 	case engine.ScopeAdvanced:
 		o := m.find(f.Activation)
 		o.frame.turning = false
-		o.phase, o.crashes = "scope", 0
+		o.phase, o.crashes, o.blamed = "scope", 0, 0
 		if f.Open {
 			m.openIteration(o, f.Entry)
 		} else {
@@ -78,8 +78,15 @@ func (m *model) apply(now int64, fact engine.Fact, timer timerName, ask string) 
 		m.paused = true
 	case engine.ExecutionResumed:
 		m.resume()
+	case engine.NodeNotBegun:
+		if a := m.find(f.Activation); a.scope.torn {
+			a.started = false
+			m.cancelled(a)
+		} else {
+			a.started = false
+		}
 	case engine.ExecutionRecovered:
-		m.recover()
+		m.recover(f)
 	case engine.CancelRequested:
 		m.cancel()
 	case engine.NodeRetried:
@@ -231,17 +238,38 @@ func (m *model) resume() {
 	}
 }
 
-func (m *model) recover() {
+func (m *model) recover(f engine.ExecutionRecovered) {
+	if f.RunsGoOn {
+		return
+	}
 	for _, a := range m.acts() {
+		begun := !f.Known || slices.Contains(f.Begun, a.id)
 		switch {
 		case a.phase != "running":
 		case a.started:
 			m.look(a.scope, m.unknown(a))
-		case a.crashes >= engine.MaxRecoveries:
+		case !f.Known && a.crashes >= engine.MaxRecoveries:
 			m.look(a.scope, m.fail(a, nil))
-		default:
-			a.crashes++
+		case !begun:
 			m.dispatch(a)
+		default:
+			if !f.Tried {
+				a.crashes++
+			}
+			if f.Alone {
+				a.blamed++
+			}
+			if f.Known && a.blamed >= engine.MaxBlamed {
+				m.look(a.scope, m.fail(a, nil))
+				continue
+			}
+			body := a.cause == engine.CauseTurn || a.cause == engine.CauseClose
+			if !f.Known || f.Tried || a.crashes < 7 || body || m.paused || a.scope.torn {
+				m.dispatch(a)
+				continue
+			}
+			pause := min(1000<<(a.crashes-7), 60_000)
+			a.phase, a.retryFrom, a.retryTo = "retrying", m.now+int64(pause)*8/10, m.now+int64(pause)*12/10
 		}
 	}
 }
@@ -258,7 +286,7 @@ func (m *model) cancel() {
 func (m *model) renew(a *modelAct) {
 	m.forget(a.id)
 	a.gen++
-	a.retries, a.crashes = 0, 0
+	a.retries, a.crashes, a.blamed = 0, 0, 0
 	a.started, a.effected, a.canceling, a.byChild = false, false, false, false
 	a.opened = false
 	if a.cause != engine.CauseOutput {

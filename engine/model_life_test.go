@@ -80,7 +80,7 @@ func (m *model) suspend(a *modelAct, w *modelWait) {
 
 // wake lets a waiting attempt go on. What a failed child brings back has crossed a border, so it is final.
 func (m *model) wake(a *modelAct, childFailed bool) {
-	a.wait, a.crashes = nil, 0
+	a.wait, a.crashes, a.blamed = nil, 0, 0
 	a.byChild = childFailed
 	m.dispatch(a)
 }

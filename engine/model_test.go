@@ -118,6 +118,7 @@ type (
 		gen       uint32
 		retries   int
 		crashes   int
+		blamed    int
 		phase     string
 		cause     engine.CauseKind
 		inputs    []int

@@ -7,8 +7,18 @@ import (
 	"tandem/workflow"
 )
 
-// MaxRecoveries is how many runs of an activation may be lost with a process before it fails as interrupted.
-const MaxRecoveries = 3
+const (
+	// MaxRecoveries is how many runs of an activation may be lost with a process before it fails as interrupted, in journals
+	// of hosts that did not know what had begun and what ran beside it.
+	MaxRecoveries = 3
+	// MaxBlamed is in how many deaths of a process an activation may have run alone; with the last of them it fails as
+	// interrupted.
+	MaxBlamed = 3
+	// recoverAtOnce is how many times what was lost with a process is repeated without a pause, while the host tries to find
+	// out what is to blame; then pauses grow up to recoverPauseMax.
+	recoverAtOnce   = 6
+	recoverPauseMax = 60_000
+)
 
 func (s *State) cancel() error {
 	if !s.started {
@@ -66,15 +76,20 @@ func (s *State) tellChildren(action ChildAction) {
 	}
 }
 
-// recover issues again what the process that died had in hand. A once attempt that had started is not issued again:
-// its outcome is unknown.
-func (s *State) recover() error {
+// recover issues again what the process before had in hand. A once attempt that had started is not issued again: its
+// outcome is unknown.
+func (s *State) recover(f ExecutionRecovered) error {
 	s.outstanding(false)
+	if f.RunsGoOn {
+		return nil
+	}
 	for _, a := range s.sorted(func(a *activation) bool { return a.phase == phaseRunning }) {
 		switch {
 		case a.phase != phaseRunning: // it ended with another
 		case a.started:
 			s.outcomeUnknown(a, nil)
+		case f.Known:
+			s.recoverRun(a, f)
 		case a.recoveries >= MaxRecoveries:
 			s.fail(a, fault.Newf(fault.Interrupted, "the process died in each of %d runs of this node; it is not run again by itself", a.recoveries+1), nil)
 		default:
@@ -84,6 +99,29 @@ func (s *State) recover() error {
 		}
 	}
 	return nil
+}
+
+// recoverRun repeats a run. Only a death in which it ran alone is held against it; one that was merely there is repeated
+// after pauses that grow, and one that had not begun at once.
+func (s *State) recoverRun(a *activation, f ExecutionRecovered) {
+	begun := slices.Contains(f.Begun, a.id)
+	if begun && !f.Tried {
+		a.recoveries++
+	}
+	if begun && f.Alone {
+		a.blamed++
+	}
+	if a.blamed >= MaxBlamed {
+		s.fail(a, fault.Newf(fault.Interrupted, "the process died in %d runs of this node while nothing else ran; it is not run again by itself", a.blamed), nil)
+		return
+	}
+	a.attempt++
+	inBody := a.cause.Kind == CauseTurn || a.cause.Kind == CauseClose
+	if !begun || f.Tried || a.recoveries <= recoverAtOnce || inBody || s.paused || a.scope.torn {
+		s.dispatch(a)
+		return
+	}
+	s.runLater(a, s.backoff(a, a.recoveries-recoverAtOnce, recoverPauseMax))
 }
 
 // Outstanding returns the commands that are in force: what a host that has just loaded the state has to see to, if it
@@ -212,7 +250,7 @@ func (s *State) regenerate(a *activation) {
 	for o := a.scope.owner; o != nil; o = o.scope.owner {
 		o.innerGen = max(o.innerGen, a.gen)
 	}
-	a.attempt, a.retries, a.recoveries, a.spawned = 1, 0, 0, 0
+	a.attempt, a.retries, a.recoveries, a.blamed, a.spawned = 1, 0, 0, 0, 0
 	a.started, a.unknown, a.canceling, a.effected, a.opened = false, false, false, false, false
 	a.err = nil
 	if a.cause.Kind != CauseOutput {

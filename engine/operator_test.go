@@ -300,6 +300,80 @@ func TestOperator_Recover(t *testing.T) {
 		}
 		s.replay()
 	})
+	t.Run("OnlyDeathsInWhichItRanAloneAreHeldAgainstIt", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "killer -> b\nother")
+		beside := engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"killer", "other"}}
+		for n := range 16 { // nothing points at it: it goes on, after pauses that grow
+			before := s.now
+			s.do(beside)
+			if n < 6 {
+				s.wantRuns("killer", "other")
+				continue
+			}
+			s.wantRuns()
+			want, pause := int64(min(1000<<(n-6), 60_000)), int64(0)
+			for _, timer := range s.timers {
+				if timer.Activation == "killer" {
+					pause = timer.Until - before
+				}
+			}
+			if pause < want*8/10 || pause > want*12/10 {
+				t.Errorf("the pause after %d deaths is %d ms, want about %d", n+1, pause, want)
+			}
+			s.fire(engine.TimerRetry)
+			s.fire(engine.TimerRetry)
+		}
+		for range 5 { // an orderly stop, or a death before it began
+			s.do(engine.ExecutionRecovered{Known: true})
+			s.wantRuns("killer", "other")
+		}
+		for range 5 { // it is tried again at once
+			s.do(engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"killer", "other"}, Tried: true})
+			s.wantRuns("killer", "other")
+		}
+		s.complete("other")
+		alone := engine.ExecutionRecovered{Known: true, Begun: []engine.ActivationID{"killer"}, Alone: true}
+		for range engine.MaxBlamed - 1 {
+			s.do(alone)
+			s.fire(engine.TimerRetry)
+		}
+		s.do(alone)
+		s.status(engine.StatusError)
+		if s.finish.Error.Code != fault.Interrupted {
+			t.Errorf("error %v", s.finish.Error)
+		}
+		s.replay()
+	})
+	t.Run("WhatItWaitsForIsIssuedAgainWhileItsRunsGoOn", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "pay {\"effect\":\"once\"}\nhuman")
+		s.started("pay")
+		s.suspend("human", engine.NodeSuspended{Ask: &engine.Question{Purpose: "human_node"}})
+		clear(s.asks)
+		running := len(s.running)
+		commands := s.do(engine.ExecutionRecovered{Known: true, RunsGoOn: true})
+		if len(commands) != 1 || len(s.asks) != 1 {
+			t.Errorf("commands %+v", commands)
+		}
+		if a, _ := s.state.Activation("pay"); a.Status != engine.NodeRunning || a.Attempt != 1 || running == 0 {
+			t.Errorf("pay is %+v", a)
+		}
+	})
+	t.Run("AnAttemptWhoseTurnHadNotCome", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, "pay {\"effect\":\"once\"}")
+		at := s.run("pay").Attempt
+		s.refuse(fault.Conflict, engine.NodeNotBegun{Attempt: at})
+		s.started("pay")
+		s.do(engine.NodeNotBegun{Attempt: at})
+		s.do(engine.ExecutionRecovered{Known: true})
+		s.wantRuns("pay")
+		if len(s.asks) > 0 {
+			t.Errorf("it asks %v", s.asks)
+		}
+		s.replay()
+	})
 	t.Run("DuringAPauseNothingIsIssued", func(t *testing.T) {
 		t.Parallel()
 		s := begin(t, "a -> b")

@@ -68,6 +68,7 @@ func (d *chance) step() bool {
 	if !d.calm {
 		add(2, !paused && !ending, func() { d.do(engine.ExecutionPaused{}) })
 		add(3, true, func() { d.do(engine.ExecutionRecovered{}) })
+		add(8, true, d.recover)
 		add(1, d.model != nil && d.model.root.ending != "cancel", func() { d.do(engine.CancelRequested{}) })
 		add(2, d.model != nil, d.operate)
 	}
@@ -160,7 +161,9 @@ func (d *chance) openScope(c engine.RunNode) {
 	if d.odds("deadline", 3) {
 		f.Until = d.now + 10_000
 	}
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 func (d *chance) failRun(c engine.RunNode) {
@@ -178,7 +181,9 @@ func (d *chance) failRun(c engine.RunNode) {
 		f.Outputs = []engine.Output{{Key: key, Ref: "handled"}}
 		f.Settled = d.verdicts(c.Node, false, f.Outputs)
 	}
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 func (d *chance) suspend(c engine.RunNode) {
@@ -202,7 +207,9 @@ func (d *chance) suspend(c engine.RunNode) {
 	if f.Until == 0 && f.Signal == "" && f.Ask == nil && f.Child == nil {
 		f.Until = d.now + 2_000
 	}
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 func (d *chance) fireTimer() {
@@ -222,7 +229,9 @@ func (d *chance) answerAsk() {
 		f.Outcome = rapid.SampledFrom([]engine.AskOutcome{engine.AskTimeout, engine.AskCanceled}).Draw(d.r, "end of question")
 	}
 	d.oldAsks = append(d.oldAsks, id)
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 func (d *chance) finishChild() {
@@ -251,7 +260,9 @@ func (d *chance) signal() {
 		a := rapid.SampledFrom(acts).Draw(d.r, "activation")
 		f.Node, f.Activation = d.g.nodes[a.Node].id, a.ID
 	}
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 // operate retries or skips an activation while the execution runs.
@@ -280,7 +291,9 @@ func (d *chance) skip(a *modelAct) {
 	if f.HasOutput {
 		f.Output = "given"
 	}
-	d.do(f)
+	if d.finish == nil {
+		d.do(f)
+	}
 }
 
 // afterEnd lets an operator take an execution that has ended up again, now and then.
@@ -363,4 +376,24 @@ func (d *chance) bogus() {
 	}
 	slices.SortStableFunc(facts, func(a, b engine.Fact) int { return cmp.Compare(fmt.Sprintf("%T%+v", a, a), fmt.Sprintf("%T%+v", b, b)) })
 	d.refuse(rapid.SampledFrom(facts).Draw(d.r, "bogus"))
+}
+
+// recover lets a process die in some of the runs, or stop in order, and another take over.
+func (d *chance) recover() {
+	f := engine.ExecutionRecovered{Known: true, Alone: rapid.Bool().Draw(d.r, "alone"), Tried: rapid.IntRange(0, 3).Draw(d.r, "tried") == 0}
+	for _, id := range slices.Sorted(maps.Keys(d.running)) {
+		if d.finish != nil {
+			return // it was the last
+		}
+		if d.started[id] && d.odds("its turn had not come", 4) {
+			d.do(engine.NodeNotBegun{Attempt: d.running[id].Attempt})
+			continue
+		}
+		if rapid.IntRange(0, 3).Draw(d.r, "begun") > 0 {
+			f.Begun = append(f.Begun, id)
+		}
+	}
+	if d.finish == nil {
+		d.do(f)
+	}
 }

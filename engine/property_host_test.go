@@ -339,6 +339,12 @@ func (h *host) note(fact engine.Fact) {
 	case engine.ChildFinished:
 		delete(h.children, f.Child)
 		delete(h.leaving, f.Child)
+	case engine.NodeNotBegun:
+		if a, ok := h.state.Activation(f.Activation); !ok || a.Status != engine.NodeRunning {
+			delete(h.running, f.Activation) // what it is part of was ending
+		}
+		delete(h.started, f.Activation)
+		delete(h.begun, f.Activation)
 	case engine.ExecutionRecovered:
 		clear(h.running)
 		clear(h.started)

@@ -130,7 +130,7 @@ func (s *State) scopeAdvanced(f ScopeAdvanced) error {
 // runEnded notes that a run of a scope's node has ended well: what runs next is another, with its own count of crashes.
 func (s *State) runEnded(o *activation) {
 	o.attempt++
-	o.recoveries = 0
+	o.recoveries, o.blamed = 0, 0
 }
 
 // advance opens the iterations that may begin now, asks for the turn they need, or closes the scope after the last.

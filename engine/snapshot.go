@@ -62,6 +62,7 @@ type (
 		Attempt    uint32       `json:"attempt"`
 		Retries    uint32       `json:"retries,omitempty"`
 		Recoveries uint32       `json:"recoveries,omitempty"`
+		Blamed     uint32       `json:"blamed,omitempty"`
 		Spawned    uint32       `json:"spawned,omitempty"`
 		Started    bool         `json:"started,omitempty"`
 		Effected   bool         `json:"effected,omitempty"`
@@ -160,7 +161,7 @@ func (sc *Scope) snapshot() (*scopeJSON, error) {
 func (a *activation) snapshot() (actJSON, error) {
 	snap := actJSON{
 		Name: a.name, Node: a.node, Step: a.step, Ord: a.ord, Phase: a.phase, Generation: a.gen, InnerGen: a.innerGen, Attempt: a.attempt,
-		Retries: a.retries, Recoveries: a.recoveries, Spawned: a.spawned, Started: a.started, Effected: a.effected,
+		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Effected: a.effected,
 		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
 		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
@@ -276,7 +277,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 	}
 	a := &activation{
 		id: joinID(sc.path, snap.Name), scope: sc, name: snap.Name, node: snap.Node, step: snap.Step, ord: snap.Ord,
-		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries,
+		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries, blamed: snap.Blamed,
 		spawned: snap.Spawned, started: snap.Started, effected: snap.Effected, opened: snap.Opened,
 		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
 		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,

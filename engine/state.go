@@ -137,6 +137,8 @@ func (s *State) apply(fact Fact) error {
 		return s.nodeCompleted(f)
 	case NodeStarted:
 		return s.nodeStarted(f)
+	case NodeNotBegun:
+		return s.nodeNotBegun(f)
 	case NodeFailed:
 		return s.nodeFailed(f)
 	case NodeSuspended:
@@ -160,7 +162,7 @@ func (s *State) apply(fact Fact) error {
 	case ExecutionResumed:
 		return s.resume()
 	case ExecutionRecovered:
-		return s.recover()
+		return s.recover(f)
 	case NodeSkipped:
 		return s.skipNode(f)
 	}
@@ -345,10 +347,14 @@ type Activation struct {
 	Generation uint32
 	Attempt    uint32
 	Retries    uint32
-	// Recoveries counts the runs that were repeated because a process died.
+	// Recoveries counts the runs that were repeated because a process died in them, Blamed those of them in which nothing
+	// else ran.
 	Recoveries uint32
-	AsOf       uint64
-	Error      *fault.Error
+	Blamed     uint32
+	// Started says that its attempt is recorded as begun, so that it is not repeated without knowledge.
+	Started bool
+	AsOf    uint64
+	Error   *fault.Error
 	// Unknown says that nobody knows how its last attempt ended.
 	Unknown bool
 	// Ask is the question it waits for, if it waits for one.

@@ -183,7 +183,7 @@ func (s *State) dropAsk(id AskID) {
 func (s *State) wake(a *activation, w Wake) {
 	a.cause.Wake = &w
 	a.cause.Memo = a.wait.memo
-	a.recoveries = 0
+	a.recoveries, a.blamed = 0, 0
 	s.stopWaiting(a)
 	s.dispatch(a)
 }

@@ -59,6 +59,7 @@ const (
 
 	// The life of an activation.
 	Interrupted     Code = "interrupted"
+	Shortage        Code = "resource_shortage" // the machine has run out of something for now
 	OutcomeUnknown  Code = "outcome_unknown"
 	Canceled        Code = "canceled"
 	BudgetExhausted Code = "budget_exhausted"
@@ -144,6 +145,7 @@ var table = [...]struct {
 	{ForbiddenPath, ClassForbidden, false},
 	{DisabledByOperator, ClassForbidden, false},
 	{Interrupted, ClassFailed, false},
+	{Shortage, ClassUnavailable, true},
 	{OutcomeUnknown, ClassFailed, false},
 	{Canceled, ClassFailed, false},
 	{BudgetExhausted, ClassLimit, false},

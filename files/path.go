@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 const (
@@ -155,6 +156,8 @@ func problem(name string, err error) error {
 		return of(fault.InvalidInput, "is a directory; name a file")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return of(fault.Internal, "could not be written: the disk is full")
+	case shortage.Is(err):
+		return shortage.Or(err, fault.From(of(fault.Internal, "could not be worked on")))
 	case errors.Is(err, fs.ErrPermission):
 		return of(fault.ForbiddenPath, "may not be read or written by the server; ask its operator")
 	}

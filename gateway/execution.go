@@ -128,8 +128,9 @@ func (r *run) goOn(ctx context.Context, a *resumeArguments) error {
 		case len(e.Questions) > 0:
 			return fault.Newf(fault.InvalidInput, "the execution waits for an answer; give it as answer. It is asked: %s", namesOf(e.Questions))
 		case engine.Status(e.Status) == engine.StatusPaused:
-			_, err := r.s.api.Act(ctx, a.ExecutionID, api.ActionRequest{Action: "resume", Reason: "asked for by a client of the Model Context Protocol"})
-			return err
+			if _, err := r.s.api.Act(ctx, a.ExecutionID, api.ActionRequest{Action: "resume", Reason: "asked for by a client of the Model Context Protocol"}); err != nil {
+				return err
+			}
 		}
 		return r.s.o.TakeUp(ctx, a.ExecutionID)
 	}

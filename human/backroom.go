@@ -28,6 +28,10 @@ type backroom struct {
 	stop  context.CancelFunc
 	ctx   context.Context
 	tasks sync.WaitGroup
+	// working ends when nothing new is to be begun, loops are what begins it.
+	working context.Context
+	rest    context.CancelFunc
+	loops   sync.WaitGroup
 }
 
 // newBackroom makes it. Handle takes the replies that listeners hear.
@@ -46,6 +50,7 @@ func newBackroom(o Options, handle Handle) *backroom {
 		b.channels[c.Name()] = c
 	}
 	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.working, b.rest = context.WithCancel(b.ctx)
 	b.clock, b.sender, b.ears = newClock(b), newSender(b), newEars(b)
 	return b
 }
@@ -53,16 +58,32 @@ func newBackroom(o Options, handle Handle) *backroom {
 // Start begins the clock, sending and listening.
 func (b *backroom) Start() {
 	b.start.Do(func() {
-		b.tasks.Go(func() { b.clock.run(b.ctx) })
-		b.tasks.Go(func() { b.sender.run(b.ctx) })
-		b.tasks.Go(func() { b.ears.run(b.ctx) })
+		b.loops.Go(func() { b.clock.run(b.working) })
+		b.loops.Go(func() { b.sender.run(b.working) })
+		b.loops.Go(func() { b.ears.run(b.working) })
 		b.tasks.Go(func() { b.watchers.run(b.ctx, b) })
 	})
+}
+
+// Drain ends the clock, sending and listening, and waits until the messages that are on their way were sent, or until the context
+// ends. What becomes due stays in the store for the next start. Questions can be answered and watched until the end.
+func (b *backroom) Drain(ctx context.Context) {
+	b.rest()
+	ended := make(chan struct{})
+	go func() { // it ends with Close at the latest
+		b.loops.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
 }
 
 // Close ends them and waits for them. Those who watch see the end of their events.
 func (b *backroom) Close() {
 	b.stop()
+	b.loops.Wait()
 	b.tasks.Wait()
 	b.watchers.close()
 }

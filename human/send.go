@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/shortage"
 	"tandem/store"
 )
 
@@ -214,7 +215,7 @@ func (s *sender) pass(ctx context.Context) (wait time.Duration, found bool) {
 		s.load[lane(d)]++
 		began++
 		s.tasks.Go(func() {
-			s.send(ctx, d)
+			s.send(s.ctx, d) // what is on its way may arrive when nothing new is begun
 			s.done <- d
 		})
 	}
@@ -277,7 +278,11 @@ func (s *sender) send(ctx context.Context, d store.Delivery) {
 	}
 	now := time.Now().UnixMilli()
 	d.Updated = now
-	switch e := fault.From(err); {
+	e := fault.From(err)
+	if stored && err != nil && !e.Retryable && shortage.Is(err) {
+		e = shortage.Or(err, fault.New(fault.Internal, "the message could not be sent"))
+	}
+	switch {
 	case err == nil:
 		d.Status, d.NextAt, d.Receipt, d.Error = store.DeliverySent, 0, receipt.Body, ""
 	case ctx.Err() != nil:

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // Kind says what went wrong.
@@ -105,6 +106,9 @@ func (e *Error) Fault() *fault.Error {
 		code = fault.CredentialInvalid
 	case ToolFailed:
 		code = fault.ToolError
+	}
+	if !e.Sent && shortage.Is(e.cause) {
+		code = fault.Shortage
 	}
 	if e.Unknown() {
 		code = fault.OutcomeUnknown

@@ -20,6 +20,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/shortage"
 	"tandem/store"
 )
 
@@ -229,6 +230,8 @@ func unreachable(ctx context.Context, key Key, err error) error {
 		e.Kind, e.Message, e.Status, e.Challenge = own.Kind, own.Message, own.Status, own.Challenge
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		e.Kind, e.Message = Timeout, "the server was not ready in time"
+	case shortage.Is(err):
+		e.Message = "the server could not be started or reached: the machine has run out of open files, processes or memory for now"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		e.Message = "the command of the server cannot be started here; check command and dir"
 	case said:

@@ -24,6 +24,8 @@ type Code struct {
 	// TimeLimit and MemoryMB are what the interpreter thinks right when they are zero.
 	TimeLimit time.Duration
 	MemoryMB  int
+	// Begun is called when the code begins to run: it may have waited for an interpreter. May be nil.
+	Begun func()
 }
 
 // ConversionEntry is the function of a conversion that has several, whatever their order.

@@ -14,6 +14,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/shortage"
 	"tandem/workflow"
 )
 
@@ -158,6 +159,9 @@ func (x *run) given(output json.RawMessage) (Done, error) {
 // it.
 func (x *run) failed(err error) factOf {
 	f := fault.From(err)
+	if f.Code == fault.Internal && x.effect() != workflow.Once && shortage.Is(err) {
+		f = shortage.Or(err, fault.New(fault.Internal, "the node could not do its work"))
+	}
 	if x.guarded() {
 		f = x.job.Redact.Fault(f)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // Fate says what is known of a call's effect on the service.
@@ -169,6 +170,8 @@ func explain(ctx context.Context, host string, err error) *fault.Error {
 		return fault.Newf(fault.Canceled, "the call of host %q was stopped", host).WithCause(err)
 	case errors.Is(err, errDial):
 		return timeout(host, errDial)
+	case shortage.Is(err):
+		return shortage.Or(err, fault.Newf(fault.NetworkError, "host %q could not be called", host).With("host", host))
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // childArg is the first argument of a re-executed binary that is to be a child: childArg=language=cache directory.
@@ -63,6 +64,9 @@ func serveChild(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		greeting = &reply{kind: replyBroken, message: err.Error()}
 		if f := (*fault.Error)(nil); errors.As(err, &f) {
+			greeting.errorType, greeting.message = string(f.Code), f.Message
+		} else if shortage.Is(err) {
+			f = shortage.Or(err, fault.New(fault.Internal, "a process for the code did not get ready"))
 			greeting.errorType, greeting.message = string(f.Code), f.Message
 		}
 	}

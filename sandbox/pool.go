@@ -124,6 +124,9 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
+		if c.Begun != nil {
+			c.Begun()
+		}
 		r, err := ch.exchange(ctx, q, limit)
 		p.release(ch, err == nil)
 		switch {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/shortage"
 )
 
 // errTimeLimit says that a child was killed because its call took too long.
@@ -44,12 +45,12 @@ func startChild(ctx context.Context, key laneKey, dir string) (*child, error) {
 	}
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fault.New(fault.Internal, "the sandbox has no directory for its compiled interpreters").WithCause(err)
+			return nil, shortage.Or(err, fault.New(fault.Internal, "the sandbox has no directory for its compiled interpreters"))
 		}
 	}
 	ch, err := spawn(key, string(key.language), dir)
 	if err != nil {
-		return nil, fault.New(fault.Internal, "a process for the code could not be started").WithCause(err)
+		return nil, shortage.Or(err, fault.New(fault.Internal, "a process for the code could not be started"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

@@ -72,6 +72,8 @@ type Call struct {
 	Now time.Time
 	// Seed, unless empty, makes the code's randomness repeatable.
 	Seed []byte
+	// Begun is called when a child has the call, which may have waited for one to be started and compiled. May be nil.
+	Begun func()
 }
 
 // Result is what came of a call that ended well.

@@ -80,7 +80,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 		behind := false
 		select {
 		case <-ctx.Done(): // the reader or the server is leaving
-			return nil
+			return f.s.leave(out)
 		case <-alive.C:
 			if gone, err := f.look(ctx); gone || err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -84,6 +85,9 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 		err = fault.New(fault.Timeout, "the request was given up before it was answered").WithCause(err)
 	}
 	f := fault.From(err)
+	if f.Code == fault.Internal && shortage.Is(err) {
+		f = shortage.Or(err, fault.New(fault.Internal, "the request cannot be answered now"))
+	}
 	status := statusOf(err, f.Code)
 	switch {
 	case f.Code == fault.Busy:

@@ -46,8 +46,10 @@ type Options struct {
 	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
 	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
-	Ready   func() error
-	Version string
+	Ready func() error
+	// Draining says that the instance was told to stop and begins nothing new. May be nil.
+	Draining func() bool
+	Version  string
 	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
 	// must have them: otherwise a page of another site could reach it under a name of its own.
 	Hosts []string

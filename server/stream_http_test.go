@@ -256,7 +256,7 @@ func TestWebSocket(t *testing.T) {
 			t.Errorf("status %d", status)
 		}
 		<-closed
-		if got := <-ended; len(got) != 3 {
+		if got := <-ended; len(got) != 4 || got[3].comment != "the server is stopping; connect again" {
 			t.Errorf("events %v", got)
 		}
 		if got := st.get(web, eventsPath); got.StatusCode != http.StatusServiceUnavailable {

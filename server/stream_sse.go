@@ -104,7 +104,7 @@ func (s *Server) sendEvents(ctx context.Context, reader *reader, out *sseWriter,
 			out.comment("the execution has ended")
 			return out.flush()
 		case ctx.Err() != nil: // the reader or the server is leaving
-			return nil
+			return s.leave(out)
 		case err != nil:
 			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
 			return err
@@ -112,6 +112,15 @@ func (s *Server) sendEvents(ctx context.Context, reader *reader, out *sseWriter,
 			out.comment("alive")
 		}
 	}
+}
+
+// leave tells a reader that the server is stopping, if it is: it connects again and goes on where it was.
+func (s *Server) leave(out *sseWriter) error {
+	if s.open.ctx.Err() == nil {
+		return nil
+	}
+	out.comment("the server is stopping; connect again")
+	return out.flush()
 }
 
 // sseWriter writes events. A reader that does not take what it is sent within a time is given up.

@@ -131,7 +131,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 			if at.server != "" && quick.Given() {
 				return errors.New("with a server, name one of its agents with --agent; --profile, --mcp-server and --mcp describe one in a data directory only")
 			}
-			return at.with(cmd, quick.Given(), func(ctx context.Context, c *app.Connection) (err error) {
+			return at.driving(cmd, quick.Given(), func(ctx context.Context, c *app.Connection) (err error) {
 				if resume == "" {
 					if t.Agent, err = c.ChooseAgent(ctx, agent, quick, auto); err != nil {
 						return err

@@ -45,7 +45,7 @@ waits for a person.`,
 			if err != nil {
 				return err
 			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				agent, err := c.Agent(ctx, args[0])
 				if err != nil {
 					return err

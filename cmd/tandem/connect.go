@@ -35,8 +35,17 @@ func (f *connectFlags) add(cmd *cobra.Command) {
 }
 
 // with opens the API for a command, here or at a server, and closes it afterwards. Make makes a data directory that is not
-// there.
+// there. Executions of a data directory rest: what is changed of them is recorded.
 func (f *connectFlags) with(cmd *cobra.Command, make bool, do func(ctx context.Context, c *app.Connection) error) error {
+	return f.open(cmd, app.Connect{Make: make}, do)
+}
+
+// driving is with for a command that lets executions of its own go on.
+func (f *connectFlags) driving(cmd *cobra.Command, make bool, do func(ctx context.Context, c *app.Connection) error) error {
+	return f.open(cmd, app.Connect{Make: make, Drives: true}, do)
+}
+
+func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx context.Context, c *app.Connection) error) error {
 	allow, err := outbound.ParseAllow(os.Getenv("TANDEM_HTTP_ALLOW"))
 	if err != nil {
 		return usageError{fmt.Errorf("TANDEM_HTTP_ALLOW: %s", fault.From(err).Message)}
@@ -44,10 +53,9 @@ func (f *connectFlags) with(cmd *cobra.Command, make bool, do func(ctx context.C
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
 	// The token is not the default of its flag, which help would print.
-	c, err := app.NewConnection(ctx, app.Connect{
-		Server: f.server, Token: cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), Dir: f.dir, Make: make,
-		Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}, Version: version,
-	})
+	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
+	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}
+	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		err = do(ctx, c)
 		if cerr := c.Close(); err == nil && cerr != nil {

@@ -45,7 +45,7 @@ func serveMCP(cmd *cobra.Command, at *connectFlags, f *mcpServeFlags) error {
 			return problemError{err}
 		}
 	}
-	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+	return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
 		s := gateway.New(c.Client, gateway.Options{Version: version, Wait: f.wait, TakeUp: c.TakeUp})
 		defer s.Close()
 		return s.ServeIO(ctx, cmd.InOrStdin(), cmd.OutOrStdout())

@@ -34,8 +34,10 @@ func newServe() *cobra.Command {
 stop. The first start makes a token for the first user and shows it once, with a link; after that
 only its hash is kept. With --token that token is used instead, as long as it is given.
 
-Stopping (Ctrl-C or SIGTERM) ends requests and streams and parks what runs: the next start goes on
-with it. So does a start after a crash.
+Stopping (Ctrl-C or SIGTERM) begins nothing new and gives what runs --grace to end; /readyz says
+that it drains. Requests are still answered: what they start or answer is kept. Then streams are
+closed, and the next start goes on with what is left, as after a crash. A second signal ends the
+process at once.
 
 Credentials are sealed with the key in DATA/master.key, which the first start makes, or with
 TANDEM_MASTER_KEY. Traces are sent when OTEL_EXPORTER_OTLP_ENDPOINT or TANDEM_OTLP_ENDPOINT is set.
@@ -84,11 +86,24 @@ called wrongly.`,
 	flags.StringVar(&o.Proxies, "trusted-proxies", os.Getenv("TANDEM_TRUSTED_PROXIES"), "addresses and networks of proxies in front of the server, separated by commas; only these are believed when they say in X-Forwarded-For where a request comes from (TANDEM_TRUSTED_PROXIES)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
+	flags.DurationVar(&o.Grace, "grace", app.DefaultGrace, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
 	flags.IntVar(&o.MaxTasks, "max-tasks", 30, "how many tasks of agents run at once; more wait for their turn")
 	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
 	flags.BoolVar(&debug, "debug", false, "log more")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
+		if text := os.Getenv("TANDEM_GRACE"); text != "" && !cmd.Flags().Changed("grace") {
+			var err error
+			if o.Grace, err = time.ParseDuration(text); err != nil {
+				return usageError{fmt.Errorf("TANDEM_GRACE %q is not a duration; write it as 30s or 2m", text)}
+			}
+		}
+		if o.Grace < 0 {
+			return usageError{fmt.Errorf("--grace %s is negative; 0 gives what runs no time", o.Grace)}
+		}
+		if o.Grace == 0 {
+			o.Grace = -1 // zero is the default
+		}
 		return nil
 	}
 	return cmd

@@ -215,12 +215,17 @@ the execution is in this process, so it is always followed.`,
 			if err != nil {
 				return err
 			}
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				started, err := c.Execute(ctx, args[0], api.ExecuteRequest{Inputs: inputs, Revision: revision}, key)
 				if err != nil {
 					return err
 				}
 				if watching || c.Local() {
+					if key != "" { // it may have been started before, and rest
+						if err := c.TakeUp(ctx, started.ExecutionID); err != nil {
+							return err
+						}
+					}
 					err := follow(ctx, cmd, c, started.ExecutionID, "", client.VocabularyExecution, show.json)
 					if errors.Is(err, errParked) && c.Local() {
 						fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", started.ExecutionID, at.dir)

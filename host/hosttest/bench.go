@@ -45,6 +45,11 @@ type bench struct {
 	// find finds revisions for readers.
 	find func(context.Context, identity.Principal, string, string) (*node.Revision, error)
 
+	// notes are what the hosts have in their register.
+	notes notes
+	// resting says that the next process runs nothing.
+	resting bool
+
 	number  int // of the process
 	crashes int
 	first   int // how many writes the first process made
@@ -100,6 +105,7 @@ func (b *bench) open() {
 		p := &process{world: b.world, fuse: b.fuse}
 		h, err := b.rig.Start(b.ctx, Setup{
 			Stores: b.fuse.Stores(), Find: b.finder(p), Child: b.childOf, Workers: b.workers, MaxRunning: b.maxRunning, MaxTasks: b.maxTasks,
+			Register: fusedNotes{&b.notes, b.fuse}, Rest: b.resting,
 			Task:     func(id string) bool { return strings.HasPrefix(id, "task") },
 			Recorded: func(store.Ref) { b.notify() },
 			GivenUp:  b.abandoned(b.fuse),
@@ -162,6 +168,33 @@ func (b *bench) crash() {
 	b.t.Helper()
 	b.fuse.Kill()
 	b.reopen()
+}
+
+// stop stops the process in order and starts the next. What runs gets a grace, in which something is done; stopped looks at how it
+// left things. Both may be nil.
+func (b *bench) stop(grace time.Duration, meanwhile, stopped func()) {
+	b.t.Helper()
+	over, cancel := context.WithCancel(b.ctx)
+	cancel()
+	b.host.Drain(over) // it has begun with that
+	if meanwhile != nil {
+		meanwhile()
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, grace)
+	defer cancel()
+	b.host.Drain(ctx)
+	b.host.Close()
+	if stopped != nil {
+		stopped()
+	}
+	if b.number == 1 {
+		b.first = b.fuse.Writes()
+	}
+	b.fuse.Kill()
+	if b.rig.Restart != nil {
+		b.rig.Restart()
+	}
+	b.open()
 }
 
 // finder finds revisions with the kinds of a process.

@@ -18,7 +18,7 @@ func crashCases() []Case {
 			b.start("x", "f")
 			b.ends("x", engine.StatusError)
 			b.wantError("x", string(fault.Interrupted), "a")
-			if n := b.world.count(b.world.runs, b.at("x", "a")); n != engine.MaxRecoveries+1 || b.crashes != engine.MaxRecoveries+1 {
+			if n := b.world.count(b.world.runs, b.at("x", "a")); n != engine.MaxBlamed || b.crashes != engine.MaxBlamed {
 				b.t.Errorf("it ran %d times, with %d crashes", n, b.crashes)
 			}
 		}},

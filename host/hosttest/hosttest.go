@@ -10,6 +10,7 @@ package hosttest
 
 import (
 	"context"
+	"io"
 	"testing"
 	"time"
 
@@ -35,9 +36,11 @@ type Rig struct {
 	Patience time.Duration
 }
 
-// Host is a host that can be stopped. Close returns when nothing of it runs any more.
+// Host is a host that can be stopped. Drain lets nothing new run, waits until what runs has ended, and says whether that was so
+// before the context ended; Close returns when nothing of it runs any more.
 type Host interface {
 	host.Host
+	Drain(ctx context.Context) bool
 	Close()
 }
 
@@ -53,9 +56,19 @@ type Setup struct {
 	// MaxTasks is how many executions of workflows that Task says yes to may run at once; 0: any number.
 	MaxTasks int
 	Task     func(workflowID string) bool
+	// Register outlives the process: what the host notes in it of its runs, the next one reads.
+	Register Register
+	// Rest is a host that runs nothing: what it is asked for is recorded.
+	Rest bool
 	// Recorded is to be called after each row, GivenUp when the host cannot go on with an execution.
 	Recorded func(store.Ref)
 	GivenUp  func(store.Ref, error)
+}
+
+// Register is where a host notes what the next process has to know should this one die.
+type Register interface {
+	io.ReaderAt
+	io.WriterAt
 }
 
 // Case is one thing that a host must do.
@@ -124,7 +137,7 @@ func Run(t *testing.T, open func(t *testing.T) Rig) {
 // Cases are what the suite consists of.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), admissionCases(), taskCases()} {
+	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), stopCases(), admissionCases(), taskCases()} {
 		all = append(all, part...)
 	}
 	return all

@@ -33,7 +33,7 @@ const (
 
 // goesAhead says that nothing outside can tell whether a row is on disk before its commands are carried out.
 func (o *owner) goesAhead(r row) bool {
-	if !o.host.opts.RunAhead || len(r.inbox) > 0 || len(o.held) >= maxHeldRows || o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
+	if !o.host.opts.RunAhead || o.rests() || o.host.careful() || len(r.inbox) > 0 || len(o.held) >= maxHeldRows || o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
 		return false
 	}
 	runs := false

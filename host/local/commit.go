@@ -14,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -44,7 +45,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
 	for _, c := range commands {
 		run, ok := c.(engine.RunNode)
-		if !ok || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
+		if !ok || o.rests() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
 			continue
 		}
 		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
@@ -147,15 +148,15 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 // maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.
 const maxRowDepth = maxWrapped + 100
 
-// untilRoom does a write. A start that finds the disk full is refused; what comes of work that is under way is kept and
-// tried again until there is room.
+// untilRoom does a write. A start that finds the disk full, or no file to be opened, is refused; what comes of work that is under
+// way is kept and tried again until there is room.
 func (o *owner) untilRoom(ctx context.Context, start bool, write func() error) error {
 	for {
 		err := write()
-		if start || !errors.Is(err, store.ErrFull) {
+		if start || !errors.Is(err, store.ErrFull) && !shortage.Is(err) {
 			return err
 		}
-		o.host.opts.Log.Error("the disk is full; an outcome waits for room", "execution", o.ref.Execution, "error", err)
+		o.host.opts.Log.Error("there is no room to write; an outcome waits for it", "execution", o.ref.Execution, "error", err)
 		select {
 		case <-time.After(fullDiskPause):
 		case <-ctx.Done():

@@ -11,21 +11,27 @@ import (
 // gate lets so many runs go on at once. What has to wait is served in turns: workspace by workspace, within it execution
 // by execution, within that in order. So one that fans out to a thousand does not keep another waiting.
 type gate struct {
-	mu      sync.Mutex
-	free    int
+	mu   sync.Mutex
+	size int
+	// busy counts the runs that go on, those on trial too.
+	busy    int
 	waiting turns[*turns[*list.List]] // of tickets, by workspace and execution
+	// closed says that nobody is let in while runs are tried, shut that nobody is any more.
+	closed, shut bool
 }
 
 // ticket is one run's place in the line.
 type ticket struct {
 	ref   store.Ref
 	begin func()
+	// drop is called instead when the gate is shut.
+	drop func()
 }
 
-func newGate(size int) *gate { return &gate{free: size} }
+func newGate(size int) *gate { return &gate{size: size} }
 
-// pass runs a function in a goroutine of its own when there is room. When the context ends before that, dropped is
-// called instead.
+// pass runs a function in a goroutine of its own when there is room. When the context ends before that, or the gate is shut,
+// dropped is called instead.
 func (g *gate) pass(ctx context.Context, ref store.Ref, run, dropped func()) {
 	begin := func() {
 		run()
@@ -33,13 +39,17 @@ func (g *gate) pass(ctx context.Context, ref store.Ref, run, dropped func()) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.free > 0 {
-		g.free--
+	if g.shut {
+		go dropped()
+		return
+	}
+	if g.open() {
+		g.busy++
 		go begin()
 		return
 	}
 	line := g.waiting.at(ref.Workspace, newTurns).at(ref.Execution, list.New)
-	place := line.PushBack(ticket{ref, begin})
+	place := line.PushBack(ticket{ref, begin, dropped})
 	context.AfterFunc(ctx, func() {
 		if g.withdraw(ref, place) {
 			dropped()
@@ -47,21 +57,39 @@ func (g *gate) pass(ctx context.Context, ref store.Ref, run, dropped func()) {
 	})
 }
 
-func newTurns() *turns[*list.List] { return &turns[*list.List]{} }
+// open says that there is room for one more.
+func (g *gate) open() bool { return !g.closed && !g.shut && g.busy < g.size }
 
 // leave makes room for the next.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.busy--
+	g.admit()
+}
+
+// admit lets those in for whom there is room.
+func (g *gate) admit() {
+	for g.open() {
+		next, ok := g.next()
+		if !ok {
+			return
+		}
+		g.busy++
+		go next.begin()
+	}
+}
+
+// next takes the ticket whose turn it is out of the line.
+func (g *gate) next() (ticket, bool) {
 	workspace, ok := g.waiting.turn()
 	if !ok {
-		g.free++
-		return
+		return ticket{}, false
 	}
 	line, _ := workspace.turn() // a workspace without a line is not among those that wait
 	next := line.Front().Value.(ticket)
 	g.remove(next.ref, line.Front())
-	go next.begin()
+	return next, true
 }
 
 // withdraw takes a place back, unless its turn has come.
@@ -70,6 +98,48 @@ func (g *gate) withdraw(ref store.Ref, place *list.Element) bool {
 	defer g.mu.Unlock()
 	return g.remove(ref, place)
 }
+
+// shutDown lets nobody in any more. Those who wait are dropped; what goes on goes on.
+func (g *gate) shutDown() {
+	g.mu.Lock()
+	g.shut = true
+	var dropped []func()
+	for next, ok := g.next(); ok; next, ok = g.next() {
+		dropped = append(dropped, next.drop)
+	}
+	g.mu.Unlock()
+	for _, drop := range dropped {
+		drop()
+	}
+}
+
+// close keeps all out who do not come by try.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// reopen lets others in again.
+func (g *gate) reopen() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = false
+	g.admit()
+}
+
+// try runs a function past those who wait.
+func (g *gate) try(run func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.busy++
+	go func() {
+		run()
+		g.leave()
+	}()
+}
+
+func newTurns() *turns[*list.List] { return &turns[*list.List]{} }
 
 // remove takes a place out of its line, and an empty line out of those that wait.
 func (g *gate) remove(ref store.Ref, place *list.Element) bool {

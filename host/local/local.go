@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -58,9 +60,14 @@ type Options struct {
 	Initial func(workflowID string, input json.RawMessage) (json.RawMessage, error)
 	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
 	RunAhead bool
-	// Idle hosts take nothing up by themselves: they work on what they are asked for.
+	// Idle hosts take nothing up by themselves: they work on what they have started or were told to take up, and record what
+	// else they are asked for. Resting ones only record. What is recorded goes on with the next host.
 	Idle bool
-	Log  *slog.Logger
+	Rest bool
+	// Register is where the runs are noted that have begun, so that the next process knows what this one was doing should it
+	// die. Nil: it does not know, and nothing is blamed on a run.
+	Register Register
+	Log      *slog.Logger
 	// Recorded is told of every row that is on disk, with its revision and what is to be done, in the order of each execution. It
 	// is called by the execution's owner, which waits for it. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row, []engine.Command)
@@ -84,13 +91,21 @@ type Host struct {
 	admission *admission
 	line      line
 	families  families
-	// suspects has room for the one execution that comes back alone.
-	suspects chan struct{}
-	running  sync.WaitGroup // owners and workers
+	register  *register
+	trials    *trials
+	running   sync.WaitGroup // owners and workers
+	// resting says that nothing new is run, recovered or timed: it is recorded, and goes on with the next process.
+	resting atomic.Bool
+	// own are the executions that an idle host works on.
+	own sync.Map // of store.Ref to struct{}
+	// carefulUntil is when the host may do things again that are not noted in the register.
+	carefulUntil time.Time
 
 	mu     sync.Mutex
 	owners map[store.Ref]*owner
 	closed bool
+	// vacant is told when there is no owner.
+	vacant chan struct{}
 
 	timers *timers
 }
@@ -106,11 +121,27 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks), suspects: make(chan struct{}, 1), owners: map[store.Ref]*owner{}}
+	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	if opts.Rest {
+		opts.Register, h.opts.Register = nil, nil
+	}
+	var err error
+	if h.register, err = openRegister(opts.Register, opts.Workers, opts.Log); err != nil {
+		h.stop(err)
+		return nil, err
+	}
+	if h.register.unexplained() {
+		h.carefulUntil = time.Now().Add(carefully)
+	}
+	h.trials = newTrials(h)
 	h.timers = newTimers(h.due)
+	if opts.Rest {
+		h.quiesce()
+		return h, nil
+	}
 	if opts.Idle {
 		return h, nil
 	}
@@ -119,6 +150,77 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		return nil, err
 	}
 	return h, nil
+}
+
+// quiesce lets nothing new run. What runs goes on.
+func (h *Host) quiesce() {
+	h.resting.Store(true)
+	h.register.stop()
+	h.trials.shutDown()
+	h.gate.shutDown()
+}
+
+// Drain lets nothing new run and waits until what runs has ended and is on disk; it says whether that was so before the context
+// ended. Meanwhile, and until the host is closed, requests are recorded; the next process goes on from them.
+func (h *Host) Drain(ctx context.Context) bool {
+	h.quiesce()
+	for {
+		h.mu.Lock()
+		left := len(h.owners)
+		h.mu.Unlock()
+		if left == 0 {
+			return true
+		}
+		select {
+		case <-h.vacant: // it may be one of before
+		case <-ctx.Done():
+			return false
+		case <-h.ctx.Done():
+			return false
+		}
+	}
+}
+
+// Running is how many executions this process has in hand.
+func (h *Host) Running() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.owners)
+}
+
+// rests says that nothing of an execution is run here: it is recorded only.
+func (o *owner) rests() bool {
+	h := o.host
+	if h.resting.Load() || !h.opts.Idle {
+		return h.resting.Load()
+	}
+	_, own := h.own.Load(o.ref)
+	return !own
+}
+
+// Own lists the executions that an idle host works on, or has.
+func (h *Host) Own() (refs []store.Ref) {
+	h.own.Range(func(ref, _ any) bool {
+		refs = append(refs, ref.(store.Ref))
+		return true
+	})
+	return refs
+}
+
+// careful says that everything is noted before it is done: the process before died of something that was not.
+func (h *Host) careful() bool {
+	return !h.carefulUntil.IsZero() && time.Now().Before(h.carefulUntil)
+}
+
+// remove takes an owner out. The lock is the caller's.
+func (h *Host) remove(ref store.Ref) {
+	delete(h.owners, ref)
+	if len(h.owners) == 0 {
+		select {
+		case h.vacant <- struct{}{}:
+		default: // it is known
+		}
+	}
 }
 
 // takeUp brings back everything that must not wait for somebody to ask for it.
@@ -138,6 +240,7 @@ func (h *Host) takeUp(ctx context.Context) error {
 		}
 		after = list[len(list)-1]
 	}
+	var suspects, others []store.Ref
 	for u, err := range h.opts.Executions.Unfinished(ctx, system) {
 		if err != nil {
 			return fmt.Errorf("read unfinished executions: %w", err)
@@ -146,12 +249,21 @@ func (h *Host) takeUp(ctx context.Context) error {
 		switch {
 		case u.Status == engine.StatusRunning:
 			h.admission.moved(u.Ref, task, u.Status)
-			h.comeBack(u.Ref)
+			if h.register.leaves(u.Ref) {
+				suspects = append(suspects, u.Ref)
+			} else {
+				others = append(others, u.Ref)
+			}
 		case u.Status == engine.StatusPending && h.admission.holds(task):
 			h.admission.wait(start{u.Ref, task, u.Priority, u.Created})
 		case u.Status == engine.StatusPending:
 			h.post(u.Ref, admitted{})
 		}
+	}
+	h.register.keepOnly(suspects)
+	h.trials.begin(suspects)
+	for _, ref := range slices.Concat(suspects, others) {
+		h.comeBack(ref)
 	}
 	h.admitNext()
 	pending, err := h.opts.Inbox.PendingExecutions(ctx, system)
@@ -194,6 +306,9 @@ func (h *Host) Close() {
 	h.mu.Lock()
 	again := h.closed
 	h.closed = true
+	if !again {
+		h.register.stop()
+	}
 	h.stop(errClosed)
 	h.mu.Unlock()
 	if !again {
@@ -306,12 +421,15 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		return host.Started{}, fault.Newf(fault.Conflict, "execution %q exists already", o.ref.Execution)
 	}
 	h.owners[o.ref] = o
+	if h.opts.Idle {
+		h.own.Store(o.ref, struct{}{})
+	}
 	h.running.Add(1)
 	h.mu.Unlock()
 	commands, err := o.commit(ctx, row{turn: turn, commands: commands, create: create, key: key})
 	if err != nil {
 		h.mu.Lock()
-		delete(h.owners, o.ref)
+		h.remove(o.ref)
 		queued := o.takeAll()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
@@ -374,6 +492,9 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 
 // admitNext starts those that waited for room.
 func (h *Host) admitNext() {
+	if h.resting.Load() {
+		return // they are on disk as PENDING
+	}
 	for ref, ok := h.admission.next(); ok; ref, ok = h.admission.next() {
 		h.post(ref, admitted{})
 	}
@@ -412,7 +533,11 @@ func (h *Host) deliver(ctx context.Context, p identity.Principal, item store.Inb
 }
 
 // due is called by the timers.
-func (h *Host) due(ref store.Ref, id engine.TimerID) { h.post(ref, timerDue{id}) }
+func (h *Host) due(ref store.Ref, id engine.TimerID) {
+	if !h.resting.Load() { // else it is due in the next process, too
+		h.post(ref, timerDue{id})
+	}
+}
 
 // post puts a message into an owner's queue; an execution without an owner gets one, which reads its journal first. A
 // host that is closed takes none: what is on disk is what the next process begins with.
@@ -443,6 +568,6 @@ func (h *Host) retire(o *owner) bool {
 	if o.waiting() {
 		return false
 	}
-	delete(h.owners, o.ref)
+	h.remove(o.ref)
 	return true
 }

@@ -36,6 +36,10 @@ type (
 	unheard struct{}
 	// admitted: there is room for an execution that has waited to begin.
 	admitted struct{}
+	// withheld: the process stops, and an attempt's turn had not come.
+	withheld struct {
+		attempt engine.Attempt
+	}
 	// overtime: an attempt's time is up.
 	overtime struct {
 		attempt engine.Attempt
@@ -50,6 +54,7 @@ func (outcome) isMessage()   {}
 func (overtime) isMessage()  {}
 func (admitted) isMessage()  {}
 func (unheard) isMessage()   {}
+func (withheld) isMessage()  {}
 
 // owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
 type owner struct {
@@ -73,9 +78,12 @@ type owner struct {
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
-	// the line of. Alone says that no other suspect runs meanwhile.
+	// the line of.
 	recovered map[engine.Attempt]bool
-	alone     bool
+	// suspects are the activations whose runs are to be tried, while it recovers, and whether they come first.
+	suspects map[engine.ActivationID]bool
+	// rested says that there may be runs which were not begun here.
+	rested bool
 	// attempts are the runs that workers have in hand, by activation.
 	attempts map[engine.ActivationID]attempt
 	runs     uint64 // numbers the runs
@@ -151,11 +159,12 @@ const maxTurn = 256
 
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
-	if err := o.read(); err != nil {
-		o.fail(err)
-		return
+	err := o.read()
+	if o.rested = o.rests(); err == nil && !o.rested {
+		err = o.recover()
 	}
-	if err := o.recover(); err != nil {
+	o.host.trials.arrived(o.ref)
+	if err != nil {
 		o.fail(err)
 		return
 	}
@@ -217,7 +226,7 @@ func (o *owner) fail(err error) {
 	defer o.back()
 	closed := host.IsUnreadable(err) && o.closed(err)
 	o.host.mu.Lock()
-	delete(o.host.owners, o.ref)
+	o.host.remove(o.ref)
 	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
@@ -260,6 +269,13 @@ func (o *owner) loop() {
 			if err := o.deal(list); err != nil {
 				o.fail(err)
 				return
+			}
+			if o.rested && !o.rests() { // it has been taken up since
+				o.rested = false
+				if err := o.recover(); err != nil {
+					o.fail(err)
+					return
+				}
 			}
 			if o.recovered != nil && len(o.recovered) == 0 {
 				o.recovered = nil
@@ -404,7 +420,16 @@ func (o *owner) deal(list []message) (err error) {
 		case delivered:
 			inbox, err = o.readInbox(turn, add, inbox)
 		case unheard:
-			_, err = add(engine.ExecutionRecovered{})
+			_, err = add(engine.ExecutionRecovered{Known: true, RunsGoOn: true})
+		case withheld:
+			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
+				a.cancel()
+				delete(o.attempts, m.attempt.Activation)
+			}
+			delete(o.recovered, m.attempt)
+			if a, ok := o.fold.State().Activation(m.attempt.Activation); ok && a.Started {
+				_, err = add(engine.NodeNotBegun{Attempt: m.attempt})
+			}
 		case admitted:
 			var refused *fault.Error
 			if refused, err = add(engine.ExecutionStarted{}); refused != nil {

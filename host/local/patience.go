@@ -10,6 +10,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/shortage"
 )
 
 // A read that does not work may work a moment later: the process has run out of file descriptors, a disk over the network
@@ -38,7 +39,7 @@ func (h *Host) patiently(ctx context.Context, read func() error) error {
 // mayPass says that an error is not a decision.
 func (h *Host) mayPass(ctx context.Context, err error) bool {
 	_, decided := errors.AsType[*fault.Error](err)
-	return err != nil && !decided && ctx.Err() == nil && h.ctx.Err() == nil
+	return err != nil && (!decided || shortage.Is(err)) && ctx.Err() == nil && h.ctx.Err() == nil
 }
 
 // rest waits before the next try. It fails when there is to be none.

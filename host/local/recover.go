@@ -3,17 +3,14 @@ package local
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"tandem/engine"
 	"tandem/host"
 	"tandem/store"
 )
 
-// A process that died may have been killed by one of the nodes it ran. Nobody knows by which: a run is not recorded when it
-// begins. So what is recovered is counted, and fails after three times. To keep that from those that were only there,
-// executions come back in line, as many at a time as nodes can run, and one that has been in two crashes comes back
-// alone.
+// Executions come back in line, as many at a time as nodes can run. Those come first whose runs had begun when the process
+// before died: they are tried while nothing else runs (see trial.go).
 
 // line is the executions that are to come back.
 type line struct {
@@ -45,7 +42,7 @@ func (h *Host) isBack(ref store.Ref) {
 		return
 	}
 	delete(h.line.active, ref)
-	if len(h.line.waiting) == 0 {
+	if len(h.line.waiting) == 0 || h.resting.Load() {
 		h.line.free++
 		h.line.mu.Unlock()
 		return
@@ -57,63 +54,44 @@ func (h *Host) isBack(ref store.Ref) {
 	h.post(next, wanted{})
 }
 
-const (
-	// suspicious is in how many crashes a run has been when it comes back alone.
-	suspicious = 2
-	// alone is how long it may keep others waiting.
-	alone = 30 * time.Second
-)
-
-// suspect says that one of the runs to recover has been in several crashes.
-func (o *owner) suspect() bool {
-	return slices.ContainsFunc(o.fold.State().Activations(), func(a engine.Activation) bool {
-		return a.Status == engine.NodeRunning && a.Recoveries >= suspicious
-	})
-}
-
-// beAlone waits until no other suspect runs.
-func (o *owner) beAlone() {
-	limit := time.NewTimer(alone)
-	defer limit.Stop()
-	select {
-	case o.host.suspects <- struct{}{}:
-		o.alone = true
-	case <-limit.C:
-	case <-o.host.ctx.Done():
-	}
-}
-
 // back is called when nothing that was recovered runs any more, even if it was called before: the line may have come to
 // the execution after something else has brought it back.
-func (o *owner) back() {
-	if o.alone {
-		o.alone = false
-		<-o.host.suspects
-	}
-	o.host.isBack(o.ref)
-}
+func (o *owner) back() { o.host.isBack(o.ref) }
 
 // recover takes up what the process before had in hand: what runs according to the journal runs nowhere.
 func (o *owner) recover() error {
-	lost := slices.ContainsFunc(o.fold.State().Outstanding(), func(c engine.Command) bool {
-		_, ok := c.(engine.RunNode)
-		return ok
-	})
-	if !lost {
+	var lost []engine.Attempt
+	for _, c := range o.fold.State().Outstanding() {
+		if run, ok := c.(engine.RunNode); ok {
+			lost = append(lost, run.Attempt)
+		}
+	}
+	if len(lost) == 0 {
+		o.host.register.settled(o.ref)
 		return nil
 	}
-	if o.suspect() {
-		o.beAlone()
+	fact := engine.ExecutionRecovered{Known: true}
+	var tried []engine.ActivationID
+	fact.Begun, tried, fact.Alone = o.host.register.blame(o.ref, lost)
+	fact.Tried = len(tried) > 0 && len(tried) == len(fact.Begun)
+	if len(fact.Begun) > 0 {
+		o.host.opts.Log.Info("the process before ended in runs of an execution", "execution", o.ref.Execution, "activations", fact.Begun, "alone", fact.Alone)
 	}
 	turn := o.fold.Begin(o.now())
-	commands, err := turn.Add(engine.ExecutionRecovered{})
+	commands, err := turn.Add(fact)
 	if err != nil {
 		return host.Unreadable(err, "execution %q cannot be taken up: %w", o.ref.Execution)
 	}
 	if commands, err = o.commit(o.host.ctx, row{turn: turn, commands: commands}); err != nil {
 		return err
 	}
+	o.host.register.settled(o.ref)
+	o.suspects = map[engine.ActivationID]bool{}
+	for _, id := range fact.Begun {
+		o.suspects[id] = slices.Contains(tried, id) || fact.Alone
+	}
 	o.carryOut(commands)
+	o.suspects = nil
 	o.recovered = map[engine.Attempt]bool{}
 	for _, a := range o.attempts { // order does not matter: each is noted
 		o.recovered[a.id] = true

@@ -13,7 +13,7 @@ import (
 // which do that for nothing by themselves; one that has ended is left as it is.
 func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution string) error {
 	e, err := h.opts.Executions.Get(ctx, p, execution)
-	if err != nil {
+	if err != nil || h.resting.Load() {
 		return err
 	}
 	wanted := map[store.Ref]engine.Status{}
@@ -23,6 +23,14 @@ func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution strin
 	if err := h.setTimers(ctx, identity.System(p.Workspace), wanted); err != nil {
 		return err
 	}
+	var suspects []store.Ref
+	for ref := range wanted { // order does not matter: they are waited for together
+		h.own.Store(ref, struct{}{})
+		if h.register.leaves(ref) {
+			suspects = append(suspects, ref)
+		}
+	}
+	h.trials.begin(suspects)
 	for ref, status := range wanted { // order does not matter: each has an owner of its own
 		h.bring(ref, status)
 	}

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -27,11 +28,15 @@ func (o *owner) carryOut(commands []engine.Command) {
 				a.cancel()
 			}
 		case engine.Sleep:
-			o.host.timers.set(o.ref, c.Timer, c.Until)
+			if !o.rests() { // else it is on disk
+				o.host.timers.set(o.ref, c.Timer, c.Until)
+			}
 		case engine.CancelTimer:
 			o.host.timers.clear(o.ref, c.Timer)
 		case engine.StartChild:
-			o.startChild(c)
+			if !o.rests() { // else its reminder is on disk
+				o.startChild(c)
+			}
 		case engine.TellChild:
 			o.wakeChild(c.Child)
 		case engine.Finish:
@@ -48,6 +53,11 @@ func (o *owner) run(c engine.RunNode) {
 	if a, ok := o.fold.State().Activation(c.Activation); !ok || a.Status != engine.NodeRunning || a.Attempt != c.Attempt.Attempt || a.Generation != c.Generation {
 		return // a later fact of the same row has taken it back
 	}
+	if o.rests() { // the next process runs it, or this one when it is told to
+		o.rested = true
+		o.push(withheld{c.Attempt})
+		return
+	}
 	job, size, err := Job(o.fold, o.revision, c)
 	if err != nil {
 		o.push(outcome{c.Attempt, failure(c, err), nil})
@@ -56,7 +66,8 @@ func (o *owner) run(c engine.RunNode) {
 	limits := o.limits(c)
 	said := &said{owner: o, attempt: c.Attempt, node: o.nodeOf(c), first: c.Cause.Kind == engine.CauseRun && c.Cause.Wake == nil}
 	job.Out, job.Redact, job.Files, job.Code, job.Execution.Workspace = said, o.host.opts.Redact, o.files, o.host.opts.Code, o.ref.Workspace
-	if c.Node >= 0 && o.revision.Brief(c.Node) && limits.effect == workflow.Pure && size <= maxBriefInput {
+	_, suspect := o.suspects[c.Activation]
+	if c.Node >= 0 && o.revision.Brief(c.Node) && limits.effect == workflow.Pure && size <= maxBriefInput && !suspect && !o.host.careful() {
 		said.began = time.Now().UnixMilli()
 		o.push(outcome{c.Attempt, o.revision.Run(o.host.ctx, job), said})
 		return
@@ -100,21 +111,58 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 	n := o.runs
 	o.attempts[c.Activation] = attempt{id: c.Attempt, cancel: cancel, run: n}
 	o.host.running.Add(1)
-	o.host.gate.pass(ctx, o.ref, func() {
+	first, suspect := o.suspects[c.Activation]
+	run := func(t *trial) {
 		defer o.host.running.Done()
+		if o.host.resting.Load() {
+			o.push(withheld{c.Attempt})
+			return
+		}
+		noted := t.begin(o.host.register, o.ref, c.Attempt)
+		if job.Code != nil {
+			job.Code = notedCode{job.Code, noted}
+		}
 		said.began = time.Now().UnixMilli()
 		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt, n}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
 		clock.Stop()
+		noted.end()
 		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
 			o.push(outcome{c.Attempt, result, said})
 		}
-	}, func() {
+	}
+	dropped := func() {
 		defer o.host.running.Done()
-		if o.host.ctx.Err() == nil {
+		switch {
+		case o.host.ctx.Err() != nil:
+		case ctx.Err() == nil:
+			o.push(withheld{c.Attempt})
+		default:
 			o.push(outcome{c.Attempt, failure(c, fault.New(fault.Canceled, "the attempt was stopped before it began")), said})
 		}
-	})
+	}
+	if suspect {
+		a, _ := o.fold.State().Activation(c.Activation)
+		if o.host.trials.pass(ctx, &trial{first: first, window: windowOf(a.Recoveries), run: run, drop: dropped}) {
+			return
+		}
+	}
+	o.host.gate.pass(ctx, o.ref, func() { run(&trial{over: true}) }, dropped)
+}
+
+// notedCode is an interpreter for a run that the register has: until there is room for its code, and the interpreter is
+// compiled, the run has not begun.
+type notedCode struct {
+	node.Interpreter
+	noted entry
+}
+
+// Run implements [node.Interpreter].
+func (n notedCode) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
+	n.noted.waits()
+	defer n.noted.begun()
+	c.Begun = n.noted.begun
+	return n.Interpreter.Run(ctx, workspace, now, seed, c)
 }
 
 func failure(c engine.RunNode, err error) node.Result {
@@ -226,7 +274,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 	if o.host.ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, store.ErrFull) {
+	if errors.Is(err, store.ErrFull) || shortage.Is(err) {
 		o.host.timers.set(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
