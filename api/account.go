@@ -57,6 +57,16 @@ type User struct {
 	AutoExecute bool     `json:"auto_execute" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
+	// AddressOrigins and TokensMadeByOthers tell what could have been used in the user's name.
+	AddressOrigins     map[string]AddressOrigin `json:"address_origins,omitempty" doc:"who entered which address, and when: mail:ADDRESS is the email"`
+	TokensMadeByOthers []Token                  `json:"tokens_made_by_others,omitempty" doc:"tokens of the user whose secret somebody else has seen, in listings"`
+}
+
+// AddressOrigin is who entered an address in a user's record.
+type AddressOrigin struct {
+	SetBy       string `json:"set_by"`
+	TokenMadeBy string `json:"token_made_by,omitempty" doc:"who made the token that it was entered with, if it was somebody else"`
+	SetTime     int64  `json:"set_time"`
 }
 
 // Users lists them, by id.
@@ -85,6 +95,7 @@ type Token struct {
 	ID          string `json:"id"`
 	UserID      string `json:"user_id"`
 	Name        string `json:"name"`
+	MadeBy      string `json:"made_by,omitempty" doc:"who made it, and so has seen its secret; one that was made with a token of somebody else's making is theirs. Not there: it was made before this was recorded"`
 	CreatedTime int64  `json:"created_time"`
 	ExpiresTime int64  `json:"expires_time,omitempty"`
 }
@@ -112,6 +123,7 @@ type Credential struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	CreatedBy   string `json:"created_by"`
+	TokenMadeBy string `json:"token_made_by,omitempty" doc:"who made the token that it was made with, if it was somebody else than created_by"`
 	CreatedTime int64  `json:"created_time"`
 	UpdatedTime int64  `json:"updated_time"`
 }

@@ -15,6 +15,8 @@ type Agent struct {
 	Limits      AgentLimits `json:"limits,omitzero"`
 	Revision    int64       `json:"revision,omitempty" readOnly:"true"`
 	CreatedBy   string      `json:"created_by,omitempty" readOnly:"true"`
+	UpdatedBy   string      `json:"updated_by,omitempty" readOnly:"true"`
+	TokenMadeBy string      `json:"token_made_by,omitempty" readOnly:"true" doc:"who made the token that it was last saved with, if it was somebody else than updated_by"`
 	CreatedTime int64       `json:"created_time,omitempty" readOnly:"true"`
 	UpdatedTime int64       `json:"updated_time,omitempty" readOnly:"true"`
 }

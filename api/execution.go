@@ -1,6 +1,10 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"tandem/identity"
+)
 
 // Execution is one execution, with the latest activation of each of its nodes.
 type Execution struct {
@@ -36,6 +40,24 @@ type Execution struct {
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
+	Acts              []Act                      `json:"acts,omitempty" doc:"what people did to it: answers and what operators did, the last hundred, in order"`
+}
+
+// Act is something that a person did to an execution.
+type Act struct {
+	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal"`
+	By     string `json:"by"`
+	// Means, Ground, ReadBy and InteractionID are those of an answer.
+	Means         identity.Means `json:"means,omitzero" doc:"by which means who answered proved who they are"`
+	Ground        string         `json:"ground,omitempty" doc:"why an answer counts when who gave it was not simply asked: override, nobody_left or reading"`
+	ReadBy        string         `json:"read_by,omitempty" doc:"who says that a reply in prose is this answer"`
+	TokenMadeBy   string         `json:"token_made_by,omitempty" doc:"who made the token that it was done with, if it was somebody else than by"`
+	Reason        string         `json:"reason,omitempty"`
+	NodeID        string         `json:"node_id,omitempty"`
+	ActivationID  string         `json:"activation_id,omitempty"`
+	InteractionID string         `json:"interaction_id,omitempty"`
+	Inherited     bool           `json:"inherited,omitempty" doc:"it was done to the execution that this one was forked from"`
+	At            int64          `json:"at"`
 }
 
 // Fork is how an execution came of another one.
@@ -62,6 +84,7 @@ type TriggerInfo struct {
 	TriggerType       string          `json:"trigger_type"`
 	TriggerData       json.RawMessage `json:"trigger_data,omitempty"`
 	UserID            string          `json:"user_id,omitempty"`
+	TokenMadeBy       string          `json:"token_made_by,omitempty" doc:"who made the token that it was started with, if it was somebody else than user_id"`
 	ExternalRequestID string          `json:"external_request_id,omitempty"`
 	Timestamp         int64           `json:"timestamp"`
 }
@@ -141,6 +164,8 @@ type ExecutionSummary struct {
 	ErrorSummary      string  `json:"error_summary,omitempty"`
 	Revision          int64   `json:"revision"`
 	ParentExecutionID string  `json:"parent_execution_id,omitempty"`
+	UserID            string  `json:"user_id,omitempty" doc:"who started it"`
+	TokenMadeBy       string  `json:"token_made_by,omitempty" doc:"who made the token that it was started with, if it was somebody else than user_id"`
 	CreatedAt         int64   `json:"created_at"`
 }
 

@@ -1,6 +1,10 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"tandem/identity"
+)
 
 // Interaction is a question to people. Times are in Unix milliseconds.
 type Interaction struct {
@@ -39,10 +43,12 @@ type Interactions struct {
 // InteractionDetail is a question with everything that was replied and sent.
 type InteractionDetail struct {
 	Interaction
-	MayRespond bool                  `json:"may_respond" doc:"whether the caller may answer it now"`
-	WhyNot     string                `json:"why_not,omitempty" doc:"why the caller may not"`
-	Responses  []InteractionResponse `json:"responses" doc:"in the order they came, also those that do not count"`
-	Deliveries []InteractionDelivery `json:"deliveries" doc:"messages about it, in the order they were made"`
+	MayRespond  bool                    `json:"may_respond" doc:"whether the caller may answer it now"`
+	WhyNot      string                  `json:"why_not,omitempty" doc:"why the caller may not"`
+	Override    *InteractionOverride    `json:"override,omitempty" doc:"an admin's decision in the place of those who were asked"`
+	Delegations []InteractionDelegation `json:"delegations,omitempty" doc:"answers that were handed on, in order"`
+	Responses   []InteractionResponse   `json:"responses" doc:"in the order they came, also those that do not count"`
+	Deliveries  []InteractionDelivery   `json:"deliveries" doc:"messages about it, in the order they were made"`
 }
 
 // InteractionResponse is one reply.
@@ -62,6 +68,31 @@ type InteractionResponse struct {
 	Reasoning      string          `json:"reasoning,omitempty"`
 	Accepted       bool            `json:"accepted" doc:"whether it counts"`
 	OverruledBy    string          `json:"overruled_by,omitempty"`
+	OverruleReason string          `json:"overrule_reason,omitempty"`
+	OverruleMeans  identity.Means  `json:"overrule_means,omitzero" doc:"by which means it was overruled"`
+	Means          identity.Means  `json:"means,omitzero" doc:"by which means who replied proved who they are; not there: it was recorded before means were"`
+	Ground         string          `json:"ground,omitempty" enum:"override,nobody_left,reading" doc:"why it counts when who gave it was not simply asked: an admin's decision in the place of others, an admin's answer where nobody else is left to answer, or what another approver says a reply in prose means"`
+	Reason         string          `json:"reason,omitempty" doc:"of an override or a reading"`
+	ReadBy         string          `json:"read_by,omitempty" doc:"who says that a reply in prose is this answer"`
+	ReadMeans      identity.Means  `json:"read_means,omitzero" doc:"by which means they said so"`
+}
+
+// InteractionOverride is an admin's decision in the place of those who were asked.
+type InteractionOverride struct {
+	By     string         `json:"by"`
+	Reason string         `json:"reason"`
+	Means  identity.Means `json:"means,omitzero"`
+	At     int64          `json:"at"`
+}
+
+// InteractionDelegation is an answer that was handed on.
+type InteractionDelegation struct {
+	From  string         `json:"from" doc:"whose answer it was"`
+	To    string         `json:"to" doc:"who answers in their place"`
+	By    string         `json:"by,omitempty" doc:"the admin who handed it on, if it was not from"`
+	Note  string         `json:"note,omitempty" doc:"what was said with it; of an admin the reason"`
+	Means identity.Means `json:"means,omitzero" doc:"by which means it was handed on"`
+	At    int64          `json:"at"`
 }
 
 // InteractionDelivery is one message about a question.
@@ -84,10 +115,11 @@ type RespondRequest struct {
 	ArgumentsHash string          `json:"arguments_hash,omitempty" maxLength:"128" doc:"the arguments_hash of what was looked at; another one is refused"`
 }
 
-// DelegateRequest hands one's vote to somebody else.
+// DelegateRequest hands a vote to somebody else.
 type DelegateRequest struct {
 	To   string `json:"to" minLength:"1" maxLength:"320" doc:"a user, or an address like those of approvers"`
 	Note string `json:"note,omitempty" maxLength:"4000"`
+	From string `json:"from,omitempty" maxLength:"320" doc:"whose answer it is, if it is not the caller's: for admins, and with a note that says why"`
 }
 
 // CancelInteractionRequest withdraws a question.
@@ -102,8 +134,16 @@ type LinkRequest struct {
 
 // Link opens the response page, for one answer.
 type Link struct {
-	URL       string `json:"url" doc:"whoever has it answers for the recipient; it is shown once"`
-	ExpiresAt int64  `json:"expires_at"`
+	URL       string `json:"url,omitempty" doc:"whoever has it answers for the recipient; it is shown once, and to nobody else"`
+	ExpiresAt int64  `json:"expires_at,omitempty"`
+	SentTo    string `json:"sent_to,omitempty" doc:"the recipient's address that it is sent to, when it was asked for by an admin; it is not shown then"`
+}
+
+// OverrideRequest decides a question in the place of those who are asked.
+type OverrideRequest struct {
+	ResponseData  json.RawMessage `json:"response_data" doc:"as an answer has it"`
+	ArgumentsHash string          `json:"arguments_hash,omitempty" maxLength:"128" doc:"the arguments_hash of what was looked at; another one is refused"`
+	Reason        string          `json:"reason" minLength:"1" maxLength:"4000" doc:"why, for those who were asked"`
 }
 
 // OverruleRequest corrects how a reply was understood.

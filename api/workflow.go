@@ -28,6 +28,7 @@ type WorkflowMetadata struct {
 	Version             string          `json:"version"`
 	CreatedBy           string          `json:"created_by"`
 	UpdatedBy           string          `json:"updated_by,omitempty"`
+	TokenMadeBy         string          `json:"token_made_by,omitempty" doc:"who made the token that it was last saved with, if it was somebody else than updated_by"`
 	Settings            json.RawMessage `json:"settings,omitempty"`
 	Revision            int64           `json:"revision"`
 	RevisionHash        string          `json:"revision_hash"`
@@ -81,6 +82,7 @@ type Revision struct {
 	Revision     int64  `json:"revision"`
 	RevisionHash string `json:"revision_hash"`
 	CreatedBy    string `json:"created_by"`
+	TokenMadeBy  string `json:"token_made_by,omitempty" doc:"who made the token that it was saved with, if it was somebody else than created_by"`
 	CreatedTime  int64  `json:"created_time"`
 }
 

@@ -46,7 +46,7 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 		return "", err
 	}
 	secret = identity.NewSecret()
-	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", Created: time.Now().UnixMilli()}
+	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", MadeBy: firstUser, Created: time.Now().UnixMilli()}
 	return secret, i.stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret))
 }
 
@@ -81,7 +81,7 @@ func (i *Instance) useToken(ctx context.Context, secret string) error {
 	if err := i.stores.Tokens.Delete(ctx, p, configuredToken); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator", Created: time.Now().UnixMilli()}
+	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator", MadeBy: firstUser, Created: time.Now().UnixMilli()}
 	if err := i.stores.Tokens.Create(ctx, p, t, hash); err != nil {
 		return fmt.Errorf("keep the configured token: %w", err)
 	}

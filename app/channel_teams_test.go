@@ -152,7 +152,7 @@ func TestChannelTeams_Card(t *testing.T) {
 func TestChannelTeams_Reply(t *testing.T) {
 	t.Parallel()
 	s := openTeams(t)
-	execution, q, _ := s.ask(t, `approvers: ["teams:aad-ann"]`)
+	execution, q, _ := s.ask(t, `approvers: ["teams:29:ann"]`)
 	says := func(id, who, text string) {
 		t.Helper()
 		want[any](t, s.bring(t, s.key, id, who, map[string]any{"text": text}), http.StatusOK)
@@ -182,7 +182,7 @@ func TestChannelTeams_Reply(t *testing.T) {
 func TestChannelTeams_Risk(t *testing.T) {
 	t.Parallel()
 	s := openTeams(t)
-	execution, q, card := s.ask(t, `approvers: ["teams:aad-ann"], risk: high`)
+	execution, q, card := s.ask(t, `approvers: ["teams:29:ann"], risk: high`)
 	want[any](t, s.bring(t, s.key, "1", "ann", map[string]any{"text": "I approve this."}), http.StatusOK)
 	s.replied(t, q.ID, 1, "I approve this.")
 	s.gets(t, teamsTalk, hasText("not taken from a written reply"))
@@ -190,18 +190,22 @@ func TestChannelTeams_Risk(t *testing.T) {
 	s.gets(t, "PUT /v3/conversations/a:talk/activities/200", hasText("Answered by"))
 }
 
-// A bare webhook only tells where to answer.
+// A bare webhook only tells that there is a question: whoever reads the channel must not answer in the name of who is asked.
 func TestChannelTeams_BareWebhook(t *testing.T) {
 	t.Parallel()
 	s := openTeams(t)
 	bare := want[api.Credential](t, s.call(t, "admin", "POST", "/credentials", map[string]any{"name": "bare", "type": "teams_bot", "data": map[string]any{"webhook_url": s.URL + "/hook/1"}}), http.StatusCreated).ID
-	execution, q := s.askedIn(t, askOf("teams", "TEAMS_INTERACTION", `{title: "Grant access?", approvers: [ann@example.org], credential_id: `+bare+`}`), `{}`)
+	execution, q := s.askedIn(t, askOf("teams", "TEAMS_INTERACTION", `{title: "Grant access?", approvers: ["user:approver"], credential_id: `+bare+`}`), `{}`)
 	card := s.gets(t, "POST /hook/1", hasText("Grant access?")).Get("attachments.0.content")
 	if card.Get(`actions.#(type=="Action.Submit")`).Exists() {
 		t.Errorf("nobody hears the buttons of %s", card.Raw)
 	}
 	s.sent(t, q.ID, "request", 1)
-	s.byLink(t, execution, q.ID, teamsLink(card), "Grant access?")
+	if teamsLink(card) != "" || !hasText("Please answer it in the inbox.")(card) {
+		t.Errorf("the card of everybody is %s", card.Raw)
+	}
+	want[api.Interaction](t, s.respond(t, "approver", q.ID, `{"action":"approve"}`), http.StatusOK)
+	s.goesOn(t, execution, q.ID, "approve confirmed result")
 	notice := s.gets(t, "POST /hook/1", hasText("Answered by"))
 	if teamsLink(notice.Get("attachments.0.content")) != "" {
 		t.Errorf("the notice has a link: %s", notice.Raw)

@@ -98,7 +98,7 @@ func TestChannelWebhook_Prose(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	back := s.gets(t, "POST /in", hasText(`"event":"ask_back"`))
-	if !hasText("Maybe, who knows.")(back.Get("lines")) || back.Get("link").Str == "" {
+	if !hasText("Maybe, who knows.")(back.Get("lines")) || back.Get("link").Exists() {
 		t.Errorf("asked back %s", back.Raw)
 	}
 	s.waits(t, execution, q.ID)
@@ -110,7 +110,7 @@ func TestChannelWebhook_Prose(t *testing.T) {
 	}
 }
 
-// A single recipient gets a link of their own.
+// A link that answers in the name of one person does not go to a program; one of a form that is open to all who have it does.
 func TestChannelWebhook_Link(t *testing.T) {
 	t.Parallel()
 	s := openHooks(t)
@@ -119,8 +119,17 @@ func TestChannelWebhook_Link(t *testing.T) {
 		t.Errorf("prose decides: %v", got)
 	}
 	s.waits(t, execution, q.ID)
-	if payload := s.byLink(t, execution, q.ID, asked.Get("link").Str, "Pay the invoice?"); payload.Get("responder").Str != "mail:ann@example.org" {
+	if asked.Get("link").Exists() {
+		t.Errorf("asked with the link of somebody: %s", asked.Raw)
+	}
+	want[map[string]any](t, s.bring(t, hookSecret, map[string]any{"interaction_id": q.ID, "responder": "ann@example.org", "response_data": map[string]any{"action": "approve"}}), http.StatusOK)
+	payload := s.goesOn(t, execution, q.ID, "approve confirmed result")
+	if payload.Get("responder").Str != "mail:ann@example.org" || payload.Get("approvals.0.means.kind").Str != "webhook" || payload.Get("approvals.0.means.credential_id").Str != s.credential {
 		t.Errorf("payload %s", payload.Raw)
+	}
+	s.askedIn(t, askOf("hook2", "FORM_SUBMISSION", `{title: Open, channel_type: webhook, webhook_url: "`+s.URL+`/in", credential_id: `+s.credential+`, access: link, input_fields: [{name: sum}]}`), `{}`)
+	if open := s.gets(t, "POST /in", hasText(`"title":"Open"`)); open.Get("link").Str == "" {
+		t.Errorf("an open form without a link: %s", open.Raw)
 	}
 }
 

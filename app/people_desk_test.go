@@ -169,12 +169,12 @@ func TestPeopleDesk_SurvivesARestart(t *testing.T) {
 	i := c.ask(t, "e", human.Request{
 		Channel: human.Email, Credential: "box", Approvers: []string{"u1", "u2", "mail:out@side.org"}, MinApprovals: 3, AllowDelegation: true, Arguments: json.RawMessage(`{"sum":5}`),
 	})
-	url, err := c.desk.NewLink(ctx, byUser(1), i.ID, "u1")
+	made, err := c.desk.NewLink(ctx, byUser(1), i.ID, "u1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := url[strings.LastIndexByte(url, '/')+1:]
-	if _, err := c.desk.Delegate(ctx, byUser(2), i.ID, "u3", "away"); err != nil {
+	secret := made.URL[strings.LastIndexByte(made.URL, '/')+1:]
+	if _, err := c.desk.Delegate(ctx, byUser(2), i.ID, "", "u3", "away"); err != nil {
 		t.Fatal(err)
 	}
 	reply := human.Reply{

@@ -389,7 +389,7 @@ func TestPeopleHold_TwoHundredAtOnce(t *testing.T) {
 			links := make([]string, many)
 			if c.links {
 				for k, voter := range voters {
-					links[k] = want[api.Link](t, x.call(t, "admin", "POST", "/interactions/"+i.ID+"/link", api.LinkRequest{Recipient: voter}), http.StatusOK).URL
+					links[k] = want[api.Link](t, x.call(t, voter, "POST", "/interactions/"+i.ID+"/link", api.LinkRequest{Recipient: "user:" + voter}), http.StatusOK).URL
 				}
 			}
 			answers := allAtOnce(t, many, func(k int) (answer, error) {

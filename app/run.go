@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	osuser "os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"tandem/api"
@@ -50,7 +53,15 @@ const defaultWorkspace = "default"
 
 // Local is who acts on this machine without a server: the one user of the one workspace.
 func Local() identity.Principal {
-	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}}
+	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
+}
+
+// systemAccount is the account of the operating system that runs this process: who it is that acts as "local".
+func systemAccount() string {
+	if u, err := osuser.Current(); err == nil && u.Username != "" {
+		return "os:" + u.Username
+	}
+	return "os:" + strconv.Itoa(os.Getuid())
 }
 
 // ErrAsked ends a run that waits for a person who is not at hand: nobody else can answer while this process has the data

@@ -280,7 +280,7 @@ func (t *toolServers) challenge(ctx context.Context, p identity.Principal, serve
 // adopt makes a credential for a server that has none.
 func (t *toolServers) adopt(ctx context.Context, p identity.Principal, server store.MCPServer, data grantData) error {
 	now := time.Now().UnixMilli()
-	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID, Type: oauthCredential, CreatedBy: p.User, Created: now, Updated: now}
+	c := store.Credential{Workspace: p.Workspace, ID: "cred_" + strings.ToLower(rand.Text()), Name: "MCP " + server.ID, Type: oauthCredential, CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	var err error
 	if c.Sealed, err = t.seal(p.Workspace, c.ID, data); err != nil {
 		return err

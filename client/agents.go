@@ -54,7 +54,7 @@ func (c *Client) PutAgentDocument(ctx context.Context, id string, document json.
 
 // written is an agent without what only the server says of it.
 func written(a api.Agent) api.Agent {
-	a.Revision, a.CreatedBy, a.CreatedTime, a.UpdatedTime = 0, "", 0, 0
+	a.Revision, a.CreatedBy, a.UpdatedBy, a.TokenMadeBy, a.CreatedTime, a.UpdatedTime = 0, "", "", "", 0, 0
 	return a
 }
 

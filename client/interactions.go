@@ -70,7 +70,12 @@ func (c *Client) Remind(ctx context.Context, id string) (api.Interaction, error)
 	return call[api.Interaction](ctx, c, request{method: http.MethodPost, path: to("/interactions/%s/remind", id)})
 }
 
-// Link makes a link to the response page for a recipient. It is shown once.
+// Override decides a question in the place of those who are asked, with a reason. It is for admins.
+func (c *Client) Override(ctx context.Context, id string, r api.OverrideRequest) (api.Interaction, error) {
+	return send[api.Interaction](ctx, c, http.MethodPost, to("/interactions/%s/override", id), r)
+}
+
+// Link makes a link to the response page for a recipient. It is shown once, to the recipient alone; asked for by an admin it is sent to them.
 func (c *Client) Link(ctx context.Context, id, recipient string) (api.Link, error) {
 	return send[api.Link](ctx, c, http.MethodPost, to("/interactions/%s/link", id), api.LinkRequest{Recipient: recipient})
 }

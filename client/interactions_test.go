@@ -56,6 +56,10 @@ func TestInteractions_Requests(t *testing.T) {
 			_, err := c.Delegate(ctx, "i", api.DelegateRequest{To: "ann", Note: "n"})
 			return err
 		},
+		"POST /api/v1/interactions/i/override? map[reason:r response_data:map[action:approve]]": func() error {
+			_, err := c.Override(ctx, "i", api.OverrideRequest{ResponseData: json.RawMessage(`{"action":"approve"}`), Reason: "r"})
+			return err
+		},
 		"POST /api/v1/interactions/i/cancel? map[reason:r]":  func() error { _, err := c.CancelInteraction(ctx, "i", "r"); return err },
 		"POST /api/v1/interactions/i/remind? map[]":          func() error { _, err := c.Remind(ctx, "i"); return err },
 		"POST /api/v1/interactions/i/link? map[recipient:x]": func() error { _, err := c.Link(ctx, "i", "x"); return err },

@@ -98,15 +98,19 @@ type (
 
 	ExecutionPaused struct {
 		By string `json:"by,omitempty"`
+		// TokenMadeBy is who made the token that By used, if it was somebody else.
+		TokenMadeBy string `json:"token_made_by,omitempty"`
 	}
 	ExecutionResumed struct {
-		By string `json:"by,omitempty"`
+		By          string `json:"by,omitempty"`
+		TokenMadeBy string `json:"token_made_by,omitempty"`
 	}
 
 	// CancelRequested ends the execution as CANCELED once nothing of it runs any more.
 	CancelRequested struct {
-		By     string `json:"by,omitempty"`
-		Reason string `json:"reason,omitempty"`
+		By          string `json:"by,omitempty"`
+		TokenMadeBy string `json:"token_made_by,omitempty"`
+		Reason      string `json:"reason,omitempty"`
 	}
 
 	// ExecutionRecovered says that the process that owned the execution has ended and another took over.
@@ -214,18 +218,20 @@ type (
 
 	// NodeRetried is an operator's retry of an activation that failed, was canceled or is unknown.
 	NodeRetried struct {
-		Activation ActivationID `json:"activation"`
-		By         string       `json:"by,omitempty"`
+		Activation  ActivationID `json:"activation"`
+		By          string       `json:"by,omitempty"`
+		TokenMadeBy string       `json:"token_made_by,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}
 
 	// NodeSkipped is an operator's decision to go on without an activation; with an output it counts as completed.
 	NodeSkipped struct {
-		Activation ActivationID `json:"activation"`
-		HasOutput  bool         `json:"has_output,omitempty"`
-		Output     Ref          `json:"output,omitempty"`
-		By         string       `json:"by,omitempty"`
+		Activation  ActivationID `json:"activation"`
+		HasOutput   bool         `json:"has_output,omitempty"`
+		Output      Ref          `json:"output,omitempty"`
+		By          string       `json:"by,omitempty"`
+		TokenMadeBy string       `json:"token_made_by,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}
@@ -245,6 +251,9 @@ type (
 		// Choice decides a question of the engine's own (an unknown outcome: done, not_done, stop).
 		Choice string `json:"choice,omitempty"`
 		Ref    Ref    `json:"ref,omitempty"`
+		// By is who decided it, Origin how their answer came, as it was recorded. The engine looks at neither.
+		By     string          `json:"by,omitempty"`
+		Origin json.RawMessage `json:"origin,omitempty"`
 	}
 
 	// SignalReceived is a signal to a node, or to one activation of it. One that nobody waits for yet is kept.
@@ -253,6 +262,9 @@ type (
 		Activation ActivationID `json:"activation,omitempty"`
 		Name       string       `json:"name"`
 		Ref        Ref          `json:"ref,omitempty"`
+		// By is who sent it.
+		By          string `json:"by,omitempty"`
+		TokenMadeBy string `json:"token_made_by,omitempty"`
 	}
 
 	// RequestRefused says that something from outside (an action, an answer, a signal) could not be done, and why. It

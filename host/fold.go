@@ -82,11 +82,13 @@ type Start struct {
 	WorkflowID string `json:"workflow_id"`
 	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the others who have started,
 	// retried, skipped or edited something that it came of.
-	UserID     string          `json:"user_id,omitempty"`
-	Requesters []string        `json:"requesters,omitempty"`
-	Language   string          `json:"language,omitempty"`
-	Initial    json.RawMessage `json:"initial,omitempty"`
-	Trigger    json.RawMessage `json:"trigger,omitempty"`
+	UserID     string   `json:"user_id,omitempty"`
+	Requesters []string `json:"requesters,omitempty"`
+	// TokenMadeBy is who made the token that it was started with, if it was somebody else than the user.
+	TokenMadeBy string          `json:"token_made_by,omitempty"`
+	Language    string          `json:"language,omitempty"`
+	Initial     json.RawMessage `json:"initial,omitempty"`
+	Trigger     json.RawMessage `json:"trigger,omitempty"`
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string `json:"outputs,omitempty"`
 	// Root is the execution that it came of, with others between them, if it was not started by itself.

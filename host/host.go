@@ -91,7 +91,11 @@ type Request struct {
 	// Single says that a second request with the same Dedup is refused with [fault.Conflict], so that its sender knows.
 	Single bool   `json:"-"`
 	By     string `json:"by,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	// TokenMadeBy is who made the token that By used, if it was somebody else. The host sets it.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
+	// Origin is how an answer came, as it was recorded.
+	Origin json.RawMessage `json:"origin,omitempty"`
+	Reason string          `json:"reason,omitempty"`
 	// Node is the node it is about. Activation, when it is set, is one activation of it; otherwise there must be only one
 	// that it can be about.
 	Node       string              `json:"node,omitempty"`

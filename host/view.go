@@ -45,6 +45,8 @@ type View struct {
 	Questions map[engine.AskID]Asked `json:"q,omitempty"`
 	// Last is the node whose activation began last.
 	Last string `json:"l,omitempty"`
+	// Acts are what people did to it, the last ones.
+	Acts []Act `json:"k,omitempty"`
 }
 
 // NodeView is what is known of a node: its activation that began last, and how many there were.
@@ -94,6 +96,7 @@ type Asked struct {
 const (
 	maxSequence   = 1000
 	maxViewErrors = 100
+	maxViewActs   = 100
 )
 
 // NewView returns the view of an empty journal.
@@ -224,6 +227,12 @@ func (v *View) Apply(row *Row) {
 }
 
 func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]bool) {
+	if act, ok := actOf(fact); ok {
+		if act.Time = row.Time; len(v.Acts) == maxViewActs {
+			v.Acts = v.Acts[1:]
+		}
+		v.Acts = append(v.Acts, act)
+	}
 	switch f := fact.(type) {
 	case engine.ExecutionCreated:
 		v.Execution = f.Execution

@@ -78,7 +78,7 @@ func wrongAnswer(path, format string, args ...any) error {
 
 // Check says everything that is wrong with an answer, before anything of it is kept. Whether somebody may give it is another matter.
 func (r *Request) Check(purpose string, data json.RawMessage) error {
-	_, err := r.read(purpose, data, "somebody", "") // by nobody a review would need no evidence
+	_, err := r.read(purpose, data, "somebody", "", Came{}) // by nobody a review would need no evidence
 	return err
 }
 
@@ -98,7 +98,7 @@ func checkJSON(field string, raw json.RawMessage) error {
 }
 
 // read reads an answer to a question of a purpose.
-func (r *Request) read(purpose string, raw json.RawMessage, who, at string) (understood, error) {
+func (r *Request) read(purpose string, raw json.RawMessage, who, at string, how Came) (understood, error) {
 	field := "response_data"
 	if purpose != PurposeNode {
 		field = "input_data"
@@ -109,12 +109,12 @@ func (r *Request) read(purpose string, raw json.RawMessage, who, at string) (und
 	if purpose != PurposeNode {
 		return r.readGiven(purpose, raw)
 	}
-	return r.readAnswer(raw, who, at)
+	return r.readAnswer(raw, who, at, how)
 }
 
-// readAnswer reads the response_data of a node's question. Who answered and when is not theirs to say. By nobody it is a default that stands
+// readAnswer reads the response_data of a node's question. Who answered, when and how is not theirs to say. By nobody it is a default that stands
 // for an answer: a review of that kind needs no evidence.
-func (r *Request) readAnswer(raw json.RawMessage, who, at string) (understood, error) {
+func (r *Request) readAnswer(raw json.RawMessage, who, at string, how Came) (understood, error) {
 	var a Answer
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
 		return understood{}, wrongAnswer("response_data", "an object was expected")
@@ -124,7 +124,7 @@ func (r *Request) readAnswer(raw json.RawMessage, who, at string) (understood, e
 	}
 	var found problems
 	u := understood{outcome: Confirmed}
-	kept := Answer{Notes: a.Notes, UserID: who, Timestamp: at}
+	kept := Answer{Notes: a.Notes, UserID: who, Timestamp: at, Came: how}
 	var bare map[string]json.RawMessage // field values without the content of files
 	switch r.Type {
 	case Input:

@@ -60,7 +60,7 @@ func TestReadAnswer_Form(t *testing.T) {
 		"nothing":                 {values: `null`, want: []string{"field_values.who: it is required", "field_values.budget: it is required"}},
 		"a name with its address": {values: `{"who":"b","budget":1,"mail":"Bob <b@x.org>"}`, want: []string{`field_values.mail: "Bob <b@x.org>" is no mail address`}},
 	} {
-		u, err := form.read(PurposeNode, json.RawMessage(`{"notes":"n","field_values":`+c.values+`,"user_id":"eve","timestamp":"never"}`), "ann", "now")
+		u, err := form.read(PurposeNode, json.RawMessage(`{"notes":"n","field_values":`+c.values+`,"user_id":"eve","timestamp":"never"}`), "ann", "now", Came{})
 		if diff := cmp.Diff(c.want, complaints(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -88,14 +88,14 @@ func TestReadAnswer_Form(t *testing.T) {
 func TestReadAnswer_Schema(t *testing.T) {
 	t.Parallel()
 	form := settled(t, Request{Type: Input, Schema: json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"type":"string"}}}}`)})
-	if u, err := form.readAnswer(json.RawMessage(`{"field_values":{"a":1,"b":["x"]}}`), "ann", "now"); err != nil || gjson.GetBytes(u.data, "field_values.a").Raw != "1" {
+	if u, err := form.readAnswer(json.RawMessage(`{"field_values":{"a":1,"b":["x"]}}`), "ann", "now", Came{}); err != nil || gjson.GetBytes(u.data, "field_values.a").Raw != "1" {
 		t.Errorf("%s: %v", u.data, err)
 	}
-	_, err := form.readAnswer(json.RawMessage(`{"field_values":{"a":"1","b":["x",2]}}`), "ann", "now")
+	_, err := form.readAnswer(json.RawMessage(`{"field_values":{"a":"1","b":["x",2]}}`), "ann", "now", Came{})
 	if got := complaints(err); len(got) != 2 || !strings.HasPrefix(got[0], "field_values.a: ") || !strings.HasPrefix(got[1], "field_values.b[1]: ") {
 		t.Errorf("%q", got)
 	}
-	if _, err := form.readAnswer(json.RawMessage(`{}`), "ann", "now"); len(complaints(err)) != 1 {
+	if _, err := form.readAnswer(json.RawMessage(`{}`), "ann", "now", Came{}); len(complaints(err)) != 1 {
 		t.Errorf("%v", err)
 	}
 }
@@ -104,7 +104,7 @@ func TestReadAnswer_File(t *testing.T) {
 	t.Parallel()
 	form := settled(t, Request{Type: Input, Fields: []Field{{Name: "f", Type: "file", Required: true}}})
 	read := func(value string) (understood, error) {
-		return form.readAnswer(json.RawMessage(`{"field_values":{"f":`+value+`}}`), "ann", "now")
+		return form.readAnswer(json.RawMessage(`{"field_values":{"f":`+value+`}}`), "ann", "now", Came{})
 	}
 	u, err := read(`{"name":"C:\\x\\a.txt","media_type":"text/plain","size":99,"data":"` + base64.StdEncoding.EncodeToString([]byte("hello")) + `"}`)
 	if err != nil {
@@ -151,7 +151,7 @@ func TestReadAnswer_IsBounded(t *testing.T) {
 	}{
 		{r, map[string]any{"selected_values": wrong}}, {r, map[string]any{"selected_values": make([]string, 200_000)}}, {form, map[string]any{"field_values": fields}},
 	} {
-		_, err := c.r.readAnswer(asJSON(t, c.answer), "ann", "")
+		_, err := c.r.readAnswer(asJSON(t, c.answer), "ann", "", Came{})
 		if fault.CodeOf(err) != fault.InvalidInput || len(err.Error()) > 100_000 {
 			t.Errorf("an error of %d bytes: %.100v", len(err.Error()), err)
 		}
@@ -185,7 +185,7 @@ func TestReadAnswer_Choices(t *testing.T) {
 		{r: some, answer: `{"selected_values":["b","a"]}`, outcome: Confirmed, options: []string{"b", "a"}},
 		{r: some, answer: `{"selected_values":["b","b","c"]}`, wrong: []string{`selected_values[1]: "b" is chosen twice`, `selected_values[2]: "c" is none of a, b`}},
 	} {
-		u, err := c.r.readAnswer(json.RawMessage(c.answer), "ann", "now")
+		u, err := c.r.readAnswer(json.RawMessage(c.answer), "ann", "now", Came{})
 		if diff := cmp.Diff(c.wrong, complaints(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.answer, diff)
 		}
@@ -194,7 +194,7 @@ func TestReadAnswer_Choices(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{``, `null`, `[]`, `"approve"`, `{`} {
-		if _, err := approval.readAnswer(json.RawMessage(raw), "ann", "now"); fault.CodeOf(err) != fault.InvalidInput {
+		if _, err := approval.readAnswer(json.RawMessage(raw), "ann", "now", Came{}); fault.CodeOf(err) != fault.InvalidInput {
 			t.Errorf("%q: %v", raw, err)
 		}
 	}
@@ -224,7 +224,7 @@ func TestReadAnswer_Review(t *testing.T) {
 		{scoring: "custom", scores: `{"a":true,"b":2}`, outcome: Confirmed, average: 3.5},
 	} {
 		r := rules(c.scoring, false)
-		u, err := r.readAnswer(json.RawMessage(`{"scores":`+c.scores+`}`), "ann", "now")
+		u, err := r.readAnswer(json.RawMessage(`{"scores":`+c.scores+`}`), "ann", "now", Came{})
 		if diff := cmp.Diff(c.wrong, complaints(err)); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", c.scoring, c.scores, diff)
 		}
@@ -240,14 +240,14 @@ func TestReadAnswer_Review(t *testing.T) {
 		}
 	}
 	r := rules("pass_fail", true)
-	_, err := r.readAnswer(json.RawMessage(`{"scores":{"a":true,"b":true},"evidence":{"a":" "}}`), "ann", "now")
+	_, err := r.readAnswer(json.RawMessage(`{"scores":{"a":true,"b":true},"evidence":{"a":" "}}`), "ann", "now", Came{})
 	if got := complaints(err); len(got) != 2 || !strings.HasPrefix(got[0], "evidence.a: ") || !strings.HasPrefix(got[1], "evidence.b: ") {
 		t.Errorf("without evidence: %q", got)
 	}
 	if err := r.Check(PurposeNode, json.RawMessage(`{"scores":{"a":true,"b":true}}`)); len(complaints(err)) != 2 {
 		t.Errorf("checked without evidence: %v", err)
 	}
-	if _, err := r.readAnswer(json.RawMessage(`{"scores":{"a":true,"b":true},"evidence":{"a":"x","b":"y"}}`), "ann", "now"); err != nil {
+	if _, err := r.readAnswer(json.RawMessage(`{"scores":{"a":true,"b":true},"evidence":{"a":"x","b":"y"}}`), "ann", "now", Came{}); err != nil {
 		t.Errorf("with evidence: %v", err)
 	}
 }
@@ -296,7 +296,7 @@ func TestReadGiven(t *testing.T) {
 		{PurposeToolApproval, `"yes"`, ``, "", ""},
 	} {
 		r := Request{}
-		u, err := r.read(c.purpose, json.RawMessage(c.given), "ann", "now")
+		u, err := r.read(c.purpose, json.RawMessage(c.given), "ann", "now", Came{})
 		if c.data == "" {
 			if fault.CodeOf(err) != fault.InvalidInput {
 				t.Errorf("%s %s: %v, want a refusal", c.purpose, c.given, err)

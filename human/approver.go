@@ -87,6 +87,9 @@ func Seats(u identity.User) []string {
 	return seats
 }
 
+// Addresses are where a user is reached and answers from, written like approvers: the mail address and those of the settings.
+func Addresses(u identity.User) []string { return addressesOf(u) }
+
 // addressesOf are where a user is reached, written like approvers.
 func addressesOf(u identity.User) []string {
 	var list []string
@@ -367,12 +370,25 @@ func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.
 	case slices.Contains(i.Approvers, Anyone) && r.Access != "link":
 		return nil
 	}
+	if has([]string{seatRole + string(identity.Admin)}, who.seats) {
+		return fault.New(fault.Forbidden, "this question is not for you to answer; an admin can decide it in the place of those who are asked, with an override and a reason")
+	}
 	return fault.New(fault.Forbidden, "this question is not for you to answer")
 }
 
 // gaveAway says that somebody has handed their vote on.
 func (p progress) gaveAway(key string) bool {
 	return slices.ContainsFunc(p.Delegations, func(d delegation) bool { return d.From == key })
+}
+
+// delegatedBy is the admin who handed on the vote that somebody holds; empty: who had it did so.
+func (p progress) delegatedBy(key string) string {
+	for _, d := range p.Delegations {
+		if d.To == key {
+			return d.By
+		}
+	}
+	return ""
 }
 
 // holds is whose vote somebody holds, by one of their seats; empty: nobody's but their own.

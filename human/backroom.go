@@ -126,8 +126,16 @@ func (b *backroom) callback(a store.Account) string {
 
 // answerItem is the inbox item by which an execution learns how its question ended. There is only one of a question, whoever
 // ends it.
-func answerItem(i store.Interaction, by string, outcome engine.AskOutcome, choice string, value json.RawMessage, now int64) (*store.InboxItem, error) {
-	body, err := json.Marshal(host.Request{By: by, Ask: engine.AskID(i.Ask), Activation: engine.ActivationID(i.Activation), Outcome: outcome, Choice: choice, Value: value})
+func answerItem(i store.Interaction, by string, how store.Origin, outcome engine.AskOutcome, choice string, value json.RawMessage, now int64) (*store.InboxItem, error) {
+	var origin json.RawMessage
+	if how != (store.Origin{}) {
+		raw, err := json.Marshal(how)
+		if err != nil {
+			return nil, err
+		}
+		origin = raw
+	}
+	body, err := json.Marshal(host.Request{By: by, Origin: origin, Ask: engine.AskID(i.Ask), Activation: engine.ActivationID(i.Activation), Outcome: outcome, Choice: choice, Value: value})
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func timeOut(log *slog.Logger, change *store.InteractionChange, r Request, respo
 		i.NextAt = 0
 	}
 	change.Resume = &store.PauseEnd{ID: i.ID, Status: store.PauseResumed, Reason: "timeout", Data: response, Time: now}
-	change.Deliver, err = answerItem(*i, "", engine.AskTimeout, "", value, now)
+	change.Deliver, err = answerItem(*i, "", store.Origin{}, engine.AskTimeout, "", value, now)
 	return err
 }
 

@@ -3,26 +3,46 @@ package human
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
 )
 
-// Delegate hands a vote on to another user, who holds it from then on; who had it has none any more. To is a user's id or address.
-func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, to, note string) (store.Interaction, error) {
+// Delegate hands a vote on to another user, who holds it from then on; who had it has none any more. To is a user's id or address. From
+// is who has it: the caller when it is empty. An admin may hand on the vote of somebody else, with a reason, and that is recorded as what it
+// is; in all else the rules are the same.
+func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, from, to, note string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
-		if err := d.delegate(ctx, s, p, to, note); err != nil {
+		if err := d.delegate(ctx, s, p, from, to, note); err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
 		return nil
 	})
 }
 
-func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, to, why string) error {
+func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, from, to, why string) error {
 	who, err := s.people.principal(p)
 	if err != nil {
 		return err
+	}
+	handed := delegation{Means: p.Means}
+	if from != "" {
+		of, err := s.delegator(from)
+		switch {
+		case err != nil:
+			return err
+		case of.key == who.key:
+		case !has([]string{seatRole + string(identity.Admin)}, who.seats):
+			return fault.New(fault.Forbidden, "only an admin may hand on the answer of somebody else")
+		case strings.TrimSpace(why) == "":
+			return wrongAnswer("note", "it is missing; say why you hand on the answer of somebody else")
+		case s.ExcludeRequester && who.user == s.User:
+			return fault.New(fault.Forbidden, "who started the execution may neither answer this question nor say who does")
+		default:
+			handed.By, who = p.User, of
+		}
 	}
 	if err := s.admit(who, ""); err != nil {
 		return err
@@ -41,7 +61,7 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, t
 	case other.user == "":
 		return wrongAnswer("to", "%q is no user of this workspace", to)
 	case other.key == who.key:
-		return wrongAnswer("to", "that is you")
+		return wrongAnswer("to", "that is who has the answer already")
 	case s.Excludes(other.user):
 		return wrongAnswer("to", "%s", excludedMessage)
 	case s.progress.gaveAway(other.key):
@@ -57,7 +77,8 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, t
 		return wrongAnswer("to", "%q will be asked anyway, and nobody counts twice", to)
 	}
 	change := s.begin()
-	s.progress.Delegations = append(s.progress.Delegations, delegation{From: who.key, To: other.key, Note: why, At: s.now})
+	handed.From, handed.To, handed.Note, handed.At = who.key, other.key, why, s.now
+	s.progress.Delegations = append(s.progress.Delegations, handed)
 	approvers := slices.DeleteFunc(slices.Clone(s.Approvers), func(a string) bool { return a == who.key })
 	if !slices.Contains(approvers, other.key) {
 		approvers = append(approvers, other.key)
@@ -68,7 +89,28 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, t
 		if err != nil {
 			return err
 		}
-		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key, note{By: p.User, Reason: why}, s.now)
+		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key, note{By: p.User, Of: strings.TrimPrefix(of(handed), seatUser), Reason: why}, s.now)
 	}
 	return writeProgress(&change.Interaction, s.progress)
+}
+
+// of is whose vote an admin has handed on; empty: who had it did so.
+func of(d delegation) string {
+	if d.By == "" {
+		return ""
+	}
+	return d.From
+}
+
+// delegator is who has the vote that is to be handed on.
+func (s *sitting) delegator(text string) (somebody, error) {
+	seat, err := normalApprover(text)
+	if err != nil {
+		return somebody{}, wrongAnswer("from", "%s", fault.From(err).Message)
+	}
+	who, err := s.people.at(seat)
+	if err != nil {
+		return who, wrongAnswer("from", "%s", fault.From(err).Message)
+	}
+	return who, nil
 }

@@ -18,24 +18,24 @@ func TestDesk_Delegate(t *testing.T) {
 		"cid": fault.InvalidInput, "mail:cid@x.org": fault.InvalidInput, "bob": fault.InvalidInput, "ann": fault.InvalidInput, "nobody": fault.InvalidInput,
 		"role:viewer": fault.InvalidInput, "mail:out@side.org": fault.InvalidInput, "anyone": fault.InvalidInput, "": fault.InvalidInput,
 	} {
-		_, err := b.Delegate(t.Context(), b.as("bob"), i.ID, to, "")
+		_, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "", to, "")
 		if fault.CodeOf(err) != code {
 			t.Errorf("to %q: %v", to, err)
 		}
 	}
-	_, err := b.Delegate(t.Context(), b.as("dot"), i.ID, "adm", "")
+	_, err := b.Delegate(t.Context(), b.as("dot"), i.ID, "", "adm", "")
 	wantCode(t, err, fault.Forbidden)
-	after, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "dot@x.org", "on leave")
+	after, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "", "dot@x.org", "on leave")
 	if err != nil || !slices.Contains(after.Approvers, "user:dot") || slices.Contains(after.Approvers, "user:bob") {
 		t.Fatalf("%q (%v)", after.Approvers, err)
 	}
 	_, err = b.say("bob", i.ID, yes)
 	wantCode(t, err, fault.Forbidden)
-	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "dot", "")
+	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "", "dot", "")
 	wantCode(t, err, fault.InvalidInput) // dot would count twice
-	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "bob", "")
+	_, err = b.Delegate(t.Context(), b.as("cid"), i.ID, "", "bob", "")
 	wantCode(t, err, fault.InvalidInput) // bob has none any more
-	after, err = b.Delegate(t.Context(), b.as("dot"), i.ID, "adm", "")
+	after, err = b.Delegate(t.Context(), b.as("dot"), i.ID, "", "adm", "")
 	if err != nil || !slices.Contains(after.Approvers, "user:adm") {
 		t.Fatalf("a delegate hands it on: %q (%v)", after.Approvers, err)
 	}
@@ -48,12 +48,12 @@ func TestDesk_Delegate(t *testing.T) {
 		t.Errorf("votes %s", votes.Raw)
 	}
 	r.AllowDelegation = false
-	_, err = b.Delegate(t.Context(), b.as("bob"), b.put(t, r).ID, "dot", "")
+	_, err = b.Delegate(t.Context(), b.as("bob"), b.put(t, r).ID, "", "dot", "")
 	wantCode(t, err, fault.Forbidden)
 	r.AllowDelegation = true
 	voted := b.put(t, r)
 	b.must(t, "bob", voted.ID, yes)
-	_, err = b.Delegate(t.Context(), b.as("bob"), voted.ID, "dot", "")
+	_, err = b.Delegate(t.Context(), b.as("bob"), voted.ID, "", "dot", "")
 	wantCode(t, err, fault.Conflict)
 }
 
@@ -62,7 +62,7 @@ func TestDesk_Delegate_AddsNoVote(t *testing.T) {
 	t.Parallel()
 	b := openBureau()
 	i := b.put(t, Request{Approvers: []string{"role:approver"}, MinApprovals: 2, MinRejections: 2, AllowDelegation: true})
-	if _, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "dot", ""); err != nil {
+	if _, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "", "dot", ""); err != nil {
 		t.Fatal(err)
 	}
 	if after := b.must(t, "cid", i.ID, nay); after.Status != store.InteractionCompleted {
@@ -75,7 +75,7 @@ func TestDesk_Delegate_Orphans(t *testing.T) {
 	t.Parallel()
 	b := openBureau()
 	i := b.put(t, Request{Approvers: []string{"bob"}, AllowDelegation: true})
-	if _, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "dot", ""); err != nil {
+	if _, err := b.Delegate(t.Context(), b.as("bob"), i.ID, "", "dot", ""); err != nil {
 		t.Fatal(err)
 	}
 	_, err := b.say("adm", i.ID, yes)

@@ -85,14 +85,26 @@ type progress struct {
 	Escalated int64 `json:"escalated,omitempty"`
 	// Told says that people were told of the end.
 	Told bool `json:"told,omitempty"`
+	// Override is an admin's decision in the place of those who were asked.
+	Override *override `json:"override,omitempty"`
 }
 
-// delegation hands a vote on. From is a person, To an approver.
+// override is who has decided in the place of others, and why.
+type override struct {
+	By     string         `json:"by"`
+	Reason string         `json:"reason"`
+	Means  identity.Means `json:"means,omitzero"`
+	At     int64          `json:"at"`
+}
+
+// delegation hands a vote on. From is a person, To an approver. By is who did it, if it was an admin and not From; Note is their reason then.
 type delegation struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	Note string `json:"note,omitempty"`
-	At   int64  `json:"at"`
+	From  string         `json:"from"`
+	To    string         `json:"to"`
+	Note  string         `json:"note,omitempty"`
+	At    int64          `json:"at"`
+	By    string         `json:"by,omitempty"`
+	Means identity.Means `json:"means,omitzero"`
 }
 
 func readProgress(i store.Interaction) (progress, error) {

@@ -14,6 +14,8 @@ import (
 
 	"tandem/api"
 	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
 )
 
 // The types of questions.
@@ -186,8 +188,25 @@ type Answer struct {
 	UserID   string            `json:"user_id,omitempty"`
 	// Timestamp is RFC 3339 in UTC.
 	Timestamp string `json:"timestamp,omitempty"`
+	// How it came is recorded with it; what an answer says of that itself is not looked at.
+	Came
 
 	Given json.RawMessage `json:"-"`
+}
+
+// Came is how an answer came: by which means who gave it proved who they are, and on what ground it counts when they were not simply
+// asked.
+type Came struct {
+	Means identity.Means `json:"means,omitzero"`
+	// Ground is override, nobody_left or reading; empty: who gave it was asked. Reason is that of an override or a reading.
+	Ground string `json:"ground,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// ReadBy is who says that a reply in prose is this answer.
+	ReadBy string `json:"read_by,omitempty"`
+}
+
+func came(o store.Origin) Came {
+	return Came{Means: o.Means, Ground: o.Ground, Reason: o.Reason, ReadBy: o.ReadBy}
 }
 
 // Result is what an execution learns of a question of a node: the value of the wake.
@@ -216,9 +235,12 @@ type Vote struct {
 	// Person is a user's id or an address.
 	Person string `json:"person"`
 	// For is whose vote it is, when it was delegated.
-	For     string          `json:"for,omitempty"`
-	Outcome string          `json:"outcome"`
-	Data    json.RawMessage `json:"data,omitempty"`
-	Channel string          `json:"channel,omitempty"`
-	At      string          `json:"at"`
+	For string `json:"for,omitempty"`
+	// DelegatedBy is who handed the vote on, if it was an admin in the place of who had it.
+	DelegatedBy string          `json:"delegated_by,omitempty"`
+	Outcome     string          `json:"outcome"`
+	Data        json.RawMessage `json:"data,omitempty"`
+	Channel     string          `json:"channel,omitempty"`
+	At          string          `json:"at"`
+	Came
 }

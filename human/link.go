@@ -109,7 +109,9 @@ func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (s
 			if in.Channel == "" {
 				in.Channel = s.Channel
 			}
-			err = s.answer(who, in, store.Response{})
+			m := l.Means
+			m.Kind = identity.ByLink // those from before means were kept say nothing
+			err = s.answer(who, in, store.Response{Origin: s.origin(who, m)})
 		}
 		if err != nil {
 			return d.refuse(s.Interaction, l.Recipient, err)
@@ -121,54 +123,96 @@ func (d *Desk) RespondLink(ctx context.Context, secret string, in Submission) (s
 	})
 }
 
-// NewLink makes a link. One that everybody may use is for who started the execution and those who operate it to hand out. One for a certain
-// person answers in their name, so only they and admins get it.
-func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient string) (string, error) {
+// NewLink is a link that somebody has asked for.
+type NewLink struct {
+	// URL is the link, if it was shown to who asked for it, and Expires until when it is good.
+	URL     string
+	Expires int64
+	// SentTo is where it is sent instead, an address of who it is for.
+	SentTo string
+}
+
+// NewLink makes a link. One that everybody may use is for who started the execution and those who operate it to hand out. One for a
+// certain person answers in their name: they alone are shown it. An admin can have it sent to them, at an address of theirs.
+func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient string) (NewLink, error) {
 	if d.o.PublicURL == "" {
-		return "", fault.New(fault.Unsupported, "links need a server that people can reach; start one with: tandem serve --public-url ADDRESS")
+		return NewLink{}, fault.New(fault.Unsupported, "links need a server that people can reach; start one with: tandem serve --public-url ADDRESS")
 	}
-	url := ""
+	var made NewLink
 	_, err := d.decide(ctx, p.Workspace, id, func(s *sitting) error {
-		as, err := s.linkFor(p, recipient)
+		made = NewLink{}
+		as, mine, err := s.linkFor(p, recipient)
 		if err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
-		secret, l, ok := linkFor(s.Interaction, s.request, as, time.UnixMilli(s.now))
+		if !mine {
+			if made.SentTo, err = d.sendLink(ctx, s, p, as); err != nil {
+				return d.refuse(s.Interaction, p.User, err)
+			}
+			return nil
+		}
+		shown := identity.Means{Kind: identity.ByLink, Token: p.Means.Token, TokenMadeBy: p.Means.TokenMadeBy}
+		secret, l, ok := linkFor(s.Interaction, s.request, as, shown, time.UnixMilli(s.now))
 		if !ok {
 			return fault.Newf(fault.Internal, "there is no link for %q", recipient)
 		}
 		s.begin().Links = []store.Link{l}
-		url = linkURL(d.o.PublicURL, secret)
+		made = NewLink{URL: linkURL(d.o.PublicURL, secret), Expires: l.Expires}
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return NewLink{}, err
 	}
-	return url, nil
+	return made, nil
 }
 
-// linkFor says whom a link that somebody asks for is made for.
-func (s *sitting) linkFor(p identity.Principal, recipient string) (string, error) {
+// sendLink has a message with a link sent to one who is asked, in the channel of the question.
+func (d *Desk) sendLink(ctx context.Context, s *sitting, p identity.Principal, as string) (string, error) {
+	if s.Channel == InApp {
+		return "", fault.New(fault.Conflict, "the question is in the inbox only, so there is nothing to send a link with; a link is shown to nobody but who it is for: they find the question in their inbox and can ask for a link themselves")
+	}
+	to, err := d.reachable(ctx, s.Interaction, []string{as})
+	if err != nil {
+		return "", err
+	}
+	if len(to) == 0 || !s.people.theirs(addressSeat(s.Channel, to[0].to), as) {
+		return "", fault.Newf(fault.Conflict, "%q has no address in the channel %q that a link could be sent to, and it is shown to nobody else; an admin can enter one in the user's addresses", as, s.Channel)
+	}
+	sent, err := d.o.Interactions.Deliveries(ctx, identity.System(s.Workspace), s.ID)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range sent {
+		if wait := m.Created + remindPause - s.now; m.Recipient == to[0].to && wantsAnswer(m.Kind) && wait > 0 {
+			return "", fault.New(fault.RateLimited, "they were sent a message with a link less than a minute ago; wait a little").With("retry_after_ms", wait)
+		}
+	}
+	s.begin().Deliveries = deliveries(s.Interaction, []recipient{{to[0].to, as}}, KindReminder, "a link asked for at "+timestamp(s.now), note{By: p.User}, s.now)
+	return addressSeat(s.Channel, to[0].to), nil
+}
+
+// linkFor says whom a link that somebody asks for is made for, and whether it may be shown to who asks.
+func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mine bool, err error) {
 	if e := s.open(); e != nil {
-		return "", e
+		return "", false, e
 	}
 	me, err := s.people.principal(p)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	open := s.request.Access == "link" || s.request.Access == "public"
 	if open {
 		if recipient != "" && recipient != Anyone {
-			return "", wrongAnswer("recipient", "the links of this form are for anyone")
+			return "", false, wrongAnswer("recipient", "the links of this form are for anyone")
 		}
-		return Anyone, s.operates(p)
+		return Anyone, true, s.operates(p)
 	}
 	if recipient == Anyone || recipient == "" {
-		return "", wrongAnswer("recipient", "not everybody may answer this question; name one who may")
+		return "", false, wrongAnswer("recipient", "not everybody may answer this question; name one who may")
 	}
 	seat, err := normalApprover(recipient)
 	if err != nil {
-		return "", wrongAnswer("recipient", "%s", fault.From(err).Message)
+		return "", false, wrongAnswer("recipient", "%s", fault.From(err).Message)
 	}
 	who, err := s.people.at(seat)
 	if err == nil {
@@ -178,13 +222,13 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (string, error
 	}
 	switch {
 	case fault.CodeOf(err) == fault.Forbidden && has(s.Approvers, who.seats): // the words of a refusal are for who answers, not for who asks here
-		return "", wrongAnswer("recipient", "%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient)
+		return "", false, wrongAnswer("recipient", "%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient)
 	case fault.CodeOf(err) == fault.Forbidden:
-		return "", wrongAnswer("recipient", "%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", "))
+		return "", false, wrongAnswer("recipient", "%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", "))
 	case err != nil:
-		return "", wrongAnswer("recipient", "%q is nobody who may answer: %s", recipient, fault.From(err).Message)
+		return "", false, wrongAnswer("recipient", "%q cannot answer: %s", recipient, fault.From(err).Message)
 	case who.key != me.key && !has([]string{"role:admin"}, me.seats):
-		return "", fault.New(fault.Forbidden, "a link answers in the name of who it is for; only they and admins may have it made")
+		return "", false, fault.New(fault.Forbidden, "a link answers in the name of who it is for; it is shown to nobody else, and only an admin can have it sent to them")
 	}
-	return who.key, nil
+	return who.key, who.key == me.key, nil
 }

@@ -26,11 +26,29 @@ func secretOf(t testing.TB, url string) string {
 
 func (b *bureau) link(t testing.TB, who, id, recipient string) string {
 	t.Helper()
-	url, err := b.NewLink(t.Context(), b.as(who), id, recipient)
+	made, err := b.NewLink(t.Context(), b.as(who), id, recipient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return secretOf(t, url)
+	return secretOf(t, made.URL)
+}
+
+// sent is the secret of a link as a message to an address carries it.
+func (b *bureau) sent(t testing.TB, id, recipient, address string) string {
+	t.Helper()
+	i := b.shelf.read(t, "ws", id)
+	r, err := ReadRequest(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, link, ok := linkFor(i, r, recipient, identity.Means{Kind: identity.ByLink, Address: address}, time.UnixMilli(now()))
+	if !ok {
+		t.Fatalf("no link for %s", recipient)
+	}
+	b.shelf.mu.Lock()
+	defer b.shelf.mu.Unlock()
+	b.shelf.links[link.Hash] = link
+	return secret
 }
 
 // state opens a link.
@@ -69,7 +87,7 @@ func TestLink_SingleUse(t *testing.T) {
 	_, err = b.RespondLink(t.Context(), secret, Submission{Data: json.RawMessage(yes)})
 	wantCode(t, err, fault.Conflict)
 	// A second link is no second vote.
-	_, err = b.RespondLink(t.Context(), b.link(t, "adm", i.ID, "bob@x.org"), Submission{Data: json.RawMessage(yes)})
+	_, err = b.RespondLink(t.Context(), b.sent(t, i.ID, "user:bob", "mail:bob@x.org"), Submission{Data: json.RawMessage(yes)})
 	wantCode(t, err, fault.Conflict)
 	other := b.link(t, "cid", i.ID, "cid")
 	b.must(t, "cid", i.ID, yes)
@@ -131,7 +149,7 @@ func TestLink_Refused(t *testing.T) {
 			_, err := b.RespondLink(t.Context(), secret, Submission{Data: json.RawMessage(yes)})
 			wantCode(t, err, code)
 		}
-		bob, dot, out := b.link(t, "bob", i.ID, "bob"), b.link(t, "dot", i.ID, "dot"), b.link(t, "adm", i.ID, "mail:out@side.org")
+		bob, dot, out := b.link(t, "bob", i.ID, "bob"), b.link(t, "dot", i.ID, "dot"), b.sent(t, i.ID, "mail:out@side.org", "mail:out@side.org")
 		// Those who lost what they were asked for.
 		b.staff.set(identity.User{Workspace: "ws", ID: "bob", Roles: []identity.Role{identity.Viewer}})
 		refused(bob, LinkExpired, fault.Forbidden)

@@ -185,7 +185,7 @@ func (r *Request) settle(q Question) error {
 		return err
 	}
 	if r.TimeoutAction == TimeoutDefault {
-		if _, err := r.readAnswer(r.TimeoutResponse, "", ""); err != nil {
+		if _, err := r.readAnswer(r.TimeoutResponse, "", "", Came{}); err != nil {
 			return wrongConfig("timeout_default_response", "it is no answer to the question: %s", fault.From(err).Message)
 		}
 	}

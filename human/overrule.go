@@ -11,7 +11,7 @@ import (
 )
 
 // Overrule corrects what a reply in prose was taken for. The reply counts no longer; if the submission has data, it counts as that
-// instead, as the vote of who wrote it. Who may answer the question may do so, but not with their own reply: they can answer.
+// instead, as the vote of who wrote it, and is recorded as what another made of it. Who may answer the question may do so, but not with their own reply: they can answer.
 func (d *Desk) Overrule(ctx context.Context, p identity.Principal, id, response string, in Submission, reason string) (store.Interaction, error) {
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		if err := s.overrule(p, response, in, reason); err != nil {
@@ -54,7 +54,7 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	if from == who.key {
 		return fault.New(fault.Forbidden, "it is your own reply; answer the question instead")
 	}
-	s.begin().Overrule = &store.Overruling{Response: one.ID, By: p.User}
+	s.begin().Overrule = &store.Overruling{Response: one.ID, By: p.User, Overruled: store.Overruled{Reason: reason, Means: p.Means, At: s.now}}
 	s.responses = slices.Clone(s.responses)
 	s.responses[n].OverruledBy, s.cast = p.User, nil
 	if isNull(in.Data) {
@@ -74,5 +74,6 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	in.Channel = one.Channel
 	return s.answer(writer, in, store.Response{
 		Raw: one.Raw, Relevance: Relevant, Score: one.Score, Factors: one.Factors, Reasoning: "as " + p.User + " says: " + reason,
+		Origin: store.Origin{Means: one.Origin.Means, Ground: store.GroundReading, Reason: reason, ReadBy: p.User, ReadMeans: s.seatedBy(who, p.Means)},
 	})
 }

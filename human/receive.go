@@ -235,7 +235,7 @@ func (t *taking) refuse(who somebody, err error) {
 	if t.open() != nil || t.reply.Answer != nil && t.reaction.Err.Code != fault.Forbidden || len(t.responses) >= maxReplies {
 		return
 	}
-	one := t.response()
+	one := t.response(who)
 	one.Reasoning = t.reaction.Err.Error()
 	if t.reply.Automatic {
 		one.Relevance = Filtered
@@ -247,12 +247,16 @@ func (t *taking) refuse(who somebody, err error) {
 }
 
 // response is what is recorded of the reply in any case.
-func (t *taking) response() store.Response {
+func (t *taking) response(who somebody) store.Response {
 	raw := t.reply.Text
 	if t.reply.Answer != nil {
 		raw = ""
 	}
-	return store.Response{Dedup: t.reply.Dedup, Raw: cut(raw, maxRaw)}
+	how := t.origin(who, t.channelMeans(who, t.reply))
+	if !t.reply.Verified || t.reply.Automatic || t.mayAnswer(who) != nil {
+		how.Ground = "" // it does not count on any
+	}
+	return store.Response{Dedup: t.reply.Dedup, Raw: cut(raw, maxRaw), Origin: how}
 }
 
 // cut is the beginning of a text.
@@ -293,7 +297,7 @@ func (t *taking) click(ctx context.Context, who somebody) error {
 			return fault.Newf(fault.InvalidInput, "the answer cannot be read: %w", err)
 		}
 	}
-	if err := t.answer(who, Submission{Data: raw, ArgumentsHash: t.reply.ArgumentsHash, Channel: t.reply.Channel}, t.response()); err != nil {
+	if err := t.answer(who, Submission{Data: raw, ArgumentsHash: t.reply.ArgumentsHash, Channel: t.reply.Channel}, t.response(who)); err != nil {
 		return err
 	}
 	t.reaction.Accepted = true
@@ -303,7 +307,7 @@ func (t *taking) click(ctx context.Context, who somebody) error {
 // prose takes what was written, as it was judged.
 func (t *taking) prose(ctx context.Context, who somebody) error {
 	j := t.judgement
-	one := t.response()
+	one := t.response(who)
 	one.Relevance, one.Score, one.Reasoning = j.Relevance, j.Score, j.Reasoning
 	if j.Factors == nil {
 		j.Factors = map[string]float64{} // that there are some tells that it was judged
@@ -392,18 +396,18 @@ func (t *taking) unrelated(who somebody, one store.Response) error {
 		return nil
 	}
 	responder := strings.TrimPrefix(who.key, seatUser)
-	response, err := json.Marshal(Answer{Notes: cut(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now)})
+	response, err := json.Marshal(Answer{Notes: cut(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be kept: %w", err)
 	}
 	value, err := json.Marshal(Result{
-		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: told(t.votes()),
+		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: t.told(t.votes()),
 		Classification: Unrelated, UserResponse: cut(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
 	})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be told: %w", err)
 	}
-	return t.end(store.InteractionCompleted, response, responder, engine.AskDone, "", value)
+	return t.end(store.InteractionCompleted, response, responder, one.Origin, engine.AskDone, "", value)
 }
 
 // askBack records a reply that does not decide, and asks the person what they mean.

@@ -51,7 +51,7 @@ func (d *Desk) Respond(ctx context.Context, p identity.Principal, id string, in 
 	return d.decide(ctx, p.Workspace, id, func(s *sitting) error {
 		who, err := s.people.principal(p)
 		if err == nil {
-			err = s.answer(who, in, store.Response{})
+			err = s.answer(who, in, store.Response{Origin: s.origin(who, p.Means)})
 		}
 		if err != nil {
 			return d.refuse(s.Interaction, p.User, err)
@@ -96,20 +96,20 @@ func (d *Desk) Cancel(ctx context.Context, p identity.Principal, id, reason stri
 		if err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
-		response, err := json.Marshal(Answer{Notes: reason, UserID: p.User, Timestamp: timestamp(s.now)})
+		response, err := json.Marshal(Answer{Notes: reason, UserID: p.User, Timestamp: timestamp(s.now), Came: Came{Means: p.Means}})
 		if err != nil {
 			return fault.Newf(fault.Internal, "the end of %q cannot be kept: %w", id, err)
 		}
 		var value json.RawMessage
 		if s.Purpose == PurposeNode {
 			result := Result{
-				Status: string(store.InteractionCancelled), ResponseType: s.Type, ResponseData: response, InteractionID: s.ID, Responder: p.User, Approvals: told(s.votes()),
+				Status: string(store.InteractionCancelled), ResponseType: s.Type, ResponseData: response, InteractionID: s.ID, Responder: p.User, Approvals: s.told(s.votes()),
 			}
 			if value, err = json.Marshal(result); err != nil {
 				return fault.Newf(fault.Internal, "the end of %q cannot be told: %w", id, err)
 			}
 		}
-		return s.end(store.InteractionCancelled, response, p.User, engine.AskCanceled, "", value)
+		return s.end(store.InteractionCancelled, response, p.User, store.Origin{Means: p.Means}, engine.AskCanceled, "", value)
 	})
 }
 

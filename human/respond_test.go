@@ -577,7 +577,7 @@ func TestDesk_Property(t *testing.T) {
 			var took bool
 			switch rapid.IntRange(0, 3).Draw(rt, "what") {
 			case 0:
-				_, err := b.Delegate(context.Background(), b.as(who), i.ID, rapid.SampledFrom(users).Draw(rt, "to"), "")
+				_, err := b.Delegate(context.Background(), b.as(who), i.ID, "", rapid.SampledFrom(users).Draw(rt, "to"), "")
 				if ended && err == nil {
 					rt.Fatal("delegated after the end")
 				}

@@ -1,6 +1,7 @@
 package human
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -45,6 +46,10 @@ type note struct {
 	Reason string `json:"reason,omitempty"`
 	// Said is the reply that is asked back about.
 	Said string `json:"said,omitempty"`
+	// Of is whose vote an admin has handed on.
+	Of string `json:"of,omitempty"`
+	// Override says that By has decided in the place of those who were asked.
+	Override bool `json:"override,omitempty"`
 	// For is the approver that the recipient was asked as, when it is not their address: a user, a delegate.
 	For string `json:"for,omitempty"`
 }
@@ -102,6 +107,10 @@ func closing(i store.Interaction, sent []store.Delivery, now int64) []store.Deli
 func decision(i store.Interaction) note {
 	var a Answer
 	_ = json.Unmarshal(i.Response, &a) // answers of other forms name nobody
+	// What cannot be read tells nothing here; the inbox shows the record.
+	if p, err := readProgress(i); err == nil && p.Override != nil && i.Status == store.InteractionCompleted {
+		return note{By: p.Override.By, As: cmp.Or(a.Action, strings.Join(a.Chosen, ", ")), Reason: p.Override.Reason, Override: true}
+	}
 	switch i.Status {
 	case store.InteractionCompleted:
 		about := note{By: a.UserID, As: a.Action}
@@ -405,9 +414,8 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 		m.Data["fork"] = r.Fork
 	}
 	if wantsAnswer(d.Kind) {
-		if secret, link, ok := linkFor(i, r, about.For, now); ok && s.o.PublicURL != "" {
-			m.Link = linkURL(s.o.PublicURL, secret)
-			links = []store.Link{link}
+		if m.Link, links, err = s.linkIn(ctx, d, i, r, about.For, now); err != nil {
+			return m, nil, nil, err
 		}
 		m.ReplyToken = newReplyToken()
 		threads = []string{tokenThread(m.ReplyToken)}
@@ -416,8 +424,39 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	return m, links, threads, nil
 }
 
+// linkIn makes the link that a message carries, if it carries one. A link for a certain person goes to an address of theirs and nowhere
+// else: not where a workflow says, not to a program, not where several people read.
+func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interaction, r Request, as string, now time.Time) (url string, links []store.Link, err error) {
+	if s.o.PublicURL == "" {
+		return "", nil, nil
+	}
+	address := addressSeat(d.Channel, d.Recipient)
+	if address == "" {
+		address = readPlace(r).address(d.Channel)
+	}
+	means := identity.Means{Kind: identity.ByLink, Address: address}
+	if personal(as) && r.Access != "link" && r.Access != "public" {
+		var users []identity.User
+		if s.o.Users != nil {
+			if users, err = s.o.Users.List(ctx, identity.System(i.Workspace)); err != nil {
+				return "", nil, err
+			}
+		}
+		all := newPeople(users)
+		if !all.theirs(address, as) {
+			return "", nil, nil
+		}
+		means = all.linkMeans(address, as)
+	}
+	secret, link, ok := linkFor(i, r, as, means, now)
+	if !ok {
+		return "", nil, nil
+	}
+	return linkURL(s.o.PublicURL, secret), []store.Link{link}, nil
+}
+
 // linkFor makes the link of a message for who is asked by it. There is none where nobody in particular is asked, unless everybody may answer.
-func linkFor(i store.Interaction, r Request, as string, now time.Time) (secret string, link store.Link, ok bool) {
+func linkFor(i store.Interaction, r Request, as string, means identity.Means, now time.Time) (secret string, link store.Link, ok bool) {
 	reusable := r.Access == "public"
 	if reusable || r.Access == "link" {
 		as = Anyone
@@ -431,7 +470,7 @@ func linkFor(i store.Interaction, r Request, as string, now time.Time) (secret s
 		expires = now.Add(linkLife).UnixMilli()
 	}
 	return secret, store.Link{
-		Hash: identity.HashSecret(secret), Workspace: i.Workspace, Interaction: i.ID, Attempt: i.Attempt, Recipient: as, Reusable: reusable,
+		Hash: identity.HashSecret(secret), Workspace: i.Workspace, Interaction: i.ID, Attempt: i.Attempt, Recipient: as, Reusable: reusable, Means: means,
 		Expires: expires, Created: now.UnixMilli(),
 	}, true
 }

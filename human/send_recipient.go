@@ -52,8 +52,8 @@ func (p place) private(channel string) bool {
 // address is that of the person who reads what is sent to a private place, written like an approver; empty: it does not say.
 func (p place) address(channel string) string {
 	switch channel {
-	case Slack:
-		return addressSeat(channel, p.Channel)
+	case Slack: // somebody is written to as @U1 or U1
+		return addressSeat(channel, strings.TrimPrefix(p.Channel, "@"))
 	case Telegram:
 		return addressSeat(channel, strings.Trim(string(p.Chat), `"`))
 	case Teams:

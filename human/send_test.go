@@ -532,7 +532,7 @@ func TestLinkFor(t *testing.T) {
 		{"users", "user:ann", "user:ann", false}, {"", "mail:a@b.c", "mail:a@b.c", false}, {"users", "", "", false}, {"", "", "", false},
 		{"link", "", Anyone, false}, {"link", "user:ann", Anyone, false}, {"public", "", Anyone, true},
 	} {
-		secret, link, ok := linkFor(store.Interaction{Workspace: "w", ID: "i", Attempt: 3}, Request{Access: one.access}, one.as, now)
+		secret, link, ok := linkFor(store.Interaction{Workspace: "w", ID: "i", Attempt: 3}, Request{Access: one.access}, one.as, identity.Means{Kind: identity.ByLink}, now)
 		if ok != (one.recipient != "") || link.Recipient != one.recipient || link.Reusable != one.reusable {
 			t.Errorf("access %q for %q: %+v, %v", one.access, one.as, link, ok)
 		}

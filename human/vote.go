@@ -27,6 +27,7 @@ type vote struct {
 	channel string
 	raw     string // what was said, in prose
 	at      int64
+	origin  store.Origin
 }
 
 // verdict is what votes add up to.
@@ -100,7 +101,7 @@ func (s *sitting) votes() []vote {
 		} else if who, err := s.people.at(one.Address); err == nil {
 			key = who.key
 		}
-		v := vote{person: key, holder: s.holder(key), outcome: one.Classification, data: one.Data, channel: one.Channel, raw: one.Raw, at: one.ReceivedAt}
+		v := vote{person: key, holder: s.holder(key), outcome: one.Classification, data: one.Data, channel: one.Channel, raw: one.Raw, at: one.ReceivedAt, origin: one.Origin}
 		if slices.ContainsFunc(list, func(o vote) bool { return o.holder == v.holder }) {
 			continue // two addresses turned out to be one person
 		}
@@ -249,7 +250,7 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	if err := s.admit(who, in.ArgumentsHash); err != nil {
 		return err
 	}
-	u, err := s.request.read(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now))
+	u, err := s.request.read(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now), came(response.Origin))
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	response = s.record(who, in.Channel, response)
 	v := vote{
 		person: who.key, holder: s.holder(who.key), outcome: u.outcome, options: u.options, average: u.average, data: u.data, choice: u.choice,
-		channel: response.Channel, raw: response.Raw, at: s.now,
+		channel: response.Channel, raw: response.Raw, at: s.now, origin: response.Origin,
 	}
 	votes := slices.Concat(s.votes(), []vote{v})
 	if verdict := tally(s.request, votes, s.left(votes)); verdict.ended {
@@ -298,11 +299,11 @@ func (s *sitting) decided(v verdict, votes []vote) error {
 		if v.outcome == Rejected && by.outcome == Confirmed { // too few could agree; nothing of what was said counts
 			choice, value, outcome = missed(s.Purpose)
 		}
-		return s.end(store.InteractionCompleted, kept, responder, outcome, choice, value)
+		return s.end(store.InteractionCompleted, kept, responder, by.origin, outcome, choice, value)
 	}
 	result := Result{
 		Status: string(store.InteractionCompleted), ResponseType: s.Type, ResponseData: by.data, InteractionID: s.ID, Responder: responder,
-		Approvals: told(votes), UserResponse: ownWords(by.raw), ArgumentsHash: s.ArgumentsHash,
+		Approvals: s.told(votes), UserResponse: ownWords(by.raw), ArgumentsHash: s.ArgumentsHash,
 	}
 	if v.outcome != Neither {
 		result.Classification = v.outcome
@@ -328,7 +329,7 @@ func (s *sitting) decided(v verdict, votes []vote) error {
 	if err != nil {
 		return fault.Newf(fault.Internal, "what was answered to %q cannot be told: %w", s.ID, err)
 	}
-	return s.end(store.InteractionCompleted, kept, responder, engine.AskDone, "", value)
+	return s.end(store.InteractionCompleted, kept, responder, by.origin, engine.AskDone, "", value)
 }
 
 // missed is what another part is told when a quorum was missed.
@@ -345,12 +346,13 @@ func missed(purpose string) (choice string, value json.RawMessage, outcome engin
 }
 
 // told are votes as an execution learns of them.
-func told(votes []vote) []Vote {
+func (s *sitting) told(votes []vote) []Vote {
 	list := make([]Vote, len(votes))
 	for n, v := range votes {
-		list[n] = Vote{Person: strings.TrimPrefix(v.person, seatUser), Outcome: v.outcome, Data: v.data, Channel: v.channel, At: timestamp(v.at)}
+		list[n] = Vote{Person: strings.TrimPrefix(v.person, seatUser), Outcome: v.outcome, Data: v.data, Channel: v.channel, At: timestamp(v.at), Came: came(v.origin)}
 		if v.holder != v.person {
 			list[n].For = strings.TrimPrefix(v.holder, seatUser)
+			list[n].DelegatedBy = s.progress.delegatedBy(v.person)
 		}
 	}
 	return list
@@ -359,7 +361,7 @@ func told(votes []vote) []Vote {
 func timestamp(at int64) string { return time.UnixMilli(at).UTC().Format(time.RFC3339) }
 
 // end ends the question: its record, its pause, and what the execution is told.
-func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, by string, outcome engine.AskOutcome, choice string, value json.RawMessage) error {
+func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, by string, how store.Origin, outcome engine.AskOutcome, choice string, value json.RawMessage) error {
 	change := s.begin()
 	i := &change.Interaction
 	i.Status, i.Response, i.NextAt = status, response, 0
@@ -371,7 +373,7 @@ func (s *sitting) end(status store.InteractionStatus, response json.RawMessage, 
 		change.Resume.Status, change.Resume.Reason = store.PauseCanceled, "canceled"
 	}
 	var err error
-	change.Deliver, err = answerItem(*i, by, outcome, choice, value, s.now)
+	change.Deliver, err = answerItem(*i, by, how, outcome, choice, value, s.now)
 	return err
 }
 
@@ -386,11 +388,11 @@ func timeoutResult(i store.Interaction, r Request, responses []store.Response, n
 		return nil, nil, err
 	}
 	result := Result{
-		Status: string(store.InteractionTimeout), ResponseType: i.Type, ResponseData: json.RawMessage(`{}`), InteractionID: i.ID, Approvals: told(s.votes()),
+		Status: string(store.InteractionTimeout), ResponseType: i.Type, ResponseData: json.RawMessage(`{}`), InteractionID: i.ID, Approvals: s.told(s.votes()),
 		Classification: TimedOut, ArgumentsHash: i.ArgumentsHash,
 	}
 	if r.TimeoutAction == TimeoutDefault {
-		u, err := r.readAnswer(r.TimeoutResponse, "", "")
+		u, err := r.readAnswer(r.TimeoutResponse, "", "", Came{})
 		if err != nil {
 			return nil, nil, err
 		}

@@ -12,6 +12,8 @@ import (
 type words struct {
 	request, reminder, escalation  string
 	delegated, asBefore            string // who, what they say
+	delegatedFor                   string // who, whose
+	overridden                     string // who
 	warning, deadline              string // minutes and time, time
 	unclear, highRisk, invalid     string
 	youWrote                       string // what
@@ -28,7 +30,7 @@ func wordsIn(language string) words {
 		return words{
 			request: "有一个问题等待您答复。", reminder: "提醒：这个问题仍在等待您答复。", escalation: "此问题一直无人答复，现在也请您答复。",
 			warning: "还剩 %d 分钟：此问题将于 %s 截止。", deadline: "截止时间：%s",
-			delegated: "%s 已将此问题委托给您。", asBefore: "留言：%s",
+			delegated: "%s 已将此问题委托给您。", delegatedFor: "管理员 %s 已将 %s 的答复委托给您。", overridden: "管理员 %s 已代替被询问的人作出决定。", asBefore: "留言：%s",
 			unclear:  "我们没能确定您的回复是什么意思，因此尚未计入。请明确选择一个选项。",
 			highRisk: "这是高风险的决定，不能用文字回复来作出。请使用表单。",
 			invalid:  "您的回复不符合此问题的要求，因此尚未计入。",
@@ -42,7 +44,7 @@ func wordsIn(language string) words {
 		request: "A question is waiting for your answer.", reminder: "Reminder: this question is still waiting for your answer.",
 		escalation: "Nobody has answered this question so far, so you are asked as well.",
 		warning:    "Time left: %d min. This question ends at %s.", deadline: "Answer by %s.",
-		delegated: "%s has handed this question on to you.", asBefore: "They say: %s",
+		delegated: "%s has handed this question on to you.", delegatedFor: "%s, an admin, has handed the answer of %s on to you.", overridden: "%s, an admin, has decided it in the place of those who were asked.", asBefore: "They say: %s",
 		unclear:  "We could not tell what your reply means, so it does not count yet. Please choose one of the options.",
 		highRisk: "This decision carries a high risk and is not taken from a written reply. Please use the form.",
 		invalid:  "Your reply does not fit the question, so it does not count yet.",
@@ -70,7 +72,11 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 			say(w.request)
 			break
 		}
-		say(w.delegated, about.By)
+		if about.Of == "" {
+			say(w.delegated, about.By)
+		} else {
+			say(w.delegatedFor, about.By, about.Of)
+		}
 		if about.Reason != "" {
 			say(w.asBefore, about.Reason)
 		}
@@ -87,7 +93,11 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 		}
 	case KindCompleted:
 		say(w.completed)
-		if about.By != "" {
+		switch {
+		case about.Override:
+			say(w.overridden, about.By)
+			say(w.reason, about.Reason)
+		case about.By != "":
 			say(w.completedBy, about.By)
 		}
 		if about.As != "" {

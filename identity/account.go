@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"regexp"
 	"slices"
 
@@ -65,9 +66,16 @@ type Token struct {
 	// Name is for the person who has to tell tokens apart.
 	Name    string
 	Created int64
+	// MadeBy is the user who made it: somebody else than its user has seen the secret, too. A token that was made with a token
+	// that somebody else had made is that person's, so that making another one covers no tracks. Empty: nobody knows, it is older
+	// than this record.
+	MadeBy string
 	// Expires is in Unix milliseconds; zero: never.
 	Expires int64
 }
+
+// Means is what the bearer of the token proves to be its user by.
+func (t Token) Means() Means { return Means{Kind: ByToken, Token: t.ID, TokenMadeBy: t.MadeBy} }
 
 // SecretHash is all that is stored of a token's secret.
 type SecretHash [sha256.Size]byte
@@ -86,3 +94,60 @@ func NewSecret() string {
 // HashSecret hashes a secret for keeping and for looking up. A plain hash is enough because the secret is random and
 // long: there is nothing to guess.
 func HashSecret(secret string) SecretHash { return sha256.Sum256([]byte(secret)) }
+
+// AddressOrigin is who entered an address in a user's record, and when.
+type AddressOrigin struct {
+	By string `json:"by"`
+	// TokenMadeBy is who made the token that it was entered with, if it was somebody else than By.
+	TokenMadeBy string `json:"token_made_by,omitempty"`
+	At          int64  `json:"at"`
+}
+
+// addressOrigins is the name under which settings keep them.
+const addressOrigins = "address_origins"
+
+// AddressOrigins are those of the user's addresses whose origin is known, by address as approvers write it (mail:ADDRESS,
+// slack:U1).
+func (u User) AddressOrigins() map[string]AddressOrigin {
+	var settings map[string]json.RawMessage
+	var origins map[string]AddressOrigin
+	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil || json.Unmarshal(settings[addressOrigins], &origins) != nil {
+		return nil // none are known, or the settings are somebody else's
+	}
+	return origins
+}
+
+// SetAddressOrigins keeps them among the user's settings.
+func (u *User) SetAddressOrigins(origins map[string]AddressOrigin) error {
+	settings := map[string]json.RawMessage{}
+	if len(u.Settings) > 0 {
+		if err := json.Unmarshal(u.Settings, &settings); err != nil {
+			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
+		}
+	}
+	raw, err := json.Marshal(origins)
+	if err != nil {
+		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
+	}
+	if settings[addressOrigins] = raw; len(origins) == 0 {
+		delete(settings, addressOrigins)
+	}
+	if len(settings) == 0 {
+		u.Settings = nil
+		return nil
+	}
+	if u.Settings, err = json.Marshal(settings); err != nil {
+		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
+	}
+	return nil
+}
+
+// Through is the means with where an address of a user comes from. Whatever the user entered themself needs no word.
+func (m Means) Through(u User, address string) Means {
+	o, known := u.AddressOrigins()[address]
+	if !known || o.By == u.ID && o.TokenMadeBy == "" {
+		return m
+	}
+	m.AddressSetBy, m.AddressTokenMadeBy, m.AddressSetAt = o.By, o.TokenMadeBy, o.At
+	return m
+}

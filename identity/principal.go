@@ -25,6 +25,8 @@ type Principal struct {
 	Workspace string
 	User      string
 	Roles     []Role
+	// Means is how the user proved to be this user; each door sets it.
+	Means Means
 	// system is Tandem itself, which recovers the executions of every workspace.
 	system bool
 }

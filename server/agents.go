@@ -136,7 +136,7 @@ func tellAgent(w *store.Workflow, spec agent.Spec) api.Agent {
 	id, _ := agent.IDOf(w.ID)
 	out := api.Agent{
 		ID: id, Name: spec.Name, Description: spec.Description, LLMProfile: spec.LLMProfile, MCPServers: spec.MCPServers, AutoExecute: spec.AutoExecute,
-		Language: spec.Language, Limits: api.AgentLimits(spec.Limits), Revision: w.Revision, CreatedBy: w.CreatedBy, CreatedTime: w.Created, UpdatedTime: w.Updated,
+		Language: spec.Language, Limits: api.AgentLimits(spec.Limits), Revision: w.Revision, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, CreatedTime: w.Created, UpdatedTime: w.Updated,
 	}
 	for _, level := range spec.Policy.AutoApprove {
 		out.Policy.AutoApprove = append(out.Policy.AutoApprove, string(level))

@@ -45,7 +45,7 @@ func TestAgents(t *testing.T) {
 	made := w.admin(http.MethodPost, "/api/v1/agents", clerk).want(t, http.StatusCreated)
 	want := api.Agent{
 		ID: "clerk", Name: "Clerk", LLMProfile: "main", MCPServers: []string{"files"}, Language: "zh", Limits: api.AgentLimits{Steps: 7},
-		Policy: api.AgentPolicy{AutoApprove: []string{"medium"}}, Revision: 1, CreatedBy: "admin-user",
+		Policy: api.AgentPolicy{AutoApprove: []string{"medium"}}, Revision: 1, CreatedBy: "admin-user", UpdatedBy: "admin-user",
 	}
 	same := func(what string, want api.Agent, a answer) {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestAgents(t *testing.T) {
 	same("read", want, w.call(w.tokens[identity.Viewer], http.MethodGet, "/api/v1/agents/clerk", "").want(t, http.StatusOK))
 	w.admin(http.MethodPost, "/api/v1/agents", clerk).problem(t, http.StatusConflict, fault.Conflict)
 
-	want.LLMProfile, want.AutoExecute, want.Name, want.MCPServers, want.Language, want.Limits, want.Policy, want.Revision = "small", true, "clerk", nil, "", api.AgentLimits{}, api.AgentPolicy{}, 2
+	want.LLMProfile, want.AutoExecute, want.Name, want.MCPServers, want.Language, want.Limits, want.Policy, want.Revision, want.UpdatedBy = "small", true, "clerk", nil, "", api.AgentLimits{}, api.AgentPolicy{}, 2, "editor-user"
 	match := func(revision string) func(*http.Request) {
 		return func(r *http.Request) {
 			r.Header.Set("If-Match", revision)

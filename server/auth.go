@@ -17,6 +17,7 @@ const maxSecret = 1 << 10
 // As makes every request under a context that of a caller in this process, who needs no token: the command line on its own
 // data directory. Nothing that a request carries can do that.
 func As(ctx context.Context, p identity.Principal) context.Context {
+	p.Means.Kind = identity.ByLocal
 	return context.WithValue(ctx, insideKey{}, p)
 }
 
@@ -46,7 +47,7 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 	if err != nil {
 		return identity.Principal{}, err
 	}
-	_, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), hash, s.now())
+	token, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), hash, s.now())
 	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
 	if errors.Is(err, store.ErrNotFound) {
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
@@ -55,6 +56,7 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 		return identity.Principal{}, err
 	}
 	p := user.Principal()
+	p.Means = token.Means()
 	if !p.Has(allow...) {
 		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", list(allow, "or"), p.User, list(p.Roles, "and"))
 	}

@@ -57,7 +57,7 @@ func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *rais
 	}
 	id := newID("raise")
 	if r.RequestID != "" {
-		id = "request/" + r.Budget + "/" + r.RequestID
+		id = "request-by/" + p.User + "/" + r.Budget + "/" + r.RequestID // each user has ids of their own
 	}
 	if err := s.o.Raise(ctx, p, id, r.Budget, r.RaiseBy); err != nil {
 		return nil, err

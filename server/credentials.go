@@ -86,7 +86,7 @@ func (s *Server) getCredential(ctx context.Context, p identity.Principal, in *cr
 
 func (s *Server) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
 	now := s.now()
-	c := store.Credential{Workspace: p.Workspace, ID: newID("cred"), CreatedBy: p.User, Created: now, Updated: now}
+	c := store.Credential{Workspace: p.Workspace, ID: newID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	if absent(in.Body.Data) {
 		in.Body.Data = json.RawMessage(`{}`) // so that what is missing is named
 	}
@@ -140,7 +140,7 @@ func (s *Server) deleteCredential(ctx context.Context, p identity.Principal, in 
 }
 
 func tellCredential(c store.Credential) api.Credential {
-	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, CreatedTime: c.Created, UpdatedTime: c.Updated}
+	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created, UpdatedTime: c.Updated}
 }
 
 // absent says that a value was left out, or is null.

@@ -358,6 +358,9 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if e.Questions, err = r.questions(ctx, values); err != nil {
 		return nil, err
 	}
+	if e.Acts, err = r.acts(); err != nil {
+		return nil, err
+	}
 	if e.Task, err = r.task(ctx, e, values); err != nil {
 		return nil, err
 	}
@@ -375,7 +378,7 @@ func orEmpty(list []string) []string {
 }
 
 func (r *reading) trigger() api.TriggerInfo {
-	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, Timestamp: r.summary.Created, TriggerData: r.start.Trigger}
+	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, TokenMadeBy: r.summary.TokenMadeBy, Timestamp: r.summary.Created, TriggerData: r.start.Trigger}
 	if len(t.TriggerData) > host.MaxInline {
 		t.TriggerData = host.Omitted(len(t.TriggerData)) // the context has it
 	}

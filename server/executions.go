@@ -87,7 +87,7 @@ func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q s
 		e := &page.Executions[i]
 		out.Body.Executions[i] = api.ExecutionSummary{
 			ExecutionID: e.ID, WorkflowID: e.WorkflowID, WorkflowName: e.WorkflowName, Status: string(e.Status), StartTime: e.Started, EndTime: e.Ended, DurationMS: e.DurationMS,
-			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, CreatedAt: e.Created,
+			TriggerType: e.TriggerType, CreditsConsumed: e.Credits, ErrorSummary: e.Error, Revision: e.Revision, ParentExecutionID: e.Parent, UserID: e.User, TokenMadeBy: e.TokenMadeBy, CreatedAt: e.Created,
 		}
 	}
 	return out, nil

@@ -40,6 +40,10 @@ type (
 		InteractionPath
 		Body api.LinkRequest
 	}
+	overrideInput struct {
+		InteractionPath
+		Body api.OverrideRequest
+	}
 	overruleInput struct {
 		InteractionPath
 		Response string `path:"response_id" maxLength:"200"`
@@ -69,6 +73,10 @@ func (s *Server) interactions() {
 		"The question may stay pending: then more people have to answer. One that has ended is refused with 409, and details say how it ended. " +
 		"The value of a file field is {base64, name, content_type?}, or {blob} of a file that is stored already."
 	delegate := op(http.MethodPost, "/interactions/{id}/delegate", "delegate-interaction", "Let somebody else answer in one's place")
+	delegate.Description = "Where the question allows it. An admin may hand on the answer of another, named in from, with a reason in note; that is recorded as what it is and told to who answers then."
+	override := op(http.MethodPost, "/interactions/{id}/override", "override-interaction", "Decide a question in the place of those who are asked")
+	override.Description = "It ends the question, whatever votes it wants, and is recorded and told to those who were asked as an override by this admin, with its reason. " +
+		"An admin who may not answer because they started the execution may not override either."
 	cancel := op(http.MethodPost, "/interactions/{id}/cancel", "cancel-interaction", "Withdraw a question")
 	cancel.Description = "For admins, editors, operators and who started the execution. The node that asks is told that it was cancelled."
 	remind := op(http.MethodPost, "/interactions/{id}/remind", "remind-interaction", "Remind those who are asked, now")
@@ -76,7 +84,7 @@ func (s *Server) interactions() {
 	remind.Responses = map[string]*huma.Response{}
 	s.declareProblem(&remind, http.StatusTooManyRequests)
 	link := op(http.MethodPost, "/interactions/{id}/link", "link-interaction", "Make a link to the response page")
-	link.Description = "A link answers in the name of its recipient, so only they and admins may have it made. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
+	link.Description = "A link answers in the name of its recipient, so it is shown to them alone. An admin can have it sent to them: the answer says to which address of theirs then, and has no url. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
 		"It is good for one answer, a public form's until the question ends; the server keeps no copy of it. Opening it shows the form and changes nothing."
 	overrule := op(http.MethodPost, "/interactions/{id}/responses/{response_id}/overrule", "overrule-response", "Correct how a reply in prose was understood")
 	overrule.Description = "For those who may answer the question."
@@ -85,6 +93,7 @@ func (s *Server) interactions() {
 	handle(s, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), readers(), s.getInteraction)
 	handle(s, respond, readers(), s.respondToInteraction)
 	handle(s, delegate, readers(), s.delegateInteraction)
+	handle(s, override, admins(), s.overrideInteraction)
 	handle(s, cancel, readers(), s.cancelInteraction)
 	handle(s, remind, readers(), s.remindInteraction)
 	handle(s, link, readers(), s.linkInteraction)
@@ -154,10 +163,15 @@ func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *I
 	}
 	out := api.InteractionDetail{Interaction: tellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
 	out.MayRespond, out.WhyNot = s.o.Desk.May(ctx, p, i)
+	if out.Override, out.Delegations, err = human.Instead(i); err != nil {
+		return nil, err
+	}
 	for n, r := range responses {
 		out.Responses[n] = api.InteractionResponse{
 			ID: r.ID, InteractionID: r.Interaction, UserID: r.User, Address: r.Address, ChannelType: r.Channel, Raw: r.Raw, ResponseData: r.Data, ReceivedAt: r.ReceivedAt,
-			Relevance: r.Relevance, Score: r.Score, Factors: r.Factors, Classification: r.Classification, Reasoning: r.Reasoning, Accepted: r.Accepted, OverruledBy: r.OverruledBy,
+			Relevance: r.Relevance, Score: r.Score, Factors: r.Factors, Classification: r.Classification, Reasoning: r.Reasoning, Accepted: r.Accepted,
+			OverruledBy: r.OverruledBy, OverruleReason: r.Overruling.Reason, OverruleMeans: r.Overruling.Means,
+			Means: r.Origin.Means, Ground: r.Origin.Ground, Reason: r.Origin.Reason, ReadBy: r.Origin.ReadBy, ReadMeans: r.Origin.ReadMeans,
 		}
 	}
 	for n, d := range deliveries {
@@ -187,7 +201,19 @@ func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal,
 }
 
 func (s *Server) delegateInteraction(ctx context.Context, p identity.Principal, in *delegateInput) (*interactionOutput, error) {
-	return toldChange(s.o.Desk.Delegate(ctx, p, in.ID, in.Body.To, in.Body.Note))
+	return toldChange(s.o.Desk.Delegate(ctx, p, in.ID, in.Body.From, in.Body.To, in.Body.Note))
+}
+
+func (s *Server) overrideInteraction(ctx context.Context, p identity.Principal, in *overrideInput) (*interactionOutput, error) {
+	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.keepFiles(ctx, p, i, in.Body.ResponseData)
+	if err != nil {
+		return nil, err
+	}
+	return toldChange(s.o.Desk.Override(ctx, p, in.ID, human.Submission{Data: data, ArgumentsHash: in.Body.ArgumentsHash, Channel: human.InApp}, in.Body.Reason))
 }
 
 func (s *Server) cancelInteraction(ctx context.Context, p identity.Principal, in *cancelInteractionInput) (*interactionOutput, error) {
@@ -203,15 +229,11 @@ func (s *Server) remindInteraction(ctx context.Context, p identity.Principal, in
 }
 
 func (s *Server) linkInteraction(ctx context.Context, p identity.Principal, in *linkInput) (*linkOutput, error) {
-	url, err := s.o.Desk.NewLink(ctx, p, in.ID, in.Body.Recipient)
+	made, err := s.o.Desk.NewLink(ctx, p, in.ID, in.Body.Recipient)
 	if err != nil {
 		return nil, err
 	}
-	view, err := s.o.Desk.ViewLink(ctx, url[strings.LastIndexByte(url, '/')+1:])
-	if err != nil {
-		return nil, err
-	}
-	return &linkOutput{api.Link{URL: url, ExpiresAt: view.Link.Expires}}, nil
+	return &linkOutput{api.Link{URL: made.URL, ExpiresAt: made.Expires, SentTo: made.SentTo}}, nil
 }
 
 func (s *Server) overruleResponse(ctx context.Context, p identity.Principal, in *overruleInput) (*interactionOutput, error) {

@@ -206,7 +206,8 @@ func TestInteractions_Operations(t *testing.T) {
 
 	linked := prefix + "/interactions/" + w.asks("viewer-user", human.PurposeNode, approval("approver-user")).ID + "/link"
 	w.call(w.tokens[identity.Viewer], "POST", linked, `{"recipient":"approver-user"}`).problem(t, 403, fault.Forbidden)
-	link := read[api.Link](t, w.admin("POST", linked, `{"recipient":"approver-user"}`).want(t, 200))
+	w.admin("POST", linked, `{"recipient":"approver-user"}`).problem(t, 409, fault.Conflict) // there is no channel to send it by
+	link := read[api.Link](t, w.call(w.tokens[identity.Approver], "POST", linked, `{"recipient":"approver-user"}`).want(t, 200))
 	if !strings.HasPrefix(link.URL, "https://tandem.test/respond/") || link.ExpiresAt <= w.now().UnixMilli() {
 		t.Errorf("link %+v", link)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -73,7 +74,8 @@ func (s *Server) users() {
 	deleted.Description = "What the user made stays. The last admin cannot be removed."
 	issued := op(http.MethodPost, "/users/{id}/tokens", "create-token", "Make a token")
 	issued.DefaultStatus = http.StatusCreated
-	issued.Description = "The secret is in this answer and nowhere else. Everybody may make tokens for themselves, an admin for all."
+	issued.Description = "The secret is in this answer and nowhere else. Everybody may make tokens for themselves, an admin for all. Who made a token is kept with it, and shown wherever it is used by another: made_by. " +
+		"A token that is made with a token of somebody else's making is theirs, too."
 
 	mine := op(http.MethodPatch, "/users/me", "update-me", "Change settings of one's own")
 	mine.Description = "What is left out stays as it is. With auto_execute, tasks of agents that allow it too call tools of low risk without a confirmation."
@@ -153,9 +155,18 @@ func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := s.o.Stores.Tokens.List(ctx, p, "")
+	if err != nil {
+		return nil, err
+	}
 	out := &usersOutput{api.Users{Users: make([]api.User, len(list))}}
 	for i, u := range list {
 		out.Body.Users[i] = tellUser(u)
+		for _, t := range tokens {
+			if t.User == u.ID && t.MadeBy != "" && t.MadeBy != u.ID {
+				out.Body.Users[i].TokensMadeByOthers = append(out.Body.Users[i].TokensMadeByOthers, tellToken(t))
+			}
+		}
 	}
 	return out, nil
 }
@@ -168,7 +179,7 @@ func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userC
 	case "me", "system", localUser, ".", "..":
 		return nil, wrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
 	}
-	if err := readUser(&u, in.Body); err != nil {
+	if err := s.readUser(&u, p, in.Body); err != nil {
 		return nil, err
 	}
 	u.Updated = u.Created
@@ -199,7 +210,7 @@ func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userC
 	if err != nil {
 		return nil, err
 	}
-	if err := readUser(&u, in.Body); err != nil {
+	if err := s.readUser(&u, p, in.Body); err != nil {
 		return nil, err
 	}
 	if u.Disabled || !slices.Contains(u.Roles, identity.Admin) {
@@ -271,7 +282,7 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	if in.Body.ExpiresIn > maxTokenLife {
 		return nil, wrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
 	}
-	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, Created: s.now()}
+	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, MadeBy: maker(p), Created: s.now()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
 	}
@@ -281,6 +292,10 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	}
 	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
 }
+
+// maker is whose the making of a token is: who made the token that it is made with, if that is somebody else, who could have made this one
+// too.
+func maker(p identity.Principal) string { return cmp.Or(p.TokenMadeBy(), p.User) }
 
 func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*nothing, error) {
 	user, err := s.owner(ctx, p, in.ID)
@@ -307,6 +322,24 @@ func (s *Server) owner(ctx context.Context, p identity.Principal, id string) (st
 	}
 	u, err := s.o.Stores.Users.Get(ctx, p, id)
 	return u.ID, err
+}
+
+// readUser takes over what may be changed, and notes who enters an address: an answer from there is the user's, and a link goes there.
+func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
+	before := human.Addresses(*u)
+	if err := readUser(u, in); err != nil {
+		return err
+	}
+	origins := map[string]identity.AddressOrigin{}
+	known := u.AddressOrigins()
+	for _, address := range human.Addresses(*u) {
+		if !slices.Contains(before, address) {
+			origins[address] = identity.AddressOrigin{By: p.User, TokenMadeBy: p.TokenMadeBy(), At: s.now()}
+		} else if o, ok := known[address]; ok {
+			origins[address] = o
+		}
+	}
+	return u.SetAddressOrigins(origins)
 }
 
 // readUser takes over what may be changed.
@@ -382,11 +415,17 @@ func tellUser(u identity.User) api.User {
 	for i, r := range u.Roles {
 		out.Roles[i] = string(r)
 	}
+	for address, o := range u.AddressOrigins() { // order does not matter: it becomes a map
+		if out.AddressOrigins == nil {
+			out.AddressOrigins = map[string]api.AddressOrigin{}
+		}
+		out.AddressOrigins[address] = api.AddressOrigin{SetBy: o.By, TokenMadeBy: o.TokenMadeBy, SetTime: o.At}
+	}
 	return out
 }
 
 func tellToken(t identity.Token) api.Token {
-	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, CreatedTime: t.Created, ExpiresTime: t.Expires}
+	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires}
 }
 
 // newID makes an id that nobody can guess and that says what it is of.

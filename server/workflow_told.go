@@ -25,7 +25,7 @@ func tellWorkflow(w *store.Workflow) api.WorkflowMetadata {
 	return api.WorkflowMetadata{
 		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus), DeploymentError: w.DeploymentError,
 		LastExecutionStatus: string(w.LastStatus), LastExecutionTime: w.LastExecution, Tags: tags, CreatedTime: w.Created, UpdatedTime: w.Updated,
-		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, Revision: w.Revision, RevisionHash: w.RevisionHash,
+		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, Revision: w.Revision, RevisionHash: w.RevisionHash,
 		Statistics: api.Statistics{
 			TotalRuns: w.Statistics.TotalRuns, AverageDurationMS: w.Statistics.AverageDurationMS, TotalCredits: w.Statistics.TotalCredits, LastSuccessTime: w.Statistics.LastSuccess,
 		},

@@ -360,7 +360,7 @@ func (s *Server) listRevisions(ctx context.Context, p identity.Principal, in *li
 	}
 	out := &revisionsOutput{api.Revisions{Revisions: make([]api.Revision, len(page.Revisions)), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}
 	for i, r := range page.Revisions {
-		out.Body.Revisions[i] = api.Revision{Revision: r.Number, RevisionHash: r.Hash, CreatedBy: r.CreatedBy, CreatedTime: r.Created}
+		out.Body.Revisions[i] = api.Revision{Revision: r.Number, RevisionHash: r.Hash, CreatedBy: r.CreatedBy, TokenMadeBy: r.TokenMadeBy, CreatedTime: r.Created}
 	}
 	return out, nil
 }

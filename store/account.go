@@ -48,8 +48,10 @@ type Credential struct {
 	// Sealed is left out of listings.
 	Sealed    []byte
 	CreatedBy string
-	Created   int64
-	Updated   int64
+	// TokenMadeBy is who made the token that it was made with, if it was somebody else than CreatedBy.
+	TokenMadeBy string
+	Created     int64
+	Updated     int64
 }
 
 // Credentials keeps sealed secrets.

@@ -32,6 +32,8 @@ type Execution struct {
 	TriggerType string
 	// User is who started it.
 	User string
+	// TokenMadeBy is who made the token that it was started with, if it was somebody else than User.
+	TokenMadeBy string
 	// Conversation is what it has in common with others that know of each other; empty: nothing.
 	Conversation string
 	// Started is when its first node was dispatched.
@@ -93,7 +95,8 @@ type Executions interface {
 	Unfinished(ctx context.Context, p identity.Principal) iter.Seq2[Unfinished, error]
 }
 
-// IdempotencyKey makes starting twice with the same key start once.
+// IdempotencyKey makes starting twice with the same key start once. Each user of a workspace has keys of their own: a key is that of
+// the user who starts the execution.
 type IdempotencyKey struct {
 	Key string
 	// RequestHash tells a repeated request from another one under the same key.
@@ -124,6 +127,7 @@ func (e *KeyUsedError) Unwrap() error { return fault.New(fault.Conflict, e.Error
 
 // IdempotencyKeys reads and forgets keys; appends claim them.
 type IdempotencyKeys interface {
+	// Find looks among the keys of the principal's user.
 	Find(ctx context.Context, p identity.Principal, key string) (IdempotencyKey, error)
 	// Expire forgets the keys that were claimed before a time and returns how many. Tandem itself may do it for all
 	// workspaces.

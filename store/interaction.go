@@ -122,8 +122,40 @@ type Response struct {
 	Classification string
 	Reasoning      string
 	// Accepted says that it counts.
-	Accepted    bool
+	Accepted bool
+	// Origin is how it came and on what ground it counts.
+	Origin Origin
+	// OverruledBy is who said that it does not mean what it was taken for, Overruling why.
 	OverruledBy string
+	Overruling  Overruled
+}
+
+// The grounds on which an answer counts whose giver was not simply asked.
+const (
+	// GroundOverride is an admin's decision in the place of those who were asked, with a reason.
+	GroundOverride = "override"
+	// GroundNobodyLeft is an admin's answer to a question that nobody else is left to answer.
+	GroundNobodyLeft = "nobody_left"
+	// GroundReading is a reply in prose that another approver says is this answer.
+	GroundReading = "reading"
+)
+
+// Origin is how a reply came: by which means its giver proved who they are, and on what ground it counts.
+type Origin struct {
+	Means identity.Means `json:"means,omitzero"`
+	// Ground is one of the grounds; empty: who gave it was asked.
+	Ground string `json:"ground,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// ReadBy is who says that a reply in prose is this answer, ReadMeans by which means they said so.
+	ReadBy    string         `json:"read_by,omitempty"`
+	ReadMeans identity.Means `json:"read_means,omitzero"`
+}
+
+// Overruled is how a reply was overruled.
+type Overruled struct {
+	Reason string         `json:"reason,omitempty"`
+	Means  identity.Means `json:"means,omitzero"`
+	At     int64          `json:"at,omitempty"`
 }
 
 // Link is what a link in a message stands for. The secret itself is kept nowhere.
@@ -136,9 +168,11 @@ type Link struct {
 	Recipient string
 	// Reusable links are not used up: those of public forms, until the question has ended.
 	Reusable bool
-	Expires  int64
-	Used     int64
-	Created  int64
+	// Means is what an answer by it will be recorded with: where it was sent, or to whom it was shown.
+	Means   identity.Means
+	Expires int64
+	Used    int64
+	Created int64
 }
 
 // DeliveryStatus is where a message stands.
@@ -231,6 +265,7 @@ func (c *InteractionChange) Check() error {
 type Overruling struct {
 	Response string
 	By       string
+	Overruled
 }
 
 // InteractionQuery narrows a listing. Empty fields do not.

@@ -39,11 +39,13 @@ type Workflow struct {
 	DeploymentError  string
 	CreatedBy        string
 	UpdatedBy        string
-	Created          int64
-	Updated          int64
-	LastStatus       engine.Status
-	LastExecution    int64
-	Statistics       Statistics
+	// TokenMadeBy is who made the token that it was last saved with, if it was somebody else than UpdatedBy.
+	TokenMadeBy   string
+	Created       int64
+	Updated       int64
+	LastStatus    engine.Status
+	LastExecution int64
+	Statistics    Statistics
 }
 
 // Statistics are kept as executions begin and end. One that was revived after its end counts once, with its last end.
@@ -63,7 +65,9 @@ type Revision struct {
 	Hash       string
 	Definition []byte
 	CreatedBy  string
-	Created    int64
+	// TokenMadeBy is who made the token that it was saved with, if it was somebody else than CreatedBy.
+	TokenMadeBy string
+	Created     int64
 }
 
 // WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and whether it is deployed.

@@ -23,6 +23,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/human"
+	"tandem/store"
 )
 
 func newExecutions() *cobra.Command {
@@ -163,6 +164,12 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		duration += ", without waiting for people"
 	}
 	row(w, "duration", duration)
+	if by := e.TriggerInfo.UserID; by != "" {
+		if made := e.TriggerInfo.TokenMadeBy; made != "" {
+			by += ", with a token that " + made + " made"
+		}
+		row(w, "started by", by)
+	}
 	for _, pair := range [][2]string{{"parent", e.ParentExecutionID}, {"forked from", e.ForkedFrom}} {
 		if pair[1] != "" {
 			row(w, pair[0], pair[1])
@@ -180,6 +187,9 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 	}
 	for _, q := range e.Questions {
 		row(w, "question", fmt.Sprintf("%s asks: %s (%s); answer with: tandem inbox answer %s", q.NodeID, q.Title, q.Purpose, q.InteractionID))
+	}
+	for _, a := range e.Acts {
+		row(w, a.Action, actLine(&a))
 	}
 	fmt.Fprintln(w)
 	row(w, "NODE", "STATUS", "RUNS", "DURATION", "RETRIES", "ERROR")
@@ -204,6 +214,32 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		}
 		fmt.Fprintf(w, "%s: %s\n", id, oneLine(line.String()))
 	}
+}
+
+// actLine tells who did something to an execution, when, and by which means.
+func actLine(a *api.Act) string {
+	line := stamp(a.At) + " by " + a.By
+	if a.NodeID != "" {
+		line += ", " + a.NodeID
+	}
+	switch text := a.Means.Describe(a.By); {
+	case text != "":
+		line += ", with " + text
+	case a.TokenMadeBy != "":
+		line += ", with a token that " + a.TokenMadeBy + " made"
+	}
+	switch a.Ground {
+	case store.GroundOverride:
+		line += ", an override"
+	case store.GroundNobodyLeft:
+		line += ", as nobody who was asked is left"
+	case store.GroundReading:
+		line += ", as " + a.ReadBy + " reads the reply"
+	}
+	if a.Reason != "" {
+		line += ": " + a.Reason
+	}
+	return line
 }
 
 // inOrder lists the nodes in the order they began, then those that have not, by id.

@@ -68,7 +68,7 @@ open then. An execution that was answered there goes on with "tandem run --resum
 	cmd.Flags().StringVar(&q.Purpose, "purpose", "", "only those of this purpose, such as human_node or tool_approval")
 	pageFlags(cmd, &q.Page, &q.PageSize)
 	cmd.AddCommand(
-		newInboxShow(&at), newInboxAnswer(&at), newInboxDelegate(&at), newInboxCancel(&at), newInboxRemind(&at), newInboxLink(&at), newInboxOverrule(&at), newInboxWatch(&at),
+		newInboxShow(&at), newInboxAnswer(&at), newInboxDelegate(&at), newInboxCancel(&at), newInboxRemind(&at), newInboxLink(&at), newInboxOverride(&at), newInboxOverrule(&at), newInboxWatch(&at),
 	)
 	return cmd
 }
@@ -341,6 +341,28 @@ func newInboxShow(at *connectFlags) *cobra.Command {
 	return cmd
 }
 
+// howItCame tells by which means a reply came, and on what ground it counts, in lines.
+func howItCame(r *api.InteractionResponse) []string {
+	who := cmp.Or(r.UserID, r.Address)
+	var lines []string
+	say := func(text string) { lines = append(lines, r.ID[:min(len(r.ID), shortID)]+": "+text) }
+	if text := r.Means.Describe(r.UserID); text != "" {
+		say("by " + who + ", with " + text)
+	}
+	switch r.Ground {
+	case store.GroundOverride:
+		say("an override by " + who + ": " + r.Reason)
+	case store.GroundNobodyLeft:
+		say("by " + who + " as an admin, since nobody who was asked is left to answer")
+	case store.GroundReading:
+		say("it is what " + r.ReadBy + " says the reply means: " + r.Reason)
+	}
+	if r.OverruledBy != "" && r.OverruleReason != "" {
+		say("overruled by " + r.OverruledBy + ": " + r.OverruleReason)
+	}
+	return lines
+}
+
 func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Time) {
 	row(w, "question", d.ID)
 	row(w, "status", d.Status)
@@ -356,6 +378,16 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	}
 	if !empty(d.ResponseData) {
 		row(w, "answer", plain(d.ResponseData))
+	}
+	if o := d.Override; o != nil {
+		row(w, "override", fmt.Sprintf("%s has decided it in the place of those who were asked: %s (%s)", o.By, o.Reason, o.Means.Describe(o.By)))
+	}
+	for _, h := range d.Delegations {
+		text := h.From + " to " + h.To
+		if h.By != "" {
+			text += ", by " + h.By + ", an admin"
+		}
+		row(w, "delegated", strings.TrimSuffix(text+": "+h.Note, ": "))
 	}
 	fmt.Fprintln(w)
 	q, err := newQuestion(d.Interaction)
@@ -375,7 +407,9 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	if len(d.Responses) > 0 {
 		fmt.Fprintln(w)
 		row(w, "RESPONSE", "RECEIVED", "BY", "CHANNEL", "COUNTS", "RELEVANCE", "SAID")
+		var came []string
 		for _, r := range d.Responses {
+			came = append(came, howItCame(&r)...)
 			counts := map[bool]string{true: "yes", false: "no"}[r.Accepted]
 			if r.OverruledBy != "" {
 				counts = "overruled by " + r.OverruledBy
@@ -385,6 +419,9 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 				relevance += fmt.Sprintf(" %.2f", r.Score)
 			}
 			row(w, r.ID, stamp(r.ReceivedAt), cmp.Or(r.UserID, r.Address), r.ChannelType, counts, relevance, cmp.Or(cell(json.RawMessage(r.Raw)), cell(r.ResponseData)))
+		}
+		for _, line := range came {
+			fmt.Fprintln(w, oneLine(line))
 		}
 	}
 	if len(d.Deliveries) > 0 {

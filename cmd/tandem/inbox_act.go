@@ -53,7 +53,8 @@ func newInboxDelegate(at *connectFlags) *cobra.Command {
 	var r api.DelegateRequest
 	cmd := &cobra.Command{
 		Use: "delegate QUESTION --to USER", Short: "Let somebody else answer in your place", Args: one("question"),
-		Long: "Delegate hands your answer on to another user, where the question allows it. You cannot answer it any more then.",
+		Long: `Delegate hands your answer on to another user, where the question allows it. You cannot answer it any more then.
+An admin may hand on the answer of somebody else with --from, and says why with --note; both are recorded and shown.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if r.To == "" {
 				return errors.New("name who answers in your place with --to: a user, or their mail address")
@@ -66,6 +67,7 @@ func newInboxDelegate(at *connectFlags) *cobra.Command {
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&r.To, "to", "", "who answers: a user as user:ID, or their mail address")
 	cmd.Flags().StringVar(&r.Note, "note", "", "what to tell them")
+	cmd.Flags().StringVar(&r.From, "from", "", "whose answer it is, if it is not yours; for admins, with --note")
 	return cmd
 }
 
@@ -105,8 +107,8 @@ func newInboxLink(at *connectFlags) *cobra.Command {
 	var to string
 	cmd := &cobra.Command{
 		Use: "link QUESTION --to RECIPIENT", Short: "Make a link by which somebody can answer without an account", Args: one("question"),
-		Long: `Link makes an address of the response page. Whoever has it answers in the name of the recipient, once; it is shown this one
-time. It needs a server, and begins with its public address ("tandem serve --public-url"; by default where it listens).`,
+		Long: `Link makes an address of the response page. Whoever has it answers in the name of the recipient, once; so it is shown to them
+alone, this one time. An admin can have one sent to somebody who is asked, at an address of theirs. It needs a server, and begins with its public address ("tandem serve --public-url"; by default where it listens).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")
@@ -120,12 +122,57 @@ time. It needs a server, and begins with its public address ("tandem serve --pub
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) { fmt.Fprintln(w, link.URL) })
+				return show.show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) {
+					if link.SentTo != "" {
+						fmt.Fprintln(w, "sent to "+oneLine(link.SentTo))
+						return
+					}
+					fmt.Fprintln(w, link.URL)
+				})
 			})
 		},
 	}
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&to, "to", "", "who the link is for: a user as user:ID, a mail address, or anyone")
+	return cmd
+}
+
+func newInboxOverride(at *connectFlags) *cobra.Command {
+	var show listing
+	var f answerFlags
+	var reason string
+	cmd := &cobra.Command{
+		Use: "override QUESTION --reason WHY", Short: "Decide a question in the place of those who are asked", Args: one("question"),
+		Long: `Override decides a question in the place of those who are asked, whatever votes it wants. It is for admins. The record says that
+it was an override, by whom and why, and those who were asked are told.`,
+		Example: "  tandem inbox override 3f2a --choose approve --reason 'both approvers are ill'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if strings.TrimSpace(reason) == "" {
+				return errors.New("say why with --reason")
+			}
+			return change(cmd, at, &show, args[0], "overridden", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+				q, err := newQuestion(d.Interaction)
+				if err != nil {
+					return api.Interaction{}, err
+				}
+				if !f.given() {
+					return api.Interaction{}, usageError{fmt.Errorf("say what is decided; question %q wants: tandem %s", d.ID, strings.Replace(q.how(), "inbox answer", "inbox override", 1))}
+				}
+				answer, err := f.read(q)
+				if err != nil {
+					return api.Interaction{}, err
+				}
+				return c.Override(ctx, d.ID, api.OverrideRequest{ResponseData: answer, ArgumentsHash: d.ArgumentsHash, Reason: reason})
+			})
+		},
+	}
+	show.add(cmd, false)
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.note, "note", "", "what to add to the answer")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who were asked")
 	return cmd
 }
 

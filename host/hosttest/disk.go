@@ -24,7 +24,7 @@ type Disk struct {
 	mu         sync.Mutex
 	executions map[store.Ref]*record
 	order      []*record // by age
-	keys       map[store.Ref]store.IdempotencyKey
+	keys       map[userKey]store.IdempotencyKey
 	blobs      map[store.Ref][]byte
 	inbox      int64 // numbers items
 	lines      int64 // numbers log lines
@@ -46,7 +46,7 @@ type record struct {
 
 // NewDisk returns an empty disk.
 func NewDisk() *Disk {
-	return &Disk{executions: map[store.Ref]*record{}, keys: map[store.Ref]store.IdempotencyKey{}, blobs: map[store.Ref][]byte{}}
+	return &Disk{executions: map[store.Ref]*record{}, keys: map[userKey]store.IdempotencyKey{}, blobs: map[store.Ref][]byte{}}
 }
 
 // Stores is the disk as hosts see it.
@@ -93,7 +93,7 @@ func (d *Disk) admit(workspace string, a *store.Append) (*record, error) {
 	ref := store.Ref{Workspace: workspace, Execution: a.Execution}
 	r := d.executions[ref]
 	if a.Key != nil {
-		if used, ok := d.keys[store.Ref{Workspace: workspace, Execution: a.Key.Key}]; ok {
+		if used, ok := d.keys[userKey{workspace, a.Create.User, a.Key.Key}]; ok {
 			return nil, &store.KeyUsedError{IdempotencyKey: used, Same: used.RequestHash == a.Key.RequestHash}
 		}
 	}
@@ -111,7 +111,7 @@ func (d *Disk) admit(workspace string, a *store.Append) (*record, error) {
 	d.executions[ref] = r
 	d.order = append(d.order, r)
 	if a.Key != nil {
-		d.keys[store.Ref{Workspace: workspace, Execution: a.Key.Key}] = store.IdempotencyKey{
+		d.keys[userKey{workspace, a.Create.User, a.Key.Key}] = store.IdempotencyKey{
 			Key: a.Key.Key, RequestHash: a.Key.RequestHash, Execution: a.Execution, Created: a.Time,
 		}
 	}
@@ -371,6 +371,9 @@ func (d *Disk) Refs() (refs []store.Ref) {
 	return refs
 }
 
+// userKey is an idempotency key of a user.
+type userKey struct{ workspace, user, key string }
+
 type diskKeys struct{ *Disk }
 
 // Find implements [store.IdempotencyKeys].
@@ -381,7 +384,7 @@ func (d diskKeys) Find(_ context.Context, p identity.Principal, key string) (sto
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k, ok := d.keys[store.Ref{Workspace: workspace, Execution: key}]; ok {
+	if k, ok := d.keys[userKey{workspace, p.User, key}]; ok {
 		return k, nil
 	}
 	return store.IdempotencyKey{}, fault.Newf(fault.NotFound, "idempotency key %q is not on the disk", key)
@@ -396,7 +399,7 @@ func (d diskKeys) Expire(_ context.Context, p identity.Principal, before int64) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for ref, k := range d.keys { // order does not matter: each is looked at
-		if k.Created < before && (all || ref.Workspace == workspace) {
+		if k.Created < before && (all || ref.workspace == workspace) {
 			delete(d.keys, ref)
 			gone++
 		}

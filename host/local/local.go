@@ -333,7 +333,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	}
 	o := h.newOwner(ref, revision)
 	o.parent, o.task = r.Parent, h.isTask(r.WorkflowID)
-	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above})
+	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -355,7 +355,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: r.WorkflowID, WorkflowName: r.WorkflowName, WorkflowVersion: r.Version, Revision: r.Revision,
 		RevisionHash: revision.Graph.Hash, Priority: priority(r.Priority), Parent: r.Parent,
-		TriggerType: r.TriggerType, User: p.User, Conversation: conversation(r.Initial), Created: now, Updated: now,
+		TriggerType: r.TriggerType, User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: conversation(r.Initial), Created: now, Updated: now,
 	}
 	admitted := h.admission.admit(ref, o.task, r.Depth > 0)
 	if admitted {
@@ -484,7 +484,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
-		TriggerType: "FORK", User: p.User, Conversation: source.Conversation, Started: now, Created: now, Updated: now,
+		TriggerType: "FORK", User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
 	}
 	started, err := h.begin(ctx, o, turn, commands, create, nil)
 	return started.Execution, err

@@ -43,10 +43,10 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		case engine.ExecutionPaused:
 			a.Pause, a.Resume = &store.Pause{
 				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive, Paused: row.Time,
-				Context: by(f.By),
+				Context: by(f.By, f.TokenMadeBy),
 			}, nil
 		case engine.ExecutionResumed:
-			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By), Time: row.Time}
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy), Time: row.Time}
 		case engine.NodeRetried:
 			a.Requesters = requester(a.Requesters, f.By)
 		case engine.NodeSkipped:
@@ -90,11 +90,14 @@ func (o *owner) withdraw(list []string, ask engine.AskID) []string {
 }
 
 // by is who did something, as a pause keeps it.
-func by(user string) json.RawMessage {
+func by(user, tokenMadeBy string) json.RawMessage {
 	if user == "" {
 		return nil
 	}
-	raw, err := json.Marshal(map[string]string{"by": user})
+	raw, err := json.Marshal(struct {
+		By          string `json:"by"`
+		TokenMadeBy string `json:"token_made_by,omitempty"`
+	}{user, tokenMadeBy})
 	if err != nil { // a text is always JSON
 		return nil
 	}

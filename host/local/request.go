@@ -57,6 +57,7 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 	if err != nil {
 		return "", err
 	}
+	r.TokenMadeBy = p.TokenMadeBy()
 	if r.Dedup != "" {
 		body, err := json.Marshal(r)
 		if err != nil {
@@ -119,12 +120,12 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	}
 	switch r.Action {
 	case host.ActionPause:
-		return engine.ExecutionPaused{By: r.By}, nil
+		return engine.ExecutionPaused{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionResume:
-		return engine.ExecutionResumed{By: r.By}, nil
+		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionCancel:
 		o.host.families.cancel(o.ref) // at once: its children are told one after the other
-		return engine.CancelRequested{By: r.By, Reason: r.Reason}, nil
+		return engine.CancelRequested{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionRetry:
 		id, err := o.which(r, "retried", func(a engine.Activation) bool {
 			return a.Status == engine.NodeFailure || a.Status == engine.NodeCanceled || a.Unknown
@@ -133,13 +134,13 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 			return nil, err
 		}
 		again, err := o.askAgain(id, false)
-		return engine.NodeRetried{Activation: id, By: r.By, Again: again}, err
+		return engine.NodeRetried{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Again: again}, err
 	case host.ActionSkip:
 		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
 		if err != nil {
 			return nil, err
 		}
-		skipped := engine.NodeSkipped{Activation: id, By: r.By}
+		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy}
 		if len(r.Value) > 0 {
 			if err := o.mayDecide(id); err != nil {
 				return nil, err
@@ -154,9 +155,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if _, ok := o.revision.Graph.Node(r.Node); !ok {
 			return nil, fault.Newf(fault.NotFound, "node %q is not in the workflow", r.Node)
 		}
-		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value()}, nil
+		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionAnswer:
-		return engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value()}, nil
+		return engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value(), By: r.By, Origin: r.Origin}, nil
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}

@@ -264,7 +264,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			request.Parent = o.ref.Execution
 		}
 		p := o.principal()
-		p.User = start.UserID
+		p.User, p.Means.TokenMadeBy = start.UserID, start.TokenMadeBy
 		_, err = o.host.Start(o.host.ctx, p, request)
 		if errors.Is(err, store.ErrConflict) {
 			return nil // it was started before the crash

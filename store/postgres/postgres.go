@@ -132,16 +132,16 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 		case "journal", "executions":
 			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it", rows[0].Execution, rows[0].After+1).WithCause(err)
 		case "idempotency_keys":
-			return j.keyUsed(ctx, workspace, rows[0].Key)
+			return j.keyUsed(ctx, workspace, rows[0].Create.User, rows[0].Key)
 		}
 	}
 	return err
 }
 
 // keyUsed says what a key was used for.
-func (j journal) keyUsed(ctx context.Context, workspace string, k *store.IdempotencyKey) error {
+func (j journal) keyUsed(ctx context.Context, workspace, user string, k *store.IdempotencyKey) error {
 	used := &store.KeyUsedError{IdempotencyKey: store.IdempotencyKey{Key: k.Key}}
-	err := j.db.pool.QueryRow(ctx, `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = $1 AND key = $2`, workspace, k.Key).
+	err := j.db.pool.QueryRow(ctx, `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = $1 AND user_id = $2 AND key = $3`, workspace, user, k.Key).
 		Scan(&used.RequestHash, &used.Execution, &used.Created)
 	if err != nil {
 		return fmt.Errorf("read idempotency key %q: %w", k.Key, err)
@@ -159,16 +159,16 @@ func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append
 	if e := a.Create; e != nil {
 		// The key comes first: repeating a start is an answer, not a conflict.
 		if a.Key != nil {
-			if _, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (workspace_id, key, request_hash, execution_id, created) VALUES ($1, $2, $3, $4, $5)`,
-				workspace, a.Key.Key, a.Key.RequestHash, e.ID, a.Time); err != nil {
+			if _, err := tx.Exec(ctx, `INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES ($1, $2, $3, $4, $5, $6)`,
+				workspace, e.User, a.Key.Key, a.Key.RequestHash, e.ID, a.Time); err != nil {
 				return err
 			}
 		}
 		if err := tx.QueryRow(ctx, `INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-			status, final, priority, parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $21) RETURNING n`,
+			status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $22) RETURNING n`,
 			workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.Conversation,
+			string(e.Status), e.Status.Final(), e.Priority, e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
 			e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, a.Time).Scan(&n); err != nil {
 			return err
 		}

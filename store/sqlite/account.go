@@ -173,10 +173,10 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 
 type tokens struct{ db *DB }
 
-const tokenColumns = `workspace_id, id, user_id, name, created, expires`
+const tokenColumns = `workspace_id, id, user_id, name, made_by, created, expires`
 
 func scanToken(s scanner) (t identity.Token, err error) {
-	return t, s.Scan(&t.Workspace, &t.ID, &t.User, &t.Name, &t.Created, &t.Expires)
+	return t, s.Scan(&t.Workspace, &t.ID, &t.User, &t.Name, &t.MadeBy, &t.Created, &t.Expires)
 }
 
 // Create implements [store.Tokens].
@@ -203,8 +203,8 @@ func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Tok
 		if taken {
 			return fault.Newf(fault.Conflict, "token %q exists already", t.ID)
 		}
-		_, err = w.c.exec(`INSERT INTO tokens (hash, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			hash[:], workspace, t.ID, t.User, t.Name, t.Created, t.Expires)
+		_, err = w.c.exec(`INSERT INTO tokens (hash, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			hash[:], workspace, t.ID, t.User, t.Name, t.MadeBy, t.Created, t.Expires)
 		return err
 	})
 }
@@ -250,7 +250,7 @@ func (x tokens) Delete(ctx context.Context, p identity.Principal, id string) err
 
 type credentials struct{ db *DB }
 
-const credentialColumns = `workspace_id, id, name, type, created_by, created, updated`
+const credentialColumns = `workspace_id, id, name, type, created_by, token_made_by, created, updated`
 
 // nameTaken refuses a name that another credential has.
 func (w *writer) nameTaken(workspace, id, name string) error {
@@ -285,8 +285,8 @@ func (x credentials) Create(ctx context.Context, p identity.Principal, c store.C
 		if taken {
 			return fault.Newf(fault.Conflict, "credential %q exists already", c.ID)
 		}
-		_, err = w.c.exec(`INSERT INTO credentials (`+credentialColumns+`, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, c.ID, c.Name, c.Type, c.CreatedBy, c.Created, c.Updated, c.Sealed)
+		_, err = w.c.exec(`INSERT INTO credentials (`+credentialColumns+`, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, c.ID, c.Name, c.Type, c.CreatedBy, c.TokenMadeBy, c.Created, c.Updated, c.Sealed)
 		return err
 	})
 }
@@ -322,7 +322,7 @@ func (x credentials) Get(ctx context.Context, p identity.Principal, id string) (
 	}
 	return queryOne(ctx, x.db, notFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`,
 		func(s scanner) (c store.Credential, err error) {
-			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.Created, &c.Updated, &c.Sealed)
+			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.TokenMadeBy, &c.Created, &c.Updated, &c.Sealed)
 		}, workspace, id)
 }
 
@@ -334,7 +334,7 @@ func (x credentials) List(ctx context.Context, p identity.Principal) ([]store.Cr
 	}
 	return query(ctx, x.db, `SELECT `+credentialColumns+` FROM credentials WHERE workspace_id = ? ORDER BY name`,
 		func(s scanner) (c store.Credential, err error) {
-			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.Created, &c.Updated)
+			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.TokenMadeBy, &c.Created, &c.Updated)
 		}, workspace)
 }
 

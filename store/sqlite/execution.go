@@ -15,11 +15,11 @@ import (
 type executions struct{ db *DB }
 
 const executionColumns = `workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
-	parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated`
+	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated`
 
 func scanExecution(s scanner) (e store.Execution, err error) {
 	return e, s.Scan(&e.Workspace, &e.ID, &e.WorkflowID, &e.WorkflowName, &e.WorkflowVersion, &e.Revision, &e.RevisionHash, &e.Status, &e.Priority,
-		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
+		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.TokenMadeBy, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
 }
 
 // Get implements [store.Executions].
@@ -170,10 +170,10 @@ func (k keys) Find(ctx context.Context, p identity.Principal, key string) (store
 	if err != nil {
 		return store.IdempotencyKey{}, err
 	}
-	return queryOne(ctx, k.db, notFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND key = ?`,
+	return queryOne(ctx, k.db, notFound("idempotency key", key), `SELECT key, request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`,
 		func(s scanner) (f store.IdempotencyKey, err error) {
 			return f, s.Scan(&f.Key, &f.RequestHash, &f.Execution, &f.Created)
-		}, workspace, key)
+		}, workspace, p.User, key)
 }
 
 // Expire implements [store.IdempotencyKeys].

@@ -45,6 +45,14 @@ func textsOf(raw []byte) (list []string, err error) {
 	return list, err
 }
 
+// unmarshal reads JSON that may be absent: rows from before there was such a column have none.
+func unmarshal(b []byte, into any) error {
+	if len(b) == 0 {
+		return nil
+	}
+	return json.Unmarshal(b, into)
+}
+
 // rawOf reads JSON that may be absent.
 func rawOf(b []byte) json.RawMessage {
 	if len(b) == 0 {
@@ -210,13 +218,13 @@ func of[T any](ctx context.Context, x interactions, p identity.Principal, intera
 // Responses implements [store.Interactions].
 func (x interactions) Responses(ctx context.Context, p identity.Principal, interaction string) ([]store.Response, error) {
 	return of(ctx, x, p, interaction, `SELECT id, interaction_id, user_id, address, channel_type, dedup, raw, response_data, received_at, relevance, score, factors,
-		classification, reasoning, accepted, overruled_by FROM hil_responses WHERE workspace_id = ? AND interaction_id = ? ORDER BY n`,
+		classification, reasoning, accepted, overruled_by, origin, overruling FROM hil_responses WHERE workspace_id = ? AND interaction_id = ? ORDER BY n`,
 		func(s scanner) (r store.Response, err error) {
-			var data, factors []byte
+			var data, factors, origin, overruling []byte
 			err = s.Scan(&r.ID, &r.Interaction, &r.User, &r.Address, &r.Channel, &r.Dedup, &r.Raw, &data, &r.ReceivedAt, &r.Relevance, &r.Score, &factors,
-				&r.Classification, &r.Reasoning, &r.Accepted, &r.OverruledBy)
+				&r.Classification, &r.Reasoning, &r.Accepted, &r.OverruledBy, &origin, &overruling)
 			r.Data, r.Factors = rawOf(data), rawOf(factors)
-			return r, err
+			return r, cmp.Or(err, unmarshal(origin, &r.Origin), unmarshal(overruling, &r.Overruling))
 		})
 }
 
@@ -240,10 +248,14 @@ func (x interactions) Link(ctx context.Context, p identity.Principal, hash ident
 		return store.Link{}, err
 	}
 	return queryOne(ctx, x.db, fault.New(fault.NotFound, "the link is unknown"),
-		`SELECT workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created FROM hil_links WHERE hash = ?1 AND (?2 = '' OR workspace_id = ?2)`,
+		`SELECT workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created, origin FROM hil_links WHERE hash = ?1 AND (?2 = '' OR workspace_id = ?2)`,
 		func(s scanner) (store.Link, error) {
 			l := store.Link{Hash: hash}
-			return l, s.Scan(&l.Workspace, &l.Interaction, &l.Attempt, &l.Recipient, &l.Reusable, &l.Expires, &l.Used, &l.Created)
+			var origin []byte
+			if err := s.Scan(&l.Workspace, &l.Interaction, &l.Attempt, &l.Recipient, &l.Reusable, &l.Expires, &l.Used, &l.Created, &origin); err != nil {
+				return l, err
+			}
+			return l, unmarshal(origin, &l.Means)
 		}, hash[:], p.Workspace)
 }
 

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"slices"
 
 	"tandem/fault"
@@ -298,7 +299,11 @@ func (w *writer) changeInteraction(workspace string, q *question, c *store.Inter
 		return err
 	}
 	if o := c.Overrule; o != nil {
-		if _, err := w.c.exec(`UPDATE hil_responses SET accepted = 0, overruled_by = ? WHERE workspace_id = ? AND id = ? AND interaction_id = ?`, o.By, workspace, o.Response, i.ID); err != nil {
+		overruling, err := json.Marshal(o.Overruled)
+		if err != nil {
+			return err
+		}
+		if _, err := w.c.exec(`UPDATE hil_responses SET accepted = 0, overruled_by = ?, overruling = ? WHERE workspace_id = ? AND id = ? AND interaction_id = ?`, o.By, overruling, workspace, o.Response, i.ID); err != nil {
 			return err
 		}
 	}
@@ -335,19 +340,27 @@ func (w *writer) changeInteraction(workspace string, q *question, c *store.Inter
 
 func (w *writer) respond(workspace, interaction string, r *store.Response) error {
 	w.logged += len(r.Raw) + len(r.Data)
-	_, err := w.c.exec(`INSERT INTO hil_responses (workspace_id, id, interaction_id, user_id, address, channel_type, dedup, raw, response_data, received_at,
-		relevance, score, factors, classification, reasoning, accepted, overruled_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	origin, err := json.Marshal(r.Origin)
+	if err != nil {
+		return err
+	}
+	_, err = w.c.exec(`INSERT INTO hil_responses (workspace_id, id, interaction_id, user_id, address, channel_type, dedup, raw, response_data, received_at,
+		relevance, score, factors, classification, reasoning, accepted, overruled_by, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		workspace, r.ID, interaction, r.User, r.Address, r.Channel, r.Dedup, r.Raw, []byte(r.Data), r.ReceivedAt,
-		r.Relevance, r.Score, []byte(r.Factors), r.Classification, r.Reasoning, flag(r.Accepted), r.OverruledBy)
+		r.Relevance, r.Score, []byte(r.Factors), r.Classification, r.Reasoning, flag(r.Accepted), r.OverruledBy, origin)
 	return err
 }
 
 func (w *writer) link(workspace, interaction string, links []store.Link) error {
 	for n := range links {
 		l := &links[n]
-		if _, err := w.c.exec(`INSERT INTO hil_links (hash, workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
-			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, flag(l.Reusable), l.Expires, l.Used, l.Created); err != nil {
+		origin, err := json.Marshal(l.Means)
+		if err != nil {
+			return err
+		}
+		if _, err := w.c.exec(`INSERT INTO hil_links (hash, workspace_id, interaction_id, attempt, recipient, reusable, expires, used, created, origin)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
+			l.Hash[:], workspace, interaction, int64(l.Attempt), l.Recipient, flag(l.Reusable), l.Expires, l.Used, l.Created, origin); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func place(n int64, seq uint64) int64 { return n<<32 | int64(seq) }
 func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 	if a.Key != nil {
 		var row [3]driver.Value
-		used, err := w.c.row(row[:], `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND key = ?`, key.workspace, a.Key.Key)
+		used, err := w.c.row(row[:], `SELECT request_hash, execution_id, created FROM idempotency_keys WHERE workspace_id = ? AND user_id = ? AND key = ?`, key.workspace, a.Create.User, a.Key.Key)
 		if err != nil {
 			return err
 		}
@@ -136,8 +136,8 @@ func (w *writer) claim(key executionKey, a *store.Append) error {
 	if a.Key == nil {
 		return nil
 	}
-	_, err := w.c.exec(`INSERT INTO idempotency_keys (workspace_id, key, request_hash, execution_id, created) VALUES (?, ?, ?, ?, ?)`,
-		key.workspace, a.Key.Key, a.Key.RequestHash, key.id, a.Time)
+	_, err := w.c.exec(`INSERT INTO idempotency_keys (workspace_id, user_id, key, request_hash, execution_id, created) VALUES (?, ?, ?, ?, ?, ?)`,
+		key.workspace, a.Create.User, a.Key.Key, a.Key.RequestHash, key.id, a.Time)
 	return err
 }
 
@@ -209,10 +209,10 @@ func (w *writer) head(key executionKey, a *store.Append) (*head, error) {
 // create writes the summary of a new execution and counts the run.
 func (w *writer) create(key executionKey, e *store.Execution, at int64) (*head, error) {
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
-		status, final, priority, parent, forked_from, trigger_type, user_id, conversation, started, ended, duration_ms, credits, error, created, updated)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
+		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		key.workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.Conversation,
+		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
 		e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, at, at)
 	if err != nil {
 		return nil, err

@@ -15,12 +15,12 @@ import (
 type workflows struct{ db *DB }
 
 const workflowColumns = `workspace_id, id, name, description, icon_url, tags, version, parent, revision, revision_hash, deployment_status, deployment_error,
-	created_by, updated_by, created, updated, last_status, last_execution, total_runs, iif(ended_runs > 0, total_duration_ms / ended_runs, 0), total_credits, last_success`
+	created_by, updated_by, token_made_by, created, updated, last_status, last_execution, total_runs, iif(ended_runs > 0, total_duration_ms / ended_runs, 0), total_credits, last_success`
 
 func scanWorkflow(s scanner) (w store.Workflow, err error) {
 	var tags []byte
 	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash, &w.DeploymentStatus, &w.DeploymentError,
-		&w.CreatedBy, &w.UpdatedBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns, &w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
+		&w.CreatedBy, &w.UpdatedBy, &w.TokenMadeBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns, &w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
 		return w, err
 	}
 	return w, json.Unmarshal(tags, &w.Tags)
@@ -41,7 +41,7 @@ func (x workflows) Save(ctx context.Context, p identity.Principal, s store.SaveW
 	}
 	var created bool
 	err = x.db.writer.do(ctx, func(w *writer) (err error) {
-		created, err = w.saveWorkflow(workspace, p.User, tags, s)
+		created, err = w.saveWorkflow(workspace, p, tags, s)
 		return err
 	})
 	if err != nil {
@@ -51,7 +51,7 @@ func (x workflows) Save(ctx context.Context, p identity.Principal, s store.SaveW
 	return saved, created, err
 }
 
-func (w *writer) saveWorkflow(workspace, user, tags string, s store.SaveWorkflow) (created bool, err error) {
+func (w *writer) saveWorkflow(workspace string, p identity.Principal, tags string, s store.SaveWorkflow) (created bool, err error) {
 	var row [3]driver.Value
 	known, err := w.c.row(row[:], `SELECT revision, revision_hash, deleted FROM workflows WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
 	if err != nil {
@@ -75,23 +75,23 @@ func (w *writer) saveWorkflow(workspace, user, tags string, s store.SaveWorkflow
 		created = true
 		number++
 		w.logged += len(s.Definition)
-		if _, err := w.c.exec(`INSERT INTO revisions (workspace_id, workflow_id, number, hash, definition, created_by, created) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-			workspace, s.ID, number, s.Hash, s.Definition, user, s.Time); err != nil {
+		if _, err := w.c.exec(`INSERT INTO revisions (workspace_id, workflow_id, number, hash, definition, created_by, token_made_by, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			workspace, s.ID, number, s.Hash, s.Definition, p.User, p.TokenMadeBy(), s.Time); err != nil {
 			return false, err
 		}
 	}
 	search := strings.ToLower(s.ID + "\n" + s.Name + "\n" + s.Description)
 	if !known {
 		_, err = w.c.exec(`INSERT INTO workflows (workspace_id, id, name, description, icon_url, tags, version, parent, search, revision, revision_hash,
-			deployment_status, deployment_error, created_by, updated_by, created, updated, deleted, last_status, last_execution, total_runs, ended_runs, total_duration_ms, total_credits, last_success)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, 0, '', 0, 0, 0, 0, 0, 0)`,
+			deployment_status, deployment_error, created_by, updated_by, token_made_by, created, updated, deleted, last_status, last_execution, total_runs, ended_runs, total_duration_ms, total_credits, last_success)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, 0, '', 0, 0, 0, 0, 0, 0)`,
 			workspace, s.ID, s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash,
-			string(store.DeploymentDraft), user, user, s.Time, s.Time)
+			string(store.DeploymentDraft), p.User, p.User, p.TokenMadeBy(), s.Time, s.Time)
 		return created, err
 	}
 	_, err = w.c.exec(`UPDATE workflows SET name = ?, description = ?, icon_url = ?, tags = ?, version = ?, parent = ?, search = ?, revision = ?, revision_hash = ?,
-		updated_by = ?, updated = ?, deleted = 0 WHERE workspace_id = ? AND id = ?`,
-		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, user, s.Time, workspace, s.ID)
+		updated_by = ?, token_made_by = ?, updated = ?, deleted = 0 WHERE workspace_id = ? AND id = ?`,
+		s.Name, s.Description, s.IconURL, tags, s.Version, s.Parent, search, number, s.Hash, p.User, p.TokenMadeBy(), s.Time, workspace, s.ID)
 	return created, err
 }
 
@@ -194,14 +194,14 @@ func (x workflows) List(ctx context.Context, p identity.Principal, q store.Workf
 	return page, err
 }
 
-const revisionColumns = `workspace_id, workflow_id, number, hash, created_by, created`
+const revisionColumns = `workspace_id, workflow_id, number, hash, created_by, token_made_by, created`
 
 func scanRevisionLine(s scanner) (r store.Revision, err error) {
-	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.Created)
+	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.TokenMadeBy, &r.Created)
 }
 
 func scanRevision(s scanner) (r store.Revision, err error) {
-	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.Created, &r.Definition)
+	return r, s.Scan(&r.Workspace, &r.WorkflowID, &r.Number, &r.Hash, &r.CreatedBy, &r.TokenMadeBy, &r.Created, &r.Definition)
 }
 
 // Revision implements [store.Workflows].

@@ -157,9 +157,9 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 	i.Execution, i.Ask, i.User, i.Request, i.Created, i.Purpose, i.ExcludeRequester = "x", "x", "x", json.RawMessage(`"x"`), 1, "x", true
 	full := store.InteractionChange{
 		Interaction: i,
-		Responses: []store.Response{{ID: "r1", Address: "mail:a@b", Channel: "email", Dedup: "<1@b>", Raw: "maybe", Data: json.RawMessage(`{"action":"approve"}`), ReceivedAt: 3,
+		Responses: []store.Response{{ID: "r1", Address: "mail:a@b", Channel: "email", Dedup: "<1@b>", Raw: "maybe", Origin: store.Origin{Means: identity.Means{Kind: identity.ByChannel, Address: "mail:a@b"}, Ground: store.GroundReading, Reason: "so", ReadBy: "bob", ReadMeans: identity.Means{Kind: identity.ByToken, Token: "t", TokenMadeBy: "boss"}}, Data: json.RawMessage(`{"action":"approve"}`), ReceivedAt: 3,
 			Relevance: "uncertain", Score: 0.5, Factors: json.RawMessage(`{"content":0.5}`), Classification: "confirmed", Reasoning: "why", Accepted: true}},
-		Links:      []store.Link{{Hash: hash, Attempt: 1, Recipient: "user:ann", Expires: 100, Created: 3}, {Hash: form, Recipient: "anyone", Reusable: true}},
+		Links:      []store.Link{{Hash: hash, Attempt: 1, Recipient: "user:ann", Means: identity.Means{Kind: identity.ByLink, Address: "mail:ann@b", AddressSetBy: "boss", AddressSetAt: 7}, Expires: 100, Created: 3}, {Hash: form, Recipient: "anyone", Reusable: true}},
 		Deliveries: []store.Delivery{{ID: "m1", Kind: "ask_back", Channel: "email", Recipient: "a@b", Body: json.RawMessage(`{"x":1}`), NextAt: 3, Created: 3, Updated: 3}},
 	}
 	ok(t, s.Interactions.Change(ctx, p, full))
@@ -221,7 +221,7 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 
 	// The end: reply, link, pause and inbox in one.
 	end := ending(now, "r2")
-	end.UseLink, end.Overrule = &hash, &store.Overruling{Response: "r1", By: "bob"}
+	end.UseLink, end.Overrule = &hash, &store.Overruling{Response: "r1", By: "bob", Overruled: store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8}}
 	end.Deliver.Execution = "not looked at"
 	end.Deliveries = []store.Delivery{{ID: "m1", Kind: "stays as it is"}, {ID: "m2", Kind: "completed"}}
 	ok(t, s.Interactions.Change(ctx, p, end))
@@ -229,6 +229,7 @@ func testInteractionChange(t *testing.T, s store.Stores) {
 	equal(t, "pauses", []string{"q human resumed 2000 human_response", "other human active 0 "}, pausesOf(t, s, p, "e1"))
 	equal(t, "use of the link", int64(2000), must[store.Link](t)(s.Interactions.Link(ctx, identity.System(""), hash)).Used)
 	replies := must[[]store.Response](t)(s.Interactions.Responses(ctx, p, "q"))
+	equal(t, "how it was overruled", store.Overruled{Reason: "a quotation", Means: identity.Means{Kind: identity.ByLocal}, At: 8}, replies[0].Overruling)
 	equal(t, "who overruled", []any{"bob", false, "", true}, []any{replies[0].OverruledBy, replies[0].Accepted, replies[1].OverruledBy, replies[1].Accepted})
 	sent := must[[]store.Delivery](t)(s.Interactions.Deliveries(ctx, p, "q"))
 	equal(t, "messages", []string{"ask_back", "completed"}, []string{sent[0].Kind, sent[1].Kind})

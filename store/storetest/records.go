@@ -165,12 +165,19 @@ func testKeys(t *testing.T, s store.Stores) {
 		t.Errorf("another request: %v", err)
 	}
 	ok(t, start(other, "e1", "k", "h"))
+	bob := identity.Principal{Workspace: p.Workspace, User: "bob", Roles: p.Roles}
+	_, err := s.Keys.Find(t.Context(), bob, "k")
+	wantCode(t, "another user's key", err, fault.NotFound)
+	his := first("bobs")
+	his.Create.User, his.Key = "bob", &store.IdempotencyKey{Key: "k", RequestHash: "another"}
+	ok(t, s.Journal.Append(t.Context(), p, his)) // the key is that of who starts, whoever writes
+	equal(t, "bob's", "bobs", must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), bob, "k")).Execution)
 	for _, id := range []string{"e2", "e3"} {
 		_, err := s.Executions.Get(t.Context(), p, id)
 		wantCode(t, "an execution that was not started", err, fault.NotFound)
 	}
 	equal(t, "found", store.IdempotencyKey{Key: "k", RequestHash: "h", Execution: "e1", Created: 1000}, must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), p, "k")))
-	_, err := s.Keys.Find(t.Context(), p, "unknown")
+	_, err = s.Keys.Find(t.Context(), p, "unknown")
 	wantCode(t, "unknown key", err, fault.NotFound)
 	var wg sync.WaitGroup
 	errs := make([]error, 10)
@@ -188,7 +195,7 @@ func testKeys(t *testing.T, s store.Stores) {
 	}
 	equal(t, "how many of ten equal starts began", 1, won)
 	equal(t, "expired too early", 0, must[int](t)(s.Keys.Expire(t.Context(), p, 1000)))
-	equal(t, "expired", 2, must[int](t)(s.Keys.Expire(t.Context(), p, 1001)))
+	equal(t, "expired", 3, must[int](t)(s.Keys.Expire(t.Context(), p, 1001)))
 	must[store.IdempotencyKey](t)(s.Keys.Find(t.Context(), other, "k"))
 	ok(t, start(p, "e9", "k", "h"))
 }
@@ -375,7 +382,7 @@ func testAccounts(t *testing.T, s store.Stores) {
 	ok(t, s.Users.Update(t.Context(), p, u))
 	equal(t, "user who lets calls run", u, must[identity.User](t)(s.Users.Get(t.Context(), p, "ann")))
 	secret := identity.NewSecret()
-	token := identity.Token{ID: "t1", User: "ann", Name: "laptop", Created: 10, Expires: 100}
+	token := identity.Token{ID: "t1", User: "ann", Name: "laptop", MadeBy: "boss", Created: 10, Expires: 100}
 	ok(t, s.Tokens.Create(t.Context(), p, token, identity.HashSecret(secret)))
 	wantCode(t, "token twice", s.Tokens.Create(t.Context(), p, token, identity.HashSecret("other")), fault.Conflict)
 	wantCode(t, "hash twice", s.Tokens.Create(t.Context(), p, identity.Token{ID: "t2", User: "ann"}, identity.HashSecret(secret)), fault.Conflict)
@@ -414,7 +421,7 @@ func testAccounts(t *testing.T, s store.Stores) {
 
 func testCredentials(t *testing.T, s store.Stores) {
 	p := tenant(t)
-	c := store.Credential{ID: "c1", Name: "mail", Type: "smtp", Sealed: []byte{0, 1, 2}, CreatedBy: "ann", Created: 1, Updated: 1}
+	c := store.Credential{ID: "c1", Name: "mail", Type: "smtp", Sealed: []byte{0, 1, 2}, CreatedBy: "ann", TokenMadeBy: "boss", Created: 1, Updated: 1}
 	ok(t, s.Credentials.Create(t.Context(), p, c))
 	wantCode(t, "same id", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c1", Name: "x"}), fault.Conflict)
 	wantCode(t, "same name", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c2", Name: "mail"}), fault.Conflict)

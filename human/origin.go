@@ -1,0 +1,94 @@
+package human
+
+import (
+	"strings"
+
+	"tandem/identity"
+	"tandem/store"
+)
+
+// origin is how an answer of somebody came: by which means, and on what ground it counts when they were not simply asked.
+func (s *sitting) origin(who somebody, m identity.Means) store.Origin {
+	o := store.Origin{Means: s.seatedBy(who, m)}
+	if mayAnswer(s.Interaction, s.request, s.progress, who) != nil { // an admin is let in all the same, see [sitting.mayAnswer]
+		o.Ground = store.GroundNobodyLeft
+	}
+	return o
+}
+
+// seatedBy adds to the means of a user the address of theirs that lets them answer, if nothing else does: whoever enters an
+// address in a user's record makes that user one of those who are asked.
+func (s *sitting) seatedBy(who somebody, m identity.Means) identity.Means {
+	if who.user == "" || s.progress.holds(who.seats) != "" {
+		return m
+	}
+	address := ""
+	for _, a := range s.Approvers {
+		switch {
+		case a == Anyone, a == who.key, strings.HasPrefix(a, seatRole) && has([]string{a}, who.seats):
+			return m
+		case address == "" && has([]string{a}, who.seats):
+			address = a
+		}
+	}
+	n, stored := s.people.byID[who.user]
+	if address == "" || !stored {
+		return m
+	}
+	if m.Address != address {
+		m.KnownBy = address
+	}
+	return m.Through(s.people.users[n], address)
+}
+
+// channelMeans is how the sender of a reply proved who they are: by their account, or by a program that speaks for them.
+func (s *sitting) channelMeans(who somebody, r Reply) identity.Means {
+	m := identity.Means{Kind: identity.ByChannel, Address: addressSeat(r.Channel, r.From), Credential: r.Credential}
+	if r.Channel == Webhook {
+		m.Kind = identity.ByWebhook
+	}
+	mail := addressSeat(Email, r.Mail)
+	if m.Address == "" {
+		m.Address = mail
+	}
+	n, stored := s.people.byID[who.user]
+	if !stored {
+		if who.account != "" { // known by an alias, which may move to another account
+			m.KnownBy = who.address
+		}
+		return m
+	}
+	for _, address := range []string{m.Address, mail} {
+		if address == "" || !has(addressesOf(s.people.users[n]), []string{address}) {
+			continue
+		}
+		if m = m.Through(s.people.users[n], address); address != m.Address {
+			m.KnownBy = address
+		}
+		break
+	}
+	return m
+}
+
+// linkMeans is what an answer by a link that is sent to an address will be recorded with. It is taken down when the link is made: what
+// is in a user's record later says nothing of where the link went.
+func (p *people) linkMeans(address, recipient string) identity.Means {
+	m := identity.Means{Kind: identity.ByLink, Address: address}
+	if n, stored := p.byID[strings.TrimPrefix(recipient, seatUser)]; stored && strings.HasPrefix(recipient, seatUser) {
+		return m.Through(p.users[n], address)
+	}
+	return m
+}
+
+// theirs says that an address is that of an approver and of nobody else: a link there is shown to them alone.
+func (p *people) theirs(address, approver string) bool {
+	if address == "" || approver == "" {
+		return false
+	}
+	there, err := p.at(address)
+	if err != nil {
+		return false // of several, or of one who may do nothing
+	}
+	asked, err := p.at(approver)
+	return err == nil && there.key == asked.key
+}
