@@ -15,7 +15,7 @@ import (
 	"tandem/api"
 )
 
-const hookSecret = "canary-webhook-secret"
+const hookSecret = "canary-hook-7f3a9c51e0d2"
 
 // hookSite is an instance whose questions go to a program.
 type hookSite struct {

@@ -425,7 +425,7 @@ func TestPeopleSecurity_Callbacks(t *testing.T) {
 		}
 	}
 	// Through an account that did not ask, a genuine call speaks for nobody.
-	if got := callback(t, strings.Replace(to, credential, other, 1), "another", now, body); got.status != http.StatusForbidden {
+	if got := callback(t, strings.Replace(to, credential, other, 1), "another-4Wq8-ticket", now, body); got.status != http.StatusForbidden {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if got := g.interaction(t, i.ID); got.Status != store.InteractionPending {

@@ -68,7 +68,7 @@ func withoutWords(text string) string {
 	for _, word := range []string{
 		"password", "passwort", "passw0rd", "p@ssw0rd", "p@ssword", "passphrase", "secret", "token", "changeme", "change", "please", "letmein", "welcome", "default", "example", "sample",
 		"placeholder", "admin", "root", "user", "tandem", "test", "demo", "qwerty", "asdf", "1234567890", "123456789", "12345678", "123456", "12345", "1234", "abcdef", "abcd", "iloveyou",
-		"webhook", "apikey", "master", "your", "here", "super", "very", "this", "the", "key", "api", "dev", "my", "is", "me", "a",
+		"webhook", "apikey", "master", "your", "here", "super", "very", "this", "the", "key", "api", "dev",
 	} {
 		text = strings.ReplaceAll(text, word, " ")
 	}

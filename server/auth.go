@@ -43,7 +43,7 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the request carries no token; send it as: Authorization: Bearer TOKEN")
 	}
 	hash := identity.HashSecret(secret)
-	leave, err := s.wrong.enter(s.addressOf(ctx), hash)
+	leave, err := s.wrong.enter(ctx, s.addressOf(ctx), hash)
 	if err != nil {
 		return identity.Principal{}, err
 	}

@@ -102,7 +102,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return out // whoever looks whether a link is good does not use it up
 	}
 	token := r.PathValue("token")
-	leave, err := s.wrong.enter(s.addressOf(r.Context()), identity.HashSecret(callbackPath+token))
+	leave, err := s.wrong.enter(r.Context(), s.addressOf(r.Context()), identity.HashSecret(callbackPath+token))
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (h *responder) view(r *http.Request) (human.LinkView, error) {
 		h.s.log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
-	leave, err := h.s.wrong.enter(h.s.addressOf(r.Context()), identity.HashSecret(respondPath+token))
+	leave, err := h.s.wrong.enter(r.Context(), h.s.addressOf(r.Context()), identity.HashSecret(respondPath+token))
 	if err != nil {
 		return human.LinkView{}, err
 	}

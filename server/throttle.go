@@ -15,6 +15,9 @@ const (
 	wrongSecrets   = 20
 	wrongWindow    = time.Minute
 	wrongAddresses = 5_000
+	// lookedUpAtOnce is how many secrets of an address that were never right are looked up at the same time; the others wait for their
+	// turn, so that many guesses at once are no more than one after the other, and a whole office that comes at once is let in.
+	lookedUpAtOnce = 4
 	goodSecrets    = 5_000
 )
 
@@ -36,8 +39,8 @@ type throttle struct {
 type attempts struct {
 	// wrong are the failures that count, the oldest first.
 	wrong []attempt
-	// open are the secrets that are being looked up, and how often each.
-	open map[identity.SecretHash]int
+	// turns has room for those that are being looked up.
+	turns chan struct{}
 }
 
 type attempt struct {
@@ -52,10 +55,9 @@ func newThrottle(now func() time.Time) *throttle {
 // enter asks whether a secret, which each kind of door hashes in a way of its own, and which came
 // from an address, may be looked up. The caller says with leave what has come of it: whether
 // the secret was right, or that nothing is known because looking failed.
-func (t *throttle) enter(address string, secret identity.SecretHash) (leave func(right, known bool), err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, good := t.good.get(secret); good {
+func (t *throttle) enter(ctx context.Context, address string, secret identity.SecretHash) (leave func(right, known bool), err error) {
+	a, good := t.find(address, secret)
+	if good {
 		return func(right, known bool) {
 			if known && !right { // it was taken away
 				t.mu.Lock()
@@ -65,17 +67,21 @@ func (t *throttle) enter(address string, secret identity.SecretHash) (leave func
 			}
 		}, nil
 	}
-	a := t.attempts(address)
+	select {
+	case a.turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if wait := a.wait(secret, t.now()); wait > 0 {
+		<-a.turns
 		return nil, tooManyWrong(wait)
 	}
-	a.open[secret]++
 	return func(right, known bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if a.open[secret]--; a.open[secret] <= 0 {
-			delete(a.open, secret)
-		}
+		<-a.turns
 		switch {
 		case right:
 			t.good.put(secret, struct{}{})
@@ -83,6 +89,16 @@ func (t *throttle) enter(address string, secret identity.SecretHash) (leave func
 			a.fail(secret, t.now())
 		}
 	}, nil
+}
+
+// find returns the attempts of an address, unless the secret is known to be good.
+func (t *throttle) find(address string, secret identity.SecretHash) (a *attempts, good bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, good = t.good.get(secret); good {
+		return nil, true
+	}
+	return t.attempts(address), false
 }
 
 // failed counts a refusal where what is right cannot be told before it was looked at, such as a signature. The error is for
@@ -106,7 +122,7 @@ func tooManyWrong(wait time.Duration) error {
 func (t *throttle) attempts(address string) *attempts {
 	a, ok := t.addresses.get(address)
 	if !ok {
-		a = &attempts{open: map[identity.SecretHash]int{}}
+		a = &attempts{turns: make(chan struct{}, lookedUpAtOnce)}
 		t.addresses.put(address, a)
 	}
 	return a
@@ -115,21 +131,14 @@ func (t *throttle) attempts(address string) *attempts {
 // wait is how long a secret has to wait until it may be looked up; zero: it may be now.
 func (a *attempts) wait(secret identity.SecretHash, now time.Time) time.Duration {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w attempt) bool { return !w.at.After(now.Add(-wrongWindow)) })
-	different, again := len(a.open), false
+	different, again := 0, false
 	for i, w := range a.wrong {
-		if w.secret == secret {
-			again = true
-		}
-		_, open := a.open[w.secret]
-		if !open && !slices.ContainsFunc(a.wrong[:i], func(before attempt) bool { return before.secret == w.secret }) {
+		again = again || w.secret == secret
+		if !slices.ContainsFunc(a.wrong[:i], func(before attempt) bool { return before.secret == w.secret }) {
 			different++
 		}
 	}
-	_, open := a.open[secret]
-	if again && len(a.wrong) >= wrongSecrets || !again && !open && different >= wrongSecrets {
-		if len(a.wrong) == 0 {
-			return time.Second // all are being looked up
-		}
+	if again && len(a.wrong) >= wrongSecrets || !again && different >= wrongSecrets {
 		return a.wrong[0].at.Add(wrongWindow).Sub(now)
 	}
 	return 0

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,30 +135,55 @@ func TestThrottle_Bounds(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	th := newThrottle(func() time.Time { return now })
-	var mu sync.Mutex
+	ctx := t.Context()
+	look := func(address string, secret string, right bool) error {
+		leave, err := th.enter(ctx, address, identity.HashSecret(secret))
+		if err == nil {
+			leave(right, true)
+		}
+		return err
+	}
 	var all sync.WaitGroup
-	let := 0
+	var let, refused atomic.Int32
 	for n := range 10 * wrongSecrets {
 		all.Go(func() {
-			if _, err := th.enter("a", identity.HashSecret(strconv.Itoa(n))); err == nil { // nobody leaves: all are being looked up
-				mu.Lock()
-				let++
-				mu.Unlock()
+			if look("a", strconv.Itoa(n), false) == nil {
+				let.Add(1)
+			}
+		})
+		// A whole office that comes at once, each for the first time, is no guesser.
+		all.Go(func() {
+			if look("b", "right"+strconv.Itoa(n), true) != nil {
+				refused.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	if let != wrongSecrets {
-		t.Errorf("%d guesses at once were looked up", let)
+	if n := let.Load(); n < wrongSecrets || n >= wrongSecrets+lookedUpAtOnce {
+		t.Errorf("%d guesses at once were looked up", n)
 	}
-	// Many requests of one user who comes for the first time are no guesses.
-	for range 10 * wrongSecrets {
-		if _, err := th.enter("b", identity.HashSecret("right")); err != nil {
+	if n := refused.Load(); n != 0 {
+		t.Errorf("%d of those with right tokens were refused", n)
+	}
+	// Who leaves while waiting for a turn waits no longer.
+	var leaves []func(bool, bool)
+	for n := range lookedUpAtOnce {
+		leave, err := th.enter(ctx, "w", identity.HashSecret("w"+strconv.Itoa(n)))
+		if err != nil {
 			t.Fatal(err)
 		}
+		leaves = append(leaves, leave)
+	}
+	gone, stop := context.WithCancel(ctx)
+	stop()
+	if _, err := th.enter(gone, "w", identity.HashSecret("late")); !errors.Is(err, context.Canceled) {
+		t.Errorf("waiting ends with %v", err)
+	}
+	for _, leave := range leaves {
+		leave(false, true)
 	}
 	for n := range 2 * wrongAddresses {
-		leave, err := th.enter("x"+strconv.Itoa(n), identity.HashSecret(strconv.Itoa(n)))
+		leave, err := th.enter(ctx, "x"+strconv.Itoa(n), identity.HashSecret(strconv.Itoa(n)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +194,7 @@ func TestThrottle_Bounds(t *testing.T) {
 	}
 	// A store that cannot be asked says nothing about a secret.
 	for range 3 * wrongSecrets {
-		leave, err := th.enter("c", identity.HashSecret("unknown"))
+		leave, err := th.enter(ctx, "c", identity.HashSecret("unknown"))
 		if err != nil {
 			t.Fatal(err)
 		}
