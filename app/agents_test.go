@@ -223,7 +223,7 @@ func TestMe_WithoutAServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, before := range []bool{false, true} { // the second time in another process
-		c, err := NewConnection(t.Context(), Connect{Dir: dir, Make: true, Version: "test"})
+		c, err := NewConnection(t.Context(), Connect{Dir: dir, Make: true, Drives: true, Version: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

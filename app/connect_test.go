@@ -22,7 +22,7 @@ import (
 
 func connectTo(t *testing.T, dir string) *Connection {
 	t.Helper()
-	c, err := NewConnection(t.Context(), Connect{Dir: dir, Make: true, Version: "test"})
+	c, err := NewConnection(t.Context(), Connect{Dir: dir, Make: true, Drives: true, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
