@@ -111,6 +111,8 @@ type sentHTTP struct {
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    json.RawMessage   `json:"body,omitempty"`
+	// Input is the node's, unless it is what the body was taken from.
+	Input json.RawMessage `json:"input,omitempty"`
 }
 
 // sentRequest tells what a call of the kind sends.
@@ -123,15 +125,15 @@ func sentRequest(call *node.Call) (any, error) {
 	if len(call.Input) > 0 && json.Unmarshal(call.Input, &in) != nil {
 		in = httpInput{} // the kind says what is wrong with it
 	}
-	body := cfg.Body
-	if isNull(body) && cfg.Method != http.MethodGet {
-		body = in.Body
+	body, input := cfg.Body, call.Input
+	if isNull(body) && cfg.Method != http.MethodGet && !isNull(in.Body) {
+		body, input = in.Body, nil
 	}
-	return sentCall(cfg, in, body)
+	return sentCall(cfg, in, body, input)
 }
 
-func sentCall(cfg httpConfig, in httpInput, body json.RawMessage) (any, error) {
-	out := sentHTTP{Method: cfg.Method, URL: cfg.URL}
+func sentCall(cfg httpConfig, in httpInput, body, input json.RawMessage) (any, error) {
+	out := sentHTTP{Method: cfg.Method, URL: cfg.URL, Input: input}
 	if !isNull(body) {
 		out.Body = body
 	}

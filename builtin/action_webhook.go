@@ -70,15 +70,15 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 		if err != nil {
 			return nil, err
 		}
-		payload := cfg.Payload
+		payload, input := cfg.Payload, call.Input
 		if isNull(payload) {
-			payload = call.Input
+			payload, input = call.Input, nil
 		}
 		sent := httpConfig{Method: cfg.Method, URL: cfg.URL, Headers: cfg.Headers}
 		if cfg.Method == http.MethodGet {
 			sent.QueryParams, payload = queryOf(payload), nil
 		}
-		return sentCall(sent, httpInput{}, payload)
+		return sentCall(sent, httpInput{}, payload, input)
 	}
 	k.OutputSchema = node.SchemaText(`{"type":"object","properties":{"status_code":{"type":"integer"},"response":true,"callback":true}}`)
 	return k
