@@ -39,6 +39,11 @@ func (j Journal) Loader(ctx context.Context) Loader {
 // View reads the execution as people look at it, and what it was started with. It begins with the last snapshot, so it
 // costs what happened since. What cannot be read is passed over: people see what there is, and a fold says what is wrong.
 func (j Journal) View(ctx context.Context) (*View, Start, error) {
+	return j.ViewRows(ctx, func(int, *Row) {})
+}
+
+// ViewRows is View, and hands out the rows that it reads with the level of their values.
+func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (*View, Start, error) {
 	view, start := NewView(j.Graph), Start{}
 	body, ok, err := j.Source.Snapshot(ctx, j.Principal, j.Execution)
 	if err != nil {
@@ -60,6 +65,7 @@ func (j Journal) View(ctx context.Context) (*View, Start, error) {
 			}
 		}
 		view.Apply(&row)
+		each(start.Level(), &row)
 	}
 	if view.Seq == 0 {
 		return nil, start, fault.Newf(fault.NotFound, "execution %q has no journal", j.Execution)

@@ -72,7 +72,14 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 	finished, keep := s.o.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
 	// The summary is newer than what is kept if the execution was revived at this very moment.
 	if finished == nil || finished.View.Status != r.summary.Status {
-		view, start, err := r.journal.View(ctx)
+		values := map[engine.Ref]json.RawMessage{}
+		view, start, err := r.journal.ViewRows(ctx, func(level int, row *host.Row) {
+			for n, value := range row.Values {
+				if _, large := row.Large[n]; !large && len(value) > 0 && len(values) < maxTold {
+					values[host.Place{Level: level, Seq: row.Seq, N: n}.Ref()] = value
+				}
+			}
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -81,10 +88,14 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 			return r, nil
 		}
 		finished = keep(view, start)
+		finished.Add(values)
 	}
 	r.view, r.start, r.known = finished.View, finished.Start, finished
 	return r, nil
 }
+
+// maxTold is how many values are gathered while an execution is read, in the hope that they are wanted.
+const maxTold = 100
 
 // farApart is how many rows may lie between two that are wanted before they are read one by one.
 const farApart = 100

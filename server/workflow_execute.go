@@ -57,9 +57,11 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		return nil, err
 	}
 	want.Inputs = inputs
-	hash, err := requestHash(in.ID, want)
-	if err != nil {
-		return nil, err
+	hash := "" // of a start that may be repeated
+	if in.Key != "" {
+		if hash, err = requestHash(in.ID, want); err != nil {
+			return nil, err
+		}
 	}
 	patience := time.Duration(want.WaitSeconds * float64(time.Second))
 	started, err := s.startedBefore(ctx, p, in.Key, hash)
