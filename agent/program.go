@@ -242,11 +242,11 @@ func (t *task) Ended(sc *engine.Scope, _ string, end engine.End) {
 
 // judgedFlow asks whether the task may begin, unless its risk is low or the policy approves of it.
 func (t *task) judgedFlow(sc *engine.Scope, end engine.End, ref engine.Ref) {
-	risk, assessed, ok := t.judgement(sc, end)
+	reply, assessed, ok := t.judgement(sc, end)
 	if !ok {
 		return
 	}
-	t.Step = step{Risk: risk, Unassessed: !assessed}
+	t.Step = step{Risk: reply.Risk, Unassessed: !assessed}
 	if end.Status == engine.NodeDone {
 		t.FlowRisk = ref
 	}
@@ -259,20 +259,29 @@ func (t *task) judgedFlow(sc *engine.Scope, end engine.End, ref engine.Ref) {
 
 // gated says that the present risk needs a person also where steps run by themselves.
 func (t *task) gated() bool {
-	return t.Step.Unassessed || t.Step.Risk != Low && !slices.Contains(t.config.AutoApprove, t.Step.Risk)
+	if t.Step.Unassessed {
+		return true
+	}
+	switch t.Step.Gate {
+	case "":
+		return t.Step.Risk != Low && !slices.Contains(t.config.AutoApprove, t.Step.Risk)
+	case GateOpen:
+		return false
+	}
+	return true
 }
 
 // judgement reads a judgement of risk. One that there is not, or that says nothing, is high.
-func (t *task) judgement(sc *engine.Scope, end engine.End) (risk Risk, assessed, ok bool) {
-	var reply RiskReply
+func (t *task) judgement(sc *engine.Scope, end engine.End) (reply RiskReply, assessed, ok bool) {
 	if end.Status == engine.NodeDone && !t.read(sc, end, &reply) {
-		return "", false, false
+		return reply, false, false
 	}
 	switch reply.Risk {
 	case Low, Medium, High:
-		return reply.Risk, true, true
+		return reply, true, true
 	}
-	return High, false, true
+	reply.Risk = High
+	return reply, false, true
 }
 
 // confirmed says that a person has agreed.

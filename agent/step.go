@@ -37,6 +37,8 @@ type step struct {
 	Risk         Risk       `json:"risk,omitempty"`
 	Unassessed   bool       `json:"unassessed,omitempty"`
 	Judged       engine.Ref `json:"judged,omitempty"`
+	// Gate is what a person has decided about the tool.
+	Gate Gate `json:"gate,omitempty"`
 	// Calls counts them, Derived how often arguments were derived again, Asked how often a person was asked for them.
 	// Repeated says that the call that a lost connection is worth has been made.
 	Calls    int  `json:"calls,omitempty"`
@@ -118,7 +120,7 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 			return
 		}
 		t.Step.Version++
-		t.Step.Arguments, t.Step.Judged, t.Step.Risk, t.Step.Unassessed = ref, "", "", false
+		t.Step.Arguments, t.Step.Judged, t.Step.Risk, t.Step.Unassessed, t.Step.Gate = ref, "", "", false, ""
 		if len(reply.Missing) > 0 { // they are kept: only what is missing has to be found
 			t.Step.Failure = failureOf(Parameters, fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", t.Step.Tool, strings.Join(reply.Missing, ", ")))
 			t.note(t.failed())
@@ -127,11 +129,17 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		}
 		t.decide(sc, KindToolRisk)
 	case KindToolRisk:
-		risk, assessed, ok := t.judgement(sc, end)
+		reply, assessed, ok := t.judgement(sc, end)
 		if !ok {
 			return
 		}
-		t.Step.Risk, t.Step.Unassessed, t.Step.Judged = risk, !assessed, ref
+		t.Step.Risk, t.Step.Unassessed, t.Step.Judged, t.Step.Gate = reply.Risk, !assessed, ref, reply.Gate
+		if reply.Gate == GateShut {
+			t.Step.Failure, t.Step.Counted = failureOf(Permission, fault.Newf(fault.Forbidden, "the tool %q is not allowed: %s", t.Step.Tool, reply.Reason)), false
+			t.note(t.failed())
+			t.climb(sc)
+			return
+		}
 		t.confirmOrCall(sc)
 	case KindConfirm:
 		if !t.confirmed(sc, end) {

@@ -76,7 +76,22 @@ const (
 type RiskReply struct {
 	Risk   Risk   `json:"risk"`
 	Reason string `json:"reason,omitempty"`
+	// Gate is what a person has decided about the tool, whatever its risk; of a call only.
+	Gate Gate `json:"gate,omitempty"`
 }
+
+// Gate is what a person has decided about calls of a tool. Without one their risk decides.
+type Gate string
+
+// The gates.
+const (
+	// GateOpen: the call needs no confirmation where calls run by themselves.
+	GateOpen Gate = "open"
+	// GateAsk: it is confirmed, whatever runs by itself.
+	GateAsk Gate = "ask"
+	// GateShut: it is not made.
+	GateShut Gate = "shut"
+)
 
 // ConfirmReply is how a person decided. An empty answer, a withdrawn question and one that ran out are not confirmed.
 type ConfirmReply struct {

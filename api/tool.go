@@ -40,8 +40,83 @@ type MCPTool struct {
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Annotations  json.RawMessage `json:"annotations,omitempty"`
 	Effect       string          `json:"effect" enum:"pure,idempotent,once"`
+	Hash         string          `json:"hash" doc:"of its definition as it is now"`
 	PinnedHash   string          `json:"pinned_hash,omitempty" doc:"of the definition that the user has accepted"`
 	Drift        string          `json:"drift,omitempty" enum:"added,changed,removed" doc:"how it differs from what the user has accepted; calls of it wait until somebody accepts that"`
+	Class        string          `json:"class" enum:"read_only,additive,destructive,unclassed" doc:"what the server says that it does; an unclassed tool counts as destructive"`
+	// Decision is what calls meet in general, DecisionFrom where that comes from.
+	Decision        string         `json:"decision" enum:"read_only,judged,destructive,ask,never,by_argument" doc:"what calls of it meet. read_only: they need no confirmation where calls run by themselves; judged: their risk decides; destructive: it does, and is medium at least; ask: each is confirmed; never: none is made; by_argument: rules decide first"`
+	DecisionFrom    string         `json:"decision_from" enum:"policy,workspace_policy,annotation,nobody" doc:"the user's own policy, an admin's for everybody, what the server says, or nobody"`
+	Policy          *MCPToolPolicy `json:"policy,omitempty" doc:"the user's own"`
+	WorkspacePolicy *MCPToolPolicy `json:"workspace_policy,omitempty" doc:"an admin's, for everybody; a user's own can make ask and never stricter, and not looser"`
+	Suggestion      MCPSuggestion  `json:"suggestion"`
+}
+
+// MCPToolPolicy is what a person has decided about a tool.
+type MCPToolPolicy struct {
+	Policy  string    `json:"policy,omitempty" enum:"read_only,ask,never" doc:"holds where no rule matches; it may be left out where there are rules"`
+	Rules   []MCPRule `json:"rules,omitempty" maxItems:"50" doc:"the first that matches decides; what is unclear about an argument is asked"`
+	Hash    string    `json:"hash,omitempty" doc:"of the definition that it is about; when it is sent, 409 if the tool is not as it was shown"`
+	SetBy   string    `json:"set_by,omitempty" readOnly:"true"`
+	SetTime int64     `json:"set_time,omitempty" readOnly:"true"`
+	Lapsed  bool      `json:"lapsed,omitempty" readOnly:"true" doc:"it is about the tool as it was: it grants nothing, and forbids as before"`
+}
+
+// MCPRule decides by an argument. Exactly one of equals, pattern, under and absent is given.
+type MCPRule struct {
+	Argument string          `json:"argument" doc:"one that the tool declares"`
+	Equals   json.RawMessage `json:"equals,omitempty" doc:"a text, a number, true or false"`
+	Pattern  string          `json:"pattern,omitempty" maxLength:"500" doc:"a regular expression (RE2) for the whole text"`
+	Under    string          `json:"under,omitempty" maxLength:"500" doc:"a directory that begins with a slash, or an address with its host"`
+	Absent   bool            `json:"absent,omitempty"`
+	Policy   string          `json:"policy" enum:"read_only,ask,never"`
+}
+
+// MCPSuggestion is a policy that a tool's name and description suggest. Nothing follows from it.
+type MCPSuggestion struct {
+	Policy string `json:"policy" enum:"read_only,ask"`
+	Reason string `json:"reason"`
+}
+
+// MCPActivate says with which policies a user begins to use a server.
+type MCPActivate struct {
+	Policies map[string]MCPToolPolicy `json:"policies,omitempty" doc:"by the names of tools"`
+	// WorkspacePolicies are set by admins.
+	WorkspacePolicies map[string]MCPToolPolicy `json:"workspace_policies,omitempty" doc:"for everybody; set by admins only"`
+}
+
+// MCPPolicies sets policies.
+type MCPPolicies struct {
+	Scope    string                   `json:"scope,omitempty" enum:"user,workspace" doc:"user (the default): one's own; workspace: for everybody, set by admins only"`
+	Policies map[string]MCPToolPolicy `json:"policies,omitempty" doc:"by the names of tools; the others stay as they are"`
+	Remove   []string                 `json:"remove,omitempty" doc:"the names of tools whose policies are taken away"`
+}
+
+// MCPPolicyList are the policies that hold for a user.
+type MCPPolicyList struct {
+	Policies          map[string]MCPToolPolicy `json:"policies"`
+	WorkspacePolicies map[string]MCPToolPolicy `json:"workspace_policies"`
+}
+
+// MCPAcceptance is the record of a change that somebody has accepted.
+type MCPAcceptance struct {
+	Tool    string `json:"tool"`
+	Kind    string `json:"kind" enum:"added,changed,removed"`
+	Summary string `json:"summary"`
+	// Difference is readable: the parts that differ, before and after.
+	Difference  []string        `json:"difference"`
+	Before      json.RawMessage `json:"before,omitempty"`
+	After       json.RawMessage `json:"after,omitempty"`
+	Scope       string          `json:"scope" enum:"user,workspace"`
+	User        string          `json:"user,omitempty" doc:"for whom it was accepted; left out where it was for everybody"`
+	AcceptedBy  string          `json:"accepted_by"`
+	ExecutionID string          `json:"execution_id,omitempty" doc:"the execution whose question was answered"`
+	Time        int64           `json:"time"`
+}
+
+// MCPAcceptances lists them, the newest first.
+type MCPAcceptances struct {
+	Acceptances []MCPAcceptance `json:"acceptances"`
 }
 
 // MCPTools lists the tools of a server.
@@ -54,6 +129,7 @@ type MCPTools struct {
 
 // MCPAccept accepts changes, as they were shown.
 type MCPAccept struct {
+	Scope   string              `json:"scope,omitempty" enum:"user,workspace" doc:"for whom it counts: an admin accepts for everybody unless it says user, others for themselves"`
 	Changes []MCPAcceptedChange `json:"changes" minItems:"1" maxItems:"1000"`
 }
 

@@ -168,7 +168,7 @@ func (c *Connection) keepServer(ctx context.Context, command string, taken []str
 		}
 	}
 	if !was.Activated {
-		_, err := c.ActivateMCPServer(ctx, s.ID)
+		_, err := c.ActivateMCPServer(ctx, s.ID, api.MCPActivate{})
 		if err != nil {
 			err = fmt.Errorf("activate the tool server of --mcp %q: %w", command, err)
 			if fresh { // it is of no use to anybody

@@ -124,7 +124,7 @@ func TestTask_KilledInEveryState(t *testing.T) {
 	if _, err := c.client.PutAgent(t.Context(), api.Agent{ID: "helper", LLMProfile: "mind", MCPServers: []string{"box"}}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.client.ActivateMCPServer(t.Context(), "box"); err != nil {
+	if _, err := c.client.ActivateMCPServer(t.Context(), "box", api.MCPActivate{Policies: map[string]api.MCPToolPolicy{"look": {Policy: "ask"}}}); err != nil {
 		t.Fatal(err)
 	}
 	started, err := c.client.StartTask(t.Context(), "helper", api.TaskRequest{Question: "do it"}, "once")
@@ -179,6 +179,9 @@ func TestTask_KilledInEveryState(t *testing.T) {
 		if _, err := c.client.Input(ctx, id, api.InputRequest{NodeID: q.NodeID, InteractionID: q.InteractionID, InputData: json.RawMessage(answer)}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if kept, err := c.client.MCPPolicies(t.Context(), "box"); err != nil || kept.Policies["look"].Policy != "ask" || kept.Policies["look"].Lapsed {
+		t.Errorf("of the policies there is left %+v, %v", kept, err)
 	}
 	if last.Status != string(engine.StatusSuccess) {
 		t.Fatalf("the task is %s (%+v) after %q", last.Status, last.Error, points)

@@ -158,7 +158,7 @@ func openTasks(t *testing.T, m *mind, b *toolbox, change ...func(*api.Agent)) *t
 		t.Fatal(err)
 	}
 	x.setAgent(change...)
-	if _, err := x.as(taskUser).ActivateMCPServer(t.Context(), "box"); err != nil {
+	if _, err := x.as(taskUser).ActivateMCPServer(t.Context(), "box", api.MCPActivate{}); err != nil {
 		t.Fatal(err)
 	}
 	return x

@@ -28,6 +28,8 @@ type toolDefinition struct {
 	ReadOnly    bool            `json:"read_only,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Destructive bool            `json:"destructive,omitempty"`
+	// Unclassed leaves all of this unsaid.
+	Unclassed bool `json:"unclassed,omitempty"`
 }
 
 // toolCall is a call as the server's process heard it.
@@ -69,10 +71,11 @@ func serveTools(at string) error {
 		if len(d.Schema) == 0 {
 			d.Schema = json.RawMessage(`{"type":"object"}`)
 		}
-		server.AddTool(&sdk.Tool{
-			Name: d.Name, Description: d.Description, InputSchema: d.Schema,
-			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: d.ReadOnly, IdempotentHint: d.Idempotent, DestructiveHint: &destructive},
-		}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		annotations := &sdk.ToolAnnotations{ReadOnlyHint: d.ReadOnly, IdempotentHint: d.Idempotent, DestructiveHint: &destructive}
+		if d.Unclassed {
+			annotations = nil
+		}
+		server.AddTool(&sdk.Tool{Name: d.Name, Description: d.Description, InputSchema: d.Schema, Annotations: annotations}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			var reply toolReply
 			if err := toolsPost(at+"/call", toolCall{r.Params.Name, r.Params.Arguments, os.Getpid()}, &reply); err != nil {
 				return nil, err

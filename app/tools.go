@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -63,11 +64,20 @@ func (i *Instance) openTools(o Options) (*toolServers, error) {
 	}
 	var err error
 	t.Pool, err = mcp.New(mcp.Options{
-		Servers: i.stores.MCPServers, Secrets: t, Grants: t, HTTP: t.http, Log: i.log, Version: o.Version,
+		Servers: i.stores.MCPServers, Secrets: t, Grants: t, Admin: t.admin, HTTP: t.http, Log: i.log, Version: o.Version,
 		Redact: func(_, text string) string { return i.vault.redactor.Text(text) },
 		Clean:  func(_ string, document json.RawMessage) json.RawMessage { return i.vault.redactor.JSON(document) },
 	})
 	return t, err
+}
+
+// admin says that a user of a workspace is an admin. Somebody who is not a user, or no longer, is not.
+func (t *toolServers) admin(ctx context.Context, workspace, user string) (bool, error) {
+	u, err := t.stores.Users.Get(ctx, identity.System(workspace), user)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && !u.Disabled && u.Principal().Has(identity.Admin), err
 }
 
 // Close ends all connections, with the processes.
@@ -419,4 +429,35 @@ func (c *Connection) MCPChanges(ctx context.Context, server string, names []stri
 		found = append(found, list.Changes[at])
 	}
 	return found, nil
+}
+
+// ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with policy and
+// rules.
+func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
+	data, problem := readFile(file, stdin)
+	if problem != nil {
+		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
+	}
+	raw, err := yamlToJSON(data)
+	var document map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(raw, &document)
+	}
+	if err != nil || document == nil {
+		return nil, fault.Newf(fault.Invalid, "%s: policies are an object in YAML or JSON, such as {list_files: read_only}: %v", file, err)
+	}
+	list := make(map[string]api.MCPToolPolicy, len(document))
+	for name, one := range document { // order does not matter
+		p := api.MCPToolPolicy{}
+		if json.Unmarshal(one, &p.Policy) != nil {
+			d := json.NewDecoder(bytes.NewReader(one))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&p); err != nil {
+				return nil, fault.Newf(fault.Invalid, "%s: %s: a policy is read_only, ask or never, or an object with policy and rules: %v", file, name, err)
+			}
+		}
+		p.SetBy, p.SetTime, p.Lapsed = "", 0, false // a file may be what "policy --json" printed
+		list[name] = p
+	}
+	return list, nil
 }

@@ -50,7 +50,7 @@ func BenchmarkToolCall(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := i.tools.Activate(b.Context(), who, "box"); err != nil {
+	if _, err := i.tools.Activate(b.Context(), who, "box", mcp.Activation{}); err != nil {
 		b.Fatal(err)
 	}
 	source, problems := i.check([]byte(`

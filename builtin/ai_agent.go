@@ -186,6 +186,18 @@ type turnTool struct {
 	EffectBy  string                     `json:"effect_by,omitempty"`
 	Effects   map[string]workflow.Effect `json:"effects,omitempty"`
 	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
+	// Policy is what people have decided about the tool; of tools of tool servers only. Unsaid says that the author of the workflow has not
+	// said which of its calls are approved.
+	Policy *toolPolicy `json:"policy,omitempty"`
+	Unsaid bool        `json:"unsaid,omitempty"`
+}
+
+// asked says that a person decides about a call that a model wants.
+func (t turnTool) asked(c llm.ToolCall) bool {
+	if t.Policy == nil {
+		return t.approved(t.effect(c))
+	}
+	return t.asks(t.effect(c), t.Policy.meets(c.Arguments))
 }
 
 // approved says that a person decides about a call first.

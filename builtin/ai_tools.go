@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/mcp"
 	"tandem/node"
 )
 
@@ -41,6 +42,12 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 				approve = o.Approval
 			}
 			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS}
+			if len(o.Policy) > 0 {
+				if err := json.Unmarshal(o.Policy, &tool.Policy); err != nil {
+					return nil, fault.Newf(fault.Internal, "the policy of the tool %q cannot be read: %w", o.Name, err)
+				}
+				tool.Unsaid = isNull(cfg.ToolApproval) && o.Approval != approveNever
+			}
 			if err := state.add(tool, o.Description, o.Parameters); err != nil {
 				return nil, err
 			}
@@ -255,6 +262,9 @@ func (p *progress) callTool(ctx context.Context, call *node.Call) (node.Outcome,
 	input, err := node.Marshal(map[string]any{"tool_name": tool.Tool, "function_args": args, "call_id": wanted.ID})
 	if err != nil {
 		return nil, err
+	}
+	if tool.Policy != nil {
+		ctx = withModelCall(ctx, modelCall{approved: tool.asked(wanted), asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
 	}
 	outcome, err := call.Attached(ctx, tool.Node, input)
 	if err != nil {

@@ -393,7 +393,7 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 				return engine.LoopReply{} // the workflow does it, with what the turn hands on
 			}
 			one := engine.LoopCall{Effect: tool.effect(c), TimeoutMS: tool.TimeoutMS}
-			one.Approve = tool.approved(one.Effect)
+			one.Approve = tool.asked(c)
 			if one.Effect != workflow.Once {
 				one.MaxRetries = 2
 			}

@@ -248,6 +248,8 @@ type taskStep struct {
 	taskState
 	node.Step
 	about agent.About
+	// verdict is what the call that is judged meets, besides what a model says of it.
+	verdict mcp.Verdict
 }
 
 func readTaskStep(s node.Step) (*taskStep, error) {
@@ -289,6 +291,17 @@ func (t *tasks) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 	p, err := readTaskStep(s)
 	if err != nil {
 		return nil, err
+	}
+	switch s.Kind {
+	case agent.KindParams, agent.KindFill, agent.KindMissing, agent.KindAskParams, agent.KindToolRisk:
+		if err := t.renew(ctx, call, p); err != nil {
+			return nil, err
+		}
+	}
+	if s.Kind == agent.KindToolRisk {
+		if err := t.weigh(ctx, call, p); err != nil {
+			return nil, err
+		}
 	}
 	switch s.Kind {
 	case agent.KindConfirmFlow, agent.KindConfirm:

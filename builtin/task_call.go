@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/agent"
@@ -43,14 +44,18 @@ func (t *tasks) call(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 	if err := p.confirmedHere(call); err != nil {
 		return nil, err
 	}
-	accepted, err := t.answered(ctx, call, p)
+	given, err := t.answered(ctx, call, p)
 	if err != nil {
 		return nil, err
 	}
 	// A call that has reached the server is not repeated by the pool: the program does that, once, and it is on record.
 	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{
-		Server: server, Tool: name, Arguments: args, Progress: progressOf(call), NoRepeat: true, Check: func(now mcp.Tool) error { return p.asJudged(server, now, accepted) },
+		Server: server, Tool: name, Arguments: args, Progress: progressOf(call), NoRepeat: true,
+		Check: func(now mcp.Tool, v mcp.Verdict) error { return p.asJudged(now, v, given) },
 	})
+	if held, ok := errors.AsType[*heldCall](err); ok {
+		return p.askHeld(server, held.verdict)
+	}
 	if drift, ok := errors.AsType[*mcp.Drifted](err); ok {
 		return p.askDrift(drift)
 	}
@@ -91,8 +96,9 @@ func (p *taskStep) confirmedHere(call *node.Call) error {
 }
 
 // asJudged refuses a tool that does more than it did when the call was judged, also if its user has accepted that since for the server as
-// a whole. Accepted is what a person has accepted for this very call.
-func (p *taskStep) asJudged(server string, now mcp.Tool, accepted []mcp.Change) error {
+// a whole, arguments that do not fit it any more, and a call about which somebody wants to be asked by now. Given is what a person has decided
+// about this very call.
+func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error {
 	was, ok := p.tool(p.about.Tool)
 	if !ok {
 		return nil
@@ -102,38 +108,108 @@ func (p *taskStep) asJudged(server string, now mcp.Tool, accepted []mcp.Change) 
 	if err := p.sameEffect([]mcp.Change{change}); err != nil {
 		return err
 	}
-	if is := destroys(now); !is || was.Destructive || slices.ContainsFunc(accepted, func(c mcp.Change) bool { return c.Tool == now.Name && bytes.Equal(c.After, now.Definition) }) {
-		return nil
+	if !bytes.Equal(was.InputSchema, now.InputSchema) {
+		if _, missing, problem := (taskTool{InputSchema: now.InputSchema}).check(p.arguments()); len(missing) > 0 || problem != "" {
+			problem = joinTexts(problem, strings.Join(missing, ", "))
+			return agent.Failure(fault.Newf(fault.InvalidInput, "the arguments of %q were made for the tool as it was, and do not fit it as it is now: %s", p.about.Tool, problem), agent.Parameters, false)
+		}
 	}
-	return &mcp.Drifted{Server: server, Tool: now.Name, Changes: []mcp.Change{change}}
+	if given.agreed || slices.ContainsFunc(given.changes, func(c mcp.Change) bool { return c.Tool == now.Name && bytes.Equal(c.After, now.Definition) }) {
+		return p.nothingNew(v, given)
+	}
+	if mcp.ClassOf(now) == mcp.Destructive && !was.Destructive {
+		return &mcp.Drifted{Server: now.Server, Tool: now.Name, Changes: []mcp.Change{change}}
+	}
+	return p.nothingNew(v, given)
 }
 
-// answered does what a person has decided about a call that could not be made as things were, and returns the changes of tools that were
-// accepted with it.
-func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) ([]mcp.Change, error) {
+// nothingNew refuses a call that meets more by now than it did when it was judged, unless a person has agreed to it since.
+func (p *taskStep) nothingNew(v mcp.Verdict, given callAnswer) error {
+	if given.agreed || p.about.Confirmed || !v.Decision.Stricter(p.judgedAs(given)) {
+		return nil
+	}
+	return &heldCall{v}
+}
+
+// judgedAs is what the call met when it was judged. Who has accepted the tool as it is now, for this call, has agreed to what it says of itself.
+func (p *taskStep) judgedAs(given callAnswer) mcp.Decision {
+	if len(given.changes) > 0 {
+		return mcp.Destroys
+	}
+	var then judgedResult
+	if raw := p.value(p.about.Judged); raw != nil && json.Unmarshal(raw, &then) == nil && then.Policy != nil {
+		return then.Policy.Decision
+	}
+	if was, ok := p.tool(p.about.Tool); ok && was.Destructive { // the judgement is older than policies
+		return mcp.Destroys
+	}
+	return mcp.Judged
+}
+
+// heldCall says that a person has to be asked about a call that was judged when nobody wanted that.
+type heldCall struct{ verdict mcp.Verdict }
+
+func (h *heldCall) Error() string { return "somebody has to be asked about the call" }
+
+// callAnswer is what a person has decided about a call that could not be made as things were: the changes of tools that were accepted with it,
+// or that it may be made.
+type callAnswer struct {
+	changes []mcp.Change
+	agreed  bool
+}
+
+// answered does what a person has decided.
+func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (none callAnswer, err error) {
 	if call.Wake == nil || len(call.Memo) == 0 {
-		return nil, nil
+		return none, nil
 	}
 	var memo callMemo
 	if err := readMemo(call, &memo); err != nil {
-		return nil, err
+		return none, err
 	}
-	if call.Wake.By != engine.WakeAnswer || call.Wake.Outcome != engine.AskDone || !accepts(call.Wake.Payload) {
-		return nil, agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
-	}
-	var err error
-	if memo.Purpose == human.PurposeActivation {
-		_, err = t.tools.Activate(ctx, callerOf(call), memo.Server)
-	} else {
-		if err := p.sameEffect(memo.Changes); err != nil {
-			return nil, err
+	answer := call.Wake
+	done := answer.By == engine.WakeAnswer && answer.Outcome == engine.AskDone
+	refused := agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
+	if memo.Purpose == human.PurposeToolApproval {
+		if !done || !approves(answer.Payload) {
+			return none, refused
 		}
-		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, acceptedIn(call), memo.Changes)
+		return callAnswer{agreed: true}, nil
+	}
+	if !done || !accepts(answer.Payload) {
+		return none, refused
+	}
+	by, err := t.tools.AnsweredBy(ctx, callerOf(call), answer.Person, call.ExecutionID)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Forbidden {
+		return none, agent.Failure(f, agent.Permission, false)
 	}
 	if err != nil {
-		return nil, callFailure(ctx, err)
+		return none, err
 	}
-	return memo.Changes, nil
+	if memo.Purpose == human.PurposeActivation {
+		_, err = t.tools.Activate(ctx, callerOf(call), memo.Server, mcp.Activation{By: by.By, Execution: by.Execution})
+	} else {
+		if err := p.sameEffect(memo.Changes); err != nil {
+			return none, err
+		}
+		_, err = t.tools.Accept(ctx, callerOf(call), memo.Server, by, memo.Changes)
+	}
+	if err != nil {
+		return none, callFailure(ctx, err)
+	}
+	return callAnswer{changes: memo.Changes}, nil
+}
+
+// askHeld asks about a call that somebody wants to be asked about by now.
+func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
+	why := p.say("调用已评估，但现在需要确认。", "The call was judged, and has to be confirmed by now.")
+	switch {
+	case v.From == mcp.FromNobody:
+		why = p.say("没有人说明该工具做什么，按具有破坏性处理。", "Nobody has said what this tool does to the world, so it counts as one that destroys.")
+	case v.By != "":
+		why = fmt.Sprintf(p.say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By)
+	}
+	return p.askAbout(callMemo{human.PurposeToolApproval, server, nil}, fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool), joinTexts(why, v.Detail))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -172,6 +248,9 @@ func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outc
 	shown := map[string]any{
 		"interaction_type": human.Approval, "title": title, "description": description, "language": p.Language,
 		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
+	}
+	if memo.Purpose == human.PurposeToolApproval {
+		shown["arguments"], shown["options"], shown["risk"] = p.arguments(), []string{"approve", "reject"}, p.about.Risk
 	}
 	if memo.Purpose == human.PurposeDrift { // where every way to ask shows what a question is about
 		shown["content"] = map[string]any{"server_id": memo.Server, "changes": memo.Changes}
@@ -218,7 +297,7 @@ func callFailure(ctx context.Context, err error) error {
 		class, mayRepeat = agent.Connection, !(e.Sent && e.Once)
 	case mcp.Timeout:
 		class = agent.TimedOut
-	case mcp.Unauthorized, mcp.UnknownServer, mcp.NotActivated:
+	case mcp.Unauthorized, mcp.UnknownServer, mcp.NotActivated, mcp.NotAllowed:
 		class = agent.Permission
 	case mcp.BadArguments:
 		class = agent.Parameters

@@ -9,6 +9,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/store"
 )
 
 // noWayOut lets every rung find nothing.
@@ -133,6 +134,7 @@ func TestTask_AClosedConnection(t *testing.T) {
 	t.Run("LeavesACallUnknown", func(t *testing.T) {
 		t.Parallel()
 		r := autoOf(newStdioRig(t), "srv/die")
+		r.allow(map[string]store.MCPPolicy{"die": {Policy: store.MCPReadOnly}}) // of which its server says nothing
 		r.begin(ask)
 		r.asksFor("step_1", "outcome_unknown")
 		if got := r.noted(); !slices.Equal(got, []string{"die {}"}) {

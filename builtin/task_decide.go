@@ -11,6 +11,7 @@ import (
 	"tandem/agent"
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/mcp"
 	"tandem/node"
 )
 
@@ -136,24 +137,67 @@ func riskResult(r agent.RiskReply) any {
 // maxJudged is how many characters of arguments are judged. More would not be read with care, so a person is asked, whatever the policy.
 const maxJudged = maxPromptData / 2
 
-// readToolRisk reads the judgement of a call. The model may find it riskier than the tool's server says, and never less: a tool of which
-// its server says that it destroys is not of low risk, whatever the model was told.
+// readToolRisk reads the judgement of a call. The model may find it riskier than is known of the tool, and never less: a tool that destroys, or of
+// which nobody has said that it does not, is not of low risk, whatever the model was told. A person's policy stands above both.
 func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem string, err error) {
 	var said agent.RiskReply
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason = shorten(said.Reason, maxReason)
+	said.Reason, said.Gate = shorten(said.Reason, maxReason), "" // which is no model's to say
+	p.heed(&said)
 	if utf8.RuneCount(p.arguments()) > maxJudged { // what a judge has not seen is not judged
 		said.Risk = agent.High
 		said.Reason = joinTexts(said.Reason, p.say("参数过长，无法完整评估，按高风险处理。", "The arguments are too long to be judged as a whole, so the risk counts as high."))
-		return riskResult(said), agent.RiskReply{Reason: said.Reason}, "", nil
+		return p.judged(said), agent.RiskReply{Reason: said.Reason, Gate: said.Gate}, "", nil
 	}
-	if tool, ok := p.tool(p.about.Tool); ok && tool.Destructive && said.Risk == agent.Low {
+	return p.judged(said), said, "", nil
+}
+
+// heed adds to a judgement what the call meets in any case.
+func (p *taskStep) heed(said *agent.RiskReply) {
+	because := func(zh, en string) { said.Reason = joinTexts(said.Reason, p.say(zh, en)) }
+	v := p.verdict
+	switch v.Decision {
+	case mcp.Refused:
+		server, tool, _ := mcp.SplitToolID(p.about.Tool)
+		said.Gate = agent.GateShut
+		said.Reason = mcp.NotAllowedBy(server, tool, v).Message
+	case mcp.Asks:
+		said.Gate = agent.GateAsk
+		because(fmt.Sprintf("%s 要求每次调用都要确认。", v.By), fmt.Sprintf("%s wants calls of this tool confirmed.", v.By))
+		if v.Detail != "" {
+			because(v.Detail, "("+v.Detail+")")
+		}
+	case mcp.Runs:
+		said.Gate = agent.GateOpen
+		because(fmt.Sprintf("%s 已将该工具归为只读。", v.By), fmt.Sprintf("%s has classed this tool as one that only reads.", v.By))
+	case mcp.Destroys:
+		if said.Risk != agent.Low {
+			return
+		}
 		said.Risk = agent.Medium
-		said.Reason = joinTexts(said.Reason, p.say("工具声明其操作具有破坏性，风险至少为中。", "The tool says that it destroys, so the risk is medium at least."))
+		if v.From == mcp.FromNobody {
+			because("没有人说明该工具做什么，按具有破坏性处理，风险至少为中。", "Nobody has said what this tool does to the world, so it counts as one that destroys: the risk is medium at least.")
+		} else {
+			because("工具声明其操作具有破坏性，风险至少为中。", "The tool says that it destroys, so the risk is medium at least.")
+		}
 	}
-	return riskResult(said), said, "", nil
+}
+
+// judgedResult is the judgement of a call as its step leaves it: the call that follows is held against what was known then.
+type judgedResult struct {
+	Risk   agent.Risk   `json:"risk"`
+	Reason string       `json:"reason"`
+	Policy *mcp.Verdict `json:"policy,omitempty"`
+}
+
+func (p *taskStep) judged(r agent.RiskReply) judgedResult {
+	out := judgedResult{Risk: r.Risk, Reason: r.Reason}
+	if p.verdict.Decision != "" {
+		out.Policy = &p.verdict
+	}
+	return out
 }
 
 // planned is a chosen tool as a step leaves it.
@@ -180,7 +224,19 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 	case said.ToolID == "":
 		return nil, nil, p.say("tool_id 为空；完成时请给出 FINAL", "tool_id is empty; write FINAL when nothing is left to do"), nil
 	}
+	if problem := p.forbidden(said.ToolID); problem != "" {
+		return nil, nil, problem, nil
+	}
 	return said, p.choice(said), "", nil
+}
+
+// forbidden tells a model that a tool is not for it.
+func (p *taskStep) forbidden(id string) string {
+	tool, ok := p.tool(id)
+	if !ok || tool.Forbidden == "" {
+		return ""
+	}
+	return fmt.Sprintf(p.say("%q：%s；请选择别的工具，或写 FINAL", "%q: %s; choose another tool, or FINAL"), id, tool.Forbidden)
 }
 
 // choice is what the program is told of a chosen tool.
@@ -202,6 +258,9 @@ func (p *taskStep) readOther(raw json.RawMessage) (result, told any, problem str
 	}
 	if _, ok := p.tool(said.ToolID); !ok {
 		return nil, nil, fmt.Sprintf(p.say("没有工具 %q；没有合适的工具时 tool_id 给出空字符串", "there is no tool %q; leave tool_id empty when none is of use"), said.ToolID), nil
+	}
+	if problem := p.forbidden(said.ToolID); problem != "" {
+		return nil, nil, problem, nil
 	}
 	return said, p.choice(said), "", nil
 }

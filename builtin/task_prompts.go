@@ -204,6 +204,8 @@ func (p *taskStep) tellTools(b *telling) {
 	for _, t := range p.Tools {
 		fmt.Fprintf(&list, "- %s (%s): %s", t.ID, t.parameters(), shorten(t.Description, most))
 		switch {
+		case t.Forbidden != "":
+			list.WriteString(p.say(" [不允许使用]", " [not allowed]"))
 		case t.Destructive:
 			list.WriteString(p.say(" [破坏性]", " [destructive]"))
 		case t.ReadOnly:

@@ -168,6 +168,8 @@ type taskRig struct {
 	// stop, when it is set, leaves a run undone.
 	stop func(name string) bool
 	left []engine.RunNode
+	// by is who answers; empty: the answers are of the time when they did not say.
+	by string
 }
 
 func toolUser() identity.Principal { return identity.Principal{Workspace: "w", User: "ada"} }
@@ -192,7 +194,7 @@ func makeTaskRig(t testing.TB, stdio bool) *taskRig {
 		t.Fatal(err)
 	}
 	r.rows = db.Stores().MCPServers
-	if r.pool, err = mcp.New(mcp.Options{Servers: r.rows, HTTP: &http.Client{Transport: &http.Transport{}}}); err != nil {
+	if r.pool, err = mcp.New(mcp.Options{Servers: r.rows, Admin: isAdmin, HTTP: &http.Client{Transport: &http.Transport{}}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -237,8 +239,16 @@ func (r *taskRig) register(id, mode string) {
 
 func (r *taskRig) activate(id string) {
 	r.t.Helper()
-	if _, err := r.pool.Activate(r.t.Context(), toolUser(), id); err != nil {
+	if _, err := r.pool.Activate(r.t.Context(), toolUser(), id, mcp.Activation{}); err != nil {
 		r.t.Fatalf("activate: %v (%v)", err, errors.Unwrap(err))
+	}
+}
+
+// allow sets the user's policies.
+func (r *taskRig) allow(policies map[string]store.MCPPolicy) {
+	r.t.Helper()
+	if err := r.pool.SetPolicies(r.t.Context(), toolUser(), "srv", false, policies); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -377,7 +387,7 @@ func (r *taskRig) answer(payload string) {
 	a := r.question()
 	r.asks = nil
 	r.do(func(put node.Put) engine.Fact {
-		f := engine.AskAnswered{Ask: a.Ask, Outcome: engine.AskDone}
+		f := engine.AskAnswered{Ask: a.Ask, Outcome: engine.AskDone, By: r.by}
 		if payload != "" {
 			f.Ref = put(json.RawMessage(payload))
 		}

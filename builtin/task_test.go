@@ -478,7 +478,7 @@ func TestTask_LeavesOutWhatIsNotThere(t *testing.T) {
 	if err := r.rows.Put(t.Context(), toolUser(), store.MCPServer{ID: "dead", Workspace: "w", Transport: store.MCPStdio, Command: "/does/not/exist", Enabled: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.rows.Activate(t.Context(), toolUser(), store.MCPActivation{Workspace: "w", Server: "dead", User: "ada", Tools: map[string]store.MCPPin{}, AcceptedBy: "ada"}); err != nil {
+	if err := r.rows.Activate(t.Context(), toolUser(), store.MCPActivation{Workspace: "w", Server: "dead", User: "ada", Tools: map[string]store.MCPPin{}, AcceptedBy: "ada"}, store.MCPDecided{}); err != nil {
 		t.Fatal(err)
 	}
 	r.spec.MCPServers = []string{"dead", "srv"}

@@ -24,9 +24,12 @@ type taskTool struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Effect       workflow.Effect `json:"effect"`
-	// Destructive and ReadOnly are the server's word for what the tool does.
+	// Destructive and ReadOnly are the server's word for what the tool does. Of an unclassed tool it says nothing, and it counts as destructive.
 	Destructive bool `json:"destructive,omitempty"`
 	ReadOnly    bool `json:"read_only,omitempty"`
+	Unclassed   bool `json:"unclassed,omitempty"`
+	// Forbidden says why the tool is never called, if a policy says so.
+	Forbidden string `json:"forbidden,omitempty"`
 }
 
 // callerOf is for whom a call uses tools.
@@ -36,9 +39,10 @@ func callerOf(call *node.Call) identity.Principal {
 
 // served are the tools of one server, or why there are none.
 type served struct {
-	tools   []mcp.Tool
-	changes []mcp.Change
-	err     error
+	tools    []mcp.Tool
+	changes  []mcp.Change
+	standing map[string]mcp.Standing
+	err      error
 }
 
 // gather finds the tools of the servers that the user has activated and that answer. What the user has not accepted is not shown to
@@ -51,6 +55,9 @@ func (t *tasks) gather(ctx context.Context, call *node.Call, servers []string, s
 			s := &found[i]
 			if s.changes, s.err = t.tools.Check(ctx, callerOf(call), id); s.err == nil {
 				s.tools, s.err = t.tools.Pinned(ctx, callerOf(call), id)
+			}
+			if s.err == nil {
+				s.standing, s.err = t.tools.Standings(ctx, callerOf(call), id, s.tools)
 			}
 		})
 	}
@@ -70,6 +77,9 @@ func (t *tasks) gather(ctx context.Context, call *node.Call, servers []string, s
 			accepted, ok := knownTool(call, tool, s.changes)
 			if !ok {
 				continue
+			}
+			if st := s.standing[tool.Name]; st.Decision == mcp.Refused && !st.ByArgument {
+				accepted.Forbidden = mcp.NotAllowedBy(tool.Server, tool.Name, st.Verdict).Message
 			}
 			if size += len(accepted.InputSchema) + len(accepted.OutputSchema); size > maxToolSchemas || len(state.Tools) >= maxTaskTools {
 				left++
@@ -107,19 +117,55 @@ func knownTool(call *node.Call, t mcp.Tool, changes []mcp.Change) (taskTool, boo
 			return taskTool{}, false
 		}
 	}
+	return toldTool(t), true
+}
+
+// toldTool is a tool as a model is told of it.
+func toldTool(t mcp.Tool) taskTool {
+	class := mcp.ClassOf(t)
 	tool := taskTool{
 		ID: t.ID, Description: shorten(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
-		Destructive: destroys(t), ReadOnly: t.Annotations.ReadOnly,
+		Destructive: class == mcp.Destructive, ReadOnly: class == mcp.ReadOnly, Unclassed: class == mcp.Unclassed,
 	}
 	if len(t.OutputSchema) <= maxOutputSchema {
 		tool.OutputSchema = t.OutputSchema
 	}
-	return tool, true
+	return tool
 }
 
-// destroys says that a tool destroys, by its server's word.
-func destroys(t mcp.Tool) bool {
-	return t.Annotations.Destructive != nil && *t.Annotations.Destructive && !t.Annotations.ReadOnly
+// renew lets a step that is about a tool see it as its user has accepted it since the task began: arguments for the tool as it was would be
+// refused. What the task began the call as, its effect, stays.
+func (t *tasks) renew(ctx context.Context, call *node.Call, p *taskStep) error {
+	at := slices.IndexFunc(p.Tools, func(one taskTool) bool { return one.ID == p.about.Tool })
+	server, name, ok := mcp.SplitToolID(p.about.Tool)
+	if at < 0 || !ok {
+		return nil
+	}
+	now, err := t.tools.PinnedTool(ctx, callerOf(call), server, name)
+	if _, known := errors.AsType[*mcp.Error](err); known {
+		return nil // the call says so
+	}
+	if err != nil {
+		return err
+	}
+	is := toldTool(now)
+	is.Effect, is.Forbidden = p.Tools[at].Effect, p.Tools[at].Forbidden
+	p.Tools[at] = is
+	return nil
+}
+
+// weigh finds out what the call that is judged meets, whatever a model says of it.
+func (t *tasks) weigh(ctx context.Context, call *node.Call, p *taskStep) error {
+	server, name, ok := mcp.SplitToolID(p.about.Tool)
+	if !ok {
+		return nil
+	}
+	v, err := t.tools.Verdict(ctx, callerOf(call), server, name, p.arguments())
+	if _, known := errors.AsType[*mcp.Error](err); known { // there is no such tool for the user any more, which the call will say
+		v, err = mcp.Verdict{Decision: mcp.Destroys, From: mcp.FromNobody}, nil
+	}
+	p.verdict = v
+	return err
 }
 
 // effectOf is the effect of a tool as a definition has it. What says nothing that can be read says nothing: it runs once.

@@ -53,7 +53,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 	k := node.Raw(
 		info("TOOL.MCP_TOOL", "MCP tools", "MCP 工具", "Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
 		func(ctx context.Context, call *node.Call, cfg mcpToolConfig, in toolInput) (node.Outcome, error) {
-			s := toolServer{pool, call, &cfg}
+			s := toolServer{pool: pool, call: call, cfg: &cfg}
 			if err := s.settle(ctx); err != nil {
 				return nil, err
 			}
@@ -65,7 +65,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		if err != nil {
 			return nil, err
 		}
-		s := toolServer{pool, call, &cfg}
+		s := toolServer{pool: pool, call: call, cfg: &cfg}
 		if err := s.settle(ctx); err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		if err != nil {
 			return nil, err
 		}
-		s := toolServer{pool, call, &cfg}
+		s := toolServer{pool: pool, call: call, cfg: &cfg}
 		return s.offer(ctx)
 	}
 	return []node.Kind{k}
@@ -87,6 +87,9 @@ type toolServer struct {
 	pool *mcp.Pool
 	call *node.Call
 	cfg  *mcpToolConfig
+	// agreed is the call that a person has agreed to in answer to this run's question, changed says that they have accepted changes of tools.
+	agreed  string
+	changed bool
 }
 
 func (s *toolServer) who() identity.Principal { return callerOf(s.call) }
@@ -97,10 +100,9 @@ type mcpMemo struct {
 	Node    string       `json:"node"`
 	Server  string       `json:"server"`
 	Changes []mcp.Change `json:"changes,omitempty"`
+	// Hash is that of a call that was asked about.
+	Hash string `json:"hash,omitempty"`
 }
-
-// acceptedIn is who has accepted something in an execution: its question tells who answered.
-func acceptedIn(call *node.Call) string { return "execution:" + call.ExecutionID }
 
 // settle does what a person has answered, if this run follows an answer to this node. Doing it again changes nothing.
 func (s *toolServer) settle(ctx context.Context) error {
@@ -112,6 +114,13 @@ func (s *toolServer) settle(ctx context.Context) error {
 	if err := json.Unmarshal(s.call.Memo, &memo); err != nil || memo.Node != s.call.NodeID || memo.Server != s.cfg.ServerID {
 		return nil // the question of another node
 	}
+	if memo.Purpose == human.PurposeToolApproval {
+		if wake.Outcome != engine.AskDone || !approves(wake.Payload) {
+			return fault.Newf(fault.Forbidden, "a person has refused this call of a tool of server %q", memo.Server).With("server_id", memo.Server)
+		}
+		s.agreed = memo.Hash
+		return nil
+	}
 	if wake.Outcome != engine.AskDone || !accepts(wake.Payload) {
 		refused := fault.Newf(fault.Forbidden, "the tool server %q is not used: nobody has accepted that", memo.Server)
 		if memo.Purpose == human.PurposeDrift {
@@ -119,8 +128,13 @@ func (s *toolServer) settle(ctx context.Context) error {
 		}
 		return refused.With("server_id", memo.Server)
 	}
+	by, err := s.pool.AnsweredBy(ctx, s.who(), wake.Person, s.call.ExecutionID)
+	if err != nil {
+		return err
+	}
 	if memo.Purpose == human.PurposeDrift {
-		if _, err := s.pool.Accept(ctx, s.who(), memo.Server, acceptedIn(s.call), memo.Changes); err != nil {
+		s.changed = true
+		if _, err := s.pool.Accept(ctx, s.who(), memo.Server, by, memo.Changes); err != nil {
 			return toolFault(err)
 		}
 		return nil
@@ -128,7 +142,7 @@ func (s *toolServer) settle(ctx context.Context) error {
 	if _, err := s.pool.Pinned(ctx, s.who(), memo.Server); err == nil {
 		return nil // somebody was faster, or this run is a second one
 	}
-	if _, err := s.pool.Activate(ctx, s.who(), memo.Server); err != nil {
+	if _, err := s.pool.Activate(ctx, s.who(), memo.Server, mcp.Activation{By: by.By, Execution: by.Execution}); err != nil {
 		return toolFault(err)
 	}
 	return nil
@@ -168,7 +182,7 @@ func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, erro
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{purpose, s.call.NodeID, server, changes})
+	memo, err := node.Marshal(mcpMemo{Purpose: purpose, Node: s.call.NodeID, Server: server, Changes: changes})
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +229,10 @@ func (s *toolServer) offer(ctx context.Context) ([]node.Tool, error) {
 			s.call.Log(node.Notice, "a tool is new and not offered until somebody accepts it", map[string]any{"server": s.cfg.ServerID, "tool": c.Tool})
 		}
 	}
+	standings, err := s.pool.Standings(ctx, s.who(), s.cfg.ServerID, pinned)
+	if err != nil {
+		return nil, err
+	}
 	var list []node.Tool
 	for _, t := range pinned {
 		ok, err := s.cfg.allows(t.Name)
@@ -224,8 +242,18 @@ func (s *toolServer) offer(ctx context.Context) ([]node.Tool, error) {
 		if !ok || kind[t.Name] == mcp.Removed {
 			continue
 		}
+		standing := standings[t.Name]
+		if standing.Decision == mcp.Refused && !standing.ByArgument {
+			s.call.Log(node.Notice, "a tool is not offered: a policy says never", map[string]any{"server": s.cfg.ServerID, "tool": t.Name, "set_by": standing.By})
+			continue
+		}
+		policy, err := node.Marshal(policyOf(t, standing))
+		if err != nil {
+			return nil, err
+		}
 		list = append(list, node.Tool{
-			Name: s.cfg.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema, Effect: mcp.Effect(t), Approval: s.cfg.Approval,
+			Policy: policy,
+			Name:   s.cfg.ToolPrefix + mcp.ModelName(t.Server, t.Name), Description: t.Description, Parameters: t.InputSchema, Effect: mcp.Effect(t), Approval: s.cfg.Approval,
 			TimeoutMS: (s.cfg.limit() + connecting).Milliseconds(),
 		})
 	}
@@ -308,11 +336,27 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 		return nil, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
 	}
 	s.call.Detail(map[string]any{"tool_name": mcp.ToolID(s.cfg.ServerID, name), "tool_parameters": args})
+	agreed, err := s.agreedTo(name, args)
+	if err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	out, err := s.pool.Call(ctx, s.who(), mcp.Call{
 		Server: s.cfg.ServerID, Tool: name, Arguments: args, Silence: s.cfg.silence(), Limit: s.cfg.limit(),
 		Progress: func(p mcp.Progress) { s.call.Emit(map[string]any{"progress": p}) },
+		Check: func(now mcp.Tool, v mcp.Verdict) error {
+			if err := s.fits(now, args); err != nil {
+				return err
+			}
+			if !agreed && s.held(ctx, v) {
+				return &heldCall{v}
+			}
+			return nil
+		},
 	})
+	if h, ok := errors.AsType[*heldCall](err); ok {
+		return s.askCall(name, args, h.verdict)
+	}
 	if d, ok := errors.AsType[*mcp.Drifted](err); ok {
 		if slices.ContainsFunc(d.Changes, func(c mcp.Change) bool { return c.Kind == mcp.Removed }) {
 			return nil, fault.Newf(fault.NotFound, "the server %q no longer has the tool %q", d.Server, d.Tool).With("server_id", d.Server).With("tool", d.Tool)

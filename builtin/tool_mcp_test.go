@@ -68,7 +68,7 @@ func newToolWorld(t *testing.T) *toolWorld {
 		handler.ServeHTTP(rw, r)
 	}))
 	client := &http.Client{Transport: &http.Transport{}}
-	if w.pool, err = mcp.New(mcp.Options{Servers: db.Stores().MCPServers, HTTP: client}); err != nil {
+	if w.pool, err = mcp.New(mcp.Options{Servers: db.Stores().MCPServers, Admin: isAdmin, HTTP: client}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -110,7 +110,7 @@ func (w *toolWorld) tool(name, description string, a *sdk.ToolAnnotations, do fu
 
 func (w *toolWorld) activate(t *testing.T) {
 	t.Helper()
-	if _, err := w.pool.Activate(t.Context(), w.who(), "s"); err != nil {
+	if _, err := w.pool.Activate(t.Context(), w.who(), "s", mcp.Activation{}); err != nil {
 		t.Fatal(err)
 	}
 }

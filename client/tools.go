@@ -47,9 +47,33 @@ func (c *Client) MCPTools(ctx context.Context, id string) (api.MCPTools, error) 
 	return call[api.MCPTools](ctx, c, request{method: http.MethodGet, path: to("/mcp/servers/%s/tools", id), repeatable: true, wait: toolPatience})
 }
 
-// ActivateMCPServer begins to use a tool server: its tools are pinned as they are now.
-func (c *Client) ActivateMCPServer(ctx context.Context, id string) (api.MCPTools, error) {
-	return call[api.MCPTools](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/activate", id), wait: toolPatience})
+// ActivateMCPServer begins to use a tool server: its tools are pinned as they are now, with policies for them.
+func (c *Client) ActivateMCPServer(ctx context.Context, id string, with api.MCPActivate) (api.MCPTools, error) {
+	return sendPatiently(ctx, c, http.MethodPost, to("/mcp/servers/%s/activate", id), with)
+}
+
+// sendPatiently sends a document to where a tool server may have to be started or reached for the answer.
+func sendPatiently(ctx context.Context, c *Client, method, path string, document any) (api.MCPTools, error) {
+	raw, err := json.Marshal(document)
+	if err != nil {
+		return api.MCPTools{}, err
+	}
+	return call[api.MCPTools](ctx, c, request{method: method, path: path, body: raw, content: "application/json", wait: toolPatience})
+}
+
+// MCPPolicies are the policies for the tools of a server: the user's own, and those of the workspace.
+func (c *Client) MCPPolicies(ctx context.Context, id string) (api.MCPPolicyList, error) {
+	return get[api.MCPPolicyList](ctx, c, to("/mcp/servers/%s/policies", id), nil)
+}
+
+// SetMCPPolicies sets policies, or takes them away.
+func (c *Client) SetMCPPolicies(ctx context.Context, id string, p api.MCPPolicies) (api.MCPPolicyList, error) {
+	return send[api.MCPPolicyList](ctx, c, http.MethodPut, to("/mcp/servers/%s/policies", id), p)
+}
+
+// MCPAcceptances are the changes of a server's tools that were accepted, the newest first.
+func (c *Client) MCPAcceptances(ctx context.Context, id string) (api.MCPAcceptances, error) {
+	return get[api.MCPAcceptances](ctx, c, to("/mcp/servers/%s/acceptances", id), nil)
 }
 
 // DeactivateMCPServer ends that.
@@ -57,17 +81,14 @@ func (c *Client) DeactivateMCPServer(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/mcp/servers/%s/activate", id))
 }
 
-// AcceptMCPChanges accepts changes of tools as they were shown.
-func (c *Client) AcceptMCPChanges(ctx context.Context, id string, changes []api.MCPChange) (api.MCPTools, error) {
-	r := api.MCPAccept{Changes: make([]api.MCPAcceptedChange, len(changes))}
+// AcceptMCPChanges accepts changes of tools as they were shown. Scope is for whom: "user" or "workspace"; without one, an admin accepts for
+// everybody and others for themselves.
+func (c *Client) AcceptMCPChanges(ctx context.Context, id, scope string, changes []api.MCPChange) (api.MCPTools, error) {
+	r := api.MCPAccept{Scope: scope, Changes: make([]api.MCPAcceptedChange, len(changes))}
 	for i, change := range changes {
 		r.Changes[i] = api.MCPAcceptedChange{Tool: change.Tool, After: change.After}
 	}
-	raw, err := encode(r)
-	if err != nil {
-		return api.MCPTools{}, err
-	}
-	return call[api.MCPTools](ctx, c, request{method: http.MethodPost, path: to("/mcp/servers/%s/accept", id), body: raw, content: "application/json", wait: toolPatience})
+	return sendPatiently(ctx, c, http.MethodPost, to("/mcp/servers/%s/accept", id), r)
 }
 
 // AuthorizeMCPServer begins an authorization, and returns where a person has to go.

@@ -100,12 +100,14 @@ const (
 
 // Wake is what ended a wait and what it brought.
 type Wake struct {
-	By      WakeKind     `json:"by"`
-	Ref     Ref          `json:"ref,omitempty"`
-	Outcome AskOutcome   `json:"outcome,omitempty"`
-	Child   string       `json:"child,omitempty"`
-	Status  Status       `json:"status,omitempty"`
-	Error   *fault.Error `json:"error,omitempty"`
+	By      WakeKind   `json:"by"`
+	Ref     Ref        `json:"ref,omitempty"`
+	Outcome AskOutcome `json:"outcome,omitempty"`
+	// Person is who answered, of an answer.
+	Person string       `json:"person,omitempty"`
+	Child  string       `json:"child,omitempty"`
+	Status Status       `json:"status,omitempty"`
+	Error  *fault.Error `json:"error,omitempty"`
 }
 
 // CancelNode tells a running attempt to stop. Unless it is a once attempt that has started, its outcome no longer counts.

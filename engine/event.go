@@ -251,7 +251,7 @@ type (
 		// Choice decides a question of the engine's own (an unknown outcome: done, not_done, stop).
 		Choice string `json:"choice,omitempty"`
 		Ref    Ref    `json:"ref,omitempty"`
-		// By is who decided it, Origin how their answer came, as it was recorded. The engine looks at neither.
+		// By is who decided it, Origin how their answer came, as it was recorded. The engine hands By on and decides nothing by it.
 		By     string          `json:"by,omitempty"`
 		Origin json.RawMessage `json:"origin,omitempty"`
 	}

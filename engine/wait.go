@@ -250,7 +250,7 @@ func (s *State) askAnswered(f AskAnswered) error {
 	s.dropAsk(f.Ask)
 	for _, a := range q.waiters {
 		a.wait.ask = ""
-		s.wake(a, Wake{By: WakeAnswer, Ref: f.Ref, Outcome: f.Outcome})
+		s.wake(a, Wake{By: WakeAnswer, Ref: f.Ref, Outcome: f.Outcome, Person: f.By})
 	}
 	return nil
 }

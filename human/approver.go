@@ -179,8 +179,13 @@ func approversOf(q Question, r Request) ([]string, error) {
 // defaultApprovers are who may answer when nobody is named: who started the execution, or those whose business the question is.
 func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 	switch purpose {
-	case PurposeOutcomeUnknown, PurposeBudget, PurposeDrift:
+	case PurposeOutcomeUnknown, PurposeBudget:
 		return []string{"role:operator", "role:editor", "role:admin"}, nil
+	case PurposeDrift: // a user accepts for that user, an admin for everybody
+		if starter == "" {
+			return []string{"role:admin"}, nil
+		}
+		return []string{starter, "role:admin"}, nil
 	}
 	var list []string
 	if starter != "" {

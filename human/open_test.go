@@ -75,7 +75,8 @@ func TestOpen_Approvers(t *testing.T) {
 		"of a role there may be enough":     {r: Request{Approvers: []string{"approver"}, MinApprovals: 3}, want: []string{"role:approver"}},
 		"unknown outcome":                   {purpose: PurposeOutcomeUnknown, user: "ann", want: []string{"role:operator", "role:editor", "role:admin"}},
 		"budget":                            {purpose: PurposeBudget, want: []string{"role:operator", "role:editor", "role:admin"}},
-		"drift":                             {purpose: PurposeDrift, user: "ann", want: []string{"role:operator", "role:editor", "role:admin"}},
+		"drift":                             {purpose: PurposeDrift, user: "ann", want: []string{"user:ann", "role:admin"}},
+		"drift when nobody has started":     {purpose: PurposeDrift, want: []string{"role:admin"}},
 		"parameter":                         {purpose: PurposeParam, user: "ann", want: []string{"user:ann"}},
 		"parameter when nobody has started": {purpose: PurposeParam, want: []string{"role:approver", "role:operator", "role:admin", "role:editor"}},
 	} {

@@ -568,7 +568,7 @@ func (l *toolList) add(server string, raw json.RawMessage, valid []*sdk.Tool) er
 		if string(one) == "null" {
 			continue
 		}
-		t, err := readTool(server, one)
+		t, err := ReadTool(server, one)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ const (
 	Protocol      Kind = "protocol"       // the server refused the request, or what it says makes no sense
 	TooLarge      Kind = "too_large"      // the answer is larger than what is taken
 	Unauthorized  Kind = "unauthorized"   // the server wants another token, or one at all
+	NotAllowed    Kind = "not_allowed"    // a policy says that the tool is never called, or not with these arguments
 	ToolFailed    Kind = "tool_failed"    // the tool itself says that it failed; its words are the message
 )
 
@@ -83,7 +84,7 @@ func (e *Error) Unknown() bool {
 func (e *Error) Fault() *fault.Error {
 	code := fault.Internal
 	switch e.Kind {
-	case NotActivated:
+	case NotActivated, NotAllowed:
 		code = fault.Forbidden
 	case UnknownServer, UnknownTool:
 		code = fault.NotFound
@@ -121,6 +122,18 @@ func (e *Error) Fault() *fault.Error {
 		f = f.WithCause(e.cause)
 	}
 	return f
+}
+
+// NotAllowedBy says that a policy refuses a call.
+func NotAllowedBy(server, tool string, v Verdict) *Error {
+	text := fmt.Sprintf("the tool is not allowed: %s has set the policy never for it", v.By)
+	if v.From == FromWorkspace {
+		text += " in this workspace"
+	}
+	if v.Detail != "" {
+		text += " (" + v.Detail + ")"
+	}
+	return &Error{Kind: NotAllowed, Server: server, Tool: tool, Message: text + "; do without it"}
 }
 
 const codeInvalidParams = -32602

@@ -51,6 +51,8 @@ type Options struct {
 	// Connect bounds how long a server may take until it can be used: 60 s. CheckAfter is how long a connection may have been
 	// silent to be used without a look: 30 s. ListAge is how long a list of tools is believed: 60 s.
 	Connect, CheckAfter, ListAge time.Duration
+	// Admin says that a user is an admin, whose acceptance of a change counts for everybody. Without it nobody is.
+	Admin func(ctx context.Context, workspace, user string) (bool, error)
 	// Version is told to servers.
 	Version string
 }
@@ -74,8 +76,9 @@ type Call struct {
 	Progress func(Progress)
 	// NoRepeat says that a call which may have reached the server is not made again here: the caller sees to that, and counts.
 	NoRepeat bool
-	// Check, when it is set, sees the tool as it is called, and refuses the call with an error, which is returned as it is.
-	Check func(Tool) error
+	// Check, when it is set, sees the tool as it is called and what the call meets, and refuses the call with an error, which is returned as it
+	// is. What is never allowed is refused without it.
+	Check func(Tool, Verdict) error
 }
 
 // Progress is how far a call has come.

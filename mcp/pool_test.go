@@ -37,7 +37,7 @@ func TestPool_CallsAndLists(t *testing.T) {
 	}
 	bob := ann()
 	bob.User = "bob"
-	if _, err := w.Activate(t.Context(), bob, "s"); err != nil {
+	if _, err := w.Activate(t.Context(), bob, "s", Activation{}); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := w.Call(t.Context(), bob, Call{Server: "s", Tool: "pid"}); err != nil || out.Text == pid {
@@ -464,13 +464,13 @@ func TestPool_DriftStopsCalls(t *testing.T) {
 	// What is accepted is what was looked at: a change after that stops calls again.
 	w.must(t, "s", "mutate", `{"text":"send more"}`)
 	<-w.changed
-	if _, err := w.Accept(t.Context(), ann(), "s", "eve", changes); err != nil {
+	if _, err := w.Accept(t.Context(), ann(), "s", Acceptance{By: "eve"}, changes); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.call(t, "s", "echo", `{}`); !errors.As(err, &d) {
 		t.Fatalf("a change that nobody has seen was accepted: %v", err)
 	}
-	if _, err := w.Accept(t.Context(), ann(), "s", "eve", d.Changes); err != nil {
+	if _, err := w.Accept(t.Context(), ann(), "s", Acceptance{By: "eve"}, d.Changes); err != nil {
 		t.Fatal(err)
 	}
 	if out := w.must(t, "s", "echo", `{"text":"b"}`); out.Text != "changed b" {

@@ -35,6 +35,34 @@ type rows struct {
 	mu          sync.Mutex
 	servers     map[string]store.MCPServer
 	activations map[string]store.MCPActivation
+	policies    []store.MCPPolicy
+	records     []store.MCPAcceptance
+}
+
+func (r *rows) SetPolicies(_ context.Context, _ identity.Principal, list ...store.MCPPolicy) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.policies = append(r.policies, list...)
+	return nil
+}
+
+func (r *rows) Policies(_ context.Context, _ identity.Principal, server, tool, user string) (list []store.MCPPolicy, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.policies {
+		if p.Server == server && (tool == "" || p.Tool == tool) && (p.User == "" || p.User == user) {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+func (r *rows) ForgetPolicies(context.Context, identity.Principal, string) error {
+	return errors.ErrUnsupported
+}
+
+func (r *rows) Acceptances(context.Context, identity.Principal, string, string, int) ([]store.MCPAcceptance, error) {
+	return nil, errors.ErrUnsupported
 }
 
 func (r *rows) Put(_ context.Context, _ identity.Principal, s store.MCPServer) error {
@@ -74,9 +102,10 @@ func (r *rows) Delete(_ context.Context, _ identity.Principal, id string) error 
 	return nil
 }
 
-func (r *rows) Activate(_ context.Context, _ identity.Principal, a store.MCPActivation) error {
+func (r *rows) Activate(_ context.Context, _ identity.Principal, a store.MCPActivation, d store.MCPDecided) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.records, r.policies = append(r.records, d.Records...), append(r.policies, d.Policies...)
 	r.activations[a.Server+" "+a.User] = a
 	return nil
 }
@@ -105,6 +134,7 @@ func (r *rows) Activations(context.Context, identity.Principal, string, string) 
 func (r *rows) Repin(_ context.Context, _ identity.Principal, c store.MCPRepin) (store.MCPActivation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.records = append(r.records, c.Decided.Records...)
 	a := r.activations[c.Server+" "+c.User]
 	a.Tools = maps.Clone(a.Tools)
 	for name, pin := range c.Tools {
@@ -220,7 +250,7 @@ func (w *world) put(t testing.TB, s store.MCPServer) {
 
 func (w *world) activate(t testing.TB, server string) {
 	t.Helper()
-	if _, err := w.Activate(t.Context(), ann(), server); err != nil {
+	if _, err := w.Activate(t.Context(), ann(), server, Activation{}); err != nil {
 		t.Fatalf("activate: %v (cause %v)\n%s", err, errors.Unwrap(err), w.log)
 	}
 }

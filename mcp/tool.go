@@ -77,8 +77,8 @@ func ModelName(server, tool string) string {
 	return name[:min(len(name), maxModelName-9)] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// readTool reads one element of a tools/list result.
-func readTool(server string, raw json.RawMessage) (Tool, error) {
+// ReadTool reads a tool: an element of a tools/list result, or the definition that a pin keeps.
+func ReadTool(server string, raw json.RawMessage) (Tool, error) {
 	var w struct {
 		Name         string          `json:"name"`
 		Title        string          `json:"title"`
@@ -231,4 +231,45 @@ func differences(before, after json.RawMessage) []string {
 		places = append(places[:maxDifferences], "…")
 	}
 	return places
+}
+
+// maxDifference is how much of one side of a difference is shown, in characters.
+const maxDifference = 2_000
+
+// Difference shows how two definitions differ, for people: each part that is different, as it was and as it is. Either may be empty.
+func Difference(before, after json.RawMessage) []string {
+	parts := func(definition json.RawMessage) map[string]json.RawMessage {
+		all := map[string]json.RawMessage{}
+		if len(definition) > 0 && json.Unmarshal(definition, &all) != nil {
+			all["definition"] = definition
+		}
+		return all
+	}
+	was, is := parts(before), parts(after)
+	names := maps.Clone(was)
+	maps.Copy(names, is)
+	lines := []string{}
+	show := func(sign string, raw json.RawMessage) {
+		text := string(raw)
+		if plain := ""; json.Unmarshal(raw, &plain) == nil {
+			text = plain
+		}
+		if runes := []rune(text); len(runes) > maxDifference {
+			text = string(runes[:maxDifference]) + "…"
+		}
+		lines = append(lines, "  "+sign+" "+text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if bytes.Equal(was[name], is[name]) {
+			continue
+		}
+		lines = append(lines, name)
+		if raw, ok := was[name]; ok {
+			show("-", raw)
+		}
+		if raw, ok := is[name]; ok {
+			show("+", raw)
+		}
+	}
+	return lines
 }

@@ -11,7 +11,7 @@ import (
 
 func read(t *testing.T, raw string) Tool {
 	t.Helper()
-	tool, err := readTool("s", json.RawMessage(raw))
+	tool, err := ReadTool("s", json.RawMessage(raw))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -242,6 +242,8 @@ type Tool struct {
 	Approval string
 	// TimeoutMS is how long a call may take; 0: as long as the agent allows.
 	TimeoutMS int64
+	// Policy is what people have decided about the tool, in words of its kind's own.
+	Policy json.RawMessage
 }
 
 // Use is an attached node.
@@ -274,6 +276,8 @@ type Wake struct {
 	// Payload is what it brought: a signal's payload, an answer, a child's outputs.
 	Payload json.RawMessage
 	Outcome engine.AskOutcome
+	// Person is who answered, of an answer: a user's id, or an address of somebody who is not a user. Older journals do not say.
+	Person string
 	// Child, Status and Error are about a child that has ended.
 	Child  string
 	Status engine.Status

@@ -414,7 +414,7 @@ func (x *run) wake() error {
 	if w == nil {
 		return nil
 	}
-	x.call.Wake = &Wake{By: w.By, Outcome: w.Outcome, Child: w.Child, Status: w.Status}
+	x.call.Wake = &Wake{By: w.By, Outcome: w.Outcome, Person: w.Person, Child: w.Child, Status: w.Status}
 	if w.Error != nil {
 		x.call.Wake.Error = w.Error
 	}

@@ -30,9 +30,11 @@ type Tools interface {
 	// Tools lists what a server has now, which starts or reaches it.
 	Tools(ctx context.Context, p identity.Principal, server string) ([]mcp.Tool, error)
 	// Activate pins the tools as they are, Check compares them with the pins, Accept pins what changes show.
-	Activate(ctx context.Context, p identity.Principal, server string) (store.MCPActivation, error)
+	Activate(ctx context.Context, p identity.Principal, server string, decided mcp.Activation) (store.MCPActivation, error)
 	Check(ctx context.Context, p identity.Principal, server string) ([]mcp.Change, error)
-	Accept(ctx context.Context, p identity.Principal, server, by string, changes []mcp.Change) (store.MCPActivation, error)
+	Accept(ctx context.Context, p identity.Principal, server string, by mcp.Acceptance, changes []mcp.Change) (store.MCPActivation, error)
+	// SetPolicies keeps policies about tools that the user has accepted.
+	SetPolicies(ctx context.Context, p identity.Principal, server string, everybodys bool, policies map[string]store.MCPPolicy) error
 	// Stop ends the connections of a user; an empty one means all.
 	Stop(workspace, server, user string)
 	// Authorize begins an authorization and says where a person has to go; Authorized is told what they came back with, and
@@ -84,10 +86,11 @@ func (s *Server) toolServers() {
 	handle(s, op(http.MethodGet, "/{id}/tools", "list-mcp-tools", "List the tools of a server",
 		"The server is started or reached for it. Drift says how a tool differs from what the user has accepted."), operators(), s.listTools)
 	handle(s, op(http.MethodPost, "/{id}/activate", "activate-mcp-server", "Use a tool server",
-		"Its tools are pinned as they are now, for the user who asks. A second time pins them anew."), operators(), s.activateTools)
+		"Its tools are pinned as they are now, for the user who asks, with policies for them. A second time pins them anew."), operators(), s.activateTools)
 	handle(s, op(http.MethodDelete, "/{id}/activate", "deactivate-mcp-server", "No longer use a tool server", ""), operators(), s.deactivateTools)
 	handle(s, op(http.MethodPost, "/{id}/accept", "accept-mcp-changes", "Accept changes of tools",
-		"Only what is sent back as it was shown is accepted; 409 when a tool has changed again since."), operators(), s.acceptTools)
+		"Only what is sent back as it was shown is accepted; 409 when a tool has changed again since. An admin accepts for everybody, others for themselves."), operators(), s.acceptTools)
+	s.toolPolicies(op)
 	handle(s, op(http.MethodPost, "/{id}/authorize", "authorize-mcp-server", "Begin an authorization at a tool server",
 		"The answer says where a person has to go with a browser, within 15 minutes. The tokens are kept in the server's credential; one is made when it has none."), admins(), s.authorizeTools)
 	handle(s, op(http.MethodPost, "/{id}/restart", "restart-mcp-server", "End connections to a tool server",
@@ -381,7 +384,7 @@ func (s *Server) forgetTools(ctx context.Context, p identity.Principal, user str
 		}
 		s.o.Tools.Stop(p.Workspace, a.Server, user)
 	}
-	return nil
+	return s.o.Stores.MCPServers.ForgetPolicies(ctx, p, user)
 }
 
 // renewTools ends the connections that were made with a credential which is no longer what it was. That it cannot be done does not
@@ -428,11 +431,19 @@ func (s *Server) listTools(ctx context.Context, p identity.Principal, in *toolSe
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
-	return tellTools(tools, a, activated)
+	return s.tellTools(ctx, p, tools, a, activated)
 }
 
 // tellTools shows the tools of a server and, to somebody who has activated it, how they differ from what was accepted.
-func tellTools(tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsOutput, error) {
+func (s *Server) tellTools(ctx context.Context, p identity.Principal, tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsOutput, error) {
+	standings := map[string]mcp.Standing{}
+	if len(tools) > 0 {
+		policies, err := s.o.Stores.MCPServers.Policies(ctx, p, tools[0].Server, "", p.User)
+		if err != nil {
+			return nil, err
+		}
+		standings = mcp.StandingsBy(policies, tools)
+	}
 	out := &toolsOutput{api.MCPTools{Activated: activated, Tools: make([]api.MCPTool, 0, len(tools)), Changes: []api.MCPChange{}}}
 	drift := map[string]string{}
 	if activated {
@@ -449,21 +460,27 @@ func tellTools(tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsO
 		if string(annotations) == "{}" {
 			annotations = nil
 		}
-		out.Body.Tools = append(out.Body.Tools, api.MCPTool{
+		one := api.MCPTool{
 			ID: t.ID, ServerID: t.Server, ToolName: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema,
-			Annotations: annotations, Effect: string(mcp.Effect(t)), PinnedHash: a.Tools[t.Name].Hash, Drift: drift[t.Name],
-		})
+			Annotations: annotations, Effect: string(mcp.Effect(t)), Hash: t.Hash, PinnedHash: a.Tools[t.Name].Hash, Drift: drift[t.Name],
+		}
+		tellStanding(&one, t, standings[t.Name])
+		out.Body.Tools = append(out.Body.Tools, one)
 	}
 	return out, nil
 }
 
-func (s *Server) activateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolsOutput, error) {
+func (s *Server) activateTools(ctx context.Context, p identity.Principal, in *toolActivate) (*toolsOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	decided, err := readActivation(p, in.Body)
+	if err != nil {
 		return nil, err
 	}
 	bounded, stop := context.WithTimeout(ctx, toolPatience)
 	defer stop()
-	a, err := s.o.Tools.Activate(bounded, p, in.ID)
+	a, err := s.o.Tools.Activate(bounded, p, in.ID, decided)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
@@ -476,7 +493,7 @@ func (s *Server) tellAccepted(ctx context.Context, p identity.Principal, id stri
 	if err != nil {
 		return nil, toolProblem(err)
 	}
-	return tellTools(tools, a, true)
+	return s.tellTools(ctx, p, tools, a, true)
 }
 
 func (s *Server) deactivateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*nothing, error) {
@@ -496,6 +513,10 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 	}
 	bounded, stop := context.WithTimeout(ctx, toolPatience)
 	defer stop()
+	everyone, err := forEveryone(p, in.Body.Scope, p.Has(identity.Admin))
+	if err != nil {
+		return nil, err
+	}
 	now, err := s.o.Tools.Check(bounded, p, in.ID)
 	if err != nil {
 		return nil, toolProblem(err)
@@ -516,7 +537,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 			return nil, fault.Newf(fault.Conflict, "changes[%d]: what is accepted is not how the tool %q is now (%s); look at it again", i, c.Tool, now[at].Summary).With("tool", c.Tool)
 		}
 	}
-	a, err := s.o.Tools.Accept(bounded, p, in.ID, p.User, accepted)
+	a, err := s.o.Tools.Accept(bounded, p, in.ID, mcp.Acceptance{By: p.User, Everyone: everyone}, accepted)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 

@@ -22,6 +22,7 @@ import (
 // fewTools are tool servers that all have the same tools, and are never reached.
 type fewTools struct {
 	rows store.MCPServers
+	pool *mcp.Pool
 
 	mu      sync.Mutex
 	tools   []mcp.Tool
@@ -31,7 +32,13 @@ type fewTools struct {
 	err     error
 }
 
-func newFewTools(rows store.MCPServers) *fewTools { return &fewTools{rows: rows} }
+func newFewTools(rows store.MCPServers) *fewTools {
+	pool, err := mcp.New(mcp.Options{Servers: rows})
+	if err != nil {
+		panic(err)
+	}
+	return &fewTools{rows: rows, pool: pool}
+}
 
 // offer sets what the servers have, as name and description.
 func (f *fewTools) offer(pairs ...string) {
@@ -39,8 +46,11 @@ func (f *fewTools) offer(pairs ...string) {
 	defer f.mu.Unlock()
 	f.tools = nil
 	for i := 0; i < len(pairs); i += 2 {
-		definition := json.RawMessage(fmt.Sprintf(`{"description":%q,"name":%q}`, pairs[i+1], pairs[i]))
-		f.tools = append(f.tools, mcp.Tool{Name: pairs[i], Description: pairs[i+1], InputSchema: json.RawMessage(`{"type":"object"}`), Definition: definition, Hash: pairs[i+1]})
+		tool, err := mcp.ReadTool("s", json.RawMessage(fmt.Sprintf(`{"description":%q,"name":%q,"inputSchema":{"type":"object","properties":{"path":{"type":"string"}}}}`, pairs[i+1], pairs[i])))
+		if err != nil {
+			panic(err)
+		}
+		f.tools = append(f.tools, tool)
 	}
 }
 
@@ -55,13 +65,28 @@ func (f *fewTools) Tools(_ context.Context, _ identity.Principal, server string)
 	return list, f.err
 }
 
-func (f *fewTools) Activate(ctx context.Context, p identity.Principal, server string) (store.MCPActivation, error) {
+func (f *fewTools) Activate(ctx context.Context, p identity.Principal, server string, decided mcp.Activation) (store.MCPActivation, error) {
 	tools, err := f.Tools(ctx, p, server)
 	if err != nil {
 		return store.MCPActivation{}, err
 	}
 	a := store.MCPActivation{Workspace: p.Workspace, Server: server, User: p.User, Tools: mcp.Pin(tools), Activated: 1, AcceptedBy: p.User, Accepted: 1}
-	return a, f.rows.Activate(ctx, p, a)
+	if err := f.rows.Activate(ctx, p, a, store.MCPDecided{}); err != nil {
+		return a, err
+	}
+	if err := f.SetPolicies(ctx, p, server, true, decided.Everybodys); err != nil {
+		return a, err
+	}
+	return a, f.SetPolicies(ctx, p, server, false, decided.Policies)
+}
+
+// SetPolicies and Accept are those of a pool, which reaches nobody for them.
+func (f *fewTools) SetPolicies(ctx context.Context, p identity.Principal, server string, everybodys bool, policies map[string]store.MCPPolicy) error {
+	return f.pool.SetPolicies(ctx, p, server, everybodys, policies)
+}
+
+func (f *fewTools) Accept(ctx context.Context, p identity.Principal, server string, by mcp.Acceptance, changes []mcp.Change) (store.MCPActivation, error) {
+	return f.pool.Accept(ctx, p, server, by, changes)
 }
 
 func (f *fewTools) Check(ctx context.Context, p identity.Principal, server string) ([]mcp.Change, error) {
@@ -71,21 +96,6 @@ func (f *fewTools) Check(ctx context.Context, p identity.Principal, server strin
 	}
 	tools, err := f.Tools(ctx, p, server)
 	return mcp.Drift(a.Tools, tools), err
-}
-
-func (f *fewTools) Accept(ctx context.Context, p identity.Principal, server, by string, changes []mcp.Change) (store.MCPActivation, error) {
-	pins := map[string]*store.MCPPin{}
-	for _, c := range changes {
-		pins[c.Tool] = nil
-		if c.Kind != mcp.Removed {
-			var d struct{ Description string }
-			if err := json.Unmarshal(c.After, &d); err != nil {
-				return store.MCPActivation{}, err
-			}
-			pins[c.Tool] = &store.MCPPin{Definition: c.After, Hash: d.Description}
-		}
-	}
-	return f.rows.Repin(ctx, p, store.MCPRepin{Server: server, User: p.User, Tools: pins, AcceptedBy: by, Accepted: 2})
 }
 
 func (f *fewTools) Stop(workspace, server, user string) {

@@ -186,11 +186,15 @@ type MCPActivation struct {
 // MCPRepin changes what is pinned, and leaves the other tools as they are.
 type MCPRepin struct {
 	Server string
-	User   string
+	// User is whose activation is changed. Everyone changes those of all users of the server with it.
+	User     string
+	Everyone bool
 	// Tools are the new pins; one that is nil is taken out.
 	Tools      map[string]*MCPPin
 	AcceptedBy string
 	Accepted   int64
+	// Decided is kept with it. Of the records, those of tools whose pins change.
+	Decided MCPDecided
 }
 
 // MCPServers keeps tool servers and who uses them.
@@ -200,15 +204,27 @@ type MCPServers interface {
 	Get(ctx context.Context, p identity.Principal, id string) (MCPServer, error)
 	// List returns all, in order of id.
 	List(ctx context.Context, p identity.Principal) ([]MCPServer, error)
-	// Delete takes a server away, and its activations with it.
+	// Delete takes a server away, and its activations, policies and acceptances with it.
 	Delete(ctx context.Context, p identity.Principal, id string) error
 
-	// Activate enters a user of a server, or replaces what was pinned. A server that is not there cannot be activated.
-	Activate(ctx context.Context, p identity.Principal, a MCPActivation) error
+	// Activate enters a user of a server, or replaces what was pinned, with what was decided. A server that is not there cannot be
+	// activated.
+	Activate(ctx context.Context, p identity.Principal, a MCPActivation, d MCPDecided) error
+	// Deactivate takes an activation away. Policies stay: they hold again when the user comes back to the same tools.
 	Deactivate(ctx context.Context, p identity.Principal, server, user string) error
 	Activation(ctx context.Context, p identity.Principal, server, user string) (MCPActivation, error)
 	// Activations lists them by server and user. An empty server or user means all.
 	Activations(ctx context.Context, p identity.Principal, server, user string) ([]MCPActivation, error)
-	// Repin changes pins of an activation and returns it as it is then.
+	// Repin changes pins of an activation and returns it as it is then. What it accepts is recorded with it.
 	Repin(ctx context.Context, p identity.Principal, r MCPRepin) (MCPActivation, error)
+	// Acceptances are the changes of a server's tools that were accepted, the newest first: those of a user and those for everybody; of all
+	// users without one.
+	Acceptances(ctx context.Context, p identity.Principal, server, user string, limit int) ([]MCPAcceptance, error)
+
+	// SetPolicies keeps policies, all or none. Those that have neither a policy nor rules are taken away.
+	SetPolicies(ctx context.Context, p identity.Principal, policies ...MCPPolicy) error
+	// Policies are those of a server that concern a user, in order of tool: the user's own and the workspace's. An empty tool means all.
+	Policies(ctx context.Context, p identity.Principal, server, tool, user string) ([]MCPPolicy, error)
+	// ForgetPolicies takes away all policies of a user who is removed.
+	ForgetPolicies(ctx context.Context, p identity.Principal, user string) error
 }

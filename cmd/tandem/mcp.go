@@ -42,7 +42,10 @@ func newMCPServers(at *connectFlags) *cobra.Command {
 		Use: "servers", Aliases: []string{"server"}, Short: "Keep tool servers, and use them",
 		Long: `A tool server offers tools to agents and workflows. An administrator registers it; that starts nothing. Whoever
 wants to use it activates it, which pins its tools as they are then: when one changes, calls of it stop until
-somebody has looked at the difference and accepted it.
+somebody has looked at the difference and accepted it: a user for that user, an admin for everybody.
+
+A tool of which its server says nothing counts as one that destroys, so agents ask before each call of it. What you
+know of a tool you say with a policy: "tandem mcp servers policy".
 
 A process on the machine that runs Tandem; secrets come from credentials:
   {id: files, transport: stdio, command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /srv/docs]}
@@ -55,7 +58,7 @@ One that wants people to log in: register it without headers, then "tandem mcp s
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	cmd.AddCommand(newServersList(at), newServersSet(at), newServersShow(at), newServersRemove(at), newServersTools(at),
-		newServersActivate(at), newServersDeactivate(at), newServersAccept(at), newServersAuthorize(at), newServersRestart(at))
+		newServersActivate(at), newServersDeactivate(at), newServersPolicy(at), newServersAccept(at), newServersAccepted(at), newServersAuthorize(at), newServersRestart(at))
 	return cmd
 }
 
@@ -187,7 +190,10 @@ func newServersTools(at *connectFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tools SERVER", Short: "List the tools of a server, which is started or reached for it", Args: one("tool server"),
 		Long: `Tools lists what a server offers now. EFFECT says what repeating a call means: idempotent tools may be called
-again, once tools are not without knowledge of what the first call did. DRIFT says how a tool differs from what
+again, once tools are not without knowledge of what the first call did. CLASS is what the server says that the tool
+does; one that is unclassed counts as destructive. POLICY is what people have decided: read-only, ask, never or by
+argument, with "everybody" after it if it is an admin's for everybody, and "lapsed" if it is about the tool as it
+was. SUGGESTED is what names and descriptions suggest, and grants nothing. DRIFT says how a tool differs from what
 you have accepted; "tandem mcp servers accept" shows the difference.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := show.check(); err != nil {
@@ -207,13 +213,13 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 }
 
 func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
-	row(w, "TOOL", "EFFECT", "DRIFT", "DESCRIPTION")
+	row(w, "TOOL", "EFFECT", "CLASS", "POLICY", "SUGGESTED", "DRIFT", "DESCRIPTION")
 	for _, t := range list.Tools {
-		text := []rune(t.Description)
+		text := []rune(oneLine(t.Description))
 		if len(text) > 80 {
 			text = append(text[:79], '…')
 		}
-		row(w, t.ID, t.Effect, t.Drift, string(text))
+		row(w, t.ID, t.Effect, said(t.Class), toolPolicy(t), said(t.Suggestion.Policy), t.Drift, string(text))
 	}
 	switch {
 	case !list.Activated:
@@ -223,33 +229,13 @@ func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
 	}
 }
 
-func newServersActivate(at *connectFlags) *cobra.Command {
-	var show listing
-	cmd := &cobra.Command{
-		Use: "activate SERVER", Short: "Use a tool server: its tools are pinned as they are now", Args: one("tool server"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.ActivateMCPServer(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					printTools(w, args[0], list)
-					fmt.Fprintf(w, "%s: activated with %s\n", args[0], count(len(list.Tools), "tool", "tools"))
-				})
-			})
-		},
-	}
-	show.add(cmd, false)
-	return cmd
-}
-
 func newServersAccept(at *connectFlags) *cobra.Command {
-	var yes bool
+	var yes, mine bool
 	cmd := &cobra.Command{
 		Use: "accept SERVER [TOOL...]", Short: "Look at what has changed of the tools, and accept it",
 		Long: `Accept shows how tools differ from what you have accepted, and asks. Exactly what was shown is accepted: a tool that
-changes again meanwhile is not. Without names all changes are meant.`,
+changes again meanwhile is not. Without names all changes are meant. What an admin accepts counts for everybody,
+unless --for-me is given; what others accept counts for them. "tandem mcp servers accepted" shows what was.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || args[0] == "" {
 				return errors.New("mcp servers accept needs a tool server")
@@ -283,7 +269,11 @@ changes again meanwhile is not. Without names all changes are meant.`,
 						return say(out, "%s: nothing was accepted; answer y, or say so with --yes\n", args[0])
 					}
 				}
-				if _, err := c.AcceptMCPChanges(ctx, args[0], changes); err != nil {
+				scope := ""
+				if mine {
+					scope = "user"
+				}
+				if _, err := c.AcceptMCPChanges(ctx, args[0], scope, changes); err != nil {
 					return err
 				}
 				return say(out, "%s: %s accepted\n", args[0], count(len(changes), "change", "changes"))
@@ -291,6 +281,7 @@ changes again meanwhile is not. Without names all changes are meant.`,
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "accept what is shown without asking")
+	cmd.Flags().BoolVar(&mine, "for-me", false, "accept for yourself only, also as an admin")
 	return cmd
 }
 

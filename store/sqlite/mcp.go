@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -86,8 +87,16 @@ func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string)
 		if n == 0 {
 			return notFound("tool server", id)
 		}
-		_, err = w.c.exec(`DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ?`, workspace, id)
-		return err
+		for _, text := range []string{
+			`DELETE FROM mcp_activations WHERE workspace_id = ? AND server_id = ?`,
+			`DELETE FROM mcp_policies WHERE workspace_id = ? AND server_id = ?`,
+			`DELETE FROM mcp_acceptances WHERE workspace_id = ? AND server_id = ?`,
+		} {
+			if _, err := w.c.exec(text, workspace, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -110,7 +119,7 @@ func checkPin(name string, pin store.MCPPin) error {
 }
 
 // Activate implements [store.MCPServers].
-func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.MCPActivation) error {
+func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.MCPActivation, d store.MCPDecided) error {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return err
@@ -130,6 +139,9 @@ func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.
 	if err != nil {
 		return err
 	}
+	if err := checkDecided(d); err != nil {
+		return err
+	}
 	return x.db.writer.do(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
 		if err != nil {
@@ -140,7 +152,10 @@ func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.
 		}
 		_, err = w.c.exec(`INSERT OR REPLACE INTO mcp_activations (`+mcpActivationColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 			workspace, a.Server, a.User, a.Activated, a.AcceptedBy, a.Accepted, tools)
-		return err
+		if err != nil {
+			return err
+		}
+		return keepDecided(w, workspace, d)
 	})
 }
 
@@ -189,38 +204,71 @@ func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCP
 			return a, err
 		}
 	}
+	if err := checkDecided(r.Decided); err != nil {
+		return a, err
+	}
 	err = x.db.writer.do(ctx, func(w *writer) error {
-		a = store.MCPActivation{Workspace: workspace, Server: r.Server, User: r.User, AcceptedBy: r.AcceptedBy, Accepted: r.Accepted}
-		row := make([]driver.Value, 2)
-		known, err := w.c.row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
-			workspace, r.Server, r.User)
-		if err != nil {
-			return err
-		}
-		if !known {
-			return noActivation(r.Server, r.User)
-		}
-		a.Activated = row[0].(int64)
-		if err := json.Unmarshal(row[1].([]byte), &a.Tools); err != nil {
-			return err
-		}
-		for name, pin := range r.Tools {
-			if pin == nil {
-				delete(a.Tools, name)
-			} else {
-				a.Tools[name] = *pin
+		users := []string{r.User}
+		if r.Everyone {
+			err := w.c.rows(1, func(row []driver.Value) {
+				if user := row[0].(string); user != r.User {
+					users = append(users, user)
+				}
+			}, `SELECT user_id FROM mcp_activations WHERE workspace_id = ? AND server_id = ? ORDER BY user_id`, workspace, r.Server)
+			if err != nil {
+				return err
 			}
 		}
-		tools, err := json.Marshal(a.Tools)
-		if err != nil {
-			return err
+		changed := map[string]bool{}
+		for _, user := range users {
+			one, err := repin(w, workspace, user, r, changed)
+			if err != nil {
+				return err
+			}
+			if user == r.User {
+				a = one
+			}
 		}
-		_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
-			tools, r.AcceptedBy, r.Accepted, workspace, r.Server, r.User)
-		return err
+		d := r.Decided
+		d.Records = slices.DeleteFunc(slices.Clone(d.Records), func(one store.MCPAcceptance) bool { return !changed[one.Tool] })
+		return keepDecided(w, workspace, d)
 	})
 	if err != nil {
 		return store.MCPActivation{}, err
 	}
 	return a, nil
+}
+
+// repin changes the pins of one user, and notes which tools have other pins then.
+func repin(w *writer, workspace, user string, r store.MCPRepin, changed map[string]bool) (store.MCPActivation, error) {
+	a := store.MCPActivation{Workspace: workspace, Server: r.Server, User: user, AcceptedBy: r.AcceptedBy, Accepted: r.Accepted}
+	row := make([]driver.Value, 2)
+	known, err := w.c.row(row, `SELECT activated, tools FROM mcp_activations WHERE workspace_id = ? AND server_id = ? AND user_id = ?`, workspace, r.Server, user)
+	if err != nil {
+		return a, err
+	}
+	if !known {
+		return a, noActivation(r.Server, user)
+	}
+	a.Activated = row[0].(int64)
+	if err := json.Unmarshal(row[1].([]byte), &a.Tools); err != nil {
+		return a, err
+	}
+	for name, pin := range r.Tools { // order does not matter: each is of another tool
+		was, there := a.Tools[name]
+		if pin == nil {
+			changed[name] = changed[name] || there
+			delete(a.Tools, name)
+			continue
+		}
+		changed[name] = changed[name] || was.Hash != pin.Hash
+		a.Tools[name] = *pin
+	}
+	tools, err := json.Marshal(a.Tools)
+	if err != nil {
+		return a, err
+	}
+	_, err = w.c.exec(`UPDATE mcp_activations SET tools = ?, accepted_by = ?, accepted = ? WHERE workspace_id = ? AND server_id = ? AND user_id = ?`,
+		tools, r.AcceptedBy, r.Accepted, workspace, r.Server, user)
+	return a, err
 }

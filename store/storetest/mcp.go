@@ -82,13 +82,13 @@ func testMCPActivations(t *testing.T, s store.Stores) {
 	activation := func(server, user string) store.MCPActivation {
 		return store.MCPActivation{Server: server, User: user, Tools: map[string]store.MCPPin{"x": pin("x"), "y": pin("y")}, Activated: 3, AcceptedBy: user, Accepted: 3}
 	}
-	if err := s.MCPServers.Activate(t.Context(), p, activation("a", "ann")); !errors.Is(err, store.ErrNotFound) {
+	if err := s.MCPServers.Activate(t.Context(), p, activation("a", "ann"), store.MCPDecided{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a server that is not there was activated: %v", err)
 	}
 	for _, id := range []string{"a", "b"} {
 		ok(t, s.MCPServers.Put(t.Context(), p, mcpServer(id)))
 		for _, user := range []string{"bob", "ann"} {
-			ok(t, s.MCPServers.Activate(t.Context(), p, activation(id, user)))
+			ok(t, s.MCPServers.Activate(t.Context(), p, activation(id, user), store.MCPDecided{}))
 		}
 	}
 	got, err := s.MCPServers.Activation(t.Context(), p, "a", "ann")
@@ -123,7 +123,7 @@ func testMCPActivations(t *testing.T, s store.Stores) {
 	if _, err := s.MCPServers.Repin(t.Context(), p, store.MCPRepin{Server: "a", User: "nobody"}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	if err := s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", Tools: map[string]store.MCPPin{"x": {}}}); err == nil {
+	if err := s.MCPServers.Activate(t.Context(), p, store.MCPActivation{Server: "a", User: "ann", Tools: map[string]store.MCPPin{"x": {}}}, store.MCPDecided{}); err == nil {
 		t.Error("a pin without a hash was kept")
 	}
 

@@ -61,6 +61,8 @@ func Run(t *testing.T, open Open) {
 		{"Interactions/Isolation", testInteractionIsolation},
 		{"MCPServers/PutGetListDelete", testMCPServers},
 		{"MCPServers/ActivateRepinDeactivate", testMCPActivations},
+		{"MCPServers/Policies", testMCPPolicies},
+		{"MCPServers/Acceptances", testMCPAcceptances},
 		{"Tenants/SeeNothingOfEachOther", testTenants},
 		{"Tenants/NobodyIsRefused", testNobody},
 	})

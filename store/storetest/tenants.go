@@ -332,7 +332,7 @@ func probes() map[string]probe {
 			return nil, s.MCPServers.Delete(ctx, p, "tools")
 		},
 		"MCPServers.Activate": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
-			return nil, s.MCPServers.Activate(ctx, p, store.MCPActivation{Workspace: k.workspace, Server: "tools", User: "ann"})
+			return nil, s.MCPServers.Activate(ctx, p, store.MCPActivation{Workspace: k.workspace, Server: "tools", User: "ann"}, store.MCPDecided{})
 		},
 		"MCPServers.Deactivate": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.MCPServers.Deactivate(ctx, p, "tools", "ann")
@@ -345,6 +345,18 @@ func probes() map[string]probe {
 		},
 		"MCPServers.Repin": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.MCPServers.Repin(ctx, p, store.MCPRepin{Server: "tools", User: "ann", Tools: map[string]*store.MCPPin{"x": nil}})
+		},
+		"MCPServers.Acceptances": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Acceptances(ctx, p, "tools", "", 10)
+		},
+		"MCPServers.SetPolicies": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.MCPServers.SetPolicies(ctx, p, store.MCPPolicy{Workspace: k.workspace, Server: "tools", Tool: "x", User: "ann", Policy: store.MCPReadOnly, Hash: "h"})
+		},
+		"MCPServers.Policies": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.MCPServers.Policies(ctx, p, "tools", "", "ann")
+		},
+		"MCPServers.ForgetPolicies": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return nil, s.MCPServers.ForgetPolicies(ctx, p, "ann")
 		},
 		"Interactions.Pauses": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Interactions.Pauses(ctx, p, "e1")
@@ -367,7 +379,10 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, s.Profiles.Put(ctx, p, store.Profile{ID: "m", Body: []byte(`"` + secret + `"`)}))
 	ok(t, s.MCPServers.Put(ctx, p, store.MCPServer{ID: "tools", Name: secret, Transport: store.MCPStdio, Command: secret}))
 	ok(t, s.MCPServers.Activate(ctx, p, store.MCPActivation{Server: "tools", User: "ann", AcceptedBy: secret,
-		Tools: map[string]store.MCPPin{"x": {Definition: []byte(`"` + secret + `"`), Hash: secret}}}))
+		Tools: map[string]store.MCPPin{"x": {Definition: []byte(`"` + secret + `"`), Hash: secret}}}, store.MCPDecided{
+		Policies: []store.MCPPolicy{{Server: "tools", Tool: "x", User: "ann", Policy: store.MCPAsk, Hash: secret, SetBy: secret}},
+		Records:  []store.MCPAcceptance{{Server: "tools", Tool: "x", Kind: "added", Summary: secret, After: []byte(`"` + secret + `"`), By: secret}},
+	}))
 	ok(t, s.Ledger.Open(ctx, p, store.LedgerEntry{ID: "c2", Profile: "m", Tokens: 777}))
 	_, err := s.Budgets.Raise(ctx, p, "r", store.Raise{Budget: "b", Tokens: 777}, 1)
 	ok(t, err)

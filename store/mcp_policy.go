@@ -1,0 +1,154 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/fault"
+)
+
+// What a person decides about a tool.
+const (
+	// MCPReadOnly lets calls run without a question, where calls run by themselves at all.
+	MCPReadOnly = "read_only"
+	// MCPAsk has every call confirmed, MCPNever has none made.
+	MCPAsk   = "ask"
+	MCPNever = "never"
+)
+
+// MCPPolicyValues are the values of a policy, from the loosest to the strictest.
+func MCPPolicyValues() []string { return []string{MCPReadOnly, MCPAsk, MCPNever} }
+
+// MCPPolicy is what a person has decided about a tool.
+type MCPPolicy struct {
+	Workspace string
+	Server    string
+	Tool      string
+	// User is whose policy it is; empty: that of the workspace, which an admin has set for everybody.
+	User string
+	// Policy holds where no rule matches. It may be empty where there are rules: then what the server says of the tool counts.
+	Policy string
+	Rules  []MCPRule
+	// Hash is that of the definition of the tool that the person has decided about. Of another definition nothing is granted.
+	Hash  string
+	SetBy string
+	Set   int64
+}
+
+// MCPRule decides by an argument. Exactly one of Equals, Pattern, Under and Absent is set.
+type MCPRule struct {
+	// Argument is the name of a member of the arguments.
+	Argument string `json:"argument"`
+	// Equals is a text, a number, true or false.
+	Equals json.RawMessage `json:"equals,omitempty"`
+	// Pattern is a regular expression for the whole text.
+	Pattern string `json:"pattern,omitempty"`
+	// Under is a directory, or an address, that the text names something below.
+	Under string `json:"under,omitempty"`
+	// Absent is fulfilled when the argument is not there.
+	Absent bool   `json:"absent,omitempty"`
+	Policy string `json:"policy"`
+}
+
+const (
+	maxMCPRules = 50
+	maxMCPRule  = 500 // characters of a pattern or a directory
+)
+
+// Check refuses what cannot be a policy. The error names the field.
+func (p MCPPolicy) Check() error {
+	wrong := func(path, format string, args ...any) error {
+		return fault.Newf(fault.Invalid, path+": "+format, args...).With("path", path)
+	}
+	switch {
+	case p.Server == "" || p.Tool == "" || p.Hash == "":
+		return fault.New(fault.Invalid, "a policy names a tool server, a tool and the definition that it is about")
+	case p.Policy == "" && len(p.Rules) == 0:
+		return wrong("policy", "is missing; use %s", strings.Join(MCPPolicyValues(), ", "))
+	case p.Policy != "" && !slices.Contains(MCPPolicyValues(), p.Policy):
+		return wrong("policy", "%q is not a policy; use %s", p.Policy, strings.Join(MCPPolicyValues(), ", "))
+	case len(p.Rules) > maxMCPRules:
+		return wrong("rules", "%d are too many; at most %d are taken", len(p.Rules), maxMCPRules)
+	}
+	for i, r := range p.Rules {
+		if path, problem := r.problem(); problem != "" {
+			return wrong(fmt.Sprintf("rules[%d]%s", i, path), "%s", problem)
+		}
+	}
+	return nil
+}
+
+// problem says what is wrong with a rule, and where.
+func (r MCPRule) problem() (path, text string) {
+	set := 0
+	for _, is := range []bool{len(r.Equals) > 0, r.Pattern != "", r.Under != "", r.Absent} {
+		if is {
+			set++
+		}
+	}
+	switch {
+	case r.Argument == "":
+		return ".argument", "is missing; name an argument of the tool"
+	case !slices.Contains(MCPPolicyValues(), r.Policy):
+		return ".policy", "use " + strings.Join(MCPPolicyValues(), ", ")
+	case set != 1:
+		return "", "give exactly one of equals, pattern, under and absent"
+	case len(r.Pattern) > maxMCPRule:
+		return ".pattern", "is too long; 500 characters are taken"
+	case len(r.Under) > maxMCPRule:
+		return ".under", "is too long; 500 characters are taken"
+	case r.Under != "" && !strings.HasPrefix(r.Under, "/") && !regexp.MustCompile(`^[a-z][a-z0-9+.-]*://[^/]+`).MatchString(r.Under):
+		return ".under", "must be a directory that begins with a slash, or an address with its scheme and host"
+	}
+	if r.Pattern != "" {
+		if _, err := regexp.Compile(r.Pattern); err != nil {
+			return ".pattern", "cannot be read as a regular expression: " + err.Error()
+		}
+	}
+	if len(r.Equals) > 0 {
+		var v any
+		if json.Unmarshal(r.Equals, &v) != nil {
+			return ".equals", "must be a text, a number, true or false"
+		}
+		switch v.(type) {
+		case string, float64, bool:
+		default:
+			return ".equals", "must be a text, a number, true or false"
+		}
+	}
+	return "", ""
+}
+
+// MCPAcceptance records that a person has accepted a change of a tool, with the difference.
+type MCPAcceptance struct {
+	Workspace string
+	Server    string
+	Tool      string
+	// User is for whom it was accepted; empty: for everybody.
+	User string
+	// Kind is added, changed or removed; Summary names the places that differ.
+	Kind    string
+	Summary string
+	// Before and After are definitions, with their hashes; empty where there is none.
+	Before     json.RawMessage
+	BeforeHash string
+	After      json.RawMessage
+	AfterHash  string
+	// By is the person, Execution the one whose question they answered, if it was one.
+	By        string
+	Execution string
+	Accepted  int64
+}
+
+// MCPDecided is what a person decides with an acceptance.
+type MCPDecided struct {
+	Records []MCPAcceptance
+	// Carry names the tools whose policies go on to hold: one that was set for the definition before a record's change holds for that after it.
+	// An acceptance for everybody carries everybody's, any other those of its user.
+	Carry []string
+	// Policies are kept, or taken away, as [MCPServers.SetPolicies] does.
+	Policies []MCPPolicy
+}
