@@ -369,6 +369,36 @@ func TestDesk_Overrule(t *testing.T) {
 	if votes.Get("0.person").Str != "bob" || votes.Get("1.person").Str != "mail:out@side.org" || len(votes.Array()) != 2 {
 		t.Errorf("%s", votes.Raw)
 	}
+	t.Run("OneWordEach", func(t *testing.T) {
+		t.Parallel()
+		for name, first := range map[string]bool{"answers first": true, "reads first": false} {
+			b := openBureau(judged)
+			i := b.put(t, byMail(Request{MinApprovals: 2}))
+			b.hears(t, mailFrom(i, "out@side.org", "hm, that looks like a yes"))
+			mail := b.shelf.responses[0].ID
+			reads := func() error {
+				_, err := b.Overrule(ctx, b.as("bob"), i.ID, mail, approve, "they told me")
+				return err
+			}
+			answers := func() error {
+				_, err := b.say("bob", i.ID, yes)
+				return err
+			}
+			one, other := reads, answers
+			if first {
+				one, other = answers, reads
+			}
+			if err := one(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err := other(); fault.CodeOf(err) != fault.Forbidden {
+				t.Errorf("%s: one person has been two of those who agree: %v", name, err)
+			}
+			if after := b.must(t, "cid", i.ID, yes); after.Status != store.InteractionCompleted {
+				t.Errorf("%s: somebody else's answer does not count", name)
+			}
+		}
+	})
 	t.Run("NotOnesOwn", func(t *testing.T) {
 		t.Parallel()
 		b := openBureau(judged)

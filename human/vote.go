@@ -1,6 +1,7 @@
 package human
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -250,6 +251,9 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	if err := s.admit(who, in.ArgumentsHash); err != nil {
 		return err
 	}
+	if err := s.oneWordEach(who, response.Origin); err != nil {
+		return err
+	}
 	u, err := s.request.read(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now), came(response.Origin))
 	if err != nil {
 		return err
@@ -263,6 +267,24 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	votes := slices.Concat(s.votes(), []vote{v})
 	if verdict := tally(s.request, votes, s.left(votes)); verdict.ended {
 		return s.decided(verdict, votes)
+	}
+	return nil
+}
+
+// oneWordEach keeps one person from being several of those who have to agree: whoever has said what the reply of another means does
+// not answer besides, nor read a second reply.
+func (s *sitting) oneWordEach(who somebody, origin store.Origin) error {
+	if several := s.request.MinApprovals > 1 || s.request.Review != nil && s.request.Review.Consensus; !several {
+		return nil
+	}
+	for _, v := range s.votes() {
+		if origin.ReadBy == "" && v.origin.ReadBy == "" {
+			continue // two who answer for themselves
+		}
+		earlier := cmp.Or(v.origin.ReadBy, strings.TrimPrefix(v.person, seatUser))
+		if earlier == cmp.Or(origin.ReadBy, who.user) {
+			return fault.New(fault.Forbidden, "several people have to agree, and one person's word counts once: your answer and what you say about the reply of another are the same word; ask who wrote the reply to answer by form")
+		}
 	}
 	return nil
 }
