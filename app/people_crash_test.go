@@ -323,7 +323,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 		// The server has another port after its restart; the rest of the address is the same.
 		_, path, _ := strings.Cut(to, "/channels/")
 		host, _, _ := strings.Cut(second.callback, "/channels/")
-		return callback(t, host+"/channels/"+path, "s3cret", time.Now(), `{"interaction_id":"`+first.interaction+`","responder":"user:`+me.ID+`","response_data":{"action":"`+action+`"}}`)
+		return callback(t, host+"/channels/"+path, "s3cret-of-the-hook", time.Now(), `{"interaction_id":"`+first.interaction+`","responder":"user:`+me.ID+`","response_data":{"action":"`+action+`"}}`)
 	}
 	if got := answers(first.callback, "approve"); got.status != http.StatusOK {
 		t.Fatalf("the answer to the first copy: %d %s", got.status, got.body)
