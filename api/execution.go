@@ -72,6 +72,14 @@ type Fork struct {
 	Earlier      []Fork     `json:"earlier,omitempty" doc:"the forks that the other execution came of, the last one first; their edits hold as well"`
 }
 
+// AskedAgain is what somebody did behind a question, so that it is asked again.
+type AskedAgain struct {
+	Action string          `json:"action" enum:"start,fork,retry,output" doc:"the execution began behind the question, was forked behind it, a node behind it was tried again, or a node was given its output"`
+	NodeID string          `json:"node_id"`
+	By     string          `json:"by,omitempty"`
+	Output json.RawMessage `json:"output,omitempty" doc:"what was given as the node's output"`
+}
+
 // ForkEdit is a value that was edited, beside what it was.
 type ForkEdit struct {
 	Name     string          `json:"name"`

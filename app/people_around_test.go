@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/human"
 )
 
 // paidFlow pays behind a question. Config is what the question has besides.
@@ -55,6 +58,32 @@ func TestPeopleAround(t *testing.T) {
 			t.Errorf("the service was called %q; want %d calls", got, n)
 		}
 	}
+	// says expects that the open question says why it is asked again, in its record and in words.
+	says := func(t *testing.T, execution, again string) {
+		t.Helper()
+		q := x.interaction(t, x.opens(t, execution, 1)[0].ID)
+		if got := gjson.GetBytes(q.Request, "again").Raw; got != again {
+			t.Errorf("asked again because of %s; want %s", got, again)
+		}
+		var told []api.AskedAgain
+		if err := json.Unmarshal([]byte(again), &told); err != nil || len(human.AgainLines("zh", told)) != len(told) || len(human.AgainLines("en", told)) != len(told) {
+			t.Errorf("in words: %q (%v)", human.AgainLines("en", told), err)
+		}
+	}
+	t.Run("GivenWhileItIsOpen", func(t *testing.T) {
+		t.Parallel()
+		x.save(t, askFlow("around-open", asks("ask", `, approvers: ["user:approver"]`), `  - {id: beside, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}}
+`))
+		e := x.execute(t, "around-open", api.ExecuteRequest{Inputs: inputs})
+		first := x.opens(t, e, 1)[0]
+		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "beside", Output: json.RawMessage(`{"amount":1000000}`)}), http.StatusOK)
+		x.completes(t, e, "beside")
+		says(t, e, `[{"action":"output","node_id":"beside","by":"operator","output":{"amount":1000000}}]`)
+		if x.opens(t, e, 1)[0].ID == first.ID {
+			t.Error("the question is the one that does not show the output")
+		}
+		refused(t, x.respond(t, "approver", first.ID, `{"action":"approve"}`), http.StatusConflict, "conflict")
+	})
 	t.Run("Start", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
@@ -126,6 +155,7 @@ connections:
 		x.save(t, paidFlow("around-retry", paid.URL, ``))
 		e := approved(t, "around-retry", engine.StatusError)
 		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "retry_node", NodeID: "pay"}), http.StatusOK)
+		says(t, e, `[{"action":"retry","node_id":"pay","by":"operator"}]`)
 		asked(t, e, "approve", paid, 1)
 		x.reaches(t, e, engine.StatusSuccess)
 		pays(t, paid, 2)
@@ -135,6 +165,7 @@ connections:
 		x.save(t, paidFlow("around-output", other.URL, ``))
 		e = approved(t, "around-output", engine.StatusError)
 		want[api.ActionResponse](t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "pay", Output: json.RawMessage(`{"paid":true}`)}), http.StatusOK)
+		says(t, e, `[{"action":"output","node_id":"pay","by":"operator","output":{"paid":true}}]`)
 		asked(t, e, "reject", other, 0)
 		x.reaches(t, e, engine.StatusSuccess)
 		if got := x.read(t, e).NodeExecutions["out"].Status; got != "skipped" {

@@ -58,6 +58,8 @@ type activation struct {
 	canceling bool   // it ends as canceled when its child has
 	unknown   bool   // the outcome of its last attempt is not known
 	again     bool   // it asks a question again that lies before others
+	// causes are why a question that has no answer yet is asked another time.
+	causes []AgainCause
 	err       *fault.Error
 }
 

@@ -19,6 +19,43 @@ type again struct {
 	// Live are the connections of an answered question that its answer has made live, Confirmed that it agrees.
 	Live      []int `json:"live,omitempty"`
 	Confirmed bool  `json:"confirmed,omitempty"`
+	// Causes are why it is asked again, for those who are asked.
+	Causes []AgainCause `json:"causes,omitempty"`
+}
+
+// AgainCause is what somebody did behind a question, so that it is asked again.
+type AgainCause struct {
+	Action AgainAction `json:"action"`
+	// Activation is where they went on.
+	Activation ActivationID `json:"activation"`
+	By         string       `json:"by,omitempty"`
+	// Output is what they gave as the output of the activation.
+	Output Ref `json:"output,omitempty"`
+}
+
+// AgainAction names what was done.
+type AgainAction string
+
+// What makes a question be asked again.
+const (
+	AgainStart  AgainAction = "start"  // the execution begins behind it
+	AgainFork   AgainAction = "fork"   // a fork begins behind it, or edits what was shown with it
+	AgainRetry  AgainAction = "retry"  // a node behind it is tried again
+	AgainOutput AgainAction = "output" // a person gives the output of a node
+)
+
+// maxCauses bounds what is told of why a question is asked again.
+const maxCauses = 20
+
+// AskedAgain returns why a question is asked again, the first cause first; none for one that is asked for the first time.
+func (s *State) AskedAgain(question ActivationID) []AgainCause {
+	if a := s.find(question); a != nil && !a.again {
+		return a.causes
+	}
+	if known := s.findAgain(question); known != nil {
+		return known.Causes
+	}
+	return nil
 }
 
 // Questions returns the binding questions that lie on every way to an activation, the first first, and those of them
@@ -85,9 +122,9 @@ func (s *State) knowsInputs(id ActivationID, question int) bool {
 	})
 }
 
-// Answered returns the binding questions of the scopes in the state that have been answered. What is given as data from now
-// on was not shown to those who answered them.
-func (s *State) Answered() []ActivationID {
+// Asked returns the binding questions of the scopes in the state that have been answered or are being asked. What is given as
+// data from now on was not shown to those who are asked.
+func (s *State) Asked() []ActivationID {
 	var list []ActivationID
 	for _, path := range sortedKeys(s.scopes) {
 		p, ok := s.scopes[path].program.(*graphProgram)
@@ -101,7 +138,8 @@ func (s *State) Answered() []ActivationID {
 			}
 			id := joinID(path, node.Segment)
 			fate := p.nodes[i].fate
-			if known := s.findAgain(id); fate == fateCompleted || fate == fateFailed || known != nil && known.Answered {
+			known, open := s.findAgain(id), s.find(id)
+			if fate == fateCompleted || fate == fateFailed || known != nil && known.Answered || open != nil && open.phase == phaseAsking {
 				list = append(list, id)
 			}
 		}
@@ -158,13 +196,31 @@ func (s *State) checkAgain(questions []ActivationID) error {
 	return nil
 }
 
-// askAgain lets the answers to questions count no longer. One that is being asked again already stays as it is.
-func (s *State) askAgain(questions []ActivationID) {
+// askAgain lets the answers to questions count no longer. One that is open begins anew, if what it shows has changed with an output
+// that was given.
+func (s *State) askAgain(questions []ActivationID, cause AgainCause) {
 	for _, id := range questions {
-		if known := s.findAgain(id); known == nil {
-			s.again = append(s.again, again{Question: id})
-		} else if known.Answered {
-			*known = again{Question: id}
+		a := s.find(id)
+		var causes *[]AgainCause
+		if a != nil && !a.again { // it has no answer yet
+			causes = &a.causes
+		} else {
+			known := s.findAgain(id)
+			if known == nil {
+				s.again = append(s.again, again{Question: id})
+				known = &s.again[len(s.again)-1]
+			} else if known.Answered {
+				*known = again{Question: id}
+			}
+			causes = &known.Causes
+		}
+		if len(*causes) < maxCauses {
+			*causes = append(*causes, cause)
+		}
+		if cause.Action == AgainOutput && a != nil && a.phase == phaseAsking {
+			s.stop(a)
+			s.regenerate(a)
+			s.dispatch(a)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestAgain_AlwaysAskedAndNeverStuck(t *testing.T) {
 			return
 		}
 		if rapid.Bool().Draw(r, "edited") {
-			before = append(before, s.state.Answered()...)
+			before = append(before, s.state.Asked()...)
 			slices.Sort(before)
 			before = slices.DeleteFunc(slices.Compact(before), func(q engine.ActivationID) bool { return q == id })
 		}

@@ -270,6 +270,24 @@ func TestAgain_Operator(t *testing.T) {
 		}
 		s.replay()
 	})
+	t.Run("GivenWhileItIsAsked", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, paying)
+		s.complete("start")
+		s.suspend("ask", engine.NodeSuspended{Ask: &engine.Question{Purpose: "human_node"}})
+		s.do(engine.NodeSkipped{Activation: "beside", HasOutput: true, Output: "given", By: "op", Again: s.state.Asked()})
+		s.wantRuns("ask", "beside")
+		if len(s.asks) != 0 {
+			t.Errorf("the question that shows what was before is still open: %v", s.asks)
+		}
+		want := []engine.AgainCause{{Action: engine.AgainOutput, Activation: "beside", By: "op", Output: "given"}}
+		if got := s.state.AskedAgain("ask"); !slices.Equal(got, want) {
+			t.Errorf("asked again because of %+v, want %+v", got, want)
+		}
+		s.answer("ask", "confirmed")
+		s.wantRuns("beside", "prepare")
+		s.replay()
+	})
 	t.Run("ASecondTimeItIsAskedASecondTime", func(t *testing.T) {
 		t.Parallel()
 		s := failed(t)
@@ -304,7 +322,7 @@ func TestAgain_Operator(t *testing.T) {
 	t.Run("AnswersAreNamed", func(t *testing.T) {
 		t.Parallel()
 		s := failed(t)
-		if got := s.state.Answered(); !slices.Equal(got, []engine.ActivationID{"ask"}) {
+		if got := s.state.Asked(); !slices.Equal(got, []engine.ActivationID{"ask"}) {
 			t.Errorf("answered %v", got)
 		}
 	})

@@ -70,6 +70,7 @@ type (
 		Canceling  bool         `json:"canceling,omitempty"`
 		Unknown    bool         `json:"unknown,omitempty"`
 		Again      bool         `json:"again,omitempty"`
+		Causes     []AgainCause `json:"causes,omitempty"`
 		TimedOut   bool         `json:"timed_out,omitempty"`
 		AsOf       uint64       `json:"as_of"`
 		Cause      Cause        `json:"cause"`
@@ -162,7 +163,7 @@ func (a *activation) snapshot() (actJSON, error) {
 	snap := actJSON{
 		Name: a.name, Node: a.node, Step: a.step, Ord: a.ord, Phase: a.phase, Generation: a.gen, InnerGen: a.innerGen, Attempt: a.attempt,
 		Retries: a.retries, Recoveries: a.recoveries, Blamed: a.blamed, Spawned: a.spawned, Started: a.started, Effected: a.effected,
-		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
+		Opened: a.opened, Canceling: a.canceling, Unknown: a.unknown, Again: a.again, Causes: a.causes, TimedOut: a.timedOut, AsOf: a.asOf, Cause: a.cause,
 		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
 	if w := a.wait; w != nil {
@@ -279,7 +280,7 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 		id: joinID(sc.path, snap.Name), scope: sc, name: snap.Name, node: snap.Node, step: snap.Step, ord: snap.Ord,
 		gen: snap.Generation, innerGen: snap.InnerGen, attempt: snap.Attempt, retries: snap.Retries, recoveries: snap.Recoveries, blamed: snap.Blamed,
 		spawned: snap.Spawned, started: snap.Started, effected: snap.Effected, opened: snap.Opened,
-		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
+		canceling: snap.Canceling, unknown: snap.Unknown, again: snap.Again, causes: snap.Causes, timedOut: snap.TimedOut, asOf: snap.AsOf, cause: snap.Cause,
 		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,
 	}
 	if w := snap.Wait; w != nil {

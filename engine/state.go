@@ -199,7 +199,7 @@ func (s *State) create(f ExecutionCreated) error {
 		delete(s.scopes, "")
 		return err
 	}
-	s.askAgain(f.Again)
+	s.askAgain(f.Again, AgainCause{Action: AgainStart, Activation: ActivationID(f.StartFrom)})
 	return nil
 }
 

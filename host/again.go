@@ -1,7 +1,9 @@
 package host
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tandem/engine"
@@ -13,8 +15,8 @@ import (
 type ChildGraph func(workflow.ChildWorkflow) (*workflow.Graph, error)
 
 // AskAgain returns the questions that are asked again before an execution of graph goes on from an activation at somebody's
-// wish: those that lie on every way to it and, if the data is edited with it, all that were answered without having shown
-// the edit. It refuses with approval_required when one of them cannot be asked there: it stands in a body that has closed,
+// wish: those that lie on every way to it and, if the data is edited with it, all that were or are asked without having
+// shown the edit. It refuses with approval_required when one of them cannot be asked there: it stands in a body that has closed,
 // is switched off, or is asked by another workflow.
 func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID, edited bool, child ChildGraph) ([]engine.ActivationID, error) {
 	questions, closed := state.Questions(id)
@@ -25,13 +27,39 @@ func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID
 		return nil, err
 	}
 	if edited {
-		for _, q := range state.Answered() {
+		for _, q := range state.Asked() {
 			if q != id && !slices.Contains(questions, q) {
 				questions = append(questions, q)
 			}
 		}
 	}
 	return questions, nil
+}
+
+// AskedAgain is why a question is asked again, with the values.
+type AskedAgain struct {
+	engine.AgainCause
+	// Node is the node of the activation, and Value the output that was given for it; a value of more than MaxInline is told as
+	// {"size"}.
+	Node  string
+	Value json.RawMessage
+}
+
+// AskedAgain returns why a question is asked again; none for one that is asked for the first time.
+func (f *Fold) AskedAgain(question engine.ActivationID) ([]AskedAgain, error) {
+	var list []AskedAgain
+	for _, cause := range f.state.AskedAgain(question) {
+		one := AskedAgain{AgainCause: cause, Node: NodeOf(f.graph, cause.Activation)}
+		value, err := f.Value(cause.Output)
+		if err != nil {
+			return nil, err
+		}
+		if one.Value = value; len(value) > MaxInline {
+			one.Value = json.RawMessage(`{"size":` + strconv.Itoa(len(value)) + `}`)
+		}
+		list = append(list, one)
+	}
+	return list, nil
 }
 
 // askedByChildren refuses to go on behind a node that runs another workflow, if every way through that one leads through a

@@ -80,6 +80,8 @@ type Request struct {
 	Content json.RawMessage `json:"content,omitempty"`
 	// Fork says that the execution is a fork, of what, by whom, and what was edited.
 	Fork *api.Fork `json:"fork,omitempty"`
+	// Again says why the question is asked again, if it is.
+	Again []api.AskedAgain `json:"again,omitempty"`
 	// Options are those of an approval or a selection.
 	Options       []Option `json:"options,omitempty"`
 	AllowMultiple bool     `json:"allow_multiple,omitempty"`

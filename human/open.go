@@ -31,6 +31,7 @@ type Question struct {
 	// Requesters are the others who want what it does; Fork is how it came of another execution, if it did.
 	Requesters []string
 	Fork       *api.Fork
+	Again      []api.AskedAgain
 	Language   string
 	Node       string
 	// Tool is the tool that was being called, if it was one.
@@ -77,6 +78,7 @@ func Open(q Question) (store.Interaction, error) {
 	}
 	r.Approvers = i.Approvers
 	r.showFork(q.Fork)
+	r.showAgain(q.Again)
 	delete(besides, "fork") // it is said here and by nobody else
 	var werr error
 	if i.Request, werr = writeQuestion(r, besides); err == nil {

@@ -410,6 +410,9 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	}
 	now := time.Now()
 	m.Data = facts(i, now)
+	if len(r.Again) > 0 {
+		m.Data["again"] = r.Again
+	}
 	if r.Fork != nil {
 		m.Data["fork"] = r.Fork
 	}

@@ -113,6 +113,7 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 		}
 	}
 	if wantsAnswer(m.Kind) {
+		list = append(list, AgainLines(m.Request.Language, m.Request.Again)...)
 		list = append(list, ForkLines(m.Request.Language, m.Request.Fork)...)
 		if i.TimeoutAt > 0 && m.Kind != KindWarning {
 			say(w.deadline, until)

@@ -270,7 +270,7 @@ func (q *question) tell(now time.Time, most int) []string {
 	if tool := oneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
-	for _, line := range human.ForkLines(q.request.Language, q.request.Fork) {
+	for _, line := range slices.Concat(human.AgainLines(q.request.Language, q.request.Again), human.ForkLines(q.request.Language, q.request.Fork)) {
 		lines = append(lines, oneLine(line))
 	}
 	changes := q.toolChanges()

@@ -21,7 +21,9 @@ type Question struct {
 	// Requesters are the others who want what it does; Forks are how it came of other executions, the last fork last.
 	Requesters []string
 	Forks      []host.Fork
-	Node       string
+	// Again is why it is asked again, if it is.
+	Again []host.AskedAgain
+	Node  string
 	// Tool is the tool that the activation calls, if it is a step that calls one.
 	Tool       string
 	Activation engine.ActivationID
@@ -116,6 +118,10 @@ func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	if a, ok := o.fold.State().Activation(c.Activation); ok {
 		q.Attempt = int(a.Attempt)
 	}
+	var err error
+	if q.Again, err = o.fold.AskedAgain(c.Activation); err != nil {
+		return q, err
+	}
 	if c.Purpose == engine.PurposeOutcomeUnknown {
 		q.Request = o.fold.Sent(c.Activation)
 		return q, nil
@@ -123,7 +129,6 @@ func (o *owner) question(c engine.Ask, now int64) (Question, error) {
 	if c.Ref == "" {
 		return q, nil
 	}
-	var err error
 	if q.Request, err = o.fold.Value(c.Ref); err != nil {
 		return q, fmt.Errorf("what %q asks: %w", c.Ask, err)
 	}
