@@ -172,6 +172,41 @@ connections:
 			t.Errorf("what follows the given output is %s", got)
 		}
 	})
+	t.Run("GivenAsWhatCameOfIt", func(t *testing.T) {
+		t.Parallel()
+		paid := newCounted(t)
+		paid.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		x.save(t, paidFlow("around-unknown", paid.URL, ``))
+		e := x.execute(t, "around-unknown", api.ExecuteRequest{Inputs: inputs})
+		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		x.completes(t, e, "ask")
+		want[api.InteractionDetail](t, x.respond(t, "operator", x.opens(t, e, 1)[0].ID, `{"outcome":"done","result":{"amount":7777}}`), http.StatusOK)
+		says(t, e, `[{"action":"output","node_id":"pay","by":"operator","output":{"amount":7777}}]`)
+		asked(t, e, "reject", paid, 0)
+		x.reaches(t, e, engine.StatusSuccess)
+		if got := x.read(t, e).NodeExecutions["out"].Status; got != "skipped" {
+			t.Errorf("what follows the result that was given is %s", got)
+		}
+	})
+	t.Run("OwnData", func(t *testing.T) {
+		t.Parallel()
+		x.save(t, `
+metadata: {id: around-signal, name: around-signal, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: wait, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}}
+`+asks("ask", `, approvers: ["user:operator", "user:approver"], exclude_requester: true`)+`
+connections:
+  - {from_node: start, to_node: wait}
+  - {from_node: wait, to_node: ask, output_key: completed}
+`)
+		e := want[api.ExecuteResponse](t, x.call(t, "admin", "POST", "/workflows/around-signal/execute", api.ExecuteRequest{}), http.StatusAccepted).ExecutionID
+		x.reaches(t, e, engine.StatusWaiting)
+		want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+e+"/input", api.InputRequest{NodeID: "wait", InputData: json.RawMessage(`{"amount":5000}`)}), http.StatusOK)
+		q := x.opens(t, e, 1)[0]
+		refused(t, x.respond(t, "operator", q.ID, `{"action":"approve"}`), http.StatusForbidden, "forbidden")
+		want[api.InteractionDetail](t, x.respond(t, "approver", q.ID, `{"action":"approve"}`), http.StatusOK)
+	})
 	t.Run("AnswerInItsPlace", func(t *testing.T) {
 		t.Parallel()
 		paid := newCounted(t)
@@ -210,6 +245,8 @@ connections:
 `)
 		refused(t, x.call(t, "operator", "POST", "/workflows/around-body/execute", api.ExecuteRequest{StartFromNode: "pay"}), http.StatusConflict, "approval_required")
 		e := x.execute(t, "around-body", api.ExecuteRequest{})
+		x.opens(t, e, 1)
+		refused(t, x.act(t, e, api.ActionRequest{Action: "skip_node", ActivationID: "limit[0]/ask"}), http.StatusConflict, "approval_required")
 		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
 		x.reaches(t, e, engine.StatusSuccess)
 		refused(t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
@@ -231,7 +268,11 @@ connections:
 `)
 		refused(t, x.call(t, "operator", "POST", "/workflows/around-parent/execute", api.ExecuteRequest{StartFromNode: "pay"}), http.StatusConflict, "approval_required")
 		e := x.execute(t, "around-parent", api.ExecuteRequest{})
-		want[api.InteractionDetail](t, x.respond(t, "approver", x.opens(t, e, 1)[0].ID, `{"action":"approve"}`), http.StatusOK)
+		inner := x.opens(t, e, 1)[0]
+		refused(t, x.act(t, e, api.ActionRequest{Action: "skip_node", NodeID: "agree", Output: json.RawMessage(`{"approved":true}`)}), http.StatusConflict, "approval_required")
+		refused(t, x.act(t, inner.ExecutionID, api.ActionRequest{Action: "skip_node", NodeID: "ask"}), http.StatusConflict, "approval_required")
+		pays(t, paid, 0)
+		want[api.InteractionDetail](t, x.respond(t, "approver", inner.ID, `{"action":"approve"}`), http.StatusOK)
 		x.reaches(t, e, engine.StatusSuccess)
 		refused(t, x.act(t, e, api.ActionRequest{Action: "fork", NodeID: "pay"}), http.StatusConflict, "approval_required")
 		pays(t, paid, 1)

@@ -60,7 +60,7 @@ type activation struct {
 	again     bool   // it asks a question again that lies before others
 	// causes are why a question that has no answer yet is asked another time.
 	causes []AgainCause
-	err       *fault.Error
+	err    *fault.Error
 }
 
 func formatOrd(n uint64) string { return strconv.FormatUint(n, 10) }

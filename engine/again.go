@@ -422,3 +422,22 @@ func (s *State) askAnew(chosen *activation) {
 		s.move(a, phaseHeld)
 	}
 }
+
+// beginBehind lets what waits behind a question that is asked again begin anew in a fork: what it waited for was for the source, and
+// it must not go on before the new answer.
+func (s *State) beginBehind(chosen *activation) {
+	for _, a := range s.sorted(func(a *activation) bool { return a.wait != nil && a.phase.open() && a.frame == nil && a != chosen }) {
+		node, path := a.place()
+		behind := slices.ContainsFunc(s.questionsBefore(node), func(q int) bool {
+			id, ok := s.questionAt(path, node, q)
+			known := s.findAgain(id)
+			return ok && known != nil && !known.Answered
+		})
+		if !behind || a.canceling || a.wait.unknown {
+			continue
+		}
+		s.stop(a)
+		s.regenerate(a)
+		s.move(a, phaseHeld)
+	}
+}

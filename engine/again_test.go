@@ -197,6 +197,33 @@ func TestAgain_Fork(t *testing.T) {
 		s.wantRuns("beside", "pay")
 		s.replay()
 	})
+	t.Run("WhatWasBegunInTheSourceWaitsToo", func(t *testing.T) {
+		t.Parallel()
+		src := begin(t, `ask {"asks":"confirmed"}
+			ask:confirmed -> a
+			ask:confirmed -> b
+			b {"effect":"once"}
+			ask:confirmed -> sub
+			ask:confirmed -> bad
+			bad {"max_retries":3}`)
+		src.answer("ask", "confirmed")
+		src.started("b")
+		src.suspend("sub", engine.NodeSuspended{Child: &engine.Child{Workflow: "w"}})
+		src.fail("bad", fault.RemoteError)
+		s := forkAt(t, src, engine.ExecutionForked{Activation: "a", Edits: true, Again: []engine.ActivationID{"ask"}})
+		s.wantRuns("ask")
+		if len(s.children) != 0 {
+			t.Errorf("children %v were started before the answer", s.children)
+		}
+		for _, q := range s.asks { // whether b was done: that is no answer to the other question
+			s.do(engine.AskAnswered{Ask: q.Ask, Outcome: engine.AskDone, Choice: engine.ChoiceNotDone})
+		}
+		s.fire(engine.TimerRetry)
+		s.wantRuns("ask")
+		s.answer("ask", "confirmed")
+		s.wantRuns("a", "b", "bad", "sub")
+		s.replay()
+	})
 	t.Run("OnePutsTwoQuestionsInOrder", func(t *testing.T) {
 		t.Parallel()
 		src := begin(t, `first {"asks":"confirmed"}
@@ -264,6 +291,23 @@ func TestAgain_Operator(t *testing.T) {
 		s := failed(t)
 		s.do(engine.NodeSkipped{Activation: "pay", HasOutput: true, Output: "given", Again: []engine.ActivationID{"ask"}})
 		s.wantRuns("ask")
+		s.answer("ask", "confirmed")
+		if run := s.run("pay"); run.Cause.Kind != engine.CauseOutput || run.Cause.Ref != "given" {
+			t.Errorf("run %+v", run)
+		}
+		s.replay()
+	})
+	t.Run("GivenAsWhatCameOfIt", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, paying)
+		s.complete("start")
+		s.answer("ask", "result", "confirmed")
+		s.complete("prepare")
+		s.started("pay")
+		s.do(engine.ExecutionRecovered{})
+		a, _ := s.state.Activation("pay")
+		s.do(engine.AskAnswered{Ask: a.Ask, Outcome: engine.AskDone, Choice: engine.ChoiceDone, Ref: "given", By: "op", Again: s.state.Asked()})
+		s.wantRuns("ask", "beside")
 		s.answer("ask", "confirmed")
 		if run := s.run("pay"); run.Cause.Kind != engine.CauseOutput || run.Cause.Ref != "given" {
 			t.Errorf("run %+v", run)

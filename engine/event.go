@@ -251,6 +251,8 @@ type (
 		// Choice decides a question of the engine's own (an unknown outcome: done, not_done, stop).
 		Choice string `json:"choice,omitempty"`
 		Ref    Ref    `json:"ref,omitempty"`
+		// Again are the questions whose answers count no longer, as in ExecutionForked: a person gave an output.
+		Again []ActivationID `json:"again,omitempty"`
 		// By is who decided it, Origin how their answer came, as it was recorded. The engine hands By on and decides nothing by it.
 		By     string          `json:"by,omitempty"`
 		Origin json.RawMessage `json:"origin,omitempty"`

@@ -318,7 +318,7 @@ func (s *State) reviveEffected(a *activation) {
 	case a.scope.torn:
 		s.fail(a, unknownOutcome(nil), nil)
 	case p.onUnknown == workflow.OnUnknownRetry:
-		s.dispatch(a)
+		s.issue(a)
 	case s.staysUnknown(a):
 		s.failUnknown(a)
 	case p.onUnknown == workflow.OnUnknownFail:
@@ -432,6 +432,7 @@ func (s *State) fork(f ExecutionForked) error {
 		s.move(chosen, phaseHeld)
 	}
 	s.askAgain(f.Again, AgainCause{Action: AgainFork, Activation: f.Activation, By: f.By})
+	s.beginBehind(chosen)
 	if f.Edits {
 		s.askAnew(chosen)
 	} else if f.Input != "" {

@@ -218,7 +218,7 @@ func (s *State) fire(id TimerID, t timer) {
 	case TimerRetry:
 		a := s.find(t.activation)
 		a.timer = ""
-		s.dispatch(a)
+		s.issue(a)
 	case TimerWait:
 		a := s.find(t.activation)
 		a.wait.timer = ""
@@ -266,6 +266,9 @@ func (s *State) unknownDecided(a *activation, f AskAnswered) error {
 	default:
 		return fault.Newf(fault.Invalid, "choice: %q decides nothing; say %s, %s or %s", choice, ChoiceDone, ChoiceNotDone, ChoiceStop)
 	}
+	if err := s.checkAgain(f.Again); err != nil {
+		return err
+	}
 	s.dropAsk(f.Ask)
 	a.wait.ask = ""
 	s.stopWaiting(a)
@@ -273,11 +276,12 @@ func (s *State) unknownDecided(a *activation, f AskAnswered) error {
 	switch choice {
 	case ChoiceDone:
 		a.unknown = false
+		s.askAgain(f.Again, AgainCause{Action: AgainOutput, Activation: a.id, By: f.By, Output: f.Ref})
 		a.cause = Cause{Kind: CauseOutput, Ref: f.Ref}
-		s.dispatch(a)
+		s.issue(a)
 	case ChoiceNotDone:
 		a.unknown, a.effected = false, false
-		s.dispatch(a)
+		s.issue(a)
 	case ChoiceStop:
 		s.fail(a, fault.New(fault.OutcomeUnknown, "a person stopped the node: its outcome is not known"), nil)
 	}

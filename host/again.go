@@ -84,3 +84,34 @@ func askedByChildren(graph *workflow.Graph, nodes []int, id engine.ActivationID,
 	}
 	return nil
 }
+
+// AskedInside refuses to give the output of a node that runs another workflow, if every way through that one leads through a question:
+// it would be the answer to it.
+func AskedInside(graph *workflow.Graph, node int, id engine.ActivationID, child ChildGraph) error {
+	if graph.Nodes[node].Plan.Child == nil {
+		return nil
+	}
+	return askedByChildren(graph, []int{node}, id, child, 0)
+}
+
+// RequestedBy is who wants, by a fact, what the execution does from then on: they have retried a node, given an output, or sent data.
+// Empty: the fact is nobody's wish.
+func RequestedBy(fact engine.Fact) string {
+	switch fact := fact.(type) {
+	case engine.NodeRetried:
+		return fact.By
+	case engine.NodeSkipped:
+		if fact.HasOutput {
+			return fact.By
+		}
+	case engine.SignalReceived:
+		if fact.Ref != "" {
+			return fact.By
+		}
+	case engine.AskAnswered:
+		if fact.Choice == engine.ChoiceDone && fact.Ref != "" {
+			return fact.By
+		}
+	}
+	return ""
+}

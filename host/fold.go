@@ -250,12 +250,8 @@ func (f *Fold) follow(seq uint64, now int64, fact engine.Fact, commands []engine
 		if err := f.forked(fact); err != nil {
 			return err
 		}
-	case engine.NodeRetried:
-		f.start.request(fact.By)
-	case engine.NodeSkipped:
-		if fact.HasOutput {
-			f.start.request(fact.By)
-		}
+	default:
+		f.start.request(RequestedBy(fact))
 	}
 	if err := f.record(seq, fact, commands); err != nil {
 		return err

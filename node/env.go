@@ -65,7 +65,7 @@ func (e *env) Lookup(name string) (any, bool) {
 			return e.placeholder(inner)
 		}
 	}
-	if v, ok := e.fields()[name]; ok && name != "input" {
+	if v, ok := e.fields()[name]; ok && !isRoot(name) {
 		return v, true
 	}
 	switch name {
@@ -75,6 +75,16 @@ func (e *env) Lookup(name string) (any, bool) {
 		return e.layer(name)
 	}
 	return e.read(name)
+}
+
+// isRoot says that a name always means the same in a condition, whatever fields the input has: whoever sends the input must not
+// decide what a condition looks at. A field of such a name is read as input.NAME.
+func isRoot(name string) bool {
+	switch name {
+	case "input", "runtime", "initial", "steps", "trigger", "execution", "workflow", "env":
+		return true
+	}
+	return false
 }
 
 // read asks the layers for a name by itself: a scope's variable, trigger, execution, workflow, env.

@@ -130,7 +130,7 @@ func (c *Call) request() (*request, *fault.Error) {
 // have that is not text is replaced.
 func (r *reply) result(c *Call, q *request) (Result, error) {
 	res := Result{Value: r.value, Stdout: said(string(r.stdout)), Stderr: said(string(r.stderr)), Duration: max(0, r.duration)}
-	r.errorType, r.message, r.traceback = said(r.errorType), said(r.message), said(r.traceback)
+	r.errorType, r.message, r.traceback, r.limit = said(r.errorType), said(r.message), said(r.traceback), said(r.limit)
 	var err *fault.Error
 	switch r.kind {
 	case replyValue:

@@ -113,3 +113,11 @@ func (g *Graph) Through() (questions, children []int) {
 	}
 	return questions, children
 }
+
+// LeftOpen says that a question stands in a body behind which the flow goes on by it: skipping it there lets what it guards run.
+func (g *Graph) LeftOpen(question int) bool {
+	body := g.Nodes[question].Body
+	return slices.ContainsFunc(g.Nodes, func(n GraphNode) bool {
+		return slices.Contains(n.Questions, question) && !g.Within(int(g.byID[n.ID]), body)
+	})
+}

@@ -41,6 +41,7 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		return nil
 	}
 	for _, f := range row.Facts {
+		a.Requesters = requester(a.Requesters, host.RequestedBy(f))
 		switch f := f.(type) {
 		case engine.ExecutionPaused:
 			a.Pause, a.Resume = &store.Pause{
@@ -49,12 +50,6 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 			}, nil
 		case engine.ExecutionResumed:
 			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy), Time: row.Time}
-		case engine.NodeRetried:
-			a.Requesters = requester(a.Requesters, f.By)
-		case engine.NodeSkipped:
-			if f.HasOutput {
-				a.Requesters = requester(a.Requesters, f.By)
-			}
 		case engine.AskAnswered:
 			// Who answered has ended the row, unless the answer came from inside.
 			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)

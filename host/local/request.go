@@ -140,6 +140,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if err != nil {
 			return nil, err
 		}
+		if err := o.mayPassOver(id); err != nil {
+			return nil, err
+		}
 		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy}
 		if len(r.Value) > 0 {
 			if err := o.mayDecide(id); err != nil {
@@ -157,7 +160,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		}
 		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionAnswer:
-		return engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value(), By: r.By, Origin: r.Origin}, nil
+		return o.answered(r, value()), nil
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}
@@ -189,15 +192,53 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 	return engine.ActivationID(o.revision.Graph.Nodes[index].Segment), nil // the engine says why it cannot be
 }
 
+// answered is the answer to a question. Whoever says that an effect has happened and what came of it gives an output: questions that
+// were asked without it are asked again.
+func (o *owner) answered(r host.Request, value engine.Ref) engine.Fact {
+	fact := engine.AskAnswered{Ask: r.Ask, Outcome: r.Outcome, Choice: r.Choice, Ref: value, By: r.By, Origin: r.Origin}
+	if r.Choice == engine.ChoiceDone && value != "" {
+		for _, a := range o.fold.State().Activations() {
+			if a.Ask != r.Ask || !a.Unknown {
+				continue
+			}
+			err := o.mayDecide(a.ID)
+			if err == nil {
+				fact.Again, err = o.askAgain(a.ID, true)
+			}
+			if err != nil { // the answer is on record and cannot be refused any more; nothing goes on by it
+				fact.Choice, fact.Again = engine.ChoiceStop, nil
+			}
+		}
+	}
+	return fact
+}
+
 // mayDecide refuses to let an operator give the output of a question: that would be its answer.
 func (o *owner) mayDecide(id engine.ActivationID) error {
 	a, ok := o.fold.State().Activation(id)
-	if !ok || a.Node < 0 || o.revision.Graph.Nodes[a.Node].Plan.Asks == "" {
+	if !ok || a.Node < 0 {
 		return nil // of what cannot be skipped the engine says why; programs take no output for an agreement
+	}
+	if o.revision.Graph.Nodes[a.Node].Plan.Asks == "" {
+		return host.AskedInside(o.revision.Graph, a.Node, id, o.host.childGraph(o.host.ctx, o.principal()))
 	}
 	return fault.Newf(fault.ApprovalRequired, "output: %q asks people, and only they answer; skip it without an output, or answer it as one of those who are asked", id)
 }
 
 func (o *owner) askAgain(id engine.ActivationID, edited bool) ([]engine.ActivationID, error) {
 	return host.AskAgain(o.fold.State(), o.revision.Graph, id, edited, o.host.childGraph(o.host.ctx, o.principal()))
+}
+
+// mayPassOver refuses to skip a question whose place goes on without it: that of an execution which another one waits for, and one in
+// a body that runs once, behind which the flow goes on.
+func (o *owner) mayPassOver(id engine.ActivationID) error {
+	graph := o.revision.Graph
+	a, ok := o.fold.State().Activation(id)
+	if !ok || a.Node < 0 || graph.Nodes[a.Node].Plan.Asks == "" {
+		return nil
+	}
+	if o.parent == "" && !graph.LeftOpen(a.Node) {
+		return nil
+	}
+	return fault.Newf(fault.ApprovalRequired, "%q asks people, and what comes after it would go on without their answer; answer it as one of those who are asked, or cancel the execution", id)
 }
