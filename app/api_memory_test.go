@@ -182,7 +182,7 @@ func (m *memorySite) revive(t *testing.T, e api.ExecuteResponse, small bool) {
 		if _, err := m.Wait(t.Context(), identity.System("default"), forked.ID); err != nil {
 			t.Fatal(err)
 		}
-		m.same(t, forked.ID, small)
+		m.same(t, forked.ID, false) // its first row holds the past, which may be more than is kept
 	}
 	if e.Error == nil {
 		return
