@@ -409,12 +409,12 @@ func key(r host.StartRequest) *store.IdempotencyKey {
 	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
 }
 
-// begin commits the first row of an execution and hands it to its owner.
+// begin commits the first row of an execution, with what follows at once, and hands the rest to its owner.
 func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return host.Started{}, fault.New(fault.Conflict, "the host is closing; start the execution again later")
+		return host.Started{}, closing()
 	}
 	if h.owners[o.ref] != nil {
 		h.mu.Unlock()
@@ -426,13 +426,16 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 	}
 	h.running.Add(1)
 	h.mu.Unlock()
-	commands, err := o.commit(ctx, row{turn: turn, commands: commands, create: create, key: key})
+	status, broken, err := o.start(ctx, row{turn: turn, commands: commands, create: create, key: key})
 	if err != nil {
 		h.mu.Lock()
 		h.remove(o.ref)
 		queued := o.takeAll()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
+			if ofRun(m) {
+				continue // of this one, which is not there
+			}
 			if !h.post(o.ref, m) {
 				refuse([]message{m}, errClosed)
 			}
@@ -441,15 +444,40 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		if used := (*store.KeyUsedError)(nil); errors.As(err, &used) && used.Same {
 			return h.repeated(ctx, o.principal(), used.Execution)
 		}
+		if h.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = closing()
+		}
 		return host.Started{}, err
 	}
-	started := host.Started{Execution: o.ref.Execution, Status: o.status}
+	if broken == nil && o.over() {
+		o.back()
+		o.tidy()
+		if h.retire(o) {
+			h.running.Done()
+			return host.Started{Execution: o.ref.Execution, Status: status}, nil
+		}
+	}
 	go func() {
 		defer h.running.Done()
-		o.carryOut(commands)
+		if broken != nil {
+			o.fail(broken)
+			return
+		}
+		left := o.left
+		o.left = todo{}
+		o.goOn(left)
 		o.loop()
 	}()
-	return started, nil
+	return host.Started{Execution: o.ref.Execution, Status: status}, nil
+}
+
+// ofRun says that a message is of a run that an owner has begun.
+func ofRun(m message) bool {
+	switch m.(type) {
+	case outcome, withheld, overtime:
+		return true
+	}
+	return false
 }
 
 // repeated answers a start whose idempotency key has started an execution before.
