@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,8 @@ type Options struct {
 	Task     func(workflowID string) bool
 	// Initial makes the initial layer of an execution of what its parent gives it; nil: they are the same.
 	Initial func(workflowID string, input json.RawMessage) (json.RawMessage, error)
-	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
+	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell. The
+	// first row is one of these: a start is answered when it is on disk with what has run ahead of it.
 	RunAhead bool
 	// Idle hosts take nothing up by themselves: they work on what they have started or were told to take up, and record what
 	// else they are asked for. Resting ones only record. What is recorded goes on with the next host.
@@ -322,8 +324,11 @@ var errClosed = errors.New("the host is closing") // read-only
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
-	for _, value := range []json.RawMessage{r.Initial, r.TriggerData} {
-		if err := readable("inputs", value); err != nil {
+	if err := readable("inputs", r.Initial); err != nil {
+		return host.Started{}, err
+	}
+	if !bytes.Equal(r.Initial, r.TriggerData) { // mostly they are the same
+		if err := readable("inputs", r.TriggerData); err != nil {
 			return host.Started{}, err
 		}
 	}
@@ -469,15 +474,6 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		o.loop()
 	}()
 	return host.Started{Execution: o.ref.Execution, Status: status}, nil
-}
-
-// ofRun says that a message is of a run that an owner has begun.
-func ofRun(m message) bool {
-	switch m.(type) {
-	case outcome, withheld, overtime:
-		return true
-	}
-	return false
 }
 
 // repeated answers a start whose idempotency key has started an execution before.

@@ -56,6 +56,15 @@ func (admitted) isMessage()  {}
 func (unheard) isMessage()   {}
 func (withheld) isMessage()  {}
 
+// ofRun says that a message is of a run that an owner has begun.
+func ofRun(m message) bool {
+	switch m.(type) {
+	case outcome, withheld, overtime:
+		return true
+	}
+	return false
+}
+
 // owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
 type owner struct {
 	host     *Host
