@@ -54,18 +54,35 @@ type member struct {
 
 func field(key string, v any) member { return member{key, encode(v)} }
 
+// fewMembers are found by looking through them; more have an index.
+const fewMembers = 8
+
 // members are the fields of an object in order; of equal keys the last one counts, at the place of the first.
 func members(raw json.RawMessage) []member {
-	var list []member
-	index := map[string]int{}
+	list := make([]member, 0, fewMembers)
+	var index map[string]int // of a longer list
 	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		name := key.Str
-		if i, again := index[name]; again {
+		i, again := 0, false
+		if index == nil {
+			i = slices.IndexFunc(list, func(m member) bool { return m.key == key.Str })
+			again = i >= 0
+		} else {
+			i, again = index[key.Str]
+		}
+		if again {
 			list[i].value = json.RawMessage(value.Raw)
 			return true
 		}
-		index[name] = len(list)
-		list = append(list, member{name, json.RawMessage(value.Raw)})
+		list = append(list, member{key.Str, json.RawMessage(value.Raw)})
+		switch {
+		case index != nil:
+			index[key.Str] = len(list) - 1
+		case len(list) == fewMembers:
+			index = make(map[string]int, 2*fewMembers)
+			for i := range list {
+				index[list[i].key] = i
+			}
+		}
 		return true
 	})
 	return list
@@ -73,7 +90,12 @@ func members(raw json.RawMessage) []member {
 
 // object writes fields as an object.
 func object(list []member) json.RawMessage {
+	size := 2
+	for _, m := range list {
+		size += len(m.key) + len(m.value) + 4
+	}
 	var b bytes.Buffer
+	b.Grow(size)
 	b.WriteByte('{')
 	for i, m := range list {
 		if i > 0 {
@@ -112,7 +134,7 @@ func handOn(input json.RawMessage, fields ...member) json.RawMessage {
 // overlay lays fields over others: an equal key is replaced where it stands, a new one comes last.
 func overlay(list []member, fields ...member) []member {
 	list = slices.Clone(list)
-	if len(fields) > 8 { // looking through the list for each of many would take for ever
+	if len(fields) > fewMembers { // looking through the list for each of many would take for ever
 		places := make(map[string]int, len(list)+len(fields))
 		for i := len(list) - 1; i >= 0; i-- {
 			places[list[i].key] = i

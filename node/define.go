@@ -155,6 +155,10 @@ func Marshal(v any) (json.RawMessage, error) {
 		}
 		return raw, nil
 	}
+	if text, ok := v.(string); ok && plain(text) {
+		out := make([]byte, 0, len(text)+2)
+		return append(append(append(out, '"'), text...), '"'), nil
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -162,6 +166,16 @@ func Marshal(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// plain says that a text stands in JSON as it is.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // wordOf says in words what a Go type takes.

@@ -59,6 +59,9 @@ func (b *bench) status(id, node string) engine.NodeStatus {
 	return ""
 }
 
+// OnlyBrief is the case of an execution that needs nothing but brief pure runs: a host that runs ahead writes it at once.
+const OnlyBrief = "Flow/OnlyBriefOnes"
+
 func flowCases() []Case {
 	return []Case{
 		{Name: "Flow/Chain", Crashes: true, run: func(b *bench) {
@@ -74,6 +77,24 @@ func flowCases() []Case {
 			}
 			if n := b.world.count(b.world.effects, b.at("x", "c")); n != 1 {
 				b.t.Errorf("the effect of c happened %d times", n)
+			}
+		}},
+		{Name: OnlyBrief, Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"a BRIEF", "b BRIEF", "c BRIEF"}, []string{"a -> b", "b -> c"}))
+			b.start("x", "f")
+			b.ends("x", engine.StatusSuccess)
+			if e := b.summary("x"); e.Started == 0 || e.Ended < e.Started || e.Updated != e.Ended {
+				b.t.Errorf("the summary is %+v", e)
+			}
+		}},
+		{Name: "Flow/BriefOnesUnderAKey", run: func(b *bench) {
+			b.save(flow("f", []string{"a BRIEF", "b BRIEF"}, []string{"a -> b"}))
+			key := func(r *host.StartRequest) { r.Key, r.KeyHash = "once", "hash" }
+			b.start("x", "f", key)
+			b.start("y", "f", key) // runs ahead, and finds that there is one
+			b.ends("x", engine.StatusSuccess)
+			if list := b.all(); len(list) != 1 || list[0].ID != "x" {
+				b.t.Errorf("there are %+v", list)
 			}
 		}},
 		{Name: "Flow/BriefOnesWithLargeResults", run: func(b *bench) {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tandem/engine"
 	"tandem/host"
@@ -63,6 +64,51 @@ func (o *owner) hold(ctx context.Context, r row) error {
 		o.heldBytes += len(value)
 	}
 	return nil
+}
+
+// start commits the first row of an execution. What can be run ahead of it is: nobody knows of the execution yet, and all of it
+// that needs nothing but brief pure runs gets to the disk at once, as one append. It returns the status as of the first row, and
+// an error that has come up behind it. With refused nothing is on disk.
+func (o *owner) start(ctx context.Context, r row) (status engine.Status, broken, refused error) {
+	if ctx.Err() != nil || !o.goesAhead(r) {
+		o.left.commands, refused = o.commit(ctx, r)
+		return o.status, nil, refused
+	}
+	if refused = o.hold(ctx, r); refused != nil {
+		return o.status, nil, refused
+	}
+	status = o.status
+	o.starting = true
+	o.carryOut(r.commands)
+	for len(o.held) > 0 && broken == nil {
+		list := o.takeOutcomes() // others may be for an execution of this name that is there already
+		if len(list) == 0 {
+			refused = o.flush(ctx)
+			break
+		}
+		if broken = o.deal(list); len(o.held) == 0 {
+			broken, refused = nil, broken // of the append
+		}
+	}
+	if broken != nil {
+		refused = o.flush(ctx)
+	}
+	o.starting = false
+	if refused != nil {
+		o.stopAll()
+	}
+	return status, broken, refused
+}
+
+// over says that an execution has ended and leaves nothing to be done for others.
+func (o *owner) over() bool {
+	return o.status.Final() && o.parent == "" && len(o.attempts) == 0 && len(o.left.afters) == 0 && !slices.ContainsFunc(o.left.commands, func(c engine.Command) bool {
+		switch c.(type) {
+		case engine.EndNode, engine.CloseScope, engine.Finish:
+			return false
+		}
+		return true
+	})
 }
 
 // loader reads rows that are held from where they are; they are not on disk.

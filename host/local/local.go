@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,8 @@ type Options struct {
 	Task     func(workflowID string) bool
 	// Initial makes the initial layer of an execution of what its parent gives it; nil: they are the same.
 	Initial func(workflowID string, input json.RawMessage) (json.RawMessage, error)
-	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell.
+	// RunAhead lets brief pure nodes run before the rows that lead to them are on disk, as long as nobody outside can tell. The
+	// first row is one of these: a start is answered when it is on disk with what has run ahead of it.
 	RunAhead bool
 	// Idle hosts take nothing up by themselves: they work on what they have started or were told to take up, and record what
 	// else they are asked for. Resting ones only record. What is recorded goes on with the next host.
@@ -322,8 +324,11 @@ var errClosed = errors.New("the host is closing") // read-only
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
-	for _, value := range []json.RawMessage{r.Initial, r.TriggerData} {
-		if err := readable("inputs", value); err != nil {
+	if err := readable("inputs", r.Initial); err != nil {
+		return host.Started{}, err
+	}
+	if !bytes.Equal(r.Initial, r.TriggerData) { // mostly they are the same
+		if err := readable("inputs", r.TriggerData); err != nil {
 			return host.Started{}, err
 		}
 	}
@@ -409,12 +414,12 @@ func key(r host.StartRequest) *store.IdempotencyKey {
 	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
 }
 
-// begin commits the first row of an execution and hands it to its owner.
+// begin commits the first row of an execution, with what follows at once, and hands the rest to its owner.
 func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		return host.Started{}, fault.New(fault.Conflict, "the host is closing; start the execution again later")
+		return host.Started{}, closing()
 	}
 	if h.owners[o.ref] != nil {
 		h.mu.Unlock()
@@ -426,13 +431,16 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 	}
 	h.running.Add(1)
 	h.mu.Unlock()
-	commands, err := o.commit(ctx, row{turn: turn, commands: commands, create: create, key: key})
+	status, broken, err := o.start(ctx, row{turn: turn, commands: commands, create: create, key: key})
 	if err != nil {
 		h.mu.Lock()
 		h.remove(o.ref)
 		queued := o.takeAll()
 		h.mu.Unlock()
 		for _, m := range queued { // they are for the execution that is there already
+			if ofRun(m) {
+				continue // of this one, which is not there
+			}
 			if !h.post(o.ref, m) {
 				refuse([]message{m}, errClosed)
 			}
@@ -441,15 +449,31 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		if used := (*store.KeyUsedError)(nil); errors.As(err, &used) && used.Same {
 			return h.repeated(ctx, o.principal(), used.Execution)
 		}
+		if h.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = closing()
+		}
 		return host.Started{}, err
 	}
-	started := host.Started{Execution: o.ref.Execution, Status: o.status}
+	if broken == nil && o.over() {
+		o.back()
+		o.tidy()
+		if h.retire(o) {
+			h.running.Done()
+			return host.Started{Execution: o.ref.Execution, Status: status}, nil
+		}
+	}
 	go func() {
 		defer h.running.Done()
-		o.carryOut(commands)
+		if broken != nil {
+			o.fail(broken)
+			return
+		}
+		left := o.left
+		o.left = todo{}
+		o.goOn(left)
 		o.loop()
 	}()
-	return started, nil
+	return host.Started{Execution: o.ref.Execution, Status: status}, nil
 }
 
 // repeated answers a start whose idempotency key has started an execution before.

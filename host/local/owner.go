@@ -56,6 +56,15 @@ func (admitted) isMessage()  {}
 func (unheard) isMessage()   {}
 func (withheld) isMessage()  {}
 
+// ofRun says that a message is of a run that an owner has begun.
+func ofRun(m message) bool {
+	switch m.(type) {
+	case outcome, withheld, overtime:
+		return true
+	}
+	return false
+}
+
 // owner is the one goroutine that appends to an execution's journal. Its fold is its own; its queue is everybody's.
 type owner struct {
 	host     *Host
@@ -75,6 +84,9 @@ type owner struct {
 	// held are rows that wait to be appended with the next one, heldBytes their size.
 	held      []held
 	heldBytes int
+	// starting says that the first row is not on disk yet; left is what is to be done once it is.
+	starting bool
+	left     todo
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
@@ -144,6 +156,17 @@ func (o *owner) take() []message {
 	}
 	o.queue = nil
 	return list
+}
+
+// takeOutcomes is take if nothing has come in but outcomes.
+func (o *owner) takeOutcomes() []message {
+	o.mu.Lock()
+	others := slices.ContainsFunc(o.queue, func(m message) bool { _, ours := m.(outcome); return !ours })
+	o.mu.Unlock()
+	if others {
+		return nil
+	}
+	return o.take()
 }
 
 func (o *owner) takeAll() []message {
@@ -471,11 +494,25 @@ func (o *owner) deal(list []message) (err error) {
 	if commands, err = o.commit(o.host.ctx, r); err != nil {
 		return err
 	}
-	o.carryOut(commands)
-	for _, m := range afters {
+	if o.starting {
+		o.left = todo{commands, afters}
+		return nil
+	}
+	o.goOn(todo{commands, afters})
+	return nil
+}
+
+// todo is what is to be done after a row that is on disk.
+type todo struct {
+	commands []engine.Command
+	afters   []outcome
+}
+
+func (o *owner) goOn(t todo) {
+	o.carryOut(t.commands)
+	for _, m := range t.afters {
 		o.after(m)
 	}
-	return nil
 }
 
 // now is the time of the next row. A clock that was set back does not take the journal back.

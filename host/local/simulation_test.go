@@ -80,6 +80,20 @@ func TestSimulation_CrashAtEveryWrite(t *testing.T) {
 	}
 }
 
+// TestSimulation_OneWrite: an execution that needs nothing but brief pure runs is started and ended with one write.
+func TestSimulation_OneWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range hosttest.Cases() {
+		if c.Name == hosttest.OnlyBrief {
+			if calm := play(t, c, hosttest.Fate{}); calm.Writes != 1 {
+				t.Errorf("it took %d writes", calm.Writes)
+			}
+			return
+		}
+	}
+	t.Error("there is no such case")
+}
+
 // some are the writes to be struck: all of them, or, when there are many and nobody asks for a long run, a choice.
 func some(writes, most int) (list []int) {
 	step := 1

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"errors"
 	"iter"
+	"slices"
+	"strings"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -25,17 +27,13 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 	}
 	key := executionKey{workspace, rows[0].Execution}
 	return j.db.writer.do(ctx, func(w *writer) error {
-		for _, a := range rows {
-			if err := w.append(key, a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return w.append(key, rows)
 	})
 }
 
 // append is one part of a transaction. Everything that can be refused is refused before the first write.
-func (w *writer) append(key executionKey, a *store.Append) error {
+func (w *writer) append(key executionKey, rows []*store.Append) error {
+	a := rows[0]
 	h, err := w.head(key, a)
 	if err != nil {
 		return err
@@ -45,7 +43,7 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 		if err := w.admit(key, a, h); err != nil {
 			return err
 		}
-		if h, err = w.create(key, a.Create, a.Time); err != nil {
+		if h, err = w.create(key, a.Create, a.Time, lastChange(rows)); err != nil {
 			return err
 		}
 		if err := w.claim(key, a); err != nil {
@@ -55,31 +53,72 @@ func (w *writer) append(key executionKey, a *store.Append) error {
 		return notFound("execution", key.id)
 	case h.seq != a.After:
 		return movedOn(key.id, a.After, h.seq)
-	case h.seq == maxSeq:
+	case h.seq > maxSeq-uint64(len(rows)):
 		return fault.Newf(fault.TooLarge, "the journal of execution %q is full", key.id)
 	}
-	if _, err := w.c.exec(w.order, place(h.n, a.After+1), key.workspace, a.Time, a.Body); err != nil {
+	for left := rows; len(left) > 0; {
+		now := left[:min(len(left), maxTogether)]
+		left = left[len(now):]
+		if err := w.insertRows(key, h, now); err != nil {
+			return err
+		}
+	}
+	if err := w.change(key.workspace, h, rows); err != nil {
+		return err
+	}
+	for _, a := range rows {
+		if err := w.company(key, h, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRows writes rows with one statement.
+func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
+	args := w.args[:0]
+	for _, a := range rows {
+		args = append(args, place(h.n, a.After+1), key.workspace, a.Time, a.Body)
+		w.logged += len(a.Body)
+	}
+	_, err := w.c.exec(w.order[len(rows)-1], args...)
+	clear(args) // they may be large
+	w.args = args
+	if err != nil {
 		if e, ok := errors.AsType[*dbError](err); ok && e.constraint() {
 			w.heads.forget(key) // what was known of it is wrong
-			return fault.Newf(fault.Conflict, "execution %q has a row %d already: somebody else has gone on with it (%v)", key.id, a.After+1, err)
+			return fault.Newf(fault.Conflict, "execution %q has a row %d or one that follows it already: somebody else has gone on with it (%v)", key.id, rows[0].After+1, err)
 		}
 		return err
 	}
-	w.heads.advance(key, h)
-	w.logged += len(a.Body)
-	return w.company(key, h, a)
+	w.heads.advance(key, h, len(rows))
+	return nil
 }
 
-// The two orders in which rows are kept (docs/decisions/0006). Each table refuses a row that the other has. FAIL, since one row
-// needs no journal of the statement to be undone.
-const (
-	byExecution = `INSERT OR FAIL INTO journal (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
-	byArrival   = `INSERT OR FAIL INTO journal_in_order (place, workspace_id, time, body) VALUES (?, ?, ?, ?)`
+// maxTogether is how many rows are inserted with one statement.
+const maxTogether = 16
+
+// inserts are the statements that insert one row, two rows, and so on into a table.
+type inserts [maxTogether]string
+
+// The two orders in which rows are kept (docs/decisions/0006). Each table refuses a row that the other has. FAIL, since a journal
+// of the statement to undo it with is not needed: the part of the transaction that it belongs to is undone as a whole.
+var (
+	byExecution = insertsInto("journal")          // read-only
+	byArrival   = insertsInto("journal_in_order") // read-only
 )
+
+func insertsInto(table string) *inserts {
+	var list inserts
+	for i := range list {
+		list[i] = "INSERT OR FAIL INTO " + table + " (place, workspace_id, time, body) VALUES (?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", i)
+	}
+	return &list
+}
 
 // orderFor chooses the one that touches fewer pages: by execution it is one for each, by arrival one and one of the index
 // for them all.
-func orderFor(works int) string {
+func orderFor(works int) *inserts {
 	if works <= 2 {
 		return byExecution
 	}
@@ -141,13 +180,8 @@ func (w *writer) claim(key executionKey, a *store.Append) error {
 	return err
 }
 
-// company writes what comes with a row.
+// company writes what comes with a row besides the summary.
 func (w *writer) company(key executionKey, h *head, a *store.Append) error {
-	if a.Change != nil {
-		if err := w.change(key.workspace, h, a.Change, a.Time); err != nil {
-			return err
-		}
-	}
 	for _, id := range a.ClearTimers {
 		if _, err := w.c.exec(`DELETE FROM timers WHERE execution = ? AND id = ?`, h.n, id); err != nil {
 			return err
@@ -206,14 +240,30 @@ func (w *writer) head(key executionKey, a *store.Append) (*head, error) {
 	return w.heads.find(w.c, key)
 }
 
-// create writes the summary of a new execution and counts the run.
-func (w *writer) create(key executionKey, e *store.Execution, at int64) (*head, error) {
+// lastChange is the row that says how the summary is to look after all of them; nil if none does.
+func lastChange(rows []*store.Append) *store.Append {
+	for _, a := range slices.Backward(rows) {
+		if a.Change != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// create writes the summary of a new execution and counts the run. What the rows that come with the first one change of it is
+// written at once.
+func (w *writer) create(key executionKey, e *store.Execution, at int64, last *store.Append) (*head, error) {
+	now := store.Change{Status: e.Status, Started: e.Started, Ended: e.Ended, DurationMS: e.DurationMS, Credits: e.Credits, Error: e.Error}
+	updated := at
+	if last != nil {
+		now, updated = *last.Change, last.Time
+	}
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
 		key.workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-		string(e.Status), flag(e.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
-		e.Started, e.Ended, e.DurationMS, e.Credits, e.Error, at, at)
+		string(now.Status), flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
+		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, at, updated)
 	if err != nil {
 		return nil, err
 	}

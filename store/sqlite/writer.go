@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,9 @@ type writer struct {
 	wrote      bool
 	heads      heads
 	// order is how the rows of this transaction are kept.
-	order string
+	order *inserts
+	// args are those of the statement that inserts rows, to be used again.
+	args  []driver.Value
 	tally tally
 	// kept is told of transactions that may have changed what is kept at hand.
 	kept *generations

@@ -31,6 +31,7 @@ type headChange struct {
 	old     uint64
 	summary summary // before
 	created bool
+	rows    int64 // that it has grown by
 }
 
 func (t *heads) begin()    { t.undo = t.undo[:0] }
@@ -105,10 +106,10 @@ func (t *heads) create(k executionKey, n int64) *head {
 	return h
 }
 
-// advance moves a head on by one row.
-func (t *heads) advance(k executionKey, h *head) {
-	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq, summary: h.summary})
-	h.seq++
+// advance moves a head on by some rows.
+func (t *heads) advance(k executionKey, h *head, rows int) {
+	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq, summary: h.summary, rows: int64(rows)})
+	h.seq += uint64(rows)
 }
 
 // grown is how many rows and executions the transaction adds.
@@ -116,9 +117,8 @@ func (t *heads) grown() (rows, executions int64) {
 	for _, u := range t.undo {
 		if u.created {
 			executions++
-		} else {
-			rows++
 		}
+		rows += u.rows
 	}
 	return rows, executions
 }

@@ -159,27 +159,43 @@ func (w *writer) summaryOf(h *head) (*summary, error) {
 	return &h.summary, nil
 }
 
-// change writes what an append changes of a summary, and keeps the statistics of the workflow.
-func (w *writer) change(workspace string, h *head, c *store.Change, at int64) error {
+// change writes what rows change of a summary, and keeps the statistics of the workflow. A summary that was created with them has
+// it already.
+func (w *writer) change(workspace string, h *head, rows []*store.Append) error {
+	last := lastChange(rows)
+	if last == nil {
+		return nil
+	}
 	old, err := w.summaryOf(h)
 	if err != nil {
 		return err
 	}
-	if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, updated = ? WHERE n = ?`,
-		string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, at, h.n); err != nil {
-		return err
+	if c := last.Change; rows[0].Create == nil {
+		if _, err := w.c.exec(`UPDATE executions SET status = ?, final = ?, started = ?, ended = ?, duration_ms = ?, credits = ?, error = ?, updated = ? WHERE n = ?`,
+			string(c.Status), flag(c.Status.Final()), c.Started, c.Ended, c.DurationMS, c.Credits, c.Error, last.Time, h.n); err != nil {
+			return err
+		}
 	}
-	m := move{workflow: workflowKey{workspace, old.workflow}, from: old.status, to: c.Status, at: at, created: old.created}
+	for _, a := range rows {
+		if a.Change != nil {
+			w.tally.moves = append(w.tally.moves, old.change(workspace, a.Change, a.Time))
+		}
+	}
+	return nil
+}
+
+// change brings what is known of a summary to where a row says it is.
+func (s *summary) change(workspace string, c *store.Change, at int64) move {
+	m := move{workflow: workflowKey{workspace, s.workflow}, from: s.status, to: c.Status, at: at, created: s.created}
 	// What was counted at an earlier end is taken back, so that a revived execution counts once.
-	if old.status.Final() {
-		m.ended, m.duration, m.credits = -1, -old.duration, -old.credits
+	if s.status.Final() {
+		m.ended, m.duration, m.credits = -1, -s.duration, -s.credits
 	}
 	if c.Status.Final() {
 		m.end(c.Status, c.DurationMS, c.Credits, c.Ended)
 	}
-	w.tally.moves = append(w.tally.moves, m)
-	old.status, old.duration, old.credits = c.Status, c.DurationMS, c.Credits
-	return nil
+	s.status, s.duration, s.credits = c.Status, c.DurationMS, c.Credits
+	return m
 }
 
 // end counts an execution that has ended.

@@ -36,6 +36,35 @@ func testSummaries(t *testing.T, s store.Stores) {
 	equal(t, "after a row without a change", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e1")))
 	_, err := s.Executions.Get(t.Context(), p, "unknown")
 	wantCode(t, "unknown", err, fault.NotFound)
+	// Rows that come together change the summary one after the other, also that of an execution that begins with them.
+	e = want
+	e.ID, e.Status, e.Started, e.Ended, e.DurationMS, e.Credits, e.Error = "e2", engine.StatusRunning, 100, 0, 0, 0, ""
+	list := []*store.Append{{Execution: "e2", Time: 100, Body: []byte("row 1"), Create: &e}}
+	for i := range 19 { // more than go into one statement
+		list = append(list, next("e2", uint64(i+1)))
+	}
+	list[2].Time, list[2].Change = 150, &store.Change{Status: engine.StatusWaiting, Started: 100}
+	list[18].Time, list[18].Change = 180, &store.Change{Status: engine.StatusSuccess, Started: 100, Ended: 180, DurationMS: 70, Credits: 2}
+	ok(t, s.Journal.Append(t.Context(), p, list...))
+	want = e
+	want.Workspace, want.Created, want.Updated = p.Workspace, 100, 180
+	want.Status, want.Ended, want.DurationMS, want.Credits = engine.StatusSuccess, 180, 70, 2
+	equal(t, "begun and ended at once", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e2")))
+	equal(t, "rows that came together", 20, len(rows(t, s, p, "e2", 0)))
+	counted := func(status engine.Status) int {
+		return must[store.ExecutionPage](t)(s.Executions.List(t.Context(), p, store.ExecutionQuery{WorkflowID: "w", Statuses: []engine.Status{status}})).Total
+	}
+	equal(t, "that run", 0, counted(engine.StatusRunning))
+	equal(t, "that wait", 0, counted(engine.StatusWaiting))
+	equal(t, "that have ended well", 1, counted(engine.StatusSuccess))
+	more := []*store.Append{next("e2", 20), next("e2", 21), next("e2", 22)}
+	more[0].Change = &store.Change{Status: engine.StatusRunning, Started: 100}
+	more[1].Time, more[1].Change = 300, &store.Change{Status: engine.StatusError, Started: 100, Ended: 300, DurationMS: 90, Error: "again"}
+	ok(t, s.Journal.Append(t.Context(), p, more...))
+	want.Status, want.Ended, want.DurationMS, want.Credits, want.Error, want.Updated = engine.StatusError, 300, 90, 0, "again", 300
+	equal(t, "changed twice at once", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e2")))
+	equal(t, "that have failed", 2, counted(engine.StatusError))
+	equal(t, "that no longer have ended well", 0, counted(engine.StatusSuccess))
 }
 
 func testExecutionList(t *testing.T, s store.Stores) {
