@@ -201,6 +201,10 @@ func (o *owner) answered(r host.Request, value engine.Ref) engine.Fact {
 			if a.Ask != r.Ask || !a.Unknown {
 				continue
 			}
+			if a.Node < 0 { // the step is not repeated: what people agreed to has been done
+				fact.Again = o.fold.State().Asked()
+				continue
+			}
 			err := o.mayDecide(a.ID)
 			if err == nil {
 				fact.Again, err = o.askAgain(a.ID, true)
