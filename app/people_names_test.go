@@ -108,6 +108,13 @@ func TestNames_Token(t *testing.T) {
 		})
 	}
 
+	// Who makes it is named also when their own token was made by somebody else.
+	g.addUser(t, "default", "admin2", identity.Admin)
+	second, _ := g.madeFor(t, "admin", "admin2")
+	if chained := want[api.NewToken](t, g.call(t, second, "POST", "/users/approver/tokens", api.TokenRequest{Name: "chained"}), http.StatusCreated); chained.Token.MadeBy != "admin, admin2" {
+		t.Errorf("made by %q; want both who may have made it", chained.Token.MadeBy)
+	}
+
 	// Wherever else it says by whom.
 	operator, _ := g.madeFor(t, "admin", "operator")
 	editor, _ := g.madeFor(t, "admin", "editor")

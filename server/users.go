@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -282,7 +281,7 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	if in.Body.ExpiresIn > maxTokenLife {
 		return nil, wrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
 	}
-	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, MadeBy: maker(p), Created: s.now()}
+	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.now()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
 	}
@@ -293,9 +292,18 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
 }
 
-// maker is whose the making of a token is: who made the token that it is made with, if that is somebody else, who could have made this one
-// too.
-func maker(p identity.Principal) string { return cmp.Or(p.TokenMadeBy(), p.User) }
+// maker names who may have made a token for a user: whoever asks for it and, if their own token was made by somebody else, that one
+// before them. The user is not named beside the other: what is made with a token of somebody else's making counts as theirs.
+func maker(p identity.Principal, user string) string {
+	first := p.TokenMadeBy()
+	switch {
+	case first == "":
+		return p.User
+	case p.User == user || first == p.User:
+		return first
+	}
+	return first + ", " + p.User
+}
 
 func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*nothing, error) {
 	user, err := s.owner(ctx, p, in.ID)
