@@ -149,7 +149,7 @@ func TestNames_Token(t *testing.T) {
 	}
 	users := want[api.Users](t, g.call(t, "admin", "GET", "/users", nil), http.StatusOK).Users
 	at := slices.IndexFunc(users, func(u api.User) bool { return u.ID == "approver" })
-	if made := users[at].TokensMadeByOthers; len(made) != 2 || made[0].MadeBy != "admin" || made[1].MadeBy != "admin" {
+	if made := users[at].TokensMadeByOthers; len(made) != 3 || made[0].MadeBy != "admin" || made[1].MadeBy != "admin" || made[2].MadeBy != "admin, admin2" {
 		t.Errorf("tokens made by others: %+v", made)
 	}
 }
