@@ -319,7 +319,7 @@ func (s *State) askedAgain(q *activation, end End) {
 	known.Confirmed = slices.ContainsFunc(end.Outputs, func(o Output) bool { return o.Key == asks })
 	brought := map[int]Ref{}
 	for _, v := range verdictsOf(s.graph, q.node, end) {
-		if v.Live && v.Error == nil {
+		if v.Live && v.Error == nil && !s.graph.Edges[v.Edge].Back { // the end of an iteration leads to nothing in it
 			known.Live = append(known.Live, v.Edge)
 			brought[v.Edge] = v.Ref
 		}

@@ -332,6 +332,23 @@ func TestAgain_Operator(t *testing.T) {
 		s.wantRuns("beside", "prepare")
 		s.replay()
 	})
+	t.Run("InALoopThatItEndsByItself", func(t *testing.T) {
+		t.Parallel()
+		s := begin(t, `loop:iteration -> ask
+			ask {"asks":"confirmed"}
+			ask:confirmed -> pay
+			ask:rejected -> loop
+			ask:result -> loop
+			pay -> loop`)
+		s.open("loop", engine.ScopeOpened{Count: 1})
+		s.answer("loop[0]/ask", "result", "confirmed")
+		s.fail("loop[0]/pay", fault.RemoteRejected)
+		s.do(engine.NodeRetried{Activation: "loop[0]/pay", Again: []engine.ActivationID{"loop[0]/ask"}})
+		s.wantRuns("loop[0]/ask")
+		s.answer("loop[0]/ask", "result", "confirmed")
+		s.wantRuns("loop[0]/pay")
+		s.replay()
+	})
 	t.Run("ASecondTimeItIsAskedASecondTime", func(t *testing.T) {
 		t.Parallel()
 		s := failed(t)
