@@ -63,7 +63,9 @@ const gauge = watch(await measuring.newPage());
 
 const open = async (name, query = "") => (await page.goto(links[name] + query)).status();
 const label = (text) => page.getByLabel(text, { exact: true });
-const press = async (name) => page.getByRole("button", { name, exact: true }).click();
+// sends does what sends a form and waits for the page that answers it, so that nothing is read of the page before.
+const sends = (act, tab = page) => Promise.all([tab.waitForEvent("domcontentloaded"), act()]);
+const press = (name) => sends(() => page.getByRole("button", { name, exact: true }).click());
 const heading = () => page.getByRole("heading", { level: 1 }).innerText();
 const text = () => page.locator("main").innerText();
 const says = async (...parts) => {
@@ -204,7 +206,7 @@ await check("KeyboardOnly", async () => {
     if (at.what === "q0") await page.keyboard.type("typed");
   }
   same("order", order, ["中文", "q0", "Approve", "Reject"]);
-  await page.keyboard.press("Enter");
+  await sends(() => page.keyboard.press("Enter"));
   await recorded("Reject", "typed");
 });
 
@@ -241,7 +243,7 @@ await check("Form", async () => {
   await label("Work mail (required)").fill("zoe@example.org");
   await label("Cost centre").fill("EU-42");
   await page.getByRole("group", { name: /Works from home/ }).getByLabel("No").check();
-  await label("Cost centre").press("Enter");
+  await sends(() => label("Cost centre").press("Enter"));
   await recorded("Zoë 王", "1200.5", "North, by the window", "contract.txt", "2027-03-31", "EU-42");
 });
 
@@ -380,7 +382,7 @@ await check("TwoTabs", async () => {
   await second.goto(links.twice);
   await press("Approve");
   await recorded("Approve");
-  await second.getByRole("button", { name: "Reject" }).click();
+  await sends(() => second.getByRole("button", { name: "Reject" }).click(), second);
   same("late", await second.getByRole("heading", { level: 1 }).innerText(), "This link was used");
   holds("what it came to", (await second.locator("main").innerText()).includes(": Approve."));
   await second.close();
