@@ -12,7 +12,6 @@ import (
 	"tandem/agent"
 	"tandem/api"
 	"tandem/client"
-	"tandem/engine"
 	"tandem/fault"
 )
 
@@ -63,7 +62,7 @@ func (c *Connection) RunTask(ctx context.Context, t Task) (api.Execution, error)
 	if c.Local() {
 		return c.pursue(ctx, r, started.ExecutionID, "", false)
 	}
-	return c.pursueThere(ctx, r, started.ExecutionID, false)
+	return c.pursueThere(ctx, r, started.ExecutionID, "", false)
 }
 
 // startTask starts a task. A user who starts too many at once has to wait, which is done here.
@@ -97,31 +96,18 @@ func (c *Connection) resumeTask(ctx context.Context, t Task, r Run) (api.Executi
 	}
 	id, ok := agent.IDOf(e.WorkflowID)
 	if !ok {
-		return api.Execution{}, fault.Newf(fault.Invalid, "execution %q is no task of an agent; go on with it by: tandem run --resume %s", t.Resume, t.Resume)
+		return api.Execution{}, fault.Newf(fault.Invalid, "execution %q is not a task of an agent; go on with it by: tandem run --resume %s", t.Resume, t.Resume)
 	}
 	if t.Started != nil {
 		t.Started(api.TaskStarted{TaskID: e.ExecutionID, ExecutionID: e.ExecutionID, AgentID: id, Status: e.Status})
 	}
 	r.past = e.Seq // what was done is shown, too: whoever comes back has forgotten it
-	if c.Local() {
-		return c.run(ctx, r, nil)
-	}
-	waits := false
-	switch status := engine.Status(e.Status); {
-	case status == engine.StatusPaused:
-		if _, err := c.Act(ctx, e.ExecutionID, api.ActionRequest{Action: "resume"}); err != nil {
-			return api.Execution{}, err
-		}
-	default:
-		waits = status == engine.StatusWaitingForHuman
-	}
-	return c.pursueThere(ctx, r, e.ExecutionID, waits)
+	return c.run(ctx, r, nil)
 }
 
 // pursueThere follows an execution at a server to its end, and puts what it asks to the person at hand. What is for others is waited
 // for.
-func (c *Connection) pursueThere(ctx context.Context, r Run, id string, waits bool) (api.Execution, error) {
-	after := ""
+func (c *Connection) pursueThere(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	for {
 		if waits {
 			if err := c.ask(ctx, r, id); err != nil {

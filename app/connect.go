@@ -42,6 +42,8 @@ type Connection struct {
 	// instance is the one in this process; nil with a server.
 	instance *Instance
 	pipe     *pipe
+	// beside carries requests to the server that has the data directory open; nil unless it is reached that way.
+	beside *http.Transport
 }
 
 // NewConnection makes a connection. It must be closed.
@@ -64,8 +66,14 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 	options := o.Options
 	options.Dir, options.Idle, options.Rest, options.Version = o.Dir, true, !o.Drives, o.Version
 	i, err := Open(ctx, options)
+	if isInUse(err) {
+		if c, ok, berr := connectBeside(ctx, o.Dir); ok || berr != nil {
+			return c, berr
+		}
+		return nil, howToReach(err)
+	}
 	if err != nil {
-		return nil, inUse(err)
+		return nil, err
 	}
 	c, err := i.connect(o.Version, options.Log)
 	if err != nil {
@@ -74,14 +82,17 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 	return c, nil
 }
 
-// inUse adds to the refusal of a directory that a server has open how to reach that.
-func inUse(err error) error {
+// isInUse says that a directory was refused because another process has it open.
+func isInUse(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Details[sqlite.InUse] == nil {
-		return err
-	}
+	return ok && f.Details[sqlite.InUse] != nil
+}
+
+// howToReach adds to the refusal of a directory that another process has open how that is reached, if it is a server.
+func howToReach(err error) error {
+	f, _ := errors.AsType[*fault.Error](err)
 	c := *f
-	c.Message += "; if that is a server, talk to it with --server http://HOST:PORT (TANDEM_SERVER), which tandem workflows and tandem executions take"
+	c.Message += "; if that is a server, name it with --server http://HOST:PORT (TANDEM_SERVER), where the command takes that"
 	return &c
 }
 
@@ -106,6 +117,9 @@ func (c *Connection) givenUp(execution string) (gone <-chan error, stop func()) 
 
 // Close ends the connection and parks what runs in this process.
 func (c *Connection) Close() error {
+	if c.beside != nil {
+		c.beside.CloseIdleConnections()
+	}
 	if c.instance == nil {
 		return nil
 	}

@@ -224,7 +224,7 @@ func TestRunFile_Parks(t *testing.T) {
 	why := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	id := ""
-	_, _, err := RunFile(ctx, Run{File: file, Dir: dir, Version: "test", Started: func(e string) { id = e }, Each: func(e api.Event) error {
+	_, _, err := RunFile(ctx, Run{File: file, Dir: dir, Version: "test", Started: func(e string, _ bool) { id = e }, Each: func(e api.Event) error {
 		if e.EventType == "node_started" {
 			stop(why)
 		}

@@ -45,7 +45,7 @@ connections:
 	}
 	var ids []string
 	for range 2 {
-		_, _, err := RunFile(t.Context(), Run{File: file, Dir: dir, Version: "test", Options: options, Started: func(id string) { ids = append(ids, id) }})
+		_, _, err := RunFile(t.Context(), Run{File: file, Dir: dir, Version: "test", Options: options, Started: func(id string, _ bool) { ids = append(ids, id) }})
 		if !errors.Is(err, ErrAsked) {
 			t.Fatal(err)
 		}

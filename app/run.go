@@ -20,7 +20,7 @@ import (
 	"tandem/workflow"
 )
 
-// Run is one execution of a file, without a server.
+// Run is one execution of a file: in this process, or by the server that has the data directory open.
 type Run struct {
 	// File is the workflow, "-" for Stdin. It is not needed to resume.
 	File  string
@@ -34,9 +34,12 @@ type Run struct {
 	// Resume is the id of an execution to go on with, instead of starting one.
 	Resume  string
 	Version string
-	// Started is called when the execution is on disk, Each for every frame of its stream (of a resumed one, from where it
-	// stands), in order. Both are waited for. May be nil.
-	Started func(execution string)
+	// Flags are those of the command that only a process of its own can follow. A server follows its own, so that they are refused
+	// where one has the directory open.
+	Flags []string
+	// Started is called when the execution is on disk, and told whether it is driven here or by a server; Each for every frame of its
+	// stream (of a resumed one, from where it stands), in order. Both are waited for. May be nil.
+	Started func(execution string, here bool)
 	Each    func(api.Event) error
 	// past is up to where the stream of a resumed one is told from its beginning, without being acted on; zero: it is not.
 	past uint64
@@ -73,7 +76,8 @@ var ErrFaster = errors.New("the question has ended meanwhile")
 
 // RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
 // first the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
-// let it go on. A file with errors is reported and nothing is run.
+// let it go on. A file with errors is reported and nothing is run. Where a server has the directory open, that runs it, and goes on
+// with it also when ctx ends.
 func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	report := newReport(r.File, nil)
 	var def *workflow.Definition
@@ -86,8 +90,13 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	if err != nil {
 		return report, api.Execution{}, err
 	}
-	c.instance.desk.Start() // what the run asks is sent, and runs out
-	e, err := c.run(ctx, r, def)
+	if c.Local() {
+		c.instance.desk.Start() // what the run asks is sent, and runs out
+	}
+	e, err := api.Execution{}, c.follows(r)
+	if err == nil {
+		e, err = c.run(ctx, r, def)
+	}
 	if cerr := c.Close(); err == nil {
 		err = cerr
 	}
@@ -122,22 +131,34 @@ func nameAfter(def *workflow.Definition, file string) {
 	}
 }
 
+// follows says whether what drives an execution by this connection can do what the flags of a run want.
+func (c *Connection) follows(r Run) error {
+	if c.Local() || len(r.Flags) == 0 {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "a server has data directory %q open and runs this, with the options that it was started with: leave out %s, start the server with it, or name another directory with --data",
+		r.Dir, strings.Join(r.Flags, " and "))
+}
+
 func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (api.Execution, error) {
 	id, after, waits, err := c.begin(ctx, r, def)
 	if err != nil {
 		return api.Execution{}, err
 	}
-	return c.pursue(ctx, r, id, after, waits)
-}
-
-// pursue follows an execution that has begun to its end; waits says that it has to be answered first.
-func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	if r.Started != nil {
-		r.Started(id)
+		r.Started(id, c.Local())
 	}
 	if r.past > 0 {
 		after = ""
 	}
+	if c.Local() {
+		return c.pursue(ctx, r, id, after, waits)
+	}
+	return c.pursueThere(ctx, r, id, after, waits)
+}
+
+// pursue follows an execution that has begun to its end; waits says that it has to be answered first.
+func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	gone, forget := c.givenUp(id)
 	defer forget()
 	if r.Resume != "" {
@@ -213,11 +234,11 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 			return "", "", false, err
 		}
 	case status == engine.StatusWaitingForHuman:
-		pending, err := c.instance.stores.Inbox.Pending(ctx, Local(), e.ExecutionID)
+		answered, err := c.answered(ctx, e.ExecutionID)
 		switch {
 		case err != nil:
 			return "", "", false, err
-		case len(pending) > 0: // somebody has seen to it, and nobody has worked on it since
+		case answered: // somebody has seen to it, and nobody has worked on it since
 			return e.ExecutionID, after, false, nil
 		case r.Ask == nil:
 			return "", "", false, askedOf(e, r.where())
@@ -227,6 +248,15 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		return "", "", false, askedOf(e, r.where())
 	}
 	return e.ExecutionID, after, waitsBelow(e) || engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
+}
+
+// answered says that an execution that waits for a person has its answer, which nobody has worked on yet. A server works on it at once.
+func (c *Connection) answered(ctx context.Context, execution string) (bool, error) {
+	if !c.Local() {
+		return false, nil
+	}
+	pending, err := c.instance.stores.Inbox.Pending(ctx, Local(), execution)
+	return len(pending) > 0, err
 }
 
 // ParseInputs reads inputs given as name=value: a value that is JSON is taken as such, anything else as text. Those of

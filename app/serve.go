@@ -170,6 +170,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- web.Serve(listener) }() // it ends with Shutdown or Close, below
+	defer serveBeside(ctx, o.Dir, web.Handler, o.Log)()
 	o.Log.Info("listening", "address", listener.Addr().String())
 	if o.Started != nil {
 		o.Started(Serving{URL: "http://" + reachable(listener.Addr()), Secret: secret, Workflows: kept, Profiles: profiles})

@@ -40,6 +40,9 @@ lists them.
 A workflow that names the profile "demo" needs no model and no key: every data directory has it built in,
 a script that answers the examples. Keep a profile with that id to put a real model into its place.
 
+Where a server has the data directory open, as after "make run", that server runs it, with its own
+options, and goes on with it also when you leave.
+
 Interrupt it once (Ctrl-C) and it parks the execution and says how to resume; twice, and it ends at
 once, which loses nothing that is on disk.
 
@@ -73,13 +76,18 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			f := newFollower(cmd.OutOrStdout(), asJSON)
-			id := ""
+			id, here := "", true
 			var beginErr error
 			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
 				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
 				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes},
-				Started: func(execution string) { id, beginErr = execution, f.begin(execution) },
+				Started: func(execution string, driven bool) { id, here, beginErr = execution, driven, f.begin(execution) },
+			}
+			for _, flag := range []string{"http-allow", "allow-scripts"} {
+				if cmd.Flags().Changed(flag) {
+					r.Flags = append(r.Flags, "--"+flag)
+				}
 			}
 			if len(args) > 0 {
 				r.File = args[0]
@@ -97,6 +105,9 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 				return errReported
 			case errors.Is(err, app.ErrAsked):
 				fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: tandem run --resume %s --data %s\n", err, cmp.Or(id, resume), dir)
+				return errParked
+			case err != nil && ctx.Err() != nil && id != "" && !here:
+				fmt.Fprintf(cmd.ErrOrStderr(), "the server goes on with it; follow it with: tandem run --resume %s --data %s\n", id, dir)
 				return errParked
 			case err != nil && ctx.Err() != nil && id != "":
 				fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", id, dir)
