@@ -268,7 +268,7 @@ func (p *people) at(seat string) (somebody, error) {
 		return p.user(id)
 	}
 	if !isAddress(seat) {
-		return somebody{}, fault.Newf(fault.Invalid, "%q is no person", seat)
+		return somebody{}, fault.Newf(fault.Invalid, "%q does not name one person; name a user as user:ID, or an address", seat)
 	}
 	switch users := p.byAddress[seat]; len(users) {
 	case 0:
@@ -277,6 +277,19 @@ func (p *people) at(seat string) (somebody, error) {
 		return p.user(p.users[users[0]].ID)
 	}
 	return somebody{}, fault.Newf(fault.Forbidden, "several users have the address %q; answer in the inbox", seat)
+}
+
+// named is the person whom a text names where only one person can be meant: so "admin" is the user of that id, if there is one, and not
+// the role.
+func (p *people) named(text string) (somebody, error) {
+	if _, ok := p.byID[strings.TrimSpace(text)]; ok {
+		return p.user(strings.TrimSpace(text))
+	}
+	seat, err := normalApprover(text)
+	if err != nil {
+		return somebody{}, err
+	}
+	return p.at(seat)
 }
 
 // sender is the person of the addresses of one sender; they must not be those of different users.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/identity"
 	"tandem/outbound"
 	"tandem/store"
 )
@@ -273,6 +274,8 @@ func readWebhook(body []byte, a store.Account, mac []byte) (Reply, error) {
 		reply.Mail = mail // there are no addresses of its own
 	case isUser:
 		reply.User = user
+	case identity.Role(strings.ToLower(strings.TrimSpace(in.Responder))).Known(): // one person answers, so it is a user of that name
+		reply.User = strings.TrimSpace(in.Responder)
 	default:
 		return Reply{}, fault.Newf(fault.Invalid, "responder: %q is neither a mail address nor a user id", in.Responder)
 	}

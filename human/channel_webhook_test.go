@@ -168,6 +168,10 @@ func TestWebhook_Receive(t *testing.T) {
 	if err := channel.Receive(httptest.NewRecorder(), prose, hookAccount(), handle); err != nil || got.Answer != nil || got.Text != "go ahead" || got.User != "bob" || got.Mail != "" || got.Dedup == "" {
 		t.Errorf("prose is %+v, %v", got, err)
 	}
+	named := callback(`{"interaction_id":"i1","text":"go ahead","responder":"admin"}`, time.Now(), hookSecret) // a user whose name is also that of a role
+	if err := channel.Receive(httptest.NewRecorder(), named, hookAccount(), handle); err != nil || got.User != "admin" {
+		t.Errorf("the user admin is %+v, %v", got, err)
+	}
 	other := callback(`{"interaction_id":"i1","response_data":{"raise_by":3},"responder":"user:bob"}`, time.Now(), hookSecret)
 	if err := channel.Receive(httptest.NewRecorder(), other, hookAccount(), handle); err != nil || string(got.Answer.Given) != `{"raise_by":3}` {
 		t.Errorf("an answer of another form is %+v, %v", got, err)

@@ -50,16 +50,12 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 	if !s.request.AllowDelegation {
 		return fault.New(fault.Forbidden, "this question does not allow delegation")
 	}
-	seat, err := normalApprover(to)
-	if err != nil {
-		return wrongAnswer("to", "%s", fault.From(err).Message)
-	}
-	other, err := s.people.at(seat)
+	other, err := s.people.named(to)
 	switch {
 	case err != nil:
 		return wrongAnswer("to", "%s", fault.From(err).Message)
 	case other.user == "":
-		return wrongAnswer("to", "%q is no user of this workspace", to)
+		return wrongAnswer("to", "%q is not a user of this workspace", to)
 	case other.key == who.key:
 		return wrongAnswer("to", "that is who has the answer already")
 	case s.Excludes(other.user):
@@ -104,11 +100,7 @@ func of(d delegation) string {
 
 // delegator is who has the vote that is to be handed on.
 func (s *sitting) delegator(text string) (somebody, error) {
-	seat, err := normalApprover(text)
-	if err != nil {
-		return somebody{}, wrongAnswer("from", "%s", fault.From(err).Message)
-	}
-	who, err := s.people.at(seat)
+	who, err := s.people.named(text)
 	if err != nil {
 		return who, wrongAnswer("from", "%s", fault.From(err).Message)
 	}

@@ -210,11 +210,7 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mi
 	if recipient == Anyone || recipient == "" {
 		return "", false, wrongAnswer("recipient", "not everybody may answer this question; name one who may")
 	}
-	seat, err := normalApprover(recipient)
-	if err != nil {
-		return "", false, wrongAnswer("recipient", "%s", fault.From(err).Message)
-	}
-	who, err := s.people.at(seat)
+	who, err := s.people.named(recipient)
 	if err == nil {
 		if e := s.mayAnswer(who); e != nil {
 			err = e

@@ -254,3 +254,17 @@ func TestLink_NotInTheNameOfOthers(t *testing.T) {
 	_, err = bare.NewLink(t.Context(), bare.as("bob"), bare.put(t, Request{Approvers: []string{"bob"}}).ID, "bob")
 	wantCode(t, err, fault.Unsupported)
 }
+
+// A link is for one person, so the name of a role means the user who is called that.
+func TestLink_UserNamedLikeARole(t *testing.T) {
+	t.Parallel()
+	b := openBureau()
+	b.staff.set(identity.User{Workspace: "ws", ID: "admin", Roles: []identity.Role{identity.Admin}})
+	i := b.put(t, Request{Approvers: []string{"user:admin", "bob"}, AllowDelegation: true})
+	if view := b.state(t, b.link(t, "admin", i.ID, "admin")); view.Link.Recipient != "user:admin" {
+		t.Errorf("the link is for %q", view.Link.Recipient)
+	}
+	if _, err := b.NewLink(t.Context(), b.as("admin"), i.ID, "operator"); fault.CodeOf(err) != fault.InvalidInput || !strings.Contains(err.Error(), "name a user as user:ID") {
+		t.Errorf("a role that is not a user: %v", err)
+	}
+}
