@@ -95,7 +95,7 @@ func (c *Connection) onlyAgent(ctx context.Context) (api.Agent, error) {
 
 // keepQuick keeps the agent that is described on the spot.
 func (c *Connection) keepQuick(ctx context.Context, q QuickAgent, auto bool) (api.Agent, error) {
-	if !c.Local() {
+	if !c.Local() && c.beside == nil {
 		return api.Agent{}, fault.New(fault.Invalid, "an agent can be described on the spot in a data directory only; name one of the server's")
 	}
 	profile, err := c.onlyProfile(ctx, q.Profile)

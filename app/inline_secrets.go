@@ -23,7 +23,7 @@ func inlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflo
 			continue
 		}
 		p := workflow.Problem{Severity: workflow.SeverityError, Code: problemInlineSecret, Path: found.Path}
-		remedy := "create a credential with it (tandem credentials, POST /api/v1/credentials), set credential_id to its id and remove it here"
+		remedy := "create a credential with it (POST /api/v1/credentials), set credential_id to its id and remove it here"
 		if !strings.Contains(found.Path, ".configurations.") {
 			remedy = "keep it in a credential of the node that needs it, or hand it over as an input when an execution is started"
 		}

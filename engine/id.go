@@ -100,6 +100,14 @@ const (
 	StatusTimeout         Status = "TIMEOUT"
 )
 
+// Statuses are all statuses of an execution, in the order in which it can come to them.
+func Statuses() []Status {
+	return []Status{
+		StatusNew, StatusPending, StatusRunning, StatusPaused, StatusWaiting, StatusWaitingForHuman,
+		StatusSuccess, StatusError, StatusCanceled, StatusTimeout,
+	}
+}
+
 // Final says that an execution with this status has ended.
 func (s Status) Final() bool {
 	switch s {

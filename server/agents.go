@@ -463,7 +463,7 @@ func noAgent[I any, P interface {
 }, O any](fn func(context.Context, identity.Principal, *I) (*O, error)) func(context.Context, identity.Principal, *I) (*O, error) {
 	return func(ctx context.Context, p identity.Principal, in *I) (*O, error) {
 		if _, is := agent.IDOf(P(in).named()); is {
-			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; agents are under %s/agents", P(in).named(), prefix)
+			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; GET %s/agents lists agents", P(in).named(), prefix)
 		}
 		return fn(ctx, p, in)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,6 +94,16 @@ func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q s
 	return out, nil
 }
 
+// allStatuses names every status of an execution.
+func allStatuses() string {
+	all := engine.Statuses()
+	names := make([]string, len(all))
+	for i, s := range all {
+		names[i] = string(s)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
 // readStatuses reads statuses in any letter case and both spellings.
 func readStatuses(names []string) ([]engine.Status, error) {
 	statuses := make([]engine.Status, len(names))
@@ -101,11 +112,8 @@ func readStatuses(names []string) ([]engine.Status, error) {
 		if status == "CANCELLED" {
 			status = engine.StatusCanceled
 		}
-		switch status {
-		case engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman,
-			engine.StatusSuccess, engine.StatusError, engine.StatusCanceled, engine.StatusTimeout:
-		default:
-			return nil, wrongField("query.status", "%q is no status of an execution", name)
+		if !slices.Contains(engine.Statuses(), status) {
+			return nil, wrongField("query.status", "%q is not a status of an execution; there are %s", name, allStatuses())
 		}
 		statuses[i] = status
 	}

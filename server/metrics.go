@@ -157,7 +157,7 @@ func (u *backlog) Collect(c chan<- prometheus.Metric) {
 	defer stop()
 	counts := map[engine.Status]int{}
 	workspaces, err := u.s.o.Stores.Workspaces.List(ctx, identity.System(""))
-	for _, status := range []engine.Status{engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman} {
+	for _, status := range openStatuses() {
 		counts[status] = 0
 		for _, w := range workspaces {
 			if err != nil {

@@ -50,7 +50,7 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 		if near := fault.Nearest(in.Name, s.o.Registry.Names()); near != "" {
 			return nil, fault.Newf(fault.NotFound, message+"; did you mean %q?", in.Name, near)
 		}
-		return nil, fault.Newf(fault.NotFound, message+"; \"tandem nodes\" and GET "+prefix+"/node-kinds list those that can", in.Name)
+		return nil, fault.Newf(fault.NotFound, message+"; GET "+prefix+"/node-kinds lists those that can", in.Name)
 	}
 	return &nodeKindOutput{s.tellKind(k)}, nil
 }

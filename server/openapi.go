@@ -86,7 +86,9 @@ func (s *Server) documentation() {
 	s.public("GET /openapi.yaml", show(func(w http.ResponseWriter, r *http.Request, d *document) {
 		s.send(w, r, "application/openapi+yaml", d.yaml)
 	}))
-	s.public("GET /docs", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.page) }))
+	s.public("GET /docs", show(func(w http.ResponseWriter, r *http.Request, d *document) {
+		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(sampleAddress)), []byte(template.HTMLEscapeString(addressOf(r)))))
+	}))
 	s.public("GET /{$}", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.front) }))
 }
 
@@ -198,7 +200,18 @@ func docsOf(op *huma.Operation) docsOperation {
 	return d
 }
 
-// curlOf is a call to try, for the address that tandem serve takes by itself.
+// sampleAddress stands for the address of the server in the page, until somebody asks for it under one.
+const sampleAddress = "http://server.of.this.page"
+
+// addressOf is the address under which somebody has asked.
+func addressOf(r *http.Request) string {
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// curlOf is a call to try.
 func curlOf(op *huma.Operation) string {
 	line := "curl -H \"Authorization: Bearer $TANDEM_TOKEN\""
 	if op.Method != http.MethodGet {
@@ -207,7 +220,7 @@ func curlOf(op *huma.Operation) string {
 	if op.RequestBody != nil {
 		line += " -H 'Content-Type: " + slices.Sorted(maps.Keys(op.RequestBody.Content))[0] + "' -d @body"
 	}
-	return line + " 'http://127.0.0.1:8080" + op.Path + "'"
+	return line + " '" + sampleAddress + op.Path + "'"
 }
 
 func shapeOf(content map[string]*huma.MediaType) docsShape {

@@ -402,6 +402,17 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s is not on the page", op.OperationID)
 		}
 	}
+	// Its samples call the server under the address at which somebody reads them.
+	for address, proto := range map[string]string{"http://flows.example:8443": "", "https://flows.example": "https"} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/docs", nil)
+		r.Host = strings.TrimPrefix(strings.TrimPrefix(address, "http://"), "https://")
+		r.Header.Set("X-Forwarded-Proto", proto)
+		rec := httptest.NewRecorder()
+		w.server.Handler().ServeHTTP(rec, r)
+		if body := rec.Body.String(); strings.Contains(body, sampleAddress) || !strings.Contains(body, address+"/api/v1/workflows") {
+			t.Errorf("asked at %s the samples call something else (%d)", address, rec.Code)
+		}
+	}
 }
 
 func TestMetrics(t *testing.T) {

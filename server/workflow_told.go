@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -144,5 +145,5 @@ func newExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
 
 // openStatuses are those of executions that have not ended.
 func openStatuses() []engine.Status {
-	return []engine.Status{engine.StatusNew, engine.StatusPending, engine.StatusRunning, engine.StatusPaused, engine.StatusWaiting, engine.StatusWaitingForHuman}
+	return slices.DeleteFunc(engine.Statuses(), engine.Status.Final)
 }

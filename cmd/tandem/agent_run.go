@@ -153,6 +153,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 	flags.StringArrayVar(&quick.Servers, "mcp-server", nil, "without a server: and by a tool server that is registered (repeatable)")
 	flags.StringArrayVar(&quick.Commands, "mcp", nil, "without a server: and by a tool server that is registered with this, a command line or an address (repeatable)")
 	flags.BoolVar(&auto, "auto", false, "call tools of low risk without asking; the agent and you have to allow it")
+	at.addAllow(cmd)
 	flags.StringVar(&resume, "resume", "", "go on with this task instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the task, one JSON object per line, then the result")
 	return cmd

@@ -81,16 +81,11 @@ func (q *question) decide(outcome, note string) (json.RawMessage, error) {
 	if n < 0 || q.blanks[n].name != nameAction {
 		return nil, fault.Newf(fault.Conflict, "question %q wants more than a yes or no; answer it with: tandem %s", q.ID, q.how())
 	}
-	var names []string
-	for _, o := range q.blanks[n].options {
-		if o.Outcome == outcome {
-			names = append(names, o.Value)
-		}
+	chosen := q.blanks[n].meaning(outcome)
+	if len(chosen) != 1 {
+		return nil, fault.Newf(fault.Conflict, "question %q has %s that mean this; choose with: tandem %s", q.ID, count(len(chosen), "option", "options"), q.how())
 	}
-	if len(names) != 1 {
-		return nil, fault.Newf(fault.Conflict, "question %q has %s that mean this; choose with: tandem %s", q.ID, count(len(names), "option", "options"), q.how())
-	}
-	raw, err := json.Marshal(names[0])
+	raw, err := json.Marshal(q.blanks[n].options[chosen[0]].Value)
 	if err != nil {
 		return nil, err
 	}

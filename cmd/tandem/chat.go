@@ -54,6 +54,7 @@ waits for a person.`,
 			})
 		},
 	}
+	at.addAllow(cmd)
 	at.add(cmd)
 	f.add(cmd)
 	return cmd
@@ -163,7 +164,7 @@ func (t *chatting) task(ctx context.Context, goal string) error {
 	if broken := fault.CodeOf(err); broken == fault.Unauthorized || broken == fault.NotFound { // it will not be better with the next line
 		return err
 	}
-	_, werr := fmt.Fprintf(t.cmd.ErrOrStderr(), "%v\n", failed(err))
+	_, werr := fmt.Fprintf(t.cmd.ErrOrStderr(), "%v\n", failed(t.cmd, err))
 	return werr
 }
 

@@ -25,6 +25,8 @@ import (
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
 type connectFlags struct {
 	server, token, dir string
+	// allow is what may be reached besides public addresses, for commands that reach something themselves: see addAllow.
+	allow string
 }
 
 func (f *connectFlags) add(cmd *cobra.Command) {
@@ -32,6 +34,11 @@ func (f *connectFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.server, "server", os.Getenv("TANDEM_SERVER"), "the address of a server, such as http://127.0.0.1:8080 (TANDEM_SERVER)")
 	flags.StringVar(&f.token, "token", "", "a token of that server (TANDEM_TOKEN)")
 	flags.StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "without a server: the data directory (TANDEM_DATA)")
+}
+
+// addAllow adds the flag for what this program may reach, to a command that reaches something when there is no server to do it.
+func (f *connectFlags) addAllow(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.allow, "http-allow", "", "without a server: private addresses and hosts that may be reached, separated by commas (TANDEM_HTTP_ALLOW)")
 }
 
 // with opens the API for a command, here or at a server, and closes it afterwards. Make makes a data directory that is not
@@ -46,9 +53,13 @@ func (f *connectFlags) driving(cmd *cobra.Command, make bool, do func(ctx contex
 }
 
 func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx context.Context, c *app.Connection) error) error {
-	allow, err := outbound.ParseAllow(os.Getenv("TANDEM_HTTP_ALLOW"))
+	given, from := os.Getenv("TANDEM_HTTP_ALLOW"), "TANDEM_HTTP_ALLOW"
+	if f.allow != "" {
+		given, from = f.allow, "--http-allow"
+	}
+	allow, err := outbound.ParseAllow(given)
 	if err != nil {
-		return usageError{fmt.Errorf("TANDEM_HTTP_ALLOW: %s", fault.From(err).Message)}
+		return usageError{fmt.Errorf("%s: %s", from, fault.From(err).Message)}
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()
@@ -57,33 +68,57 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
-		err = do(ctx, c)
+		if f.allow != "" && !c.Local() {
+			err = fault.New(fault.Conflict, "a server does this, with the --http-allow that it was started with; leave the flag out")
+		} else {
+			err = do(ctx, c)
+		}
 		if cerr := c.Close(); err == nil && cerr != nil {
 			err = cerr
 		}
 	}
-	return failed(err)
+	return failed(cmd, err)
 }
 
-// failed tells an error of the work from one of usage, and adds what to do about it where the flags can help.
-func failed(err error) error {
+// failed tells an error of the work from one of usage, in the words of the command, and adds what to do about it where the flags
+// can help.
+func failed(cmd *cobra.Command, err error) error {
 	if err == nil || errors.Is(err, errReported) || errors.Is(err, errParked) || errors.As(err, new(usageError)) {
 		return err
 	}
+	say := func(text string, code string) error {
+		text = inCommands(cmd, text)
+		if code != "" {
+			text += " [" + code + "]"
+		}
+		return problemError{toldError{text, err}}
+	}
 	if fault.CodeOf(err) == fault.Unauthorized {
-		return problemError{fmt.Errorf("%w; give a token with --token (TANDEM_TOKEN) [%s]", err, fault.Unauthorized)}
+		return say(err.Error()+"; give a token with --token (TANDEM_TOKEN)", string(fault.Unauthorized))
 	}
 	if told, ok := errors.AsType[*client.Error](err); ok {
-		return problemError{fmt.Errorf("%w [%s]", err, told.Code)}
+		return say(err.Error(), told.Code)
 	}
 	if f, ok := err.(*fault.Error); ok { // not wrapped: its own text has the code in front
-		return problemError{fmt.Errorf("%s [%s]", f.Message, f.Code)}
+		return say(f.Message, string(f.Code))
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok && !strings.Contains(err.Error(), string(f.Code)+": ") {
-		return problemError{fmt.Errorf("%w [%s]", err, f.Code)} // of the connection, say
+		return say(err.Error(), string(f.Code)) // of the connection, say
 	}
-	return problemError{err}
+	return say(err.Error(), "")
 }
+
+// toldError is an error in the words of a command.
+type toldError struct {
+	text string
+	error
+}
+
+// Error implements error.
+func (e toldError) Error() string { return e.text }
+
+// Unwrap returns what it is about.
+func (e toldError) Unwrap() error { return e.error }
 
 // usageError is a wrong call that is only found out while a command does its work.
 type usageError struct{ error }

@@ -36,7 +36,7 @@ Exit status: 0 when nothing fails (warnings are allowed), 1 when something does.
 				}
 			})
 			if err != nil {
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if !found.OK {
 				return errReported

@@ -27,7 +27,7 @@ Exit status: 0 when it was drawn, 1 when it cannot be drawn, 2 when the command 
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			drawing, report := app.DrawFile(args[0], cmd.InOrStdin())
-			printProblems(cmd.ErrOrStderr(), report)
+			printProblems(cmd, cmd.ErrOrStderr(), report)
 			if drawing == "" {
 				return errReported
 			}

@@ -289,11 +289,8 @@ func (b *blank) read(text string) (json.RawMessage, error) {
 		}
 		return json.Marshal(n) // +1 and 007 are numbers, but not in JSON
 	case blankYesNo, blankDecision:
-		switch strings.ToLower(text) {
-		case "y", "yes", "true", "pass", "approve", "是":
-			return json.RawMessage("true"), nil
-		case "n", "no", "false", "fail", "reject", "否":
-			return json.RawMessage("false"), nil
+		if yes, ok := yesOrNo(text); ok {
+			return json.Marshal(yes)
 		}
 		return nil, errors.New("y or n was expected")
 	case blankChoice:
@@ -347,7 +344,45 @@ func (b *blank) option(text string) (int, error) {
 	if n, err := strconv.Atoi(text); err == nil && b.numbered() && n >= 1 && n <= len(b.options) {
 		return n - 1, nil
 	}
+	if yes, no, ok := b.eitherOr(); ok {
+		if said, ok := yesOrNo(text); ok && said {
+			return yes, nil
+		} else if ok {
+			return no, nil
+		}
+	}
 	return 0, fmt.Errorf("%q is none of %s", text, b.optionNames())
+}
+
+// yesOrNo reads a decision in one word.
+func yesOrNo(text string) (yes, ok bool) {
+	switch strings.ToLower(text) {
+	case "y", "yes", "true", "pass", "approve", "是":
+		return true, true
+	case "n", "no", "false", "fail", "reject", "否":
+		return false, true
+	}
+	return false, false
+}
+
+// eitherOr are the option that agrees and the one that does not, where a question has one of each: then a yes or a no is enough.
+func (b *blank) eitherOr() (yes, no int, ok bool) {
+	agree, refuse := b.meaning(human.Confirmed), b.meaning(human.Rejected)
+	if b.name != nameAction || len(agree) != 1 || len(refuse) != 1 {
+		return 0, 0, false
+	}
+	return agree[0], refuse[0], true
+}
+
+// meaning are the options with an outcome.
+func (b *blank) meaning(outcome string) []int {
+	var list []int
+	for n, o := range b.options {
+		if o.Outcome == outcome {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // numbered says that options may be chosen by their number: none of them is a number itself.

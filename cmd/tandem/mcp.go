@@ -32,6 +32,7 @@ func newMCP() *cobra.Command {
 		},
 	}
 	at.add(cmd)
+	at.addAllow(cmd)
 	serve.add(cmd)
 	cmd.AddCommand(newMCPServers(&at))
 	return cmd
@@ -209,6 +210,7 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 		},
 	}
 	show.add(cmd, false)
+	at.addAllow(cmd)
 	return cmd
 }
 
@@ -280,6 +282,7 @@ unless --for-me is given; what others accept counts for them. "tandem mcp server
 			})
 		},
 	}
+	at.addAllow(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "accept what is shown without asking")
 	cmd.Flags().BoolVar(&mine, "for-me", false, "accept for yourself only, also as an admin")
 	return cmd

@@ -36,16 +36,16 @@ Without --server it tells what this program can run.`,
 				if err != nil {
 					return err
 				}
-				return failed(show.show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list}, func(w *tabwriter.Writer) { printKinds(w, list, language) }))
+				return failed(cmd, show.show(cmd.OutOrStdout(), api.NodeKinds{NodeKinds: list}, func(w *tabwriter.Writer) { printKinds(w, list, language) }))
 			}
 			k, err := at.kind(cmd, strings.ToUpper(args[0]))
 			if err != nil {
 				return err
 			}
 			if show.json {
-				return failed(printValue(cmd.OutOrStdout(), k))
+				return failed(cmd, printValue(cmd.OutOrStdout(), k))
 			}
-			return failed(printKind(cmd, k, language))
+			return failed(cmd, printKind(cmd, k, language))
 		},
 	}
 	at.add(cmd)
@@ -70,7 +70,7 @@ func (f *connectFlags) kinds(cmd *cobra.Command) (list []api.NodeKind, err error
 func (f *connectFlags) kind(cmd *cobra.Command, name string) (k api.NodeKind, err error) {
 	if f.server == "" {
 		k, err = app.NodeKind(name)
-		return k, failed(err)
+		return k, failed(cmd, err)
 	}
 	err = f.with(cmd, false, func(ctx context.Context, c *app.Connection) (err error) {
 		k, err = c.NodeKind(ctx, name)

@@ -157,9 +157,9 @@ func newProfilesTest(at *connectFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test PROFILE", Short: "Ask the model of a profile for a few words",
 		Long: `Test makes one real, small call and shows the answer and how long it took. Exit status 1 when the model could
-not be asked. Without a server the call is made by this program, and TANDEM_HTTP_ALLOW says which private
+not be asked. Without a server the call is made by this program, and --http-allow says which private
 addresses it may reach.`,
-		Example: "  tandem profiles test main\n  TANDEM_HTTP_ALLOW=127.0.0.1 tandem profiles test ollama --prompt 'Which model are you?'",
+		Example: "  tandem profiles test main\n  tandem profiles test ollama --http-allow 127.0.0.1 --prompt 'Which model are you?'",
 		Args:    one("profile"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
@@ -176,6 +176,7 @@ addresses it may reach.`,
 		},
 	}
 	show.add(cmd, false)
+	at.addAllow(cmd)
 	cmd.Flags().StringVar(&prompt, "prompt", "", "what to ask, instead of to say ok")
 	return cmd
 }

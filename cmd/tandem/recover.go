@@ -35,7 +35,7 @@ Exit status: 0 when nothing is missing or it was accepted, 1 when something is m
 			defer stop()
 			r, err := app.Recover(ctx, dir, accept)
 			if err != nil {
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if err := show.show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) {
 				switch {
@@ -47,7 +47,7 @@ Exit status: 0 when nothing is missing or it was accepted, 1 when something is m
 					fmt.Fprintf(w, "missing: %s\n", r.Lost)
 				}
 			}); err != nil {
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if r.Lost != "" && !r.Accepted {
 				return errReported

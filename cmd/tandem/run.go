@@ -101,7 +101,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			}
 			switch {
 			case !report.Valid:
-				printProblems(cmd.ErrOrStderr(), report)
+				printProblems(cmd, cmd.ErrOrStderr(), report)
 				return errReported
 			case errors.Is(err, app.ErrAsked):
 				fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: tandem run --resume %s --data %s\n", err, cmp.Or(id, resume), dir)
@@ -113,7 +113,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 				fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", id, dir)
 				return errParked
 			case err != nil:
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if err := f.result(e); err != nil {
 				return problemError{err}

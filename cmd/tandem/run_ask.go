@@ -200,6 +200,9 @@ func (a *asker) blank(ctx context.Context, b *blank, many bool) (json.RawMessage
 		}
 		list += b.listed()
 		prompt = "Which one? "
+		if yes, no, ok := b.eitherOr(); ok {
+			prompt = fmt.Sprintf("Which one? [y: %s, n: %s] ", oneLine(b.options[yes].Value), oneLine(b.options[no].Value))
+		}
 		if b.kind == blankChoices && many {
 			prompt = "Which ones, separated by commas? "
 		}

@@ -67,7 +67,7 @@ called wrongly.`,
 			var written error
 			o.Started = func(s app.Serving) { written = printServing(cmd.OutOrStdout(), s, o) }
 			if err := app.Serve(ctx, o); err != nil {
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if written != nil {
 				return problemError{fmt.Errorf("write the address: %w", written)}

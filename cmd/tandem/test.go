@@ -67,7 +67,7 @@ used or the command is called wrongly.`,
 			if file != "" {
 				var report app.Report
 				if def, report = app.ReadWorkflow(file); def == nil {
-					printProblems(cmd.ErrOrStderr(), report)
+					printProblems(cmd, cmd.ErrOrStderr(), report)
 					return errUnusable
 				}
 			}

@@ -48,7 +48,7 @@ cannot be read, 2 when the command is called wrongly.`,
 					return problemError{err}
 				}
 			} else {
-				printReports(out, reports)
+				printReports(cmd, out, reports)
 			}
 			// A bufio.Writer keeps the first error for Flush, so nothing before it needs a check.
 			if err := out.Flush(); err != nil {
@@ -74,12 +74,12 @@ func printJSON(w io.Writer, reports []app.Report) error {
 }
 
 // printReports writes one line per problem and a summary, as compilers do, so that editors can jump to the places.
-func printReports(w io.Writer, reports []app.Report) {
+func printReports(cmd *cobra.Command, w io.Writer, reports []app.Report) {
 	failures, warnings := 0, 0
 	for _, r := range reports {
 		e, n := r.Count()
 		failures, warnings = failures+e, warnings+n
-		printProblems(w, r)
+		printProblems(cmd, w, r)
 	}
 	switch {
 	case failures+warnings == 0:
@@ -89,13 +89,13 @@ func printReports(w io.Writer, reports []app.Report) {
 	}
 }
 
-func printProblems(w io.Writer, r app.Report) {
+func printProblems(cmd *cobra.Command, w io.Writer, r app.Report) {
 	for _, p := range r.Problems {
 		place := r.File
 		if p.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", r.File, p.Line, p.Column)
 		}
-		fmt.Fprintf(w, "%s: %s: %s [%s]\n", place, p.Severity, p.Message, p.Code)
+		fmt.Fprintf(w, "%s: %s: %s [%s]\n", place, p.Severity, inCommands(cmd, p.Message), p.Code)
 	}
 }
 

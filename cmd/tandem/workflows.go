@@ -56,7 +56,7 @@ A file with errors is not kept; the others are. Exit status 1 then.`,
 					if err != nil {
 						return fmt.Errorf("%s: %w", file, err)
 					}
-					printProblems(cmd.ErrOrStderr(), report)
+					printProblems(cmd, cmd.ErrOrStderr(), report)
 					if !report.Valid {
 						wrong = true
 						continue
@@ -236,6 +236,7 @@ the execution is in this process, so it is always followed.`,
 			})
 		},
 	}
+	at.addAllow(cmd)
 	in.add(cmd)
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "starting twice with the same key starts one execution")
