@@ -40,7 +40,7 @@ lint: python ## go vet and staticcheck
 # processes again and again (scripts, a terminal) go without it: it would mostly slow down starting. Package app puts everything
 # together, and its tests take several times as long with the detector: here it watches those in which many do things at once,
 # and all of them with `make race-app`.
-PLAIN   = ^(TestScripts|TestServe|TestMCPServe|TestTerminal)$$
+PLAIN   = ^(TestScripts|TestServe|TestMCPServe|TestTerminal|TestDocs|TestDocs_Examples)$$
 CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
 race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
