@@ -31,6 +31,8 @@ type Pool struct {
 	slots  map[Key]*slot         // what callers find
 	live   map[*slot]struct{}    // all that is not closed yet, also what callers no longer find
 	gates  map[Key]chan struct{} // who may renew the tokens of a credential
+	// challenges are what servers have wanted since they were authorized; they have no user.
+	challenges map[Key]challenge
 }
 
 // slot is a connection, or one to be. The pool's mutex guards it, except for what ready says is settled.
@@ -58,7 +60,7 @@ func New(o Options) (*Pool, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Pool{options: o, slots: map[Key]*slot{}, live: map[*slot]struct{}{}, gates: map[Key]chan struct{}{}}
+	p := &Pool{options: o, slots: map[Key]*slot{}, live: map[*slot]struct{}{}, gates: map[Key]chan struct{}{}, challenges: map[Key]challenge{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
