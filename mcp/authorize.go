@@ -58,7 +58,7 @@ func (p *Pool) BeginAuthorization(ctx context.Context, who identity.Principal, w
 	p.probe(ctx, to)
 	wanted := p.wanted(to)
 	client := p.options.HTTP
-	resource, err := resourceOf(ctx, client, w.Server.URL, wanted.metadata)
+	resource, early, err := resourceOf(ctx, client, w.Server.URL, wanted.metadata)
 	if err != nil {
 		return Authorization{}, err
 	}
@@ -68,7 +68,7 @@ func (p *Pool) BeginAuthorization(ctx context.Context, who identity.Principal, w
 			issuer = one
 		}
 	}
-	meta, err := auth.GetAuthServerMetadata(ctx, issuer, client)
+	meta, err := metadataOf(ctx, client, issuer, early)
 	if err != nil {
 		return Authorization{}, fault.Newf(fault.RemoteError, "the authorization server %q does not say how it works", issuer).WithCause(err)
 	}
@@ -238,76 +238,92 @@ func ClientDocument(address, redirect string) (json.RawMessage, error) {
 	}{address, told})
 }
 
-// errNotThere says that there is no metadata at a place.
-var errNotThere = errors.New("there is no metadata of the tool server there")
+// errNotThere says that there is nothing at a place, errNoJSON that there is something else.
+var (
+	errNotThere = errors.New("there is nothing there")
+	errNoJSON   = errors.New("it is not JSON")
+)
 
 // resourceOf reads what a tool server says of itself. One that says nothing is its own authorization server, as in an early version of the protocol.
-func resourceOf(ctx context.Context, client *http.Client, server, named string) (*oauthex.ProtectedResourceMetadata, error) {
+func resourceOf(ctx context.Context, client *http.Client, server, named string) (_ *oauthex.ProtectedResourceMetadata, early bool, err error) {
 	u, err := url.Parse(server)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	root := url.URL{Scheme: u.Scheme, Host: u.Host}
 	for _, place := range []string{named, root.JoinPath("/.well-known/oauth-protected-resource", u.Path).String(), root.JoinPath("/.well-known/oauth-protected-resource").String()} {
 		if place == "" {
 			continue
 		}
-		found, err := readResource(ctx, client, place, server, place == named)
-		switch {
-		case errors.Is(err, errNotThere):
+		var found oauthex.ProtectedResourceMetadata
+		err := readJSON(ctx, client, place, &found)
+		if errors.Is(err, errNotThere) || errors.Is(err, errNoJSON) && place != named { // a page for whatever is asked says nothing
 			continue
-		case err != nil:
-			return nil, fault.Newf(fault.RemoteError, "what the tool server says of itself at %q cannot be used: %w", place, err)
-		case len(found.AuthorizationServers) == 0:
-			return nil, fault.Newf(fault.RemoteError, "the tool server %q names nobody who gives tokens for it", server)
 		}
-		return found, nil
+		if err == nil && !covers(found.Resource, server) {
+			err = fmt.Errorf("it is about %q, which is not this server", found.Resource)
+		}
+		for _, one := range found.AuthorizationServers {
+			err = cmp.Or(err, protected(one))
+		}
+		switch {
+		case err != nil:
+			return nil, false, fault.Newf(fault.RemoteError, "what the tool server says of itself at %q cannot be used: %w", place, err)
+		case len(found.AuthorizationServers) == 0:
+			return nil, false, fault.Newf(fault.RemoteError, "the tool server %q names nobody who gives tokens for it", server)
+		}
+		return &found, false, nil
 	}
 	if named != "" {
-		return nil, fault.Newf(fault.RemoteError, "the tool server %q says that %q names who gives tokens for it, and there is nothing", server, named)
+		return nil, false, fault.Newf(fault.RemoteError, "the tool server %q says that %q names who gives tokens for it, and there is nothing", server, named)
 	}
-	return &oauthex.ProtectedResourceMetadata{Resource: server, AuthorizationServers: []string{root.String()}}, nil
+	return &oauthex.ProtectedResourceMetadata{Resource: server, AuthorizationServers: []string{root.String()}}, true, nil
 }
 
-// readResource reads the metadata of a tool server at a place; sure says that the server has named it, so that something else there is wrong.
-func readResource(ctx context.Context, client *http.Client, place, server string, sure bool) (_ *oauthex.ProtectedResourceMetadata, err error) {
-	if err := protected(place); err != nil {
+// metadataOf reads how an authorization server works; nil: it does not say. A tool server of the early version, which is its own, may call itself
+// by another path of its origin.
+func metadataOf(ctx context.Context, client *http.Client, issuer string, early bool) (*oauthex.AuthServerMeta, error) {
+	meta, err := auth.GetAuthServerMetadata(ctx, issuer, client)
+	if err == nil || !early {
+		return meta, err
+	}
+	place := issuer + "/.well-known/oauth-authorization-server"
+	var said struct {
+		Issuer string `json:"issuer"`
+	}
+	if readJSON(ctx, client, place, &said) != nil || !covers(issuer, said.Issuer) {
 		return nil, err
+	}
+	return oauthex.GetAuthServerMeta(ctx, place, said.Issuer, client)
+}
+
+// readJSON reads a document that nobody on the way can change.
+func readJSON(ctx context.Context, client *http.Client, place string, into any) (err error) {
+	if err := protected(place); err != nil {
+		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, probePatience)
 	defer stop()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.Header.Set("Accept", "application/json")
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	switch {
 	case response.StatusCode >= 400 && response.StatusCode < 500:
-		return nil, errNotThere
+		return errNotThere
 	case response.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the answer has the status %d", response.StatusCode)
+		return fmt.Errorf("the answer has the status %d", response.StatusCode)
 	}
-	var found oauthex.ProtectedResourceMetadata
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxTokenAnswer)).Decode(&found); err != nil {
-		if !sure { // a page for whatever is asked
-			return nil, errNotThere
-		}
-		return nil, fmt.Errorf("it is not JSON: %w", err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxTokenAnswer)).Decode(into); err != nil {
+		return fmt.Errorf("%w: %w", errNoJSON, err)
 	}
-	if !covers(found.Resource, server) {
-		return nil, fmt.Errorf("it is about %q, which is not this server", found.Resource)
-	}
-	for _, one := range found.AuthorizationServers {
-		if err := protected(one); err != nil {
-			return nil, err
-		}
-	}
-	return &found, nil
+	return nil
 }
 
 // covers says that a resource is a server, or what it is a part of: the same origin, and a path that it begins with.
