@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
@@ -315,5 +316,137 @@ func TestConformance_Client(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(cmp.Or(all, "the suite said nothing"))
+	}
+}
+
+// serverScenarios are those of the suite that Tandem passes as a server.
+func serverScenarios() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range []string{
+		"server-initialize", "ping", "logging-set-level", "prompts-list", "resources-list", "tools-list", "tools-call-simple-text", "tools-call-error", "tools-call-with-progress", "tools-call-elicitation", "json-schema-2020-12",
+		"elicitation-sep1034-defaults", "elicitation-sep1330-enums", "server-sse-polling", "server-sse-multiple-streams", "dns-rebinding-protection",
+	} {
+		all[name] = true
+	}
+	return all
+}
+
+// serverLeftOut are those that do not apply, with the reason.
+func serverLeftOut() map[string]string {
+	const (
+		content   = "what a workflow has made is data: text and structured content; files are references in it"
+		resources = "there are no resources: what can be read is read through tools and the API"
+		prompts   = "there are no prompts: workflows and agents have their own"
+	)
+	return map[string]string{
+		"tools-call-with-logging":       "the protocol's log is not offered: progress tells what happens, and the API has the logs of an execution",
+		"completion-complete":           "there is nothing to complete: " + prompts,
+		"tools-call-sampling":           "clients are not asked for completions: models are those of the installation",
+		"tools-call-image":              content,
+		"tools-call-audio":              content,
+		"tools-call-embedded-resource":  content,
+		"tools-call-mixed-content":      content,
+		"resources-read-text":           resources,
+		"resources-read-binary":         resources,
+		"resources-templates-read":      resources,
+		"resources-subscribe":           resources,
+		"resources-unsubscribe":         resources,
+		"prompts-get-simple":            prompts,
+		"prompts-get-with-args":         prompts,
+		"prompts-get-embedded-resource": prompts,
+		"prompts-get-with-image":        prompts,
+	}
+}
+
+// serverTools are workflows under the names that the suite calls, as JSON: the input schema of the trigger, and what comes after it.
+func serverTools() map[string][2]string {
+	form := func(schema string) string {
+		return `{"id":"ask","name":"ask","description":"","type":"HUMAN_IN_THE_LOOP","subtype":"FORM_SUBMISSION","configurations":{"title":"Who are you?","approvers":["operator"],"form_schema":` + schema + `}}`
+	}
+	empty := func(id string) string {
+		return `{"id":"` + id + `","name":"` + id + `","description":"","type":"CALL","subtype":"EMPTY"}`
+	}
+	return map[string][2]string{
+		"test_simple_text":        {"", empty("a")},
+		"test_reconnection":       {"", empty("a")},
+		"test_tool_with_progress": {"", empty("a") + "," + empty("b") + "," + empty("c")},
+		"test_error_handling":     {"", `{"id":"a","name":"a","description":"","type":"ACTION","subtype":"HTTP_REQUEST","configurations":{"url":"http://169.254.169.254/"}}`},
+		"test_elicitation": {`{"type":"object","properties":{"message":{"type":"string"}}}`,
+			form(`{"type":"object","required":["username","email"],"properties":{"username":{"type":"string","description":"User's response"},"email":{"type":"string","description":"User's email address"}}}`)},
+		"json_schema_2020_12_tool": {`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},` +
+			`"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"}},"additionalProperties":false}`, empty("a")},
+		"test_elicitation_sep1034_defaults": {"", form(`{"type":"object","properties":{"name":{"type":"string","default":"John Doe"},"age":{"type":"integer","default":30},"score":{"type":"number","default":95.5},` +
+			`"status":{"type":"string","enum":["active","inactive","pending"],"default":"active"},"verified":{"type":"boolean","default":true}}}`)},
+		"test_elicitation_sep1330_enums": {"", form(`{"type":"object","required":["untitledSingle","titledSingle","legacyEnum","untitledMulti","titledMulti"],"properties":{` +
+			`"untitledSingle":{"type":"string","enum":["option1","option2","option3"]},` +
+			`"titledSingle":{"type":"string","oneOf":[{"const":"value1","title":"First Option"},{"const":"value2","title":"Second Option"},{"const":"value3","title":"Third Option"}]},` +
+			`"legacyEnum":{"type":"string","enum":["opt1","opt2","opt3"],"enumNames":["Option One","Option Two","Option Three"]},` +
+			`"untitledMulti":{"type":"array","items":{"type":"string","enum":["option1","option2","option3"]}},` +
+			`"titledMulti":{"type":"array","items":{"anyOf":[{"const":"value1","title":"First Choice"},{"const":"value2","title":"Second Choice"},{"const":"value3","title":"Third Choice"}]}}}}`)},
+	}
+}
+
+// The suite's server scenarios: workflows as tools, at /mcp.
+func TestConformance_Server(t *testing.T) {
+	t.Parallel()
+	isListed(t, "server", serverScenarios(), serverLeftOut())
+	g := openMCP(t, 0, "localhost", "127.0.0.1", "::1")
+	for id, tool := range serverTools() { // order does not matter: each by itself
+		var connections []string
+		before := "start"
+		var nodes []struct{ ID string }
+		if err := json.Unmarshal([]byte("["+tool[1]+"]"), &nodes); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			connections = append(connections, fmt.Sprintf(`{"from_node":%q,"to_node":%q}`, before, n.ID))
+			before = n.ID
+		}
+		g.save(t, fmt.Sprintf(`{"metadata":{"id":%q,"name":%q,"description":"a tool of the suite"},"nodes":[{"id":"start","name":"start","description":"","type":"TRIGGER","subtype":"MANUAL","configurations":{"input_schema":%s}},%s],"connections":[%s]}`,
+			id, id, cmp.Or(tool[0], "{}"), tool[1], strings.Join(connections, ",")))
+		want[any](t, g.call(t, "editor", "POST", "/workflows/"+id+"/deploy", nil), http.StatusOK)
+	}
+	there, err := url.Parse(strings.TrimSuffix(g.url, "/api/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The suite has no tokens: it is given one on the way.
+	door := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(there)
+		r.Out.Host = r.In.Host
+		r.Out.Header.Set("Authorization", "Bearer "+g.tokens["operator"])
+	}})
+	t.Cleanup(door.Close)
+	results := t.TempDir()
+	passed, all := runSuite(t, nil, "server", "--suite", "all", "--url", door.URL+"/mcp", "-o", results)
+	for name := range serverScenarios() { // order does not matter: each by itself
+		if !passed[name] {
+			t.Errorf("%s does not pass", name)
+		}
+		files, err := filepath.Glob(filepath.Join(results, "server-"+name+"-*", "checks.json"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%s: %d results, %v", name, len(files), err)
+		}
+		var checks []struct{ ID, Status, ErrorMessage string }
+		text, err := os.ReadFile(files[0])
+		if err == nil {
+			err = json.Unmarshal(text, &checks)
+		}
+		if err != nil || len(checks) == 0 {
+			t.Fatalf("%s: %s %v", name, text, err)
+		}
+		for _, c := range checks {
+			if c.Status == "WARNING" { // the suite lets those pass
+				t.Errorf("%s, %s: %s", name, c.ID, c.ErrorMessage)
+			}
+		}
+	}
+	for name, why := range serverLeftOut() { // order does not matter: each by itself
+		if passed[name] {
+			t.Errorf("%s passes, and is left out: %s", name, why)
+		}
+	}
+	if t.Failed() {
+		t.Log(all)
 	}
 }

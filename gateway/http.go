@@ -98,7 +98,21 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many sessions are busy; end one", http.StatusTooManyRequests)
 		return
 	}
+	if version := c.speaks(session); version == manyVersion && r.Header.Get(headerVersion) != version {
+		r = r.Clone(r.Context()) // a session speaks what was agreed when it was opened, whatever a request says
+		r.Header.Set(headerVersion, version)
+	}
 	c.stateful.ServeHTTP(primed{w}, r)
+}
+
+// speaks is the version that a session was opened with; empty when there is no such session.
+func (c *caller) speaks(session string) string {
+	for s := range c.sessions() {
+		if p := s.InitializeParams(); session != "" && s.ID() == session && p != nil {
+			return p.ProtocolVersion
+		}
+	}
+	return ""
 }
 
 // enter finds the caller with a token and counts a request of theirs.
