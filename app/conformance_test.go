@@ -24,7 +24,10 @@ import (
 	"testing"
 
 	"tandem/api"
+	"tandem/engine"
+	"tandem/identity"
 	"tandem/outbound"
+	"tandem/store"
 )
 
 // The conformance suite of the Model Context Protocol (npm @modelcontextprotocol/conformance) is run against both sides. Scenarios that do not
@@ -439,6 +442,13 @@ func TestConformance_Server(t *testing.T) {
 			if c.Status == "WARNING" { // the suite lets those pass
 				t.Errorf("%s, %s: %s", name, c.ID, c.ErrorMessage)
 			}
+		}
+	}
+	// What the suite's user has filled in was taken.
+	for _, id := range []string{"test_elicitation", "test_elicitation_sep1034_defaults", "test_elicitation_sep1330_enums"} {
+		page, err := g.stores.Executions.List(t.Context(), identity.System("default"), store.ExecutionQuery{WorkflowID: id})
+		if err != nil || len(page.Executions) != 1 || page.Executions[0].Status != engine.StatusSuccess {
+			t.Errorf("%s: %+v, %v", id, page.Executions, err)
 		}
 	}
 	for name, why := range serverLeftOut() { // order does not matter: each by itself

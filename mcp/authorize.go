@@ -58,6 +58,9 @@ func (p *Pool) BeginAuthorization(ctx context.Context, who identity.Principal, w
 	p.probe(ctx, to)
 	wanted := p.wanted(to)
 	client := p.options.HTTP
+	if client == nil {
+		return Authorization{}, errors.New("no HTTP client is configured")
+	}
 	resource, early, err := resourceOf(ctx, client, w.Server.URL, wanted.metadata)
 	if err != nil {
 		return Authorization{}, err

@@ -522,6 +522,26 @@ func TestAuthorize_Metadata(t *testing.T) {
 			t.Errorf("%s: %+v, %v", resource, a.Grant, err)
 		}
 	}
+	// A server that says nothing of itself is its own authorization server: it may call itself by another path, and not by another origin.
+	said := ""
+	early := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/oauth-authorization-server" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"http://%s/log/in","token_endpoint":"http://%s/t","registration_endpoint":"%s/register","code_challenge_methods_supported":["S256"]}`,
+			said, r.Host, r.Host, as.url) // the client may have gone
+	}))
+	x.server.URL = early + "/mcp"
+	said = early + "/oauth"
+	if a, _, err := x.begin(); err != nil || !strings.HasPrefix(a.URL, early+"/log/in?") || a.Grant.Issuer != said {
+		t.Errorf("%+v, %v", a, err)
+	}
+	said = "https://other.example/oauth"
+	if a, _, err := x.begin(); fault.CodeOf(err) != fault.RemoteError {
+		t.Errorf("%+v, %v", a, err)
+	}
 	gone := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://`+r.Host+`/gone"`)
 		status := http.StatusUnauthorized
