@@ -110,15 +110,18 @@ func (t *toolServers) Secret(ctx context.Context, p identity.Principal, credenti
 
 // grantData is a grant as its credential has it, with the authorization that is under way, if one is.
 type grantData struct {
-	ClientID     string   `json:"client_id,omitempty"`
-	ClientSecret string   `json:"client_secret,omitempty"`
-	ClientAuth   string   `json:"client_auth,omitempty"`
-	TokenURL     string   `json:"token_url,omitempty"`
-	Resource     string   `json:"resource,omitempty"`
-	Token        string   `json:"token,omitempty"`
-	RefreshToken string   `json:"refresh_token,omitempty"`
-	Expires      string   `json:"expires,omitempty"`
-	Scopes       []string `json:"scopes,omitempty"`
+	// Issuer is the authorization server that the client belongs to. A client that a person has entered without one belongs to the first that is met.
+	Issuer        string   `json:"issuer,omitempty"`
+	ClientID      string   `json:"client_id,omitempty"`
+	ClientSecret  string   `json:"client_secret,omitempty"`
+	ClientAuth    string   `json:"client_auth,omitempty"`
+	ClientExpires string   `json:"client_expires,omitempty"`
+	TokenURL      string   `json:"token_url,omitempty"`
+	Resource      string   `json:"resource,omitempty"`
+	Token         string   `json:"token,omitempty"`
+	RefreshToken  string   `json:"refresh_token,omitempty"`
+	Expires       string   `json:"expires,omitempty"`
+	Scopes        []string `json:"scopes,omitempty"`
 	// RedirectURI is set when the client was registered by this program, for that address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	// BaseURL is a field of every type. It is not used here, and kept when the credential is written anew.
@@ -132,31 +135,35 @@ type pendingGrant struct {
 	mcp.Authorization
 	// Until is when it is too late, in milliseconds.
 	Until int64 `json:"until"`
-	// Registered says that the client was made for this authorization.
-	Registered bool `json:"registered,omitempty"`
 }
 
 // pendingFor is how long a person may take.
 const pendingFor = 15 * time.Minute
 
 func (d grantData) grant() mcp.Grant {
-	expires, err := strconv.ParseInt(d.Expires, 10, 64)
-	if err != nil {
-		expires = 0 // nobody said, or somebody wrote it by hand
-	}
-	return mcp.Grant{ClientID: d.ClientID, ClientSecret: d.ClientSecret, Basic: d.ClientAuth == "basic", TokenURL: d.TokenURL, Resource: d.Resource,
-		AccessToken: d.Token, RefreshToken: d.RefreshToken, Expires: expires, Scopes: d.Scopes}
+	return mcp.Grant{Issuer: d.Issuer, ClientID: d.ClientID, ClientSecret: d.ClientSecret, Auth: d.ClientAuth, Redirect: d.RedirectURI, ClientExpires: readMillis(d.ClientExpires),
+		TokenURL: d.TokenURL, Resource: d.Resource, AccessToken: d.Token, RefreshToken: d.RefreshToken, Expires: readMillis(d.Expires), Scopes: d.Scopes}
 }
 
 func (d *grantData) set(g mcp.Grant) {
-	d.ClientID, d.ClientSecret, d.ClientAuth, d.TokenURL, d.Resource = g.ClientID, g.ClientSecret, "form", g.TokenURL, g.Resource
-	d.Token, d.RefreshToken, d.Expires, d.Scopes = g.AccessToken, g.RefreshToken, "", g.Scopes
-	if g.Basic {
-		d.ClientAuth = "basic"
+	d.Issuer, d.ClientID, d.ClientSecret, d.ClientAuth, d.RedirectURI, d.ClientExpires = g.Issuer, g.ClientID, g.ClientSecret, g.Auth, g.Redirect, tellMillis(g.ClientExpires)
+	d.TokenURL, d.Resource, d.Token, d.RefreshToken, d.Expires, d.Scopes = g.TokenURL, g.Resource, g.AccessToken, g.RefreshToken, tellMillis(g.Expires), g.Scopes
+}
+
+// readMillis reads a time as its credential has it. What nobody said, or somebody wrote by hand, is zero.
+func readMillis(text string) int64 {
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
 	}
-	if g.Expires > 0 {
-		d.Expires = strconv.FormatInt(g.Expires, 10)
+	return at
+}
+
+func tellMillis(at int64) string {
+	if at <= 0 {
+		return ""
 	}
+	return strconv.FormatInt(at, 10)
 }
 
 // Load implements [mcp.Grants]. What is handed out is kept from what leaves until the next is.
@@ -244,11 +251,8 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 		if err != nil {
 			return "", err
 		}
-		if known.RedirectURI != "" && known.RedirectURI != redirect { // the client that was registered cannot lead here
-			known.ClientID, known.ClientSecret = "", ""
-		}
 	}
-	a, err := mcp.BeginAuthorization(ctx, t.http, server, redirect, known.grant(), t.challenge(ctx, p, server))
+	a, err := t.BeginAuthorization(ctx, p, mcp.Wish{Server: server, Redirect: redirect, Document: t.document(), Known: known.grant()})
 	if err != nil {
 		return "", err
 	}
@@ -263,7 +267,7 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 	q.Set("state", a.State)
 	u.RawQuery = q.Encode()
 	a.URL = u.String()
-	pending := &pendingGrant{a, time.Now().Add(pendingFor).UnixMilli(), known.ClientID == ""}
+	pending := &pendingGrant{a, time.Now().Add(pendingFor).UnixMilli()}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if server.Credential == "" {
@@ -272,19 +276,27 @@ func (t *toolServers) Authorize(ctx context.Context, p identity.Principal, id st
 	if known, err = t.read(ctx, p, server.Credential); err != nil {
 		return "", err
 	}
-	known.Pending = pending
+	if known.Pending = pending; known.ClientID != "" && known.ClientID == a.Grant.ClientID {
+		known.Issuer = a.Grant.Issuer // from now on it is shown to no other
+	}
 	return a.URL, t.write(ctx, p, server.Credential, known)
 }
 
-// challenge asks the server what it wants, if it says so. That it says nothing is no error: there are usual places.
-func (t *toolServers) challenge(ctx context.Context, p identity.Principal, server store.MCPServer) []string {
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
-	defer stop()
-	_, err := t.Tools(ctx, p, server.ID)
-	if e, ok := errors.AsType[*mcp.Error](err); ok {
-		return e.Challenge
+// document is where authorization servers read what this program is; empty: they cannot, or would not: they want an address that nobody on the way
+// can change.
+func (t *toolServers) document() string {
+	if !strings.HasPrefix(t.public, "https://") {
+		return ""
 	}
-	return nil
+	return t.public + server.ClientDocumentPath
+}
+
+// ClientDocument is what this program says of itself at that address.
+func (t *toolServers) ClientDocument() (json.RawMessage, error) {
+	if t.document() == "" {
+		return nil, fault.New(fault.NotFound, "this server is not known by an https address; start it with --public-url https://… where authorization servers reach it")
+	}
+	return mcp.ClientDocument(t.document(), t.public+authorizedPath)
 }
 
 // adopt makes a credential for a server that has none.
@@ -332,6 +344,9 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 		return "", err
 	}
 	if problem := back.Get("error"); problem != "" {
+		if problem == "invalid_scope" { // so that the next try does not ask for the same
+			t.ForgetChallenge(workspace, id)
+		}
 		text := fault.Newf(fault.Forbidden, "the authorization server refused: %q", clip(problem, 100))
 		if more := back.Get("error_description"); more != "" {
 			text = fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", clip(problem, 100), clip(more, 300))
@@ -340,17 +355,23 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 	}
 	g, err := a.Finish(ctx, t.http, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
+		if mcp.ClientRefused(err) {
+			if failed := t.retire(context.WithoutCancel(ctx), p, server.Credential, a.Grant.ClientID); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
 		return "", err
 	}
-	if err := t.finish(context.WithoutCancel(ctx), p, server.Credential, a, g); err != nil {
+	if err := t.finish(context.WithoutCancel(ctx), p, server.Credential, g); err != nil {
 		return "", err
 	}
+	t.ForgetChallenge(workspace, id)
 	t.Stop(workspace, id, "") // the next use begins with the new token
 	return id, nil
 }
 
 // finish keeps what an authorization has brought.
-func (t *toolServers) finish(ctx context.Context, p identity.Principal, credential string, a pendingGrant, g mcp.Grant) error {
+func (t *toolServers) finish(ctx context.Context, p identity.Principal, credential string, g mcp.Grant) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	data, err := t.read(ctx, p, credential)
@@ -358,9 +379,18 @@ func (t *toolServers) finish(ctx context.Context, p identity.Principal, credenti
 		return err
 	}
 	data.set(g)
-	if a.Registered {
-		data.RedirectURI = a.Redirect
+	return t.write(ctx, p, credential, data)
+}
+
+// retire notes that an authorization server does not know a client that was registered here, so that the next authorization registers another.
+func (t *toolServers) retire(ctx context.Context, p identity.Principal, credential, client string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data, err := t.read(ctx, p, credential)
+	if err != nil || data.ClientID != client || data.RedirectURI == "" {
+		return err
 	}
+	data.ClientExpires = tellMillis(time.Now().UnixMilli())
 	return t.write(ctx, p, credential, data)
 }
 

@@ -428,3 +428,57 @@ func TestTools_Authorization(t *testing.T) {
 	want[api.MCPServer](t, alone.call(t, "admin", "PUT", "/mcp/servers/p", `{"transport":"stdio","command":"x"}`), http.StatusOK)
 	refused(t, alone.call(t, "admin", "POST", "/mcp/servers/p/authorize", nil), http.StatusConflict, "conflict")
 }
+
+// A client that a person has entered belongs to the first authorization server that is met with it, from the moment on that it is shown there; a
+// server that moves to another one is authorized with another client. Authorization servers can read what this program is.
+func TestTools_ClientOfOneIssuer(t *testing.T) {
+	t.Parallel()
+	first, second := newLoginServer(t), newLoginServer(t)
+	x := openSiteAs(t, func(o *Options, _ string) { o.PublicURL = "https://tandem.example" })
+	login := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"login","type":"mcp_oauth","data":{"client_id":"entered-id","client_secret":"entered-secret"}}`), http.StatusCreated)
+	begin := func(g *loginServer) url.Values {
+		t.Helper()
+		want[api.MCPServer](t, x.call(t, "admin", "PUT", "/mcp/servers/login", `{"transport":"http","url":"`+g.url+`/mcp","credential_id":"`+login.ID+`"}`), http.StatusOK)
+		a := want[api.MCPAuthorization](t, x.call(t, "admin", "POST", "/mcp/servers/login/authorize", nil), http.StatusOK)
+		u, err := url.Parse(a.URL)
+		if err != nil || !strings.HasPrefix(a.URL, g.url+"/authorize?") {
+			t.Fatalf("authorize at %s, %v", a.URL, err)
+		}
+		return u.Query()
+	}
+	p := identity.System("default")
+	if q := begin(first); q.Get("client_id") != "entered-id" || len(first.clients) != 0 {
+		t.Errorf("asked as %q", q.Get("client_id"))
+	}
+	if g, err := x.tools.Load(t.Context(), p, login.ID); err != nil || g.Issuer != first.url || g.ClientSecret != "entered-secret" {
+		t.Errorf("kept %+v, %v", g, err)
+	}
+	// The server is elsewhere before anybody came back.
+	q := begin(second)
+	if q.Get("client_id") != "client-1" || len(second.clients) != 1 {
+		t.Errorf("asked as %q", q.Get("client_id"))
+	}
+	site := strings.TrimSuffix(x.url, "/api/v1")
+	if status, text := comesBack(t, site+"/mcp/authorized?"+url.Values{"code": {"code-1"}, "state": {q.Get("state")}}.Encode()); status != http.StatusOK {
+		t.Fatalf("%d %s", status, text)
+	}
+	if g, err := x.tools.Load(t.Context(), p, login.ID); err != nil || g.Issuer != second.url || g.ClientID != "client-1" || g.ClientSecret != "" || g.Redirect != "https://tandem.example/mcp/authorized" {
+		t.Errorf("kept %+v, %v", g, err)
+	}
+	want[api.MCPTools](t, x.call(t, "operator", "GET", "/mcp/servers/login/tools", nil), http.StatusOK)
+	// A token of one server is not sent to another.
+	want[api.MCPServer](t, x.call(t, "admin", "PUT", "/mcp/servers/other", `{"transport":"http","url":"`+first.url+`/mcp","credential_id":"`+login.ID+`"}`), http.StatusOK)
+	if f := refused(t, x.call(t, "operator", "GET", "/mcp/servers/other/tools", nil), http.StatusForbidden, "credential_invalid"); !strings.Contains(f.Detail, "nothing was sent") {
+		t.Error(f.Detail)
+	}
+
+	status, document := comesBack(t, site+"/client-metadata.json")
+	var told map[string]any
+	if err := json.Unmarshal([]byte(document), &told); err != nil || status != http.StatusOK || told["client_id"] != "https://tandem.example/client-metadata.json" {
+		t.Errorf("%d %s %v", status, document, err)
+	}
+	plain := openSite(t)
+	if status, text := comesBack(t, strings.TrimSuffix(plain.url, "/api/v1")+"/client-metadata.json"); status != http.StatusNotFound || !strings.Contains(text, "--public-url") {
+		t.Errorf("%d %s", status, text)
+	}
+}

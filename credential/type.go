@@ -237,7 +237,8 @@ func generalTypes() []Type {
 		// All but the client is written by an authorization; one that is empty is filled by it.
 		{Name: MCPOAuth, Label: Label{"MCP 服务器授权", "MCP server authorization"}, Fields: []Field{
 			text("client_id", "客户端 ID", "Client ID"), secret("client_secret", "客户端密钥", "Client secret"),
-			choice("client_auth", "客户端认证方式", "Client authentication", "form", "basic").or("form"),
+			choice("client_auth", "客户端认证方式", "Client authentication", "basic", "form", "none"), address("issuer", "授权服务器", "Authorization server"),
+			text("client_expires", "客户端密钥到期时间", "Client secret expires"),
 			secret("token", "访问令牌", "Access token"), secret("refresh_token", "刷新令牌", "Refresh token"),
 			address("token_url", "令牌地址", "Token URL"), text("resource", "资源", "Resource"), text("expires", "到期时间", "Expires"),
 			{Name: "scopes", Label: Label{"权限范围", "Scopes"}, Format: FormatTexts}, text("redirect_uri", "回调地址", "Redirect URI"),

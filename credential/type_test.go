@@ -39,7 +39,7 @@ func samples() map[string][]string {
 			`{"scheme":"header","name":"X-Key","value":"v"}`, `{"scheme":"query","name":"key","value":"v"}`,
 			`{"scheme":"oauth2_client","client_id":"i","client_secret":"s","token_url":"https://example.com/t","scopes":["a"]}`,
 		},
-		"mcp_oauth":      {`{}`, `{"client_id":"i","client_secret":"s","client_auth":"basic"}`, `{"token":"t","refresh_token":"r","token_url":"https://example.com/t","expires":"1","scopes":["a"],"pending":{"state":"s","verifier":"v"}}`},
+		"mcp_oauth":      {`{}`, `{"client_id":"i","client_secret":"s","client_auth":"basic","issuer":"https://example.com","client_expires":"1"}`, `{"token":"t","refresh_token":"r","token_url":"https://example.com/t","expires":"1","scopes":["a"],"pending":{"state":"s","verifier":"v"}}`},
 		"webhook_secret": {`{"secret":"8WkzPqLr3mNvT6yB","header":"X-Secret","parameter":"secret"}`},
 		"service":        {`{"openapi":{"openapi":"3.1.0"}}`, `{"endpoints":[{"path":"/a"}],"auth":{"scheme":"bearer","token":"t"}}`},
 		"search":         {`{"provider":"brave","api_key":"k"}`, `{"provider":"searxng","base_url":"https://example.com"}`, `{"provider":"json"}`},

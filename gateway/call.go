@@ -30,9 +30,11 @@ var (
 const (
 	// lookBelow is how often it is looked whether an execution that the followed one has started asks something: its stream does not say so.
 	lookBelow = 2 * time.Second
-	// progressGap is the least time between two notices of progress, alive the longest while a person thinks.
-	progressGap = 200 * time.Millisecond
-	alive       = 10 * time.Second
+	// Notices of progress are told as they come, progressBurst of them, and then one in progressGap at most; alive is the longest time between
+	// two while a person thinks.
+	progressBurst = 50
+	progressGap   = 200 * time.Millisecond
+	alive         = 10 * time.Second
 )
 
 // run is one call about one execution. It belongs to the goroutine of the call.
@@ -50,9 +52,12 @@ type run struct {
 	tries map[string]int
 
 	// token is what the client knows progress by; nil: it does not want to hear of any.
-	token  any
-	told   float64
-	toldAt time.Time
+	token any
+	told  float64
+	// room is how many notices may be told at once, and held the last one that was not told for want of it.
+	room   float64
+	roomAt time.Time
+	held   string
 }
 
 // state is what a client without sessions carries from one round of a call to the next. It says nothing that the client could not ask for
@@ -115,7 +120,7 @@ func (s *Server) begin(ctx context.Context) (context.Context, func(), error) {
 func (s *Server) newRun(req *mcp.CallToolRequest, execution string) *run {
 	return &run{
 		s: s, req: req, execution: execution, answered: map[string]bool{}, left: map[string]bool{}, wrong: map[string]string{}, tries: map[string]int{},
-		token: req.Params.GetProgressToken(),
+		token: req.Params.GetProgressToken(), room: progressBurst,
 	}
 }
 
@@ -194,6 +199,9 @@ func (r *run) follow(ctx context.Context, until time.Time) error {
 		}
 		return r.heard(ctx, &e)
 	})
+	if r.held != "" && err == nil { // the stream is over: nothing later will be told
+		r.progress(ctx, true, r.held)
+	}
 	late.Stop()
 	stop(nil)
 	looking.Wait()
@@ -234,14 +242,20 @@ func (r *run) heard(ctx context.Context, e *api.Event) error {
 	return nil
 }
 
-// progress tells the client that something happens, if it wants to hear of it; what does not matter is left out when there is much of it.
+// progress tells the client that something happens, if it wants to hear of it. Of what does not matter the last is told when there is too much of it.
 func (r *run) progress(ctx context.Context, matters bool, message string) {
-	now := time.Now()
-	if r.token == nil || !matters && now.Sub(r.toldAt) < progressGap {
+	if r.token == nil {
 		return
 	}
+	now := time.Now()
+	r.room = min(progressBurst, r.room+float64(now.Sub(r.roomAt))/float64(progressGap))
+	r.roomAt = now
+	if !matters && r.room < 1 {
+		r.held = message
+		return
+	}
+	r.room, r.held = max(0, r.room-1), ""
 	r.told++
-	r.toldAt = now
 	err := r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.token, Progress: r.told, Message: bounded(message, 500)})
 	if err != nil {
 		r.s.o.Log.DebugContext(ctx, "nobody took a notice of progress", "execution", r.execution, "error", err)

@@ -98,7 +98,7 @@ func (f *form) node(q *api.UserInputRequest, r *human.Request) {
 	case human.Selection:
 		one := field{name: nameChosen, schema: choice(r.Options), required: true, list: !r.AllowMultiple}
 		if r.AllowMultiple {
-			one.schema = map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": "string", "enum": values(r.Options)}}
+			one.schema = choices(r.Options)
 		}
 		f.fields = []field{one}
 	case human.Review:
@@ -163,20 +163,6 @@ func values(options []human.Option) []any {
 	return list
 }
 
-// choice is one of several texts, with what they are called for people.
-func choice(options []human.Option) map[string]any {
-	schema := map[string]any{"type": "string", "enum": values(options)}
-	names, labelled := make([]any, len(options)), false
-	for i, o := range options {
-		names[i] = cmp.Or(o.Label, o.Value)
-		labelled = labelled || o.Label != ""
-	}
-	if labelled {
-		schema["enumNames"] = names
-	}
-	return schema
-}
-
 func orObject(schema json.RawMessage) any {
 	if len(schema) == 0 {
 		return map[string]any{"type": "object"}
@@ -196,21 +182,10 @@ func schemaFields(group string, schema json.RawMessage, known map[string]any) []
 	var list []field
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
-		f := field{group: group, name: name, schema: map[string]any{"type": simpleType(p["type"])}, required: slices.Contains(s.Required, name)}
-		for _, keep := range []string{"title", "description", "minimum", "maximum", "minLength", "maxLength", "enum"} {
-			if v, ok := p[keep]; ok && v != nil {
-				f.schema[keep] = v
-			}
-		}
-		switch p["format"] {
-		case "email", "uri", "date", "date-time":
-			f.schema["format"] = p["format"]
-		}
-		if f.schema["type"] == nil || f.schema["enum"] != nil && !texts(f.schema["enum"]) || madeOf(p) {
-			f.schema = p // as it is: no form can say it
-		}
+		f := field{group: group, name: name, schema: simple(p), required: slices.Contains(s.Required, name)}
 		for _, value := range []any{p["default"], known[name]} {
 			if fits(f.schema["type"], value) {
+				f.schema = maps.Clone(f.schema)
 				f.schema["default"] = value
 			}
 		}
@@ -222,7 +197,35 @@ func schemaFields(group string, schema json.RawMessage, known map[string]any) []
 	return list
 }
 
-// fits says that a value is of a simple type.
+// simple is a property as a form of the protocol can say it, or as it is when no form can.
+func simple(p map[string]any) map[string]any {
+	schema := chosenFrom(p)
+	if schema == nil {
+		schema = someFrom(p)
+	}
+	if schema == nil {
+		if schema = map[string]any{"type": simpleType(p["type"])}; schema["type"] == nil || p[keyEnum] != nil || madeOf(p) {
+			return p
+		}
+		for _, keep := range []string{"minimum", "maximum", "minLength", "maxLength"} {
+			if v, ok := p[keep]; ok && v != nil {
+				schema[keep] = v
+			}
+		}
+		switch p["format"] {
+		case "email", "uri", "date", "date-time":
+			schema["format"] = p["format"]
+		}
+	}
+	for _, keep := range []string{"title", "description"} {
+		if v, ok := p[keep].(string); ok {
+			schema[keep] = v
+		}
+	}
+	return schema
+}
+
+// fits says that a value is of a type that forms have.
 func fits(kind, value any) bool {
 	switch v := value.(type) {
 	case string:
@@ -231,6 +234,8 @@ func fits(kind, value any) bool {
 		return kind == "boolean"
 	case float64:
 		return kind == "number" || kind == "integer" && v == math.Trunc(v)
+	case []any:
+		return kind == "array" && texts(v)
 	}
 	return false
 }
@@ -282,20 +287,14 @@ func (f *form) flat(version string) bool {
 		if x.extra {
 			continue
 		}
-		switch x.schema["type"] {
-		case "array":
-			if version < manyVersion {
-				return false
-			}
-		case "string", "number", "integer", "boolean":
-		default:
+		if !shows(x.schema, version) {
 			if x.required {
 				return false
 			}
 			x.extra = true
 			continue
 		}
-		if seen[x.key()] || madeOf(x.schema) && x.schema["type"] != "array" {
+		if seen[x.key()] {
 			return false
 		}
 		seen[x.key()], some = true, true
@@ -303,12 +302,23 @@ func (f *form) flat(version string) bool {
 	return some
 }
 
-// flatSchema is the form as the protocol has it.
-func (f *form) flatSchema() json.RawMessage {
+// shows says that a form of a version of the protocol can have a field.
+func shows(schema map[string]any, version string) bool {
+	switch schema["type"] {
+	case "array":
+		return version >= manyVersion && someFrom(schema) != nil
+	case "string", "number", "integer", "boolean":
+		return !madeOf(schema) && schema[keyEnum] == nil || chosenFrom(schema) != nil
+	}
+	return false
+}
+
+// flatSchema is the form as a version of the protocol has it.
+func (f *form) flatSchema(version string) json.RawMessage {
 	properties, required := map[string]any{}, []string{}
 	for i := range f.fields {
 		if x := &f.fields[i]; !x.extra {
-			properties[x.key()] = x.schema
+			properties[x.key()] = spoken(x.schema, version)
 			if x.required {
 				required = append(required, x.key())
 			}

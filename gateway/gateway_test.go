@@ -345,3 +345,45 @@ func TestServer_ManyCalls(t *testing.T) {
 		}
 	}
 }
+
+// What happens is told as it happens, also when it takes no time; of very much, the last of it is.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ nodes, least, most int }{"Few": {3, 7, 7}, "Many": {500, progressBurst, 400}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.deploy("w", `null`)
+			f.started = func(r *fakeRun) {
+				for i := range c.nodes {
+					r.tell("node_started", api.ExecutionUpdate{NodeExecution: &api.NodeExecution{NodeID: fmt.Sprint("n", i)}})
+					r.tell("node_completed", api.ExecutionUpdate{NodeExecution: &api.NodeExecution{NodeID: fmt.Sprint("n", i)}})
+				}
+				r.finish(`1`)
+			}
+			p := connect(t, f, Options{}, "2025-06-18", nil)
+			if r, o := p.call(t, "w", `{}`); r.IsError || o.Status != "SUCCESS" {
+				t.Fatalf("%+v %s", o, textOf(r))
+			}
+			last := fmt.Sprintf("n%d is completed", c.nodes-1)
+			for n := 1; ; n++ {
+				var told *mcp.ProgressNotificationParams
+				select {
+				case notice := <-p.told:
+					told = notice.Params
+				case <-time.After(20 * time.Second):
+					t.Fatalf("%q was not told", last)
+				}
+				if told.Progress != float64(n) {
+					t.Fatalf("notice %d has progress %v", n, told.Progress)
+				}
+				if told.Message == last {
+					if n < c.least || n > c.most {
+						t.Errorf("%d notices", n)
+					}
+					break
+				}
+			}
+		})
+	}
+}

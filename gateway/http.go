@@ -39,12 +39,14 @@ type HTTP struct {
 	closed  bool
 	// requests are those that are being served.
 	requests sync.WaitGroup
+	// events are of all sessions.
+	events *events
 }
 
 // NewHTTP makes one. Dial makes a client of the API with a caller's token.
 func NewHTTP(dial func(token string) (API, error), o Options) *HTTP {
 	o.complete()
-	return &HTTP{o: o, dial: dial, callers: map[[sha256.Size]byte]*caller{}}
+	return &HTTP{o: o, dial: dial, callers: map[[sha256.Size]byte]*caller{}, events: newEvents()}
 }
 
 // caller is whoever has one token.
@@ -96,7 +98,21 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many sessions are busy; end one", http.StatusTooManyRequests)
 		return
 	}
-	c.stateful.ServeHTTP(w, r)
+	if version := c.speaks(session); version == manyVersion && r.Header.Get(headerVersion) != version {
+		r = r.Clone(r.Context()) // a session speaks what was agreed when it was opened, whatever a request says
+		r.Header.Set(headerVersion, version)
+	}
+	c.stateful.ServeHTTP(primed{w}, r)
+}
+
+// speaks is the version that a session was opened with; empty when there is no such session.
+func (c *caller) speaks(session string) string {
+	for s := range c.sessions() {
+		if p := s.InitializeParams(); session != "" && s.ID() == session && p != nil {
+			return p.ProtocolVersion
+		}
+	}
+	return ""
 }
 
 // enter finds the caller with a token and counts a request of theirs.
@@ -116,7 +132,7 @@ func (h *HTTP) enter(token, session string) (*caller, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		c = newCaller(a, h.o)
+		c = newCaller(a, h.o, h.events)
 		h.callers[key] = c
 	}
 	now := time.Now()
@@ -144,11 +160,11 @@ func (h *HTTP) enter(token, session string) (*caller, func(), error) {
 	}, nil
 }
 
-func newCaller(a API, o Options) *caller {
+func newCaller(a API, o Options, kept *events) *caller {
 	c := &caller{Server: New(a, o), active: map[string]*activity{}}
 	get := func(*http.Request) *mcp.Server { return c.mcp }
 	// Names under which the server may be asked, and pages of other sites, are looked at before a request comes here.
-	c.stateful = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionTimeout, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
+	c.stateful = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionTimeout, EventStore: kept, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
 	c.stateless = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
 	return c
 }

@@ -160,7 +160,7 @@ func (r *run) elicitation(q *question) *mcp.ElicitParams {
 	if wrong := r.wrong[q.InteractionID]; wrong != "" {
 		message = "The last answer was not taken: " + wrong + "\n" + message
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema()}
+	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema(r.req.ProtocolVersion())}
 }
 
 // inputRequired is the answer that asks a client without sessions: it calls again, with the answers.

@@ -311,6 +311,18 @@ func TestElicit_Below(t *testing.T) {
 	}
 }
 
+// choicesSchema has every way to write a choice, one that nobody has to make and no form shows, and one of numbers.
+const choicesSchema = `{"type":"object","required":["titled"],"properties":{
+	"titled":{"type":"string","description":"d","default":"b","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}]},
+	"constants":{"anyOf":[{"const":"a"}]},
+	"legacy":{"type":"string","title":"Which","enum":["a","b"],"enumNames":["A","B"]},
+	"many":{"type":"array","items":{"type":"string","enum":["a","b"]},"maxItems":2,"default":["a"]},
+	"manyTitled":{"type":"array","items":{"anyOf":[{"const":"a","title":"A"},{"const":"b"}]}},
+	"manyNamed":{"type":"array","items":{"enum":["a"],"enumNames":["A"]}},
+	"numbers":{"type":"number","enum":[1,2]},
+	"free":{"type":"array","items":{"type":"string"}},
+	"either":{"oneOf":[{"type":"string"},{"type":"object"}]}}}`
+
 func TestForm(t *testing.T) {
 	t.Parallel()
 	type filled struct {
@@ -326,7 +338,7 @@ func TestForm(t *testing.T) {
 		filled
 	}{
 		{name: "Approval", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "approval", Options: json.RawMessage(`[{"value":"buy","label":"Buy it"},"no"]`)},
-			flat:   `{"properties":{"action":{"enum":["buy","no"],"enumNames":["Buy it","no"],"type":"string"},"notes":{"title":"Note","type":"string"}},"required":["action"],"type":"object"}`,
+			flat:   `{"properties":{"action":{"oneOf":[{"const":"buy","title":"Buy it"},{"const":"no","title":"no"}],"type":"string"},"notes":{"title":"Note","type":"string"}},"required":["action"],"type":"object"}`,
 			filled: filled{map[string]any{"action": "buy", "notes": "n"}, `{"action":"buy","notes":"n"}`}},
 		{name: "Selection", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a","b"]`)},
 			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"enum":["a","b"],"type":"string"}},"required":["selected_values"],"type":"object"}`,
@@ -334,6 +346,14 @@ func TestForm(t *testing.T) {
 		{name: "SelectionOfMany", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a","b"]`), AllowMultiple: true},
 			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"items":{"enum":["a","b"],"type":"string"},"minItems":1,"type":"array"}},"required":["selected_values"],"type":"object"}`,
 			filled: filled{map[string]any{"selected_values": []any{"a", "b"}}, `{"selected_values":["a","b"]}`}},
+		{name: "SelectionOfManyLabelled", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`[{"value":"a","label":"The first"},"b"]`), AllowMultiple: true},
+			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"items":{"anyOf":[{"const":"a","title":"The first"},{"const":"b","title":"b"}]},"minItems":1,"type":"array"}},"required":["selected_values"],"type":"object"}`,
+			filled: filled{map[string]any{"selected_values": []any{"a"}}, `{"selected_values":["a"]}`}},
+		{name: "Choices", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", Schema: json.RawMessage(choicesSchema)},
+			flat: `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"enum":["a","b"],"enumNames":["A","B"],"title":"Which","type":"string"},"many":{"default":["a"],"items":{"enum":["a","b"],"type":"string"},"maxItems":2,"type":"array"},` +
+				`"manyNamed":{"items":{"anyOf":[{"const":"a","title":"A"}]},"type":"array"},"manyTitled":{"items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"b"}]},"type":"array"},"notes":{"title":"Note","type":"string"},` +
+				`"titled":{"default":"b","description":"d","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}],"type":"string"}},"required":["titled"],"type":"object"}`,
+			filled: filled{map[string]any{"titled": "a", "manyTitled": []any{"a", "b"}}, `{"field_values":{"manyTitled":["a","b"],"titled":"a"}}`}},
 		{name: "Input", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", InputFields: json.RawMessage(`[{"name":"day","type":"date","required":true},{"name":"n","type":"number"},{"name":"room","type":"select","options":["x"]}]`)},
 			flat:   `{"properties":{"day":{"format":"date","title":"day","type":"string"},"n":{"title":"n","type":"number"},"notes":{"title":"Note","type":"string"},"room":{"enum":["x"],"title":"room","type":"string"}},"required":["day"],"type":"object"}`,
 			filled: filled{map[string]any{"day": "2026-01-01", "n": 2}, `{"field_values":{"day":"2026-01-01","n":2}}`}},
@@ -369,13 +389,22 @@ func TestForm(t *testing.T) {
 			if c.flat == "" {
 				return
 			}
-			if diff := cmp.Diff(c.flat, string(f.flatSchema())); diff != "" {
+			if diff := cmp.Diff(c.flat, string(f.flatSchema(newest))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got := string(f.answer(c.content)); got != c.answer {
 				t.Errorf("answer %s, want %s", got, c.answer)
 			}
 		})
+	}
+	// To a client of an earlier version titles are names beside the values, and what it cannot show is left out where it may be.
+	earlier := formOf(&api.UserInputRequest{Purpose: "human_node", InteractionType: "input", Schema: json.RawMessage(choicesSchema)}, nil)
+	want := `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"enum":["a","b"],"enumNames":["A","B"],"title":"Which","type":"string"},"notes":{"title":"Note","type":"string"},` +
+		`"titled":{"default":"b","description":"d","enum":["a","b"],"enumNames":["A","B"],"type":"string"}},"required":["titled"],"type":"object"}`
+	if !earlier.flat("2025-06-18") {
+		t.Error("a form with a titled choice is not put to a client of an earlier version")
+	} else if diff := cmp.Diff(want, string(earlier.flatSchema("2025-06-18"))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	many := formOf(&api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a"]`), AllowMultiple: true}, nil)
 	if many.flat("2025-06-18") {

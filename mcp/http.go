@@ -24,7 +24,8 @@ type wire struct {
 	origin  *url.URL
 	headers http.Header
 	token   *tokenSource // nil without OAuth
-	secrets []string     // that the server is sent
+	refused func(headers []string)
+	secrets []string // that the server is sent
 	table   *exchanges
 }
 
@@ -44,6 +45,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	used := ""
+	var said http.Header // of a 401 that another token may help with
 	for again := false; ; again = true {
 		attempt := r.Clone(r.Context())
 		if again && r.GetBody != nil {
@@ -59,6 +61,9 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 				if attempt.Body != nil {
 					_ = attempt.Body.Close() // as above
 				}
+				if e, ok := errors.AsType[*Error](err); ok && said != nil {
+					e.Status, e.Challenge = http.StatusUnauthorized, said.Values("WWW-Authenticate")
+				}
 				return nil, err
 			}
 			attempt.Header.Set("Authorization", "Bearer "+used)
@@ -69,6 +74,8 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		if response.StatusCode == http.StatusUnauthorized && w.token != nil && !again && (r.Body == nil || r.GetBody != nil) {
 			// The token is no longer good. With another one it may go.
+			said = response.Header
+			w.refused(said.Values("WWW-Authenticate"))
 			_ = response.Body.Close() // the answer to the next try is what counts
 			continue
 		}
@@ -130,8 +137,15 @@ func (w *wire) answered(response *http.Response, x *exchange) (*http.Response, e
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		_ = response.Body.Close() // its headers say what is needed
-		return nil, &Error{Kind: Unauthorized, Server: w.server, Status: response.StatusCode, Challenge: response.Header.Values("WWW-Authenticate"),
-			Message: fmt.Sprintf("the server answered %d %s; authorize it again, or check its headers", response.StatusCode, http.StatusText(response.StatusCode))}
+		said := response.Header.Values("WWW-Authenticate")
+		w.refused(said)
+		e := &Error{Kind: Unauthorized, Server: w.server, Status: response.StatusCode, Challenge: said,
+			Message: fmt.Sprintf("the server answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))}
+		if scopes := readChallenge(said).scopes; len(scopes) > 0 {
+			e.Message += fmt.Sprintf(" and wants the scopes %q", strings.Join(scopes, " "))
+		}
+		e.Message += fmt.Sprintf("; authorize it again (tandem mcp servers authorize %s), or check its headers", w.server)
+		return nil, e
 	}
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	response.Body = &followed{from: response.Body, events: err == nil && kind == "text/event-stream", table: w.table, x: x}
@@ -242,7 +256,8 @@ func newWire(ctx context.Context, p *Pool, who principal, table *exchanges) (*wi
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{}, secrets: secretsOf(values, s.Headers), table: table}
+	w := &wire{next: p.options.HTTP.Transport, server: s.ID, origin: origin, headers: http.Header{}, secrets: secretsOf(values, s.Headers), table: table,
+		refused: func(headers []string) { p.refused(who, headers) }}
 	if w.next == nil {
 		w.next = http.DefaultTransport
 	}

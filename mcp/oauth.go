@@ -3,40 +3,43 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/auth"
-	"github.com/modelcontextprotocol/go-sdk/oauthex"
-
-	"tandem/fault"
-	"tandem/store"
 )
 
 // Grant is what an authorization server has given for a tool server: the tokens, and what is needed to renew them.
 type Grant struct {
+	// Issuer is the authorization server that knows the client. No other is told the client's secret.
+	Issuer       string `json:"issuer,omitempty"`
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret,omitempty"`
-	// Basic says that the client names itself in the Authorization header; otherwise in the form.
-	Basic        bool   `json:"basic,omitempty"`
-	TokenURL     string `json:"token_url"`
-	Resource     string `json:"resource,omitempty"`
-	AccessToken  string `json:"token"`
-	RefreshToken string `json:"refresh_token,omitempty"`
+	// Auth is how the client shows at the token endpoint who it is: one of the Auth constants. Empty: as the authorization server wants it.
+	Auth string `json:"auth,omitempty"`
+	// Redirect is set when this program has made the client known by itself, for that address. A client without one was entered by a person.
+	Redirect string `json:"redirect,omitempty"`
+	// ClientExpires is when the authorization server forgets the client's secret, in milliseconds; zero: it does not.
+	ClientExpires int64  `json:"client_expires,omitempty"`
+	TokenURL      string `json:"token_url"`
+	Resource      string `json:"resource,omitempty"`
+	AccessToken   string `json:"token"`
+	RefreshToken  string `json:"refresh_token,omitempty"`
 	// Expires is when the access token ends, in milliseconds; zero when nobody said.
 	Expires int64    `json:"expires,omitempty"`
 	Scopes  []string `json:"scopes,omitempty"`
 }
+
+// How a client shows who it is: with its secret in the Authorization header or in the form, or by its id alone.
+const (
+	AuthBasic = "basic"
+	AuthForm  = "form"
+	AuthNone  = "none"
+)
 
 // early is how long before its end a token is renewed.
 const early = 30 * time.Second
@@ -76,17 +79,32 @@ func (t *tokenSource) get(ctx context.Context, refused string) (string, error) {
 	if err != nil {
 		return "", unauthorized("its tokens could not be read; authorize it", err)
 	}
+	remedy := fmt.Sprintf("authorize it: tandem mcp servers authorize %s", server.ID)
+	if g.Resource != "" && !covers(g.Resource, server.URL) {
+		return "", unauthorized(fmt.Sprintf("nothing was sent: the token in credential %q is for %q, and the server is at %q; %s", server.Credential, g.Resource, server.URL, remedy), nil)
+	}
 	fresh := g.Expires == 0 || time.UnixMilli(g.Expires).After(time.Now().Add(early))
 	if g.AccessToken != "" && g.AccessToken != refused && fresh {
 		return g.AccessToken, nil
 	}
 	if g.RefreshToken == "" || g.TokenURL == "" {
-		return "", unauthorized("the server does not take the token, and there is nothing to renew it with; authorize it again", nil)
+		switch {
+		case g.AccessToken == "":
+			return "", unauthorized(fmt.Sprintf("nothing was sent: credential %q has no token yet; %s", server.Credential, remedy), nil)
+		case g.AccessToken == refused:
+			return "", unauthorized("the server does not take the token, and there is nothing to renew it with; "+remedy, nil)
+		}
+		return "", unauthorized("nothing was sent: the token has expired, and there is nothing to renew it with; "+remedy, nil)
 	}
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.RefreshToken}}
 	next, err := g.exchange(ctx, t.pool.options.HTTP, form)
+	if ClientRefused(err) && g.Redirect != "" && g.ClientExpires == 0 {
+		// The authorization server has forgotten the client: the next authorization makes another one known.
+		g.ClientExpires = time.Now().UnixMilli()
+		err = errors.Join(err, t.pool.options.Grants.Save(context.WithoutCancel(ctx), t.who.p, server.Credential, g))
+	}
 	if err != nil {
-		return "", unauthorized("the token could not be renewed; authorize it again", err)
+		return "", unauthorized("the token could not be renewed; "+remedy, err)
 	}
 	// A token that is used before it is kept could be lost, and with it the only refresh token.
 	if err := t.pool.options.Grants.Save(context.WithoutCancel(ctx), t.who.p, server.Credential, next); err != nil {
@@ -103,9 +121,10 @@ func (g Grant) exchange(ctx context.Context, client *http.Client, form url.Value
 	if g.Resource != "" {
 		form.Set("resource", g.Resource)
 	}
-	if !g.Basic {
+	secret := g.ClientSecret != "" && g.Auth != AuthNone
+	if !secret || g.Auth != AuthBasic {
 		form.Set("client_id", g.ClientID)
-		if g.ClientSecret != "" {
+		if secret {
 			form.Set("client_secret", g.ClientSecret)
 		}
 	}
@@ -117,10 +136,13 @@ func (g Grant) exchange(ctx context.Context, client *http.Client, form url.Value
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Accept", "application/json")
-	if g.Basic {
+	if secret && g.Auth == AuthBasic {
 		r.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret))
 	}
-	response, err := client.Do(r)
+	// What is sent is secret, and meant for this address alone.
+	alone := *client
+	alone.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := alone.Do(r)
 	if err != nil {
 		return g, err
 	}
@@ -142,7 +164,7 @@ func (g Grant) exchange(ctx context.Context, client *http.Client, form url.Value
 	}
 	switch {
 	case response.StatusCode != http.StatusOK || a.Error != "":
-		return g, fmt.Errorf("the authorization server answered %d, error %q", response.StatusCode, a.Error)
+		return g, &tokenRefusal{response.StatusCode, a.Error}
 	case a.AccessToken == "" || a.TokenType != "" && !strings.EqualFold(a.TokenType, "bearer"):
 		return g, errors.New("the authorization server gave no bearer token")
 	}
@@ -156,128 +178,19 @@ func (g Grant) exchange(ctx context.Context, client *http.Client, form url.Value
 	return g, nil
 }
 
-// Authorization is one that has begun: a person opens URL, and comes back to the redirect address with a code and State. It is kept, as a secret, until then.
-type Authorization struct {
-	URL      string `json:"url"`
-	State    string `json:"state"`
-	Verifier string `json:"verifier"`
-	Redirect string `json:"redirect"`
-	// Issuer is who must have answered, and Named whether it says so.
-	Issuer string `json:"issuer"`
-	Named  bool   `json:"named"`
-	Grant  Grant  `json:"grant"`
+// tokenRefusal is what a token endpoint answers instead of a token.
+type tokenRefusal struct {
+	status int
+	code   string
 }
 
-// BeginAuthorization finds out who gives tokens for a server, makes this program known there unless the grant names a client already, and says
-// where a person has to go. Challenge is what the server said, if it did.
-func BeginAuthorization(ctx context.Context, client *http.Client, server store.MCPServer, redirect string, known Grant, challenge []string) (Authorization, error) {
-	said, err := oauthex.ParseWWWAuthenticate(challenge)
-	if err != nil {
-		said = nil // what cannot be read is as good as nothing said
-	}
-	metadata, scopes := "", []string(nil)
-	for _, c := range said {
-		if c.Scheme == "bearer" {
-			metadata, scopes = cmp.Or(metadata, c.Params["resource_metadata"]), strings.Fields(c.Params["scope"])
-		}
-	}
-	resource, err := resourceOf(ctx, client, server.URL, metadata)
-	if err != nil {
-		return Authorization{}, err
-	}
-	issuer := resource.AuthorizationServers[0]
-	meta, err := auth.GetAuthServerMetadata(ctx, issuer, client)
-	if err != nil {
-		return Authorization{}, fault.Newf(fault.RemoteError, "the authorization server %q does not say how it works", issuer).WithCause(err)
-	}
-	if meta == nil { // an early version of the protocol had fixed places
-		base := strings.TrimSuffix(issuer, "/")
-		meta = &oauthex.AuthServerMeta{Issuer: issuer, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token", RegistrationEndpoint: base + "/register"}
-	} else if !slices.Contains(meta.CodeChallengeMethodsSupported, "S256") {
-		return Authorization{}, fault.Newf(fault.Unsupported, "the authorization server %q cannot protect a code (PKCE with S256)", issuer)
-	}
-	if len(scopes) == 0 {
-		scopes = resource.ScopesSupported
-	}
-	if slices.Contains(meta.ScopesSupported, "offline_access") && !slices.Contains(scopes, "offline_access") {
-		scopes = append(slices.Clone(scopes), "offline_access")
-	}
-	g := Grant{ClientID: known.ClientID, ClientSecret: known.ClientSecret, Basic: known.Basic, TokenURL: meta.TokenEndpoint, Resource: resource.Resource, Scopes: scopes}
-	if g.ClientID == "" {
-		if meta.RegistrationEndpoint == "" {
-			return Authorization{}, fault.Newf(fault.CredentialMissing, "the authorization server %q registers no clients by itself; register one there and enter its client_id", issuer)
-		}
-		c, err := oauthex.RegisterClient(ctx, meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
-			RedirectURIs: []string{redirect}, TokenEndpointAuthMethod: "none", GrantTypes: []string{"authorization_code", "refresh_token"},
-			ResponseTypes: []string{"code"}, ClientName: "Tandem", Scope: strings.Join(scopes, " "),
-		}, client)
-		if err != nil {
-			return Authorization{}, fault.Newf(fault.RemoteRejected, "the authorization server %q did not register this client", issuer).WithCause(err)
-		}
-		g.ClientID, g.ClientSecret, g.Basic = c.ClientID, c.ClientSecret, c.TokenEndpointAuthMethod == "client_secret_basic"
-	}
-	a := Authorization{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Redirect: redirect, Issuer: meta.Issuer,
-		Named: meta.AuthorizationResponseIssParameterSupported, Grant: g}
-	u, err := url.Parse(meta.AuthorizationEndpoint)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return Authorization{}, fault.Newf(fault.RemoteError, "the authorization server %q names no address for people", issuer).WithCause(err)
-	}
-	sum := sha256.Sum256([]byte(a.Verifier))
-	q := u.Query()
-	for name, value := range map[string]string{
-		"response_type": "code", "client_id": g.ClientID, "redirect_uri": redirect, "state": a.State, "resource": g.Resource,
-		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method": "S256", "scope": strings.Join(scopes, " "),
-	} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	u.RawQuery = q.Encode()
-	a.URL = u.String()
-	return a, nil
+// Error says what was answered.
+func (e *tokenRefusal) Error() string {
+	return fmt.Sprintf("the authorization server answered %d, error %q", e.status, e.code)
 }
 
-// resourceOf reads what a tool server says of itself. One that says nothing is its own authorization server.
-func resourceOf(ctx context.Context, client *http.Client, server, metadata string) (*oauthex.ProtectedResourceMetadata, error) {
-	u, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-	root := url.URL{Scheme: u.Scheme, Host: u.Host}
-	places := []struct{ url, resource string }{
-		{metadata, server},
-		{root.JoinPath("/.well-known/oauth-protected-resource", u.Path).String(), server},
-		{root.JoinPath("/.well-known/oauth-protected-resource").String(), root.String()},
-	}
-	for _, place := range places {
-		if place.url == "" {
-			continue
-		}
-		found, err := oauthex.GetProtectedResourceMetadata(ctx, place.url, place.resource, client)
-		if err != nil || found == nil {
-			continue // the next place may have it
-		}
-		if len(found.AuthorizationServers) == 0 {
-			return nil, fault.Newf(fault.RemoteError, "the tool server %q names nobody who gives tokens for it", server)
-		}
-		return found, nil
-	}
-	return &oauthex.ProtectedResourceMetadata{Resource: server, AuthorizationServers: []string{root.String()}}, nil
-}
-
-// Finish exchanges the code that a person came back with. State and issuer are what stood beside it.
-func (a Authorization) Finish(ctx context.Context, client *http.Client, code, state, issuer string) (Grant, error) {
-	switch {
-	case code == "" || state != a.State:
-		return Grant{}, fault.New(fault.Forbidden, "this answer does not belong to the authorization that was begun; begin again")
-	case issuer != "" && issuer != a.Issuer || issuer == "" && a.Named:
-		return Grant{}, fault.New(fault.Forbidden, "the answer comes from another authorization server than the one that was asked")
-	}
-	g, err := a.Grant.exchange(ctx, client, url.Values{
-		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {a.Redirect}, "code_verifier": {a.Verifier},
-	})
-	if err != nil {
-		return Grant{}, fault.New(fault.CredentialInvalid, "the authorization server gave no token").WithCause(err)
-	}
-	return g, nil
+// ClientRefused says that an authorization server does not know the client, or no longer.
+func ClientRefused(err error) bool {
+	e, ok := errors.AsType[*tokenRefusal](err)
+	return ok && e.code == "invalid_client"
 }

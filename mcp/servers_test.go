@@ -134,9 +134,9 @@ func useEverything(t *testing.T, w *world) {
 		t.Errorf("wrong arguments: %v", err)
 	}
 	var seen []Progress
-	long, err := w.Call(t.Context(), ann(), Call{Server: "every", Tool: "trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":2,"steps":8}`),
-		Silence: 900 * time.Millisecond, Progress: func(p Progress) { seen = append(seen, p) }})
-	if err != nil || len(seen) < 7 {
+	long, err := w.Call(t.Context(), ann(), Call{Server: "every", Tool: "trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":4,"steps":16}`),
+		Silence: 3 * time.Second, Progress: func(p Progress) { seen = append(seen, p) }})
+	if err != nil || len(seen) < 15 {
 		t.Errorf("got %+v, %v, progress %v", long, err, seen)
 	}
 	if _, err := w.Call(t.Context(), ann(), Call{Server: "every", Tool: "trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":60,"steps":1}`),

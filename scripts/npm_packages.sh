@@ -5,6 +5,7 @@
 #
 #   scripts/npm_packages.sh mcp/testdata/servers      tool servers that others wrote
 #   scripts/npm_packages.sh gateway/testdata/client   clients of the Model Context Protocol that others wrote
+#   scripts/npm_packages.sh app/testdata/conformance  the conformance suite of the protocol, with the Node that it wants
 set -eu
 
 lock="$(cd "$(dirname "$0")/.." && pwd)/${1:?name a directory with a package-lock.json}"

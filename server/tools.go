@@ -41,6 +41,8 @@ type Tools interface {
 	// returns the server.
 	Authorize(ctx context.Context, p identity.Principal, server string) (address string, err error)
 	Authorized(ctx context.Context, back url.Values) (server string, err error)
+	// ClientDocument is what this program says of itself to authorization servers, as JSON.
+	ClientDocument() (json.RawMessage, error)
 }
 
 // toolPatience is how long an answer may take for which a server is started or reached.
@@ -48,6 +50,9 @@ const toolPatience = 90 * time.Second
 
 // AuthorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
 const AuthorizedPath = "/mcp/authorized"
+
+// ClientDocumentPath is where authorization servers read what this program is: its client id metadata document.
+const ClientDocumentPath = "/client-metadata.json"
 
 type (
 	toolServerInput struct {
@@ -97,6 +102,21 @@ func (s *Server) toolServers() {
 		"Those of the user who asks; an admin ends everybody's. The next use makes new ones."), operators(), s.restartTools)
 	h := &responder{s: s, pages: newRespondPages()}
 	s.public("GET "+AuthorizedPath, h.authorizedTools)
+	s.public("GET "+ClientDocumentPath, s.clientDocument)
+}
+
+// clientDocument answers authorization servers who want to know what this program is.
+func (s *Server) clientDocument(w http.ResponseWriter, r *http.Request) {
+	document, err := s.o.Tools.ClientDocument()
+	if err != nil {
+		http.Error(w, fault.From(err).Message, http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "max-age=3600")
+	if _, err := w.Write(document); err != nil {
+		s.o.Log.DebugContext(r.Context(), "nobody took the document of this client", "error", err)
+	}
 }
 
 // toolServer reads a server; of one that is not there it says what is similar.

@@ -108,6 +108,10 @@ func (f *fewTools) Authorize(context.Context, identity.Principal, string) (strin
 	return "https://login.example/authorize?state=s", f.err
 }
 
+func (f *fewTools) ClientDocument() (json.RawMessage, error) {
+	return json.RawMessage(`{"client_id":"https://tandem.example/client-metadata.json"}`), f.err
+}
+
 func (f *fewTools) Authorized(_ context.Context, back url.Values) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -334,6 +338,19 @@ func TestTools_Renewed(t *testing.T) {
 	}
 	if activated(false) {
 		t.Error("who gets the id of somebody gets what they use")
+	}
+}
+
+func TestTools_ClientDocument(t *testing.T) {
+	t.Parallel()
+	w, tools := setupTools(t)
+	page := w.call("", "GET", "/client-metadata.json", "").want(t, 200)
+	if got := page.header.Get("Content-Type"); got != "application/json" || !strings.Contains(page.body, "https://tandem.example/client-metadata.json") {
+		t.Errorf("%s %s", got, page.body)
+	}
+	tools.err = fault.New(fault.NotFound, "not known by an https address")
+	if page := w.call("", "GET", "/client-metadata.json", "").want(t, 404); !strings.Contains(page.body, "https address") {
+		t.Error(page.body)
 	}
 }
 

@@ -337,7 +337,8 @@ func newServersAuthorize(at *connectFlags) *cobra.Command {
 		Use: "authorize SERVER", Short: "Begin to log in at a tool server, with a browser", Args: one("tool server"),
 		Long: `Authorize prints an address; open it with a browser within 15 minutes. The tool server's site asks you to agree and
 leads back to Tandem, which keeps the tokens sealed. A server must be running that the browser reaches: "tandem
-serve", and --public-url where it is not on this machine.`,
+serve", and --public-url where it is not on this machine. Authorize a server again when a tool of it wants more
+than was granted: what it wanted is asked for together with what you have.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				a, err := c.AuthorizeMCPServer(ctx, args[0])

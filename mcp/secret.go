@@ -1,0 +1,77 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/store"
+)
+
+// resolve reads the values of variables or headers. Release ends the use of the secrets among them.
+func (p *Pool) resolve(ctx context.Context, who principal, from map[string]store.MCPValue) (map[string]string, func(), error) {
+	var releases []func()
+	release := func() {
+		for _, f := range releases {
+			f()
+		}
+	}
+	values := make(map[string]string, len(from))
+	for name, v := range from {
+		if v.Credential == "" {
+			values[name] = v.Text
+			continue
+		}
+		if p.options.Secrets == nil {
+			release()
+			return nil, nil, errors.New("no credentials are configured")
+		}
+		secret, done, err := p.options.Secrets.Secret(ctx, who.p, v.Credential, v.Field)
+		if err != nil {
+			release()
+			return nil, nil, fmt.Errorf("the credential for %q: %w", name, err)
+		}
+		releases, values[name] = append(releases, done), v.Prefix+secret
+	}
+	return values, release, nil
+}
+
+// minHidden is how long a secret is at least that is looked for in what a server says: shorter ones are words.
+const minHidden = 6
+
+// secretsOf are the secrets among values, without what stands before them.
+func secretsOf(values map[string]string, from map[string]store.MCPValue) []string {
+	var list []string
+	for name, v := range from { // order does not matter: each is looked for by itself
+		if secret := strings.TrimPrefix(values[name], v.Prefix); v.Credential != "" && len(secret) >= minHidden {
+			list = append(list, secret)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) }) // one may be part of another
+	return list
+}
+
+// clean takes secrets out of an error that a server may have worded.
+func (p *Pool) clean(workspace string, err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || p.options.Redact == nil {
+		return err
+	}
+	e.Message = p.redact(workspace, e.Message)
+	if e.cause != nil {
+		if text := e.cause.Error(); p.redact(workspace, text) != text {
+			e.cause = errors.New(p.redact(workspace, text)) // what it was is no longer told apart, which is better than telling all
+		}
+	}
+	return err
+}
+
+func (p *Pool) redact(workspace, text string) string {
+	if p.options.Redact == nil {
+		return text
+	}
+	return p.options.Redact(workspace, text)
+}
