@@ -113,11 +113,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := makePrivate(dir, path); err != nil {
 		return nil, unusable(dir, err)
 	}
-	var claim mark
 	var loss string
 	if there {
 		var f found
-		f, claim, loss, err = examine(ctx, dir, path)
+		f, _, loss, err = examine(ctx, dir, path)
 		switch {
 		case err != nil:
 			return nil, unusable(dir, err)
@@ -129,7 +128,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 			return nil, lossRefused(dir, loss)
 		}
 	}
-	m, err := migrate(ctx, dir, path, claim, loss)
+	m, err := migrate(ctx, dir, path, loss)
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
@@ -168,7 +167,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, unusable(dir, err)
 	}
 	db.writer.kept = &db.kept
-	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.acknowledged.Load, db.writer.keepFolded
+	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
 	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
 		return nil, unusable(dir, err)
 	}
