@@ -46,6 +46,7 @@ func (w *writer) alone() error {
 	}
 	// Another program has written to it. What it has done is not known.
 	w.heads.now, w.heads.before = nil, nil
+	w.tally.alive = nil
 	w.c.changed |= keptAccounts | keptWorkflows
 	return nil
 }
