@@ -7,7 +7,7 @@
 // writer.
 //
 // Nothing that was acknowledged vanishes unnoticed (docs/decisions/0010): a mark beside the database says how far it had come
-// (mark.go), a start compares the two (loss.go), every transaction checks that no later process has taken the database over,
+// (mark.go), a start compares the two (loss.go), every transaction makes sure that no later process has taken the database over,
 // and files that are removed or replaced stop the store (files.go).
 //
 // Goroutines: [Open] starts two, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
