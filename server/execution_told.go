@@ -104,8 +104,8 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 			return r, nil
 		}
 		var summary any
-		if r.summary.Status == view.Status && r.summary.Updated == view.Updated { // else one of them is of before a row that has just come
-			summary = r.summary
+		if r.summary.Status == view.Status { // else one of them is of before a row that has just come
+			summary = r.summary // besides the status only what never changes of it is told
 		}
 		finished = keep(view, start, summary)
 		finished.Add(values)
