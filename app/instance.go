@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -316,7 +315,7 @@ func (i *Instance) request(ctx context.Context, p identity.Principal, id string,
 }
 
 // NewExecutionID returns an id that no execution has.
-func NewExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
+func NewExecutionID() string { return host.NewExecutionID(time.Now()) }
 
 // Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
 func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {

@@ -12,6 +12,8 @@ import (
 type Finished struct {
 	View  *View
 	Start Start
+	// Summary is what its reader wants to be kept with the view: something that no change is made to without a row.
+	Summary any
 
 	mu     sync.Mutex
 	values map[engine.Ref]json.RawMessage
@@ -58,9 +60,20 @@ type recent struct {
 	order []Ref
 }
 
+// Known returns what is kept of an execution that has ended, if anything is.
+func (h *Hub) Known(ref Ref) *Finished {
+	s := h.shard(ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.recent.known[ref]; f != nil && f.View != nil {
+		return f
+	}
+	return nil
+}
+
 // Finished returns what is kept of an execution that has ended. When there is nothing, keep takes what was read from then on and
 // returns what is to be used: it is kept unless another row has come meanwhile.
-func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start) *Finished) {
+func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start, any) *Finished) {
 	s := h.shard(ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +82,8 @@ func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start) *Finis
 	}
 	mark := &Finished{} // whoever publishes a row takes it away
 	s.recent.put(ref, mark)
-	return nil, func(view *View, start Start) *Finished {
-		f := &Finished{View: view, Start: start}
+	return nil, func(view *View, start Start, summary any) *Finished {
+		f := &Finished{View: view, Start: start, Summary: summary}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.recent.known[ref] != mark {

@@ -85,7 +85,13 @@ func (r *Row) Spill(put func(json.RawMessage) (Blob, error)) error {
 // Encode returns the stored form of the row's body; sequence number and time stand beside it. It is written by hand:
 // every step of every execution comes through here.
 func (r *Row) Encode() ([]byte, error) {
-	out := make([]byte, 0, 256)
+	size := 256 // of what stands around the values, mostly
+	for i, value := range r.Values {
+		if _, large := r.Large[i]; !large {
+			size += len(value)
+		}
+	}
+	out := make([]byte, 0, size)
 	out = append(out, `{"facts":[`...)
 	var err error
 	for i, f := range r.Facts {

@@ -46,6 +46,11 @@ func (s *Server) openJournal(ctx context.Context, p identity.Principal, id strin
 	if err != nil {
 		return nil, err
 	}
+	return s.openSummary(ctx, p, id, summary)
+}
+
+// openSummary is openJournal for an execution whose summary is at hand.
+func (s *Server) openSummary(ctx context.Context, p identity.Principal, id string, summary store.Execution) (*reading, error) {
 	graph, revision, err := s.o.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
 	if err != nil {
 		return nil, err
@@ -61,6 +66,17 @@ func (s *Server) reading(p identity.Principal, id string, graph *workflow.Graph,
 
 // readExecution reads an execution as people look at it.
 func (s *Server) readExecution(ctx context.Context, p identity.Principal, id string) (*reading, error) {
+	ref := host.Ref{Workspace: p.Workspace, Execution: id}
+	if known := s.o.Hub.Known(ref); known != nil {
+		if summary, kept := known.Summary.(store.Execution); kept { // no row has come since it was read, so it is what it was
+			r, err := s.openSummary(ctx, p, id, summary)
+			if err != nil {
+				return nil, err
+			}
+			r.view, r.start, r.known = known.View, known.Start, known
+			return r, nil
+		}
+	}
 	r, err := s.openJournal(ctx, p, id)
 	if err != nil {
 		return nil, err
@@ -69,7 +85,7 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 		r.view, r.start, err = r.journal.View(ctx)
 		return r, err
 	}
-	finished, keep := s.o.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
+	finished, keep := s.o.Hub.Finished(ref)
 	// The summary is newer than what is kept if the execution was revived at this very moment.
 	if finished == nil || finished.View.Status != r.summary.Status {
 		values := map[engine.Ref]json.RawMessage{}
@@ -87,7 +103,11 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 			r.view, r.start = view, start
 			return r, nil
 		}
-		finished = keep(view, start)
+		var summary any
+		if r.summary.Status == view.Status { // else one of them is of before a row that has just come
+			summary = r.summary // besides the status only what never changes of it is told
+		}
+		finished = keep(view, start, summary)
 		finished.Add(values)
 	}
 	r.view, r.start, r.known = finished.View, finished.Start, finished

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/host"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -140,8 +142,8 @@ func freeID(made string, find func(id string) error) (string, error) {
 // randomText is short, and no other one is the same.
 func randomText() string { return strings.ToLower(rand.Text()[:12]) }
 
-// newExecutionID makes the id of an execution.
-func newExecutionID() string { return "exec_" + strings.ToLower(rand.Text()) }
+// newExecutionID makes the id of an execution that begins now.
+func newExecutionID() string { return host.NewExecutionID(time.Now()) }
 
 // openStatuses are those of executions that have not ended.
 func openStatuses() []engine.Status {

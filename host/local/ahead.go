@@ -32,6 +32,9 @@ const (
 	maxHeldFacts = 8
 )
 
+// usuallyHeld is how many rows there is room for when the first is held.
+const usuallyHeld = 8
+
 // goesAhead says that nothing outside can tell whether a row is on disk before its commands are carried out.
 func (o *owner) goesAhead(r row) bool {
 	if !o.host.opts.RunAhead || o.rests() || o.host.careful() || len(r.inbox) > 0 || len(o.held) >= maxHeldRows || o.heldBytes >= maxHeldBytes || len(r.turn.Row().Facts) > maxHeldFacts {
@@ -58,6 +61,9 @@ func (o *owner) hold(ctx context.Context, r row) error {
 	h, err := o.prepare(ctx, r)
 	if err != nil {
 		return err
+	}
+	if o.held == nil {
+		o.held = make([]held, 0, usuallyHeld)
 	}
 	o.held = append(o.held, h)
 	for _, value := range h.row.Values { // the large ones too, which are not in the body

@@ -2,15 +2,19 @@ package sqlite_test
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"tandem/engine"
+	"tandem/host"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -181,6 +185,59 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkStart begins 50 executions at once, each with seven rows, in a database that has 10,000, and says how much is written for
+// one: with ids that sort by the time they were made, and with random ones.
+func BenchmarkStart(b *testing.B) {
+	for name, id := range map[string]func() string{
+		"ByTime": func() string { return host.NewExecutionID(time.Now()) },
+		"Random": func() string { return "exec_" + strings.ToLower(rand.Text()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			db := open(b)
+			body := make([]byte, 300)
+			p := identity.Principal{Workspace: "bench", User: "ann"}
+			begin := func() {
+				var wg sync.WaitGroup
+				for range 50 {
+					wg.Go(func() {
+						id := id()
+						rows := []*store.Append{{Execution: id, Body: body, Create: &store.Execution{ID: id, WorkflowID: "w", Status: engine.StatusRunning}}}
+						for seq := range uint64(6) {
+							rows = append(rows, &store.Append{Execution: id, After: seq + 1, Body: body})
+						}
+						rows[6].Change = &store.Change{Status: engine.StatusSuccess}
+						if err := db.Stores().Journal.Append(b.Context(), p, rows...); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+			}
+			for range 200 {
+				begin()
+			}
+			before := written(b)
+			for b.Loop() {
+				begin()
+			}
+			b.ReportMetric(float64(written(b)-before)/float64(b.N*50), "bytes-written/start")
+		})
+	}
+}
+
+// written is how many bytes this process has written, to whatever.
+func written(b *testing.B) (n int64) {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		b.Skip("the system does not tell how much is written: ", err)
+	}
+	if _, err := fmt.Sscanf(string(text), "rchar: %d\nwchar: %d", &n, &n); err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // BenchmarkRecover reads what a start of the process must know of 100,000 parked executions: which they are, and their

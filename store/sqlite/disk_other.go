@@ -17,6 +17,15 @@ func lockDir(string) (*os.File, error) {
 
 func freeSpace(string) (uint64, error) { return math.MaxUint64, nil }
 
+// identify is not used where directories cannot be locked.
+func identify(path string) (fileID, int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileID{}, 0, err
+	}
+	return fileID{}, info.Size(), nil
+}
+
 func noSpace(error) bool { return false }
 
 func isReadOnly(error) bool { return false }

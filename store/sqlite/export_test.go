@@ -88,6 +88,14 @@ func (db *DB) ForgetHeads(ctx context.Context) error {
 	})
 }
 
+// Checkpoint folds the log into the database, by the connections that do so.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	return db.writer.do(ctx, func(w *writer) error {
+		w.finishLog.Store(true) // after this transaction
+		return nil
+	})
+}
+
 // Remembered returns how many heads the committer knows.
 func (db *DB) Remembered(ctx context.Context) (n int, err error) {
 	err = db.writer.do(ctx, func(w *writer) error {
@@ -118,6 +126,30 @@ func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
 		lengths[j.id] = j.rows
 	}
 	return lengths, err
+}
+
+// Counts returns how many rows and executions the committer believes there are, in all journals.
+func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
+	err = db.writer.do(ctx, func(w *writer) error {
+		rows, executions = w.mark.rows, w.mark.executions
+		return nil
+	})
+	return rows, executions, err
+}
+
+// Unacknowledge makes of the last commit that the file beside a database names one that was about to happen, as if the process had
+// died before anybody was told of it.
+func Unacknowledge(dir string) error {
+	c, err := readMark(dir)
+	if err != nil {
+		return err
+	}
+	f, err := openMark(dir)
+	if err != nil {
+		return err
+	}
+	c.begun = true
+	return errors.Join(c.mark.write(f, nil), f.Close())
 }
 
 // ForgetVectors lets go of the vectors that are kept at hand.

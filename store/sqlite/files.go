@@ -157,9 +157,12 @@ type watch struct {
 
 type watched struct {
 	path string
-	info os.FileInfo
+	file fileID
 	size atomic.Int64 // when it was last looked at
 }
+
+// fileID tells files apart, whatever their names.
+type fileID struct{ device, number uint64 }
 
 // newWatch looks at the files of a database that is in use.
 func newWatch(path string, verify func() error, rest ...string) (w *watch, err error) {
@@ -182,21 +185,20 @@ func newWatch(path string, verify func() error, rest ...string) (w *watch, err e
 
 func (f *watched) know(path string) (err error) {
 	f.path = path
-	f.info, err = os.Stat(path)
+	f.file, _, err = identify(path)
 	return err
 }
 
 // look says whether a file is still the same, and how much it has shrunk to, if it has: the smaller size, or -1.
 func (f *watched) look() (shrunk int64, err error) {
-	switch info, err := os.Stat(f.path); {
+	switch file, size, err := identify(f.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return -1, stopped("the file %s was removed while it was in use", f.path)
 	case err != nil:
 		return -1, err
-	case !os.SameFile(info, f.info):
+	case file != f.file:
 		return -1, stopped("the file %s was replaced while it was in use", f.path)
 	default:
-		size := info.Size()
 		if before := f.size.Swap(size); size < before {
 			return size, nil
 		}

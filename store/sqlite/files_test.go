@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -152,15 +153,71 @@ func TestEpochs_IdleProcessStops(t *testing.T) {
 	check(t, newer.Stores().Journal.Append(t.Context(), ann(), start("e")))
 }
 
-// TestJournal_OneRowInBothTables puts a row into a table behind the back of the committer.
+// TestEpochs_SameExecution has two processes go on with one execution, each of which believes to know how far it has come, while
+// their rows go to different tables.
+func TestEpochs_SameExecution(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	older := openDir(t, dir)
+	check(t, older.Stores().Journal.Append(t.Context(), ann(), start("e")))
+	newer := openUnlocked(t, dir)
+	release := make(chan struct{})
+	held := newer.Hold(t.Context(), release)
+	var wg sync.WaitGroup
+	for _, a := range []*store.Append{step("e", 1), start("a"), start("b"), start("c")} { // so many that they are kept by arrival
+		wg.Go(func() { check(t, newer.Stores().Journal.Append(t.Context(), ann(), a)) })
+	}
+	for newer.Queued() < 4 {
+		runtime.Gosched()
+	}
+	close(release)
+	check(t, <-held)
+	wg.Wait()
+	if n, err := newer.Rows(t.Context(), "journal_in_order"); err != nil || n != 4 {
+		t.Fatalf("%d rows are kept by arrival, %v: this says nothing", n, err)
+	}
+	if err := older.Stores().Journal.Append(t.Context(), ann(), step("e", 1)); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("the earlier process has added row 2 as well: %v", err)
+	}
+	if n := count(t, newer, "e"); n != 2 {
+		t.Errorf("the execution has %d rows, want 2", n)
+	}
+	i, err := sqlite.Inspect(t.Context(), dir)
+	if check(t, err); len(i.Problems) > 0 {
+		t.Errorf("problems: %q", i.Problems)
+	}
+}
+
+// TestJournal_HeadsAreKept says that nothing of our own makes the committer forget: not commits, nor readers, nor the log being folded.
+func TestJournal_HeadsAreKept(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db := openDir(t, dir)
+	j := db.Stores().Journal
+	check(t, j.Append(t.Context(), ann(), start("e")))
+	check(t, j.Append(t.Context(), ann(), step("e", 1)))
+	check(t, db.Checkpoint(t.Context()))
+	count(t, db, "e")
+	check(t, j.Append(t.Context(), ann(), step("e", 2)))
+	if n, err := db.Remembered(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d heads are remembered, %v, want 1", n, err)
+	}
+	onFile(t, dir, "UPDATE executions SET error = 'x'")
+	if n, err := db.Remembered(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d heads are remembered after another program has written, %v", n, err)
+	}
+}
+
+// TestJournal_OneRowInBothTables has another program put a row into a table, behind the back of the committer.
 func TestJournal_OneRowInBothTables(t *testing.T) {
 	t.Parallel()
-	db := open(t)
+	dir := sqlitetest.Dir(t)
+	db := openDir(t, dir)
 	j := db.Stores().Journal
 	for _, table := range []string{"journal", "journal_in_order"} {
 		id := "in " + table
 		check(t, j.Append(t.Context(), ann(), start(id)))
-		check(t, db.Exec(t.Context(), nil, fmt.Sprintf(`INSERT INTO %s (place, workspace_id, time, body) SELECT n << 32 | 2, 'ws', 1, x'00' FROM executions WHERE id = '%s'`, table, id)))
+		onFile(t, dir, fmt.Sprintf(`INSERT INTO %s (place, workspace_id, time, body) SELECT n << 32 | 2, 'ws', 1, x'00' FROM executions WHERE id = '%s'`, table, id))
 		if err := j.Append(t.Context(), ann(), step(id, 1)); fault.CodeOf(err) != fault.Conflict {
 			t.Errorf("a second row 2 of an execution that has one in %s: %v, want a conflict", table, err)
 		}
@@ -170,6 +227,13 @@ func TestJournal_OneRowInBothTables(t *testing.T) {
 		check(t, j.Append(t.Context(), ann(), step(id, 2))) // it knows better now
 	}
 	check(t, db.Err())
+
+	// Should another program do it nevertheless, an inspection tells.
+	onFile(t, dir, "INSERT INTO journal_in_order SELECT * FROM journal LIMIT 1")
+	i, err := sqlite.Inspect(t.Context(), dir)
+	if check(t, err); len(i.Problems) != 1 || !strings.Contains(i.Problems[0], "1 rows of journals are there twice") {
+		t.Errorf("problems: %q", i.Problems)
+	}
 }
 
 func TestModes(t *testing.T) {

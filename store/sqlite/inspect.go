@@ -64,12 +64,17 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	default:
 		return i, err
 	}
-	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db) })
+	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
+	c, err := readMark(dir)
+	if err != nil && !errors.Is(err, errMarkDamaged) { // which was said above
+		return i, unusable(dir, err)
+	}
+	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db, c) })
 	return i, err
 }
 
-func (i *Inspection) read(ctx context.Context, db *sql.DB) error {
-	f, err := read(ctx, db, mark{})
+func (i *Inspection) read(ctx context.Context, db *sql.DB, claimed claim) error {
+	f, err := read(ctx, db, claimed)
 	if err != nil {
 		return fmt.Errorf("read database version: %w", err)
 	}
@@ -84,23 +89,33 @@ func (i *Inspection) read(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	var c counted
-	if c, err = count(ctx, db); err != nil {
+	if c, err = count(ctx, db, f.end(claimed)); err != nil {
 		return err
 	}
 	if problem := c.problem(); problem != "" {
 		i.Problems = append(i.Problems, problem)
 	}
+	var twice int64
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM journal JOIN journal_in_order USING (place)").Scan(&twice); err != nil {
+		return fmt.Errorf("compare the tables of journals: %w", err)
+	}
+	if twice > 0 {
+		i.Problems = append(i.Problems, fmt.Sprintf("%d rows of journals are there twice", twice))
+	}
 	i.Accepted, err = accepted(ctx, db)
 	return err
 }
 
-// counted is what a database has of journals and executions, and what it should have by its mark.
-type counted struct{ rows, executions, allRows, allExecutions int64 }
+// counted is what a database has of journals and executions, and what it should have at least. last is when its last row was
+// written.
+type counted struct{ rows, executions, allRows, allExecutions, last int64 }
 
-// count reads all of it at one moment.
-func count(ctx context.Context, db *sql.DB) (c counted, err error) {
-	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order), (SELECT count(*) FROM executions), rows, executions FROM commit_mark`).
-		Scan(&c.rows, &c.executions, &c.allRows, &c.allExecutions)
+// count reads all of it at one moment. The database should have what it has counted itself, and what the mark says.
+func count(ctx context.Context, db *sql.DB, m mark) (c counted, err error) {
+	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order), (SELECT count(*) FROM executions), rows, executions,
+			max(time, coalesce((SELECT max(time) FROM journal), 0), coalesce((SELECT max(time) FROM journal_in_order), 0)) FROM commit_mark`).
+		Scan(&c.rows, &c.executions, &c.allRows, &c.allExecutions, &c.last)
+	c.allRows, c.allExecutions = max(c.allRows, m.rows), max(c.allExecutions, m.executions)
 	return c, err
 }
 

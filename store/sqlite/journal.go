@@ -91,7 +91,7 @@ func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) err
 		}
 		return err
 	}
-	w.heads.advance(key, h, len(rows))
+	w.heads.advance(key, h, rows)
 	return nil
 }
 
@@ -101,8 +101,9 @@ const maxTogether = 16
 // inserts are the statements that insert one row, two rows, and so on into a table.
 type inserts [maxTogether]string
 
-// The two orders in which rows are kept (docs/decisions/0006). Each table refuses a row that the other has. FAIL, since a journal
-// of the statement to undo it with is not needed: the part of the transaction that it belongs to is undone as a whole.
+// The two orders in which rows are kept (docs/decisions/0006). That no row is in both is seen to by the heads, which know of both
+// tables, and which are read again when anybody else has written to the database ([writer.alone]). FAIL, since a journal of the
+// statement to undo it with is not needed: the part of the transaction that it belongs to is undone as a whole.
 var (
 	byExecution = insertsInto("journal")          // read-only
 	byArrival   = insertsInto("journal_in_order") // read-only

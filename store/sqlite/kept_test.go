@@ -12,7 +12,6 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite"
-	"tandem/store/sqlite/sqlitetest"
 )
 
 // withUser makes a workspace with a user.
@@ -185,14 +184,12 @@ func TestExecutions_AreCountedAsTheyAre(t *testing.T) {
 // A database of before there were counts is counted when it is brought up to date.
 func TestExecutions_AreCountedOfAnOlderDatabase(t *testing.T) {
 	t.Parallel()
-	dir := sqlitetest.Dir(t)
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
-	check(t, err)
-	for n := range 7 {
-		check(t, db.Stores().Journal.Append(t.Context(), ann(), start(fmt.Sprint("e", n))))
-	}
-	check(t, db.Exec(t.Context(), nil, "DROP TABLE execution_counts", "DELETE FROM goose_db_version WHERE version_id = 13"))
-	check(t, db.Close())
+	dir := t.TempDir()
+	check(t, sqlite.MigrateTo(t.Context(), dir, 12))
+	onFile(t, dir, `WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 7)
+		INSERT INTO executions (n, workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, final, priority, parent,
+			forked_from, trigger_type, user_id, started, ended, duration_ms, credits, error, created, updated)
+		SELECT i, 'ws', 'e' || i, 'w', 'n', '1.0', 1, 'h', 'RUNNING', 0, 1, '', '', 'MANUAL', 'ann', 1, 0, 0, 0, '', 1, 1 FROM c`)
 	list, err := openDir(t, dir).Stores().Executions.List(t.Context(), ann(), store.ExecutionQuery{})
 	if check(t, err); list.Total != 7 || len(list.Executions) != 7 {
 		t.Errorf("there are %d, of which %d are listed; want 7", list.Total, len(list.Executions))

@@ -32,12 +32,28 @@ type found struct {
 	version int64
 	// newer says that what its tables mean is not known.
 	newer bool
-	// mark is the database's; it has none before version 11.
+	// mark is what the database has counted; it has none before version 11.
 	mark   mark
 	marked bool
 	// since is the last commit of the epoch that the file's mark names, if the database knows that epoch.
 	since      int64
 	knowsEpoch bool
+	// has says that the last acknowledged commit is there, hasNext that the one which was about to happen is.
+	has, hasNext bool
+}
+
+// end is how far the database has come: what it has counted, or further by what is known of the file.
+func (f found) end(c claim) mark {
+	m := f.mark
+	for _, other := range []struct {
+		has bool
+		mark
+	}{{f.has, c.mark}, {f.hasNext, c.next}} {
+		if other.has && other.epoch == m.epoch && other.commits > m.commits {
+			m = other.mark
+		}
+	}
+	return m
 }
 
 // asItIs is the address of a database as it is on disk, for one look. Not even the log is folded into it; bare leaves the
@@ -60,7 +76,12 @@ func look(path string, bare bool, f func(*sql.DB) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-func read(ctx context.Context, db *sql.DB, claim mark) (f found, err error) {
+// rowReader is a database, or a transaction of one.
+type rowReader interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func read(ctx context.Context, db rowReader, c claim) (f found, err error) {
 	var tables int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'").Scan(&tables); err != nil || tables == 0 {
 		return f, err
@@ -79,41 +100,61 @@ func read(ctx context.Context, db *sql.DB, claim mark) (f found, err error) {
 	}
 	f.marked = true
 	err = db.QueryRowContext(ctx, "SELECT coalesce((SELECT min(first) - 1 FROM epochs WHERE epoch > ?1), commits) FROM epochs, commit_mark WHERE epochs.epoch = ?1 AND id = ?2",
-		claim.epoch, claim.id).Scan(&f.since)
+		c.epoch, c.id).Scan(&f.since)
 	if errors.Is(err, sql.ErrNoRows) {
 		return f, nil
 	}
-	f.knowsEpoch = err == nil
+	if err != nil {
+		return f, err
+	}
+	f.knowsEpoch = true
+	if f.has, err = f.attests(ctx, db, c.mark); err == nil {
+		f.hasNext, err = f.attests(ctx, db, c.next)
+	}
 	return f, err
+}
+
+// attests says whether a database, which knows the epoch of a commit, has the commit.
+func (f found) attests(ctx context.Context, db rowReader, m mark) (bool, error) {
+	if m.commits <= f.since || m.witness == (witness{}) {
+		return m.commits > 0 && m.commits <= f.since, nil
+	}
+	var time int64
+	var body []byte
+	err := db.QueryRowContext(ctx, "SELECT time, body FROM journal WHERE place = ?1 UNION ALL SELECT time, body FROM journal_in_order WHERE place = ?1", m.witness.place).Scan(&time, &body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && witnessOf(m.witness.place, time, body) == m.witness, err
 }
 
 // examine compares a database with what was acknowledged. It returns what the database says, and the loss, if there is one,
 // in words for the operator.
-func examine(ctx context.Context, dir, path string) (f found, claim mark, loss string, err error) {
+func examine(ctx context.Context, dir, path string) (f found, c claim, loss string, err error) {
 	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
-	claim, claimed, err := readMark(dir)
+	c, err = readMark(dir)
 	if errors.Is(err, errMarkDamaged) {
 		loss, err = err.Error()+", so nobody can say whether the database has everything that was acknowledged", nil
 	}
 	if err != nil {
-		return f, claim, "", err
+		return f, c, "", err
 	}
 	err = look(path, false, func(db *sql.DB) error {
-		if f, err = read(ctx, db, claim); err != nil || !claimed || f.newer {
+		if f, err = read(ctx, db, c); err != nil || !c.there || f.newer {
 			return err
 		}
-		if loss = behind(f, claim); loss == "" {
+		if loss = behind(f, c.mark); loss == "" {
 			return nil
 		}
-		affected, err := unfinished(ctx, db)
-		loss += affected
+		gone, err := missing(ctx, db, f, c.mark)
+		loss += gone
 		return err
 	})
-	if err != nil || !claimed || f.newer || loss != "" || claim.folded >= f.mark.commits {
-		return f, claim, loss, err
+	if err != nil || !c.there || f.newer || loss != "" || c.folded >= f.end(c).commits {
+		return f, c, loss, err
 	}
-	loss, err = torn(ctx, path, f)
-	return f, claim, loss, err
+	loss, err = torn(ctx, path, f, c)
+	return f, c, loss, err
 }
 
 // behind says what a database lacks of what was acknowledged.
@@ -123,23 +164,34 @@ func behind(f found, claim mark) string {
 	case !f.marked:
 		return fmt.Sprintf("the database is of version %d and older than what was acknowledged: %d commits, the last of them %s", f.version, claim.commits, last)
 	case !f.knowsEpoch && f.mark.epoch < claim.epoch:
-		return fmt.Sprintf("the database is an older copy: it ends with commit %d %s, and commits up to %d, the last of them %s, were acknowledged", f.mark.commits, at(f.mark.time), claim.commits, last)
+		return fmt.Sprintf("the database is an older copy, of about commit %d %s, and commits up to %d, the last of them %s, were acknowledged", f.mark.commits, at(f.mark.time), claim.commits, last)
 	case !f.knowsEpoch:
 		return fmt.Sprintf("the database is another one than that in which commits up to %d, the last of them %s, were acknowledged", claim.commits, last)
-	case f.since >= claim.commits:
+	case f.has:
 		return ""
-	case f.since < f.mark.commits: // it has gone on elsewhere
-		return fmt.Sprintf("the database is a copy that has gone another way: it lacks the commits %d to %d, the last of them %s, which were acknowledged", f.since+1, claim.commits, last)
+	case f.mark.epoch > claim.epoch: // it has gone on elsewhere
+		return fmt.Sprintf("the database is a copy that has gone another way: it lacks commit %d %s, which was acknowledged", claim.commits, last)
 	}
-	text := fmt.Sprintf("the database lacks %d commits that were acknowledged: it ends with commit %d %s, and the last acknowledged was commit %d %s",
-		claim.commits-f.mark.commits, f.mark.commits, at(f.mark.time), claim.commits, last)
-	if rows := claim.rows - f.mark.rows; rows > 0 {
-		text += fmt.Sprintf("; %d rows of journals are missing", rows)
+	return fmt.Sprintf("the database lacks commits that were acknowledged, up to commit %d %s", claim.commits, last)
+}
+
+// missing says how much a database lacks, and names what may be affected.
+func missing(ctx context.Context, db *sql.DB, f found, claim mark) (text string, err error) {
+	if f.knowsEpoch && f.mark.epoch == claim.epoch {
+		c, err := count(ctx, db, claim)
+		if err != nil {
+			return "", err
+		}
+		text = "; it ends " + at(c.last)
+		if rows := c.allRows - c.rows; rows > 0 {
+			text += fmt.Sprintf("; %d rows of journals are missing", rows)
+		}
+		if n := c.allExecutions - c.executions; n > 0 {
+			text += fmt.Sprintf("; %d executions are missing altogether", n)
+		}
 	}
-	if n := claim.executions - f.mark.executions; n > 0 {
-		text += fmt.Sprintf("; %d executions are missing altogether", n)
-	}
-	return text
+	affected, err := unfinished(ctx, db)
+	return text + affected, err
 }
 
 func at(ms int64) string {
@@ -183,13 +235,13 @@ func unfinished(ctx context.Context, db *sql.DB) (text string, err error) {
 // when a process dies in the middle of that and the log is lost after it, the page with the mark may be new and another one
 // old. So if the log adds nothing to the database file, and it is not known that all was folded into that, the whole file is
 // read, and counted.
-func torn(ctx context.Context, path string, f found) (loss string, err error) {
+func torn(ctx context.Context, path string, f found, c claim) (loss string, err error) {
 	var alone found
 	err = look(path, true, func(db *sql.DB) error {
-		alone, err = read(ctx, db, mark{})
+		alone, err = read(ctx, db, c)
 		return err
 	})
-	if err == nil && alone.mark.commits < f.mark.commits {
+	if err == nil && alone.end(c).commits < f.end(c).commits {
 		return "", nil // the log is there, and whole up to its last commit
 	}
 	// An error says that the file needs its log. Then the log must be whole, or what follows has an error as well.
@@ -198,8 +250,8 @@ func torn(ctx context.Context, path string, f found) (loss string, err error) {
 		if problems, err = integrity(ctx, db); err != nil {
 			return err
 		}
-		c, err := count(ctx, db)
-		if problem := c.problem(); err == nil && problem != "" {
+		has, err := count(ctx, db, f.end(c))
+		if problem := has.problem(); err == nil && problem != "" {
 			problems = append(problems, problem)
 		}
 		return err

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -103,12 +104,20 @@ func killed(t *testing.T, dir string, rows int, acknowledged map[string]uint64) 
 // missing says what of the acknowledged rows a directory lacks, or why it cannot be opened.
 func missing(t *testing.T, dir string, acknowledged map[string]uint64) (lacks []string, refused error) {
 	t.Helper()
+	_, unmarked := os.Stat(filepath.Join(dir, "tandem.mark")) // then it knows what the database has counted, which may be less
 	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
 	has, err := db.Lengths(t.Context())
 	check(t, err)
+	rows := uint64(0)
+	for _, n := range has {
+		rows += n
+	}
+	if r, e, err := db.Counts(t.Context()); err != nil || unmarked == nil && (r != int64(rows) || e != int64(len(has))) {
+		t.Errorf("it has counted %d rows and %d executions (%v), and has %d and %d", r, e, err, rows, len(has))
+	}
 	for id, seq := range acknowledged {
 		if n := has[id]; n < seq {
 			lacks = append(lacks, fmt.Sprintf("%s has %d rows of %d", id, n, seq))
@@ -221,10 +230,18 @@ func TestLoss_KillIsNone(t *testing.T) {
 // onFile runs a statement on the database of a directory as another program would.
 func onFile(t *testing.T, dir, statement string) {
 	t.Helper()
+	onDB(t, dir, func(db *sql.DB) {
+		_, err := db.ExecContext(t.Context(), statement)
+		check(t, err)
+	})
+}
+
+// onDB uses the database of a directory as another program would.
+func onDB(t *testing.T, dir string, use func(*sql.DB)) {
+	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "tandem.db"))
 	check(t, err)
-	_, err = db.ExecContext(t.Context(), statement)
-	check(t, err)
+	use(db)
 	check(t, db.Close())
 }
 
@@ -313,6 +330,106 @@ func TestLoss_OlderOrOtherCopy(t *testing.T) {
 	wantLost(t, "a damaged mark", err, "tandem.mark is damaged")
 }
 
+// TestLoss_OtherRowOfTheSameNumber puts a copy in the place of a database that has gone on with the same execution by another row.
+func TestLoss_OtherRowOfTheSameNumber(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), start("e")))
+	elsewhere := copyDir(t, dir)
+	check(t, os.Remove(filepath.Join(elsewhere, "tandem.mark")))
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), step("e", 1)))
+	claimed := copyDir(t, dir) // as a process leaves it that is killed now
+	check(t, db.Close())
+	for _, c := range []struct {
+		name string
+		body string
+		lost bool
+	}{{"Another", "another", true}, {"Same", string(step("e", 1).Body), false}} {
+		other := copyDir(t, elsewhere)
+		db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: other})
+		check(t, err)
+		a := step("e", 1)
+		a.Body = []byte(c.body)
+		check(t, db.Stores().Journal.Append(t.Context(), ann(), a))
+		check(t, db.Close())
+		check(t, copyFile(claimed, other, "tandem.mark"))
+		if err := sqlite.Sound(t.Context(), other); c.lost {
+			wantLost(t, c.name, err, "gone another way")
+		} else if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestLoss_NobodyWasTold is about the last commit of a process that died before anybody was told of it: it may be there, which is
+// counted, and it may be missing, which is no loss.
+func TestLoss_NobodyWasTold(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), start("e")))
+	before := copyDir(t, dir)
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), step("e", 1), step("e", 2)))
+	after := copyDir(t, dir)
+	check(t, db.Close())
+	check(t, copyFile(after, before, "tandem.mark"))
+	wantLost(t, "acknowledged and missing", sqlite.Sound(t.Context(), before), "2 rows of journals are missing")
+	check(t, sqlite.Unacknowledge(before))
+	if lacks, err := missing(t, before, map[string]uint64{"e": 1}); err != nil || len(lacks) > 0 {
+		t.Errorf("nobody was told of it, and it is missing: %v, %v", lacks, err)
+	}
+	check(t, sqlite.Unacknowledge(after))
+	if lacks, err := missing(t, after, map[string]uint64{"e": 3}); err != nil || len(lacks) > 0 {
+		t.Errorf("nobody was told of it, and it is there: %v, %v", lacks, err)
+	}
+}
+
+// TestLoss_ClosedKnowsByItself copies a database that was closed without the file beside it.
+func TestLoss_ClosedKnowsByItself(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), start("e")))
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), step("e", 1)))
+	check(t, db.Close())
+	check(t, os.Remove(filepath.Join(dir, "tandem.mark")))
+	db, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	if rows, executions, err := db.Counts(t.Context()); err != nil || rows != 2 || executions != 1 {
+		t.Errorf("it has counted %d rows and %d executions (%v), want 2 and 1", rows, executions, err)
+	}
+	check(t, db.Close())
+}
+
+// TestLoss_EarlierMark is about a file of the version before, when every commit was counted in the database.
+func TestLoss_EarlierMark(t *testing.T) {
+	t.Parallel()
+	dir := sqlitetest.Dir(t)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	check(t, err)
+	check(t, db.Stores().Journal.Append(t.Context(), ann(), start("e")))
+	check(t, db.Close())
+	var epoch, commits int64
+	var id string
+	onDB(t, dir, func(db *sql.DB) {
+		check(t, db.QueryRow("SELECT epoch, id, commits FROM commit_mark JOIN epochs USING (epoch)").Scan(&epoch, &id, &commits))
+	})
+	for _, more := range []int64{0, 1} {
+		line := fmt.Sprintf("tandem mark 1: epoch %d %s commit %d rows 1 executions 1 time 1 folded 0", epoch, id, commits+more)
+		check(t, os.WriteFile(filepath.Join(dir, "tandem.mark"), fmt.Appendf(nil, "%s check %x\n", line, crc32.ChecksumIEEE([]byte(line))), 0o600))
+		switch err := sqlite.Sound(t.Context(), dir); more {
+		case 0:
+			check(t, err)
+		default:
+			wantLost(t, "one commit more", err, "lacks commits")
+		}
+	}
+}
+
 // TestLoss_Counts says how many executions and rows are gone.
 func TestLoss_Counts(t *testing.T) {
 	t.Parallel()
@@ -328,7 +445,7 @@ func TestLoss_Counts(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(half, "tandem.mark"), must(os.ReadFile(filepath.Join(dir, "tandem.mark"))), 0o600))
 	check(t, db.Close())
 	err = sqlite.Sound(t.Context(), half)
-	wantLost(t, "a log that ends early", err, "lacks 4 commits", "4 rows of journals", "3 executions are missing altogether", "may have gone further: open")
+	wantLost(t, "a log that ends early", err, "lacks commits", "4 rows of journals", "3 executions are missing altogether", "may have gone further: open")
 	i, ierr := sqlite.Inspect(t.Context(), half)
 	check(t, ierr)
 	if i.Lost == "" || i.Remedy == "" || strings.Contains(i.Lost, i.Remedy) {

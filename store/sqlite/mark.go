@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -14,9 +15,10 @@ import (
 	"strings"
 )
 
-// mark is how far a database has come (docs/decisions/0010). The database has one, which every transaction moves on, and
-// the file tandem.mark beside it has one, written after a commit is on disk and before anybody is told of it. So the file
-// is never ahead of the database: a database that is behind it lacks something that was acknowledged.
+// mark is how far a database has come (docs/decisions/0010). The file tandem.mark beside the database has one, written after a
+// commit is on disk and before anybody is told of it. So the file is never ahead of the database: a database that lacks what
+// the file names lacks something that was acknowledged. The database has one as well, in commit_mark, which is brought up to
+// date by commits without a row of a journal, and by one in countEvery of the others.
 type mark struct {
 	// epoch is that of the process that wrote it, and id the random name of the epoch.
 	epoch int64
@@ -27,26 +29,56 @@ type mark struct {
 	time int64
 	// folded is the last commit of which it is known that the database file has it without the log. Only the file says so.
 	folded int64
+	// witness is a row of the last commit: a database that has it has the commit, and so all before it. Only the file says
+	// so. It is zero for a commit that can be told by the count in the database alone.
+	witness witness
+	// begun says that the commit was about to happen: nobody has been told of it.
+	begun bool
 }
+
+// witness is a row of a journal: its place, and a checksum of what it holds.
+type witness struct {
+	place int64
+	sum   uint32
+}
+
+func witnessOf(place, time int64, body []byte) witness {
+	var at [8]byte
+	binary.LittleEndian.PutUint64(at[:], uint64(time))
+	return witness{place, crc32.Update(crc32.Checksum(at[:], witnessTable), witnessTable, body)}
+}
+
+var witnessTable = crc32.MakeTable(crc32.Castagnoli) // read-only
+
+// countEvery is how many commits may go by until the database counts them: without the file it knows no better.
+const countEvery = 64
 
 // markFile is the name of the mark beside the database.
 const markFile = "tandem.mark"
 
-// The file has two places, each in a sector of its own, and commits write them in turn: one is always whole.
+// The file has two places, each in a sector of its own, and commits write them in turn: one is always whole. A place is
+// written twice for a commit with a witness, before and after it is on disk.
 const markSize = 512
 
-const markFormat = "tandem mark 1: epoch %d %s commit %d rows %d executions %d time %d folded %d"
+const (
+	markFormat1 = "tandem mark 1: epoch %d %s commit %d rows %d executions %d time %d folded %d"
+	markFormat2 = "tandem mark 2: epoch %d %s commit %d rows %d executions %d time %d folded %d row %d sum %d begun %t"
+)
 
-// text is one place of the file, in the format above, which people can read. It is made with every commit.
-func (m mark) text() []byte {
-	b := append(make([]byte, 0, markSize), "tandem mark 1: epoch "...)
+// text is one place of the file, in the second format above, which people can read. It is made with every commit, in a
+// buffer that is used again.
+func (m mark) text(buffer []byte) []byte {
+	b := append(buffer[:0], "tandem mark 2: epoch "...)
 	b = append(strconv.AppendInt(b, m.epoch, 10), ' ')
 	b = append(append(b, m.id...), " commit "...)
 	b = append(strconv.AppendInt(b, m.commits, 10), " rows "...)
 	b = append(strconv.AppendInt(b, m.rows, 10), " executions "...)
 	b = append(strconv.AppendInt(b, m.executions, 10), " time "...)
 	b = append(strconv.AppendInt(b, m.time, 10), " folded "...)
-	b = strconv.AppendInt(b, m.folded, 10)
+	b = append(strconv.AppendInt(b, m.folded, 10), " row "...)
+	b = append(strconv.AppendInt(b, m.witness.place, 10), " sum "...)
+	b = append(strconv.AppendUint(b, uint64(m.witness.sum), 10), " begun "...)
+	b = strconv.AppendBool(b, m.begun)
 	sum := crc32.ChecksumIEEE(b)
 	b = strconv.AppendUint(append(b, " check "...), uint64(sum), 16)
 	b = append(b, spaces[:markSize-1-len(b)]...)
@@ -64,7 +96,12 @@ func parseMark(text []byte) (m mark, ok bool) {
 	if _, err := fmt.Sscanf(string(rest), "%x", &sum); err != nil || sum != crc32.ChecksumIEEE(line) {
 		return m, false
 	}
-	_, err := fmt.Sscanf(string(line), markFormat, &m.epoch, &m.id, &m.commits, &m.rows, &m.executions, &m.time, &m.folded)
+	if bytes.HasPrefix(line, []byte("tandem mark 1:")) { // of an earlier version, which counted every commit in the database
+		_, err := fmt.Sscanf(string(line), markFormat1, &m.epoch, &m.id, &m.commits, &m.rows, &m.executions, &m.time, &m.folded)
+		return m, err == nil
+	}
+	_, err := fmt.Sscanf(string(line), markFormat2, &m.epoch, &m.id, &m.commits, &m.rows, &m.executions, &m.time, &m.folded,
+		&m.witness.place, &m.witness.sum, &m.begun)
 	return m, err == nil
 }
 
@@ -73,34 +110,52 @@ func (m mark) after(o mark) bool {
 	return m.epoch > o.epoch || m.epoch == o.epoch && (m.commits > o.commits || m.commits == o.commits && m.folded > o.folded)
 }
 
+// claim is what the file says.
+type claim struct {
+	// mark is the last commit that was acknowledged.
+	mark
+	// there says that the file says anything: it does not in a new directory, in one of an older version, and in one that was
+	// put together from a copy.
+	there bool
+	// next is the commit that was about to happen after it, if one was.
+	next mark
+}
+
 var errMarkDamaged = errors.New("the file " + markFile + " is damaged")
 
-// readMark reads the mark beside a database; there is none in a new directory, in one of an older version, and in one that
-// was put together from a copy.
-func readMark(dir string) (m mark, there bool, err error) {
+// readMark reads the mark beside a database.
+func readMark(dir string) (c claim, err error) {
 	f, err := os.Open(filepath.Join(dir, markFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, false, nil
+		return c, nil
 	}
 	if err != nil {
-		return m, false, err
+		return c, err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 2*markSize))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return m, false, err
+		return c, err
 	}
 	written := len(bytes.Trim(text, "\x00")) > 0
 	for len(text) > 0 {
 		place := text[:min(markSize, len(text))]
-		if one, ok := parseMark(place); ok && (!there || one.after(m)) {
-			m, there = one, true
-		}
 		text = text[len(place):]
+		one, ok := parseMark(place)
+		switch {
+		case !ok:
+		case one.begun:
+			c.next = one
+		case !c.there || one.after(c.mark):
+			c.mark, c.there = one, true
+		}
 	}
-	if written && !there {
-		return m, false, errMarkDamaged
+	if written && !c.there {
+		return c, errMarkDamaged
 	}
-	return m, there, nil
+	if c.next.epoch != c.epoch || c.next.commits != c.commits+1 {
+		c.next = mark{} // a commit that was tried before
+	}
+	return c, nil
 }
 
 // openMark opens the file for writing.
@@ -110,8 +165,8 @@ func openMark(dir string) (*os.File, error) {
 
 // write puts a mark into the place of its turn. It does not wait for the disk: what the system has been given survives the
 // process, and after a loss of power a mark that is behind claims less, never too much.
-func (m mark) write(f *os.File) error {
-	_, err := f.WriteAt(m.text(), m.commits%2*markSize)
+func (m mark) write(f *os.File, buffer []byte) error {
+	_, err := f.WriteAt(m.text(buffer), m.commits%2*markSize)
 	return err
 }
 

@@ -24,7 +24,7 @@ var migrations embed.FS
 // migrate brings a database up to date, making it if it is not there, and takes an epoch in it. A database that a newer
 // version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
 // copied first.
-func migrate(ctx context.Context, dir, path string, claim mark, loss string) (m mark, err error) {
+func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
 	db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {
 		return m, err
@@ -50,7 +50,7 @@ func migrate(ctx context.Context, dir, path string, claim mark, loss string) (m 
 	// A process that still uses the database, which can only be without a lock, is stopped before anything is changed.
 	fenced := has >= markedSince
 	if fenced {
-		if m, err = takeEpoch(ctx, db, claim, loss); err != nil {
+		if m, err = takeEpoch(ctx, db, dir, loss); err != nil {
 			return m, err
 		}
 	}
@@ -65,7 +65,7 @@ func migrate(ctx context.Context, dir, path string, claim mark, loss string) (m 
 		}
 	}
 	if !fenced {
-		m, err = takeEpoch(ctx, db, claim, loss)
+		m, err = takeEpoch(ctx, db, dir, loss)
 	}
 	return m, err
 }
@@ -102,7 +102,7 @@ const keptEpochs = 1000
 
 // takeEpoch makes this process the owner of the database: from now on transactions of an earlier one are refused. A loss
 // that the operator goes on without is written down.
-func takeEpoch(ctx context.Context, db *sql.DB, claim mark, loss string) (m mark, err error) {
+func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return m, err
@@ -112,19 +112,28 @@ func takeEpoch(ctx context.Context, db *sql.DB, claim mark, loss string) (m mark
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	m = mark{id: newEpochID(), time: time.Now().UnixMilli()}
-	if err := tx.QueryRowContext(ctx, "SELECT epoch, commits, rows, executions FROM commit_mark").Scan(&m.epoch, &m.commits, &m.rows, &m.executions); err != nil {
+	// An earlier process can commit no more by now. What it did has been in the file since before it was in the database.
+	c, err := readMark(dir)
+	if err != nil && !errors.Is(err, errMarkDamaged) { // which the operator has accepted
 		return m, err
 	}
+	f, err := read(ctx, tx, c)
+	if err != nil {
+		return m, err
+	}
+	m = f.end(c)
 	// Numbers go on after those of the file, also when the database is behind it and is accepted so.
-	m.epoch, m.commits = max(m.epoch, claim.epoch)+1, max(m.commits, claim.commits)+1
+	m = mark{
+		epoch: max(m.epoch, c.epoch) + 1, id: newEpochID(), commits: max(m.commits, c.commits) + 1,
+		rows: m.rows, executions: m.executions, time: time.Now().UnixMilli(),
+	}
 	for _, s := range []struct {
 		text string
 		args []any
 	}{
 		{"INSERT INTO epochs (epoch, id, began, first) VALUES (?, ?, ?, ?)", []any{m.epoch, m.id, m.time, m.commits}},
 		{"DELETE FROM epochs WHERE epoch <= ?", []any{m.epoch - keptEpochs}},
-		{"UPDATE commit_mark SET epoch = ?, commits = ?, time = ?", []any{m.epoch, m.commits, m.time}},
+		{"UPDATE commit_mark SET epoch = ?, commits = ?, rows = ?, executions = ?, time = ?", []any{m.epoch, m.commits, m.rows, m.executions, m.time}},
 	} {
 		if _, err := tx.ExecContext(ctx, s.text, s.args...); err != nil {
 			return m, err

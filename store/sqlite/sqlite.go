@@ -7,7 +7,7 @@
 // writer.
 //
 // Nothing that was acknowledged vanishes unnoticed (docs/decisions/0010): a mark beside the database says how far it had come
-// (mark.go), a start compares the two (loss.go), every transaction checks that no later process has taken the database over,
+// (mark.go), a start compares the two (loss.go), every transaction makes sure that no later process has taken the database over,
 // and files that are removed or replaced stop the store (files.go).
 //
 // Goroutines: [Open] starts two, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
@@ -113,11 +113,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := makePrivate(dir, path); err != nil {
 		return nil, unusable(dir, err)
 	}
-	var claim mark
 	var loss string
 	if there {
 		var f found
-		f, claim, loss, err = examine(ctx, dir, path)
+		f, _, loss, err = examine(ctx, dir, path)
 		switch {
 		case err != nil:
 			return nil, unusable(dir, err)
@@ -129,7 +128,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 			return nil, lossRefused(dir, loss)
 		}
 	}
-	m, err := migrate(ctx, dir, path, claim, loss)
+	m, err := migrate(ctx, dir, path, loss)
 	if err != nil {
 		return nil, unusable(dir, err)
 	}
@@ -168,7 +167,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, unusable(dir, err)
 	}
 	db.writer.kept = &db.kept
-	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.acknowledged.Load, db.writer.keepFolded
+	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
 	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
 		return nil, unusable(dir, err)
 	}

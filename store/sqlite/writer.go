@@ -42,17 +42,24 @@ type writer struct {
 	epoch int64
 	files *watch
 	// acknowledged is the last commit that somebody was told of, foldedTo the last that the database file has by itself.
-	acknowledged, foldedTo atomic.Int64
+	acknowledged atomic.Pointer[mark]
+	foldedTo     atomic.Int64
 
 	// What follows belongs to the leader.
 
 	c *conn
-	// mark is the database's, and marks the file beside it. next becomes the mark with the transaction that goes on, if that
-	// has written anything.
+	// mark is how far the database has come, and marks the file beside it. next becomes the mark with the transaction that goes
+	// on, if that has written anything.
 	mark, next mark
 	marks      *os.File
-	wrote      bool
-	heads      heads
+	markText   []byte // of the file, to be used again
+	// counted is the last commit that the database itself counts.
+	counted int64
+	wrote   bool
+	heads   heads
+	// version is that of the database after the last transaction, if it is known: another one says that somebody else has written.
+	version      uint32
+	versionKnown bool
 	// order is how the rows of this transaction are kept.
 	order *inserts
 	// args are those of the statement that inserts rows, to be used again.
@@ -131,7 +138,7 @@ func (w *writer) stop() error {
 	}
 	w.mu.Unlock()
 	<-w.idle
-	return errors.Join(w.c.close(), w.closeMark())
+	return errors.Join(w.countAll(), w.c.close(), w.closeMark())
 }
 
 // do runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
@@ -271,6 +278,9 @@ func (w *writer) transact(batch []*work, care bool) error {
 	if _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	if err := w.alone(); err != nil {
+		return w.rollback(err)
+	}
 	w.heads.begin()
 	w.tally.begin()
 	w.order = orderFor(len(batch))
@@ -293,10 +303,15 @@ func (w *writer) transact(batch []*work, care bool) error {
 		return w.rollback(err)
 	}
 	w.heads.commit()
+	if w.next.commits > w.mark.commits && w.next.witness == (witness{}) {
+		w.counted = w.next.commits
+	}
 	w.mark = w.next
 	w.kept.note(w.c.changed)
 	w.c.changed = 0
-	return nil
+	version, err := w.c.version()
+	w.version, w.versionKnown = version, err == nil
+	return err
 }
 
 func (w *writer) runAll(batch []*work, care bool) error {

@@ -63,6 +63,16 @@ func openConn(path string, pragmas ...string) (*conn, error) {
 	return &conn{raw: raw, stmts: map[string]*stmt{}}, nil
 }
 
+// version is a number that changes when the database does, by this connection or by another, as far as this connection has
+// noticed: it does at the beginning of a transaction.
+func (c *conn) version() (uint32, error) {
+	control, ok := c.raw.(sqlite.FileControl)
+	if !ok {
+		return 0, fmt.Errorf("the driver's connection %T cannot tell whether the database has changed", c.raw)
+	}
+	return control.FileControlDataVersion("main")
+}
+
 // prepare returns the statement of a text. It stays prepared until the connection is closed.
 func (c *conn) prepare(text string) (*stmt, error) {
 	if s, ok := c.stmts[text]; ok {

@@ -1,6 +1,10 @@
 package sqlite
 
-import "database/sql/driver"
+import (
+	"database/sql/driver"
+
+	"tandem/store"
+)
 
 // executionKey is an execution as callers name it.
 type executionKey struct{ workspace, id string }
@@ -31,13 +35,21 @@ type headChange struct {
 	old     uint64
 	summary summary // before
 	created bool
-	rows    int64 // that it has grown by
+	// rows is by how many it has grown, and last the last of them.
+	rows int64
+	last *store.Append
+}
+
+// witness is the row that a change ends with.
+func (u *headChange) witness() witness {
+	return witnessOf(place(u.h.n, u.old+uint64(u.rows)), u.last.Time, u.last.Body)
 }
 
 func (t *heads) begin()    { t.undo = t.undo[:0] }
 func (t *heads) mark() int { return len(t.undo) }
 
 func (t *heads) commit() {
+	clear(t.undo) // the rows may be large
 	t.undo, t.doubt = t.undo[:0], false
 	// Only between transactions does anything leave, so that undoing finds what it knew.
 	if len(t.now) >= maxHeads {
@@ -107,20 +119,24 @@ func (t *heads) create(k executionKey, n int64) *head {
 }
 
 // advance moves a head on by some rows.
-func (t *heads) advance(k executionKey, h *head, rows int) {
-	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq, summary: h.summary, rows: int64(rows)})
-	h.seq += uint64(rows)
+func (t *heads) advance(k executionKey, h *head, rows []*store.Append) {
+	t.undo = append(t.undo, headChange{key: k, h: h, old: h.seq, summary: h.summary, rows: int64(len(rows)), last: rows[len(rows)-1]})
+	h.seq += uint64(len(rows))
 }
 
-// grown is how many rows and executions the transaction adds.
-func (t *heads) grown() (rows, executions int64) {
-	for _, u := range t.undo {
+// grown is how many rows and executions the transaction adds, and the last change that adds rows, if one does.
+func (t *heads) grown() (rows, executions int64, last *headChange) {
+	for i := range t.undo {
+		u := &t.undo[i]
 		if u.created {
 			executions++
 		}
-		rows += u.rows
+		if u.rows > 0 {
+			rows += u.rows
+			last = u
+		}
 	}
-	return rows, executions
+	return rows, executions, last
 }
 
 // forget lets an execution be looked up again.

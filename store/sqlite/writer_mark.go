@@ -18,34 +18,68 @@ import (
 // keepMark gives the writer the epoch that was taken and the file that says how far the database has come. The files that
 // are in use are known from then on.
 func (w *writer) keepMark(m mark, file *os.File) (err error) {
-	w.epoch, w.mark, w.next, w.marks = m.epoch, m, m, file
-	w.acknowledged.Store(m.commits)
+	w.epoch, w.mark, w.next, w.marks, w.counted = m.epoch, m, m, file, m.commits
+	w.acknowledged.Store(&m)
 	w.foldedTo.Store(m.folded)
+	w.markText = make([]byte, 0, markSize)
 	if w.files, err = newWatch(w.path, w.verify, file.Name()); err != nil {
 		return err
 	}
-	return w.mark.write(file)
+	return w.mark.write(file, w.markText)
 }
 
-// number counts a transaction in the database, in that transaction. It refuses when a later process has taken an epoch: then
-// nothing of the transaction is kept.
-func (w *writer) number() error {
-	if !w.wrote {
-		var epoch [1]driver.Value
-		there, err := w.c.row(epoch[:], "SELECT epoch FROM commit_mark WHERE one = 1")
-		if err == nil && (!there || epoch[0] != w.epoch) {
-			err = superseded(epoch[0], w.epoch)
-		}
+// alone sees to it, at the beginning of a transaction, that what the committer remembers is still so: the heads of journals, and
+// that this process has the newest epoch. SQLite tells whether anybody else has changed the database since the last transaction,
+// by the same means by which it knows whether its own cache of pages is still good. Until the transaction ends nobody else can.
+func (w *writer) alone() error {
+	version, err := w.c.version()
+	if err != nil || w.versionKnown && version == w.version {
 		return err
 	}
-	rows, executions := w.heads.grown()
+	var epoch [1]driver.Value
+	there, err := w.c.row(epoch[:], "SELECT epoch FROM commit_mark WHERE one = 1")
+	if err == nil && (!there || epoch[0] != w.epoch) {
+		err = superseded(epoch[0], w.epoch)
+	}
+	if err != nil {
+		return err
+	}
+	// Another program has written to it. What it has done is not known.
+	w.heads.now, w.heads.before = nil, nil
+	w.tally.alive = nil
+	w.c.changed |= keptAccounts | keptWorkflows
+	return nil
+}
+
+// number counts a transaction. One with a row of a journal has that for a witness: the file says before the commit which it is.
+// Others count themselves in the database.
+func (w *writer) number() error {
 	w.next = w.mark
+	if !w.wrote {
+		return nil
+	}
+	rows, executions, last := w.heads.grown()
 	w.next.commits++
 	w.next.rows += rows
 	w.next.executions += executions
 	w.next.time = time.Now().UnixMilli()
+	w.next.witness = witness{}
+	if last != nil && w.next.commits-w.counted < countEvery {
+		w.next.witness, w.next.begun = last.witness(), true
+		err := w.next.write(w.marks, w.markText)
+		w.next.begun = false
+		if !noSpace(err) {
+			return err
+		}
+		w.next.witness = witness{} // the log may have room that was there before
+	}
+	return w.count(w.next)
+}
+
+// count brings the count in the database up to date.
+func (w *writer) count(m mark) error {
 	n, err := w.c.change("UPDATE commit_mark SET commits = ?, rows = ?, executions = ?, time = ? WHERE one = 1 AND epoch = ?",
-		w.next.commits, w.next.rows, w.next.executions, w.next.time, w.epoch)
+		m.commits, m.rows, m.executions, m.time, w.epoch)
 	if err == nil && n == 0 {
 		err = superseded("a later one", w.epoch)
 	}
@@ -66,29 +100,59 @@ func (w *writer) attest() error {
 	}
 	w.mark.folded = w.foldedTo.Load()
 	// A mark that finds no room stays behind, which claims less. The next one catches up.
-	if err := w.mark.write(w.marks); err != nil && !noSpace(err) {
+	if err := w.mark.write(w.marks, w.markText); err != nil && !noSpace(err) {
 		return fmt.Errorf("write %s: %w", filepath.Base(w.marks.Name()), err)
 	}
-	w.acknowledged.Store(w.mark.commits)
+	acknowledged := w.mark
+	w.acknowledged.Store(&acknowledged)
 	return nil
 }
 
 // verify reads how far the database has come as somebody who has not read it before.
 func (w *writer) verify() error {
+	last := *w.acknowledged.Load()
 	return look(w.path, false, func(db *sql.DB) error {
-		f, err := read(context.Background(), db, mark{})
-		if err == nil && f.mark.commits < w.acknowledged.Load() {
-			err = fmt.Errorf("it ends with commit %d", f.mark.commits)
+		f, err := read(context.Background(), db, claim{mark: last, there: true})
+		if err == nil && !f.has {
+			err = fmt.Errorf("it lacks commit %d", last.commits)
 		}
 		return err
 	})
 }
+
+// lastAcknowledged is the number of the last commit that somebody was told of.
+func (w *writer) lastAcknowledged() int64 { return w.acknowledged.Load().commits }
 
 // keepFolded is called by the checkpointer. The mark in the file follows with the next commit; what was written of it by now
 // is made to outlast a loss of power, which nobody waits for here.
 func (w *writer) keepFolded(commit int64) error {
 	w.foldedTo.Store(commit)
 	return w.marks.Sync()
+}
+
+// countAll brings the count in the database up to date before it is closed, so that a copy without the file knows. Where that is
+// not possible the file says it.
+func (w *writer) countAll() error {
+	if w.marks == nil || w.broken.Load() != nil || w.counted == w.mark.commits {
+		return nil
+	}
+	if _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := w.alone()
+	if err == nil {
+		err = w.count(w.mark)
+	}
+	if err == nil {
+		_, err = w.c.exec("COMMIT")
+	}
+	if err == nil {
+		return nil
+	}
+	if err = w.rollback(err); errors.Is(err, store.ErrSuperseded) || isFull(err) {
+		return nil
+	}
+	return err
 }
 
 // closeMark says in the file that the database needs no log any more, if that is so.
@@ -100,5 +164,5 @@ func (w *writer) closeMark() error {
 		return err // somebody else reads the database, and has its log open
 	}
 	w.mark.folded = w.mark.commits
-	return w.mark.write(w.marks)
+	return w.mark.write(w.marks, w.markText)
 }

@@ -14,7 +14,7 @@ import (
 // transaction's end. It belongs to the committer.
 type tally struct {
 	moves []move
-	// alive are the workflows that are known, in this transaction, not to be deleted.
+	// alive are workflows that are known not to be deleted. Whoever deletes one forgets it.
 	alive map[workflowKey]bool
 }
 
@@ -35,15 +35,17 @@ type move struct {
 
 func (t *tally) begin() {
 	t.moves = t.moves[:0]
-	clear(t.alive)
 }
 
 func (t *tally) mark() int       { return len(t.moves) }
 func (t *tally) rewind(mark int) { t.moves = t.moves[:mark] }
 
-// live notes that a workflow is not deleted. Whoever deletes one forgets it.
+// maxAlive is how many workflows are remembered not to be deleted.
+const maxAlive = 1024
+
+// live notes that a workflow is not deleted.
 func (t *tally) live(k workflowKey) {
-	if t.alive == nil {
+	if t.alive == nil || len(t.alive) >= maxAlive {
 		t.alive = map[workflowKey]bool{}
 	}
 	t.alive[k] = true
