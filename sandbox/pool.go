@@ -108,7 +108,7 @@ func New(options Options) *Pool {
 
 // Run calls one function and waits for what it returns. The error is a *fault.Error: code_error for what the code
 // raised (with type, message, line and traceback in its details), code_limit, output_invalid, or what is wrong with the
-// call itself. Stdout and Stderr are filled in whenever the code could be asked.
+// call itself. Stdout and Stderr have what the code has printed, however it ended.
 func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 	q, invalid := c.request()
 	if invalid != nil {
@@ -127,19 +127,21 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 		if c.Begun != nil {
 			c.Begun()
 		}
-		r, err := ch.exchange(ctx, q, limit)
+		r, err := ch.exchange(ctx, q, limit, c.Printed)
 		p.release(ch, err == nil)
-		switch {
-		case err == nil:
+		if err == nil {
 			return r.result(&c, q)
+		}
+		printed := Result{Stdout: said(string(r.stdout)), Stderr: said(string(r.stderr))}
+		switch {
 		case errors.Is(err, errTimeLimit):
-			return Result{}, timeLimitError(limit)
+			return printed, timeLimitError(limit)
 		case ctx.Err() != nil:
-			return Result{}, canceled(ctx)
+			return printed, canceled(ctx)
 		case p.stop.Err() != nil:
-			return Result{}, errClosed()
+			return printed, errClosed()
 		case attempt == 2:
-			return Result{}, fault.New(fault.CodeLimit, "the process that ran the code was lost, twice; the code may need more memory than the machine has").WithCause(err)
+			return printed, fault.New(fault.CodeLimit, "the process that ran the code was lost, twice; the code may need more memory than the machine has").WithCause(err)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (p *python) grown() bool {
 	return p.module.IsClosed() || int(p.module.Memory().Size()) != p.image.length
 }
 
-func (p *python) run(ctx context.Context, q *request) *reply {
+func (p *python) run(ctx context.Context, q *request, printed printing) *reply {
 	started := time.Now()
 	p.stdout.reset(streamLimit)
 	p.stderr.reset(streamLimit)
@@ -233,7 +233,9 @@ func (p *python) run(ctx context.Context, q *request) *reply {
 	if prog, err := p.program(ctx, r, q); err != nil {
 		r.kind, r.message = replyBroken, err.Error()
 	} else if prog != nil {
+		p.stdout.told, p.stderr.told = printed.stdout, printed.stderr
 		p.execute(ctx, r, q, prog)
+		p.stdout.told, p.stderr.told = nil, nil
 	}
 	r.stdout, r.stderr, r.duration = p.stdout.bytes(), p.stderr.bytes(), time.Since(started)
 	return r

@@ -43,6 +43,7 @@ def _prepare():
     KEYWORDS = 8
     ANNOTATIONS = 1 << 24  # compile as after "from __future__ import annotations": they are text, and never evaluated
     read = posix.read
+    stdout = sys.stdout
     join = "".join
     load, dump = marshal.loads, marshal.dumps
     decode = json.JSONDecoder().scan_once
@@ -233,6 +234,9 @@ def _prepare():
         del data
         kind = b"E"
         try:
+            if asked >= 2:
+                # Lines are handed out as they are printed, those that the loading has held back first.
+                stdout.reconfigure(line_buffering=True)
             if asked == 2:
                 seed, encoded, argument = rest
                 seeding.seed = seed

@@ -233,6 +233,42 @@ def convert(d: Mapping[str, Union[int, List[Optional[str]]]], *more: Tuple[Any, 
 	}
 }
 
+// What code has printed is told while it runs, and kept however it ends.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, Options{PerTenant: 1})
+	for name, c := range map[string]struct {
+		language       Language
+		source         string
+		fails          fault.Code
+		stdout, stderr string
+	}{
+		"python returns":     {Python, "import sys\ndef f(x):\n  print('one')\n  print('two', file=sys.stderr)\n  print('three', end='')\n  return 1", "", "one\nthree", "two\n"},
+		"python raises":      {Python, "def f(x):\n  print('one')\n  print('two', end='')\n  raise ValueError('no')", fault.CodeError, "one\ntwo", ""},
+		"python never ends":  {Python, "def f(x):\n  print('one')\n  while True: pass", fault.CodeLimit, "one\n", ""},
+		"python sleeps":      {Python, "import time\nprint('loading')\ndef f(x):\n  print('one')\n  time.sleep(600)", fault.CodeLimit, "loading\none\n", ""},
+		"python no JSON":     {Python, "def f(x):\n  print('one')\n  return {1}", fault.OutputInvalid, "one\n", ""},
+		"python no memory":   {Python, "def f(x):\n  print('one')\n  return len('x' * (1 << 30))", fault.CodeLimit, "one\n", ""},
+		"script returns":     {JavaScript, "x => { console.log('one'); console.error('two'); return 1 }", "", "one\n", "two\n"},
+		"script throws":      {JavaScript, "x => { console.log('one'); throw new Error('no') }", fault.CodeError, "one\n", ""},
+		"script never ends":  {JavaScript, "x => { console.log('one'); for (;;); }", fault.CodeLimit, "one\n", ""},
+		"more than can be":   {JavaScript, "x => { for (let i = 0; i < 20000; i++) console.log('12345'); return 1 }", "", strings.Repeat("12345\n", 20000)[:streamLimit], ""},
+		"printed by loading": {Python, "print('loading')\ndef f(x):\n  return 1", "", "loading\n", ""},
+	} {
+		var live [2]strings.Builder
+		res, err := p.Run(t.Context(), Call{
+			Tenant: "t", Language: c.language, Source: c.source, MemoryMB: 64, TimeLimit: map[bool]time.Duration{true: 500 * time.Millisecond}[strings.Contains(name, "never") || strings.Contains(name, "sleeps")],
+			Printed: func(stream Stream, text string) { live[map[Stream]int{Stdout: 0, Stderr: 1}[stream]].WriteString(text) },
+		})
+		if code(err) != c.fails || res.Stdout != c.stdout || res.Stderr != c.stderr {
+			t.Errorf("%s: %q, %q, %v; want %q, %q, %q", name, res.Stdout, res.Stderr, err, c.stdout, c.stderr, c.fails)
+		}
+		if live[0].String() != c.stdout || live[1].String() != c.stderr {
+			t.Errorf("%s: told %q, %q while it ran; want %q, %q", name, live[0].String(), live[1].String(), c.stdout, c.stderr)
+		}
+	}
+}
+
 func TestJavaScript(t *testing.T) {
 	t.Parallel()
 	p := New(Options{PerTenant: 1})
