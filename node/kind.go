@@ -197,6 +197,9 @@ type Call struct {
 	Ready func(ctx context.Context, node string) (*Wait, error)
 	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.
 	Emit func(chunk any)
+	// Print takes what a program prints to Stdout or Stderr, in pieces: people who follow the execution see it at once, and its
+	// lines are in the log of the node, however the run ends. [Call.Code] does so by itself.
+	Print func(stream, text string)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered

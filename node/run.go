@@ -158,6 +158,7 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	if err != nil {
 		fact = x.failed(err)
 	}
+	x.endPrinted()
 	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input, Settle: x.settled}
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
@@ -183,6 +184,7 @@ type run struct {
 	begun   bool // the kind's own work has begun: an effect may have happened
 	opened  []func()
 	chunks  chunks
+	printed printed
 	outputs Done // of a success
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
 	unready error
@@ -291,7 +293,7 @@ func (x *run) introduce() {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Print: x.print, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
 		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
 	}
 }

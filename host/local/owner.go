@@ -433,6 +433,13 @@ func (o *owner) deal(list []message) (err error) {
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
 				}
+				if m.said != nil { // it is too late for its outcome, and not for what it has said
+					o.host.running.Add(1)
+					go func() {
+						defer o.host.running.Done()
+						m.said.flush()
+					}()
+				}
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
