@@ -79,7 +79,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		s := toolServer{pool: pool, call: call, cfg: &cfg}
 		return s.offer(ctx)
 	}
-	return []node.Kind{k}
+	return []node.Kind{toolSet(k)}
 }
 
 // toolServer is a server as one run uses it.
@@ -345,6 +345,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 		Server: s.cfg.ServerID, Tool: name, Arguments: args, Silence: s.cfg.silence(), Limit: s.cfg.limit(),
 		Progress: func(p mcp.Progress) { s.call.Emit(map[string]any{"progress": p}) },
 		Check: func(now mcp.Tool, v mcp.Verdict) error {
+			s.call.Declare(now.Outputs())
 			if err := s.fits(now, args); err != nil {
 				return err
 			}

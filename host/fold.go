@@ -331,7 +331,7 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 				return f.recordFailure(seq, fact.Activation, end.Error, outputs)
 			}
 		}
-		return f.recordSuccess(seq, fact.Activation, outputs)
+		return f.recordSuccess(seq, fact, outputs)
 	case engine.NodeFailed:
 		outputs, err := f.outputs(fact.Outputs)
 		if err != nil {
@@ -354,19 +354,20 @@ func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error)
 	return outputs, nil
 }
 
-func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage) error {
+	id := fact.Activation
 	run, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
 	}
 	delete(f.runs, id)
 	if run.command.Node < 0 {
-		return f.recordStep(seq, id, run.command, outputs)
+		return f.recordStep(seq, fact, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
 	if _, err := f.layers.Sync(dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
-		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node),
+		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
 	}); err != nil {
 		return err
 	}
@@ -375,12 +376,13 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
 // runs beside the one step of such a program.
-func (f *Fold) recordStep(seq uint64, id engine.ActivationID, run engine.RunNode, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs map[string]json.RawMessage) error {
 	if run.Step == nil || run.Step.Tool == "" {
 		return nil // it is for the program
 	}
 	_, err := f.layers.Sync(dataflow.Step{
-		Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: run.Step.Tool, ToolID: run.Step.Tool, Output: outputs,
+		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
+		Output: outputs, DeclaredOutputs: fact.Declared,
 	})
 	return err
 }

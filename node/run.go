@@ -189,6 +189,8 @@ type run struct {
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
 	unready error
 	settled []Settlement
+	// declared are the fields of the output that become names of the execution's data; none: all.
+	declared []string
 }
 
 type factOf func(Put) engine.Fact
@@ -294,7 +296,7 @@ func (x *run) introduce() {
 		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
 		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Print: x.print, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
-		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
+		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used, Declare: x.declare,
 	}
 }
 
@@ -470,6 +472,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 			}
 			o = Done{dataflow.DefaultKey: payload}
 		}
+		o = x.publish(o)
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}
