@@ -70,6 +70,8 @@ type Fold struct {
 	frames map[engine.ActivationID]*frame
 	// overlays are the iterations whose data overlay is open, by path.
 	overlays map[string]bool
+	// traced, unless nil, is told what is done to the data.
+	traced func(Traced)
 }
 
 type openRun struct {
@@ -365,7 +367,7 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[
 		return f.recordStep(seq, fact, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
-	if _, err := f.layers.Sync(dataflow.Step{
+	if err := f.sync(dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
 		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
 	}); err != nil {
@@ -380,11 +382,10 @@ func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunN
 	if run.Step == nil || run.Step.Tool == "" {
 		return nil // it is for the program
 	}
-	_, err := f.layers.Sync(dataflow.Step{
+	return f.sync(dataflow.Step{
 		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
 		Output: outputs, DeclaredOutputs: fact.Declared,
 	})
-	return err
 }
 
 func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
@@ -425,8 +426,7 @@ func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
 			return nil // nothing ran in it
 		}
 		delete(f.overlays, c.Scope)
-		_, err := f.layers.CloseScope(c.Scope, seq)
-		return err
+		return f.closeOverlay(c.Scope, seq)
 	case engine.EndNode:
 		f.noteFailure(c)
 		if _, kept := f.state.Activation(c.Activation); !kept { // one that is kept may be retried, with its scope

@@ -70,6 +70,9 @@ func (s *said) Used(u node.Usage) {
 
 // Log implements node.Out.
 func (s *said) Log(level node.Level, message string, fields map[string]any) {
+	if s.owner.host.debug {
+		s.owner.host.opts.Log.Debug("a node says: "+message, "execution", s.owner.ref.Execution, "node", s.node, "level", string(level), "context", fields)
+	}
 	if s.log(level, message, fields) >= flushLines {
 		s.flush()
 	}
