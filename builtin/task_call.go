@@ -296,7 +296,7 @@ func callFailure(ctx context.Context, err error) error {
 	}
 	class, mayRepeat := agent.Other, false
 	switch e.Kind {
-	case mcp.Closed:
+	case mcp.Closed, mcp.NotStarted:
 		class, mayRepeat = agent.Connection, !(e.Sent && e.Once)
 	case mcp.Timeout:
 		class = agent.TimedOut
