@@ -15,7 +15,11 @@ type interpreter struct{ pool *sandbox.Pool }
 func (i interpreter) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
 	call := sandbox.Call{
 		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input,
-		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun,
+		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun, Waiting: func() {
+			if c.Waiting != nil {
+				c.Waiting(waitsForPython)
+			}
+		},
 	}
 	if c.Printed != nil {
 		call.Printed = func(stream sandbox.Stream, text string) { c.Printed(string(stream), text) }

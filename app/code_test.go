@@ -37,14 +37,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// codeCache is where the tests keep the compiled Python interpreter, from one run to the next: compiling it takes seconds, and
-// with the race detector a minute.
+// codeCache is where the compiled Python interpreter is kept, for all tests of this machine: compiling it takes seconds, and with the
+// race detector a minute.
 func codeCache() string {
-	dir, err := os.UserCacheDir()
+	dir, err := sandbox.MachineCache()
 	if err != nil {
-		dir = os.TempDir()
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-sandbox-%d", os.Getuid()))
 	}
-	return filepath.Join(dir, "tandem-tests")
+	return dir
 }
 
 // python is an interpreter that is there when it returns, so that tests beside each other do not compile it side by side.

@@ -28,6 +28,8 @@ type Code struct {
 	MemoryMB  int
 	// Begun is called when the code begins to run: it may have waited for an interpreter. May be nil.
 	Begun func()
+	// Waiting is told that the code has to wait for its interpreter longer than usual, and why. May be nil.
+	Waiting func(why string)
 	// Printed is told what the code prints while it runs, to Stdout or Stderr, in pieces. May be nil.
 	Printed func(stream, text string)
 }
@@ -54,7 +56,7 @@ func (x *run) code(ctx context.Context, c Code) (CodeResult, error) {
 	if x.job.Code == nil {
 		return CodeResult{}, fault.Newf(fault.Unsupported, "code in %s cannot be run by this installation", c.Language)
 	}
-	c.Printed = x.print
+	c.Printed, c.Waiting = x.print, x.waits
 	defer x.endLines()
 	return x.job.Code.Run(ctx, x.job.Execution.Workspace, x.job.Now, x.job.Execution.ID+"/"+string(x.job.Run.Activation), c)
 }

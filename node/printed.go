@@ -123,3 +123,12 @@ func (x *run) endPrinted() {
 	defer x.printed.mu.Unlock()
 	x.printed.closed = true
 }
+
+// waits tells that the run waits for something that takes a while, in the log and to those who follow the execution.
+func (x *run) waits(why string) {
+	if x.job.Out == nil {
+		return
+	}
+	x.log(Notice, why, nil)
+	x.tellPrinted("waits_for", why)
+}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -39,6 +40,8 @@ type Pool struct {
 
 	// first is held for a language by the child that starts first, so that others find its cache filled.
 	first map[Language]*firstStart
+	// version is the name of this version in the cache.
+	version func() (string, error)
 	// work counts the goroutines that start children.
 	work sync.WaitGroup
 	// stop ends starts when the pool closes.
@@ -102,7 +105,7 @@ func New(options Options) *Pool {
 	stop, cancel := context.WithCancel(context.Background())
 	return &Pool{
 		options: options, lanes: make(map[laneKey]*lane), stop: stop, cancel: cancel,
-		first: map[Language]*firstStart{Python: {}, JavaScript: {}},
+		first: map[Language]*firstStart{Python: {}, JavaScript: {}}, version: sync.OnceValues(cacheName),
 	}
 }
 
@@ -117,6 +120,9 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 	limit := c.TimeLimit
 	if limit == 0 {
 		limit = DefaultTimeLimit
+	}
+	if c.Waiting != nil && c.Language == Python && !p.Prepared() {
+		c.Waiting()
 	}
 	// Code has no effect outside its child, so a call whose child was lost for no fault of its own is made once more.
 	for attempt := 1; ; attempt++ {
@@ -144,6 +150,37 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 			return printed, fault.New(fault.CodeLimit, "the process that ran the code was lost, twice; the code may need more memory than the machine has").WithCause(err)
 		}
 	}
+}
+
+// prepareTenant owns the child that only fills the cache. No workspace has this name.
+const prepareTenant = "/prepare"
+
+// Prepared says whether a first call of Python need not wait for the interpreter to be compiled. Without a directory, or without
+// Python, there is nothing to wait for that could be prepared.
+func (p *Pool) Prepared() bool {
+	if p.options.Dir == "" || !pythonAvailable() {
+		return true
+	}
+	name, err := p.version()
+	return err == nil && filled(filepath.Join(p.options.Dir, name))
+}
+
+// Prepare compiles the interpreter of Python, if that was not done yet, so that later calls find it in the cache.
+func (p *Pool) Prepare(ctx context.Context) error {
+	if p.Prepared() {
+		return nil
+	}
+	ch, err := p.acquire(ctx, laneKey{prepareTenant, Python})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.lanes[ch.key].busy, ch)
+	p.total--
+	ch.kill()
+	p.fill()
+	return nil
 }
 
 // Close ends every child, and with it every call that is running, and waits until they are gone.

@@ -62,18 +62,54 @@ const (
 // readAtOnce is how much of a request the bootstrap reads first; a request that is shorter is not read to its end.
 const readAtOnce = 1 << 16
 
-// newPython compiles the interpreter (from the cache in dir, where there is one) and brings it to where calls begin.
-// It is the only part that touches files.
+// newPython makes an interpreter and brings it to where calls begin. What is compiled is kept in the cache in dir, if there is
+// one: one process fills it, while others that come meanwhile wait; what is damaged, or may have been written by somebody else, is
+// made anew. It is the only part that touches files.
 func newPython(ctx context.Context, dir string) (*python, error) {
 	module, err := pythonModule()
 	if err != nil {
 		return nil, err
 	}
-	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
-	home, err := cacheHome(dir, module)
+	if dir == "" {
+		return compilePython(ctx, module, "")
+	}
+	name, err := cacheName()
 	if err != nil {
 		return nil, err
 	}
+	home, err := cacheHome(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	var broken error
+	if filled(home) {
+		if broken = allOurs(home); broken == nil {
+			p, err := compilePython(ctx, module, home)
+			if err == nil {
+				return p, nil
+			}
+			broken = err
+		}
+	}
+	unlock, err := lockCache(home)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if broken != nil || allOurs(home) != nil {
+		if err := emptyCache(home); err != nil {
+			return nil, fmt.Errorf("empty a cache that cannot be used: %w", errors.Join(err, broken))
+		}
+	}
+	if err := dropUnfinished(home); err != nil {
+		return nil, fmt.Errorf("remove what was left unfinished in the cache: %w", err)
+	}
+	return compilePython(ctx, module, home)
+}
+
+// compilePython compiles the interpreter, or takes it from a directory of the cache.
+func compilePython(ctx context.Context, module []byte, home string) (*python, error) {
+	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
 	if home != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(home)
 		if err != nil {
@@ -82,6 +118,7 @@ func newPython(ctx context.Context, dir string) (*python, error) {
 		config = config.WithCompilationCache(cache)
 	}
 	p := &python{seen: make(map[string]uint32), runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	var err error
 	if err := p.instantiateHost(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the interpreter's host: %w", err)
 	}

@@ -29,8 +29,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// cacheDir is shared by the tests of this package and kept between runs, as it is in a data directory.
-func cacheDir() string { return filepath.Join(os.TempDir(), "tandem-sandbox-test-cache") }
+// cacheDir is what all tests of this machine share, and keep between runs.
+func cacheDir() string {
+	dir, err := MachineCache()
+	if err != nil {
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-sandbox-%d", os.Getuid()))
+	}
+	return dir
+}
+
+// TestPrepare fills the cache. It is run by itself, without the race detector, before the others: that takes seconds instead of minutes.
+func TestPrepare(t *testing.T) {
+	p := newPool(t, Options{})
+	if err := p.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Prepared() {
+		t.Error("the interpreter is not there")
+	}
+}
 
 func newPool(t *testing.T, o Options) *Pool {
 	t.Helper()
