@@ -149,8 +149,11 @@ def _prepare():
             return compile("\n" * before + text.rstrip(), FILE, "eval", ANNOTATIONS, True)
         return compile(source, FILE, "exec", ANNOTATIONS, True)
 
-    # call passes the input to a function as its parameters ask for it. One that requires one parameter is given the whole
-    # input. One that requires several, or has only keywords, is given the fields of the input that it names.
+    # A call passes the input to a function as its parameters ask for it. One that requires one parameter is given the whole
+    # input; if it is called main and its parameter like a field of the input, that field, unless it is a name for the whole.
+    # One that requires several, or has only keywords, is given the fields of the input that it names.
+    WHOLE = frozenset(("args", "data", "event", "input", "input_data", "inputs", "output", "params", "payload", "value"))
+
     def plain(function, argument):
         return function(argument)
 
@@ -172,13 +175,14 @@ def _prepare():
         several, rest = code.co_flags & VARARGS, code.co_flags & KEYWORDS
         if not (count or single or several or rest):
             return bare
-        if not (single or count > 1 or rest and not count and not several):
-            return plain
         name = getattr(inner, "__name__", "the function")
+        field = positional[0] if required == 1 and name == "main" and positional[0] not in WHOLE else None
+        if not (field or single or count > 1 or rest and not count and not several):
+            return plain
 
         def named(function, argument):
             fields = argument if type(argument) is dict else {}
-            whole = required == 1 or several and not count
+            whole = required == 1 and field not in fields or several and not count
             if not required and count:
                 whole = not any(name in fields for name in positional)
             wanted = ([] if whole else [*positional[:required]]) + needed

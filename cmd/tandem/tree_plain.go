@@ -65,7 +65,7 @@ func (p *linePrinter) frame(e api.Event) error {
 	if piece := u.PartialOutput; piece != nil && !piece.Snapshot {
 		if word, text := printedBy(piece); text != "" {
 			for line := range strings.Lines(text) {
-				if err := p.print("  %-13s  %s: %s\n", word, piece.ActivationID, oneLine(line)); err != nil {
+				if err := p.print("  %-13s  %s: %s\n", word, piece.ActivationID, oneLine(strings.TrimRight(line, "\r\n"))); err != nil {
 					return err
 				}
 			}
