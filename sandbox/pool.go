@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Pool runs calls in children. A child has one tenant and one language for its whole life, and one call at a time.
-// Nothing is started, unpacked or compiled before the first call. Methods may be used by several goroutines.
+// Nothing is started, unpacked or compiled before the first call or [Pool.Prepare]. Methods may be used by several goroutines.
 type Pool struct {
 	options Options
 
