@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/api"
 	"tandem/engine"
@@ -21,6 +22,21 @@ func (x *site) told(t testing.TB, id string) []string {
 		list = append(list, l.Level+" "+l.NodeID+": "+l.Message)
 	}
 	return list
+}
+
+// tells waits until an execution has so many lines.
+func (x *site) tells(t testing.TB, id string, lines int) []string {
+	t.Helper()
+	until := time.Now().Add(2 * time.Minute)
+	for {
+		list := x.told(t, id)
+		if len(list) >= lines {
+			return list
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the log has %q, want %d lines", list, lines)
+		}
+	}
 }
 
 // step is a workflow of one node behind a trigger.
@@ -80,12 +96,7 @@ func TestPrinted_KeptWhenItFails(t *testing.T) {
 				live.WriteString(e.Data)
 			}
 			x.reaches(t, id, engine.StatusError)
-			var got []string
-			for len(got) < len(c.lines) { // an attempt that was too late tells what it printed when it has ended
-				if got = x.told(t, id); t.Context().Err() != nil {
-					break
-				}
-			}
+			got := x.tells(t, id, len(c.lines)) // an attempt that was too late tells what it printed when it has ended
 			for _, line := range c.lines {
 				if !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, line) }) {
 					t.Errorf("the log has %q, not %q", got, line)
@@ -119,12 +130,7 @@ func TestPrinted_WhileItRuns(t *testing.T) {
 	x.follow(t, "viewer", "/executions/"+id+"/events", "", func(e heard) bool {
 		return e.Name == "node_output_update" && strings.Contains(e.Data, `{"stdout":"begun\n"}`)
 	})
-	for len(x.told(t, id)) == 0 {
-		if t.Context().Err() != nil {
-			t.Fatal("nothing of it is in the log")
-		}
-	}
-	if got := x.told(t, id); got[0] != "INFO work: begun" {
+	if got := x.tells(t, id, 1); got[0] != "INFO work: begun" {
 		t.Errorf("the log has %q", got)
 	}
 	if s := x.read(t, id).NodeExecutions["work"].Status; s != string(engine.NodeRunning) {

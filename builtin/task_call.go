@@ -52,7 +52,7 @@ func (t *tasks) call(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{
 		Server: server, Tool: name, Arguments: args, Progress: progressOf(call), NoRepeat: true,
 		Check: func(now mcp.Tool, v mcp.Verdict) error {
-			call.Declare(now.Outputs())
+			declareOutputs(call, now)
 			return p.asJudged(now, v, given)
 		},
 	})
