@@ -9,6 +9,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 # How long each fuzz target runs in `make test`, and how long each benchmark in `make bench`.
 FUZZTIME  ?= 3s
 BENCHTIME ?= 1s
+# How long the tests of one package may take. Alone on the machine the longest takes some minutes; beside other work, several times that.
+TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test fmt lint race race-app fuzz bench bench-peers python
@@ -19,6 +21,7 @@ help: ## List the targets
 
 build: python ## Build the static binary bin/tandem
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION)" -o bin/tandem ./cmd/tandem
+	@./bin/tandem sandbox prepare || echo "NOTICE: the Python interpreter is not compiled yet; the first Python code waits some seconds for it."
 
 python: ## Fetch the Python interpreter that is embedded into the binary, once
 	@./scripts/python_wasm.sh
@@ -42,21 +45,24 @@ lint: python ## go vet and staticcheck
 # and all of them with `make race-app`.
 PLAIN   = ^(TestScripts|TestServe|TestMCPServe|TestTerminal|TestDocs|TestDocs_Examples)$$
 CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
+# The Python interpreter is compiled first, once and without the detector, with which it would take minutes; all packages share it.
 race: python ## All tests, with the race detector where a C compiler exists
+	@echo "compiling the Python interpreter for the tests, unless it is there"
+	@$(GO) test -count=1 -timeout $(TESTTIME) -run '^TestPrepare$$' ./sandbox
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
-		CGO_ENABLED=1 $(GO) test -race -skip '$(PLAIN)' $$($(GO) list ./... | grep -v /app$$) && \
-		CGO_ENABLED=1 $(GO) test -race -run '$(CROWDED)' ./app && \
-		$(GO) test ./app && $(GO) test -run '$(PLAIN)' ./cmd/...; \
+		CGO_ENABLED=1 $(GO) test -race -timeout $(TESTTIME) -skip '$(PLAIN)' $$($(GO) list ./... | grep -v /app$$) && \
+		CGO_ENABLED=1 $(GO) test -race -timeout $(TESTTIME) -run '$(CROWDED)' ./app && \
+		$(GO) test -timeout $(TESTTIME) ./app && $(GO) test -timeout $(TESTTIME) -run '$(PLAIN)' ./cmd/...; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
-		CGO_ENABLED=0 $(GO) test ./...; \
+		CGO_ENABLED=0 $(GO) test -timeout $(TESTTIME) ./...; \
 	fi
 
 race-app: python ## All tests of package app with the race detector, which takes about ten minutes
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./app
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TESTTIME) ./app
 
 # Go fuzzes one target of one package at a time, so the targets are asked for and run one by one. A race in
 # Go before 1.27 may end a run at its time limit with a bare "context deadline exceeded"; that is told and passed over,

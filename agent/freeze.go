@@ -192,10 +192,13 @@ func newFreezer(p Past) (*freezer, error) {
 	return f, f.sync(StartNode, StartNode)
 }
 
-// sync lets the data be as it is after a node whose output is what the next one gets.
-func (f *freezer) sync(id, name string) error {
+// sync lets the data be as it is after a node whose output is what the next one gets. Published are the fields of it that become
+// names of the data; none: all.
+func (f *freezer) sync(id, name string, published ...string) error {
 	f.seq++
-	_, err := f.layers.Sync(dataflow.Step{Seq: f.seq, Activation: id, NodeID: id, NodeName: name, Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}})
+	_, err := f.layers.Sync(dataflow.Step{
+		Seq: f.seq, Activation: id, NodeID: id, NodeName: name, Output: map[string]json.RawMessage{workflow.DefaultKey: f.own}, DeclaredOutputs: published,
+	})
 	return err
 }
 
@@ -210,10 +213,18 @@ func (f *freezer) ran(i int, name string) error {
 	for _, name := range []string{"success", "error_message", "execution_time", "cached"} {
 		fields = append(fields, field{name, textValue(elsewhere)})
 	}
+	// A node has the fields of what its tool returned as its own, too. A tool that declares its outputs publishes fewer of them than
+	// are laid down here; so a name that is free here is free there.
+	var published []string
+	for _, m := range result.fields {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == m.key }) {
+			fields, published = append(fields, field{m.key, m.value}), append(published, m.key)
+		}
+	}
 	f.own = objectOf(fields)
 	f.nodes[c.Step], f.nodes[c.Activation] = i, i
 	f.index.addStep(i, result)
-	return f.sync(nodeID(i), name)
+	return f.sync(nodeID(i), name, published...)
 }
 
 func (f *freezer) name() string {

@@ -326,7 +326,7 @@ func TestFreeze_TellsNamesApart(t *testing.T) {
 	p.call("step_2", "s/b", `{"u":"user-9","r":"{{result}}","s":"{{success}}","x":"of the input","y":"{{step_1.outputs.x}}","o":"of the box"}`, `{"message":"m"}`)
 	f, args := p.freeze()
 	sameJSON(t, args[0], `{"u":"{{trigger.user_id}}","r":"{{result}}","s":"{{success}}","p":"{{[\"a b\"]}}"}`)
-	sameJSON(t, args[1], `{"u":"{{trigger.user_id}}","r":"{{trigger.result}}","s":"{{trigger.success}}","x":"{{step_1.x}}","y":"{{step_1.outputs.result.x}}","o":"{{trigger.box.output}}"}`)
+	sameJSON(t, args[1], `{"u":"{{trigger.user_id}}","r":"{{trigger.result}}","s":"{{trigger.success}}","x":"{{trigger.step_1.x}}","y":"{{step_1.outputs.result.x}}","o":"{{trigger.box.output}}"}`)
 	calls := runFrozen(t, f.Definition, `{"user_id":"U","result":"R","success":"S","step_1":{"x":"X"},"a b":"P","box":{"output":"O"}}`, func(int, json.RawMessage) json.RawMessage {
 		return json.RawMessage(`{"x":"T"}`)
 	})

@@ -13,9 +13,17 @@ type interpreter struct{ pool *sandbox.Pool }
 
 // Run implements node.Interpreter.
 func (i interpreter) Run(ctx context.Context, workspace string, now time.Time, seed string, c node.Code) (node.CodeResult, error) {
-	result, err := i.pool.Run(ctx, sandbox.Call{
+	call := sandbox.Call{
 		Tenant: workspace, Language: sandbox.Language(c.Language), Source: c.Source, Entry: c.Entry, Input: c.Input,
-		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun,
-	})
+		TimeLimit: c.TimeLimit, MemoryMB: c.MemoryMB, Now: now, Seed: []byte(seed), Begun: c.Begun, Waiting: func() {
+			if c.Waiting != nil {
+				c.Waiting(waitsForPython)
+			}
+		},
+	}
+	if c.Printed != nil {
+		call.Printed = func(stream sandbox.Stream, text string) { c.Printed(string(stream), text) }
+	}
+	result, err := i.pool.Run(ctx, call)
 	return node.CodeResult{Value: result.Value, Stdout: result.Stdout, Stderr: result.Stderr, Duration: result.Duration}, err
 }

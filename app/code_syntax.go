@@ -64,6 +64,11 @@ func (i *Instance) parses(source string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // an interpreter may have to be made first
 	defer cancel()
 	result, err := i.sandbox.Run(ctx, sandbox.Call{
+		Waiting: func() {
+			if i.notice != nil {
+				i.notice(waitsForPython)
+			}
+		},
 		Tenant: syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -37,14 +38,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// codeCache is where the tests keep the compiled Python interpreter, from one run to the next: compiling it takes seconds, and
-// with the race detector a minute.
+// codeCache is where the compiled Python interpreter is kept, for all tests of this machine: compiling it takes seconds, and with the
+// race detector a minute.
 func codeCache() string {
-	dir, err := os.UserCacheDir()
+	dir, err := sandbox.MachineCache()
 	if err != nil {
-		dir = os.TempDir()
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-sandbox-%d", os.Getuid()))
 	}
-	return filepath.Join(dir, "tandem-tests")
+	return dir
 }
 
 // python is an interpreter that is there when it returns, so that tests beside each other do not compile it side by side.
@@ -162,8 +163,11 @@ connections:
 // Nothing of the sandbox is made before there is code: workflows without any never pay for it.
 func TestInstance_NoCodeNoSandbox(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	i := openInstance(t, dir)
+	cache := filepath.Join(t.TempDir(), "sandbox")
+	i, err := Open(t.Context(), Options{Dir: t.TempDir(), CodeCache: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
 	flow := func(id, conversion string) string {
 		return `
 metadata: {id: ` + id + `, name: ` + id + `, description: d}
@@ -176,7 +180,6 @@ connections:
 	}
 	i.saveText(t, flow("without", "{'n': list[0]}"))
 	i.saveText(t, flow("with", "x => x.list"))
-	cache := filepath.Join(dir, "sandbox")
 	i.ends(t, i.startText(t, "without", `{"list":[1]}`), engine.StatusSuccess)
 	if _, err := os.Stat(cache); !os.IsNotExist(err) {
 		t.Errorf("without code: %v", err)
@@ -187,6 +190,30 @@ connections:
 	}
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Interpreters are kept once for the machine, and in the data directory where there is no place for that.
+func TestInterpreterCache(t *testing.T) {
+	log, home := slog.New(slog.DiscardHandler), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", home)
+	common := filepath.Join(home, "tandem", "sandbox")
+	if resolved, err := filepath.EvalSymlinks(home); err == nil {
+		common = filepath.Join(resolved, "tandem", "sandbox")
+	}
+	for _, o := range []Options{{Dir: "one"}, {Dir: "two"}} {
+		if got := interpreterCache(o, log); got != common {
+			t.Errorf("%s keeps them in %s, want %s", o.Dir, got, common)
+		}
+	}
+	if got := interpreterCache(Options{Dir: "one", CodeCache: "mine"}, log); got != "mine" {
+		t.Errorf("they are kept in %s", got)
+	}
+	if err := os.Chmod(home, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if got := interpreterCache(Options{Dir: "one"}, log); got != filepath.Join("one", "sandbox") {
+		t.Errorf("they are kept in %s, which everybody can write", got)
 	}
 }
 

@@ -196,6 +196,11 @@ func TestForecast_KeepsDataWhenItIsRepaired(t *testing.T) {
 	if got := sortedCalls(t, x.tools.made()); !slices.Equal(got, want) {
 		t.Errorf("calls:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	if told := x.told(t, e.ExecutionID); !slices.ContainsFunc(told, func(l string) bool {
+		return strings.HasSuffix(l, ": the rest is planned anew; what steps have brought stays")
+	}) {
+		t.Errorf("the log does not say that the rest was planned anew: %q", told)
+	}
 	if e.Task == nil || e.Task.PlanID != "plan-2" || e.Task.FailureCount != 2 {
 		t.Errorf("task %+v", e.Task)
 	}

@@ -48,6 +48,7 @@ type Instance struct {
 	source   host.Source
 	hub      *host.Hub
 	sandbox  *sandbox.Pool
+	notice   func(text string)
 	vault    vault
 	purse    *purse
 	// speech is how kinds reach language models.
@@ -82,9 +83,11 @@ type Options struct {
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
 	Scripts *builtin.Scripts
-	// CodeCache is where compiled interpreters are kept from one start to the next; empty: in Dir. It must belong to the
-	// operator alone.
+	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
+	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
 	CodeCache string
+	// Notice is told what somebody who waits at a terminal should know, such as that an interpreter is being compiled. May be nil.
+	Notice func(text string)
 	// PublicURL is where services reach this instance to call back; empty: they cannot.
 	PublicURL string
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
@@ -133,7 +136,8 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
-	i.sandbox = sandbox.New(sandbox.Options{Dir: cmp.Or(o.CodeCache, filepath.Join(o.Dir, "sandbox"))})
+	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
+	i.notice = o.Notice
 	i.purse = newPurse(i.stores)
 	i.purse.rouse = i.rouse
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -152,8 +150,8 @@ type Player struct {
 // closed.
 func NewPlayer(cache string) *Player {
 	if cache == "" {
-		if dir, err := os.UserCacheDir(); err == nil { // without one every interpreter is compiled anew
-			cache = filepath.Join(dir, "tandem", "sandbox")
+		if dir, err := sandbox.MachineCache(); err == nil { // without one every interpreter is compiled anew
+			cache = dir
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}

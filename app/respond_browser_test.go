@@ -59,14 +59,14 @@ func browserTools(t *testing.T) (chromium, modules string) {
 func browserModules(t *testing.T) string {
 	t.Helper()
 	lock := fileText(t, filepath.Join(browserFiles, "package-lock.json"))
-	kept := filepath.Join(codeCache(), fmt.Sprintf("browser-%x", sha256.Sum256(lock))[:24])
+	kept := filepath.Join(browserCache(), fmt.Sprintf("browser-%x", sha256.Sum256(lock))[:24])
 	if _, err := os.Stat(kept); err == nil {
 		return kept
 	}
-	if err := os.MkdirAll(codeCache(), 0o755); err != nil {
+	if err := os.MkdirAll(browserCache(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(codeCache(), "browser-new-")
+	dir, err := os.MkdirTemp(browserCache(), "browser-new-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,4 +325,13 @@ func runBrowser(t *testing.T, modules string, with any) map[string]string {
 		t.Fatalf("the script made %d checks only: %v", len(checks), checks)
 	}
 	return checks
+}
+
+// browserCache is where the packages that drive the browser are kept.
+func browserCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "tandem-tests")
 }

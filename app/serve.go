@@ -178,6 +178,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { i.tidyUp(tidying, o.Log) })
+	background.Go(func() { i.preparePython(tidying, o.Log) })
 	defer background.Wait()
 	defer stopTidying()
 	restAfterStart(o.Log)

@@ -25,6 +25,8 @@ type toolDefinition struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
+	// Output is the schema of what it returns, if it declares one.
+	Output      json.RawMessage `json:"output,omitempty"`
 	ReadOnly    bool            `json:"read_only,omitempty"`
 	Idempotent  bool            `json:"idempotent,omitempty"`
 	Destructive bool            `json:"destructive,omitempty"`
@@ -75,7 +77,11 @@ func serveTools(at string) error {
 		if d.Unclassed {
 			annotations = nil
 		}
-		server.AddTool(&sdk.Tool{Name: d.Name, Description: d.Description, InputSchema: d.Schema, Annotations: annotations}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		tool := &sdk.Tool{Name: d.Name, Description: d.Description, InputSchema: d.Schema, Annotations: annotations}
+		if len(d.Output) > 0 {
+			tool.OutputSchema = d.Output
+		}
+		server.AddTool(tool, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			var reply toolReply
 			if err := toolsPost(at+"/call", toolCall{r.Params.Name, r.Params.Arguments, os.Getpid()}, &reply); err != nil {
 				return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"tandem/fault"
 	"tandem/node"
 )
 
@@ -43,7 +44,24 @@ func runFunction(ctx context.Context, call *node.Call, cfg codeConfig, in json.R
 		TimeLimit: time.Duration(cfg.TimeLimitMS) * time.Millisecond, MemoryMB: int(cfg.MemoryMB),
 	})
 	if err != nil {
-		return codeOutput{}, err
+		return codeOutput{}, withPrinted(err, result.Stdout, result.Stderr)
 	}
 	return codeOutput{Result: result.Value, Stdout: result.Stdout, Stderr: result.Stderr, DurationMS: result.Duration.Milliseconds()}, nil
+}
+
+// maxPrintedTail is how much of what was printed an error has; all of it is in the log of the node.
+const maxPrintedTail = 4 << 10
+
+// withPrinted adds the end of what code or a process had printed to the error that it ended with.
+func withPrinted(err error, stdout, stderr string) error {
+	f := fault.From(err)
+	if f.Code != fault.CodeError && f.Code != fault.CodeLimit && f.Code != fault.OutputInvalid {
+		return err
+	}
+	for stream, text := range map[string]string{node.Stdout: stdout, node.Stderr: stderr} { // order does not matter: a field each
+		if text != "" {
+			f = f.With(stream, readable([]byte(text[max(0, len(text)-maxPrintedTail):]), maxPrintedTail))
+		}
+	}
+	return f
 }

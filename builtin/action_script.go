@@ -132,6 +132,10 @@ func (s *Scripts) run(ctx context.Context, call *node.Call, cfg scriptConfig, in
 	if ctx.Err() != nil {
 		return out, fault.New(fault.Canceled, "the attempt was stopped before the process was started")
 	}
+	if call.Print != nil {
+		p.stdout.told = func(text string) { call.Print(node.Stdout, text) }
+		p.stderr.told = func(text string) { call.Print(node.Stderr, text) }
+	}
 	begun := time.Now()
 	end, err := p.run(ctx)
 	out = scriptOutput{
@@ -346,6 +350,9 @@ func (p *process) describe(err error) error {
 	if f.Code != fault.CodeError && f.Code != fault.CodeLimit && f.Code != fault.Timeout && f.Code != fault.OutcomeUnknown {
 		return f
 	}
+	if tail := p.stdout.end(); tail != "" {
+		f = f.With("stdout", tail)
+	}
 	if tail := p.stderr.end(); tail != "" {
 		f = f.With("stderr", tail)
 		if f.Code == fault.CodeError {
@@ -381,6 +388,8 @@ type keeper struct {
 	first bytes.Buffer
 	last  []byte
 	total int64
+	// told, unless nil, is told what is written as it comes.
+	told func(text string)
 }
 
 // Write implements io.Writer.
@@ -392,6 +401,9 @@ func (k *keeper) Write(b []byte) (int, error) {
 	k.last = append(k.last, b...)
 	if over := len(k.last) - maxScriptTail; over > 0 {
 		k.last = append(k.last[:0], k.last[over:]...)
+	}
+	if k.told != nil {
+		k.told(string(b))
 	}
 	return len(b), nil
 }

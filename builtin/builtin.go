@@ -91,21 +91,27 @@ func Kinds(o Options) []node.Kind {
 		slackInteraction(),
 		teamsInteraction(),
 		telegramInteraction(),
-		codeTool(),
-		httpClient(o.HTTP),
-		fileProcessor(o.Files),
-		imageProcessor(o.Files, o.Models),
+		toolSet(codeTool()),
+		toolSet(httpClient(o.HTTP)),
+		toolSet(fileProcessor(o.Files)),
+		toolSet(imageProcessor(o.Files, o.Models)),
 		brief(triggerManual()),
 	)
 }
 
-// info spares every kind the names of four fields.
+// toolSet marks a kind that calls tools: a node of it that stands alone has the fields of what the tool returned as its own.
+func toolSet(k node.Kind) node.Kind {
+	k.Publishes = "result"
+	return k
+}
+
 // brief marks a kind whose runs are over at once.
 func brief(k node.Kind) node.Kind {
 	k.Brief = true
 	return k
 }
 
+// info spares every kind the names of four fields.
 func info(name, titleEn, titleZh, textEn, textZh string) node.Info {
 	return node.Info{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
 }

@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 // interpreters is the real sandbox, made when the first test wants it. What it compiles is kept from one run of the tests to
 // the next: compiling an interpreter takes seconds, and with the race detector a minute.
 var interpreters = sync.OnceValue(func() *sandbox.Pool { // read-only
-	dir, err := os.UserCacheDir()
+	dir, err := sandbox.MachineCache()
 	if err != nil {
-		dir = os.TempDir()
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-sandbox-%d", os.Getuid()))
 	}
-	return sandbox.New(sandbox.Options{Dir: filepath.Join(dir, "tandem-tests")})
+	return sandbox.New(sandbox.Options{Dir: dir})
 })
 
 // code runs code as an instance does.

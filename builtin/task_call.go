@@ -51,7 +51,10 @@ func (t *tasks) call(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 	// A call that has reached the server is not repeated by the pool: the program does that, once, and it is on record.
 	out, err := t.tools.Call(ctx, callerOf(call), mcp.Call{
 		Server: server, Tool: name, Arguments: args, Progress: progressOf(call), NoRepeat: true,
-		Check: func(now mcp.Tool, v mcp.Verdict) error { return p.asJudged(now, v, given) },
+		Check: func(now mcp.Tool, v mcp.Verdict) error {
+			declareOutputs(call, now)
+			return p.asJudged(now, v, given)
+		},
 	})
 	if held, ok := errors.AsType[*heldCall](err); ok {
 		return p.askHeld(server, held.verdict)
@@ -293,7 +296,7 @@ func callFailure(ctx context.Context, err error) error {
 	}
 	class, mayRepeat := agent.Other, false
 	switch e.Kind {
-	case mcp.Closed:
+	case mcp.Closed, mcp.NotStarted:
 		class, mayRepeat = agent.Connection, !(e.Sent && e.Once)
 	case mcp.Timeout:
 		class = agent.TimedOut

@@ -56,6 +56,11 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	case err != nil:
 		return waitWith(err, a)
 	case fit:
+		if choice, ok := told.(agent.Choice); ok && d.name == agent.KindReplan && !choice.None {
+			if err := logReplanned(call, p.about.PlanID); err != nil {
+				return nil, err
+			}
+		}
 		return stepDone(result, told, a.Usage)
 	case !a.over():
 		return again(call, a)
@@ -65,6 +70,18 @@ func (t *tasks) decide(ctx context.Context, call *node.Call, p *taskStep, d deci
 	call.Log(node.Warn, "the model's answers could not be used; the step does without", map[string]any{"problem": a.problem(), "tries": len(a.Tries)})
 	result, told = d.otherwise()
 	return stepDone(result, told, a.Usage)
+}
+
+// logReplanned notes in the log of the task that the rest is planned anew, and that everything that steps have brought stays.
+func logReplanned(call *node.Call, previous string) error {
+	c, err := call.Context()
+	if err != nil {
+		return err
+	}
+	call.Log(node.Notice, "the rest is planned anew; what steps have brought stays", map[string]any{
+		"previous_plan_id": previous, "step_results_count": len(c.StepResults), "runtime_metadata_count": len(c.RuntimeMetadata), "cleared": 0,
+	})
+	return nil
 }
 
 // The shapes of decisions.

@@ -79,7 +79,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		s := toolServer{pool: pool, call: call, cfg: &cfg}
 		return s.offer(ctx)
 	}
-	return []node.Kind{k}
+	return []node.Kind{toolSet(k)}
 }
 
 // toolServer is a server as one run uses it.
@@ -345,6 +345,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 		Server: s.cfg.ServerID, Tool: name, Arguments: args, Silence: s.cfg.silence(), Limit: s.cfg.limit(),
 		Progress: func(p mcp.Progress) { s.call.Emit(map[string]any{"progress": p}) },
 		Check: func(now mcp.Tool, v mcp.Verdict) error {
+			declareOutputs(s.call, now)
 			if err := s.fits(now, args); err != nil {
 				return err
 			}
@@ -388,6 +389,13 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}
 	return node.Done{"result": raw}, nil
+}
+
+// declareOutputs tells which fields of its result the tool declares, if anybody wants to know.
+func declareOutputs(call *node.Call, t mcp.Tool) {
+	if call.Declare != nil {
+		call.Declare(t.Outputs())
+	}
 }
 
 func (s *toolServer) wait(purpose string, changes []mcp.Change) (node.Outcome, error) {

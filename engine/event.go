@@ -146,6 +146,8 @@ type (
 		// Reply is what a program has to know of the result to go on (which tools a model wants called). The graph
 		// program needs none.
 		Reply json.RawMessage `json:"reply,omitempty"`
+		// Declared are the fields of the output that a tool has declared: they become names of the execution's data. None: all.
+		Declared []string `json:"declared,omitempty"`
 	}
 
 	// NodeFailed is a failure of one attempt.
@@ -391,7 +393,7 @@ func AppendFact(out []byte, f Fact) ([]byte, error) {
 	out = append(out, `{"type":"`...)
 	out = append(out, f.factName()...)
 	out = append(out, `","fact":`...)
-	if done, ok := f.(NodeCompleted); ok && done.Reply == nil {
+	if done, ok := f.(NodeCompleted); ok && done.Reply == nil && done.Declared == nil {
 		return append(done.append(out), '}'), nil // nearly every row has one
 	}
 	fact, err := json.Marshal(f)

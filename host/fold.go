@@ -70,6 +70,8 @@ type Fold struct {
 	frames map[engine.ActivationID]*frame
 	// overlays are the iterations whose data overlay is open, by path.
 	overlays map[string]bool
+	// traced, unless nil, is told what is done to the data.
+	traced func(Traced)
 }
 
 type openRun struct {
@@ -331,7 +333,7 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 				return f.recordFailure(seq, fact.Activation, end.Error, outputs)
 			}
 		}
-		return f.recordSuccess(seq, fact.Activation, outputs)
+		return f.recordSuccess(seq, fact, outputs)
 	case engine.NodeFailed:
 		outputs, err := f.outputs(fact.Outputs)
 		if err != nil {
@@ -354,19 +356,20 @@ func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error)
 	return outputs, nil
 }
 
-func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage) error {
+	id := fact.Activation
 	run, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
 	}
 	delete(f.runs, id)
 	if run.command.Node < 0 {
-		return f.recordStep(seq, id, run.command, outputs)
+		return f.recordStep(seq, fact, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
-	if _, err := f.layers.Sync(dataflow.Step{
+	if err := f.sync(dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
-		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node),
+		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
 	}); err != nil {
 		return err
 	}
@@ -375,14 +378,14 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
 // runs beside the one step of such a program.
-func (f *Fold) recordStep(seq uint64, id engine.ActivationID, run engine.RunNode, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs map[string]json.RawMessage) error {
 	if run.Step == nil || run.Step.Tool == "" {
 		return nil // it is for the program
 	}
-	_, err := f.layers.Sync(dataflow.Step{
-		Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: run.Step.Tool, ToolID: run.Step.Tool, Output: outputs,
+	return f.sync(dataflow.Step{
+		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
+		Output: outputs, DeclaredOutputs: fact.Declared,
 	})
-	return err
 }
 
 func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
@@ -423,8 +426,7 @@ func (f *Fold) command(seq uint64, now int64, c engine.Command) error {
 			return nil // nothing ran in it
 		}
 		delete(f.overlays, c.Scope)
-		_, err := f.layers.CloseScope(c.Scope, seq)
-		return err
+		return f.closeOverlay(c.Scope, seq)
 	case engine.EndNode:
 		f.noteFailure(c)
 		if _, kept := f.state.Activation(c.Activation); !kept { // one that is kept may be retried, with its scope

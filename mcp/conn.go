@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type conn struct {
 	session *sdk.ClientSession
 	link    sdk.Connection
 	process *process // nil without one
+	chatter *chatter // what the process prints
 	release func()   // of the secrets
 	secrets []string // that the server was given
 	table   *exchanges
@@ -149,10 +151,15 @@ func (p *Pool) dial(ctx context.Context, key Key, who principal) (_ *conn, err e
 	}
 	if err != nil {
 		c.cancel(nil)
+		var byItself bool
+		if c.process != nil { // its output may have ended a moment before it did
+			byItself = ctx.Err() == nil && await(c.process.exited, inputGrace)
+		}
 		err = errors.Join(err, keep.close())
 		if c.process != nil {
 			c.process.stop()
 			<-c.process.ended
+			err = c.notStarted(ctx, err, byItself)
 		}
 		c.release()
 		return nil, err
@@ -160,6 +167,36 @@ func (p *Pool) dial(ctx context.Context, key Key, who principal) (_ *conn, err e
 	c.link = keep.link
 	go c.watch(log)
 	return c, nil
+}
+
+// notStarted says why a process could not be spoken with: how it ended, if it did so by itself, and what it printed last.
+func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
+	e := &Error{Kind: Closed, Server: c.key.Server, Message: "the server could not be reached", cause: err}
+	own, known := errors.AsType[*Error](err)
+	switch {
+	case byItself:
+		e.Exit = "exit status 0"
+		if failed, ok := errors.AsType[*exec.ExitError](c.process.waited); ok {
+			e.Exit = failed.String()
+		}
+		e.Kind, e.Message = NotStarted, "its process ended before it had answered, with "+e.Exit
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+		e.Kind, e.Message = Timeout, "the server was not ready in time"
+	case known:
+		e.Kind, e.Message, e.Status, e.Challenge = own.Kind, own.Message, own.Status, own.Challenge
+	}
+	for _, line := range c.chatter.lastLines() {
+		if line = c.pool.redact(c.key.Workspace, line); line != "" {
+			e.Stderr = append(e.Stderr, line)
+		}
+	}
+	const most = 3 // that stand in the message; the details have all
+	if n := len(e.Stderr); n > 0 {
+		e.Message += "; it printed last: " + strings.Join(e.Stderr[max(0, n-most):], " / ")
+	} else if byItself {
+		e.Message += "; it printed nothing"
+	}
+	return e
 }
 
 // transport prepares the way to the server; for a process it starts it.
@@ -191,6 +228,7 @@ func (c *conn) transport(ctx context.Context, who principal, log *slog.Logger) (
 		}
 		log.Info("tool server says", "line", c.pool.redact(c.key.Workspace, line))
 	}}
+	c.chatter = say
 	c.process, err = launch(s.Command, s.Args, s.Dir, env, say)
 	if err != nil {
 		release()

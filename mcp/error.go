@@ -18,6 +18,7 @@ const (
 	UnknownTool   Kind = "unknown_tool"   // the server has no such tool
 	BadArguments  Kind = "bad_arguments"  // what was given is no JSON object
 	Closed        Kind = "closed"         // there is no connection, or it ended before the answer
+	NotStarted    Kind = "not_started"    // the process of the server cannot be started, or ended before it had answered
 	Timeout       Kind = "timeout"        // the server did not answer in time
 	Stopped       Kind = "stopped"        // the caller's context ended
 	Protocol      Kind = "protocol"       // the server refused the request, or what it says makes no sense
@@ -43,6 +44,9 @@ type Error struct {
 	Status int
 	// Challenge is what the server said with status 401 or 403, for [BeginAuthorization].
 	Challenge []string
+	// Exit is how the server's process ended, such as "exit status 1", and Stderr what it printed last, if it was one.
+	Exit   string
+	Stderr []string
 
 	// ends says that the connection has ended with it: whose answer it was nobody can say, so it answers nothing.
 	ends  bool
@@ -92,6 +96,8 @@ func (e *Error) Fault() *fault.Error {
 		code = fault.InvalidInput
 	case Closed:
 		code = fault.NetworkError
+	case NotStarted:
+		code = fault.RemoteError
 	case Timeout:
 		code = fault.Timeout
 	case Stopped:
@@ -115,6 +121,15 @@ func (e *Error) Fault() *fault.Error {
 		code = fault.OutcomeUnknown
 	}
 	f := fault.Newf(code, "tool server %q: %s", e.Server, e.Message).With("server_id", e.Server).With("kind", string(e.Kind))
+	if e.Exit != "" {
+		f = f.With("exit", e.Exit)
+	}
+	if len(e.Stderr) > 0 {
+		f = f.With("stderr", e.Stderr)
+	}
+	if e.Kind == NotStarted && code != fault.Shortage {
+		f = f.Final() // it ends in the same way every time, until somebody mends it
+	}
 	if e.Tool != "" {
 		f = f.With("tool", e.Tool)
 	}

@@ -224,13 +224,13 @@ func unreachable(ctx context.Context, key Key, err error) error {
 	told, said := errors.AsType[*fault.Error](err)
 	switch {
 	case known:
-		e.Kind, e.Message, e.Status, e.Challenge = own.Kind, own.Message, own.Status, own.Challenge
+		e.Kind, e.Message, e.Status, e.Challenge, e.Exit, e.Stderr = own.Kind, own.Message, own.Status, own.Challenge, own.Exit, own.Stderr
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		e.Kind, e.Message = Timeout, "the server was not ready in time"
 	case shortage.Is(err):
 		e.Message = "the server could not be started or reached: the machine has run out of open files, processes or memory for now"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		e.Message = "the command of the server cannot be started here; check command and dir"
+		e.Kind, e.Message = NotStarted, "the command of the server cannot be started here; check command and dir: "+err.Error()
 	case said:
 		e.Message = told.Message
 	}

@@ -302,7 +302,7 @@ func TestPool_ConnectingIsGivenUp(t *testing.T) {
 		w := setup(t)
 		w.own(t, "s", "exits")
 		_, err := w.Tools(t.Context(), ann(), "s")
-		if e := kindOf(t, err, Closed); e.Sent {
+		if e := kindOf(t, err, NotStarted); e.Sent {
 			t.Errorf("got %+v", e)
 		}
 		if log := w.log.String(); !strings.Contains(log, "cannot start: [redacted]") || !strings.Contains(log, "server=s") {
@@ -314,7 +314,7 @@ func TestPool_ConnectingIsGivenUp(t *testing.T) {
 		w := setup(t)
 		w.own(t, "s", "plain", func(s *store.MCPServer) { s.Command = "no-such-command-anywhere" })
 		_, err := w.Tools(t.Context(), ann(), "s")
-		if e := kindOf(t, err, Closed); !strings.Contains(e.Message, "command") {
+		if e := kindOf(t, err, NotStarted); !strings.Contains(e.Message, "command") {
 			t.Errorf("got %+v", e)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -222,12 +223,30 @@ type chatter struct {
 	since time.Time
 	said  int
 	left  int
+	last  []string // the lines that came last, however many there were
+}
+
+// How many lines are kept of what a server printed last, and how long each.
+const (
+	maxLastLines = 10
+	maxLastLine  = 300
+)
+
+// lastLines are the lines that came last.
+func (c *chatter) lastLines() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.last)
 }
 
 // line passes one on, or counts it.
 func (c *chatter) line(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.last) == maxLastLines {
+		c.last = c.last[1:]
+	}
+	c.last = append(c.last, shown(text))
 	now := time.Now()
 	if now.Sub(c.since) >= logLineSpell {
 		if c.left > 0 {
@@ -241,6 +260,20 @@ func (c *chatter) line(text string) {
 	}
 	c.said++
 	c.say(strings.ToValidUTF8(text, "\uFFFD"), 0)
+}
+
+// shown is a line as a person may be shown it: without what is not seen, and not too long.
+func shown(line string) string {
+	line = strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(line, "\uFFFD"))
+	if runes := []rune(line); len(runes) > maxLastLine {
+		line = string(runes[:maxLastLine]) + "…"
+	}
+	return strings.TrimSpace(line)
 }
 
 // read reads lines until there are no more.

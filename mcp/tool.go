@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -42,6 +44,16 @@ type Annotations struct {
 	Destructive *bool  `json:"destructiveHint,omitempty"`
 	Idempotent  bool   `json:"idempotentHint,omitempty"`
 	OpenWorld   *bool  `json:"openWorldHint,omitempty"`
+}
+
+// Outputs are the names of what the tool has declared to return: the properties of its output schema. None: it has not said.
+func (t Tool) Outputs() []string {
+	var names []string
+	gjson.GetBytes(t.OutputSchema, "properties").ForEach(func(name, _ gjson.Result) bool {
+		names = append(names, name.Str)
+		return true
+	})
+	return names
 }
 
 // Effect says what repeating a call of a tool means. A tool that only reads may be repeated, yet it is not pure: what it reads

@@ -50,6 +50,11 @@ type Kind struct {
 	// Sent, when it is set, tells what a run sends: the method, the address, the body. It sees the call with its configurations and
 	// its input, and opens nothing. Nil: configurations and input are all there is to tell.
 	Sent func(c *Call) (any, error)
+	// Publishes, when it is set, names a field of the result whose own fields are outputs of the node as well: those of what a tool
+	// has returned. Of a node that stands alone they are laid beside that field, as far as nothing else is called so: those that
+	// output_params names, else those that the tool has declared ([Call.Declare]), else all. Only they become names of the
+	// execution's data.
+	Publishes string
 	// Fill, when it is set, fills what the inputs of other nodes lack; see [SlotKind].
 	Fill Filler
 	// Fresh says that the kind's expressions read the data as it is when they are evaluated, and not as it was when the
@@ -197,11 +202,16 @@ type Call struct {
 	Ready func(ctx context.Context, node string) (*Wait, error)
 	// Emit hands out a chunk of output while the node runs: a string is text, anything else an object.
 	Emit func(chunk any)
+	// Print takes what a program prints to Stdout or Stderr, in pieces: people who follow the execution see it at once, and its
+	// lines are in the log of the node, however the run ends. [Call.Code] does so by itself.
+	Print func(stream, text string)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
 	// with. They are no output.
 	Detail func(fields map[string]any)
+	// Declare tells which fields of its result a tool has declared as its outputs. None: whatever it returns.
+	Declare func(names []string)
 	// Used notes what the run has used of paid services. It counts for the node, the execution and the workflow.
 	Used func(u Usage)
 	// Credential opens a stored credential of the workspace, of one of the types. What is secret in it is taken out of

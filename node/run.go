@@ -136,14 +136,20 @@ type Put func(json.RawMessage) engine.Ref
 type Result struct {
 	// Fact makes the event of it.
 	Fact func(Put) engine.Fact
-	// Trace is what became of the parameters, for the host's log.
-	Trace dataflow.ResolveTrace
+	// Traces are what became of the placeholders, for the host's log.
+	Traces []Trace
 	// Input is the node's input, which hosts keep for once attempts.
 	Input json.RawMessage
 	// Settle is what it has used of what it had reserved, to be recorded with the fact.
 	Settle []Settlement
 	// After, when it is not nil, is to be called once the success is on disk.
 	After func(context.Context) error
+}
+
+// Trace is what became of the placeholders of one thing: of input_params, of configurations, or of arguments that a model wrote.
+type Trace struct {
+	Of string
+	dataflow.ResolveTrace
 }
 
 // Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
@@ -158,7 +164,8 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	if err != nil {
 		fact = x.failed(err)
 	}
-	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input, Settle: x.settled}
+	x.endPrinted()
+	result := Result{Fact: fact, Traces: x.traces, Input: x.call.Input, Settle: x.settled}
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
 			defer x.release()
@@ -179,14 +186,17 @@ type run struct {
 	node    *readyNode
 	ctx     context.Context
 	call    Call
-	trace   dataflow.ResolveTrace
+	traces  []Trace
 	begun   bool // the kind's own work has begun: an effect may have happened
 	opened  []func()
 	chunks  chunks
+	printed printed
 	outputs Done // of a success
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
 	unready error
 	settled []Settlement
+	// declared are the fields of the output that become names of the execution's data; none: all.
+	declared []string
 }
 
 type factOf func(Put) engine.Fact
@@ -291,8 +301,8 @@ func (x *run) introduce() {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
-		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
+		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Emit: x.emit, Print: x.print, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used, Declare: x.declare,
 	}
 }
 
@@ -306,7 +316,10 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	if x.owner == x.job.Run.Node { // and no node that is attached to it
 		in.Edits = x.job.Edits
 	}
-	if x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
+	var trace dataflow.ResolveTrace
+	x.call.Input, trace, err = dataflow.BuildInput(d.Layers, in, request)
+	x.traceOf("input_params", x.node.params, trace)
+	if err != nil {
 		return err
 	}
 	if err := x.filled(); err != nil {
@@ -319,11 +332,29 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	return err
 }
 
+// traceOf notes what became of the placeholders of a template, if it has any.
+func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTrace) {
+	if t != nil && !t.Static() {
+		trace.StepID = x.call.NodeID
+		x.traces = append(x.traces, Trace{of, trace})
+	}
+}
+
+// resolve resolves the placeholders of a value that was made while the execution runs.
+func (x *run) resolve(value json.RawMessage) (json.RawMessage, []dataflow.Origin, error) {
+	out, origins, err := x.job.Data.resolved(value)
+	x.traces = append(x.traces, Trace{"arguments", dataflow.ResolveTrace{StepID: x.call.NodeID, Original: value, Resolved: out}})
+	return out, origins, err
+}
+
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
 	d := &x.job.Data
 	request.Own = x.call.Input
-	if x.call.Config, _, err = x.node.config.Resolve(d.Layers, request); err != nil || len(x.node.apart) == 0 {
+	var trace dataflow.ResolveTrace
+	x.call.Config, trace, err = x.node.config.Resolve(d.Layers, request)
+	x.traceOf("configurations", x.node.config, trace)
+	if err != nil || len(x.node.apart) == 0 {
 		return err
 	}
 	config := map[string]json.RawMessage{}
@@ -332,7 +363,8 @@ func (x *run) configure(request dataflow.Request) (err error) {
 	}
 	for _, a := range x.node.apart {
 		request.Own = a.own(x.call.Input)
-		field, _, err := a.template.Resolve(d.Layers, request)
+		field, trace, err := a.template.Resolve(d.Layers, request)
+		x.traceOf("configurations", a.template, trace)
 		if err != nil {
 			return err
 		}
@@ -468,6 +500,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 			}
 			o = Done{dataflow.DefaultKey: payload}
 		}
+		o = x.publish(o)
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}

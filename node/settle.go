@@ -38,7 +38,7 @@ func (v verdict) record(put Put) engine.Verdict {
 func (x *run) done(outputs Done) factOf {
 	verdicts := x.settle(outputs)
 	return func(put Put) engine.Fact {
-		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt}
+		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Declared: x.declared}
 		f.Outputs, f.Settled = record(outputs, verdicts, put)
 		return f
 	}

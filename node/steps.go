@@ -269,7 +269,7 @@ func (x *run) replied(r Replied) (factOf, error) {
 	}
 	outputs = x.clean(outputs)
 	return func(put Put) engine.Fact {
-		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Reply: reply}
+		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Reply: reply, Declared: x.declared}
 		f.Outputs, _ = record(outputs, nil, put)
 		return f
 	}, nil

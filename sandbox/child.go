@@ -20,12 +20,15 @@ const childArg = "tandem-sandbox-child="
 // leashFD is the first file after the three standard ones.
 const leashFD = 3
 
-// interpreter runs calls, one at a time. reset puts it back to its first state and is called after every run, when the
-// reply is already on its way.
+// interpreter runs calls, one at a time. While it does, it tells what the code prints, so that this is known even if the code
+// never ends. reset puts it back to its first state and is called after every run, when the reply is already on its way.
 type interpreter interface {
-	run(ctx context.Context, q *request) *reply
+	run(ctx context.Context, q *request, printed printing) *reply
 	reset(ctx context.Context) error
 }
+
+// printing is where what code prints goes while it runs.
+type printing struct{ stdout, stderr func(text []byte) }
 
 // IsChild says whether this process was started to be a child of a [Pool]. Nothing else may happen before it is asked.
 func IsChild() bool { return len(os.Args) == 2 && strings.HasPrefix(os.Args[1], childArg) }
@@ -74,6 +77,16 @@ func serveChild(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := writeFrame(out, buf); err != nil || greeting.kind == replyBroken {
 		return err
 	}
+	// A parent that cannot be told has gone, and ends this process by the leash.
+	var printed []byte
+	tell := func(p *reply) {
+		printed = p.append(frame(printed))
+		_ = writeFrame(out, printed)
+	}
+	live := printing{
+		stdout: func(text []byte) { tell(&reply{kind: replyPrinted, stdout: text}) },
+		stderr: func(text []byte) { tell(&reply{kind: replyPrinted, stderr: text}) },
+	}
 	for {
 		b, err := readFrame(r)
 		if errors.Is(err, io.EOF) {
@@ -86,7 +99,7 @@ func serveChild(ctx context.Context, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		answer := vm.run(ctx, q)
+		answer := vm.run(ctx, q, live)
 		buf = answer.append(frame(buf))
 		if err := writeFrame(out, buf); err != nil || answer.kind == replyBroken {
 			return err

@@ -11,6 +11,8 @@ import (
 type clipped struct {
 	b     []byte
 	limit int
+	// told, unless nil, is told what is kept as it comes.
+	told func(text []byte)
 }
 
 func (c *clipped) reset(limit int) { c.b, c.limit = c.b[:0], limit }
@@ -18,7 +20,11 @@ func (c *clipped) reset(limit int) { c.b, c.limit = c.b[:0], limit }
 func (c *clipped) bytes() []byte { return c.b }
 
 func (c *clipped) Write(b []byte) (int, error) {
-	c.b = append(c.b, b[:min(len(b), c.limit-len(c.b))]...)
+	kept := b[:min(len(b), c.limit-len(c.b))]
+	c.b = append(c.b, kept...)
+	if c.told != nil && len(kept) > 0 {
+		c.told(kept)
+	}
 	return len(b), nil
 }
 

@@ -141,7 +141,7 @@ func (js *javaScript) lay(l *layer) error {
 	return js.arena.memory.restore(l)
 }
 
-func (js *javaScript) run(_ context.Context, q *request) *reply {
+func (js *javaScript) run(_ context.Context, q *request, printed printing) *reply {
 	started := time.Now()
 	js.clock.set(q.now)
 	js.arena.memory.limit = uint64(len(js.arena.memory.image)) + uint64(q.memoryMB)<<20
@@ -155,7 +155,9 @@ func (js *javaScript) run(_ context.Context, q *request) *reply {
 		var state [8]byte
 		js.random.Read(state[:]) // never fails
 		*js.randomState() = binary.LittleEndian.Uint64(state[:]) | 1
+		js.stdout.told, js.stderr.told = printed.stdout, printed.stderr
 		r = js.answer(q, prog)
+		js.stdout.told, js.stderr.told = nil, nil
 	}
 	r.stdout, r.stderr, r.duration = js.stdout.bytes(), js.stderr.bytes(), time.Since(started)
 	return r

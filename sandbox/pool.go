@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -26,7 +27,7 @@ type Options struct {
 }
 
 // Pool runs calls in children. A child has one tenant and one language for its whole life, and one call at a time.
-// Nothing is started, unpacked or compiled before the first call. Methods may be used by several goroutines.
+// Nothing is started, unpacked or compiled before the first call or [Pool.Prepare]. Methods may be used by several goroutines.
 type Pool struct {
 	options Options
 
@@ -39,6 +40,8 @@ type Pool struct {
 
 	// first is held for a language by the child that starts first, so that others find its cache filled.
 	first map[Language]*firstStart
+	// version is the name of this version in the cache.
+	version func() (string, error)
 	// work counts the goroutines that start children.
 	work sync.WaitGroup
 	// stop ends starts when the pool closes.
@@ -102,13 +105,13 @@ func New(options Options) *Pool {
 	stop, cancel := context.WithCancel(context.Background())
 	return &Pool{
 		options: options, lanes: make(map[laneKey]*lane), stop: stop, cancel: cancel,
-		first: map[Language]*firstStart{Python: {}, JavaScript: {}},
+		first: map[Language]*firstStart{Python: {}, JavaScript: {}}, version: sync.OnceValues(cacheName),
 	}
 }
 
 // Run calls one function and waits for what it returns. The error is a *fault.Error: code_error for what the code
 // raised (with type, message, line and traceback in its details), code_limit, output_invalid, or what is wrong with the
-// call itself. Stdout and Stderr are filled in whenever the code could be asked.
+// call itself. Stdout and Stderr have what the code has printed, however it ended.
 func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 	q, invalid := c.request()
 	if invalid != nil {
@@ -117,6 +120,9 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 	limit := c.TimeLimit
 	if limit == 0 {
 		limit = DefaultTimeLimit
+	}
+	if c.Waiting != nil && c.Language == Python && !p.Prepared() {
+		c.Waiting()
 	}
 	// Code has no effect outside its child, so a call whose child was lost for no fault of its own is made once more.
 	for attempt := 1; ; attempt++ {
@@ -127,21 +133,54 @@ func (p *Pool) Run(ctx context.Context, c Call) (Result, error) {
 		if c.Begun != nil {
 			c.Begun()
 		}
-		r, err := ch.exchange(ctx, q, limit)
+		r, err := ch.exchange(ctx, q, limit, c.Printed)
 		p.release(ch, err == nil)
-		switch {
-		case err == nil:
+		if err == nil {
 			return r.result(&c, q)
+		}
+		printed := Result{Stdout: said(string(r.stdout)), Stderr: said(string(r.stderr))}
+		switch {
 		case errors.Is(err, errTimeLimit):
-			return Result{}, timeLimitError(limit)
+			return printed, timeLimitError(limit)
 		case ctx.Err() != nil:
-			return Result{}, canceled(ctx)
+			return printed, canceled(ctx)
 		case p.stop.Err() != nil:
-			return Result{}, errClosed()
+			return printed, errClosed()
 		case attempt == 2:
-			return Result{}, fault.New(fault.CodeLimit, "the process that ran the code was lost, twice; the code may need more memory than the machine has").WithCause(err)
+			return printed, fault.New(fault.CodeLimit, "the process that ran the code was lost, twice; the code may need more memory than the machine has").WithCause(err)
 		}
 	}
+}
+
+// prepareTenant owns the child that only fills the cache. No workspace has this name.
+const prepareTenant = "/prepare"
+
+// Prepared says whether a first call of Python need not wait for the interpreter to be compiled. Without a directory, or without
+// Python, there is nothing to wait for that could be prepared.
+func (p *Pool) Prepared() bool {
+	if p.options.Dir == "" || !pythonAvailable() {
+		return true
+	}
+	name, err := p.version()
+	return err == nil && filled(filepath.Join(p.options.Dir, name))
+}
+
+// Prepare compiles the interpreter of Python, if that was not done yet, so that later calls find it in the cache.
+func (p *Pool) Prepare(ctx context.Context) error {
+	if p.Prepared() {
+		return nil
+	}
+	ch, err := p.acquire(ctx, laneKey{prepareTenant, Python})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.lanes[ch.key].busy, ch)
+	p.total--
+	ch.kill()
+	p.fill()
+	return nil
 }
 
 // Close ends every child, and with it every call that is running, and waits until they are gone.

@@ -142,8 +142,9 @@ func (c *child) lost() bool {
 	}
 }
 
-// exchange sends one call and waits for the reply. After an error the child is of no use.
-func (c *child) exchange(ctx context.Context, q *request, limit time.Duration) (*reply, error) {
+// exchange sends one call and waits for the reply. After an error the child is of no use; the reply has what the code had
+// printed by then.
+func (c *child) exchange(ctx context.Context, q *request, limit time.Duration, printed func(stream Stream, text string)) (*reply, error) {
 	var late atomic.Bool
 	timer := time.AfterFunc(limit, func() {
 		late.Store(true)
@@ -157,23 +158,52 @@ func (c *child) exchange(ctx context.Context, q *request, limit time.Duration) (
 	if cap(c.buf) > 1<<20 {
 		c.buf = nil
 	}
-	if err == nil {
-		r, err = c.read()
+	heard := listener{printed: printed}
+	for err == nil {
+		if r, err = c.read(); err != nil || r.kind != replyPrinted {
+			break
+		}
+		err = heard.hear(r)
 	}
 	switch {
 	case late.Load():
-		return nil, errTimeLimit
+		return heard.reply(), errTimeLimit
 	case err != nil:
-		return nil, c.explain(err)
+		return heard.reply(), c.explain(err)
 	case r.kind == replyBroken:
-		return nil, errors.New(said(r.message))
+		return heard.reply(), errors.New(said(r.message))
 	case c.out.Buffered() > 0: // nobody may have what comes next taken for the answer to another call
-		return nil, errors.New("the process said more than it was asked")
+		return heard.reply(), errors.New("the process said more than it was asked")
 	case c.killed.Load():
-		return nil, errors.New("the call was given up")
+		return heard.reply(), errors.New("the call was given up")
 	}
 	return r, nil
 }
+
+// listener takes what a child says that code prints, as far as code may print.
+type listener struct {
+	stdout, stderr []byte
+	printed        func(stream Stream, text string)
+}
+
+func (l *listener) hear(r *reply) error {
+	l.stdout, l.stderr = append(l.stdout, r.stdout...), append(l.stderr, r.stderr...)
+	if len(r.stdout)+len(r.stderr) == 0 || len(l.stdout) > streamLimit || len(l.stderr) > streamLimit {
+		return errors.New("the process said more than code may print")
+	}
+	if l.printed == nil {
+		return nil
+	}
+	if len(r.stdout) > 0 {
+		l.printed(Stdout, said(string(r.stdout)))
+	}
+	if len(r.stderr) > 0 {
+		l.printed(Stderr, said(string(r.stderr)))
+	}
+	return nil
+}
+
+func (l *listener) reply() *reply { return &reply{stdout: l.stdout, stderr: l.stderr} }
 
 func (c *child) read() (*reply, error) {
 	b, err := readFrame(c.out)

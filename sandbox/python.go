@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,18 +62,54 @@ const (
 // readAtOnce is how much of a request the bootstrap reads first; a request that is shorter is not read to its end.
 const readAtOnce = 1 << 16
 
-// newPython compiles the interpreter (from the cache in dir, where there is one) and brings it to where calls begin.
-// It is the only part that touches files.
+// newPython makes an interpreter and brings it to where calls begin. What is compiled is kept in the cache in dir, if there is
+// one: one process fills it, while others that come meanwhile wait; what is damaged, or may have been written by somebody else, is
+// made anew. It is the only part that touches files.
 func newPython(ctx context.Context, dir string) (*python, error) {
 	module, err := pythonModule()
 	if err != nil {
 		return nil, err
 	}
-	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
-	home, err := cacheHome(dir, module)
+	if dir == "" {
+		return compilePython(ctx, module, "")
+	}
+	name, err := cacheName()
 	if err != nil {
 		return nil, err
 	}
+	home, err := cacheHome(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	var broken error
+	if filled(home) {
+		if broken = allOurs(home); broken == nil {
+			p, err := compilePython(ctx, module, home)
+			if err == nil {
+				return p, nil
+			}
+			broken = err
+		}
+	}
+	unlock, err := lockCache(home)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if broken != nil || allOurs(home) != nil {
+		if err := emptyCache(home); err != nil {
+			return nil, fmt.Errorf("empty a cache that cannot be used: %w", errors.Join(err, broken))
+		}
+	}
+	if err := dropUnfinished(home); err != nil {
+		return nil, fmt.Errorf("remove what was left unfinished in the cache: %w", err)
+	}
+	return compilePython(ctx, module, home)
+}
+
+// compilePython compiles the interpreter, or takes it from a directory of the cache.
+func compilePython(ctx context.Context, module []byte, home string) (*python, error) {
+	config := wazero.NewRuntimeConfig().WithDebugInfoEnabled(false).WithMemoryLimitPages(reservedMemory >> 16)
 	if home != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(home)
 		if err != nil {
@@ -81,6 +118,7 @@ func newPython(ctx context.Context, dir string) (*python, error) {
 		config = config.WithCompilationCache(cache)
 	}
 	p := &python{seen: make(map[string]uint32), runtime: wazero.NewRuntimeWithConfig(ctx, config)}
+	var err error
 	if err := p.instantiateHost(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the interpreter's host: %w", err)
 	}
@@ -110,8 +148,45 @@ func (p *python) instantiateHost(ctx context.Context) error {
 		return badFile
 	}).Export("fd_close")
 	host.NewFunctionBuilder().WithFunc(func(_, _ uint32) uint32 { return unsupported }).Export("fd_fdstat_set_flags")
+	host.NewFunctionBuilder().WithFunc(p.pollOneoff).Export("poll_oneoff")
 	_, err := host.Instantiate(ctx)
 	return err
+}
+
+// pollOneoff lets the guest wait for a time, which is all that it can wait for: time.sleep waits for a moment of the monotonic
+// clock. How long that may take is bounded by the time limit of the call, as for anything else that code does.
+func (p *python) pollOneoff(_ context.Context, mod api.Module, in, out, count, written uint32) uint32 {
+	const done, fault, invalid, unsupported = 0, 21, 28, 58 // numbers of WASI
+	const subscription, event = 48, 32                      // sizes of its records
+	memory := mod.Memory()
+	if count != 1 {
+		return unsupported
+	}
+	asked, ok1 := memory.Read(in, subscription)
+	answer, ok2 := memory.Read(out, event)
+	if !ok1 || !ok2 || !memory.WriteUint32Le(written, 1) {
+		return fault
+	}
+	const clock, realtime, absolute = 0, 0, 1
+	if asked[8] != clock {
+		return unsupported
+	}
+	until := time.Duration(binary.LittleEndian.Uint64(asked[24:]))
+	if until < 0 {
+		return invalid
+	}
+	p.asked = true
+	if binary.LittleEndian.Uint16(asked[40:])&absolute != 0 {
+		now := p.clock.nano()
+		if binary.LittleEndian.Uint32(asked[16:]) == realtime {
+			now = p.clock.now().UnixNano()
+		}
+		until -= time.Duration(now)
+	}
+	time.Sleep(until) // a clock that the call has fixed stays where it is
+	clear(answer)
+	copy(answer, asked[:8]) // whose event it is; no error; a clock
+	return done
 }
 
 // instantiate makes an instance over the process's one linear memory, ending the one before.
@@ -130,7 +205,6 @@ func (p *python) instantiate(ctx context.Context) (api.Module, error) {
 		WithStdin(guestInput{p}).WithStdout(guestOutput{p, &p.stdout}).WithStderr(guestOutput{p, &p.stderr}).
 		WithWalltime(p.walltime, sys.ClockResolution(time.Microsecond)).
 		WithNanotime(func() int64 { p.asked = true; return p.clock.nano() }, sys.ClockResolution(time.Microsecond)).
-		WithNanosleep(func(ns int64) { p.asked = true; time.Sleep(time.Duration(ns)) }).
 		WithRandSource(guestBytes{p})
 	mod, err := p.runtime.InstantiateModule(ctx, p.compiled, config)
 	if err != nil {
@@ -185,7 +259,7 @@ func (p *python) grown() bool {
 	return p.module.IsClosed() || int(p.module.Memory().Size()) != p.image.length
 }
 
-func (p *python) run(ctx context.Context, q *request) *reply {
+func (p *python) run(ctx context.Context, q *request, printed printing) *reply {
 	started := time.Now()
 	p.stdout.reset(streamLimit)
 	p.stderr.reset(streamLimit)
@@ -196,7 +270,9 @@ func (p *python) run(ctx context.Context, q *request) *reply {
 	if prog, err := p.program(ctx, r, q); err != nil {
 		r.kind, r.message = replyBroken, err.Error()
 	} else if prog != nil {
+		p.stdout.told, p.stderr.told = printed.stdout, printed.stderr
 		p.execute(ctx, r, q, prog)
+		p.stdout.told, p.stderr.told = nil, nil
 	}
 	r.stdout, r.stderr, r.duration = p.stdout.bytes(), p.stderr.bytes(), time.Since(started)
 	return r

@@ -2,6 +2,7 @@
 # function that answers one request. The host then copies the interpreter's whole memory, and every request starts from
 # that copy. What a program does to this module, to builtins or to any other module is therefore gone afterwards.
 import sys
+import builtins
 import posix
 import gc
 import marshal
@@ -39,7 +40,10 @@ def _prepare():
     FILE = "<code>"
     AT_ONCE = 1 << 16
     VARARGS = 4
+    KEYWORDS = 8
+    ANNOTATIONS = 1 << 24  # compile as after "from __future__ import annotations": they are text, and never evaluated
     read = posix.read
+    stdout = sys.stdout
     join = "".join
     load, dump = marshal.loads, marshal.dumps
     decode = json.JSONDecoder().scan_once
@@ -56,6 +60,13 @@ def _prepare():
     sys.modules["user_code"] = module
     names = module.__dict__
     names["__builtins__"] = __builtins__
+
+    # What functions of this sort are written with, and often without an import of it. They stand among the builtins, so that
+    # the program's own names are its own.
+    for name in typing.__all__:
+        setattr(builtins, name, getattr(typing, name))
+    for known in (json, re, math, datetime, typing):
+        setattr(builtins, known.__name__, known)
 
     # random is put back by whoever imports it first, and seeded then: most programs never do.
     class Seeding:
@@ -135,14 +146,72 @@ def _prepare():
             text = text.partition("\n")[2].lstrip()
         if text.lstrip("( ").startswith("lambda"):
             before = source[: len(source) - len(text)].count("\n")  # lines are counted from the beginning of the source
-            return compile("\n" * before + text.rstrip(), FILE, "eval", 0, True)
-        return compile(source, FILE, "exec", 0, True)
+            return compile("\n" * before + text.rstrip(), FILE, "eval", ANNOTATIONS, True)
+        return compile(source, FILE, "exec", ANNOTATIONS, True)
 
-    # What was loaded: the function, whether it takes an argument, and the source.
-    function = takes = source = None
+    # A call passes the input to a function as its parameters ask for it. One that requires one parameter is given the whole
+    # input; if it is called main and its parameter like a field of the input, that field, unless it is a name for the whole.
+    # One that requires several, or has only keywords, is given the fields of the input that it names.
+    WHOLE = frozenset(("args", "data", "event", "input", "input_data", "inputs", "output", "params", "payload", "value"))
+
+    def plain(function, argument):
+        return function(argument)
+
+    def bare(function, argument):
+        return function()
+
+    def calling(function):
+        inner = function
+        while hasattr(inner, "__wrapped__"):  # a decorated function takes what it took before
+            inner = inner.__wrapped__
+        if type(inner) is not Function:
+            return plain
+        code = inner.__code__
+        count, single = code.co_argcount, code.co_kwonlyargcount
+        positional = code.co_varnames[:count]
+        required = count - len(inner.__defaults__ or ())
+        keywords = code.co_varnames[count : count + single]
+        needed = [name for name in keywords if name not in (inner.__kwdefaults__ or ())]
+        several, rest = code.co_flags & VARARGS, code.co_flags & KEYWORDS
+        if not (count or single or several or rest):
+            return bare
+        name = getattr(inner, "__name__", "the function")
+        field = positional[0] if required == 1 and name == "main" and positional[0] not in WHOLE else None
+        if not (field or single or count > 1 or rest and not count and not several):
+            return plain
+
+        def named(function, argument):
+            fields = argument if type(argument) is dict else {}
+            whole = required == 1 and field not in fields or several and not count
+            if not required and count:
+                whole = not any(name in fields for name in positional)
+            wanted = ([] if whole else [*positional[:required]]) + needed
+            if argument is not fields and argument is not None and (wanted or not whole):
+                raise TypeError(f"{name}() takes the fields of an object by name, and the input is of type {type(argument).__name__}")
+            missing = [name for name in wanted if name not in fields]
+            if missing:
+                there = ", ".join(sorted(fields)) or "none"
+                raise TypeError(f"{name}() takes the fields of the input by name, and there is no {', '.join(missing)}; there are: {there}")
+            given = [argument] if whole else []
+            extra = {name: fields[name] for name in keywords if name in fields}
+            if not whole:
+                only = code.co_posonlyargcount
+                for place in positional[:only]:
+                    if place not in fields:
+                        break
+                    given.append(fields[place])
+                extra |= {name: fields[name] for name in positional[only:] if name in fields}
+                if rest:
+                    extra |= {name: value for name, value in fields.items() if name not in positional}
+            return function(*given, **extra)
+
+        return named
+
+    # What was loaded: the function, how it is called, and the source.
+    function = call = source = None
 
     def loaded(code, entry):
-        nonlocal function, takes
+        nonlocal function, call
         function = eval(code, names)
         if function is None:
             function = names.get(entry)
@@ -150,8 +219,7 @@ def _prepare():
                 function = last_function()
             if function is None:
                 raise LookupError("the code defines no function; write def main(data): ...")
-        code = getattr(function, "__code__", None)
-        takes = code is None or code.co_argcount > 0 or code.co_flags & VARARGS
+        call = calling(function)
 
     # A request is a tuple whose first item says what is asked: to compile (0), to load (1), to call what was loaded (2),
     # or both (3). Compiling and loading are requests of their own, so that the host can keep what they made before the
@@ -170,6 +238,9 @@ def _prepare():
         del data
         kind = b"E"
         try:
+            if asked >= 2:
+                # Lines are handed out as they are printed, those that the loading has held back first.
+                stdout.reconfigure(line_buffering=True)
             if asked == 2:
                 seed, encoded, argument = rest
                 seeding.seed = seed
@@ -194,7 +265,7 @@ def _prepare():
             del rest
             if encoded:
                 argument = decode(argument, 0)[0]
-            value = function(argument) if takes else function()
+            value = call(function, argument)
             kind = b"J"
             try:
                 out = dump(value)

@@ -2,18 +2,14 @@ package sandbox
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -23,7 +19,7 @@ import (
 // and the address of the function that answers calls. Linear memory holds no address of this process, so an image made
 // by one child serves every other, and is kept in the cache directory beside the compiled module.
 //
-// A file is the memory followed by a trailer: magic, stack pointer, function, table index, length of the memory.
+// A file is the memory followed by a trailer: magic, stack pointer, function, table index, length of the memory, its checksum.
 type pythonImage struct {
 	stack    uint32 // the stack pointer at which calls begin
 	function uint32 // the Python function that answers one call
@@ -32,8 +28,8 @@ type pythonImage struct {
 }
 
 const (
-	imageMagic   = 0x54414e44454d3031
-	imageTrailer = 8 + 4*4
+	imageMagic   = 0x54414e44454d3032
+	imageTrailer = 8 + 5*4
 	// vectorcallOffset is where a function object of CPython 3.12 on a 32-bit machine keeps its vectorcall pointer.
 	vectorcallOffset = 64
 )
@@ -41,84 +37,16 @@ const (
 // errReady is thrown through the interpreter by the host function that it calls when it is ready to be copied.
 var errReady = errors.New("the interpreter is ready") // read-only
 
-// The cache directory has one directory for each version of the interpreter, with the compiled module and the image. A
-// child marks the one it uses, by its time. Whoever adds a version removes those that nobody has used for cacheAge.
-const (
-	cachePrefix = "python-"
-	imageName   = "image"
-	cacheAge    = 14 * 24 * time.Hour
-)
-
-// cacheHome returns the directory for this version, named by everything that goes into what is kept there, and marks it
-// as used. Where nothing is kept it is empty.
-func cacheHome(dir string, module []byte) (string, error) {
-	if dir == "" {
-		return "", nil
-	}
-	h := sha256.New()
-	h.Write(module)
-	io.WriteString(h, pythonBootstrap)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, d := range info.Deps {
-			if d.Path == "github.com/tetratelabs/wazero" {
-				io.WriteString(h, d.Version)
-			}
-		}
-	}
-	home := filepath.Join(dir, cachePrefix+runtime.GOARCH+"-"+hex.EncodeToString(h.Sum(nil)[:16]))
-	if err := os.MkdirAll(home, 0o700); err != nil {
-		return "", fmt.Errorf("make the cache of compiled modules: %w", err)
-	}
-	now := time.Now()
-	// Where it cannot be marked, nobody can remove it either.
-	_ = os.Chtimes(home, now, now)
-	return home, nil
-}
-
-// sweepCache removes versions other than the one in home that nobody has used since before. Children that run have all
-// they need open and in memory. A child that starts at this moment marks its version first: a directory is moved out of
-// the way, looked at once more, and put back if it was marked meanwhile.
-func sweepCache(home string, before time.Time) error {
-	dir := filepath.Dir(home)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	unused := func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.ModTime().Before(before)
-	}
-	var failed []error
-	for _, e := range entries {
-		path, aside := filepath.Join(dir, e.Name()), filepath.Join(dir, cachePrefix+"old-"+e.Name())
-		if !strings.HasPrefix(e.Name(), cachePrefix) || path == home || !unused(path) {
-			continue
-		}
-		if err := os.Rename(path, aside); errors.Is(err, os.ErrNotExist) {
-			continue // another process removes it
-		} else if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		if !unused(aside) {
-			failed = append(failed, os.Rename(aside, path))
-			continue
-		}
-		failed = append(failed, os.RemoveAll(aside))
-	}
-	return errors.Join(failed...)
-}
-
 // loadImage maps a kept image, or makes one and keeps it in home, which may be empty.
 func (p *python) loadImage(ctx context.Context, home string) error {
 	if home != "" {
 		file, err := os.Open(filepath.Join(home, imageName))
 		if err == nil {
-			if image, err := readTrailer(file); err == nil {
+			if image, sum, err := readTrailer(file); err == nil && sumOf(file, image.length) == sum {
 				p.image = image
 				return p.memory.adopt(file, image.length)
 			}
-			// A file that is cut off or of another format is replaced below.
+			// A file that is cut off, damaged or of another format is replaced below.
 			file.Close()
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("open the interpreter's image: %w", err)
@@ -214,7 +142,7 @@ func fillImage(file *os.File, image pythonImage, memory []byte) error {
 		}
 	}
 	trailer := binary.LittleEndian.AppendUint64(nil, imageMagic)
-	for _, v := range []uint32{image.stack, image.function, image.entry, uint32(image.length)} {
+	for _, v := range []uint32{image.stack, image.function, image.entry, uint32(image.length), crc32.Checksum(memory, imageTable())} {
 		trailer = binary.LittleEndian.AppendUint32(trailer, v)
 	}
 	if _, err := file.WriteAt(trailer, int64(len(memory))); err != nil {
@@ -223,21 +151,32 @@ func fillImage(file *os.File, image pythonImage, memory []byte) error {
 	return file.Sync()
 }
 
-func readTrailer(file *os.File) (pythonImage, error) {
+func imageTable() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// sumOf is the checksum of the memory in a file; one that cannot be read has that of nothing.
+func sumOf(file *os.File, length int) uint32 {
+	h := crc32.New(imageTable())
+	if _, err := io.Copy(h, io.NewSectionReader(file, 0, int64(length))); err != nil {
+		return 0
+	}
+	return h.Sum32()
+}
+
+func readTrailer(file *os.File) (image pythonImage, sum uint32, err error) {
 	info, err := file.Stat()
 	if err != nil {
-		return pythonImage{}, err
+		return pythonImage{}, 0, err
 	}
 	var b [imageTrailer]byte
 	if _, err := file.ReadAt(b[:], info.Size()-imageTrailer); err != nil {
-		return pythonImage{}, err
+		return pythonImage{}, 0, err
 	}
 	v := func(i int) uint32 { return binary.LittleEndian.Uint32(b[8+4*i:]) }
-	image := pythonImage{stack: v(0), function: v(1), entry: v(2), length: int(v(3))}
+	image = pythonImage{stack: v(0), function: v(1), entry: v(2), length: int(v(3))}
 	if binary.LittleEndian.Uint64(b[:]) != imageMagic || int64(image.length) != info.Size()-imageTrailer {
-		return pythonImage{}, errors.New("not an image of the interpreter")
+		return pythonImage{}, 0, errors.New("not an image of the interpreter")
 	}
-	return image, nil
+	return image, v(4), nil
 }
 
 // vectorcall is the type of the C function that calls a Python function: function, arguments, their number, names.

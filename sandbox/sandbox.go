@@ -74,7 +74,21 @@ type Call struct {
 	Seed []byte
 	// Begun is called when a child has the call, which may have waited for one to be started and compiled. May be nil.
 	Begun func()
+	// Waiting is called when the call has to wait for the interpreter to be compiled, which takes seconds. May be nil.
+	Waiting func()
+	// Printed is told what the code prints while it runs, in pieces, which end with a line where the code prints whole lines.
+	// It is called by the goroutine that makes the call. May be nil.
+	Printed func(stream Stream, text string)
 }
+
+// Stream is one of the two that code prints to.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
 
 // Result is what came of a call that ended well.
 type Result struct {

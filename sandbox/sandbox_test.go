@@ -29,8 +29,25 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// cacheDir is shared by the tests of this package and kept between runs, as it is in a data directory.
-func cacheDir() string { return filepath.Join(os.TempDir(), "tandem-sandbox-test-cache") }
+// cacheDir is what all tests of this machine share, and keep between runs.
+func cacheDir() string {
+	dir, err := MachineCache()
+	if err != nil {
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("tandem-sandbox-%d", os.Getuid()))
+	}
+	return dir
+}
+
+// TestPrepare fills the cache. It is run by itself, without the race detector, before the others: that takes seconds instead of minutes.
+func TestPrepare(t *testing.T) {
+	p := newPool(t, Options{})
+	if err := p.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Prepared() {
+		t.Error("the interpreter is not there")
+	}
+}
 
 func newPool(t *testing.T, o Options) *Pool {
 	t.Helper()
@@ -178,6 +195,98 @@ def f(x):
 	got := details(t, err)
 	if got["type"] != "ZeroDivisionError" || got["line"] != 2 || !strings.Contains(fmt.Sprint(got["traceback"]), "line 2, in f\n    return 1 // x") {
 		t.Errorf("details %v", got)
+	}
+}
+
+// Functions as people and generators write them: with the names of typing and the usual modules without an import, with
+// annotations that name anything, and with parameters by name.
+func TestPython_AsItIsWritten(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, Options{PerTenant: 1})
+	const order = `{"order_id": "o1", "lines": [{"sku": "a", "n": 2}, {"sku": "b", "n": 3}], "note": "Call 555-0100", "at": "2024-02-29T10:00:00"}`
+	run(t, p, Python, []call{
+		{name: "typing", source: "def convert(input_data: Dict[str, Any]) -> Dict[str, Any]:\n    return {'id': input_data.get('order_id')}", input: order, value: `{"id":"o1"}`},
+		{name: "on one line", source: "def convert(input_data: Dict[str, Any]) -> Dict[str, Any]: return {'text': f\"{input_data.get('order_id', '')}!\"}", input: order, value: `{"text":"o1!"}`},
+		{name: "all names of typing", source: `
+T = TypeVar("T")
+Row = NamedTuple("Row", [("sku", str), ("n", int)])
+class Box(Generic[T], Protocol):
+    pass
+def convert(d: Mapping[str, Union[int, List[Optional[str]]]], *more: Tuple[Any, ...]) -> Iterable[Callable[[int], Literal["a"]]]:
+    rows: List[Row] = [Row(**l) for l in d["lines"]]
+    return cast(int, sum(r.n for r in rows))
+`, input: order, value: "5"},
+		{name: "json", source: "def convert(d): return json.loads(json.dumps(d['lines']))[0]", input: order, value: `{"sku":"a","n":2}`},
+		{name: "re", source: `def convert(d): return re.findall(r"\d{3}-\d{4}", d["note"])`, input: order, value: `["555-0100"]`},
+		{name: "math", source: "def convert(d): return math.ceil(sum(l['n'] for l in d['lines']) / 2)", input: order, value: "3"},
+		{name: "datetime", source: "def convert(d): return (datetime.datetime.fromisoformat(d['at']) + datetime.timedelta(days=1)).date().isoformat()", input: order, value: `"2024-03-01"`},
+		{name: "an import all the same", source: "from datetime import datetime\nfrom typing import Dict\ndef convert(d: Dict): return datetime.fromisoformat(d['at']).year", input: order, value: "2024"},
+		{name: "a name of its own", source: "json = 'mine'\ndef convert(d): return json", input: order, value: `"mine"`},
+		{name: "names are not the program's", source: "def convert(d): return sorted(n for n in globals() if not n.startswith('__'))", input: order, value: `["convert"]`},
+		{name: "a class of annotations", source: "import dataclasses\n@dataclasses.dataclass\nclass Line:\n    sku: Sku\n    n: Optional[int] = None\ndef convert(d): return [dataclasses.asdict(Line(**l)) for l in d['lines']][1]", input: order, value: `{"sku":"b","n":3}`},
+		{name: "annotations of nobody", source: "def convert(d: pd.DataFrame, n: 'np.ndarray' = None) -> requests.Response:\n    x: SomeThing = d['order_id']\n    return x", input: order, value: `"o1"`},
+		{name: "keyword arguments", source: "def main(order_id: str, lines: list) -> dict:\n    return {'result': order_id + str(len(lines))}", entry: "main", input: order, value: `{"result":"o12"}`},
+		{name: "keyword arguments with defaults", source: "def main(order_id, lines, currency='EUR', note=''): return [order_id, currency, note]", entry: "main", input: order, value: `["o1","EUR","Call 555-0100"]`},
+		{name: "defaults alone", source: "def main(order_id='', currency='EUR'): return [order_id, currency]", entry: "main", input: order, value: `["o1","EUR"]`},
+		{name: "keywords only", source: "def main(*, order_id, currency='EUR'): return [order_id, currency]", entry: "main", input: order, value: `["o1","EUR"]`},
+		{name: "all keywords", source: "def main(**fields): return sorted(fields)", entry: "main", input: order, value: `["at","lines","note","order_id"]`},
+		{name: "some and the rest", source: "def main(order_id, note, **rest): return [order_id, sorted(rest)]", entry: "main", input: order, value: `["o1",["at","lines"]]`},
+		{name: "input and a keyword", source: "def main(data, *, note=''): return [len(data), note]", entry: "main", input: order, value: `[4,"Call 555-0100"]`},
+		{name: "positional only", source: "def main(order_id, note, /): return order_id + note[:1]", entry: "main", input: order, value: `"o1C"`},
+		{name: "decorated", source: "import functools\ndef twice(f):\n    @functools.wraps(f)\n    def run(*args, **kw): return [f(*args, **kw)] * 2\n    return run\n@twice\ndef main(order_id, note): return order_id", entry: "main", input: order, value: `["o1","o1"]`},
+		{name: "one parameter called like a field", source: "def main(order_id: str) -> dict: return {'result': order_id.upper()}", entry: "main", input: order, value: `{"result":"O1"}`},
+		{name: "and one with a default", source: "def main(order_id, currency='EUR', note=''): return [order_id, currency, note]", entry: "main", input: order, value: `["o1","EUR","Call 555-0100"]`},
+		{name: "one parameter called like no field", source: "def main(order): return sorted(order)", entry: "main", input: order, value: `["at","lines","note","order_id"]`},
+		{name: "one parameter for the whole input", source: "def main(data): return sorted(data)", entry: "main", input: `{"data": 1, "other": 2}`, value: `["data","other"]`},
+		{name: "a parameter of another function", source: "def convert(order_id): return sorted(order_id)", entry: "convert", input: order, value: `["at","lines","note","order_id"]`},
+		{name: "one parameter and a default", source: "def main(data, note=1): return [len(data), note]", entry: "main", input: order, value: `[4,1]`},
+		{name: "a keyword that is missing", source: "def main(order_id, price, tax): return 1", entry: "main", input: order, fails: fault.CodeError, says: "there is no price, tax; there are: at, lines, note, order_id"},
+		{name: "keywords of a list", source: "def main(a, b): return 1", entry: "main", input: "[1]", fails: fault.CodeError, says: "takes the fields of an object by name, and the input is of type list"},
+		{name: "keywords of a text", source: "def main(**fields): return 1", entry: "main", input: `"x"`, fails: fault.CodeError, says: "the input is of type str"},
+		{name: "sleep", source: "import time\ndef main(d):\n    began = time.monotonic()\n    time.sleep(0.05)\n    return time.monotonic() - began >= 0.05", entry: "main", value: "true"},
+		{name: "sleep while loading", source: "import time\ntime.sleep(0.001)\ndef main(d): return 1", entry: "main", value: "1"},
+		{name: "negative sleep", source: "import time\ndef main(d): time.sleep(-1)", entry: "main", fails: fault.CodeError, says: "ValueError"},
+	})
+	began := time.Now()
+	_, err := p.Run(t.Context(), Call{Tenant: "t", Language: Python, Source: "import time\ndef main(d): time.sleep(3600)", TimeLimit: 100 * time.Millisecond})
+	if code(err) != fault.CodeLimit || time.Since(began) > time.Minute {
+		t.Errorf("an hour of sleep ended after %s with %v, want the time limit", time.Since(began), err)
+	}
+}
+
+// What code has printed is told while it runs, and kept however it ends.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, Options{PerTenant: 1})
+	for name, c := range map[string]struct {
+		language       Language
+		source         string
+		fails          fault.Code
+		stdout, stderr string
+	}{
+		"python returns":     {Python, "import sys\ndef f(x):\n  print('one')\n  print('two', file=sys.stderr)\n  print('three', end='')\n  return 1", "", "one\nthree", "two\n"},
+		"python raises":      {Python, "def f(x):\n  print('one')\n  print('two', end='')\n  raise ValueError('no')", fault.CodeError, "one\ntwo", ""},
+		"python never ends":  {Python, "def f(x):\n  print('one')\n  while True: pass", fault.CodeLimit, "one\n", ""},
+		"python sleeps":      {Python, "import time\nprint('loading')\ndef f(x):\n  print('one')\n  time.sleep(600)", fault.CodeLimit, "loading\none\n", ""},
+		"python no JSON":     {Python, "def f(x):\n  print('one')\n  return {1}", fault.OutputInvalid, "one\n", ""},
+		"python no memory":   {Python, "def f(x):\n  print('one')\n  return len('x' * (1 << 30))", fault.CodeLimit, "one\n", ""},
+		"script returns":     {JavaScript, "x => { console.log('one'); console.error('two'); return 1 }", "", "one\n", "two\n"},
+		"script throws":      {JavaScript, "x => { console.log('one'); throw new Error('no') }", fault.CodeError, "one\n", ""},
+		"script never ends":  {JavaScript, "x => { console.log('one'); for (;;); }", fault.CodeLimit, "one\n", ""},
+		"more than can be":   {JavaScript, "x => { for (let i = 0; i < 20000; i++) console.log('12345'); return 1 }", "", strings.Repeat("12345\n", 20000)[:streamLimit], ""},
+		"printed by loading": {Python, "print('loading')\ndef f(x):\n  return 1", "", "loading\n", ""},
+	} {
+		var live [2]strings.Builder
+		res, err := p.Run(t.Context(), Call{
+			Tenant: "t", Language: c.language, Source: c.source, MemoryMB: 64, TimeLimit: map[bool]time.Duration{true: 500 * time.Millisecond}[strings.Contains(name, "never") || strings.Contains(name, "sleeps")],
+			Printed: func(stream Stream, text string) { live[map[Stream]int{Stdout: 0, Stderr: 1}[stream]].WriteString(text) },
+		})
+		if code(err) != c.fails || res.Stdout != c.stdout || res.Stderr != c.stderr {
+			t.Errorf("%s: %q, %q, %v; want %q, %q, %q", name, res.Stdout, res.Stderr, err, c.stdout, c.stderr, c.fails)
+		}
+		if live[0].String() != c.stdout || live[1].String() != c.stderr {
+			t.Errorf("%s: told %q, %q while it ran; want %q, %q", name, live[0].String(), live[1].String(), c.stdout, c.stderr)
+		}
 	}
 }
 

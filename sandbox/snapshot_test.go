@@ -313,13 +313,16 @@ func TestPrograms_StayWithinBounds(t *testing.T) {
 // TestCache_IsSwept checks which versions of the interpreter leave the cache directory when another is added.
 func TestCache_IsSwept(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "cache")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	long, now := time.Now().Add(-30*24*time.Hour), time.Now()
-	home, err := cacheHome(dir, []byte("this version"))
+	home, err := cacheHome(dir, cachePrefix+"this")
 	if err != nil {
 		t.Fatal(err)
 	}
-	older, err := cacheHome(dir, []byte("another version"))
+	older, err := cacheHome(dir, cachePrefix+"another")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,14 +360,14 @@ func TestCache_IsSwept(t *testing.T) {
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if want := []string{"not-ours", filepath.Base(home), cachePrefix + "recent"}; !slices.Equal(left, want) {
+	if want := []string{"not-ours", cachePrefix + "recent", filepath.Base(home)}; !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 	if b, err := io.ReadAll(open); err != nil || string(b) != "x" {
 		t.Errorf("an open file of the version that was removed holds %q, %v", b, err)
 	}
 	// A child that starts marks its version, and it stays.
-	if _, err := cacheHome(dir, []byte("another version")); err != nil {
+	if _, err := cacheHome(dir, cachePrefix+"another"); err != nil {
 		t.Fatal(err)
 	}
 	if err := sweepCache(home, now.Add(-cacheAge)); err != nil {

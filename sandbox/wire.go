@@ -33,6 +33,7 @@ type reply struct {
 }
 
 const (
+	replyPrinted = 'P' // the code has printed something, in stdout or stderr, and goes on
 	replyValue   = 'V' // the function returned
 	replyError   = 'E' // the code raised, or did not compile
 	replyInvalid = 'J' // what it returned is not JSON

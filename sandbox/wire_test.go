@@ -175,9 +175,35 @@ func TestExchange_Flood(t *testing.T) {
 	one := framed(t, wellBehaved())
 	for times, good := range map[int]bool{1: true, 2: false, 1000: false} {
 		c := &child{in: in, out: bufio.NewReaderSize(bytes.NewReader(bytes.Repeat(one, times)), 64<<10), gone: make(chan struct{})}
-		r, err := c.exchange(t.Context(), &request{source: []byte("x")}, time.Minute)
+		r, err := c.exchange(t.Context(), &request{source: []byte("x")}, time.Minute, nil)
 		if (err == nil) != good || good && r.kind != replyValue {
 			t.Errorf("%d answers to one call: %v", times, err)
+		}
+	}
+}
+
+// What a child says that code prints is bounded as well, and nothing of it is not worth a word.
+func TestExchange_Printed(t *testing.T) {
+	t.Parallel()
+	requests, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer requests.Close()
+	defer in.Close()
+	piece := framed(t, &reply{kind: replyPrinted, stdout: bytes.Repeat([]byte("x"), streamLimit/4)})
+	for name, c := range map[string]struct {
+		sent []byte
+		good bool
+	}{
+		"as much as may be": {append(bytes.Repeat(piece, 4), framed(t, wellBehaved())...), true},
+		"more":              {append(bytes.Repeat(piece, 5), framed(t, wellBehaved())...), false},
+		"nothing":           {append(framed(t, &reply{kind: replyPrinted}), framed(t, wellBehaved())...), false},
+		"and no end":        {piece, false},
+	} {
+		c2 := &child{in: in, out: bufio.NewReaderSize(bytes.NewReader(c.sent), 64<<10), gone: make(chan struct{})}
+		if _, err := c2.exchange(t.Context(), &request{source: []byte("x")}, time.Minute, nil); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,10 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/tidwall/gjson"
 
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/node"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -28,6 +31,8 @@ type Metrics struct {
 	started     prometheus.Counter
 	ended       *prometheus.CounterVec
 	activations *prometheus.CounterVec
+	tokens      *prometheus.CounterVec
+	cost        *prometheus.CounterVec
 	rows        prometheus.Counter
 	streams     *prometheus.GaugeVec
 	left        *prometheus.CounterVec
@@ -48,13 +53,19 @@ func NewMetrics() *Metrics {
 		activations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandem_activations_total", Help: "What became of activations, by kind of node: completed, failed, skipped, canceled; retrying counts attempts.",
 		}, []string{"kind", "outcome"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandem_tokens_total", Help: "Tokens that models have taken and given, by kind of node: input (of which cached were read from a cache), output.",
+		}, []string{"kind", "type"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tandem_cost_total", Help: "What models have cost by the prices of their profiles, in whatever currency those are in, by kind of node.",
+		}, []string{"kind"}),
 		rows:    prometheus.NewCounter(prometheus.CounterOpts{Name: "tandem_journal_rows_total", Help: "Rows appended to journals."}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandem_stream_readers", Help: "Open event streams by operation."}, []string{"stream"}),
 	}
 	m.left = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandem_http_clients_left_total", Help: "Requests and streams that their clients have broken off, by route and method. A stream is usually ended that way.",
 	}, []string{"route", "method"})
-	m.registry.MustRegister(m.left, m.requests, m.started, m.ended, m.activations, m.rows, m.streams,
+	m.registry.MustRegister(m.left, m.requests, m.started, m.ended, m.activations, m.tokens, m.cost, m.rows, m.streams,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -62,7 +73,7 @@ func NewMetrics() *Metrics {
 // Register adds numbers that others keep, such as those of a store.
 func (m *Metrics) Register(c ...prometheus.Collector) { m.registry.MustRegister(c...) }
 
-// Recorded counts a row that is on disk. Graph is that of the execution's revision; without one, kinds are "unknown".
+// Recorded counts a row that is on disk. Graph is that of the execution's revision.
 func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
 	m.rows.Inc()
 	handled := func(id engine.ActivationID) bool { // the failure of a node that goes on with another output
@@ -76,7 +87,7 @@ func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
 			m.started.Inc()
 		case engine.NodeCompleted:
 			if !handled(f.Activation) {
-				m.activations.WithLabelValues(kindOf(graph, f.Activation), "completed").Inc()
+				m.activations.WithLabelValues(kindOf(graph, &row, f.Activation), "completed").Inc()
 			}
 		}
 	}
@@ -85,21 +96,55 @@ func (m *Metrics) Recorded(row host.Row, graph *workflow.Graph) {
 		case t.What == host.ToldExecution && t.Status.Final():
 			m.ended.WithLabelValues(string(t.Status)).Inc()
 		case t.What == host.ToldNode && slices.Contains([]engine.NodeStatus{engine.NodeFailure, engine.NodeSkip, engine.NodeCanceled, engine.NodeRetrying}, t.Node):
-			m.activations.WithLabelValues(kindOf(graph, t.Activation), strings.ToLower(string(t.Node))).Inc()
+			m.activations.WithLabelValues(kindOf(graph, &row, t.Activation), strings.ToLower(string(t.Node))).Inc()
+		case t.What == host.ToldUsage:
+			m.used(graph, &row, &t)
 		}
 	}
 }
 
-func kindOf(graph *workflow.Graph, id engine.ActivationID) string {
-	if graph != nil {
-		if i, ok := graph.Node(host.NodeOf(graph, id)); ok {
-			return graph.Nodes[i].Kind
-		}
-		if i, step, ok := host.Owner(graph, id); ok && step && graph.Nodes[i].Plan.Whole {
-			return taskStepKind(id)
+// used counts what a run has used of paid services. It counts for the node that the work was done for.
+func (m *Metrics) used(graph *workflow.Graph, row *host.Row, t *host.Told) {
+	var u host.Usage
+	if json.Unmarshal(t.Detail, &u) != nil {
+		return // nothing that this version understands
+	}
+	kind := kindOf(graph, row, t.Activation)
+	if i, _, ok := host.Owner(graph, t.Activation); ok {
+		kind = graph.Nodes[i].Kind
+	}
+	for name, n := range map[string]int64{"input": u.InputTokens, "output": u.OutputTokens, "cached": u.CachedTokens} { // order does not matter: a counter each
+		m.tokens.WithLabelValues(kind, name).Add(float64(max(n, 0)))
+	}
+	m.cost.WithLabelValues(kind).Add(max(u.Credits, 0))
+}
+
+// kindOf is the kind of node that an activation counts as. A step that the program of a node has made counts as the kind of the
+// attached node whose tool it calls, or as a part of its node's kind, such as AI_AGENT.LLM/complete.
+func kindOf(graph *workflow.Graph, row *host.Row, id engine.ActivationID) string {
+	if i, ok := graph.Node(host.NodeOf(graph, id)); ok {
+		return graph.Nodes[i].Kind
+	}
+	if host.Filling(graph, id) {
+		return node.SlotKind
+	}
+	i, _, ok := host.Owner(graph, id)
+	if ok && graph.Nodes[i].Plan.Whole {
+		return taskStepKind(id)
+	}
+	for t := range row.Told {
+		if d := &row.Told[t]; d.What == host.ToldDetail && d.Activation == id {
+			if n, ok := graph.Node(gjson.GetBytes(d.Detail, "attached_node").String()); ok {
+				return graph.Nodes[n].Kind
+			}
 		}
 	}
-	return "unknown"
+	_, name := id.Split()
+	name = strings.TrimRight(name, "0123456789_")
+	if !ok {
+		return name // a step of a program that is the whole execution
+	}
+	return graph.Nodes[i].Kind + "/" + name
 }
 
 // served counts a request. One whose client has left counts apart, and unless it was answered well, as status 499. What no route is for is one route, and unknown methods are one: both come from outside.

@@ -33,6 +33,9 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 			env.Setenv("EXAMPLES", examples)
+			if cache, err := os.UserCacheDir(); err == nil { // where the interpreter is compiled already
+				env.Setenv("XDG_CACHE_HOME", cache)
+			}
 			return err
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -81,7 +81,10 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
 				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
-				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes},
+				Options: app.Options{
+					MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes,
+					Notice: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
+				},
 				Started: func(execution string, driven bool) { id, here, beginErr = execution, driven, f.begin(execution) },
 			}
 			for _, flag := range []string{"http-allow", "allow-scripts"} {

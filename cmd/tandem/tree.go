@@ -203,6 +203,9 @@ func (t *tree) write(u *api.PartialOutput) {
 		p.text = ""
 	}
 	p.text += u.Text
+	if _, text := printedBy(u); text != "" {
+		p.text += text
+	}
 	if len(p.text) > textTail {
 		p.text = strings.ToValidUTF8(p.text[len(p.text)-textTail:], "")
 	}

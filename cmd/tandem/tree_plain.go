@@ -62,6 +62,16 @@ func (p *linePrinter) frame(e api.Event) error {
 	if piece := u.PartialOutput; piece != nil && piece.Text != "" {
 		return p.says(piece.ActivationID, p.turns.hear(piece))
 	}
+	if piece := u.PartialOutput; piece != nil && !piece.Snapshot {
+		if word, text := printedBy(piece); text != "" {
+			for line := range strings.Lines(text) {
+				if err := p.print("  %-13s  %s: %s\n", word, piece.ActivationID, oneLine(strings.TrimRight(line, "\r\n"))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
 	switch {
 	case e.EventType == "execution_paused" || e.EventType == "execution_resumed":
 		return p.print("  %-13s  %s\n", u.ExecutionStatus, u.Reason)
@@ -316,4 +326,20 @@ func readable(raw json.RawMessage, v view) (string, error) {
 		return "", err
 	}
 	return pretty.String() + foot, nil
+}
+
+// printedBy is what the code or the process of a node has printed, or what it waits for, with a word for that.
+func printedBy(piece *api.PartialOutput) (word, text string) {
+	var data struct {
+		Stdout string `json:"stdout"`
+		Stderr string `json:"stderr"`
+		Waits  string `json:"waits_for"`
+	}
+	if len(piece.Data) == 0 || json.Unmarshal(piece.Data, &data) != nil { // anything else that nodes hand out while they run
+		return "", ""
+	}
+	if data.Waits != "" {
+		return "waits", data.Waits
+	}
+	return "prints", data.Stdout + data.Stderr
 }

@@ -68,7 +68,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		return held{}, host.Unreadable(err, "row %d of execution %q cannot be kept: %w", row.Seq, o.ref.Execution)
 	}
 	a := &store.Append{
-		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: r.logs, Create: create, Key: r.key,
+		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key,
 	}
 	for _, s := range r.settled {
 		a.SettleLedger = append(a.SettleLedger, store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost})

@@ -96,6 +96,8 @@ type Host struct {
 	register  *register
 	trials    *trials
 	running   sync.WaitGroup // owners and workers
+	// debug says that the operator's log has the level DEBUG.
+	debug bool
 	// resting says that nothing new is run, recovered or timed: it is recorded, and goes on with the next process.
 	resting atomic.Bool
 	// own are the executions that an idle host works on.
@@ -124,6 +126,7 @@ func New(ctx context.Context, opts Options) (*Host, error) {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Host{opts: opts, gate: newGate(opts.Workers), admission: newAdmission(opts.MaxRunning, opts.MaxTasks), owners: map[store.Ref]*owner{}, vacant: make(chan struct{}, 1)}
+	h.debug = opts.Log.Enabled(ctx, slog.LevelDebug)
 	h.families = families{limit: maxFamily, all: map[store.Ref]*family{}}
 	h.line = line{free: opts.Workers, active: map[store.Ref]bool{}}
 	h.ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))

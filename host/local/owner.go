@@ -103,6 +103,8 @@ type owner struct {
 	mu    sync.Mutex
 	queue []message
 	wake  chan struct{}
+	// traced is what the row that is being made has done to the data, when that is wanted.
+	traced []host.Traced
 }
 
 type attempt struct {
@@ -125,6 +127,9 @@ func (h *Host) newOwner(ref store.Ref, revision *node.Revision) *owner {
 func (o *owner) use(r *node.Revision) {
 	o.revision = r
 	o.fold = host.NewFold(r.Graph, revision{r}, o.host.opts.Programs, o.loader(o.host.journal(o.principal(), o.ref.Execution, r).Loader(o.host.ctx)))
+	if o.host.debug {
+		o.fold.Trace(func(t host.Traced) { o.traced = append(o.traced, t) })
+	}
 }
 
 // principal is Tandem itself, acting in the execution's workspace.
@@ -183,6 +188,7 @@ const maxTurn = 256
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
 	err := o.read()
+	o.traced = nil // what was told when it happened
 	if o.rested = o.rests(); err == nil && !o.rested {
 		err = o.recover()
 	}
@@ -433,9 +439,19 @@ func (o *owner) deal(list []message) (err error) {
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
 				}
+				if m.said != nil { // it is too late for its outcome, and not for what it has said
+					o.host.running.Add(1)
+					go func() {
+						defer o.host.running.Done()
+						m.said.flush()
+					}()
+				}
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
+				if o.host.debug {
+					logs = append(o.resolved(m), logs...)
+				}
 				if m.result.After != nil {
 					afters = append(afters, m)
 				}

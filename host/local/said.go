@@ -29,10 +29,17 @@ type said struct {
 	lines   []store.LogLine
 	details map[string]any
 	used    node.Usage
+	// soon stores the lines of a run that goes on; nil while there are none.
+	soon *time.Timer
+	// writing is held while lines are stored, so that they are in the log in the order in which they were said.
+	writing sync.Mutex
 }
 
-// flushLines is after how many lines a long run stores them before it ends.
-const flushLines = 100
+// After how many lines, and after what time, a run that goes on has its lines stored.
+const (
+	flushLines = 100
+	flushAfter = 300 * time.Millisecond
+)
 
 // Emit implements node.Out.
 func (s *said) Emit(chunk any) {
@@ -63,13 +70,11 @@ func (s *said) Used(u node.Usage) {
 
 // Log implements node.Out.
 func (s *said) Log(level node.Level, message string, fields map[string]any) {
-	lines := s.log(level, message, fields)
-	if len(lines) == 0 {
-		return
+	if s.owner.host.debug {
+		s.owner.host.opts.Log.Debug("a node says: "+message, "execution", s.owner.ref.Execution, "node", s.node, "level", string(level), "context", fields)
 	}
-	o := s.owner
-	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
-		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
+	if s.log(level, message, fields) >= flushLines {
+		s.flush()
 	}
 }
 
@@ -82,8 +87,8 @@ func (s *said) Credential(ctx context.Context, id string, types ...string) (node
 	return open(ctx, s.owner.principal(), id, types...)
 }
 
-// log keeps a line. When there are many it hands them out to be stored.
-func (s *said) log(level node.Level, message string, fields map[string]any) []store.LogLine {
+// log keeps a line and says how many are kept.
+func (s *said) log(level node.Level, message string, fields map[string]any) int {
 	line := store.LogLine{
 		Activation: string(s.attempt.Activation), NodeID: s.node, Time: time.Now().UnixMilli(), Level: levelOf(level), Message: message,
 	}
@@ -97,11 +102,20 @@ func (s *said) log(level node.Level, message string, fields map[string]any) []st
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, line)
-	if len(s.lines) < flushLines {
-		return nil
+	if s.soon == nil {
+		s.soon = time.AfterFunc(flushAfter, s.flush)
 	}
+	return len(s.lines)
+}
+
+// takeLines returns the lines that are not stored yet. The caller holds mu, and writing if it stores them.
+func (s *said) takeLines() []store.LogLine {
 	lines := s.lines
 	s.lines = nil
+	if s.soon != nil {
+		s.soon.Stop()
+		s.soon = nil
+	}
 	return lines
 }
 
@@ -122,6 +136,8 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 	if s == nil {
 		return logs
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := turn.Row()
@@ -147,9 +163,7 @@ func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.Log
 			row.Told = append(row.Told, host.Told{What: host.ToldDetail, Activation: s.attempt.Activation, Detail: raw})
 		}
 	}
-	lines := s.lines
-	s.lines = nil
-	return append(logs, lines...)
+	return append(logs, s.takeLines()...)
 }
 
 // afterTimeout is how long a kind may take for what it does after a success.
@@ -170,16 +184,17 @@ func (o *owner) after(m outcome) {
 	}()
 }
 
-// flush stores the lines that were written after the run had ended.
+// flush stores lines apart from a row: while the run goes on, and when it has ended and its outcome counts no longer.
 func (s *said) flush() {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
-	lines := s.lines
-	s.lines = nil
+	lines := s.takeLines()
 	s.mu.Unlock()
-	if len(lines) == 0 {
+	o := s.owner
+	if len(lines) == 0 || o.host.ctx.Err() != nil { // a host that closes leaves the run to the next process
 		return
 	}
-	o := s.owner
 	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, lines); err != nil {
 		o.host.opts.Log.Warn("lines of a node not stored", "execution", o.ref.Execution, "lines", len(lines), "error", err)
 	}

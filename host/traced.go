@@ -1,0 +1,36 @@
+package host
+
+import (
+	"tandem/dataflow"
+	"tandem/engine"
+)
+
+// Traced is what a success, or the end of an iteration, did to the data of an execution. One of Sync and Fold is set.
+type Traced struct {
+	Activation engine.ActivationID
+	// Sync tells which fields of an output became names of the data, and whose place they took.
+	Sync *dataflow.SyncTrace
+	// Fold tells what became of the data of an iteration.
+	Fold *dataflow.FoldTrace
+}
+
+// Trace has told called with everything that is done to the data from now on. Nil: nobody wants to know.
+func (f *Fold) Trace(told func(Traced)) { f.traced = told }
+
+// sync writes an output into the layers, and tells what that did.
+func (f *Fold) sync(s dataflow.Step) error {
+	trace, err := f.layers.Sync(s)
+	if err == nil && f.traced != nil {
+		f.traced(Traced{Activation: engine.ActivationID(s.Activation), Sync: &trace})
+	}
+	return err
+}
+
+// closeOverlay folds the data of an iteration into what is around it, and tells what that did.
+func (f *Fold) closeOverlay(scope string, seq uint64) error {
+	trace, err := f.layers.CloseScope(scope, seq)
+	if owner, ok := ownerOf(scope); ok && err == nil && f.traced != nil {
+		f.traced(Traced{Activation: owner, Fold: &trace})
+	}
+	return err
+}
