@@ -53,6 +53,12 @@ func flowLoop() node.Kind {
 				}
 				return cfg.open(call)
 			},
+			Share: func(call *node.Call, cfg loopConfig) ([]string, error) {
+				if cfg.Type != "for_each" {
+					return nil, nil
+				}
+				return sharedItems(call, cfg.ArrayPath)
+			},
 			Iteration: func(call *node.Call, cfg loopConfig, state json.RawMessage, index int64) (node.Iteration, error) {
 				switch cfg.Type {
 				case "while":

@@ -30,8 +30,8 @@ type frame struct {
 	program bool
 	// level is that of the execution in which it was opened.
 	level int
-	// iterate is made when the first iteration opens.
-	iterate Iterate
+	// scope is prepared when the first turn or iteration needs it.
+	scope Opened
 }
 
 // Failure is the failure of one iteration.

@@ -47,13 +47,32 @@ func (e *env) Names() []string {
 func (e *env) fields() map[string]any {
 	if !e.decoded {
 		e.decoded = true
-		value, err := decode(e.input)
+		input := e.input
+		for i := range e.data.Apart {
+			if a := &e.data.Apart[i]; reads(e.program, a) {
+				input = a.Into(input)
+			}
+		}
+		value, err := decode(input)
 		if err != nil {
 			e.firstErr = err
 		}
 		e.inputs, _ = value.(map[string]any)
 	}
 	return e.inputs
+}
+
+// reads says that an expression reads what stands apart from the input, or all of the input.
+func reads(program *expr.Program, a *dataflow.Apart) bool {
+	return slices.ContainsFunc(program.Paths(), func(path []string) bool {
+		switch path[0] {
+		case "input":
+			return a.Touches(path[1:])
+		case "data", "value", "output": // the field of that name, or all of it
+			return a.Touches(path) || a.Touches(path[1:])
+		}
+		return a.Touches(path)
+	})
 }
 
 func (e *env) Lookup(name string) (any, bool) {

@@ -304,6 +304,10 @@ const (
 type Scope struct {
 	// Open decides how often the body runs, or that it does not run at all (Done).
 	Open func(ctx context.Context, c *Call) (Opening, error)
+	// Share, when it is set, names a value of the input that every iteration reads and none is handed: the list that it goes
+	// through, as the path of its field; none for nil. The runtime takes it out of the input and lets bodies read it by its name.
+	// Whatever Iteration and Turn need of it stays in [Call.Kept], which they find from then on.
+	Share func(c *Call) (path []string, err error)
 	// Iteration returns what iteration number index gets.
 	Iteration func(c *Call, state json.RawMessage, index int64) (Iteration, error)
 	// Turn says whether the next iteration begins. Only called for openings with Turns.

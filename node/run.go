@@ -20,6 +20,15 @@ type Data struct {
 	Layers *dataflow.Layers
 	Lock   *sync.RWMutex
 	View   dataflow.View
+	// Apart is what the loops around the node do not hand on, the inner ones first. Handed says that the node is one that they
+	// hand their input to.
+	Apart  []dataflow.Apart
+	Handed bool
+}
+
+// request is a question to the layers from where the run stands.
+func (d *Data) request() dataflow.Request {
+	return dataflow.Request{View: d.View, Apart: d.Apart, Handed: d.Handed}
 }
 
 func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, error) {
@@ -31,7 +40,9 @@ func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, erro
 func (d *Data) resolve(t *dataflow.Template, own json.RawMessage) (json.RawMessage, error) {
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	raw, _, err := t.Resolve(d.Layers, dataflow.Request{View: d.View, Own: own})
+	request := d.request()
+	request.Own = own
+	raw, _, err := t.Resolve(d.Layers, request)
 	return raw, err
 }
 
@@ -44,7 +55,7 @@ func (d *Data) resolved(value json.RawMessage) (json.RawMessage, []dataflow.Orig
 	}
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := dataflow.Request{View: d.View}
+	request := d.request()
 	out, _, err := t.Resolve(d.Layers, request)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +103,15 @@ type Job struct {
 	Stand Stand
 	// Clock is the time that the run goes by; nil: that of this machine.
 	Clock func() time.Time
+	// InputRules is the version of the rules by which the execution builds inputs: what the first row of its journal says. Version
+	// 1 hands no iteration the list that its loop goes through, and "inputs" to what joins branches only.
+	InputRules int
+	// Prepared is, for a turn, its scope as [Revision.Iterations] has prepared it; nil: it is prepared anew.
+	Prepared *Prepared
 }
+
+// InputRules is the version of the rules by which new executions build inputs.
+const InputRules = 1
 
 // Stand does the work of a run: it is given the call as the kind would be, and the step if the run is one. A kind that a
 // program leads begins with [Led] and closes with [Done].
@@ -216,6 +235,9 @@ func (x *run) do() (factOf, error) {
 		}
 		return x.done(outputs), nil
 	}
+	if p := x.job.Prepared; p != nil && cause.Kind == engine.CauseTurn {
+		return x.preparedTurn(p)
+	}
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}
@@ -306,9 +328,10 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := dataflow.Request{View: d.View, StepID: x.call.NodeID, OnUnresolved: x.revision.onUnresolved}
+	request := d.request()
+	request.StepID, request.OnUnresolved = x.call.NodeID, x.revision.onUnresolved
 	var err error
-	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: x.keyed(len(payloads))}
 	if x.owner == x.job.Run.Node { // and no node that is attached to it
 		in.Edits = x.job.Edits
 	}
@@ -324,6 +347,18 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	}
 	return err
 }
+
+// keyed says that the input has the payloads once more by their source: for what joins branches, as the rules since version 1
+// have it, and before them for every node that several connections bring something.
+func (x *run) keyed(payloads int) bool {
+	if x.job.InputRules == 0 {
+		return payloads > 1
+	}
+	return payloads > 0 && x.node.kind.Info.Name == mergeKind
+}
+
+// mergeKind is the kind that is given the payloads of its connections apart.
+const mergeKind = "FLOW.MERGE"
 
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
@@ -461,7 +496,9 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	return template.Bind(d.Layers, dataflow.Request{View: d.View, StepID: x.call.NodeID, Own: x.call.Input, OnUnresolved: x.revision.onUnresolved})
+	request := d.request()
+	request.StepID, request.Own, request.OnUnresolved = x.call.NodeID, x.call.Input, x.revision.onUnresolved
+	return template.Bind(d.Layers, request)
 }
 
 func (x *run) outcome(o Outcome) (factOf, error) {

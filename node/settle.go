@@ -85,6 +85,9 @@ func (x *run) verdict(edge int, output json.RawMessage) verdict {
 // convert runs a connection's conversion function. It may say that the connection is dead.
 func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, live bool, err error) {
 	c := x.revision.conversions[edge]
+	if x.revision.Graph.Edges[edge].Entry {
+		output = x.wholeFor(c, output)
+	}
 	if c.program == nil {
 		value, err := x.converted(c, output)
 		if err != nil {
@@ -128,6 +131,17 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 		return nil, false, fault.Newf(fault.ConversionFailed, "connection %q: the result cannot be kept: %s", x.revision.Graph.Edges[edge].ID, err.Error())
 	}
 	return value, true, nil
+}
+
+// wholeFor is what enters an iteration, with what stands apart from it if the conversion reads that.
+func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
+	for i := range x.job.Data.Apart {
+		a := &x.job.Data.Apart[i]
+		if c.program != nil && reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Path[len(a.Path)-1]) {
+			output = a.Into(output)
+		}
+	}
+	return output
 }
 
 // given is the output that a person gave instead of the node's own: its result or what counts as that, or, for a node that
@@ -293,6 +307,11 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 func (x *run) turn(scope *Scope, state json.RawMessage) (factOf, error) {
 	index := x.job.Run.Cause.Index
 	advance := Advance{Open: true}
+	if x.job.Prepared == nil {
+		if err := x.share(scope); err != nil {
+			return nil, err
+		}
+	}
 	if scope.Turn != nil {
 		var err error
 		turn := Turn{Index: index, State: state, Last: x.job.Scope.Last, Results: x.job.Scope.Results}
@@ -345,17 +364,71 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Iterations prepares the node that opened a scope once, and returns what tells its iterations apart.
-func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), error) {
+// Prepared is a scope that is open, prepared once for all of its turns and iterations: they differ in nothing but their number
+// and the scope's state. It is not written to.
+type Prepared struct {
+	call Call
+	// apart is what its body reads by name.
+	apart []dataflow.Apart
+	// turns says that a turn needs nothing else: what a filling or a preparation adds is not in the call.
+	turns bool
+}
+
+// Turns says that the scope's turns can do with it.
+func (p *Prepared) Turns() bool { return p.turns }
+
+// Apart is what the body reads by name and is not handed.
+func (p *Prepared) Apart() []dataflow.Apart { return p.apart }
+
+// share takes out of the input what every iteration reads and none is handed.
+func (x *run) share(scope *Scope) error {
+	if scope.Share == nil || x.job.InputRules == 0 {
+		return nil
+	}
+	path, err := scope.Share(&x.call)
+	if err != nil || path == nil {
+		return err
+	}
+	rest, value, ok := dataflow.Without(x.call.Input, path)
+	if !ok {
+		return nil
+	}
+	x.call.Input = rest
+	x.job.Data.Apart = append([]dataflow.Apart{{Path: path, Value: value}}, x.job.Data.Apart...)
+	x.job.Data.Handed = true
+	return nil
+}
+
+// Iterations prepares the node that opened a scope once, and returns what tells its iterations apart. What is prepared is for the
+// scope's turns; nil: each turn has to prepare itself.
+func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), *Prepared, error) {
 	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node]}
 	scope := x.node.kind.Scope
 	if scope == nil {
-		return nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)
+		return nil, nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)
 	}
 	if err := x.prepare(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	outer := len(x.job.Data.Apart)
+	if err := x.share(scope); err != nil {
+		return nil, nil, err
+	}
+	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil && x.node.kind.Prepare == nil}
 	return func(state json.RawMessage, index int64) (Iteration, error) {
 		return scope.Iteration(&x.call, state, index)
-	}, nil
+	}, prepared, nil
+}
+
+// preparedTurn is a turn of a scope that was prepared when it opened.
+func (x *run) preparedTurn(p *Prepared) (factOf, error) {
+	x.introduce()
+	x.call.Input, x.call.Config, x.call.Contributions, x.call.Kept = p.call.Input, p.call.Config, p.call.Contributions, p.call.Kept
+	if len(p.apart) > 0 {
+		x.job.Data.Apart, x.job.Data.Handed = append(slices.Clone(p.apart), x.job.Data.Apart...), true
+	}
+	if err := x.wake(); err != nil {
+		return nil, err
+	}
+	return x.scope(x.node.kind.Scope)
 }
