@@ -229,7 +229,7 @@ func (x *run) do() (factOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		outputs, err := x.given(output)
+		outputs, err := x.given("output", output)
 		if err != nil {
 			return nil, err
 		}
@@ -242,7 +242,11 @@ func (x *run) do() (factOf, error) {
 		return nil, err
 	}
 	if x.plan().Disabled {
-		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
+		outputs, err := x.passed()
+		if err != nil {
+			return nil, err
+		}
+		return x.done(outputs), nil
 	}
 	if prepare := x.node.kind.Prepare; prepare != nil && x.job.Stand == nil && x.unready == nil {
 		input, err := prepare(x.ctx, &x.call)

@@ -144,29 +144,35 @@ func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
 	return output
 }
 
-// given is the output that a person gave instead of the node's own: its result or what counts as that, or, for a node that
-// has none, a payload for each key that is to be produced.
-func (x *run) given(output json.RawMessage) (Done, error) {
+// given is the output that a person gave instead of the node's own, or its author for when it fails: its result or what counts as
+// that, or, for a node that has none, a payload for each key that is to be produced. Field is what the giver calls it.
+func (x *run) given(field string, output json.RawMessage) (Done, error) {
 	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 {
-		return nil, fault.Newf(fault.InvalidInput, "output: what was given instead of the node's own cannot be kept: %w", err)
+		return nil, fault.Newf(fault.InvalidInput, "%s: what was given instead of the node's own cannot be kept: %w", field, err)
 	}
-	keys := x.plan().Keys
-	if keys == nil || slices.Contains(keys, dataflow.DefaultKey) {
-		return Done{dataflow.DefaultKey: output}, nil
-	}
-	if key, ok := x.plan().KeyAliases[dataflow.DefaultKey]; ok {
+	if key, ok := x.plan().MainKey(); ok {
 		return Done{key: output}, nil
 	}
+	keys := x.plan().Keys
 	var outputs Done
 	if err := json.Unmarshal(output, &outputs); err != nil || len(outputs) == 0 {
-		return nil, fault.Newf(fault.InvalidInput, "output: the node produces no result; give an object with a payload for one of its keys: %s", strings.Join(keys, ", "))
+		return nil, fault.Newf(fault.InvalidInput, "%s: the node produces no result; give an object with a payload for one of its keys: %s", field, strings.Join(keys, ", "))
 	}
 	for key := range outputs { // order does not matter: the first that is wrong is as good as another
 		if !slices.Contains(keys, key) {
-			return nil, fault.Newf(fault.InvalidInput, "output: the node has no key %q; it has %s", key, strings.Join(keys, ", "))
+			return nil, fault.Newf(fault.InvalidInput, "%s: the node has no key %q; it has %s", field, key, strings.Join(keys, ", "))
 		}
 	}
 	return outputs, nil
+}
+
+// passed is the output of a node that is switched off: its input.
+func (x *run) passed() (Done, error) {
+	key, ok := x.plan().MainKey()
+	if !ok {
+		return nil, fault.Newf(fault.InvalidConfig, "the node is switched off and has no key under which its input could be handed on; enable it, or remove it and connect what is around it").With("path", "configurations.enabled")
+	}
+	return Done{key: x.call.Input}, nil
 }
 
 // failed is the event of a failure. When it is the last try of a node that handles its errors, the verdicts come with
@@ -243,7 +249,7 @@ func (x *run) errorOutputs(err *fault.Error) (Done, error) {
 		if config.Default == nil {
 			config.Default = json.RawMessage("null")
 		}
-		return Done{dataflow.DefaultKey: config.Default}, nil
+		return x.given("configurations.default_output", config.Default)
 	}
 	input := x.call.Input
 	if input == nil {
