@@ -163,7 +163,11 @@ func (c *loopConfig) final(call *node.Call, t node.Closing) *member {
 			last = encode(c.counter(t.Iterations - 1))
 		}
 		data, _ := carried(call.Input)
-		f = member{"final_result", object([]member{{"data", data}, {"counter", last}})}
+		fields := []member{{"data", data}}
+		if isObject(data) {
+			fields = members(data)
+		}
+		f = member{"final_result", object(overlay(fields, member{"counter", last}))}
 	}
 	return &f
 }

@@ -18,6 +18,8 @@ import (
 type Revision interface {
 	// Syncs returns the names that a node's output_params list.
 	Syncs(node int) []string
+	// Declares returns the names of a node's outputs as its template declares them.
+	Declares(node int) []string
 	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
 	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
 	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Opened, error)
@@ -345,18 +347,30 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 		delete(f.frames, fact.Activation)
 		for _, c := range commands {
 			if end, ok := c.(engine.EndNode); ok && end.Activation == fact.Activation && end.Status == engine.NodeFailure {
-				return f.recordFailure(seq, fact.Activation, end.Error, outputs)
+				return f.recordHandled(seq, fact.Activation, end.Error, outputs, fact.Settled)
 			}
 		}
-		return f.recordSuccess(seq, fact.Activation, outputs)
+		return f.recordSuccess(seq, fact.Activation, outputs, fact.Settled)
 	case engine.NodeFailed:
 		outputs, err := f.outputs(fact.Outputs)
 		if err != nil {
 			return err
 		}
+		if fact.Handled {
+			return f.recordHandled(seq, fact.Activation, fact.Error, outputs, fact.Settled)
+		}
 		return f.recordFailure(seq, fact.Activation, fact.Error, outputs)
 	}
 	return nil
+}
+
+// recordHandled writes a failure that the node handles. What it hands on instead of its work counts as the work where the node
+// ends an iteration.
+func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
+	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
+		return err
+	}
+	return f.noteResult(f.runs[id].command, outputs, settled)
 }
 
 func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error) {
@@ -371,7 +385,7 @@ func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error)
 	return outputs, nil
 }
 
-func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[string]json.RawMessage) error {
+func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
 	run, ok := f.runs[id]
 	if !ok {
 		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
@@ -381,13 +395,17 @@ func (f *Fold) recordSuccess(seq uint64, id engine.ActivationID, outputs map[str
 		return f.recordStep(seq, id, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
-	if _, err := f.layers.Sync(dataflow.Step{
+	step := dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
 		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node),
-	}); err != nil {
+	}
+	if f.start.InputRules > 0 {
+		step.DeclaredOutputs = f.revision.Declares(run.command.Node)
+	}
+	if _, err := f.layers.Sync(step); err != nil {
 		return err
 	}
-	return f.noteResult(run.command, outputs)
+	return f.noteResult(run.command, outputs, settled)
 }
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution

@@ -32,7 +32,8 @@ func (kinds) Alias(string, string) (string, bool) { return "", false }
 // revision is a workflow whose loops go through the list in their state.
 type revision struct{}
 
-func (revision) Syncs(int) []string { return nil }
+func (revision) Syncs(int) []string    { return nil }
+func (revision) Declares(int) []string { return nil }
 
 func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Opened, error) {
 	if len(values) != 1 || run.Activation != "each" || data.Execution != "exec" {

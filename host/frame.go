@@ -87,12 +87,12 @@ func (s Scope) Results() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// noteResult keeps the output of a node that ends an iteration.
-func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage) error {
+// noteResult keeps the output of a node that ends an iteration, as the conversions of its connections back to the loop made it.
+func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
 	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
-	owner, _ := splitIteration(run.Scope) // the engine may have closed the scope already
+	owner, index := splitIteration(run.Scope) // the engine may have closed the scope already
 	n := &f.graph.Nodes[run.Node]
 	if !slices.Contains(f.graph.Bodies[n.Body].Last, run.Node) {
 		return nil
@@ -104,6 +104,25 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 	output, err := dataflow.Output(outputs)
 	if err != nil {
 		return err
+	}
+	converted, live := false, false
+	for _, v := range settled {
+		if !f.graph.Edges[v.Edge].Back {
+			continue
+		}
+		if converted = true; v.Error != nil {
+			fr.note(index, v.Error)
+		}
+		if !v.Live {
+			continue
+		}
+		if output, err = f.Value(v.Ref); err != nil {
+			return err
+		}
+		live = true
+	}
+	if converted && !live {
+		return nil // it hands nothing back
 	}
 	if fr.ends[run.Scope] == nil {
 		fr.ends[run.Scope] = map[string]json.RawMessage{}
@@ -120,12 +139,17 @@ func (f *Fold) noteFailure(end engine.EndNode) {
 	path, _ := end.Activation.Split()
 	for path != "" {
 		owner, index := splitIteration(path)
-		if fr := f.frames[owner]; fr != nil && len(fr.errors) < maxFailures {
-			if !slices.ContainsFunc(fr.errors, func(e Failure) bool { return e.Index == index }) {
-				fr.errors = append(fr.errors, Failure{index, end.Error})
-			}
+		if fr := f.frames[owner]; fr != nil {
+			fr.note(index, end.Error)
 		}
 		path, _ = owner.Split()
+	}
+}
+
+// note keeps the first failure of an iteration.
+func (fr *frame) note(index int64, err *fault.Error) {
+	if len(fr.errors) < maxFailures && !slices.ContainsFunc(fr.errors, func(e Failure) bool { return e.Index == index }) {
+		fr.errors = append(fr.errors, Failure{index, err})
 	}
 }
 

@@ -518,8 +518,14 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}
-		if err := x.node.override.output.check(fault.OutputInvalid, "output", o[dataflow.DefaultKey]); err != nil {
-			return nil, err
+		if x.node.override.output != nil {
+			output, err := dataflow.Output(o)
+			if err != nil {
+				return nil, err
+			}
+			if err := x.node.override.output.check(fault.OutputInvalid, "output", output); err != nil {
+				return nil, err
+			}
 		}
 		x.outputs = x.clean(o)
 		return x.done(x.outputs), nil

@@ -60,13 +60,14 @@ func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engin
 	return outs, settled
 }
 
-// settle evaluates the conversions of the connections whose key was produced.
+// settle evaluates the conversions of the connections whose key was produced. That of a connection back to a loop makes what the
+// iteration hands back.
 func (x *run) settle(outputs Done) []verdict {
 	var verdicts []verdict
 	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
 		edge := &x.revision.Graph.Edges[e]
 		output, produced := outputs[edge.Key]
-		if !edge.Converts || edge.Back || edge.Entry || !produced {
+		if !edge.Converts || edge.Entry || !produced || edge.Back && x.job.InputRules == 0 {
 			continue
 		}
 		verdicts = append(verdicts, x.verdict(e, output))

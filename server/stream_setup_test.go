@@ -76,7 +76,8 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 // stageRevision gives every run what its connections bring, under "in".
 type stageRevision struct{}
 
-func (stageRevision) Syncs(int) []string { return nil }
+func (stageRevision) Syncs(int) []string    { return nil }
+func (stageRevision) Declares(int) []string { return nil }
 func (stageRevision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
 	return nil, nil
 }
