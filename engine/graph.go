@@ -357,11 +357,6 @@ func (p *graphProgram) Ended(sc *Scope, _ string, end End) {
 		p.skipBody(sc, n, sc.path)
 	}
 	p.settleOut(sc, node, end.Outputs, end.Settled)
-	for _, v := range end.Settled {
-		if v.Error != nil && p.graph.Edges[v.Edge].Back { // what the iteration should have handed back could not be made
-			sc.Fail(v.Error.Final())
-		}
-	}
 	p.work(sc)
 }
 

@@ -92,7 +92,7 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
-	owner, index := splitIteration(run.Scope) // the engine may have closed the scope already
+	owner, _ := splitIteration(run.Scope) // the engine may have closed the scope already
 	n := &f.graph.Nodes[run.Node]
 	if !slices.Contains(f.graph.Bodies[n.Body].Last, run.Node) {
 		return nil
@@ -110,10 +110,7 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 		if !f.graph.Edges[v.Edge].Back {
 			continue
 		}
-		if converted = true; v.Error != nil {
-			fr.note(index, v.Error)
-		}
-		if !v.Live {
+		if converted = true; !v.Live {
 			continue
 		}
 		if output, err = f.Value(v.Ref); err != nil {
@@ -139,17 +136,12 @@ func (f *Fold) noteFailure(end engine.EndNode) {
 	path, _ := end.Activation.Split()
 	for path != "" {
 		owner, index := splitIteration(path)
-		if fr := f.frames[owner]; fr != nil {
-			fr.note(index, end.Error)
+		if fr := f.frames[owner]; fr != nil && len(fr.errors) < maxFailures {
+			if !slices.ContainsFunc(fr.errors, func(e Failure) bool { return e.Index == index }) {
+				fr.errors = append(fr.errors, Failure{index, end.Error})
+			}
 		}
 		path, _ = owner.Split()
-	}
-}
-
-// note keeps the first failure of an iteration.
-func (fr *frame) note(index int64, err *fault.Error) {
-	if len(fr.errors) < maxFailures && !slices.ContainsFunc(fr.errors, func(e Failure) bool { return e.Index == index }) {
-		fr.errors = append(fr.errors, Failure{index, err})
 	}
 }
 

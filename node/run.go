@@ -233,7 +233,7 @@ func (x *run) do() (factOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		return x.done(outputs), nil
+		return x.done(outputs)
 	}
 	if p := x.job.Prepared; p != nil && cause.Kind == engine.CauseTurn {
 		return x.preparedTurn(p)
@@ -246,7 +246,7 @@ func (x *run) do() (factOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		return x.done(outputs), nil
+		return x.done(outputs)
 	}
 	if prepare := x.node.kind.Prepare; prepare != nil && x.job.Stand == nil && x.unready == nil {
 		input, err := prepare(x.ctx, &x.call)
@@ -528,7 +528,11 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 			}
 		}
 		x.outputs = x.clean(o)
-		return x.done(x.outputs), nil
+		fact, err := x.done(x.outputs)
+		if err != nil {
+			x.outputs = nil
+		}
+		return fact, err
 	case Wait:
 		return x.suspended(o), nil
 	case Replied:

@@ -35,13 +35,16 @@ func (v verdict) record(put Put) engine.Verdict {
 }
 
 // done settles a success: its outputs, and the conversions of the connections that carry them.
-func (x *run) done(outputs Done) factOf {
-	verdicts := x.settle(outputs)
+func (x *run) done(outputs Done) (factOf, error) {
+	verdicts, err := x.settle(outputs)
+	if err != nil {
+		return nil, err
+	}
 	return func(put Put) engine.Fact {
 		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt}
 		f.Outputs, f.Settled = record(outputs, verdicts, put)
 		return f
-	}
+	}, nil
 }
 
 func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engine.Verdict) {
@@ -61,8 +64,8 @@ func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engin
 }
 
 // settle evaluates the conversions of the connections whose key was produced. That of a connection back to a loop makes what the
-// iteration hands back.
-func (x *run) settle(outputs Done) []verdict {
+// iteration hands back: no node follows that could fail in its place, so if it raises, this one does, and with it the iteration.
+func (x *run) settle(outputs Done) ([]verdict, error) {
 	var verdicts []verdict
 	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
 		edge := &x.revision.Graph.Edges[e]
@@ -70,9 +73,13 @@ func (x *run) settle(outputs Done) []verdict {
 		if !edge.Converts || edge.Entry || !produced || edge.Back && x.job.InputRules == 0 {
 			continue
 		}
-		verdicts = append(verdicts, x.verdict(e, output))
+		v := x.verdict(e, output)
+		if edge.Back && v.err != nil {
+			return nil, v.err.Final()
+		}
+		verdicts = append(verdicts, v)
 	}
-	return verdicts
+	return verdicts, nil
 }
 
 func (x *run) verdict(edge int, output json.RawMessage) verdict {
@@ -217,12 +224,15 @@ func (x *run) settleError(err *fault.Error) factOf { return x.handled(err, false
 // failure; otherwise the engine knows of the failure and wants only the outputs.
 func (x *run) handled(err *fault.Error, attempt bool) factOf {
 	outputs, problem := x.errorOutputs(err)
+	var verdicts []verdict
+	if problem == nil {
+		verdicts, problem = x.settle(outputs)
+	}
 	if problem != nil {
 		return func(Put) engine.Fact {
 			return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: fault.From(problem).Final()}
 		}
 	}
-	verdicts := x.settle(outputs)
 	return func(put Put) engine.Fact {
 		outs, settled := record(outputs, verdicts, put)
 		if attempt {
