@@ -103,6 +103,11 @@ type limits struct {
 	timeout time.Duration
 }
 
+// atOnce is how many attempts of the execution may run at once.
+func (o *owner) atOnce() int {
+	return cmp.Or(o.revision.Definition.Metadata.Settings.MaxConcurrentActivations, workflow.DefaultConcurrentActivations)
+}
+
 // handOver hands an attempt to a worker, as soon as there is room for it.
 func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 	ctx, cancel := context.WithCancel(o.host.ctx)
@@ -147,7 +152,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 			return
 		}
 	}
-	o.host.gate.pass(ctx, o.ref, func() { run(&trial{over: true}) }, dropped)
+	o.host.gate.pass(ctx, o.ref, o.atOnce(), func() { run(&trial{over: true}) }, dropped)
 }
 
 // notedCode is an interpreter for a run that the register has: until there is room for its code, and the interpreter is
