@@ -112,6 +112,8 @@ type Start struct {
 	Root string `json:"root,omitempty"`
 	// Ancestors are the executions whose past it shares, the one it was forked from last.
 	Ancestors []string `json:"ancestors,omitempty"`
+	// ErrorOf is the execution whose failure it was started for, itself or what started it.
+	ErrorOf string `json:"error_of,omitempty"`
 	// InputRules is the version of the rules by which its inputs are built; executions that are older than rules have none.
 	InputRules int `json:"input_rules,omitempty"`
 	// Forks are how it came of them, the last one last. Forks of older versions are not told.

@@ -41,6 +41,9 @@ func (o *owner) carryOut(commands []engine.Command) {
 			o.wakeChild(c.Child)
 		case engine.Finish:
 			o.finished()
+			if o.errorWorkflow() != "" && fails(commands) && !o.rests() { // else its timer is on disk
+				o.startErrorWorkflow()
+			}
 		}
 	}
 }
@@ -265,7 +268,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters, request.Above = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
+		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}
