@@ -67,7 +67,7 @@ func TestSettings_ErrorWorkflow(t *testing.T) {
 metadata: {id: mend, name: mend, description: d}
 nodes:
   - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: note, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {what: "{{error.error_message}} in {{error.error_node_id}} of {{execution_id}}"}}
+  - {id: note, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {what: "{{error.error_message}} in {{error.error_node_id}} of {{failed_execution.execution_id}}"}}
 connections:
   - {from_node: start, to_node: note}
 `)

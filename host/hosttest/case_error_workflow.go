@@ -32,19 +32,21 @@ func errorWorkflowCases() []Case {
 			e := b.summary(handler("x"))
 			_, start := b.view(handler("x"))
 			var told struct {
-				Execution string        `json:"execution_id"`
-				Workflow  string        `json:"workflow_id"`
-				Status    engine.Status `json:"status"`
-				Error     struct {
+				Failed struct {
+					Execution string        `json:"execution_id"`
+					Workflow  string        `json:"workflow_id"`
+					Status    engine.Status `json:"status"`
+					At        string        `json:"failed_at"`
+				} `json:"failed_execution"`
+				Error struct {
 					Code string `json:"error_code"`
 					Node string `json:"error_node_id"`
 				} `json:"error"`
-				FailedAt string `json:"failed_at"`
 			}
 			if err := json.Unmarshal(start.Initial, &told); err != nil {
 				b.t.Fatal(err)
 			}
-			if told.Execution != "x" || told.Workflow != "f" || told.Status != engine.StatusError || told.Error.Code != string(fault.RemoteRejected) || told.Error.Node != "b" || told.FailedAt == "" ||
+			if told.Failed.Execution != "x" || told.Failed.Workflow != "f" || told.Failed.Status != engine.StatusError || told.Error.Code != string(fault.RemoteRejected) || told.Error.Node != "b" || told.Failed.At == "" ||
 				e.TriggerType != "ERROR" || e.Parent != "" || start.ErrorOf != "x" {
 				b.t.Errorf("the error workflow was told %s; it is %+v", start.Initial, e)
 			}

@@ -42,13 +42,17 @@ func fails(commands []engine.Command) bool {
 	return false
 }
 
-// failed is what an error workflow is told.
+// failed is what an error workflow is told. Triggers add names of their own (execution_id, user_id), so these are a level below.
 type failed struct {
+	Execution failedExecution `json:"failed_execution"`
+	Error     *failedError    `json:"error"`
+}
+
+type failedExecution struct {
 	ExecutionID  string        `json:"execution_id"`
 	WorkflowID   string        `json:"workflow_id"`
 	WorkflowName string        `json:"workflow_name"`
 	Status       engine.Status `json:"status"`
-	Error        *failedError  `json:"error"`
 	UserID       string        `json:"user_id,omitempty"`
 	StartedAt    string        `json:"started_at"`
 	FailedAt     string        `json:"failed_at"`
@@ -67,10 +71,10 @@ func (o *owner) failure() (json.RawMessage, error) {
 	view := o.fold.View()
 	_, start := o.fold.Execution()
 	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
-	f := failed{
+	f := failed{Execution: failedExecution{
 		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status, UserID: start.UserID,
 		StartedAt: stamp(view.Started), FailedAt: stamp(view.Ended),
-	}
+	}}
 	if e := view.Error; e != nil {
 		f.Error = &failedError{Code: e.Code, Message: e.Message, Details: e.Details, Retryable: e.Retryable}
 		if view.ErrorNode != "" {
