@@ -44,7 +44,7 @@ func codeCache() string {
 	if err != nil {
 		dir = os.TempDir()
 	}
-	return filepath.Join(dir, "tandem-tests")
+	return filepath.Join(dir, "tandem", "sandbox") // where code is read without an instance, so that it is compiled once
 }
 
 // python is an interpreter that is there when it returns, so that tests beside each other do not compile it side by side.

@@ -101,7 +101,7 @@ func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report)
 	if problem != nil {
 		return nil, newReport(file, []workflow.Problem{*problem})
 	}
-	source, problems := check(data, Kinds())
+	source, problems := check(data, Kinds(), nil)
 	report := newReport(file, problems)
 	if !report.Valid {
 		return nil, report
