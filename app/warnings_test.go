@@ -42,3 +42,34 @@ connections:
 		t.Errorf("logs %s", logs.body)
 	}
 }
+
+// A condition that reads a field which is not there says so, with the nearest name.
+func TestWarnings_ConditionsThatReadWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for id, c := range map[string]struct{ condition, want string }{
+		"misspelt":  {"data.totl > 100", `did you mean "data.total"`},
+		"deep":      {"input.customer.nmae == 'ann'", `"input.customer.nmae", which is not there`},
+		"steps":     {"steps.start.totl > 1", `did you mean "steps.start.total"`},
+		"there":     {"data.total > 100 && customer.name == 'ann'", ""},
+		"defaulted": {"(data.totl ?? 0) > 100", ""},
+		"asked":     {"data.totl == null || has(data, 'totl')", ""},
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			x.save(t, `
+metadata: {id: `+id+`, name: `+id+`, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: is, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "`+c.condition+`"}}
+connections:
+  - {from_node: start, to_node: is}
+`)
+			e, _ := ran(t, x, id, `{"total": 200, "customer": {"name": "ann"}}`)
+			warnings := e.NodeExecutions["is"].Warnings
+			if c.want == "" && len(warnings) > 0 || c.want != "" && (len(warnings) != 1 || !strings.Contains(warnings[0].Message, c.want) || warnings[0].Path != "configurations.condition_expression") {
+				t.Errorf("warnings %+v", warnings)
+			}
+		})
+	}
+}

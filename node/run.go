@@ -488,6 +488,9 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	if e.firstErr != nil {
 		return nil, e.firstErr
 	}
+	if err == nil && !x.node.kind.Fresh { // what waits for a field reads it before it is there
+		x.warnOfMissing(source, e)
+	}
 	return v, err
 }
 
