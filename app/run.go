@@ -34,6 +34,8 @@ type Run struct {
 	// Resume is the id of an execution to go on with, instead of starting one.
 	Resume  string
 	Version string
+	// Checked is told the warnings of a file that has some and no errors, before it is run. May be nil.
+	Checked func(Report)
 	// Started is called when the execution is on disk, Each for every frame of its stream (of a resumed one, from where it
 	// stands), in order. Both are waited for. May be nil.
 	Started func(execution string)
@@ -80,6 +82,9 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	if r.Resume == "" {
 		if def, report = readDefinition(r.File, r.Stdin); def == nil {
 			return report, api.Execution{}, nil
+		}
+		if r.Checked != nil && len(report.Problems) > 0 {
+			r.Checked(report)
 		}
 	}
 	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Options: r.Options, Version: r.Version})

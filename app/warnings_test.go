@@ -73,3 +73,22 @@ connections:
 		})
 	}
 }
+
+// An empty parameter that hides what a connection brings is told.
+func TestWarnings_EmptyParameters(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: hides, name: hides, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: n, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {items: [], note: "", total: 5, other: ""}}
+connections:
+  - {from_node: start, to_node: n}
+`)
+	e, _ := ran(t, x, "hides", `{"items": [1], "note": "", "total": 7}`)
+	warnings := e.NodeExecutions["n"].Warnings
+	if len(warnings) != 1 || warnings[0].Path != "input_params.items" || !strings.Contains(string(e.NodeExecutions["n"].OutputData["result"]), `"items":[]`) {
+		t.Errorf("warnings %+v, output %s", warnings, e.NodeExecutions["n"].OutputData)
+	}
+}
