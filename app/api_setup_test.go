@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"tandem/identity"
 	"tandem/outbound"
 	"tandem/server"
+	"tandem/store"
 	"tandem/store/sqlite/sqlitetest"
 	"tandem/workflow"
 )
@@ -225,7 +227,7 @@ func (x *site) act(t testing.TB, id string, r api.ActionRequest) answer {
 	return x.call(t, "operator", "POST", "/executions/"+id+"/actions", r)
 }
 
-// reaches waits until an execution has a status.
+// reaches waits until an execution has a status; one that is not there yet may come.
 func (x *site) reaches(t testing.TB, id string, status engine.Status) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -234,7 +236,7 @@ func (x *site) reaches(t testing.TB, id string, status engine.Status) {
 	defer sub.Close()
 	for {
 		e, err := x.stores.Executions.Get(ctx, identity.System("default"), id)
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			t.Fatal(err)
 		}
 		if e.Status == status {

@@ -9,6 +9,8 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/identity"
+	"tandem/workflow"
 )
 
 // chain is a workflow of two nodes.
@@ -175,8 +177,15 @@ func TestAPI_Workflows(t *testing.T) {
 		refused(t, x.call(t, "editor", "POST", "/workflows/deployed/undeploy", nil), http.StatusConflict, "conflict")
 		refused(t, x.call(t, "editor", "POST", "/workflows/no-such/deploy", nil), http.StatusNotFound, "not_found")
 
-		x.save(t, "metadata: {id: clocked, name: clocked, description: d}\nnodes: [{id: c, description: d, type: TRIGGER, subtype: CRON, configurations: {cron_expression: '0 9 * * *'}}]\n")
-		f := refused(t, x.call(t, "editor", "POST", "/workflows/clocked/deploy", nil), http.StatusUnprocessableEntity, "unsupported")
+		clocked := "metadata: {id: clocked, name: clocked, description: d}\nnodes: [{id: c, description: d, type: TRIGGER, subtype: CRON, configurations: {cron_expression: '0 9 * * *'}}]\n"
+		if f := refused(t, x.call(t, "editor", "POST", "/workflows", clocked), http.StatusUnprocessableEntity, "invalid"); !slices.Equal(fields(f), []string{"nodes[0].subtype"}) {
+			t.Errorf("problem %+v", f)
+		}
+		older, _ := workflow.Parse([]byte(clocked), workflow.Options{Kinds: x.kinds}) // saved when it was not refused yet
+		if _, err := x.Save(t.Context(), identity.Principal{Workspace: "default", User: "editor", Roles: []identity.Role{identity.Editor}}, older.Definition); err != nil {
+			t.Fatal(err)
+		}
+		f := refused(t, x.call(t, "editor", "POST", "/workflows/clocked/deploy", nil), http.StatusUnprocessableEntity, "invalid")
 		if !strings.Contains(f.Detail, "TRIGGER.CRON") || !slices.Equal(fields(f), []string{"nodes[0].subtype"}) {
 			t.Errorf("problem %+v", f)
 		}

@@ -141,6 +141,32 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 	if k.rules != nil {
 		k.rules(c)
 	}
+	c.checkStandIn(typ)
+}
+
+// checkStandIn refuses what would stand for the node's work under a key that it does not have.
+func (c *config) checkStandIn(typ string) {
+	if _, ok := c.plan.MainKey(); ok || len(c.plan.Keys) == 0 {
+		return
+	}
+	keys := strings.Join(quoteAll(c.plan.Keys), ", ")
+	if c.plan.Disabled && !c.plan.SkipDisabled && typ != "TRIGGER" {
+		c.invalid(c.at("enabled"), "cannot be false here: %s has no key under which its input could be handed on, only %s; remove the node and connect what is around it", c.node.Kind(), keys)
+	}
+	value, set := c.values["default_output"]
+	if c.plan.OnError != workflow.OnErrorDefault || !set || dynamic(value) {
+		return
+	}
+	members := value.Map()
+	if !value.IsObject() || len(members) == 0 {
+		c.invalid(c.at("default_output"), "must be an object with a payload for one of the keys of %s: %s", c.node.Kind(), keys)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(c.plan.Keys, key) {
+			c.invalid(join(c.at("default_output"), key), "is not a key of %s; it has %s", c.node.Kind(), keys)
+		}
+	}
 }
 
 // keyAliases are the accepted spellings of a kind's output keys. "main" is "result" or what the kind has instead of it.

@@ -21,6 +21,7 @@ const (
 	problemDropped              = "dropped_configuration"
 	problemNeverChanges         = "condition_never_changes"
 	problemDuplicateCase        = "duplicate_case"
+	problemInvalidCode          = "invalid_code"
 
 	problemCredentialMissing = string(fault.CredentialMissing)
 	problemUnsupported       = string(fault.Unsupported)

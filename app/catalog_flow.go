@@ -352,12 +352,16 @@ func waitRules(c *config) {
 		if v := c.values["wait_condition"]; v.Type == gjson.String && !changing.MatchString(v.Str) {
 			c.warnf(problemNeverChanges, c.at("wait_condition"), "the condition reads nothing that changes while it waits; use steps, runtime, poll or now()")
 		}
-	case "api_response":
-		c.requireFor("api_config", because)
-	case "file":
-		c.requireFor("file_config", because)
-	case "database_change":
-		c.requireFor("database_config", because)
+	case "webhook", "api_response", "file", "database_change":
+		switch typ {
+		case "api_response":
+			c.requireFor("api_config", because)
+		case "file":
+			c.requireFor("file_config", because)
+		case "database_change":
+			c.requireFor("database_config", because)
+		}
+		c.errorf(problemUnsupported, c.at("wait_type"), "waiting for %q cannot be done by this version; use wait_type \"signal\" and let the source send one, or \"condition\"", typ)
 	case "approval", "resource", "queue_message":
 		c.errorf(problemUnsupported, c.at("wait_type"), "waiting for %q is not supported; use a HUMAN_IN_THE_LOOP node for approvals, wait_type \"signal\" for the rest", typ)
 	}

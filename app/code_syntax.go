@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/sandbox"
@@ -51,9 +54,37 @@ function main(source) {
 `
 )
 
-// parses says what is wrong with a conversion function in Python or JavaScript, which is read where it would run.
-func (i *Instance) parses(source string) error {
-	language, program := workflow.LanguageOf(source), readPython
+// syntax reads code where it would run. A nil one reads none.
+type syntax struct {
+	pool *sandbox.Pool
+	// notice is told what has to be waited for; nil: nobody is.
+	notice func(string)
+}
+
+// ownSyntax is a syntax for who has no instance. Its interpreters are compiled once and kept with the user's other caches, if there is a
+// place for those.
+func ownSyntax() *syntax {
+	dir, err := sandbox.MachineCache()
+	if err != nil {
+		dir = "" // they are compiled anew
+	}
+	return &syntax{pool: sandbox.New(sandbox.Options{Dir: dir})}
+}
+
+func (s *syntax) waiting() {
+	if s.notice != nil {
+		s.notice(waitsForPython)
+	}
+}
+
+func (s *syntax) close() { s.pool.Close() }
+
+// conversion says what is wrong with a conversion function in Python or JavaScript.
+func (s *syntax) conversion(source string) error { return s.check(workflow.LanguageOf(source), source) }
+
+// check says what is wrong with code.
+func (s *syntax) check(language workflow.Language, source string) error {
+	program := readPython
 	if language == workflow.LanguageJavaScript {
 		program = readJavaScript
 	}
@@ -63,13 +94,9 @@ func (i *Instance) parses(source string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // an interpreter may have to be made first
 	defer cancel()
-	result, err := i.sandbox.Run(ctx, sandbox.Call{
-		Waiting: func() {
-			if i.notice != nil {
-				i.notice(waitsForPython)
-			}
-		},
-		Tenant: syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
+	result, err := s.pool.Run(ctx, sandbox.Call{
+		Waiting: s.waiting,
+		Tenant:  syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
 	})
 	if err != nil {
 		if fault.CodeOf(err) == fault.Unsupported {
@@ -93,13 +120,52 @@ func (i *Instance) parses(source string) error {
 	return errors.New(problem.Message)
 }
 
+// nodes are the problems of the code in the configurations of nodes.
+func (s *syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflow.Problem {
+	var problems []workflow.Problem
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		kind, ok := kinds.Kind(n.Kind())
+		if !ok || n.Kind() == "ACTION.EXECUTE_SCRIPT" { // which is for the interpreters of the host
+			continue
+		}
+		plan, _ := kind.Plan(n)
+		for _, path := range plan.Shielded {
+			source := gjson.GetBytes(n.Configurations, strings.NewReplacer("[", ".", "]", "").Replace(strings.TrimPrefix(path, "configurations.")))
+			language, known := codeLanguage(n, source.Str)
+			if source.Type != gjson.String || strings.TrimSpace(source.Str) == "" || !known {
+				continue
+			}
+			if err := s.check(language, source.Str); err != nil {
+				problems = append(problems, workflow.Problem{
+					Severity: workflow.SeverityError, Code: problemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path),
+					Message: fmt.Sprintf("the %s code does not parse: %s", language, err.Error()),
+				})
+			}
+		}
+	}
+	return problems
+}
+
+// codeLanguage is the language of code in a node: what its configuration says, else what the form of the code tells.
+func codeLanguage(n *workflow.Node, source string) (workflow.Language, bool) {
+	switch n.Kind() {
+	case "ACTION.RUN_CODE", "TOOL.CODE_TOOL":
+		language := strings.ToLower(gjson.GetBytes(n.Configurations, "language").String())
+		switch {
+		case language == "" && gjson.GetBytes(n.Configurations, "template_id").Exists():
+			return "", false // the template may say
+		case language == "":
+			language = string(workflow.LanguagePython)
+		}
+		known := workflow.Language(language)
+		return known, known == workflow.LanguagePython || known == workflow.LanguageJavaScript
+	}
+	language := workflow.LanguageOf(source)
+	return language, language != workflow.LanguageExpression
+}
+
 // check is the check of a definition with an interpreter at hand, so that code is read too.
 func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
-	source, problems := workflow.Parse(data, workflow.Options{Kinds: i.kinds})
-	if source == nil {
-		return nil, problems
-	}
-	rules := Rules(i.kinds)
-	rules.Conversion = i.parses
-	return source, problemsOf(source, rules)
+	return check(data, i.kinds, &syntax{i.sandbox, i.notice})
 }

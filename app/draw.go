@@ -10,7 +10,10 @@ import (
 // the bodies of its loops; the drawing is empty when nothing could be read or there is nothing to draw.
 func Draw(file string, data []byte) (drawing string, r Report) {
 	kinds := Kinds()
-	source, problems := check(data, kinds)
+	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
+	if source != nil { // what cannot be run here can be drawn
+		problems = source.Validate(Rules(kinds))
+	}
 	r = newReport(file, problems)
 	if source == nil || len(source.Definition.Nodes) == 0 {
 		return "", r

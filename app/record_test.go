@@ -154,7 +154,7 @@ func playFixture(t *testing.T, p *Player, data []byte, flow string) fixture.Repo
 	}
 	var def *workflow.Definition
 	if flow != "" {
-		source, problems := check([]byte(flow), p.kinds)
+		source, problems := check([]byte(flow), p.kinds, nil)
 		if source == nil || workflow.HasErrors(problems) {
 			t.Fatalf("%v", problems)
 		}

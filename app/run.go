@@ -37,6 +37,8 @@ type Run struct {
 	// Flags are those of the command that only a process of its own can follow. A server follows its own, so that they are refused
 	// where one has the directory open.
 	Flags []string
+	// Checked is told the warnings of a file that has some and no errors, before it is run. May be nil.
+	Checked func(Report)
 	// Started is called when the execution is on disk, and told whether it is driven here or by a server; Each for every frame of its
 	// stream (of a resumed one, from where it stands), in order. Both are waited for. May be nil.
 	Started func(execution string, here bool)
@@ -85,6 +87,9 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 		if def, report = readDefinition(r.File, r.Stdin); def == nil {
 			return report, api.Execution{}, nil
 		}
+		if r.Checked != nil && len(report.Problems) > 0 {
+			r.Checked(report)
+		}
 	}
 	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Options: r.Options, Version: r.Version})
 	if err != nil {
@@ -110,7 +115,7 @@ func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report)
 	if problem != nil {
 		return nil, newReport(file, []workflow.Problem{*problem})
 	}
-	source, problems := check(data, Kinds())
+	source, problems := check(data, Kinds(), nil)
 	report := newReport(file, problems)
 	if !report.Valid {
 		return nil, report

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"tandem/agent"
 	"tandem/dataflow"
@@ -49,7 +50,9 @@ func (r Report) Count() (failures, warnings int) {
 
 // Validate reports every problem of a workflow file's content, with its place.
 func Validate(file string, data []byte) Report {
-	_, problems := check(data, Kinds())
+	s := ownSyntax()
+	defer s.close()
+	_, problems := check(data, Kinds(), s)
 	return newReport(file, problems)
 }
 
@@ -63,35 +66,55 @@ func ValidateFile(file string, stdin io.Reader) Report {
 	return Validate(file, data)
 }
 
-// check reads a definition and reports all of its problems. The source is nil when it cannot be read at all.
-func check(data []byte, kinds workflow.Kinds) (*workflow.Source, []workflow.Problem) {
+// check reads a definition and reports all of its problems. The source is nil when it cannot be read at all. Without a syntax the
+// code in it is not read.
+func check(data []byte, kinds workflow.Kinds, code *syntax) (*workflow.Source, []workflow.Problem) {
 	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
 	if source == nil {
 		return nil, problems
 	}
-	return source, problemsOf(source, Rules(kinds))
+	return source, problemsOf(source, kinds, code)
 }
 
 // problemsOf are all problems of a definition that somebody has written.
-func problemsOf(source *workflow.Source, rules workflow.Rules) []workflow.Problem {
-	problems := source.Validate(rules)
-	for i := range source.Definition.Nodes {
-		if n := &source.Definition.Nodes[i]; n.Kind() == agent.TaskKind {
-			problems = append(problems, workflow.Problem{
-				Severity: workflow.SeverityError, Code: workflow.ProblemUnknownKind, Path: fmt.Sprintf("nodes[%d].subtype", i),
-				Message: fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind),
-			})
-			source.Locate(problems[len(problems)-1:])
-		}
+func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []workflow.Problem {
+	rules := Rules(kinds)
+	if code != nil {
+		rules.Conversion = code.conversion
 	}
-	found := inlineSecrets(source.Definition, problems)
+	problems := source.Validate(rules)
+	var found []workflow.Problem
+	for i := range source.Definition.Nodes {
+		n := &source.Definition.Nodes[i]
+		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
+		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
+			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
+		} else if known && !runnable()[n.Kind()] {
+			p.Code, p.Message = problemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
+		} else {
+			continue
+		}
+		found = append(found, p)
+	}
+	if code != nil {
+		found = append(found, code.nodes(source.Definition, kinds)...)
+	}
+	found = append(found, inlineSecrets(source.Definition, problems)...)
 	source.Locate(found)
 	return append(problems, found...)
 }
 
+// runnable are the kinds that this program can run. read-only
+var runnable = sync.OnceValue(func() map[string]bool {
+	kinds := map[string]bool{}
+	for _, k := range NodeKinds() {
+		kinds[k.Name] = true
+	}
+	return kinds
+})
+
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
-// language nor placeholders; here they meet. Conversions in Python and JavaScript are read by [Instance.check], which has
-// interpreters.
+// language nor placeholders; here they meet. Code in Python and JavaScript is read by a [syntax].
 func Rules(kinds workflow.Kinds) workflow.Rules {
 	return workflow.Rules{
 		Kinds: kinds,

@@ -45,6 +45,7 @@ func flowForEach() node.Kind {
 				}
 				return node.Opening{Count: count, Concurrency: cfg.Concurrency, KeepGoing: !cfg.BreakOnError, Turns: cfg.BreakCondition != "", Discard: cfg.discards()}, nil
 			},
+			Share: func(call *node.Call, cfg forEachConfig) ([]string, error) { return sharedItems(call, cfg.ItemsPath) },
 			Iteration: func(call *node.Call, cfg forEachConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
 				items, err := keptItems(call, cfg.ItemsPath)
 				if err != nil {

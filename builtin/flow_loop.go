@@ -53,6 +53,12 @@ func flowLoop() node.Kind {
 				}
 				return cfg.open(call)
 			},
+			Share: func(call *node.Call, cfg loopConfig) ([]string, error) {
+				if cfg.Type != "for_each" {
+					return nil, nil
+				}
+				return sharedItems(call, cfg.ArrayPath)
+			},
 			Iteration: func(call *node.Call, cfg loopConfig, state json.RawMessage, index int64) (node.Iteration, error) {
 				switch cfg.Type {
 				case "while":
@@ -157,7 +163,11 @@ func (c *loopConfig) final(call *node.Call, t node.Closing) *member {
 			last = encode(c.counter(t.Iterations - 1))
 		}
 		data, _ := carried(call.Input)
-		f = member{"final_result", object([]member{{"data", data}, {"counter", last}})}
+		fields := []member{{"data", data}}
+		if isObject(data) {
+			fields = members(data)
+		}
+		f = member{"final_result", object(overlay(fields, member{"counter", last}))}
 	}
 	return &f
 }

@@ -55,6 +55,18 @@ func keptItems(call *node.Call, itemsPath string) ([]json.RawMessage, error) {
 	return list.items, nil
 }
 
+// sharedItems names the list a loop goes through, for [node.Scope.Share], and keeps its elements.
+func sharedItems(call *node.Call, itemsPath string) ([]string, error) {
+	if _, err := keptItems(call, itemsPath); err != nil {
+		return nil, err
+	}
+	list, at, err := listPlace(call.Input, itemsPath)
+	if err != nil || !isList(list.value) {
+		return nil, err
+	}
+	return at, nil
+}
+
 func batches(items []json.RawMessage, size int64) int64 { return (int64(len(items)) + size - 1) / size }
 
 // batch is what an iteration gets: one element, or a list of up to size of them.

@@ -103,7 +103,8 @@ func TestLoop(t *testing.T) {
 	}{
 		{name: "RangeIsInclusive", kind: "FLOW.LOOP", config: `{"start_value": 1, "end_value": 3}`, input: `{"x": 7}`, body: echo,
 			payloads: []string{`{"x": 7, "item": 1, "index": 0}`, `{"item": 2, "index": 1}`, `{"item": 3, "index": 2}`},
-			want:     `{"results": [{"i": 0}, {"i": 1}, {"i": 2}], "iteration_results": [{"i": 0}, {"i": 1}, {"i": 2}], "final_result": {"data": {"x": 7}, "counter": 3}, "successful_iterations": 3, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}`},
+			want:     `{"results": [{"i": 0}, {"i": 1}, {"i": 2}], "iteration_results": [{"i": 0}, {"i": 1}, {"i": 2}], "final_result": {"x": 7, "counter": 3}, "successful_iterations": 3, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}`},
+		{name: "RangeOfAListKeepsIt", kind: "FLOW.LOOP", config: `{"end_value": 1}`, input: `{"data": [7]}`, body: echo, want: `{"final_result": {"data": [7], "counter": 1}}`},
 		{name: "RangeByDefault", kind: "FLOW.LOOP", body: echo, want: `{"successful_iterations": 11, "final_result": {"counter": 10}}`},
 		{name: "RangeDown", kind: "FLOW.LOOP", config: `{"start_value": 3, "end_value": 1, "step": -1, "iteration_variable": "n"}`, body: echo, payloads: []string{`{"n": 3}`, `{"n": 2}`, `{"n": 1}`}, want: `{}`},
 		{name: "RangeOfFractions", kind: "FLOW.LOOP", config: `{"end_value": 0.3, "step": 0.1}`, body: echo, payloads: []string{`{"item": 0}`, `{"item": 0.1}`, `{"item": 0.2}`, `{"item": 0.3}`}, want: `{}`},

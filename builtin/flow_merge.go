@@ -35,23 +35,63 @@ func flowMerge() node.Kind {
 			if err != nil {
 				return nil, err
 			}
-			mapping, total := []mergeRange{}, 0
+			total := 0
 			for _, s := range sources {
-				mapping = append(mapping, mergeRange{s.node, [2]int{total, total + len(s.items)}})
 				total += len(s.items)
 			}
 			stats := mergeStats{cfg.Strategy, len(sources), total, len(merged)}
 			return node.Done{"result": object([]member{
-				{"merged_data", array(merged)}, field("merge_stats", stats), field("source_mapping", mapping), field("timed_out", call.TimedOut),
+				{"merged_data", array(mergedValues(merged))}, field("merge_stats", stats), field("source_mapping", cfg.mapping(sources, merged)), field("timed_out", call.TimedOut),
 			})}, nil
 		})
 }
 
-// mergeRange says which of all items, in the order of the contributions, came from a source: from the first position up
-// to, and without, the second.
+// mergeRange says which items of merged_data came from a source: from the first position up to, and without, the second.
 type mergeRange struct {
 	Source string `json:"source"`
 	Range  [2]int `json:"range"`
+}
+
+// mergedItem is an item of the result, and the source that it came from first.
+type mergedItem struct {
+	value  json.RawMessage
+	source int
+}
+
+func mergedValues(items []mergedItem) []json.RawMessage {
+	list := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		list[i] = item.value
+	}
+	return list
+}
+
+// mapping tells where the items of the result came from: every source at least once, in the order of the items. An item of a zip
+// is of every source that has as many.
+func (c *mergeConfig) mapping(sources []mergeSource, merged []mergedItem) []mergeRange {
+	list := []mergeRange{}
+	if c.Strategy == "zip" {
+		for _, s := range sources {
+			list = append(list, mergeRange{s.node, [2]int{0, min(len(s.items), len(merged))}})
+		}
+		return list
+	}
+	at := 0
+	next := func(source int) {
+		end := at
+		for end < len(merged) && merged[end].source == source {
+			end++
+		}
+		list = append(list, mergeRange{sources[source].node, [2]int{at, end}})
+		at = end
+	}
+	for i := range sources {
+		next(i)
+	}
+	for at < len(merged) { // what has no key comes last
+		next(merged[at].source)
+	}
+	return list
 }
 
 type mergeStats struct {
@@ -93,16 +133,18 @@ func (c *mergeConfig) sources(call *node.Call) ([]mergeSource, error) {
 	return sources, nil
 }
 
-func (c *mergeConfig) merge(sources []mergeSource) ([]json.RawMessage, error) {
+func (c *mergeConfig) merge(sources []mergeSource) ([]mergedItem, error) {
 	switch c.Strategy {
 	case "by_key":
 		return c.byKey(sources)
 	case "zip":
 		return c.zip(sources), nil
 	}
-	var all []json.RawMessage
-	for _, s := range sources {
-		all = append(all, s.items...)
+	var all []mergedItem
+	for i, s := range sources {
+		for _, item := range s.items {
+			all = append(all, mergedItem{item, i})
+		}
 	}
 	duplicates := c.Duplicates
 	if duplicates == "" && c.Strategy == "union" {
@@ -115,17 +157,17 @@ func (c *mergeConfig) merge(sources []mergeSource) ([]json.RawMessage, error) {
 }
 
 // unique leaves one of equal items, at the place of the first: the first itself, or else the last.
-func (c *mergeConfig) unique(all []json.RawMessage, keepFirst bool) ([]json.RawMessage, error) {
+func (c *mergeConfig) unique(all []mergedItem, keepFirst bool) ([]mergedItem, error) {
 	key, err := c.keyPath()
 	if err != nil {
 		return nil, err
 	}
-	var merged []json.RawMessage
+	var merged []mergedItem
 	places := map[string]int{}
 	for _, item := range all {
-		value, ok := item, true
+		value, ok := item.value, true
 		if key != nil {
-			if value, ok = key.at(item); ok && isNull(value) {
+			if value, ok = key.at(item.value); ok && isNull(value) {
 				ok = false
 			}
 		}
@@ -140,7 +182,7 @@ func (c *mergeConfig) unique(all []json.RawMessage, keepFirst bool) ([]json.RawM
 			places[same] = len(merged)
 			merged = append(merged, item)
 		case !keepFirst:
-			merged[place] = item
+			merged[place].value = item.value
 		}
 	}
 	return merged, nil
@@ -155,7 +197,7 @@ func (c *mergeConfig) keyPath() (path, error) {
 
 // byKey merges the objects of one key field by field, later ones winning. What has no key is merged with nothing: it
 // comes last, and belongs to no inner join.
-func (c *mergeConfig) byKey(sources []mergeSource) ([]json.RawMessage, error) {
+func (c *mergeConfig) byKey(sources []mergeSource) ([]mergedItem, error) {
 	key, err := c.keyPath()
 	if err != nil {
 		return nil, err
@@ -166,26 +208,27 @@ func (c *mergeConfig) byKey(sources []mergeSource) ([]json.RawMessage, error) {
 	type row struct {
 		fields []member
 		in     map[int]bool
+		source int
 	}
 	var rows []*row
-	var keyless []json.RawMessage
+	var keyless []mergedItem
 	byKey := map[string]*row{}
 	for i, s := range sources {
 		for j, item := range s.items {
 			if !isObject(item) {
-				return nil, fault.Newf(fault.InvalidInput, "item %d of %q is no object, so it cannot be merged by key", j, s.node)
+				return nil, fault.Newf(fault.InvalidInput, "item %d of %q is not an object, so it cannot be merged by key", j, s.node)
 			}
 			value, ok := key.at(item)
 			if !ok || isNull(value) {
 				if c.Join == "outer" || c.Join == "left" && i == 0 {
-					keyless = append(keyless, item)
+					keyless = append(keyless, mergedItem{item, i})
 				}
 				continue
 			}
 			same := canonical(decode(value))
 			r := byKey[same]
 			if r == nil {
-				r = &row{in: map[int]bool{}}
+				r = &row{in: map[int]bool{}, source: i}
 				byKey[same] = r
 				rows = append(rows, r)
 			}
@@ -193,25 +236,25 @@ func (c *mergeConfig) byKey(sources []mergeSource) ([]json.RawMessage, error) {
 			r.in[i] = true
 		}
 	}
-	var merged []json.RawMessage
+	var merged []mergedItem
 	for _, r := range rows {
 		if c.Join == "inner" && len(r.in) < len(sources) || c.Join == "left" && !r.in[0] {
 			continue
 		}
-		merged = append(merged, object(r.fields))
+		merged = append(merged, mergedItem{object(r.fields), r.source})
 	}
 	return append(merged, keyless...), nil
 }
 
 // zip puts the items of one position together: objects are merged, anything else becomes a list.
-func (c *mergeConfig) zip(sources []mergeSource) []json.RawMessage {
+func (c *mergeConfig) zip(sources []mergeSource) []mergedItem {
 	length := 0
 	for i, s := range sources {
 		if n := len(s.items); i == 0 || (n > length) == (c.ZipLength == "longest") {
 			length = n
 		}
 	}
-	var merged []json.RawMessage
+	var merged []mergedItem
 	for i := range length {
 		tuple, objects := make([]json.RawMessage, len(sources)), true
 		for j, s := range sources {
@@ -222,14 +265,14 @@ func (c *mergeConfig) zip(sources []mergeSource) []json.RawMessage {
 			objects = objects && isObject(tuple[j])
 		}
 		if !objects {
-			merged = append(merged, array(tuple))
+			merged = append(merged, mergedItem{value: array(tuple)})
 			continue
 		}
 		var fields []member
 		for _, item := range tuple {
 			fields = overlay(fields, members(item)...)
 		}
-		merged = append(merged, object(fields))
+		merged = append(merged, mergedItem{value: object(fields)})
 	}
 	return merged
 }

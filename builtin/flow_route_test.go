@@ -203,6 +203,20 @@ func TestMerge(t *testing.T) {
 			checkDone(t, done(t, "FLOW.MERGE", call), map[string]string{"result": `{"timed_out": true, "merged_data": ` + c.want + `}`})
 		})
 	}
+	for _, c := range []struct{ config, mapping string }{
+		{`{"merge_strategy": "union"}`, `[{"source": "a", "range": [0, 2]}, {"source": "b", "range": [2, 2]}, {"source": "c", "range": [2, 3]}]`},
+		{`{"merge_strategy": "by_key", "merge_key": "k"}`, `[{"source": "a", "range": [0, 2]}, {"source": "b", "range": [2, 2]}, {"source": "c", "range": [2, 3]}]`},
+		{`{"merge_strategy": "by_key", "merge_key": "only"}`, `[{"source": "a", "range": [0, 2]}, {"source": "b", "range": [2, 4]}, {"source": "c", "range": [4, 5]}]`},
+		{`{"merge_strategy": "zip"}`, `[{"source": "a", "range": [0, 2]}, {"source": "b", "range": [0, 2]}, {"source": "c", "range": [0, 1]}]`},
+		{`{"merge_strategy": "zip", "zip_length": "shortest"}`, `[{"source": "a", "range": [0, 1]}, {"source": "b", "range": [0, 1]}, {"source": "c", "range": [0, 1]}]`},
+		{`{"merge_strategy": "concatenate", "merge_key": "k", "handle_duplicates": "keep_last"}`, `[{"source": "a", "range": [0, 2]}, {"source": "b", "range": [2, 2]}, {"source": "c", "range": [2, 3]}]`},
+	} {
+		call := newCall(t, c.config, "")
+		for i, payload := range []string{`[{"k": 1}, {"k": 2}]`, `[{"k": 2}, {"k": 1}]`, `[{"k": 3}]`} {
+			call.Contributions = append(call.Contributions, node.Contribution{Node: string(rune('a' + i)), Payload: json.RawMessage(payload)})
+		}
+		checkDone(t, done(t, "FLOW.MERGE", call), map[string]string{"result": `{"source_mapping": ` + c.mapping + `}`})
+	}
 	call := newCall(t, "", "")
 	call.Contributions = []node.Contribution{{Node: "a", Payload: json.RawMessage(`[1, 2]`)}, {Node: "b", Payload: json.RawMessage(`3`)}}
 	checkDone(t, done(t, "FLOW.MERGE", call), map[string]string{

@@ -44,6 +44,7 @@ func flowSplit() node.Kind {
 				}
 				return node.Opening{Done: done}, err
 			},
+			Share: func(call *node.Call, cfg splitConfig) ([]string, error) { return sharedItems(call, cfg.ItemsPath) },
 			Iteration: func(call *node.Call, cfg splitConfig, _ json.RawMessage, index int64) (node.Iteration, error) {
 				items, err := keptItems(call, cfg.ItemsPath)
 				if err != nil {

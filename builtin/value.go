@@ -246,13 +246,21 @@ func bracketed(text string) (inside, rest string, err error) {
 
 // at follows a path; false when a step is missing. A leading "data" may be written or left out.
 func (p path) at(raw json.RawMessage) (json.RawMessage, bool) {
+	v, _, ok := p.found(raw)
+	return v, ok
+}
+
+// found is at, and tells the path as it really is.
+func (p path) found(raw json.RawMessage) (json.RawMessage, path, bool) {
 	if v, ok := p.walk(raw); ok {
-		return v, true
+		return v, p, true
 	}
+	other := append(path{"data"}, p...)
 	if p[0] == "data" && len(p) > 1 {
-		return p[1:].walk(raw)
+		other = p[1:]
 	}
-	return append(path{"data"}, p...).walk(raw)
+	v, ok := other.walk(raw)
+	return v, other, ok
 }
 
 func (p path) walk(raw json.RawMessage) (json.RawMessage, bool) {
@@ -295,16 +303,22 @@ var listNames = []string{"data", "items", "filtered_data", "sorted_data", "merge
 // listInput finds the list that a kind works on: at a path if one is configured, else under a usual name, else the only
 // list there is, else "data" or "items" whatever they are. Null is the empty list, another value a list of one.
 func listInput(input json.RawMessage, itemsPath string) (listed, error) {
+	list, _, err := listPlace(input, itemsPath)
+	return list, err
+}
+
+// listPlace is listInput, and tells where in the input the list was found; nil for nowhere.
+func listPlace(input json.RawMessage, itemsPath string) (listed, path, error) {
 	if itemsPath != "" {
 		p, err := parsePath(itemsPath)
 		if err != nil {
-			return listed{}, err
+			return listed{}, nil, err
 		}
-		value, ok := p.at(input)
+		value, at, ok := p.found(input)
 		if !ok {
 			value = json.RawMessage("null")
 		}
-		return listOf(value), nil
+		return listOf(value), at, nil
 	}
 	all := members(input)
 	byName := func(name string) (json.RawMessage, bool) {
@@ -316,30 +330,30 @@ func listInput(input json.RawMessage, itemsPath string) (listed, error) {
 	}
 	for _, name := range listNames {
 		if value, ok := byName(name); ok && isList(value) {
-			return listOf(value), nil
+			return listOf(value), path{name}, nil
 		}
 	}
-	var lists []json.RawMessage
+	var lists []member
 	var names []string
 	for _, m := range all {
 		names = append(names, m.key)
 		if isList(m.value) {
-			lists = append(lists, m.value)
+			lists = append(lists, m)
 		}
 	}
 	if len(lists) == 1 {
-		return listOf(lists[0]), nil
+		return listOf(lists[0].value), path{lists[0].key}, nil
 	}
 	for _, name := range []string{"data", "items"} {
 		if value, ok := byName(name); ok {
-			return listOf(value), nil
+			return listOf(value), path{name}, nil
 		}
 	}
 	what := "the input has no field"
 	if len(names) > 0 {
 		what = "the input has " + strings.Join(names, ", ")
 	}
-	return listed{}, fault.Newf(fault.InvalidInput, "there is no list to work on: %s; set items_path, or hand the list on as %q", what, "data").With("keys", names)
+	return listed{}, nil, fault.Newf(fault.InvalidInput, "there is no list to work on: %s; set items_path, or hand the list on as %q", what, "data").With("keys", names)
 }
 
 func listOf(value json.RawMessage) listed {

@@ -129,6 +129,10 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 		switch params[0] {
 		case '{':
 			for _, m := range membersOf(params) {
+				if held, taken := b.get(m.key); taken && held.payloads != nil && blank(m.value) && !blank(held.value) {
+					b.warnings = append(b.warnings, Warning{Path: "input_params." + m.key, Message: "the empty value of input_params hides the field " + strconv.Quote(m.key) +
+						" that a connection brings; remove it from input_params, or give it a value"})
+				}
 				b.set(field{member: m})
 			}
 		case 'n':
@@ -146,6 +150,15 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 	}
 	trace.Warnings = append(b.warnings, trace.Warnings...)
 	return b.done(), trace, nil
+}
+
+// blank says that a value is an empty text, list or object, or null.
+func blank(value json.RawMessage) bool {
+	switch string(value) {
+	case `""`, "[]", "{}", "null", "":
+		return true
+	}
+	return false
 }
 
 // inputBuilder keeps fields in the order in which they first came.

@@ -48,6 +48,8 @@ type reader struct {
 	own    json.RawMessage // checked on first use, since most requests have none or read none
 	ownOK  bool
 	ownErr error
+	apart  []Apart
+	handed bool
 }
 
 func (l *Layers) reader(r Request) (reader, error) {
@@ -55,7 +57,7 @@ func (l *Layers) reader(r Request) (reader, error) {
 	if err != nil {
 		return reader{}, err
 	}
-	return reader{l: l, sc: sc, asOf: r.View.AsOf, own: r.Own}, nil
+	return reader{l: l, sc: sc, asOf: r.View.AsOf, own: r.Own, apart: r.Apart, handed: r.Handed}, nil
 }
 
 // find dispatches a placeholder by its syntax.
@@ -66,10 +68,20 @@ func (l *Layers) reader(r Request) (reader, error) {
 //
 //	a.b:  trigger.*, execution.id, workflow.id; runtime a_b; the output of node a; an object a in runtime, in initial
 //	name: runtime; initial; the output of the node of that name; the newest output with such a field; trigger
+//
+// and at last what the loops around the node do not hand on.
 func (r *reader) find(p *placeholder) (hit, bool) {
 	if p.problem != "" {
 		return hit{}, false
 	}
+	h, ok := r.look(p)
+	if !ok && len(r.apart) > 0 && !(p.outputs && r.hasStep(p.head)) {
+		return r.standsApart(p.path)
+	}
+	return h, ok
+}
+
+func (r *reader) look(p *placeholder) (hit, bool) {
 	if p.outputs {
 		if h, ok := r.step(p.head, p.rest); ok {
 			return h, true
@@ -161,6 +173,11 @@ func (r *reader) ownField(path []segment) (hit, bool) {
 	}
 	if r.own[0] != '{' {
 		return hit{}, false
+	}
+	if r.handed && len(r.apart) > 0 {
+		if h, ok := r.besideOwn(path); ok {
+			return h, true
+		}
 	}
 	raw, ok := walk(r.own, path)
 	return hit{raw: raw, layer: LayerOwn, name: path[0].key, path: path}, ok

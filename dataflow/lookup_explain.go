@@ -196,6 +196,9 @@ func (r *reader) names(stepsOnly bool) []string {
 		if r.ownOK && r.own[0] == '{' {
 			eachField(r.own, func(key, _ []byte) bool { set[unquote(key)] = true; return true })
 		}
+		for i := range r.apart {
+			set[r.apart[i].Path[0]] = true
+		}
 		set["trigger"], set["execution"], set["workflow"] = true, true, true
 		if len(r.l.env) > 0 {
 			set["env"] = true

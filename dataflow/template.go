@@ -283,6 +283,10 @@ type Request struct {
 	StepID string
 	// Own is the node's own input, for text fields of its configuration: names are looked up there first. Nil otherwise.
 	Own json.RawMessage
+	// Apart is what the loops around the node do not hand on, the inner ones first. Handed says that it would be part of the
+	// node's own input, so that its names are found there.
+	Apart  []Apart
+	Handed bool
 	// OnUnresolved is UnresolvedError when empty.
 	OnUnresolved Unresolved
 }

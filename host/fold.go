@@ -18,9 +18,11 @@ import (
 type Revision interface {
 	// Syncs returns the names that a node's output_params list.
 	Syncs(node int) []string
+	// Declares returns the names of a node's outputs as its template declares them.
+	Declares(node int) []string
 	// Iterations returns what tells the iterations of a scope apart. Run is the run that opened the scope, values what it
 	// refers to; the layers are the caller's for the time of the call. It is asked once for every scope that is open.
-	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Iterate, error)
+	Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (Opened, error)
 	// Inspect returns the input that a run gets, and a list of where its values came from.
 	Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, data Data) (input, origins json.RawMessage, err error)
 	// Sent returns what a run sends to the world, as people may see it: without secrets, and bounded.
@@ -30,6 +32,16 @@ type Revision interface {
 // Iterate returns what iteration index of a scope gets, given the scope's state: the payload of the entry key and the
 // variables its body can read.
 type Iterate func(state json.RawMessage, index int64) (payload json.RawMessage, vars map[string]json.RawMessage, err error)
+
+// Opened is a scope that is open, prepared once for all of its iterations.
+type Opened struct {
+	Iterate Iterate
+	// Apart is what its body reads by name and its iterations are not handed.
+	Apart []dataflow.Apart
+	// Prepared is the runtime's own, which it finds in the [Data] of the scope's turns; these are then not given the values of
+	// the scope's input again. Nil: they are.
+	Prepared any
+}
 
 // Data is what a run reads of its execution.
 type Data struct {
@@ -44,6 +56,11 @@ type Data struct {
 	// Lock is what the owner writes the layers under; a run reads them under its read lock.
 	Lock *sync.RWMutex
 	View dataflow.View
+	// Apart is what the loops around the run do not hand on, the inner ones first; Handed says that one hands its input to the run.
+	Apart  []dataflow.Apart
+	Handed bool
+	// Prepared is that of the scope whose turn it is.
+	Prepared any
 }
 
 // Fold is an execution in memory: the engine's state, the data layers, and what is kept of open scopes, all told from the
@@ -97,6 +114,10 @@ type Start struct {
 	Root string `json:"root,omitempty"`
 	// Ancestors are the executions whose past it shares, the one it was forked from last.
 	Ancestors []string `json:"ancestors,omitempty"`
+	// ErrorOf is the execution whose failure it was started for, itself or what started it.
+	ErrorOf string `json:"error_of,omitempty"`
+	// InputRules is the version of the rules by which its inputs are built; executions that are older than rules have none.
+	InputRules int `json:"input_rules,omitempty"`
 	// Forks are how it came of them, the last one last. Forks of older versions are not told.
 	Forks []Fork `json:"forks,omitempty"`
 	// Above are those of the executions that started it.
@@ -330,7 +351,7 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 		delete(f.frames, fact.Activation)
 		for _, c := range commands {
 			if end, ok := c.(engine.EndNode); ok && end.Activation == fact.Activation && end.Status == engine.NodeFailure {
-				return f.recordFailure(seq, fact.Activation, end.Error, outputs)
+				return f.recordHandled(seq, fact.Activation, end.Error, outputs, fact.Settled)
 			}
 		}
 		return f.recordSuccess(seq, fact, outputs)
@@ -339,9 +360,21 @@ func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) e
 		if err != nil {
 			return err
 		}
+		if fact.Handled {
+			return f.recordHandled(seq, fact.Activation, fact.Error, outputs, fact.Settled)
+		}
 		return f.recordFailure(seq, fact.Activation, fact.Error, outputs)
 	}
 	return nil
+}
+
+// recordHandled writes a failure that the node handles. What it hands on instead of its work counts as the work where the node
+// ends an iteration.
+func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
+	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
+		return err
+	}
+	return f.noteResult(f.runs[id].command, outputs, settled)
 }
 
 func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error) {
@@ -367,13 +400,17 @@ func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[
 		return f.recordStep(seq, fact, run.command, outputs)
 	}
 	n := &f.graph.Nodes[run.command.Node]
-	if err := f.sync(dataflow.Step{
+	step := dataflow.Step{
 		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
 		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
-	}); err != nil {
+	}
+	if declares := f.revision.Declares(run.command.Node); f.start.InputRules > 0 && declares != nil {
+		step.DeclaredOutputs = declares // what a template declares limits what a tool says of itself
+	}
+	if err := f.sync(step); err != nil {
 		return err
 	}
-	return f.noteResult(run.command, outputs)
+	return f.noteResult(run.command, outputs, fact.Settled)
 }
 
 // recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
@@ -480,27 +517,58 @@ func (f *Fold) iteration(path string) (payload json.RawMessage, vars map[string]
 	if err != nil {
 		return nil, nil, err
 	}
-	if fr.iterate == nil {
-		opened, ok := f.runs[owner]
-		if !ok {
-			return nil, nil, fault.Newf(fault.Internal, "the run that opened the scope %q is not known", path)
-		}
-		run := opened.command
-		run.Cause = engine.Cause{Kind: engine.CauseRun}
-		values, err := f.Inputs(run)
-		if err != nil {
-			return nil, nil, err
-		}
-		data, err := f.Data(run)
-		if err != nil {
-			return nil, nil, err
-		}
-		data.Lock = &sync.RWMutex{} // the owner is at work, and may hold its own
-		if fr.iterate, err = f.revision.Iterations(run, values, data); err != nil {
-			return nil, nil, err
-		}
+	if err := f.prepare(owner, fr); err != nil {
+		return nil, nil, err
 	}
-	return fr.iterate(state, index)
+	return fr.scope.Iterate(state, index)
+}
+
+// prepare prepares a scope for its iterations, once.
+func (f *Fold) prepare(owner engine.ActivationID, fr *frame) error {
+	if fr.scope.Iterate != nil {
+		return nil
+	}
+	opened, ok := f.runs[owner]
+	if !ok {
+		return fault.Newf(fault.Internal, "the run with which %q opened its scope is not known", owner)
+	}
+	run := opened.command
+	run.Cause = engine.Cause{Kind: engine.CauseRun}
+	values, err := f.Inputs(run)
+	if err != nil {
+		return err
+	}
+	data, err := f.Data(run)
+	if err != nil {
+		return err
+	}
+	data.Lock = &sync.RWMutex{} // the owner is at work, and may hold its own
+	fr.scope, err = f.revision.Iterations(run, values, data)
+	return err
+}
+
+// turns returns the scope whose turn a run is, prepared; nil for any other run.
+func (f *Fold) turns(run engine.RunNode) (*frame, error) {
+	fr := f.frames[run.Activation]
+	if fr == nil || fr.program || run.Cause.Kind != engine.CauseTurn {
+		return nil, nil
+	}
+	return fr, f.prepare(run.Activation, fr)
+}
+
+// apart is what the loops around a scope do not hand on, the inner ones first.
+func (f *Fold) apart(scope string) ([]dataflow.Apart, error) {
+	var list []dataflow.Apart
+	for owner, ok := ownerOf(scope); ok; owner, ok = ownerOf(scope) {
+		if fr := f.frames[owner]; fr != nil && !fr.program {
+			if err := f.prepare(owner, fr); err != nil {
+				return nil, err
+			}
+			list = append(list, fr.scope.Apart...)
+		}
+		scope, _ = owner.Split()
+	}
+	return list, nil
 }
 
 // Value returns a value by its reference; none for no reference.
@@ -568,10 +636,22 @@ func (f *Fold) Execution() (id string, start Start) { return f.id, f.start }
 // Data is what a run reads of the execution, as of what made the activation ready.
 func (f *Fold) Data(run engine.RunNode) (Data, error) {
 	edits, of, err := f.edits(run)
-	return Data{
+	if err != nil {
+		return Data{}, err
+	}
+	data := Data{
 		Execution: f.id, Start: f.start, Now: time.UnixMilli(f.runs[run.Activation].since).UTC(), Edits: edits, EditsOf: of,
 		Layers: f.layers, Lock: f.lock, View: dataflow.View{Scope: run.Scope, AsOf: run.AsOf},
-	}, err
+		Handed: slices.ContainsFunc(run.Inputs, func(in engine.Input) bool { return in.Edge >= 0 && f.graph.Edges[in.Edge].Entry }),
+	}
+	if data.Apart, err = f.apart(run.Scope); err != nil {
+		return Data{}, err
+	}
+	scope, err := f.turns(run)
+	if scope != nil {
+		data.Prepared = scope.scope.Prepared
+	}
+	return data, err
 }
 
 // Inputs returns every value that a run refers to. They are read in the owner's goroutine, so that a run needs nothing
@@ -583,7 +663,13 @@ func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error
 	if run.Cause.Wake != nil {
 		refs = append(refs, run.Cause.Wake.Ref)
 	}
-	for _, in := range run.Inputs {
+	inputs := run.Inputs
+	if scope, err := f.turns(run); err != nil {
+		return nil, err
+	} else if scope != nil && scope.scope.Prepared != nil {
+		inputs = nil // they are in what was prepared
+	}
+	for _, in := range inputs {
 		refs = append(refs, in.Ref)
 		if in.Ref == "" && f.graph.Edges[in.Edge].Entry {
 			payload, _, err := f.iteration(run.Scope)

@@ -32,20 +32,21 @@ func (kinds) Alias(string, string) (string, bool) { return "", false }
 // revision is a workflow whose loops go through the list in their state.
 type revision struct{}
 
-func (revision) Syncs(int) []string { return nil }
+func (revision) Syncs(int) []string    { return nil }
+func (revision) Declares(int) []string { return nil }
 
-func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
+func (revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Opened, error) {
 	if len(values) != 1 || run.Activation != "each" || data.Execution != "exec" {
-		return nil, fmt.Errorf("run %+v with %s", run, values)
+		return host.Opened{}, fmt.Errorf("run %+v with %s", run, values)
 	}
-	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+	return host.Opened{Iterate: func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
 		var items []json.RawMessage
 		if err := json.Unmarshal(state, &items); err != nil {
 			return nil, nil, err
 		}
 		vars := map[string]json.RawMessage{"item": items[index], "index": json.RawMessage(fmt.Sprint(index))}
 		return json.RawMessage(fmt.Sprintf(`{"item":%s}`, items[index])), vars, nil
-	}, nil
+	}}, nil
 }
 
 func (revision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {

@@ -30,8 +30,8 @@ type frame struct {
 	program bool
 	// level is that of the execution in which it was opened.
 	level int
-	// iterate is made when the first iteration opens.
-	iterate Iterate
+	// scope is prepared when the first turn or iteration needs it.
+	scope Opened
 }
 
 // Failure is the failure of one iteration.
@@ -87,8 +87,8 @@ func (s Scope) Results() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// noteResult keeps the output of a node that ends an iteration.
-func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage) error {
+// noteResult keeps the output of a node that ends an iteration, as the conversions of its connections back to the loop made it.
+func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
 	if run.Scope == "" || run.Node < 0 {
 		return nil
 	}
@@ -104,6 +104,22 @@ func (f *Fold) noteResult(run engine.RunNode, outputs map[string]json.RawMessage
 	output, err := dataflow.Output(outputs)
 	if err != nil {
 		return err
+	}
+	converted, live := false, false
+	for _, v := range settled {
+		if !f.graph.Edges[v.Edge].Back {
+			continue
+		}
+		if converted = true; !v.Live {
+			continue
+		}
+		if output, err = f.Value(v.Ref); err != nil {
+			return err
+		}
+		live = true
+	}
+	if converted && !live {
+		return nil // it hands nothing back
 	}
 	if fr.ends[run.Scope] == nil {
 		fr.ends[run.Scope] = map[string]json.RawMessage{}

@@ -52,6 +52,8 @@ type StartRequest struct {
 	Requesters []string
 	// Above are the forks of the executions that it came of.
 	Above []Fork
+	// ErrorOf is the execution whose failure it was started for, itself or what started it; empty: none.
+	ErrorOf string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
 }

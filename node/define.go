@@ -59,6 +59,7 @@ func Raw[C, I any](info Info, run func(ctx context.Context, call *Call, cfg C, i
 // Body is a [Scope] with its configuration read. Turn may be nil when no opening has Turns.
 type Body[C any] struct {
 	Open      func(ctx context.Context, call *Call, cfg C) (Opening, error)
+	Share     func(call *Call, cfg C) (path []string, err error) // may be nil
 	Iteration func(call *Call, cfg C, state json.RawMessage, index int64) (Iteration, error)
 	Turn      func(ctx context.Context, call *Call, cfg C, t Turn) (Advance, error)
 	Close     func(ctx context.Context, call *Call, cfg C, t Closing) (Done, error)
@@ -92,6 +93,16 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			}
 			return body.Close(ctx, call, cfg, t)
 		},
+	}
+	if body.Share != nil {
+		s.Share = func(call *Call) (path []string, err error) {
+			defer recovered(info.Name, &err)
+			cfg, err := configuration[C](shape, call.Config)
+			if err != nil {
+				return nil, err
+			}
+			return body.Share(call, cfg)
+		}
 	}
 	if body.Turn != nil {
 		s.Turn = func(ctx context.Context, call *Call, t Turn) (a Advance, err error) {

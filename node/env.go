@@ -3,7 +3,11 @@ package node
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tandem/dataflow"
@@ -47,13 +51,32 @@ func (e *env) Names() []string {
 func (e *env) fields() map[string]any {
 	if !e.decoded {
 		e.decoded = true
-		value, err := decode(e.input)
+		input := e.input
+		for i := range e.data.Apart {
+			if a := &e.data.Apart[i]; reads(e.program, a) {
+				input = a.Into(input)
+			}
+		}
+		value, err := decode(input)
 		if err != nil {
 			e.firstErr = err
 		}
 		e.inputs, _ = value.(map[string]any)
 	}
 	return e.inputs
+}
+
+// reads says that an expression reads what stands apart from the input, or all of the input.
+func reads(program *expr.Program, a *dataflow.Apart) bool {
+	return slices.ContainsFunc(program.Paths(), func(path []string) bool {
+		switch path[0] {
+		case "input":
+			return a.Touches(path[1:])
+		case "data", "value", "output": // the field of that name, or all of it
+			return a.Touches(path) || a.Touches(path[1:])
+		}
+		return a.Touches(path)
+	})
 }
 
 func (e *env) Lookup(name string) (any, bool) {
@@ -183,4 +206,46 @@ func decode(raw json.RawMessage) (any, error) {
 func evaluate(program *expr.Program, e expr.Env) (any, error) {
 	start := time.Now()
 	return program.Eval(e, expr.Limits{Expired: func() bool { return time.Since(start) > expr.MaxTime }})
+}
+
+// asksForAbsence finds expressions whose author has thought of a field that is not there. read-only
+var asksForAbsence = regexp.MustCompile(`\?\?|\?\.|\bnull\b|\bundefined\b|\bhas\s*\(`)
+
+// warnOfMissing warns of the fields that an expression has read and that are not there: they are null, which a condition takes for
+// false.
+func (x *run) warnOfMissing(source string, e *env) {
+	if asksForAbsence.MatchString(source) {
+		return
+	}
+	at := "configurations"
+	for _, known := range x.plan().Expressions {
+		if known.Source == source {
+			at = known.Path
+			break
+		}
+	}
+	for _, path := range e.program.Paths() {
+		if _, extra := e.extra[path[0]]; extra || len(path) < 2 {
+			continue
+		}
+		value, ok := e.Lookup(path[0])
+		if !ok {
+			continue
+		}
+		for i, step := range path[1:] {
+			fields, object := value.(map[string]any)
+			if !object {
+				break
+			}
+			if value, ok = fields[step]; ok {
+				continue
+			}
+			hint := ""
+			if near := fault.Nearest(step, slices.Sorted(maps.Keys(fields))); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", strings.Join(append(slices.Clone(path[:i+1]), near), "."))
+			}
+			x.warn(at, fmt.Sprintf("the expression reads %q, which is not there and counts as null%s", strings.Join(path[:i+2], "."), hint))
+			break
+		}
+	}
 }

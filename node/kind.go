@@ -207,6 +207,10 @@ type Call struct {
 	Print func(stream, text string)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
+	// Warn notes something that a person should know although it is no error: which part of the node it is about
+	// ("configurations.condition_expression"), and what to do about it. It is kept with the record of the activation, where
+	// the API shows it, and is a line of the log.
+	Warn func(path, message string)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
 	// with. They are no output.
 	Detail func(fields map[string]any)
@@ -310,6 +314,10 @@ const (
 type Scope struct {
 	// Open decides how often the body runs, or that it does not run at all (Done).
 	Open func(ctx context.Context, c *Call) (Opening, error)
+	// Share, when it is set, names a value of the input that every iteration reads and none is handed: the list that it goes
+	// through, as the path of its field; none for nil. The runtime takes it out of the input and lets bodies read it by its name.
+	// Whatever Iteration and Turn need of it stays in [Call.Kept], which they find from then on.
+	Share func(c *Call) (path []string, err error)
 	// Iteration returns what iteration number index gets.
 	Iteration func(c *Call, state json.RawMessage, index int64) (Iteration, error)
 	// Turn says whether the next iteration begins. Only called for openings with Turns.

@@ -214,6 +214,9 @@ func (r *Revision) Repeatable(run engine.RunNode) bool {
 // Syncs returns the names that a node's output_params list.
 func (r *Revision) Syncs(node int) []string { return r.nodes[node].syncs }
 
+// Declares returns the names of a node's outputs as its template's override_output declares them, nil when it declares none.
+func (r *Revision) Declares(node int) []string { return r.nodes[node].override.declares }
+
 func objectOr(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}")

@@ -20,6 +20,15 @@ type Data struct {
 	Layers *dataflow.Layers
 	Lock   *sync.RWMutex
 	View   dataflow.View
+	// Apart is what the loops around the node do not hand on, the inner ones first. Handed says that the node is one that they
+	// hand their input to.
+	Apart  []dataflow.Apart
+	Handed bool
+}
+
+// request is a question to the layers from where the run stands.
+func (d *Data) request() dataflow.Request {
+	return dataflow.Request{View: d.View, Apart: d.Apart, Handed: d.Handed}
 }
 
 func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, error) {
@@ -31,7 +40,9 @@ func (d *Data) lookup(path string) (json.RawMessage, dataflow.Source, bool, erro
 func (d *Data) resolve(t *dataflow.Template, own json.RawMessage) (json.RawMessage, error) {
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	raw, _, err := t.Resolve(d.Layers, dataflow.Request{View: d.View, Own: own})
+	request := d.request()
+	request.Own = own
+	raw, _, err := t.Resolve(d.Layers, request)
 	return raw, err
 }
 
@@ -44,7 +55,7 @@ func (d *Data) resolved(value json.RawMessage) (json.RawMessage, []dataflow.Orig
 	}
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := dataflow.Request{View: d.View}
+	request := d.request()
 	out, _, err := t.Resolve(d.Layers, request)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +103,15 @@ type Job struct {
 	Stand Stand
 	// Clock is the time that the run goes by; nil: that of this machine.
 	Clock func() time.Time
+	// InputRules is the version of the rules by which the execution builds inputs: what the first row of its journal says. Version
+	// 1 hands no iteration the list that its loop goes through, and "inputs" to what joins branches only.
+	InputRules int
+	// Prepared is, for a turn, its scope as [Revision.Iterations] has prepared it; nil: it is prepared anew.
+	Prepared *Prepared
 }
+
+// InputRules is the version of the rules by which new executions build inputs.
+const InputRules = 1
 
 // Stand does the work of a run: it is given the call as the kind would be, and the step if the run is one. A kind that a
 // program leads begins with [Led] and closes with [Done].
@@ -138,6 +157,9 @@ type Result struct {
 	Fact func(Put) engine.Fact
 	// Traces are what became of the placeholders, for the host's log.
 	Traces []Trace
+	// Warnings are what a person should know of the run although it was no error: those of the traces, and what the kind has
+	// warned of. The host keeps them with the record of the activation.
+	Warnings []dataflow.Warning
 	// Input is the node's input, which hosts keep for once attempts.
 	Input json.RawMessage
 	// Settle is what it has used of what it had reserved, to be recorded with the fact.
@@ -165,7 +187,7 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 		fact = x.failed(err)
 	}
 	x.endPrinted()
-	result := Result{Fact: fact, Traces: x.traces, Input: x.call.Input, Settle: x.settled}
+	result := Result{Fact: fact, Traces: x.traces, Warnings: x.warned(), Input: x.call.Input, Settle: x.settled}
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
 			defer x.release()
@@ -197,6 +219,10 @@ type run struct {
 	settled []Settlement
 	// declared are the fields of the output that become names of the execution's data; none: all.
 	declared []string
+	// traced are the warnings of the traces, warnings what the kind, its expressions and its connections have warned of.
+	traced   []dataflow.Warning
+	warning  sync.Mutex
+	warnings []dataflow.Warning
 }
 
 type factOf func(Put) engine.Fact
@@ -214,17 +240,24 @@ func (x *run) do() (factOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		outputs, err := x.given(output)
+		outputs, err := x.given("output", output)
 		if err != nil {
 			return nil, err
 		}
-		return x.done(outputs), nil
+		return x.done(outputs)
+	}
+	if p := x.job.Prepared; p != nil && cause.Kind == engine.CauseTurn {
+		return x.preparedTurn(p)
 	}
 	if err := x.prepare(); err != nil {
 		return nil, err
 	}
 	if x.plan().Disabled {
-		return x.done(Done{dataflow.DefaultKey: x.call.Input}), nil
+		outputs, err := x.passed()
+		if err != nil {
+			return nil, err
+		}
+		return x.done(outputs)
 	}
 	if prepare := x.node.kind.Prepare; prepare != nil && x.job.Stand == nil && x.unready == nil {
 		input, err := prepare(x.ctx, &x.call)
@@ -301,7 +334,7 @@ func (x *run) introduce() {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Emit: x.emit, Print: x.print, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Emit: x.emit, Print: x.print, Log: x.log, Warn: x.warn, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
 		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used, Declare: x.declare,
 	}
 }
@@ -310,9 +343,10 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	request := dataflow.Request{View: d.View, StepID: x.call.NodeID, OnUnresolved: x.revision.onUnresolved}
+	request := d.request()
+	request.StepID, request.OnUnresolved = x.call.NodeID, x.revision.onUnresolved
 	var err error
-	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: len(payloads) > 1}
+	in := dataflow.Input{Payloads: payloads, Params: x.node.params, Keyed: x.keyed(len(payloads))}
 	if x.owner == x.job.Run.Node { // and no node that is attached to it
 		in.Edits = x.job.Edits
 	}
@@ -332,8 +366,9 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	return err
 }
 
-// traceOf notes what became of the placeholders of a template, if it has any.
+// traceOf notes what became of the placeholders of a template, if it has any, and what a person should know of that.
 func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTrace) {
+	x.traced = append(x.traced, trace.Warnings...)
 	if t != nil && !t.Static() {
 		trace.StepID = x.call.NodeID
 		x.traces = append(x.traces, Trace{of, trace})
@@ -346,6 +381,18 @@ func (x *run) resolve(value json.RawMessage) (json.RawMessage, []dataflow.Origin
 	x.traces = append(x.traces, Trace{"arguments", dataflow.ResolveTrace{StepID: x.call.NodeID, Original: value, Resolved: out}})
 	return out, origins, err
 }
+
+// keyed says that the input has the payloads once more by their source: for what joins branches, as the rules since version 1
+// have it, and before them for every node that several connections bring something.
+func (x *run) keyed(payloads int) bool {
+	if x.job.InputRules == 0 {
+		return payloads > 1
+	}
+	return payloads > 0 && x.node.kind.Info.Name == mergeKind
+}
+
+// mergeKind is the kind that is given the payloads of its connections apart.
+const mergeKind = "FLOW.MERGE"
 
 // configure resolves the configurations. The caller holds the lock.
 func (x *run) configure(request dataflow.Request) (err error) {
@@ -475,6 +522,9 @@ func (x *run) eval(source string, extra map[string]any) (any, error) {
 	if e.firstErr != nil {
 		return nil, e.firstErr
 	}
+	if err == nil && !x.node.kind.Fresh { // what waits for a field reads it before it is there
+		x.warnOfMissing(source, e)
+	}
 	return v, err
 }
 
@@ -487,7 +537,9 @@ func (x *run) bind(text string) (dataflow.Bound, error) {
 	d := &x.job.Data
 	d.Lock.RLock()
 	defer d.Lock.RUnlock()
-	return template.Bind(d.Layers, dataflow.Request{View: d.View, StepID: x.call.NodeID, Own: x.call.Input, OnUnresolved: x.revision.onUnresolved})
+	request := d.request()
+	request.StepID, request.Own, request.OnUnresolved = x.call.NodeID, x.call.Input, x.revision.onUnresolved
+	return template.Bind(d.Layers, request)
 }
 
 func (x *run) outcome(o Outcome) (factOf, error) {
@@ -504,11 +556,21 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 		if err := dataflow.CheckOutput(o); err != nil {
 			return nil, err
 		}
-		if err := x.node.override.output.check(fault.OutputInvalid, "output", o[dataflow.DefaultKey]); err != nil {
-			return nil, err
+		if x.node.override.output != nil {
+			output, err := dataflow.Output(o)
+			if err != nil {
+				return nil, err
+			}
+			if err := x.node.override.output.check(fault.OutputInvalid, "output", output); err != nil {
+				return nil, err
+			}
 		}
 		x.outputs = x.clean(o)
-		return x.done(x.outputs), nil
+		fact, err := x.done(x.outputs)
+		if err != nil {
+			x.outputs = nil
+		}
+		return fact, err
 	case Wait:
 		return x.suspended(o), nil
 	case Replied:

@@ -415,7 +415,7 @@ func TestRun_Scopes(t *testing.T) {
 	t.Run("Iterations", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t, loop, "{}", "{}", body)
-		of, err := r.revision.Iterations(Job{
+		of, _, err := r.revision.Iterations(Job{
 			Run:   engine.RunNode{Attempt: engine.Attempt{Activation: "node", Attempt: 1}, Node: 1, Inputs: []engine.Input{{Edge: 0, Ref: "in"}}, AsOf: 1},
 			Data:  Data{Layers: r.layers, Lock: &sync.RWMutex{}, View: dataflow.View{AsOf: 1}},
 			Value: func(ref engine.Ref) (json.RawMessage, error) { return r.values[ref], nil },

@@ -147,7 +147,11 @@ type Override struct {
 }
 
 // override is an Override, ready to check.
-type override struct{ input, output *Schema }
+type override struct {
+	input, output *Schema
+	// declares are the outputs that the schema of the output names.
+	declares []string
+}
 
 func (o Override) compile(template string) (*override, error) {
 	ready := &override{}
@@ -164,6 +168,14 @@ func (o Override) compile(template string) (*override, error) {
 			return nil, fault.Newf(fault.InvalidConfig, "template %q: %s is no usable JSON Schema: %w", template, part.name, err)
 		}
 		*part.to = schema
+	}
+	if ready.output != nil {
+		var declared struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if err := json.Unmarshal(o.Output, &declared); err == nil { // a schema may also be true or false
+			ready.declares = slices.Sorted(maps.Keys(declared.Properties))
+		}
 	}
 	return ready, nil
 }

@@ -35,13 +35,16 @@ func (v verdict) record(put Put) engine.Verdict {
 }
 
 // done settles a success: its outputs, and the conversions of the connections that carry them.
-func (x *run) done(outputs Done) factOf {
-	verdicts := x.settle(outputs)
+func (x *run) done(outputs Done) (factOf, error) {
+	verdicts, err := x.settle(outputs)
+	if err != nil {
+		return nil, err
+	}
 	return func(put Put) engine.Fact {
 		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Declared: x.declared}
 		f.Outputs, f.Settled = record(outputs, verdicts, put)
 		return f
-	}
+	}, nil
 }
 
 func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engine.Verdict) {
@@ -60,18 +63,23 @@ func record(outputs Done, verdicts []verdict, put Put) ([]engine.Output, []engin
 	return outs, settled
 }
 
-// settle evaluates the conversions of the connections whose key was produced.
-func (x *run) settle(outputs Done) []verdict {
+// settle evaluates the conversions of the connections whose key was produced. That of a connection back to a loop makes what the
+// iteration hands back: no node follows that could fail in its place, so if it raises, this one does, and with it the iteration.
+func (x *run) settle(outputs Done) ([]verdict, error) {
 	var verdicts []verdict
 	for _, e := range x.revision.Graph.Nodes[x.owner].Out {
 		edge := &x.revision.Graph.Edges[e]
 		output, produced := outputs[edge.Key]
-		if !edge.Converts || edge.Back || edge.Entry || !produced {
+		if !edge.Converts || edge.Entry || !produced || edge.Back && x.job.InputRules == 0 {
 			continue
 		}
-		verdicts = append(verdicts, x.verdict(e, output))
+		v := x.verdict(e, output)
+		if edge.Back && v.err != nil {
+			return nil, v.err.Final()
+		}
+		verdicts = append(verdicts, v)
 	}
-	return verdicts
+	return verdicts, nil
 }
 
 func (x *run) verdict(edge int, output json.RawMessage) verdict {
@@ -85,6 +93,9 @@ func (x *run) verdict(edge int, output json.RawMessage) verdict {
 // convert runs a connection's conversion function. It may say that the connection is dead.
 func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, live bool, err error) {
 	c := x.revision.conversions[edge]
+	if x.revision.Graph.Edges[edge].Entry {
+		output = x.wholeFor(c, output)
+	}
 	if c.program == nil {
 		value, err := x.converted(c, output)
 		if err != nil {
@@ -130,29 +141,46 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 	return value, true, nil
 }
 
-// given is the output that a person gave instead of the node's own: its result or what counts as that, or, for a node that
-// has none, a payload for each key that is to be produced.
-func (x *run) given(output json.RawMessage) (Done, error) {
+// wholeFor is what enters an iteration, with what stands apart from it if the conversion reads that.
+func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
+	for i := range x.job.Data.Apart {
+		a := &x.job.Data.Apart[i]
+		if c.program != nil && reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Path[len(a.Path)-1]) {
+			output = a.Into(output)
+		}
+	}
+	return output
+}
+
+// given is the output that a person gave instead of the node's own, or its author for when it fails: its result or what counts as
+// that, or, for a node that has none, a payload for each key that is to be produced. Field is what the giver calls it.
+func (x *run) given(field string, output json.RawMessage) (Done, error) {
 	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 {
-		return nil, fault.Newf(fault.InvalidInput, "output: what was given instead of the node's own cannot be kept: %w", err)
+		return nil, fault.Newf(fault.InvalidInput, "%s: what was given instead of the node's own cannot be kept: %w", field, err)
 	}
-	keys := x.plan().Keys
-	if keys == nil || slices.Contains(keys, dataflow.DefaultKey) {
-		return Done{dataflow.DefaultKey: output}, nil
-	}
-	if key, ok := x.plan().KeyAliases[dataflow.DefaultKey]; ok {
+	if key, ok := x.plan().MainKey(); ok {
 		return Done{key: output}, nil
 	}
+	keys := x.plan().Keys
 	var outputs Done
 	if err := json.Unmarshal(output, &outputs); err != nil || len(outputs) == 0 {
-		return nil, fault.Newf(fault.InvalidInput, "output: the node produces no result; give an object with a payload for one of its keys: %s", strings.Join(keys, ", "))
+		return nil, fault.Newf(fault.InvalidInput, "%s: the node produces no result; give an object with a payload for one of its keys: %s", field, strings.Join(keys, ", "))
 	}
 	for key := range outputs { // order does not matter: the first that is wrong is as good as another
 		if !slices.Contains(keys, key) {
-			return nil, fault.Newf(fault.InvalidInput, "output: the node has no key %q; it has %s", key, strings.Join(keys, ", "))
+			return nil, fault.Newf(fault.InvalidInput, "%s: the node has no key %q; it has %s", field, key, strings.Join(keys, ", "))
 		}
 	}
 	return outputs, nil
+}
+
+// passed is the output of a node that is switched off: its input.
+func (x *run) passed() (Done, error) {
+	key, ok := x.plan().MainKey()
+	if !ok {
+		return nil, fault.Newf(fault.InvalidConfig, "the node is switched off and has no key under which its input could be handed on; enable it, or remove it and connect what is around it").With("path", "configurations.enabled")
+	}
+	return Done{key: x.call.Input}, nil
 }
 
 // failed is the event of a failure. When it is the last try of a node that handles its errors, the verdicts come with
@@ -196,12 +224,15 @@ func (x *run) settleError(err *fault.Error) factOf { return x.handled(err, false
 // failure; otherwise the engine knows of the failure and wants only the outputs.
 func (x *run) handled(err *fault.Error, attempt bool) factOf {
 	outputs, problem := x.errorOutputs(err)
+	var verdicts []verdict
+	if problem == nil {
+		verdicts, problem = x.settle(outputs)
+	}
 	if problem != nil {
 		return func(Put) engine.Fact {
 			return engine.NodeFailed{Attempt: x.job.Run.Attempt, Error: fault.From(problem).Final()}
 		}
 	}
-	verdicts := x.settle(outputs)
 	return func(put Put) engine.Fact {
 		outs, settled := record(outputs, verdicts, put)
 		if attempt {
@@ -229,7 +260,7 @@ func (x *run) errorOutputs(err *fault.Error) (Done, error) {
 		if config.Default == nil {
 			config.Default = json.RawMessage("null")
 		}
-		return Done{dataflow.DefaultKey: config.Default}, nil
+		return x.given("configurations.default_output", config.Default)
 	}
 	input := x.call.Input
 	if input == nil {
@@ -293,6 +324,11 @@ func (x *run) scope(scope *Scope) (factOf, error) {
 func (x *run) turn(scope *Scope, state json.RawMessage) (factOf, error) {
 	index := x.job.Run.Cause.Index
 	advance := Advance{Open: true}
+	if x.job.Prepared == nil {
+		if err := x.share(scope); err != nil {
+			return nil, err
+		}
+	}
 	if scope.Turn != nil {
 		var err error
 		turn := Turn{Index: index, State: state, Last: x.job.Scope.Last, Results: x.job.Scope.Results}
@@ -345,17 +381,71 @@ func unixMilli(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Iterations prepares the node that opened a scope once, and returns what tells its iterations apart.
-func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), error) {
+// Prepared is a scope that is open, prepared once for all of its turns and iterations: they differ in nothing but their number
+// and the scope's state. It is not written to.
+type Prepared struct {
+	call Call
+	// apart is what its body reads by name.
+	apart []dataflow.Apart
+	// turns says that a turn needs nothing else: what a filling or a preparation adds is not in the call.
+	turns bool
+}
+
+// Turns says that the scope's turns can do with it.
+func (p *Prepared) Turns() bool { return p.turns }
+
+// Apart is what the body reads by name and is not handed.
+func (p *Prepared) Apart() []dataflow.Apart { return p.apart }
+
+// share takes out of the input what every iteration reads and none is handed.
+func (x *run) share(scope *Scope) error {
+	if scope.Share == nil || x.job.InputRules == 0 {
+		return nil
+	}
+	path, err := scope.Share(&x.call)
+	if err != nil || path == nil {
+		return err
+	}
+	rest, value, ok := dataflow.Without(x.call.Input, path)
+	if !ok {
+		return nil
+	}
+	x.call.Input = rest
+	x.job.Data.Apart = append([]dataflow.Apart{{Path: path, Value: value}}, x.job.Data.Apart...)
+	x.job.Data.Handed = true
+	return nil
+}
+
+// Iterations prepares the node that opened a scope once, and returns what tells its iterations apart. What is prepared is for the
+// scope's turns; nil: each turn has to prepare itself.
+func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64) (Iteration, error), *Prepared, error) {
 	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node]}
 	scope := x.node.kind.Scope
 	if scope == nil {
-		return nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)
+		return nil, nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)
 	}
 	if err := x.prepare(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	outer := len(x.job.Data.Apart)
+	if err := x.share(scope); err != nil {
+		return nil, nil, err
+	}
+	prepared := &Prepared{call: x.call, apart: x.job.Data.Apart[:len(x.job.Data.Apart)-outer], turns: x.node.fills == nil && x.node.kind.Prepare == nil}
 	return func(state json.RawMessage, index int64) (Iteration, error) {
 		return scope.Iteration(&x.call, state, index)
-	}, nil
+	}, prepared, nil
+}
+
+// preparedTurn is a turn of a scope that was prepared when it opened.
+func (x *run) preparedTurn(p *Prepared) (factOf, error) {
+	x.introduce()
+	x.call.Input, x.call.Config, x.call.Contributions, x.call.Kept = p.call.Input, p.call.Config, p.call.Contributions, p.call.Kept
+	if len(p.apart) > 0 {
+		x.job.Data.Apart, x.job.Data.Handed = append(slices.Clone(p.apart), x.job.Data.Apart...), true
+	}
+	if err := x.wake(); err != nil {
+		return nil, err
+	}
+	return x.scope(x.node.kind.Scope)
 }

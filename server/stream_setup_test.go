@@ -76,16 +76,17 @@ func (stageKinds) Kind(name string) (workflow.Kind, bool) {
 // stageRevision gives every run what its connections bring, under "in".
 type stageRevision struct{}
 
-func (stageRevision) Syncs(int) []string { return nil }
+func (stageRevision) Syncs(int) []string    { return nil }
+func (stageRevision) Declares(int) []string { return nil }
 func (stageRevision) Sent(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (json.RawMessage, error) {
 	return nil, nil
 }
 
-func (stageRevision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (host.Iterate, error) {
-	return func(_ json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+func (stageRevision) Iterations(engine.RunNode, map[engine.Ref]json.RawMessage, host.Data) (host.Opened, error) {
+	return host.Opened{Iterate: func(_ json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
 		raw, err := json.Marshal(index)
 		return json.RawMessage(`{"item":` + string(raw) + `}`), map[string]json.RawMessage{"item": raw}, err
-	}, nil
+	}}, nil
 }
 func (stageRevision) Inspect(run engine.RunNode, values map[engine.Ref]json.RawMessage, _ host.Data) (input, origins json.RawMessage, err error) {
 	var in []json.RawMessage

@@ -32,7 +32,7 @@ type Settings struct {
 	TimeoutSeconds float64 `json:"timeout_seconds,omitempty"`
 	// ErrorWorkflow is started when an execution ends in ERROR or TIMEOUT.
 	ErrorWorkflow string `json:"error_workflow,omitempty"`
-	// MaxConcurrentActivations bounds the running activations of one execution. Zero means the default of 100.
+	// MaxConcurrentActivations bounds the running activations of one execution. Zero means [DefaultConcurrentActivations].
 	MaxConcurrentActivations int `json:"max_concurrent_activations,omitempty"`
 	// OnUnresolved says what a placeholder in parameters becomes when nothing has its name: error, keep or null.
 	OnUnresolved string `json:"on_unresolved,omitempty"`
@@ -84,3 +84,6 @@ const (
 	typeTool    = "TOOL"
 	typeMemory  = "MEMORY"
 )
+
+// DefaultConcurrentActivations is how much of one execution may run at once unless its workflow says otherwise.
+const DefaultConcurrentActivations = 100

@@ -1,5 +1,7 @@
 package workflow
 
+import "slices"
+
 // Kinds tells validation and compilation what they have to know about kinds of nodes; this package knows none itself.
 type Kinds interface {
 	// Kind returns the kind called TYPE.SUBTYPE.
@@ -46,7 +48,7 @@ type OnError string
 const (
 	OnErrorFail     OnError = "fail"           // it goes to the next scope outwards
 	OnErrorContinue OnError = "continue"       // it becomes the output key "error"
-	OnErrorDefault  OnError = "default_output" // the configured default becomes the output key "result"
+	OnErrorDefault  OnError = "default_output" // the configured default becomes the node's main key
 )
 
 // OnUnknown says what becomes of a once attempt whose outcome nobody knows.
@@ -73,7 +75,7 @@ type Plan struct {
 	OnUnknown OnUnknown
 	// Credits is what a success costs, besides tokens.
 	Credits float64
-	// Disabled nodes hand their input on as "result"; with SkipDisabled they are SKIPPED instead, so that switching
+	// Disabled nodes hand their input on under their main key; with SkipDisabled they are SKIPPED instead, so that switching
 	// a question off never means it was approved.
 	Disabled     bool
 	SkipDisabled bool
@@ -96,6 +98,16 @@ type Plan struct {
 	// Bound are the configuration paths of texts that are never spliced into: a placeholder in them is a value beside the
 	// text (SQL).
 	Bound []string
+}
+
+// MainKey is the key under which a node hands on what stands for its result when it did not do its work: "result", or what the
+// kind has instead of it. Not every kind has one: a node that chooses between keys produces only what it has chosen.
+func (p *Plan) MainKey() (key string, ok bool) {
+	if p.Keys == nil || slices.Contains(p.Keys, DefaultKey) {
+		return DefaultKey, true
+	}
+	key, ok = p.KeyAliases[DefaultKey]
+	return key, ok
 }
 
 // ChildWorkflow names a workflow that a node runs: by its id, of a revision that is "deployed", "latest" or a number.

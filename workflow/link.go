@@ -292,6 +292,12 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 		}
 		l.report(errorAt(ProblemUnknownKey, connectionPath(connection)+".output_key", "%q (%s) does not produce the key %q%s",
 			l.def.Nodes[from].ID, l.def.Nodes[from].Kind(), key, remedy))
+		return key
+	}
+	main, one := plan.MainKey()
+	if plan.Disabled && !plan.SkipDisabled && one && key != main && (scope == nil || key != scope.Entry) {
+		l.report(warningAt(ProblemDeadKey, connectionPath(connection)+".output_key",
+			"%q is switched off, so it produces only %q and what is connected to %q is skipped; enable it, or connect %q", l.def.Nodes[from].ID, main, key, main))
 	}
 	return key
 }

@@ -33,6 +33,7 @@ const (
 	ProblemNotAgent      = "attached_to_non_agent"
 	ProblemAttachedKind  = "attached_kind"
 	ProblemAttachedEdge  = "attached_connected"
+	ProblemDeadKey       = "key_not_produced"
 	ProblemNotTrigger    = "not_a_trigger"
 	ProblemSettings      = "invalid_settings"
 

@@ -98,6 +98,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			if a := newAsker(cmd.InOrStdin(), cmd.OutOrStdout(), f); a != nil && r.File != "-" {
 				r.Ask = a.ask
 			}
+			r.Checked = func(report app.Report) { printProblems(cmd, cmd.ErrOrStderr(), report) }
 			report, e, err := app.RunFile(ctx, r)
 			if serr := errors.Join(beginErr, f.stop()); err == nil && serr != nil {
 				err = serr

@@ -22,6 +22,9 @@ func newValidate() *cobra.Command {
 		Long: `Validate reads workflow files, YAML or JSON, and lists every problem at once, each with its
 place in the file, what to do about it, and a stable code in brackets.
 
+Python and JavaScript in a workflow are read too, where they would run; the first time
+that takes some seconds, since an interpreter has to be compiled.
+
 Errors must be mended before a workflow can be saved; warnings need not.
 "-" reads the workflow from standard input.
 

@@ -102,6 +102,7 @@ func (b *bench) open() {
 		}
 		b.number++
 		b.fuse = newFuse(b.rig.Stores(), blow, latency, b.world.appended)
+		b.fuse.cleared = b.notify
 		p := &process{world: b.world, fuse: b.fuse}
 		h, err := b.rig.Start(b.ctx, Setup{
 			Stores: b.fuse.Stores(), Find: b.finder(p), Child: b.childOf, Workers: b.workers, MaxRunning: b.maxRunning, MaxTasks: b.maxTasks,

@@ -47,6 +47,8 @@ type Fuse struct {
 	// appended is told of every row that is on disk.
 	appended func(workspace string, a *store.Append)
 	blown    chan struct{}
+	// cleared is told that timers were removed apart from a row; it may be nil.
+	cleared func()
 
 	mu     sync.Mutex
 	writes int
@@ -210,7 +212,11 @@ func (f fusedTimers) Upcoming(ctx context.Context, p identity.Principal, after s
 
 // Clear implements [store.Timers].
 func (f fusedTimers) Clear(ctx context.Context, p identity.Principal, execution string, ids ...string) error {
-	return f.write(func() error { return f.stores.Timers.Clear(ctx, p, execution, ids...) })
+	err := f.write(func() error { return f.stores.Timers.Clear(ctx, p, execution, ids...) })
+	if err == nil && f.cleared != nil {
+		f.cleared()
+	}
+	return err
 }
 
 type fusedExecutions struct{ *Fuse }

@@ -137,7 +137,7 @@ func Run(t *testing.T, open func(t *testing.T) Rig) {
 // Cases are what the suite consists of.
 func Cases() []Case {
 	var all []Case
-	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), forkCases(), crashCases(), stopCases(), admissionCases(), taskCases()} {
+	for _, part := range [][]Case{flowCases(), failureCases(), operatorCases(), waitCases(), childCases(), errorWorkflowCases(), forkCases(), crashCases(), stopCases(), admissionCases(), taskCases()} {
 		all = append(all, part...)
 	}
 	return all

@@ -116,6 +116,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			}
 		}
 	}
+	if fails(commands) && o.errorWorkflow() != "" {
+		a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(errorTimer), Until: row.Time})
+	}
 	for _, c := range commands {
 		if end, ok := c.(engine.Finish); ok && o.parent != "" {
 			item, err := o.tellParent(end, row)

@@ -9,62 +9,101 @@ import (
 )
 
 // gate lets so many runs go on at once. What has to wait is served in turns: workspace by workspace, within it execution
-// by execution, within that in order. So one that fans out to a thousand does not keep another waiting.
+// by execution, within that in order. So one that fans out to a thousand does not keep another waiting. An execution may have a
+// limit of its own; what is beyond it is held back and does not stand in line.
 type gate struct {
 	mu   sync.Mutex
 	size int
 	// busy counts the runs that go on, those on trial too.
 	busy    int
 	waiting turns[*turns[*list.List]] // of tickets, by workspace and execution
+	shares  map[store.Ref]*share
 	// closed says that nobody is let in while runs are tried, shut that nobody is any more.
 	closed, shut bool
 }
 
-// ticket is one run's place in the line.
+// share is what one execution has of the gate.
+type share struct {
+	// in counts its runs that go on or stand in line; held are those beyond its limit.
+	in   int
+	held list.List // of *ticket
+}
+
+// ticket is one run's place in the line, or among those that are held back.
 type ticket struct {
 	ref   store.Ref
 	begin func()
 	// drop is called instead when the gate is shut.
-	drop func()
+	drop  func()
+	place *list.Element
+	held  bool
 }
 
-func newGate(size int) *gate { return &gate{size: size} }
+func newGate(size int) *gate { return &gate{size: size, shares: map[store.Ref]*share{}} }
 
-// pass runs a function in a goroutine of its own when there is room. When the context ends before that, or the gate is shut,
-// dropped is called instead.
-func (g *gate) pass(ctx context.Context, ref store.Ref, run, dropped func()) {
-	begin := func() {
+// pass runs a function in a goroutine of its own when there is room, for all and within the limit of its execution; no limit is 0.
+// When the context ends before that, or the gate is shut, dropped is called instead.
+func (g *gate) pass(ctx context.Context, ref store.Ref, limit int, run, dropped func()) {
+	t := &ticket{ref: ref, drop: dropped, begin: func() {
 		run()
-		g.leave()
-	}
+		g.leave(ref)
+	}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shut {
 		go dropped()
 		return
 	}
-	if g.open() {
-		g.busy++
-		go begin()
-		return
+	s := g.shares[ref]
+	if s == nil {
+		s = &share{}
+		g.shares[ref] = s
 	}
-	line := g.waiting.at(ref.Workspace, newTurns).at(ref.Execution, list.New)
-	place := line.PushBack(ticket{ref, begin, dropped})
+	switch {
+	case limit > 0 && s.in >= limit:
+		t.held, t.place = true, s.held.PushBack(t)
+	case g.open():
+		s.in++
+		g.busy++
+		go t.begin()
+		return
+	default:
+		s.in++
+		g.queue(t)
+	}
 	context.AfterFunc(ctx, func() {
-		if g.withdraw(ref, place) {
+		if g.withdraw(t) {
 			dropped()
 		}
 	})
+}
+
+// queue puts a ticket in line.
+func (g *gate) queue(t *ticket) {
+	t.held, t.place = false, g.waiting.at(t.ref.Workspace, newTurns).at(t.ref.Execution, list.New).PushBack(t)
+}
+
+// release gives up a place within the limit of an execution, which what it holds back may take.
+func (g *gate) release(ref store.Ref) {
+	s := g.shares[ref]
+	if first := s.held.Front(); first != nil {
+		g.queue(s.held.Remove(first).(*ticket))
+		return
+	}
+	if s.in--; s.in == 0 {
+		delete(g.shares, ref)
+	}
 }
 
 // open says that there is room for one more.
 func (g *gate) open() bool { return !g.closed && !g.shut && g.busy < g.size }
 
 // leave makes room for the next.
-func (g *gate) leave() {
+func (g *gate) leave(ref store.Ref) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.busy--
+	g.release(ref)
 	g.admit()
 }
 
@@ -81,22 +120,36 @@ func (g *gate) admit() {
 }
 
 // next takes the ticket whose turn it is out of the line.
-func (g *gate) next() (ticket, bool) {
+func (g *gate) next() (*ticket, bool) {
 	workspace, ok := g.waiting.turn()
 	if !ok {
-		return ticket{}, false
+		return nil, false
 	}
 	line, _ := workspace.turn() // a workspace without a line is not among those that wait
-	next := line.Front().Value.(ticket)
+	next := line.Front().Value.(*ticket)
 	g.remove(next.ref, line.Front())
 	return next, true
 }
 
 // withdraw takes a place back, unless its turn has come.
-func (g *gate) withdraw(ref store.Ref, place *list.Element) bool {
+func (g *gate) withdraw(t *ticket) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.remove(ref, place)
+	if t.held {
+		s := g.shares[t.ref]
+		if s == nil { // the gate is shut, and it was dropped
+			return false
+		}
+		before := s.held.Len()
+		s.held.Remove(t.place)
+		return s.held.Len() < before
+	}
+	if !g.remove(t.ref, t.place) {
+		return false
+	}
+	g.release(t.ref)
+	g.admit()
+	return true
 }
 
 // shutDown lets nobody in any more. Those who wait are dropped; what goes on goes on.
@@ -106,6 +159,12 @@ func (g *gate) shutDown() {
 	var dropped []func()
 	for next, ok := g.next(); ok; next, ok = g.next() {
 		dropped = append(dropped, next.drop)
+	}
+	for _, s := range g.shares { // order does not matter: all are dropped
+		for e := s.held.Front(); e != nil; e = e.Next() {
+			dropped = append(dropped, e.Value.(*ticket).drop)
+		}
+		s.held.Init()
 	}
 	g.mu.Unlock()
 	for _, drop := range dropped {
@@ -135,7 +194,10 @@ func (g *gate) try(run func()) {
 	g.busy++
 	go func() {
 		run()
-		g.leave()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.busy--
+		g.admit()
 	}()
 }
 

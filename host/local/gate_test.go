@@ -17,7 +17,9 @@ import (
 type crowd struct {
 	gate *gate
 	free chan struct{} // closed: the first one leaves
-	done sync.WaitGroup
+	// limit is that of every execution.
+	limit int
+	done  sync.WaitGroup
 
 	mu    sync.Mutex
 	order []string
@@ -26,7 +28,7 @@ type crowd struct {
 func newCrowd() *crowd {
 	l := &crowd{gate: newGate(1), free: make(chan struct{})}
 	l.done.Add(1)
-	l.gate.pass(context.Background(), store.Ref{}, func() {
+	l.gate.pass(context.Background(), store.Ref{}, 0, func() {
 		<-l.free
 		l.done.Done()
 	}, nil)
@@ -35,7 +37,7 @@ func newCrowd() *crowd {
 
 func (l *crowd) enter(ctx context.Context, workspace, execution, name string, dropped func()) {
 	l.done.Add(1)
-	l.gate.pass(ctx, store.Ref{Workspace: workspace, Execution: execution}, func() {
+	l.gate.pass(ctx, store.Ref{Workspace: workspace, Execution: execution}, l.limit, func() {
 		defer l.done.Done()
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -63,6 +65,47 @@ func TestGate(t *testing.T) {
 		if got, want := l.run(), []string{"a1", "c1", "b1", "c2", "a2", "a3"}; !slices.Equal(got, want) {
 			t.Errorf("the order was %q, want %q", got, want)
 		}
+	})
+	t.Run("HoldsBackWhatIsBeyondTheLimit", func(t *testing.T) {
+		t.Parallel()
+		l := &crowd{gate: newGate(10), limit: 2}
+		var begun, release [3]chan struct{}
+		pass := func(ctx context.Context, execution string, n int, dropped func()) {
+			begun[n], release[n] = make(chan struct{}), make(chan struct{})
+			l.gate.pass(ctx, store.Ref{Workspace: "w", Execution: execution}, l.limit, func() { close(begun[n]); <-release[n] }, dropped)
+		}
+		for n := range 2 {
+			pass(context.Background(), "a", n, nil)
+			<-begun[n]
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		left := make(chan struct{})
+		pass(ctx, "a", 2, func() { close(left) })
+		cancel()
+		<-left // it was held back
+		pass(context.Background(), "a", 2, nil)
+		third := begun[2]
+		other := make(chan struct{})
+		l.gate.pass(context.Background(), store.Ref{Workspace: "w", Execution: "b"}, l.limit, func() { close(other) }, nil)
+		<-other // another execution is not kept waiting
+		select {
+		case <-third:
+			t.Error("three run at once, and two may")
+		default:
+		}
+		close(release[0])
+		<-third
+		close(release[1])
+		close(release[2])
+		held := make(chan struct{})
+		hold := make(chan struct{})
+		for range 2 {
+			l.gate.pass(context.Background(), store.Ref{Workspace: "w", Execution: "c"}, l.limit, func() { <-hold }, nil)
+		}
+		l.gate.pass(context.Background(), store.Ref{Workspace: "w", Execution: "c"}, l.limit, func() { t.Error("the gate is shut") }, func() { close(held) })
+		l.gate.shutDown()
+		<-held
+		close(hold)
 	})
 	t.Run("LetsGoOfThoseWhoLeave", func(t *testing.T) {
 		t.Parallel()

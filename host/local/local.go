@@ -294,11 +294,11 @@ func (h *Host) takeUp(ctx context.Context) error {
 // isTask says whether the executions of a workflow are tasks.
 func (h *Host) isTask(workflowID string) bool { return h.opts.Task != nil && h.opts.Task(workflowID) }
 
-// setTimer sets a timer that is in the store. The reminder of a child is due whatever the clock says, and comes before all
+// setTimer sets a timer that is in the store. The reminder of a child or an error workflow is due whatever the clock says, and comes before all
 // else that the execution does, so that the next row can remove it.
 func (h *Host) setTimer(t store.Timer) {
 	ref, id := store.Ref{Workspace: t.Workspace, Execution: t.Execution}, engine.TimerID(t.ID)
-	if _, ok := reminded(id); ok {
+	if _, ok := reminded(id); ok || id == errorTimer {
 		h.post(ref, timerDue{id})
 		return
 	}
@@ -341,7 +341,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	}
 	o := h.newOwner(ref, revision)
 	o.parent, o.task = r.Parent, h.isTask(r.WorkflowID)
-	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above})
+	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, InputRules: node.InputRules})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}

@@ -349,7 +349,8 @@ func (o *owner) tidy() {
 	if len(ids) == 0 {
 		return
 	}
-	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
+	err := o.untilRoom(o.host.ctx, false, func() error { return o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...) })
+	if err != nil {
 		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
 }
@@ -407,6 +408,10 @@ func (o *owner) deal(list []message) (err error) {
 				o.recovered = map[engine.Attempt]bool{}
 			}
 		case timerDue:
+			if m.id == errorTimer {
+				o.startErrorWorkflow()
+				continue
+			}
 			if child, ok := reminded(m.id); ok {
 				if err := o.startAgain(child); err != nil {
 					return err
@@ -448,7 +453,7 @@ func (o *owner) deal(list []message) (err error) {
 				}
 			}
 			if refused == nil {
-				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
+				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
 				if o.host.debug {
 					logs = append(o.resolved(m), logs...)
 				}

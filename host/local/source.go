@@ -106,15 +106,19 @@ func Revision(r *node.Revision) host.Revision { return revision{r} }
 type revision struct{ *node.Revision }
 
 // Iterations implements host.Revision.
-func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Iterate, error) {
-	of, err := r.Revision.Iterations(newJob(run, values, data))
+func (r revision) Iterations(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) (host.Opened, error) {
+	of, prepared, err := r.Revision.Iterations(newJob(run, values, data))
 	if err != nil {
-		return nil, err
+		return host.Opened{}, err
 	}
-	return func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
+	opened := host.Opened{Apart: prepared.Apart(), Iterate: func(state json.RawMessage, index int64) (json.RawMessage, map[string]json.RawMessage, error) {
 		iteration, err := of(state, index)
 		return iteration.Payload, iteration.Vars, err
-	}, nil
+	}}
+	if prepared.Turns() {
+		opened.Prepared = prepared
+	}
+	return opened, nil
 }
 
 // Inspect implements host.Revision.

@@ -41,6 +41,9 @@ func (o *owner) carryOut(commands []engine.Command) {
 			o.wakeChild(c.Child)
 		case engine.Finish:
 			o.finished()
+			if o.errorWorkflow() != "" && fails(commands) && !o.rests() { // else its timer is on disk
+				o.startErrorWorkflow()
+			}
 		}
 	}
 }
@@ -103,6 +106,11 @@ type limits struct {
 	timeout time.Duration
 }
 
+// atOnce is how many attempts of the execution may run at once.
+func (o *owner) atOnce() int {
+	return cmp.Or(o.revision.Definition.Metadata.Settings.MaxConcurrentActivations, workflow.DefaultConcurrentActivations)
+}
+
 // handOver hands an attempt to a worker, as soon as there is room for it.
 func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 	ctx, cancel := context.WithCancel(o.host.ctx)
@@ -147,7 +155,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 			return
 		}
 	}
-	o.host.gate.pass(ctx, o.ref, func() { run(&trial{over: true}) }, dropped)
+	o.host.gate.pass(ctx, o.ref, o.atOnce(), func() { run(&trial{over: true}) }, dropped)
 }
 
 // notedCode is an interpreter for a run that the register has: until there is room for its code, and the interpreter is
@@ -207,9 +215,10 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 }
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
+	prepared, _ := data.Prepared.(*node.Prepared)
 	return node.Job{
-		Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
-		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View},
+		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
+		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed},
 		Execution: node.Execution{ID: data.Execution, WorkflowID: data.Start.WorkflowID, UserID: data.Start.UserID, Requesters: data.Start.Requesters, Language: data.Start.Language},
 		Value: func(ref engine.Ref) (json.RawMessage, error) {
 			if ref == "" {
@@ -259,7 +268,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters, request.Above = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
+		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}

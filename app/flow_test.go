@@ -1,0 +1,121 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const backFlow = `
+metadata: {id: %[1]s, name: %[1]s, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: %[2]s, configurations: %[3]s}
+  - {id: body, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true%[5]s}}
+  - {id: out, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: body, output_key: iteration}
+  - {from_node: body, to_node: each, conversion_function: %[4]q}
+  - {from_node: each, to_node: out, output_key: completed}
+`
+
+// The conversion of a connection back to a loop makes what the iteration hands back.
+func TestBackEdge_Converts(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for _, c := range []struct{ name, kind, config, conversion, status, want string }{
+		{"expression", "FOR_EACH", "{items_path: l}", "{'twice': item * 2}", "SUCCESS", `"results":[{"twice":2},{"twice":4}]`},
+		{"javascript", "FOR_EACH", "{items_path: l}", "d => d.item + 1", "SUCCESS", `"results":[2,3]`},
+		{"skips", "FOR_EACH", "{items_path: l}", "item > 1 ? {'skip_execution': true} : item", "SUCCESS", `"results":[1,null]`},
+		{"carries", "WHILE", "{condition_expression: 'n < 3'}", "{'n': n + 1}", "SUCCESS", `"final_result":{"l":[1,2],"n":3`},
+		{"fails", "FOR_EACH", "{items_path: l}", "int(item) / 0 > 1", "ERROR", "conversion_failed"},
+		{"goes_on", "FOR_EACH", "{items_path: l, break_on_error: false}", "item > 1 ? int('x') : item", "SUCCESS", `"results":[1,null]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x.save(t, fmt.Sprintf(backFlow, c.name, c.kind, c.config, c.conversion, ""))
+			e, _ := ran(t, x, c.name, `{"l": [1, 2], "n": 0}`)
+			out, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Status != c.status || !strings.Contains(string(out), c.want) {
+				t.Errorf("status %s: %s", e.Status, out)
+			}
+			if completed := string(e.NodeExecutions["each"].OutputData["completed"]); c.name == "goes_on" && (!strings.Contains(completed, `"failed_iterations":1`) || !strings.Contains(completed, `"index":1`)) {
+				t.Errorf("the failure is not told: %s", completed)
+			}
+			if c.name == "expression" && !strings.Contains(string(e.NodeExecutions["body"].OutputData["result"]), `"item":2`) {
+				t.Errorf("the body's own output is %s", e.NodeExecutions["body"].OutputData)
+			}
+		})
+	}
+}
+
+// What a node hands on instead of its failed work is what its iteration hands back.
+func TestBackEdge_HandledFailureCounts(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: handled, name: handled, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: l}}
+  - {id: body, description: d, type: FLOW, subtype: SORT, configurations: {sort_field: "a[", on_error: default_output, default_output: {instead: true}}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: body, output_key: iteration}
+  - {from_node: body, to_node: each}
+`)
+	e, _ := ran(t, x, "handled", `{"l": [[1]]}`)
+	if completed := string(e.NodeExecutions["each"].OutputData["completed"]); e.Status != "SUCCESS" || !strings.Contains(completed, `"results":[{"instead":true}]`) {
+		t.Errorf("status %s, %s", e.Status, completed)
+	}
+}
+
+// A template's override_output says what a node's outputs are: only these are published by name, and each must be as it says.
+func TestOverrideOutput(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	template := func(id, kind, schema string) {
+		body := fmt.Sprintf(`{"id": %q, "kind": %q, "name": "n", "override_output": %s}`, id, kind, schema)
+		if a := x.call(t, "editor", "POST", "/node-templates", body); a.status != http.StatusCreated {
+			t.Fatalf("answer %d %s", a.status, a.body)
+		}
+	}
+	template("two", "CALL.EMPTY", `{"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}, "b": {}}}`)
+	template("loops", "FLOW.FOR_EACH", `{"type": "object", "properties": {"results": {"type": "array", "maxItems": 1}}}`)
+	x.save(t, `
+metadata: {id: limited, name: limited, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL, output_params: {none: ""}}
+  - {id: n, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true, template_id: two}}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: l, template_id: loops}}
+  - {id: body, description: d, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: n}
+  - {from_node: n, to_node: each}
+  - {from_node: each, to_node: body, output_key: iteration}
+`)
+	e, r := ran(t, x, "limited", `{"a": 1, "b": 2, "c": 3, "l": [1]}`)
+	context := want[struct {
+		Runtime map[string]json.RawMessage `json:"runtime_metadata"`
+	}](t, x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/context", nil), http.StatusOK)
+	for name, published := range map[string]bool{"a": true, "n_b": true, "c": false, "n_c": false, "each_results": true, "each_errors": false} {
+		if _, got := context.Runtime[name]; got != published {
+			t.Errorf("%q published: %v; runtime %v", name, got, context.Runtime)
+		}
+	}
+	if e.Status != "SUCCESS" || !strings.Contains(string(e.NodeExecutions["n"].OutputData["result"]), `"c":3`) {
+		t.Errorf("status %s, %+v, output %s", e.Status, e.Error, e.NodeExecutions["n"].OutputData)
+	}
+	if e, _ := ran(t, x, "limited", `{"a": "x", "l": [1]}`); e.Status != "ERROR" || e.Error.ErrorCode != "output_invalid" || e.Error.ErrorNodeID != "n" {
+		t.Errorf("status %s, %+v", e.Status, e.Error)
+	}
+	if e, _ := ran(t, x, "limited", `{"a": 1, "l": [1, 2]}`); e.Status != "ERROR" || e.Error.ErrorCode != "output_invalid" || e.Error.ErrorNodeID != "each" {
+		t.Errorf("the loop: status %s, %+v", e.Status, e.Error)
+	}
+}

@@ -1,0 +1,223 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/api"
+	"tandem/host"
+	"tandem/host/local"
+	"tandem/identity"
+)
+
+// orders is an input with a list of so many orders, each with a text of so many bytes, and a field beside it.
+func orders(count, size int) string {
+	var b strings.Builder
+	b.WriteString(`{"customer":"ann","orders":[`)
+	for i := range count {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"id":%d,"t":%q}`, i, strings.Repeat("x", size))
+	}
+	return b.String() + `]}`
+}
+
+const listFlow = `
+metadata: {id: %[1]s, name: %[1]s, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: %[2]s, configurations: %[3]s}
+  - {id: look, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: %[5]q}}
+  - {id: body, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: %[6]s}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: look, output_key: %[4]s}
+  - {from_node: look, to_node: body, output_key: "true"}
+`
+
+// The list that a loop goes through is not part of what an iteration is handed, so nothing of it is copied, kept or handed on once
+// more for each; bodies read it by its name all the same.
+func TestSizes_IterationsAreNotHandedTheList(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	for _, c := range []struct{ name, kind, config, entry, condition, params string }{
+		{"each", "FOR_EACH", `{items_path: orders}`, "iteration", "orders.length == 3 && data.orders[0].id == 0 && input.orders[1].id == 1",
+			`{all: "{{orders}}", first: "{{orders[0].id}}"}`},
+		{"deep", "FOR_EACH", `{items_path: data.orders, iteration_variable: order}`, "iteration", "data.orders.length == 3 && order.id == index", `{}`},
+		{"loop", "LOOP", `{loop_type: for_each, array_path: orders, break_condition: "orders.length < index || input.orders.length != 3"}`, "iteration", "orders.length == 3", `{}`},
+		{"split", "SPLIT", `{split_mode: items}`, "branch", "orders.length == 3", `{}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			x.save(t, fmt.Sprintf(listFlow, c.name, c.kind, c.config, c.entry, c.condition, c.params))
+			input := orders(3, 10)
+			if c.name == "deep" {
+				input = `{"data":` + input + `}`
+			}
+			e, _ := ran(t, x, c.name, input)
+			if e.Status != "SUCCESS" {
+				t.Fatalf("status %s, %+v", e.Status, e.Error)
+			}
+			if n := e.NodeExecutions["body"].Activations; n != 3 {
+				t.Errorf("the body ran %d times", n)
+			}
+			var got map[string]json.RawMessage
+			if err := json.Unmarshal(e.NodeExecutions["body"].OutputData["result"], &got); err != nil {
+				t.Fatal(err)
+			}
+			if _, handed := got["orders"]; handed || strings.Contains(string(got["data"]), "orders") {
+				t.Errorf("an iteration was handed the list: %s", e.NodeExecutions["body"].OutputData["result"])
+			}
+			if _, there := got["item"]; !there || c.name == "each" && (string(got["first"]) != "0" || strings.Count(string(got["all"]), `"id"`) != 3) {
+				t.Errorf("the body got %s", e.NodeExecutions["body"].OutputData["result"])
+			}
+			if strings.Contains(string(e.NodeExecutions["each"].OutputData["completed"]), `"orders"`) {
+				t.Errorf("the results hold the list: %s", e.NodeExecutions["each"].OutputData["completed"])
+			}
+		})
+	}
+}
+
+// A conversion into an iteration that reads the list is handed it.
+func TestSizes_ConversionsReadTheList(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, `
+metadata: {id: converted, name: converted, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: d, type: FLOW, subtype: FOR_EACH, configurations: {items_path: orders}}
+  - {id: a, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+  - {id: b, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: a, output_key: iteration, conversion_function: "{'of': len(orders), 'id': item.id}"}
+  - {from_node: each, to_node: b, output_key: iteration, conversion_function: "d => ({of: d.orders.length, id: d.item.id})"}
+`)
+	e, _ := ran(t, x, "converted", orders(2, 10))
+	for _, id := range []string{"a", "b"} {
+		if got := string(e.NodeExecutions[id].OutputData["result"]); got != `{"of":2,"id":1}` && got != `{"id":1,"of":2}` {
+			t.Errorf("%s got %s", id, got)
+		}
+	}
+}
+
+// An execution that an older version began builds its inputs by the rules of that time.
+func TestSizes_OlderExecutionsGoOnAsTheyBegan(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, fmt.Sprintf(listFlow, "older", "FOR_EACH", `{items_path: orders}`, "iteration", "true", "{}"))
+	_, r := ran(t, x, "older", orders(2, 10))
+	p := identity.System("default")
+	stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := x.revision(t.Context(), p, "older", stored.RevisionHash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, handed := range []bool{true, false} {
+		journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
+		record, found, err := journal.Activation(t.Context(), "each[1]/look")
+		if err != nil || !found {
+			t.Fatal(found, err)
+		}
+		if strings.Contains(string(record.Input), `"orders"`) != handed {
+			t.Errorf("by the rules of version %d the input is %s", version, record.Input)
+		}
+	}
+}
+
+// A value that joins one thing several times is not multiplied: only what joins branches is given them apart.
+func TestSizes_JoinsAddNothing(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	const joins = 20
+	var b strings.Builder
+	b.WriteString("metadata: {id: fan, name: fan, description: d}\nnodes:\n  - {id: j0, description: d, type: TRIGGER, subtype: MANUAL}\n")
+	for i := 1; i <= joins; i++ {
+		for _, side := range []string{"a", "b", "j"} {
+			fmt.Fprintf(&b, "  - {id: %s%d, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}\n", side, i)
+		}
+	}
+	b.WriteString("  - {id: merged, description: d, type: FLOW, subtype: MERGE}\nconnections:\n")
+	for i := 1; i <= joins; i++ {
+		for _, side := range []string{"a", "b"} {
+			fmt.Fprintf(&b, "  - {from_node: j%d, to_node: %s%d}\n  - {from_node: %s%d, to_node: j%d}\n", i-1, side, i, side, i, i)
+		}
+	}
+	fmt.Fprintf(&b, "  - {from_node: a%d, to_node: merged}\n  - {from_node: b%d, to_node: merged}\n", joins, joins)
+	x.save(t, b.String())
+	e, r := ran(t, x, "fan", `{"text":"`+strings.Repeat("x", 100)+`"}`)
+	if e.Status != "SUCCESS" {
+		t.Fatalf("status %s, %+v", e.Status, e.Error)
+	}
+	last := string(e.NodeExecutions[fmt.Sprint("j", joins)].OutputData["result"])
+	if len(last) > 1000 || strings.Contains(last, `"inputs"`) {
+		t.Errorf("after %d joins the payload has %d bytes: %.300s", joins, len(last), last)
+	}
+	one := x.call(t, "viewer", "GET", "/executions/"+r.ExecutionID+"/activations/merged", nil)
+	if !strings.Contains(string(one.body), `"inputs":{"a20":{`) {
+		t.Errorf("the merge was not given its branches: %s", one.body)
+	}
+}
+
+// dated reads a journal as if an execution had begun with other rules.
+type dated struct {
+	host.Source
+	version int
+}
+
+func (d dated) Rows(ctx context.Context, p identity.Principal, execution string, after uint64) iter.Seq2[host.Row, error] {
+	return func(yield func(host.Row, error) bool) {
+		for row, err := range d.Source.Rows(ctx, p, execution, after) {
+			for n := range row.Values {
+				row.Values[n] = json.RawMessage(strings.Replace(string(row.Values[n]), `"input_rules":1`, fmt.Sprintf(`"input_rules":%d`, d.version), 1))
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// BenchmarkForEach_ListSize runs a loop over lists of 100 and of 2,000 items of 3 KB, and over one of 2,000 items of 10 bytes, in
+// turns. What an iteration takes must not depend on the length of the list that it is part of.
+func BenchmarkForEach_ListSize(b *testing.B) {
+	x := openSite(b)
+	lists := []struct {
+		count, size int
+		unit        string
+	}{{100, 3000, "µs/iteration-of-100x3KB"}, {2000, 3000, "µs/iteration-of-2000x3KB"}, {2000, 10, "µs/iteration-of-2000x10B"}}
+	for _, c := range []struct{ name, config string }{{"Plain", `{items_path: orders}`}, {"Break", `{items_path: orders, break_condition: "item.id < 0"}`}} {
+		b.Run(c.name, func(b *testing.B) {
+			id := strings.ToLower(c.name)
+			x.save(b, fmt.Sprintf(listFlow, id, "FOR_EACH", c.config, "iteration", "item.id >= 0", "{id: '{{item.id}}'}"))
+			spent := make([]time.Duration, len(lists))
+			for b.Loop() {
+				for i, list := range lists {
+					began := time.Now()
+					a := x.call(b, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(orders(list.count, list.size)), WaitSeconds: 60})
+					if r := want[api.ExecuteResponse](b, a, http.StatusOK); r.Status != "SUCCESS" {
+						b.Fatalf("status %s", r.Status)
+					}
+					spent[i] += time.Since(began)
+				}
+			}
+			each := make([]float64, len(lists))
+			for i, list := range lists {
+				each[i] = float64(spent[i].Microseconds()) / float64(b.N) / float64(list.count)
+				b.ReportMetric(each[i], list.unit)
+			}
+			b.ReportMetric(each[1]/each[0], "ratio-2000-to-100")
+		})
+	}
+}

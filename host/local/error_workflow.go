@@ -1,0 +1,147 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/node"
+	"tandem/shortage"
+	"tandem/store"
+)
+
+// When an execution fails whose workflow names an error workflow, that is started with what failed as its input. That it is to be
+// started is recorded with the failure, as a timer that is due at once; its id follows from the execution, so that it is started
+// once however often that is tried. What was started because of a failure, and whatever comes of it, starts no error workflow:
+// it would go on for ever.
+
+// errorTimer is the timer that stands for an error workflow that is yet to be started. Timers of the engine have a "#".
+const errorTimer engine.TimerID = "error_workflow"
+
+// errorTrigger is the trigger type of what was started because of a failure.
+const errorTrigger = "ERROR"
+
+// errorWorkflow is the workflow to start if the execution fails; empty for none.
+func (o *owner) errorWorkflow() string {
+	if _, start := o.fold.Execution(); start.ErrorOf != "" {
+		return ""
+	}
+	return o.revision.Definition.Metadata.Settings.ErrorWorkflow
+}
+
+// fails says that one of the commands ends the execution with a failure.
+func fails(commands []engine.Command) bool {
+	for _, c := range commands {
+		if end, ok := c.(engine.Finish); ok {
+			return end.Status == engine.StatusError || end.Status == engine.StatusTimeout
+		}
+	}
+	return false
+}
+
+// failed is what an error workflow is told. Triggers add names of their own (execution_id, user_id), so these are a level below.
+type failed struct {
+	Execution failedExecution `json:"failed_execution"`
+	Error     *failedError    `json:"error"`
+}
+
+type failedExecution struct {
+	ExecutionID  string        `json:"execution_id"`
+	WorkflowID   string        `json:"workflow_id"`
+	WorkflowName string        `json:"workflow_name"`
+	Status       engine.Status `json:"status"`
+	UserID       string        `json:"user_id,omitempty"`
+	StartedAt    string        `json:"started_at"`
+	FailedAt     string        `json:"failed_at"`
+}
+
+type failedError struct {
+	Code      fault.Code     `json:"error_code"`
+	Message   string         `json:"error_message"`
+	Details   map[string]any `json:"error_details,omitempty"`
+	Retryable bool           `json:"is_retryable"`
+	NodeID    string         `json:"error_node_id,omitempty"`
+}
+
+// failure is what failed, as the journal tells it.
+func (o *owner) failure() (json.RawMessage, error) {
+	view := o.fold.View()
+	_, start := o.fold.Execution()
+	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
+	f := failed{Execution: failedExecution{
+		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status, UserID: start.UserID,
+		StartedAt: stamp(view.Started), FailedAt: stamp(view.Ended),
+	}}
+	if e := view.Error; e != nil {
+		f.Error = &failedError{Code: e.Code, Message: e.Message, Details: e.Details, Retryable: e.Retryable}
+		if view.ErrorNode != "" {
+			f.Error.NodeID = host.NodeOf(o.revision.Graph, view.ErrorNode)
+		}
+	}
+	return json.Marshal(f)
+}
+
+// startErrorWorkflow starts the error workflow of an execution that has failed. Starting it again finds it there.
+func (o *owner) startErrorWorkflow() {
+	name := o.errorWorkflow()
+	if name == "" {
+		o.stale = append(o.stale, string(errorTimer))
+		return
+	}
+	id := engine.ChildID(o.ref.Execution, "#error_workflow", 0) // no node can be called so
+	err := o.startForFailure(name, id)
+	switch {
+	case o.host.ctx.Err() != nil:
+		return // the timer is on disk
+	case errors.Is(err, store.ErrFull) || shortage.Is(err):
+		o.host.timers.set(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
+		return
+	case err != nil:
+		o.host.opts.Log.Error("error workflow not started", "execution", o.ref.Execution, "workflow", name, "error", err)
+		o.remark(node.Error, "the error workflow \""+name+"\" could not be started: "+fault.From(err).Message)
+	default:
+		o.remark(node.Notice, "the error workflow \""+name+"\" was started as execution "+id)
+	}
+	o.stale = append(o.stale, string(errorTimer))
+}
+
+func (o *owner) startForFailure(name, id string) error {
+	err := o.host.patiently(o.host.ctx, func() error {
+		_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), id)
+		return err
+	})
+	if err == nil || !errors.Is(err, store.ErrNotFound) {
+		return err // it was started before the crash, or nobody knows
+	}
+	request, err := o.host.opts.Child(o.host.ctx, o.principal(), name, "latest")
+	if err != nil {
+		return err
+	}
+	if request.TriggerData, err = o.failure(); err != nil {
+		return err
+	}
+	_, start := o.fold.Execution()
+	request.ID, request.TriggerType, request.Initial, request.Language, request.ErrorOf = id, errorTrigger, request.TriggerData, start.Language, o.ref.Execution
+	if initial := o.host.opts.Initial; initial != nil {
+		if request.Initial, err = initial(request.WorkflowID, request.TriggerData); err != nil {
+			return err
+		}
+	}
+	p := o.principal()
+	p.User, p.Means.TokenMadeBy = start.UserID, start.TokenMadeBy
+	if _, err = o.host.Start(o.host.ctx, p, request); errors.Is(err, store.ErrConflict) {
+		return nil // it was started before the crash
+	}
+	return err
+}
+
+// remark writes a line into the log of the execution.
+func (o *owner) remark(level node.Level, message string) {
+	line := store.LogLine{Time: time.Now().UnixMilli(), Level: levelOf(level), Message: message}
+	if err := o.host.opts.Logs.Write(o.host.ctx, o.principal(), o.ref.Execution, []store.LogLine{line}); err != nil {
+		o.host.opts.Log.Warn("a line of an execution was not stored", "execution", o.ref.Execution, "error", err)
+	}
+}
