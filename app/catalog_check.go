@@ -21,6 +21,8 @@ const (
 	problemDropped              = "dropped_configuration"
 	problemNeverChanges         = "condition_never_changes"
 	problemDuplicateCase        = "duplicate_case"
+	problemToolEndsTurn         = "tool_ends_turn"
+	problemNeedsModel           = "needs_model"
 
 	problemCredentialMissing = string(fault.CredentialMissing)
 	problemUnsupported       = string(fault.Unsupported)

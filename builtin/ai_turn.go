@@ -84,7 +84,7 @@ func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 	case engine.StepApprove:
 		return p.approve(call)
 	case engine.StepCall:
-		return p.callTool(ctx, call)
+		return t.callTool(ctx, call, p)
 	case engine.StepStore:
 		return p.store(ctx, call)
 	}
@@ -389,7 +389,7 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 		var list []engine.LoopCall
 		for _, c := range calls {
 			tool, ok := p.tool(c.Name)
-			if ok && tool.Node == "" {
+			if ok && tool.Node == "" && tool.Server == "" {
 				return engine.LoopReply{} // the workflow does it, with what the turn hands on
 			}
 			one := engine.LoopCall{Effect: tool.effect(c), TimeoutMS: tool.TimeoutMS}
