@@ -92,7 +92,9 @@ func withModel[C turnSettings](t turns, p agentProvider, about node.Info) node.K
 	})
 	k.Own = promptNames()
 	open, end := k.Steps.Open, k.Steps.Close
-	k.Steps.Open = func(ctx context.Context, call *node.Call) (node.Led, error) { return open(ctx, withoutFields(call, providerBlocks)) }
+	k.Steps.Open = func(ctx context.Context, call *node.Call) (node.Led, error) {
+		return open(ctx, withoutFields(call, providerBlocks))
+	}
 	k.Steps.Close = func(ctx context.Context, call *node.Call, e node.Ending) (node.Done, error) {
 		return end(ctx, withoutFields(call, providerBlocks), e)
 	}
