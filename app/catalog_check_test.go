@@ -74,6 +74,13 @@ func TestPlan_Problems(t *testing.T) {
 		{"AgentTools", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "tools": ["box/put", {"type": "function", "function": {"name": "box/get"}}, "put", {"description": "d"}, {"type": "web_search", "name": "x"}, 7, {"name": "own"}]}`,
 			[]string{"invalid_config configurations.tools[2]", "invalid_config configurations.tools[3].name", "invalid_config configurations.tools[4].type", "invalid_config configurations.tools[5]", "warning tool_ends_turn configurations.tools[6]"}},
 		{"StoredAgentIsDescribedToo", "AI_AGENT.MCP_AGENT", `{"agent_id": "a", "llm_profile": "p", "limits": {}, "language": "zh"}`, []string{"warning invalid_config configurations.llm_profile", "warning invalid_config configurations.limits"}},
+		{"DocumentSearchFields", "MEMORY.DOCUMENT_STORE", `{"search_fields": ["title", "summary"]}`, []string{"invalid_config configurations.search_fields[1]"}},
+		{"VectorThresholdOfAModel", "MEMORY.VECTOR_DATABASE", `{"similarity_threshold": 0.75, "llm_profile": "p"}`, []string{"warning invalid_config configurations.llm_profile", "warning needs_model configurations.similarity_threshold"}},
+		{"VectorThresholdWithAModel", "MEMORY.VECTOR_DATABASE", `{"similarity_threshold": 0.75, "embedding_profile": "p"}`, nil},
+		{"EntitiesOfRules", "MEMORY.ENTITY_MEMORY", `{"entity_types": ["person", "company", "issue"], "confidence_threshold": 0.95}`, []string{"warning needs_model configurations.confidence_threshold", "warning needs_model configurations.entity_types[2]"}},
+		{"EntitiesOfAModel", "MEMORY.ENTITY_MEMORY", `{"entity_types": ["issue"], "confidence_threshold": 0.95, "llm_profile": "p"}`, nil},
+		{"FactsOfRules", "MEMORY.KNOWLEDGE_BASE", `{"confidence_threshold": 0.95}`, []string{"warning needs_model configurations.confidence_threshold"}},
+		{"EpisodePeriods", "MEMORY.EPISODIC_MEMORY", `{"retention_period": "for ever", "temporal_context_window": "2 weeks"}`, []string{"invalid_config configurations.retention_period"}},
 		{"CredentialOfNobody", "MEMORY.KEY_VALUE_STORE", `{"credential_id": "c", "on_unknown": "ask"}`, []string{"warning invalid_config configurations.on_unknown", "warning invalid_config configurations.credential_id"}},
 
 		// Operations.
