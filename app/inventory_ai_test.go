@@ -125,7 +125,7 @@ func TestInventory_Agents(t *testing.T) {
 			case "pair":
 				r.nodes, r.attached = calls, "files"
 			case "history $P":
-				r.before = "  - {id: before, name: before, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: $P, user_prompt: Before.}}\n"
+				r.before = []string{nodeOf("AI_AGENT.LLM", `{profile_id: $P, user_prompt: Before.}`)}
 			}
 			return w.run(t, kind, config, p, r)
 		},

@@ -52,10 +52,12 @@ type benchRun struct {
 	key string
 	// provider is that of the profiles.
 	provider string
-	// nodes and attached are further nodes, and which of them are attached to the node; before is one that runs ahead of it.
+	// nodes and attached are further nodes, and which of them are attached to the node; before are those that run ahead of it, in a row.
 	nodes    string
 	attached string
-	before   string
+	before   []string
+	// params says that the node has its input as its input_params, and not from what starts the execution.
+	params bool
 }
 
 // run runs a node and tells what was seen.
@@ -66,7 +68,7 @@ func (w *workbench) run(t *testing.T, kind, config string, p proof, r benchRun) 
 	w.scene[r.key], w.met[r.key] = p.scene, make(chan struct{})
 	w.mu.Unlock()
 	for _, name := range []string{"P", "Q"} {
-		if r.provider == "" || !strings.Contains(config+r.nodes+r.before+p.scene, "$"+name) {
+		if r.provider == "" || !strings.Contains(config+r.nodes+strings.Join(r.before, "")+p.scene, "$"+name) {
 			continue
 		}
 		w.saveProfile(t, llm.Profile{ID: strings.ToLower(name) + r.key, Provider: r.provider, Model: "m", EmbeddingModel: "e", BaseURL: w.service.URL + "/" + r.key + "/" + name})
@@ -80,30 +82,40 @@ func (w *workbench) run(t *testing.T, kind, config string, p proof, r benchRun) 
 		credentials[name] = want[api.Credential](t, w.call(t, "admin", "POST", "/credentials", body), http.StatusCreated).ID
 	}
 	filled := strings.NewReplacer("$P", "p"+r.key, "$Q", "q"+r.key, "$C", credentials["C"], "$D", credentials["D"], "$U", w.service.URL+"/"+r.key, "$KEY", r.key)
-	typ, subtype, _ := strings.Cut(kind, ".")
-	text := fmt.Sprintf(`
-metadata: {id: %s, name: n, description: d}
-nodes:
-  - {id: start, name: start, description: d, type: TRIGGER, subtype: MANUAL}
-  - {id: n, name: n, description: d, type: %s, subtype: %s, configurations: %s, attached_nodes: [%s]}
-%s
-connections:
-%s`, r.key, typ, subtype, filled.Replace(config), r.attached, filled.Replace(r.nodes+r.before), connected(r.before != ""))
-	w.save(t, text)
 	input := p.input
 	if input == "" {
 		input = "{}"
 	}
-	id := w.execute(t, r.key, api.ExecuteRequest{Inputs: json.RawMessage(filled.Replace(input))})
+	given, params := input, ""
+	if r.params {
+		given, params = "{}", ", input_params: "+input
+	}
+	nodes, last, lines := r.nodes, "start", ""
+	for i, node := range r.before {
+		id := fmt.Sprintf("before%d", i+1)
+		nodes += "  - {id: " + id + ", name: " + id + ", description: d, " + node + "}\n"
+		lines += "  - {from_node: " + last + ", to_node: " + id + "}\n"
+		last = id
+	}
+	text := fmt.Sprintf(`
+metadata: {id: %s, name: n, description: d}
+nodes:
+  - {id: start, name: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: n, name: n, description: d, %s, attached_nodes: [%s]%s}
+%s
+connections:
+%s  - {from_node: %s, to_node: n}
+`, r.key, nodeOf(kind, config), r.attached, params, nodes, lines, last)
+	w.save(t, filled.Replace(text))
+	id := w.execute(t, r.key, api.ExecuteRequest{Inputs: json.RawMessage(filled.Replace(given))})
 	heard := w.rests(t, r.key, id)
 	return w.tell(t, r.key, id) + heard
 }
 
-func connected(before bool) string {
-	if before {
-		return "  - {from_node: start, to_node: before}\n  - {from_node: before, to_node: n}\n"
-	}
-	return "  - {from_node: start, to_node: n}\n"
+// nodeOf is the middle of a node in a workflow.
+func nodeOf(kind, config string) string {
+	typ, subtype, _ := strings.Cut(kind, ".")
+	return fmt.Sprintf("type: %s, subtype: %s, configurations: %s", typ, subtype, config)
 }
 
 // rests waits until an execution has ended or waits for somebody, and returns what was told while it ran. In the scene "watched" the

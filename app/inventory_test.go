@@ -29,9 +29,11 @@ type proof struct {
 	input string
 	// scene tells the bench what is around the node.
 	scene string
+	// chain are the inputs of nodes of the same kind that run before it, with the other configurations.
+	chain []string
 	// told is a part of the problem with which the value other is refused or warned of. There is no run then.
 	told string
-	// shown names a test of this package that shows it, where one run cannot. There is no run then either.
+	// shown names a test of this package or of package builtin that shows it, where one run cannot. There is no run then either.
 	shown string
 }
 
@@ -134,13 +136,18 @@ func (v fieldInventory) try(t *testing.T, kind, path string, p proof) {
 	}
 }
 
-// testSources are the tests of this package.
+// testSources are the tests that a proof may name.
 func testSources(t *testing.T) string {
 	t.Helper()
 	names, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds, err := filepath.Glob("../builtin/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = append(names, kinds...)
 	var b strings.Builder
 	for _, name := range names {
 		raw, err := os.ReadFile(name)

@@ -181,7 +181,7 @@ func (t *turns) do(ctx context.Context, call *node.Call, tool turnTool, in toolI
 		if err != nil {
 			return nil, err
 		}
-		return call.Attached(ctx, tool.Node, raw)
+		return call.Attached(context.WithValue(ctx, modelAsksKey{}, true), tool.Node, raw)
 	}
 	s, err := t.listedServer(call, tool.Server, nil)
 	if err != nil {

@@ -195,7 +195,7 @@ func useMemory(ctx context.Context, call *node.Call, id string, input map[string
 
 // useNode runs an attached node that must not wait, and returns its result.
 func useNode(ctx context.Context, call *node.Call, id string, input json.RawMessage) (json.RawMessage, error) {
-	outcome, err := call.Attached(ctx, id, input)
+	outcome, err := call.Attached(context.WithValue(ctx, usedKey{}, true), id, input)
 	if err != nil {
 		return nil, err
 	}

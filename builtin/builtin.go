@@ -91,10 +91,10 @@ func Kinds(o Options) []node.Kind {
 		slackInteraction(),
 		teamsInteraction(),
 		telegramInteraction(),
-		codeTool(),
-		httpClient(o.HTTP),
-		fileProcessor(o.Files),
-		imageProcessor(o.Files, o.Models),
+		askedAlone(codeTool()),
+		askedAlone(httpClient(o.HTTP)),
+		askedAlone(fileProcessor(o.Files)),
+		askedAlone(imageProcessor(o.Files, o.Models)),
 		brief(triggerManual()),
 	)
 }

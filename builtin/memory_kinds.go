@@ -49,11 +49,18 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, info node.Info, do
 	run := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
 		plain := *withoutFields(call, storageFields)
-		plain.Input = ownFields(info.Name, plain.Config, call.Input)
+		if ctx.Value(usedKey{}) == nil && gjson.GetBytes(plain.Config, "operation").Str != "" {
+			// What comes from the node before may have an operation of its own, which is not meant.
+			plain.Input = object(slices.DeleteFunc(members(plain.Input), func(m member) bool { return m.key == "operation" }))
+		}
+		plain.Input = ownFields(info.Name, plain.Config, plain.Input)
 		return run(ctx, &plain)
 	}
 	return k
 }
+
+// usedKey marks the runs of an attached node: the node that it is attached to says what it does, whatever it does on its own.
+type usedKey struct{}
 
 // memoryCalls tell memories who calls, and lend them the models that the caller may use.
 type memoryCalls struct{ models *Models }
