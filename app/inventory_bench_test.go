@@ -225,6 +225,7 @@ func (w *workbench) tell(t *testing.T, key, id string) string {
 
 // serve is every service that a node calls: the models of three providers, and pages.
 func (w *workbench) serve(rw http.ResponseWriter, r *http.Request) {
+	rw.Header()["Date"] = nil // it would differ from run to run
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
@@ -283,7 +284,6 @@ func (w *workbench) meet(rw http.ResponseWriter, r *http.Request, key string, me
 		case <-r.Context().Done():
 		}
 	}
-	rw.Header()["Date"] = nil // it would differ from run to run
 	fmt.Fprint(rw, said)
 }
 
