@@ -446,3 +446,105 @@ func TestAgent_UsesItsMemories(t *testing.T) {
 		t.Errorf("another person is told: %q", other.Response)
 	}
 }
+
+// The tools that a node lists by itself run: those of a tool server by server/tool, in each way to write it. A function that only the
+// workflow knows ends the turn.
+func TestAgent_ToolsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	box := newToolbox(t, nil, toolDefinition{Name: "look", Description: "looks", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`), ReadOnly: true},
+		toolDefinition{Name: "put", Description: "puts", Schema: json.RawMessage(`{"type":"object"}`)})
+	if err := x.stores.MCPServers.Put(t.Context(), identity.System("default"), box.server(t, "box").WithDefaults()); err != nil {
+		t.Fatal(err)
+	}
+	model := newModelService(t, func(r chatRequest, _ <-chan struct{}) chatReply {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == "tool" {
+			return chatReply{text: []string{"got " + last.text()}}
+		}
+		return chatReply{calls: []chatCall{chatCallOf(0, r.Tools[0].Function.Name, `{"n":1}`)}}
+	})
+	x.saveProfile(t, model.profile("main"))
+	start := func(name, tools string) string {
+		text := agentFlow(`{profile_id: main, user_prompt: look, tools: `+tools+`}`, "", "")
+		x.save(t, strings.Replace(text, "id: talk", "id: "+name, 1))
+		return x.execute(t, name, api.ExecuteRequest{})
+	}
+	id := start("first", `["box/look"]`)
+	if list := x.opens(t, id, 1); list[0].Purpose != "activation" { // nobody has accepted the server yet
+		t.Fatalf("asked %+v", list)
+	}
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", `{"node_id":"agent","input_data":{"accept":true}}`), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	if _, r := x.result(t, id); r.Response != `got {"done":true,"message":"{\"done\":true}"}` || len(r.ToolResults) != 1 || r.ToolResults[0].Failed {
+		t.Errorf("the turn ends with %+v", r)
+	}
+	if got := box.made(); !slices.Equal(got, []string{`look {"n":1}`}) {
+		t.Errorf("calls %q", got)
+	}
+	for name, tools := range map[string]string{
+		"name":   `[{name: box/look, description: Look!}]`,
+		"openai": `[{type: function, function: {name: box/look}}]`,
+		"glob":   `["box/l*"]`,
+	} {
+		id := start(name, tools)
+		x.reaches(t, id, engine.StatusSuccess)
+		if _, r := x.result(t, id); len(r.ToolResults) != 1 || r.ToolResults[0].Failed || r.FinishReason != "stop" {
+			t.Errorf("%s ends with %+v", name, r)
+		}
+	}
+	if n := len(box.made()); n != 4 {
+		t.Errorf("the server was called %d times, want 4", n)
+	}
+	id = start("mine", `[{type: function, function: {name: mine, parameters: {type: object}}}]`)
+	x.reaches(t, id, engine.StatusSuccess)
+	if _, r := x.result(t, id); r.FinishReason != "tool_calls" || len(r.ToolResults) != 0 {
+		t.Errorf("a function of the workflow ends with %+v", r)
+	}
+	id = start("wrong", `["box/lok"]`)
+	x.reaches(t, id, engine.StatusError)
+	if e := x.read(t, id); e.Error == nil || e.Error.ErrorCode != "invalid_config" || !strings.Contains(e.Error.ErrorMessage, `did you mean "box/look"?`) {
+		t.Errorf("a tool that is not there: %+v", e.Error)
+	}
+}
+
+// Prompts find the variables that the input brings for them, before the rest of the input; what is not an object is refused.
+func TestAgent_Variables(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply { return chatReply{text: []string{"ok"}} })
+	x.saveProfile(t, model.profile("main"))
+	x.save(t, agentFlow(`{profile_id: main, systemPrompt: "Be {{tone}}.", messages: [{role: user, content: "{{question}} in {{place.city}}"}]}`, "", ""))
+	id := x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"question":"asked","tone":"rude","variables":{"tone":"kind","place":{"city":"Bern"}}}`)})
+	x.reaches(t, id, engine.StatusSuccess)
+	var said []string
+	for _, m := range model.asked[0].Messages {
+		said = append(said, m.Role+": "+m.text())
+	}
+	if want := []string{"system: Be kind.", "user: asked in Bern", "user: asked"}; !slices.Equal(said, want) {
+		t.Errorf("the model was told %q, want %q", said, want)
+	}
+	id = x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"question":"asked","tone":"rude","place":{"city":"Bern"},"variables":["kind"]}`)})
+	x.reaches(t, id, engine.StatusError)
+	if e := x.read(t, id); e.Error.ErrorCode != "invalid_input" || !strings.Contains(e.Error.ErrorMessage, `"variables" must be an object`) {
+		t.Errorf("variables that are a list: %+v", e.Error)
+	}
+}
+
+// A kind that has answers told piece by piece says so; by default AI_AGENT.LLM tells the whole.
+func TestAgent_LLMDoesNotStreamByDefault(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"AI_AGENT.LLM": "", "AI_AGENT.OPENAI_CHATGPT": "true"} {
+		k, err := NodeKind(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields, err := KindFields(k.ConfigSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(fields, func(f KindField) bool { return f.Name == "stream" })
+		if i < 0 || fields[i].Default != want {
+			t.Errorf("stream of %s is %q by default, want %q", name, fields[i].Default, want)
+		}
+	}
+}

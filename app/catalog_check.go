@@ -22,6 +22,8 @@ const (
 	problemNeverChanges         = "condition_never_changes"
 	problemDuplicateCase        = "duplicate_case"
 	problemInvalidCode          = "invalid_code"
+	problemToolEndsTurn         = "tool_ends_turn"
+	problemNeedsModel           = "needs_model"
 
 	problemCredentialMissing = string(fault.CredentialMissing)
 	problemUnsupported       = string(fault.Unsupported)

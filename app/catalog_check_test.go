@@ -66,7 +66,22 @@ func TestPlan_Problems(t *testing.T) {
 		{"AgentApproval", "AI_AGENT.ANTHROPIC_CLAUDE", `{"model": "m", "tool_approval": "sometimes"}`, []string{"invalid_config configurations.tool_approval"}},
 		{"AgentSchemaMissing", "AI_AGENT.GOOGLE_GEMINI", `{"model": "m", "response_format": "schema"}`, []string{"invalid_config configurations.output_schema"}},
 		{"AgentTemperature", "AI_AGENT.ANTHROPIC_CLAUDE", `{"model": "m", "temperature": 1.5}`, []string{"invalid_config configurations.temperature"}},
-		{"AgentInner", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "parameters": {"maxTokens": "many", "seed": 1}}`, []string{"invalid_config configurations.parameters.maxTokens"}},
+		{"AgentInner", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "parameters": {"maxTokens": "many", "seed": 1, "stop": ["END"], "maxOutputTokens": 7}}`, []string{"invalid_config configurations.parameters.maxTokens", "unknown_configuration configurations.parameters.seed", "invalid_config configurations.parameters.maxOutputTokens"}},
+		{"AgentOlderBlocks", "AI_AGENT.GOOGLE_GEMINI", `{"model": "m", "temperature": 1, "generation_config": {"temperature": 0, "maxOutputTokens": 7, "candidateCount": 2}, "output_processing": {"parse_json": true, "retries": 2}}`,
+			[]string{"warning invalid_config configurations.generation_config.temperature", "warning dropped_configuration configurations.generation_config.candidateCount", "warning dropped_configuration configurations.output_processing.retries"}},
+		{"AgentSchemaOfText", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "response_format": "text", "output_schema": {}}`, []string{"warning invalid_config configurations.output_schema"}},
+		{"AgentCredentialBesideProfile", "AI_AGENT.OPENAI_CHATGPT", `{"profile_id": "p", "credential_id": "c"}`, []string{"warning invalid_config configurations.credential_id"}},
+		{"AgentTools", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "tools": ["box/put", {"type": "function", "function": {"name": "box/get"}}, "put", {"description": "d"}, {"type": "web_search", "name": "x"}, 7, {"name": "own"}]}`,
+			[]string{"invalid_config configurations.tools[2]", "invalid_config configurations.tools[3].name", "invalid_config configurations.tools[4].type", "invalid_config configurations.tools[5]", "warning tool_ends_turn configurations.tools[6]"}},
+		{"StoredAgentIsDescribedToo", "AI_AGENT.MCP_AGENT", `{"agent_id": "a", "llm_profile": "p", "limits": {}, "language": "zh"}`, []string{"warning invalid_config configurations.llm_profile", "warning invalid_config configurations.limits"}},
+		{"DocumentSearchFields", "MEMORY.DOCUMENT_STORE", `{"search_fields": ["title", "summary"]}`, []string{"invalid_config configurations.search_fields[1]"}},
+		{"VectorThresholdOfAModel", "MEMORY.VECTOR_DATABASE", `{"similarity_threshold": 0.75, "llm_profile": "p"}`, []string{"warning invalid_config configurations.llm_profile", "warning needs_model configurations.similarity_threshold"}},
+		{"VectorThresholdWithAModel", "MEMORY.VECTOR_DATABASE", `{"similarity_threshold": 0.75, "embedding_profile": "p"}`, nil},
+		{"EntitiesOfRules", "MEMORY.ENTITY_MEMORY", `{"entity_types": ["person", "company", "issue"], "confidence_threshold": 0.95}`, []string{"warning needs_model configurations.confidence_threshold", "warning needs_model configurations.entity_types[2]"}},
+		{"EntitiesOfAModel", "MEMORY.ENTITY_MEMORY", `{"entity_types": ["issue"], "confidence_threshold": 0.95, "llm_profile": "p"}`, nil},
+		{"FactsOfRules", "MEMORY.KNOWLEDGE_BASE", `{"confidence_threshold": 0.95}`, []string{"warning needs_model configurations.confidence_threshold"}},
+		{"EpisodePeriods", "MEMORY.EPISODIC_MEMORY", `{"retention_period": "for ever", "temporal_context_window": "2 weeks"}`, []string{"invalid_config configurations.retention_period"}},
+		{"CredentialOfNobody", "MEMORY.KEY_VALUE_STORE", `{"credential_id": "c", "on_unknown": "ask"}`, []string{"warning invalid_config configurations.on_unknown", "warning invalid_config configurations.credential_id"}},
 
 		// Operations.
 		{"OperationUnknown", "EXTERNAL_ACTION.GITHUB", `{"action_type": "creat_issue", "repository_config": {"full_name": "a/b"}, "credential_id": "c"}`, []string{"unsupported configurations.action_type"}},
@@ -302,7 +317,7 @@ func TestPlan_Effects(t *testing.T) {
 
 func TestPlan_Common(t *testing.T) {
 	t.Parallel()
-	p, problems := planOf(t, "CALL.EMPTY", `{"timeout": 30, "retry_attempts": 5, "on_error": "Continue", "on_unknown": "fail", "enabled": false}`)
+	p, problems := planOf(t, "ACTION.WEBHOOK_CALL", `{"url": "https://example.com", "timeout": 30, "retry_attempts": 5, "on_error": "Continue", "on_unknown": "fail", "enabled": false}`)
 	if len(problems) > 0 {
 		t.Errorf("problems %v", problems)
 	}

@@ -78,9 +78,16 @@ func toolKinds() []kind {
 			`root="."; read_only=true; max_bytes=1048576[1..]; formats:list=[txt,md,csv,json,yaml,xml,html,docx,xlsx,pdf]`),
 		tools("IMAGE_PROCESSOR", toolset{prefix: "image_", safe: "info describe resize crop rotate convert"},
 			`max_pixels=50000000[1..]; output_format{png|jpeg}=png; vision_profile`),
-		{subtype: "CODE_TOOL", effect: workflow.Idempotent,
+		{subtype: "CODE_TOOL", effect: workflow.Idempotent, rules: codeToolRules,
 			config: `language{python|javascript}=python; tool_name=code_run; description; code:code; parameters:obj;
 				time_limit_ms=10000[10..120000]; memory_mb=128[16..1024]`},
+	}
+}
+
+// codeToolRules: parameters are those of a fixed function.
+func codeToolRules(c *config) {
+	if c.has("parameters") && !c.has("code") && !c.has("template_id") {
+		c.warnf(workflow.ProblemConfig, c.at("parameters"), "parameters does nothing without code: a model that writes the code gives it an input of its own; set code, or remove parameters")
 	}
 }
 

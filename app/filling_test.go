@@ -194,11 +194,21 @@ func TestFilling_AsksAPerson(t *testing.T) {
 				t.Helper()
 				want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InputData: json.RawMessage(data)}), http.StatusOK)
 			}
-			answer(`{"content":{"amount":0,"to":"Eve"},"description":"a guess"}`) // not taken, so it is asked again
-			x.reaches(t, id, engine.StatusWaitingForHuman)
-			e = x.read(t, id)
-			if len(e.Questions) != 1 || e.Questions[0].InteractionID == q.InteractionID || !strings.Contains(e.Questions[0].Description, "amount") {
+			for given, at := range map[string]string{`{"content":{"amount":0}}`: "amount", `{"amuont":4}`: "amuont", `{"content":{"amount":null}}`: "content"} { // not taken, and the question stays
+				f := refused(t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "send", InputData: json.RawMessage(given)}), http.StatusUnprocessableEntity, "invalid_input")
+				if !strings.Contains(fmt.Sprint(fields(f)), at) {
+					t.Errorf("%s is refused with %+v", given, f)
+				}
+			}
+			if e = x.read(t, id); len(e.Questions) != 1 || e.Questions[0].InteractionID != q.InteractionID {
 				t.Fatalf("questions %+v", e.Questions)
+			}
+			if name == "Refuses" {
+				answer(`{"content":{"to":"Eve"},"description":"a part"}`) // the rest is asked for again
+				x.reaches(t, id, engine.StatusWaitingForHuman)
+				if list := x.read(t, id).Questions; len(list) != 1 || list[0].InteractionID == q.InteractionID || !strings.Contains(list[0].Description, "amount") {
+					t.Fatalf("questions %+v", list)
+				}
 			}
 			answer(`{"amount":4}`)
 			to := "Ada"

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -192,8 +193,54 @@ func TestTask_FiveInnerTries(t *testing.T) {
 		want = append(want, fmt.Sprintf(`read {"city":"c%d"}`, i+1))
 	}
 	agrees(t, "calls", b.made(), want)
-	e = x.say(e.ExecutionID, `{}`) // nothing is given
-	x.ended(e, engine.StatusCanceled)
+	refused(t, x.call(t, taskUser, http.MethodPost, "/executions/"+e.ExecutionID+"/input", `{"node_id":"task","input_data":{}}`), http.StatusUnprocessableEntity, "invalid_input")
+	if a := x.act(t, e.ExecutionID, api.ActionRequest{Action: "cancel"}); a.status != http.StatusOK {
+		t.Fatalf("answer %d %s", a.status, a.body)
+	}
+	x.ended(x.rest(e.ExecutionID), engine.StatusCanceled)
+}
+
+// What a person gives is checked against the form before the question is used up, and wins over what the model makes of their words.
+func TestTask_WhatAPersonGaveWins(t *testing.T) {
+	t.Parallel()
+	tools := []toolDefinition{{Name: "read", Description: "reads", ReadOnly: true, Schema: json.RawMessage(`{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer"},"order":{"type":"string"}}}`)}}
+	b := newToolbox(t, func(c toolCall, _ <-chan struct{}) toolReply {
+		if strings.Contains(string(c.Arguments), `"rows":1,`) || string(c.Arguments) == `{"rows":1}` {
+			return toolReply{Failed: true, Text: "too few rows"}
+		}
+		return toolReply{Text: `{"read":true}`}
+	}, tools...)
+	m := newMind(t, []string{"box/read"}, func(d decided) any {
+		switch d.name {
+		case "params":
+			return arguments(`{"rows":1}`)
+		case "analyze":
+			return map[string]any{"is_param_error": true, "reason": "too few"}
+		case "missing":
+			return map[string]any{"message": "How many?", "params": map[string]any{"rows": nil, "order": nil}}
+		case "fill":
+			return arguments(`{"rows":999,"order":"newest first"}`)
+		}
+		return nil
+	})
+	x := openTasks(t, m, b)
+	e := x.ask(api.TaskRequest{})
+	e = x.say(e.ExecutionID, `{"confirm":true}`)
+	q := x.question(e, "param")
+	for _, given := range []string{`{"content":{"rows":"many"}}`, `{"content":{"rows":null}}`, `{"content":{"row":5}}`, `null`} {
+		refused(t, x.call(t, taskUser, http.MethodPost, "/executions/"+e.ExecutionID+"/input", `{"node_id":"`+q.NodeID+`","input_data":`+given+`}`), http.StatusUnprocessableEntity, "invalid_input")
+	}
+	if now := x.question(x.rest(e.ExecutionID), "param"); now.InteractionID != q.InteractionID {
+		t.Errorf("the question %s was used up; now it is %s", q.InteractionID, now.InteractionID)
+	}
+	e = x.say(e.ExecutionID, `{"content":{"rows":5},"description":"newest first, please"}`)
+	agrees(t, "arguments", string(x.question(e, "confirm").Arguments), `{"rows":5,"order":"newest first"}`)
+	e = x.say(e.ExecutionID, `{"confirm":true}`)
+	x.ended(e, engine.StatusSuccess)
+	if made := b.made(); len(made) != 2 || !strings.Contains(made[1], `"rows":5`) || strings.Contains(made[1], "999") {
+		t.Errorf("calls %q", made)
+	}
+	agrees(t, "slots", string(e.Task.FilledSlots), `{"step_1":{"rows":5}}`)
 }
 
 // The third failure that counts fails the task, and what was done stays readable.

@@ -14,66 +14,10 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/llm"
+	"tandem/mcp"
 	"tandem/node"
 	"tandem/workflow"
 )
-
-// agentConfig is the configuration of a turn with a model. The kinds have different defaults and providers, and otherwise
-// are the same.
-type agentConfig struct {
-	Model        string          `json:"model"`
-	ProfileID    string          `json:"profile_id" older:"llm_profile"`
-	SystemPrompt node.Scalar     `json:"system_prompt" older:"system"`
-	UserPrompt   node.Scalar     `json:"user_prompt" older:"user"`
-	Prompt       node.Scalar     `json:"prompt"`
-	Messages     json.RawMessage `json:"messages"`
-	Tools        json.RawMessage `json:"tools"`
-	Parameters   llmParameters   `json:"parameters"`
-
-	Temperature      *float64        `json:"temperature" range:"0..2"`
-	MaxTokens        int64           `json:"max_tokens" range:"1.."`
-	TopP             *float64        `json:"top_p" range:"0..1"`
-	TopK             *int64          `json:"top_k" range:"1.."`
-	FrequencyPenalty *float64        `json:"frequency_penalty" range:"-2..2"`
-	PresencePenalty  *float64        `json:"presence_penalty" range:"-2..2"`
-	ReasoningEffort  string          `json:"reasoning_effort" enum:"low|medium|high"`
-	ThinkingBudget   int64           `json:"thinking_budget_tokens" range:"0.."`
-	ThinkingMode     json.RawMessage `json:"thinking_mode"`
-	SafetySettings   node.Object     `json:"safety_settings"`
-
-	ResponseFormat string          `json:"response_format" enum:"text|json|schema"`
-	OutputSchema   node.Object     `json:"output_schema"`
-	MaxIterations  int             `json:"max_tool_iterations" range:"0..50"`
-	Parallel       bool            `json:"parallel_tool_calls"`
-	ToolApproval   json.RawMessage `json:"tool_approval"`
-	HistorySize    int             `json:"history_size" range:"0.."`
-	Stream         bool            `json:"stream"`
-	FirstToken     float64         `json:"first_token_timeout_seconds" range:"1.."`
-	Total          float64         `json:"llm_timeout_seconds" range:"1.."`
-	Fallbacks      []string        `json:"fallback_profiles"`
-
-	// What older files have.
-	GenerationConfig node.Object     `json:"generation_config"`
-	OutputProcessing node.Object     `json:"output_processing"`
-	ProviderConfig   json.RawMessage `json:"provider_config"`
-	ModelConfig      json.RawMessage `json:"model_config"`
-	OpenAIConfig     json.RawMessage `json:"openai_config"`
-	AnthropicConfig  json.RawMessage `json:"anthropic_config"`
-	GeminiConfig     json.RawMessage `json:"gemini_config"`
-	ClaudeConfig     json.RawMessage `json:"claude_config"`
-}
-
-func (c *agentConfig) Defaults() {
-	c.MaxTokens, c.ResponseFormat, c.MaxIterations, c.Parallel, c.HistorySize, c.Stream = 8192, "text", 10, true, 3, true
-	c.FirstToken, c.Total = llm.DefaultFirstToken.Seconds(), llm.DefaultTotal.Seconds()
-}
-
-// llmParameters are the parameters as a node of the kind LLM writes them.
-type llmParameters struct {
-	Temperature *float64 `json:"temperature" range:"0..2"`
-	MaxTokens   int64    `json:"max_tokens" range:"1.."`
-	TopP        *float64 `json:"top_p" range:"0..1"`
-}
 
 type agentInput struct {
 	UserPrompt json.RawMessage   `json:"user_prompt,omitempty"`
@@ -82,7 +26,8 @@ type agentInput struct {
 	Question   json.RawMessage   `json:"question,omitempty"`
 	Images     []json.RawMessage `json:"images,omitempty"`
 	Context    json.RawMessage   `json:"context,omitempty"`
-	Variables  json.RawMessage   `json:"variables,omitempty"`
+	// Variables are names for the placeholders of the prompts.
+	Variables json.RawMessage `json:"variables,omitempty"`
 }
 
 // prompt is what the input brings for the model, if it does.
@@ -106,40 +51,61 @@ func promptText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// agentProvider says which provider a kind means when it names a model and no profile.
+// agentProvider says which provider a kind means when it names a model and no profile, and what that model is asked with by default.
 type agentProvider struct {
-	name        string
-	temperature float64 // the default, negative for none
+	name              string
+	temperature, topP float64 // negative for none
 }
 
 // agents are the kinds that have a turn with a model.
-func agents(m *Models, store *files.Store) []node.Kind {
+func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	if m == nil {
 		return nil
 	}
+	t := turns{models: m, files: store, tools: tools}
 	return []node.Kind{
-		withModel(m, store, agentProvider{"openai", 0.7}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
+		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
 			"A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
-		withModel(m, store, agentProvider{"anthropic", 0.7}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
+		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
 			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
-		withModel(m, store, agentProvider{"gemini", 0.7}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
+		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
 			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		withModel(m, store, agentProvider{"", -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
 			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
 	}
 }
 
-func withModel(m *Models, store *files.Store, p agentProvider, about node.Info) node.Kind {
-	t := &turns{models: m, files: store, kind: about.Name, provider: p}
-	return node.Lead(about, node.Leader[agentConfig, agentInput]{
-		Program: engine.ProgramToolLoop, Open: t.open, Step: t.step, Given: t.given, Close: t.close,
+func withModel[C turnSettings](t turns, p agentProvider, about node.Info) node.Kind {
+	t.kind, t.provider = about.Name, p
+	k := node.Lead(about, node.Leader[C, agentInput]{
+		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given,
+		Open: func(ctx context.Context, call *node.Call, cfg C, in agentInput) (node.Led, error) {
+			c, err := cfg.turn(call)
+			if err != nil {
+				return node.Led{}, err
+			}
+			return t.open(ctx, call, c, in)
+		},
+		Close: func(ctx context.Context, call *node.Call, _ C, e node.Ending) (node.Done, error) {
+			return t.close(call, e)
+		},
 	})
+	k.Own = promptNames()
+	open, end := k.Steps.Open, k.Steps.Close
+	k.Steps.Open = func(ctx context.Context, call *node.Call) (node.Led, error) {
+		return open(ctx, withoutFields(call, providerBlocks))
+	}
+	k.Steps.Close = func(ctx context.Context, call *node.Call, e node.Ending) (node.Done, error) {
+		return end(ctx, withoutFields(call, providerBlocks), e)
+	}
+	return k
 }
 
 // turns are the turns of one kind.
 type turns struct {
 	models   *Models
 	files    *files.Store
+	tools    *mcp.Pool
 	kind     string
 	provider agentProvider
 }
@@ -175,8 +141,10 @@ type turnProfile struct {
 // turnTool is a tool and who does it.
 type turnTool struct {
 	Name string `json:"name"`
-	// Node is the attached node; empty for a tool that only the workflow knows, whose calls end the turn.
-	Node string `json:"node,omitempty"`
+	// Node is the attached node, Server the tool server of a tool that the node lists by itself. Both are empty for a tool that
+	// only the workflow knows, whose calls end the turn.
+	Node   string `json:"node,omitempty"`
+	Server string `json:"server,omitempty"`
 	// Tool is its name there.
 	Tool   string          `json:"tool,omitempty"`
 	Effect workflow.Effect `json:"effect,omitempty"`
@@ -220,8 +188,7 @@ func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
 // toolTimeoutMS is how long a tool call may take.
 const toolTimeoutMS = 60_000
 
-func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in agentInput) (node.Led, error) {
-	older(call, &cfg)
+func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in agentInput) (node.Led, error) {
 	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000)}
 	if gjson.GetBytes(call.Config, "timeout").Exists() {
 		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
@@ -250,45 +217,8 @@ func (t *turns) open(ctx context.Context, call *node.Call, cfg agentConfig, in a
 	return node.Led{Config: config, State: raw}, nil
 }
 
-// older maps what older files have.
-func older(call *node.Call, cfg *agentConfig) {
-	var generation llmParameters
-	if !isNull(json.RawMessage(cfg.GenerationConfig)) {
-		if err := json.Unmarshal(cfg.GenerationConfig, &generation); err != nil {
-			call.Log(node.Warn, "generation_config was left out: it cannot be read", map[string]any{"error": err.Error()})
-			generation = llmParameters{}
-		}
-	}
-	for _, p := range []llmParameters{cfg.Parameters, generation} {
-		if p.Temperature != nil {
-			cfg.Temperature = p.Temperature
-		}
-		if p.MaxTokens > 0 {
-			cfg.MaxTokens = p.MaxTokens
-		}
-		if p.TopP != nil {
-			cfg.TopP = p.TopP
-		}
-	}
-	var processing struct {
-		Format string      `json:"format"`
-		Schema node.Object `json:"schema"`
-	}
-	if !isNull(json.RawMessage(cfg.OutputProcessing)) && json.Unmarshal(cfg.OutputProcessing, &processing) == nil { // others have no meaning here
-		if processing.Format == "json" && cfg.ResponseFormat == "text" {
-			cfg.ResponseFormat = "json"
-		}
-		if len(processing.Schema) > 0 && len(cfg.OutputSchema) == 0 {
-			cfg.ResponseFormat, cfg.OutputSchema = "schema", processing.Schema
-		}
-	}
-	if cfg.ThinkingBudget == 0 && !isNull(cfg.ThinkingMode) && string(cfg.ThinkingMode) != "false" {
-		cfg.ThinkingBudget = 4096
-	}
-}
-
 // profiles are the models that the turn may use, in order.
-func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *agentConfig) ([]turnProfile, error) {
+func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *turnConfig) ([]turnProfile, error) {
 	ids := cfg.Fallbacks
 	var list []turnProfile
 	if cfg.ProfileID != "" {
@@ -336,15 +266,17 @@ func credentialOf(call *node.Call) (string, error) {
 }
 
 // request builds what the first completion asks: system, history, the person's words.
-func (t *turns) request(ctx context.Context, call *node.Call, cfg *agentConfig, in *agentInput, state *turn) error {
+func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, in *agentInput, state *turn) error {
 	r := &state.Request
 	r.Stream, r.OneTool, r.User = cfg.Stream, !cfg.Parallel, call.UserID
-	r.Params = llm.Params{
-		Temperature: cfg.Temperature, TopP: cfg.TopP, TopK: cfg.TopK, MaxTokens: cfg.MaxTokens, FrequencyPenalty: cfg.FrequencyPenalty,
-		PresencePenalty: cfg.PresencePenalty, ReasoningEffort: cfg.ReasoningEffort, ThinkingBudget: cfg.ThinkingBudget, Safety: json.RawMessage(cfg.SafetySettings),
-	}
-	if own := state.Profiles[0].Own; own != nil && r.Temperature == nil && t.provider.temperature >= 0 {
-		r.Temperature = &t.provider.temperature // a stored profile has defaults of its own
+	r.Params = cfg.params
+	if state.Profiles[0].Own != nil { // a stored profile has defaults of its own
+		if r.Temperature == nil && t.provider.temperature >= 0 {
+			r.Temperature = &t.provider.temperature
+		}
+		if r.TopP == nil && t.provider.topP >= 0 {
+			r.TopP = &t.provider.topP
+		}
 	}
 	switch cfg.ResponseFormat {
 	case "json":
@@ -355,7 +287,10 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *agentConfig, 
 			return fault.Newf(fault.InvalidConfig, `"output_schema" is no usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
 		}
 	}
-	given, err := givenMessages(cfg.Messages)
+	if !isNull(in.Variables) && !isObject(in.Variables) {
+		return fault.New(fault.InvalidInput, `"variables" must be an object: the names that placeholders of the prompts may have, and their values`).With("path", "variables")
+	}
+	given, err := givenMessages(cfg.messages)
 	if err != nil {
 		return err
 	}

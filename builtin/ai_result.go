@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -73,7 +72,7 @@ const maxConversation = 100
 // finishLimit is the finish reason of a turn that wanted more rounds of tools than it may have.
 const finishLimit = "max_iterations"
 
-func (t *turns) close(_ context.Context, call *node.Call, _ agentConfig, e node.Ending) (node.Done, error) {
+func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 	p := &progress{values: e.Values}
 	var end engine.LoopEnd
 	if err := json.Unmarshal(e.Result, &end); err != nil {

@@ -17,9 +17,9 @@ import (
 	"tandem/node"
 )
 
-// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer. What a person has to decide
-// before a node can offer anything is waited for.
-func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, state *turn) (*node.Wait, error) {
+// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer; and the tools that the node lists by
+// itself. What a person has to decide before tools can be offered is waited for.
+func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, state *turn) (*node.Wait, error) {
 	approval, err := readApproval(cfg.ToolApproval)
 	if err != nil {
 		return nil, err
@@ -37,46 +37,62 @@ func (t *turns) equip(ctx context.Context, call *node.Call, cfg *agentConfig, st
 			return nil, err
 		}
 		for _, o := range offered {
-			approve := approval.of(o.Name, toolName(o.Name))
-			if o.Approval == approveNever || o.Approval == approveAlways {
-				approve = o.Approval
-			}
-			tool := turnTool{Name: toolName(o.Name), Node: a.ID, Tool: o.Name, Effect: o.Effect, Approve: approve, EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS}
-			if len(o.Policy) > 0 {
-				if err := json.Unmarshal(o.Policy, &tool.Policy); err != nil {
-					return nil, fault.Newf(fault.Internal, "the policy of the tool %q cannot be read: %w", o.Name, err)
-				}
-				tool.Unsaid = isNull(cfg.ToolApproval) && o.Approval != approveNever
-			}
-			if err := state.add(tool, o.Description, o.Parameters); err != nil {
+			if err := state.offer(approval, turnTool{Node: a.ID}, o); err != nil {
 				return nil, err
 			}
 		}
+	}
+	listed, err := listedTools(cfg.tools)
+	if err != nil {
+		return nil, err
+	}
+	if wait, err := t.equipListed(ctx, call, approval, listed, state); err != nil || wait != nil {
+		return wait, err
 	}
 	for _, name := range approval.names {
 		if !slices.ContainsFunc(state.Tools, func(t turnTool) bool { return t.Tool == name || t.Name == name }) {
 			call.Log(node.Warn, "tool_approval names a tool that no attached node offers", map[string]any{"tool": name})
 		}
 	}
-	declared, err := declaredTools(cfg.Tools)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range declared {
-		if err := state.add(turnTool{Name: d.Name}, d.Description, d.Parameters); err != nil {
-			return nil, err
-		}
-	}
 	return nil, nil
+}
+
+// offer adds a tool that somebody offers.
+func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
+	tool := turnTool{
+		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: a.of(o.Name, toolName(o.Name)),
+		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS,
+	}
+	if o.Approval == approveNever || o.Approval == approveAlways {
+		tool.Approve = o.Approval
+	}
+	if len(o.Policy) > 0 {
+		if err := json.Unmarshal(o.Policy, &tool.Policy); err != nil {
+			return fault.Newf(fault.Internal, "the policy of the tool %q cannot be read: %w", o.Name, err)
+		}
+		tool.Unsaid = !a.said && o.Approval != approveNever
+	}
+	return t.add(tool, o.Description, o.Parameters)
 }
 
 func (t *turn) add(tool turnTool, description string, parameters json.RawMessage) error {
 	if other, taken := (&progress{turn: *t}).tool(tool.Name); taken {
-		return fault.Newf(fault.InvalidConfig, "the nodes %q and %q both offer a tool %q; give one of them a tool_prefix", other.Node, tool.Node, tool.Name).With("path", "configurations.tool_prefix")
+		return fault.Newf(fault.InvalidConfig, "%s and %s both offer a tool %q; give an attached node a tool_prefix, or list the tool once", other.origin(), tool.origin(), tool.Name).With("path", "configurations.tool_prefix")
 	}
 	t.Tools = append(t.Tools, tool)
 	t.Request.Tools = append(t.Request.Tools, llm.Tool{Name: tool.Name, Description: description, Parameters: parameters})
 	return nil
+}
+
+// origin says where a tool comes from.
+func (t turnTool) origin() string {
+	switch {
+	case t.Node != "":
+		return fmt.Sprintf("the node %q", t.Node)
+	case t.Server != "":
+		return fmt.Sprintf("the server %q", t.Server)
+	}
+	return `"tools"`
 }
 
 // oddName is what a service does not take in the name of a tool. read-only
@@ -107,6 +123,8 @@ const (
 type approval struct {
 	mode  string
 	names []string
+	// said is false where the node leaves it open.
+	said bool
 }
 
 func readApproval(raw json.RawMessage) (approval, error) {
@@ -115,7 +133,7 @@ func readApproval(raw json.RawMessage) (approval, error) {
 	case isNull(raw):
 		return approval{mode: approveNever}, nil
 	case leading(raw) == '[':
-		a := approval{mode: approveNever}
+		a := approval{mode: approveNever, said: true}
 		if err := json.Unmarshal(raw, &a.names); err != nil {
 			return a, wrong
 		}
@@ -125,7 +143,7 @@ func readApproval(raw json.RawMessage) (approval, error) {
 	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{approveNever, approveOnce, approveAlways}, strings.ToLower(mode)) {
 		return approval{}, wrong
 	}
-	return approval{mode: strings.ToLower(mode)}, nil
+	return approval{mode: strings.ToLower(mode), said: true}, nil
 }
 
 // of is the rule for a tool, which may be named as its node does or as the model sees it.
@@ -134,36 +152,6 @@ func (a approval) of(tool, seen string) string {
 		return approveAlways
 	}
 	return a.mode
-}
-
-// declaredTools are tools that a node lists by itself. Nothing here does them: a call of one ends the turn, and the workflow
-// goes on with it.
-func declaredTools(raw json.RawMessage) ([]llm.Tool, error) {
-	if isNull(raw) {
-		return nil, nil
-	}
-	wrong := func(i int, why string) error {
-		return fault.Newf(fault.InvalidConfig, "tools[%d] %s", i, why).With("path", fmt.Sprintf("configurations.tools[%d]", i))
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fault.New(fault.InvalidConfig, `"tools" must be a list`).With("path", "configurations.tools")
-	}
-	tools := make([]llm.Tool, len(list))
-	for i, one := range list {
-		if err := json.Unmarshal(one, &tools[i]); err != nil {
-			return nil, wrong(i, "must be {name, description, parameters}")
-		}
-		if tools[i].Name == "" || oddName.MatchString(tools[i].Name) || len(tools[i].Name) > 64 {
-			return nil, wrong(i, fmt.Sprintf("has the name %q; a name has letters, digits, _ and -, at most 64", tools[i].Name))
-		}
-		if len(tools[i].Parameters) > 0 {
-			if _, err := node.CompileSchema(tools[i].Parameters); err != nil {
-				return nil, wrong(i, "has parameters that are no usable JSON Schema: "+fault.From(err).Message)
-			}
-		}
-	}
-	return tools, nil
 }
 
 // arguments are those of a call, which must be an object.
@@ -237,7 +225,7 @@ func approves(raw json.RawMessage) bool {
 }
 
 // callTool does what the model wants done.
-func (p *progress) callTool(ctx context.Context, call *node.Call) (node.Outcome, error) {
+func (t *turns) callTool(ctx context.Context, call *node.Call, p *progress) (node.Outcome, error) {
 	wanted, err := p.wanted(p.about.Completion, p.about.Index)
 	if err != nil {
 		return nil, err
@@ -259,14 +247,10 @@ func (p *progress) callTool(ctx context.Context, call *node.Call) (node.Outcome,
 		return nil, err
 	}
 	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name, "tool_parameters": args})
-	input, err := node.Marshal(map[string]any{"tool_name": tool.Tool, "function_args": args, "call_id": wanted.ID})
-	if err != nil {
-		return nil, err
-	}
 	if tool.Policy != nil {
 		ctx = withModelCall(ctx, modelCall{approved: tool.asked(wanted), asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
 	}
-	outcome, err := call.Attached(ctx, tool.Node, input)
+	outcome, err := t.do(ctx, call, tool, toolInput{ToolName: tool.Tool, FunctionArgs: args, CallID: wanted.ID})
 	if err != nil {
 		return nil, err
 	}

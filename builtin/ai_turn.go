@@ -84,7 +84,7 @@ func (t *turns) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 	case engine.StepApprove:
 		return p.approve(call)
 	case engine.StepCall:
-		return p.callTool(ctx, call)
+		return t.callTool(ctx, call, p)
 	case engine.StepStore:
 		return p.store(ctx, call)
 	}
@@ -195,7 +195,7 @@ func useMemory(ctx context.Context, call *node.Call, id string, input map[string
 
 // useNode runs an attached node that must not wait, and returns its result.
 func useNode(ctx context.Context, call *node.Call, id string, input json.RawMessage) (json.RawMessage, error) {
-	outcome, err := call.Attached(ctx, id, input)
+	outcome, err := call.Attached(context.WithValue(ctx, usedKey{}, true), id, input)
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +389,7 @@ func (p *progress) plan(a *answer) engine.LoopReply {
 		var list []engine.LoopCall
 		for _, c := range calls {
 			tool, ok := p.tool(c.Name)
-			if ok && tool.Node == "" {
+			if ok && tool.Node == "" && tool.Server == "" {
 				return engine.LoopReply{} // the workflow does it, with what the turn hands on
 			}
 			one := engine.LoopCall{Effect: tool.effect(c), TimeoutMS: tool.TimeoutMS}

@@ -51,7 +51,7 @@ func Kinds(o Options) []node.Kind {
 	if o.HTTP == nil {
 		o.HTTP = outbound.New(outbound.Options{})
 	}
-	return append(slices.Concat(agents(o.Models, o.Files), taskKinds(o), memoryKinds(o.Memories, o.Models, o.Files), mcpTools(o.Tools)),
+	return append(slices.Concat(agents(o.Models, o.Files, o.Tools), taskKinds(o), memoryKinds(o.Memories, o.Models, o.Files), mcpTools(o.Tools)),
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
@@ -91,10 +91,10 @@ func Kinds(o Options) []node.Kind {
 		slackInteraction(),
 		teamsInteraction(),
 		telegramInteraction(),
-		toolSet(codeTool()),
-		toolSet(httpClient(o.HTTP)),
-		toolSet(fileProcessor(o.Files)),
-		toolSet(imageProcessor(o.Files, o.Models)),
+		toolSet(askedAlone(codeTool())),
+		toolSet(askedAlone(httpClient(o.HTTP))),
+		toolSet(askedAlone(fileProcessor(o.Files))),
+		toolSet(askedAlone(imageProcessor(o.Files, o.Models))),
 		brief(triggerManual()),
 	)
 }

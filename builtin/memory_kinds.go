@@ -48,13 +48,19 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, info node.Info, do
 	})
 	run := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
-		plain := *call
-		plain.Config = withoutStorage(call.Config)
-		plain.Input = ownFields(info.Name, plain.Config, call.Input)
+		plain := *withoutFields(call, storageFields)
+		if ctx.Value(usedKey{}) == nil && gjson.GetBytes(plain.Config, "operation").Str != "" {
+			// What comes from the node before may have an operation of its own, which is not meant.
+			plain.Input = object(slices.DeleteFunc(members(plain.Input), func(m member) bool { return m.key == "operation" }))
+		}
+		plain.Input = ownFields(info.Name, plain.Config, plain.Input)
 		return run(ctx, &plain)
 	}
 	return k
 }
+
+// usedKey marks the runs of an attached node: the node that it is attached to says what it does, whatever it does on its own.
+type usedKey struct{}
 
 // memoryCalls tell memories who calls, and lend them the models that the caller may use.
 type memoryCalls struct{ models *Models }
@@ -112,14 +118,16 @@ func (m *Models) embed(ctx context.Context, call *node.Call, id string, texts []
 // storageFields are configurations of older files that say where a memory is kept. It is kept here. read-only
 var storageFields = []string{"storage_backend", "connection_config", "database_provider", "database_url", "table_name", "graph_database"}
 
-// withoutStorage leaves out what is of no use any more.
-func withoutStorage(config json.RawMessage) json.RawMessage {
-	all := members(config)
-	kept := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return slices.Contains(storageFields, m.key) })
+// withoutFields is a call without configurations that are of no use any more.
+func withoutFields(call *node.Call, names []string) *node.Call {
+	all := members(call.Config)
+	kept := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return slices.Contains(names, m.key) })
 	if len(kept) == len(all) {
-		return config
+		return call
 	}
-	return object(kept)
+	plain := *call
+	plain.Config = object(kept)
+	return &plain
 }
 
 // ownFields leaves of an input what the operation reads: the rest belongs to other nodes, and may have the same names.

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestMemoryEpisodes_RetainAndQuery(t *testing.T) {
 		field(t, out, "episodes", &list)
 		var got []string
 		for _, e := range list {
-			got = append(got, e.Object+" "+e.Timestamp[:10])
+			got = append(got, strings.Trim(string(e.Object), `"`)+" "+e.Timestamp[:10])
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", params, got, want)
@@ -118,6 +119,65 @@ func TestMemoryEpisodes_RetainAndQuery(t *testing.T) {
 	gone, err := r.stores.Memories.Purge(t.Context(), r.principal(), r.now.UnixMilli(), 0)
 	if err != nil || gone != 2 {
 		t.Errorf("purged %d: %v", gone, err)
+	}
+}
+
+// What something was done with, and what came of it, may be more than a text.
+func TestMemoryEpisodes_Objects(t *testing.T) {
+	t.Parallel()
+	const kind = "EPISODIC_MEMORY"
+	r := newMemoryRig(t)
+	r.want(kind, "", `{"operation": "store", "actor": "ann", "action": "placed", "object": {"order": "A-17", "items": 3}, "outcome": {"status": "paid"}}`,
+		`{"stored": true, "episodes": [{"object": {"order": "A-17", "items": 3}, "outcome": {"status": "paid"}}], "timeline": [{"text": "ann placed {\"order\": \"A-17\", \"items\": 3} → {\"status\": \"paid\"}"}]}`)
+	r.want(kind, "", `{"operation": "query", "query": "A-17"}`, `{"episodes": [{"object": {"order": "A-17"}}]}`)
+	r.want(kind, "", `{"operation": "query", "query": "paid"}`, `{"episodes": [{"actor": "ann"}]}`)
+}
+
+// A memory that stands alone says what a model would be told of what it has found or kept.
+func TestMemory_ContextAlone(t *testing.T) {
+	t.Parallel()
+	r := newMemoryRig(t)
+	for _, c := range []struct{ kind, config, input, want string }{
+		{"CONVERSATION_BUFFER", "", `{"operation": "add", "message": "hello"}`, "user: hello"},
+		{"CONVERSATION_BUFFER", "", `{"operation": "get"}`, "user: hello"},
+		{"CONVERSATION_BUFFER", "", `{"operation": "clear"}`, ""},
+		{"CONVERSATION_SUMMARY", "", `{"operation": "update", "messages": ["hello"]}`, "user: hello"},
+		{"VECTOR_DATABASE", "", `{"operation": "store", "items": [{"id": "a", "content": "red apples"}]}`, "- red apples"},
+		{"VECTOR_DATABASE", "", `{"operation": "search", "query": "red apples"}`, "- red apples"},
+		{"KEY_VALUE_STORE", "", `{"operation": "set", "key": "k", "value": 7}`, "k = 7"},
+		{"KEY_VALUE_STORE", "", `{"operation": "get", "key": "k"}`, "k = 7"},
+		{"KEY_VALUE_STORE", "", `{"operation": "keys"}`, "k"},
+		{"DOCUMENT_STORE", "", `{"operation": "store", "title": "T", "content": "green pears"}`, "[T]\ngreen pears"},
+		{"DOCUMENT_STORE", "", `{"operation": "search", "query": "pears"}`, "[T]\ngreen pears"},
+		{"ENTITY_MEMORY", "", `{"operation": "extract", "content": "Ada Lovelace works at Acme Corp."}`, "Ada Lovelace (person); works_at Acme Corp\nAcme Corp (organization)"},
+		{"ENTITY_MEMORY", "", `{"operation": "get", "name": "acme corp"}`, "Acme Corp (organization)"},
+		{"EPISODIC_MEMORY", "", `{"operation": "store", "actor": "ann", "action": "left"}`, "2030-01-31T09:00:00Z ann left"},
+		{"EPISODIC_MEMORY", "", `{"operation": "query"}`, "2030-01-31T09:00:00Z ann left"},
+		{"KNOWLEDGE_BASE", "", `{"operation": "store", "content": "The order needs a signature."}`, "- order needs signature (0.90)"},
+		{"KNOWLEDGE_BASE", `{"confidence_threshold": 0.95}`, `{"operation": "query", "query": "signature"}`, ""},
+		{"GRAPH_MEMORY", "", `{"operation": "add_and_query", "relationships": [{"source": "a", "target": "b"}], "start_node": "a"}`, "a -related_to- b (1.00)"},
+		{"WORKING_MEMORY", "", `{"operation": "store", "key": "k", "value": 7}`, "k = 7"},
+		{"WORKING_MEMORY", "", `{"operation": "get", "key": "k"}`, "k = 7"},
+		{"WORKING_MEMORY", `{"max_context_chars": 2}`, `{"operation": "list"}`, ""},
+	} {
+		r.want(c.kind, c.config, c.input, `{"context": `+strconv.Quote(c.want)+`}`)
+	}
+}
+
+// A threshold that suits an embedding model finds nothing when only words are compared; the run says why.
+func TestMemoryVectors_ThresholdOfAModel(t *testing.T) {
+	t.Parallel()
+	const kind = "VECTOR_DATABASE"
+	r := newMemoryRig(t)
+	r.want(kind, "", `{"operation": "store", "items": [{"id": "a", "content": "API authentication can be configured using JWT tokens"}]}`, `{"stored": true}`)
+	const asks = `{"operation": "search", "query": "How do I configure authentication in the API?"}`
+	r.want(kind, "", asks, `{"total_results": 1}`)
+	if len(r.warnings) != 0 {
+		t.Errorf("warned of %q", r.warnings)
+	}
+	r.want(kind, `{"similarity_threshold": 0.75}`, asks, `{"total_results": 0}`)
+	if len(r.warnings) != 1 || !strings.Contains(r.warnings[0], "similarity_threshold") {
+		t.Errorf("warned of %q", r.warnings)
 	}
 }
 

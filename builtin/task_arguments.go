@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -34,19 +35,19 @@ func (t *tasks) params(ctx context.Context, call *node.Call, p *taskStep) (node.
 }
 
 // fill merges what a person has given into the arguments. A model is asked only where that is more than putting one over the other: the
-// person has written something in words, or the result does not fit.
+// person has written something in words, or the result does not fit. What the person has given by name stays as it was given, whatever
+// the model makes of the rest.
 func (t *tasks) fill(ctx context.Context, call *node.Call, p *taskStep) (node.Outcome, error) {
 	given, _ := readGivenParams(p.value(p.about.Given))
-	merged := p.arguments()
+	var fields []member
 	if isObject(given.Content) {
-		var fields []member
 		for _, m := range members(given.Content) {
 			if !isNull(m.value) { // what a form leaves open changes nothing
 				fields = append(fields, m)
 			}
 		}
-		merged = object(overlay(members(merged), fields...))
 	}
+	merged := object(overlay(members(p.arguments()), fields...))
 	tool, ok := p.tool(p.about.Tool)
 	if !ok {
 		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
@@ -57,11 +58,11 @@ func (t *tasks) fill(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 			return stepDone(fixed, nil, llm.Usage{})
 		}
 	}
-	return t.derive(ctx, call, p, p.tellFill(merged, given))
+	return t.derive(ctx, call, p, p.tellFill(merged, given), fields...)
 }
 
-// derive asks the model for arguments of the chosen tool; tell is what it knows.
-func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell string) (node.Outcome, error) {
+// derive asks the model for arguments of the chosen tool; tell is what it knows, given what is not the model's to say.
+func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell string, given ...member) (node.Outcome, error) {
 	tool, ok := p.tool(p.about.Tool)
 	if !ok {
 		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
@@ -73,7 +74,7 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 	var out written
 	messages := []llm.Message{{Role: llm.System, Content: p.system(p.Kind)}, {Role: llm.User, Content: tell}}
 	fit, err := a.ask(ctx, t.models, call, p.Profile, p.Language, messages, &llm.Schema{Name: p.Kind, JSON: json.RawMessage(shapeArguments)}, func(raw json.RawMessage) (problem string, err error) {
-		out, problem, err = p.readArguments(call, tool, raw)
+		out, problem, err = p.readArguments(call, tool, raw, given...)
 		return problem, err
 	})
 	switch {
@@ -89,8 +90,8 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 }
 
 // readArguments reads arguments that a model wrote: {"arguments": …}, or the arguments by themselves. Placeholders become what they
-// stand for.
-func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage) (out written, problem string, err error) {
+// stand for. What was given by a person is put over them: it is data, in which nothing is looked up.
+func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage, given ...member) (out written, problem string, err error) {
 	if !isObject(raw) {
 		return out, p.say("需要一个 JSON 对象", "a JSON object was expected"), nil
 	}
@@ -104,6 +105,13 @@ func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMes
 			return out, wrong.Message, nil
 		}
 		return out, "", err
+	}
+	if len(given) > 0 {
+		out.template, resolved = object(overlay(members(out.template), given...)), object(overlay(members(resolved), given...))
+		lineage = slices.DeleteFunc(lineage, func(o dataflow.Origin) bool {
+			name, _, _ := strings.Cut(o.Path, ".")
+			return slices.ContainsFunc(given, func(m member) bool { return m.key == name })
+		})
 	}
 	fixed, missing, problem := tool.check(resolved)
 	if problem != "" {

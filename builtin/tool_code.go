@@ -74,7 +74,7 @@ func runForModel(ctx context.Context, call *node.Call, cfg codeConfig, in json.R
 }
 
 func (c *codeToolConfig) fields() toolFields {
-	return toolFields{AvailableTools: c.AvailableTools, ToolPrefix: c.ToolPrefix, Approval: c.Approval, FunctionArgs: c.FunctionArgs}
+	return toolFields{AvailableTools: c.AvailableTools, ToolPrefix: c.ToolPrefix, Approval: c.Approval, FunctionArgs: c.FunctionArgs, Context: c.Context, CallID: c.CallID}
 }
 
 // tool is the one tool: the function that is fixed, or whatever the model writes.

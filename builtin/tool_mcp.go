@@ -384,7 +384,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 	if result, err = fitResult(s.call, result, out); err != nil {
 		return nil, err
 	}
-	raw, err := node.Marshal(toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()})
+	raw, err := node.Marshal(toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.cfg.CallID, s.cfg.Context, in))
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}

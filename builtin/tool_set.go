@@ -3,12 +3,17 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
 	"tandem/fault"
+	"tandem/human"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -43,6 +48,75 @@ type toolOutput struct {
 	// ExecutionTime is in milliseconds.
 	ExecutionTime int64 `json:"execution_time"`
 	Cached        bool  `json:"cached"`
+	// CallID and Context are those that the node was given, so that what follows knows which call it was.
+	CallID  string          `json:"call_id,omitempty"`
+	Context json.RawMessage `json:"context,omitempty"`
+}
+
+// of is the output with what the node was given to know the call by; what is configured wins.
+func (o toolOutput) of(callID string, context json.RawMessage, in toolInput) toolOutput {
+	if o.CallID = callID; callID == "" {
+		o.CallID = in.CallID
+	}
+	if o.Context = context; isNull(context) {
+		o.Context = in.Context
+	}
+	if isNull(o.Context) {
+		o.Context = nil
+	}
+	return o
+}
+
+// modelAsksKey marks the calls of attached nodes that a model wants: whether a person is asked about them is for the turn to say.
+type modelAsksKey struct{}
+
+// askedAlone lets a node that stands alone ask before it runs its tool, if its approval says always.
+func askedAlone(k node.Kind) node.Kind {
+	run := k.Run
+	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
+		if !strings.EqualFold(gjson.GetBytes(call.Config, "approval").Str, approveAlways) || ctx.Value(modelAsksKey{}) != nil {
+			return run(ctx, call)
+		}
+		if call.Wake != nil {
+			if call.Wake.Outcome != engine.AskDone || !approves(call.Wake.Payload) {
+				return nil, fault.Newf(fault.Forbidden, "a person has refused this call of a tool of node %q", call.NodeID)
+			}
+			return run(ctx, call)
+		}
+		request, err := toolQuestion(call)
+		if err != nil {
+			return nil, err
+		}
+		return node.Wait{Ask: &node.Question{Purpose: human.PurposeToolApproval, Request: request}}, nil
+	}
+	return k
+}
+
+// toolQuestion is what a person is shown of the call that a node wants to make.
+func toolQuestion(call *node.Call) (json.RawMessage, error) {
+	given := func(name string) gjson.Result {
+		if v := gjson.GetBytes(call.Config, name); v.Exists() && v.Type != gjson.Null {
+			return v
+		}
+		return gjson.GetBytes(call.Input, name)
+	}
+	name, args := given("tool_name").String(), json.RawMessage("{}")
+	if name == "" {
+		name = call.NodeName
+	}
+	if v := given("function_args"); v.IsObject() {
+		args = json.RawMessage(v.Raw)
+	}
+	hash, err := argumentsHash(name, args)
+	if err != nil {
+		return nil, err
+	}
+	say := func(zh, en string) string { return wording(speaks(call, ""), zh, en) }
+	return node.Marshal(map[string]any{
+		"interaction_type": human.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
+		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
+		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
+	})
 }
 
 // maxToolResult is how many bytes of JSON a tool may return.
@@ -137,7 +211,7 @@ func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (t
 	if len(result) > maxToolResult {
 		return toolOutput{}, fault.Newf(fault.TooLarge, "the result of %q has more than %d bytes; ask for less", name, maxToolResult).With("limit", maxToolResult)
 	}
-	return toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}, nil
+	return toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(cfg.CallID, cfg.Context, in), nil
 }
 
 // fitJSON is the beginning of a text that takes at most room bytes as JSON, and whether something is missing.

@@ -3,9 +3,15 @@ package human
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
+	"tandem/fault"
+	"tandem/node"
 )
 
 // readGiven reads an answer to a question of another part. What it hands on is what came, in the form that part reads.
@@ -44,9 +50,7 @@ func (r *Request) readGiven(purpose string, raw json.RawMessage) (understood, er
 			return u, wrongAnswer("input_data.accept", "true or false was expected")
 		}
 	case PurposeParam:
-		if content, named := fields["content"]; !isObject || named && len(fields) == 1 && (isNull(content) || content[0] != '{') {
-			return u, wrongAnswer("input_data.content", "an object was expected")
-		}
+		return u, r.checkGiven(raw, fields, isObject)
 	case PurposeToolApproval:
 		return readApproves(raw, fields)
 	default:
@@ -129,4 +133,92 @@ func readApproves(raw json.RawMessage, fields map[string]json.RawMessage) (under
 		u.outcome = Rejected
 	}
 	return u, nil
+}
+
+// checkGiven checks what a person gives for parameters against the form that was shown: {"content": …, "description": …}, or the content by
+// itself. A form may be filled in part, but not with what is not in it, and not with nothing at all: the question stays open for that.
+func (r *Request) checkGiven(raw json.RawMessage, fields map[string]json.RawMessage, isObject bool) error {
+	if !isObject {
+		return wrongAnswer("input_data", `an object was expected: {"content": {…}, "description": "…"}`)
+	}
+	at, content, words := "input_data", fields, ""
+	if form, said, inner, ok := givenForm(fields); ok {
+		if at, words = "input_data.content", said; form && inner == nil && len(fields) == 1 && !isNull(fields["content"]) {
+			return wrongAnswer(at, "an object was expected")
+		}
+		content = inner
+	}
+	var found problems
+	given := map[string]json.RawMessage{}
+	for name, value := range content { // order does not matter: what is wrong is told in the order of the names
+		if !isNull(value) { // what a form leaves open
+			given[name] = value
+		}
+	}
+	known := gjson.GetBytes(r.Schema, "properties")
+	var names []string
+	known.ForEach(func(name, _ gjson.Result) bool {
+		names = append(names, name.String())
+		return true
+	})
+	if len(given) == 0 && strings.TrimSpace(words) == "" {
+		return wrongAnswer(at, "nothing was given; fill in %s, or say in description what you know; to end it, cancel the execution", strings.Join(names, ", "))
+	}
+	if !known.IsObject() {
+		return nil // there was no form
+	}
+	for _, name := range sortedNames(given) {
+		if !slices.Contains(names, name) {
+			hint := ""
+			if near := fault.Nearest(name, names); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			found.add(at+"."+name, "there is no such field; there are %s%s", strings.Join(names, ", "), hint)
+		}
+	}
+	if len(found) > 0 {
+		return found.err()
+	}
+	without, err := withoutRequired(r.Schema)
+	if err != nil {
+		return nil // a schema that nobody can use checks nothing
+	}
+	if _, err := node.CompileSchema(without); err != nil {
+		return nil
+	}
+	(&Request{Schema: without}).checkSchema(at, given, &found)
+	return found.err()
+}
+
+// givenForm takes an answer apart that has content and description; false: it is the content itself.
+func givenForm(fields map[string]json.RawMessage) (named bool, words string, content map[string]json.RawMessage, ok bool) {
+	for name, value := range fields { // order does not matter: all must be of the form
+		switch {
+		case name == "content" && (isNull(value) || value[0] == '{'), name == "description" && (isNull(value) || value[0] == '"'), name == "confirm":
+		case name == "content" && len(fields) == 1:
+			return true, "", nil, true
+		default:
+			return false, "", nil, false
+		}
+	}
+	if len(fields) == 0 {
+		return false, "", nil, true
+	}
+	if json.Unmarshal(fields["content"], &content) != nil {
+		content = nil // there is none
+	}
+	if json.Unmarshal(fields["description"], &words) != nil {
+		words = ""
+	}
+	return true, words, content, true
+}
+
+// withoutRequired is a schema of an object that does not have to be complete.
+func withoutRequired(schema json.RawMessage) (json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "required")
+	return json.Marshal(fields)
 }

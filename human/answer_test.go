@@ -308,3 +308,45 @@ func TestReadGiven(t *testing.T) {
 		}
 	}
 }
+
+func TestReadGiven_Parameters(t *testing.T) {
+	t.Parallel()
+	r := Request{Schema: json.RawMessage(`{"type":"object","required":["rows"],"properties":{"rows":{"type":"integer","minimum":1},"name":{"type":"string"}}}`)}
+	for _, c := range []struct {
+		given string
+		path  string // of what is wrong; empty: it is taken
+		says  string
+	}{
+		{`{"content":{"rows":5}}`, "", ""},
+		{`{"rows":5,"name":null}`, "", ""},
+		{`{"content":{"name":"x"}}`, "", ""}, // a part of the form
+		{`{"content":{},"description":"five of them"}`, "", ""},
+		{`{"content":{"rows":"many"}}`, "input_data.content.rows", ""},
+		{`{"rows":"many"}`, "input_data.rows", ""},
+		{`{"content":{"rows":0},"description":"none"}`, "input_data.content.rows", "less than 1"},
+		{`{"content":{"row":5}}`, "input_data.content.row", `did you mean "rows"?`},
+		{`{"content":{"rows":5,"x":1}}`, "input_data.content.x", "there are rows, name"},
+		{`{"content":{"rows":null}}`, "input_data.content", "nothing was given"},
+		{`{"content":null}`, "input_data.content", "nothing was given"},
+		{`{"content":{},"description":" "}`, "input_data.content", "nothing was given"},
+		{`{}`, "input_data.content", "cancel the execution"},
+		{`{"confirm":true}`, "input_data.content", "nothing was given"},
+		{`null`, "input_data", "an object"},
+		{`"5"`, "input_data", "an object"},
+		{`{"content":[5]}`, "input_data.content", "an object"},
+	} {
+		err := r.Check(PurposeParam, json.RawMessage(c.given))
+		if c.path == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.given, err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), " "+c.path+":") || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want %s, %q", c.given, err, c.path, c.says)
+		}
+	}
+	if err := (&Request{}).Check(PurposeParam, json.RawMessage(`{"anything":1}`)); err != nil {
+		t.Errorf("a question without a form: %v", err)
+	}
+}

@@ -178,6 +178,9 @@ func (b *buffer) tell(ctx context.Context, out *BufferOutput, recent int, role s
 	}
 	out.TotalMessages, out.Summary, out.Messages = len(messages), sum.Text, []Message{}
 	out.BufferFull = len(messages) >= b.cfg.full()
+	if out.Context == "" {
+		out.Context = b.tellConversation(sum.Text, messages[max(0, len(messages)-recentMessages):], b.cfg.MaxContextChars).Text
+	}
 	for _, m := range messages {
 		if role == "" || m.Role == role {
 			out.Messages = append(out.Messages, m)
@@ -405,6 +408,9 @@ func (s *Store) Summary(ctx context.Context, c Call, cfg SummaryConfig, in Summa
 	}
 	pending, _, sum, err := r.conversation(ctx)
 	out.Summary, out.CoveredMessages, out.PendingMessages, out.UpdatedAt = sum.Text, sum.Covered, len(pending), sum.Updated
+	if out.Context == "" {
+		out.Context = r.tellConversation(sum.Text, pending, r.cfg.MaxContextChars).Text
+	}
 	return out, err
 }
 

@@ -17,7 +17,7 @@ type DocumentConfig struct {
 	Operation string `json:"operation" enum:"search|store|update|delete|get|load_context|remember"`
 	Common
 	CollectionName    string   `json:"collection_name" required:"true"`
-	SearchFields      []string `json:"search_fields"`
+	SearchFields      []string `json:"search_fields" enum:"content|title|description|tags|metadata"`
 	MaxResults        int      `json:"max_results" range:"1.."`
 	RelevanceScoring  string   `json:"relevance_scoring" enum:"bm25|tf_idf|hybrid"`
 	AutoCaptureFromAI bool     `json:"auto_capture_from_ai"`
@@ -102,7 +102,9 @@ func (s *Store) Documents(ctx context.Context, c Call, cfg DocumentConfig, in Do
 		if err != nil {
 			return out, err
 		}
-		return out, d.search(ctx, &out, in.Query, f, cfg.MaxResults)
+		err = d.search(ctx, &out, in.Query, f, cfg.MaxResults)
+		out.Context = d.write(out.Documents).Text
+		return out, err
 	case "store", "update":
 		if op == "store" && (in.Content == nil || *in.Content == "") {
 			return out, required(op, "content")
@@ -110,6 +112,7 @@ func (s *Store) Documents(ctx context.Context, c Call, cfg DocumentConfig, in Do
 		doc, stored, err := d.put(ctx, in, op == "update")
 		if stored && err == nil {
 			out.Documents, out.TotalCount = []Document{doc}, 1
+			out.Context = d.write(out.Documents).Text
 		}
 		out.Stored = yes(stored && err == nil)
 		return out, err
@@ -122,7 +125,7 @@ func (s *Store) Documents(ctx context.Context, c Call, cfg DocumentConfig, in Do
 			return out, err
 		}
 		out.Documents, err = documentsOf(records)
-		out.TotalCount = len(out.Documents)
+		out.TotalCount, out.Context = len(out.Documents), d.write(out.Documents).Text
 		return out, err
 	}
 	return out, unknown(op, "search", "store", "update", "delete", "get", LoadContext, Remember)
@@ -218,6 +221,9 @@ func (d Document) fields() json.RawMessage {
 	return raw
 }
 
+// SearchFields are the fields of a document that a search can look at.
+func SearchFields() []string { return []string{"content", "title", "description", "tags", "metadata"} }
+
 // Bounds of a search: how many words it looks for, how many documents it scores, and how much of each it looks at.
 const (
 	maxTerms      = 32
@@ -242,7 +248,7 @@ func (d *documents) search(ctx context.Context, out *DocumentOutput, query strin
 		case "description", "tags", "metadata":
 			q.Extra = true
 		default:
-			return fault.Newf(fault.InvalidConfig, `"search_fields" has %q; there are content, title, description, tags and metadata`, field).With("path", "configurations.search_fields")
+			return fault.Newf(fault.InvalidConfig, `"search_fields" has %q; there are %s`, field, strings.Join(SearchFields(), ", ")).With("path", "configurations.search_fields")
 		}
 	}
 	if version, err := d.version(ctx); err != nil || version < 0 || len(words) == 0 {
@@ -356,8 +362,14 @@ func (d *documents) context(ctx context.Context, query string) (Context, error) 
 	if err := d.search(ctx, &out, query, nil, d.cfg.MaxResults); err != nil {
 		return told, err
 	}
+	return d.write(out.Documents), nil
+}
+
+// write tells documents, each under its title.
+func (d *documents) write(list []Document) Context {
+	var told Context
 	w := writing{room: d.cfg.MaxContextChars}
-	for _, doc := range out.Documents {
+	for _, doc := range list {
 		head := doc.Title
 		if head == "" {
 			head = doc.DocumentID
@@ -367,7 +379,7 @@ func (d *documents) context(ctx context.Context, query string) (Context, error) 
 		}
 	}
 	told.Text = w.String()
-	return told, nil
+	return told
 }
 
 func (d *documents) remember(ctx context.Context, e Exchange) (bool, error) {

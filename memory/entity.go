@@ -166,7 +166,11 @@ func (x *session) findEntities(ctx context.Context, content string, types []stri
 		}
 		x.warn("the model found no entities; rules take its place", err)
 	}
-	return ruleEntities(content)
+	found := ruleEntities(content)
+	for i := range found.Entities {
+		found.Entities[i].Type = wantedType(found.Entities[i].Type, types)
+	}
+	return found
 }
 
 // take finds the entities of a text and stores those that are sure enough. It returns their ids.
@@ -262,6 +266,7 @@ func (e *entities) tell(ctx context.Context, out *EntityOutput, ids []string) er
 	related, err := readAll[Relationship](relations)
 	out.Relationships = append(out.Relationships, related...)
 	out.EntitySummary = e.summary(out.Entities, out.Relationships, 2000).Text
+	out.Context = e.summary(out.Entities, out.Relationships, e.cfg.MaxContextChars).Text
 	return err
 }
 

@@ -31,11 +31,12 @@ func (c *EpisodicConfig) Defaults() {
 // EpisodicInput is what a memory of what happened is asked.
 type EpisodicInput struct {
 	Ask
-	Actor      string          `json:"actor,omitempty"`
-	Action     string          `json:"action,omitempty"`
-	Object     string          `json:"object,omitempty"`
+	Actor  string `json:"actor,omitempty"`
+	Action string `json:"action,omitempty"`
+	// Object and Outcome are texts, or whatever else describes them.
+	Object     json.RawMessage `json:"object,omitempty"`
 	Details    json.RawMessage `json:"context,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"`
+	Outcome    json.RawMessage `json:"outcome,omitempty"`
 	Importance *float64        `json:"importance,omitempty"`
 	// Timestamp is RFC 3339, or seconds or milliseconds since 1970.
 	Timestamp json.RawMessage `json:"timestamp,omitempty"`
@@ -76,9 +77,9 @@ type Episode struct {
 	ID         string          `json:"id"`
 	Actor      string          `json:"actor"`
 	Action     string          `json:"action"`
-	Object     string          `json:"object,omitempty"`
+	Object     json.RawMessage `json:"object,omitempty"`
 	Context    json.RawMessage `json:"context,omitempty"`
-	Outcome    string          `json:"outcome,omitempty"`
+	Outcome    json.RawMessage `json:"outcome,omitempty"`
 	Importance float64         `json:"importance"`
 	EventType  string          `json:"event_type,omitempty"`
 	Timestamp  string          `json:"timestamp"`
@@ -117,6 +118,12 @@ func (c EpisodicConfig) open(s *Store, call Call) (keeper, error) {
 }
 
 var periodText = regexp.MustCompile(`^(\d{1,6}(?:\.\d{1,3})?)\s*(seconds?|s|秒|minutes?|min|m|分钟|hours?|h|小时|days?|d|天|weeks?|w|周|months?|个月|years?|y|年)$`)
+
+// CheckPeriod refuses what is not a length of time.
+func CheckPeriod(field, text string) error {
+	_, err := period(field, text)
+	return err
+}
 
 // period reads "30 days".
 func period(field, text string) (time.Duration, error) {
@@ -261,7 +268,7 @@ func (e *episodes) put(ctx context.Context, one *Episode, at int64) (bool, error
 		one.ID = "ep_" + e.recordID(version, 0)
 		raw, err := body("episode", one)
 		d.Put = []store.MemoryRecord{{Sort: sortEpisode, ID: one.ID, Body: raw, Weight: one.Importance, At: at, Expires: expires,
-			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + one.Object, Content: one.Outcome + "\n" + string(one.Context), Extra: one.EventType}}}
+			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + valueText(one.Object), Content: valueText(one.Outcome) + "\n" + string(one.Context), Extra: one.EventType}}}
 		return d, err
 	})
 	return err == nil, err
@@ -310,7 +317,7 @@ func (e *episodes) query(ctx context.Context, q EpisodeQuery) ([]Episode, error)
 		if err := read(r, &one); err != nil {
 			return nil, err
 		}
-		if fits(q.Actor, one.Actor) && fits(q.Action, one.Action) && fits(q.Object, one.Object) && fits(q.EventType, one.EventType) && fits(q.Outcome, one.Outcome) && one.Importance >= q.MinImportance {
+		if fits(q.Actor, one.Actor) && fits(q.Action, one.Action) && fits(q.Object, valueText(one.Object)) && fits(q.EventType, one.EventType) && fits(q.Outcome, valueText(one.Outcome)) && one.Importance >= q.MinImportance {
 			list = append(list, one)
 		}
 		if len(list) == limit {
@@ -322,13 +329,22 @@ func (e *episodes) query(ctx context.Context, q EpisodeQuery) ([]Episode, error)
 
 func (e *episodes) line(one Episode) string {
 	text := one.Actor + " " + one.Action
-	if one.Object != "" {
-		text += " " + one.Object
+	if object := valueText(one.Object); object != "" {
+		text += " " + object
 	}
-	if one.Outcome != "" {
-		text += " → " + one.Outcome
+	if outcome := valueText(one.Outcome); outcome != "" {
+		text += " → " + outcome
 	}
 	return text
+}
+
+// valueText is a value as people read it: a text as it is, null as nothing.
+func valueText(raw json.RawMessage) string {
+	var text string
+	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
 }
 
 // tell fills the answer with episodes, the latest first.
@@ -338,6 +354,7 @@ func (e *episodes) tell(out *EpisodicOutput, list []Episode) {
 		out.Timeline = append(out.Timeline, Moment{one.Timestamp, e.line(one)})
 	}
 	out.ContextSummary = e.write(list, 2000).Text
+	out.Context = e.write(list, e.cfg.MaxContextChars).Text
 }
 
 // write tells episodes as they went; when there is no room, the oldest are left out.
@@ -379,6 +396,13 @@ func (e *episodes) context(ctx context.Context, query string) (Context, error) {
 }
 
 func (e *episodes) remember(ctx context.Context, x Exchange) (bool, error) {
-	one := Episode{Actor: "user", Action: "asked", Object: cut(x.User, 500), Outcome: cut(x.Assistant, 500), Importance: 0.5, EventType: "conversation"}
+	one := Episode{Actor: "user", Action: "asked", Importance: 0.5, EventType: "conversation"}
+	var err error
+	if one.Object, err = json.Marshal(cut(x.User, 500)); err != nil {
+		return false, err
+	}
+	if one.Outcome, err = json.Marshal(cut(x.Assistant, 500)); err != nil {
+		return false, err
+	}
 	return e.put(ctx, &one, 0)
 }

@@ -421,6 +421,7 @@ func (g *graph) query(ctx context.Context, out *GraphOutput, start string, f Gra
 		out.Paths = append(out.Paths, pathTo(all, c.NodeID))
 	}
 	out.RelationshipSummary = g.write(out.Paths, 2000).Text
+	out.Context = g.write(out.Paths, g.cfg.MaxContextChars).Text
 	return nil
 }
 
@@ -466,6 +467,7 @@ func (g *graph) path(ctx context.Context, out *GraphOutput, from, to string, f G
 		out.ConnectedNodes = append(out.ConnectedNodes, Connected{to, n.Type, n.Label, all[to].distance, round(all[to].strength)})
 	}
 	out.RelationshipSummary = g.write(out.Paths, 2000).Text
+	out.Context = g.write(out.Paths, g.cfg.MaxContextChars).Text
 	return nil
 }
 

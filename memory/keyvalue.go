@@ -108,7 +108,7 @@ func (s *Store) KeyValues(ctx context.Context, c Call, cfg KeyValueConfig, in Ke
 		}
 		out.Exists, out.Version = true, r.Version
 		if op == "get" {
-			out.Value = kept.Value
+			out.Value, out.Context = kept.Value, k.line(in.Key, kept)
 		}
 		return out, nil
 	case "delete":
@@ -127,7 +127,9 @@ func (s *Store) KeyValues(ctx context.Context, c Call, cfg KeyValueConfig, in Ke
 		}
 		kept, err = k.set(ctx, key, o, true, func(old keyValue, found bool) (json.RawMessage, error) { return sum(old, found, by) })
 	case "keys":
-		out.Keys, err = k.keys(ctx, o.Pattern)
+		if out.Keys, err = k.keys(ctx, o.Pattern); err == nil {
+			out.Context = cut(strings.Join(out.Keys, "\n"), cfg.MaxContextChars)
+		}
 		return out, err
 	case "clear":
 		_, err := k.wipe(ctx)
@@ -136,9 +138,14 @@ func (s *Store) KeyValues(ctx context.Context, c Call, cfg KeyValueConfig, in Ke
 		return out, unknown(op, "get", "set", "delete", "exists", "keys", "increment", "clear", LoadContext, Remember)
 	}
 	if err == nil {
-		out.Value, out.Version, out.Exists, out.Stored = kept.Value, kept.Version, true, yes(true)
+		out.Value, out.Version, out.Exists, out.Stored, out.Context = kept.Value, kept.Version, true, yes(true), k.line(in.Key, kept)
 	}
 	return out, err
+}
+
+// line tells one value.
+func (k *keyValues) line(key string, v keyValue) string {
+	return cut(key+" = "+string(v.Value), k.cfg.MaxContextChars)
 }
 
 // maxKey bounds a key with its prefix, in bytes.

@@ -129,6 +129,7 @@ func (s *Store) Knowledge(ctx context.Context, c Call, cfg KnowledgeConfig, in K
 	}
 	out.Facts = append(out.Facts, facts...)
 	out.KnowledgeSummary = k.write(facts, 2000).Text
+	out.Context = k.write(k.sure(facts), cfg.MaxContextChars).Text
 	for _, f := range facts {
 		for _, name := range []string{f.Subject, f.Object} {
 			if !slices.Contains(out.RelatedConcepts, name) && len(out.RelatedConcepts) < 50 {
@@ -444,8 +445,12 @@ func (k *knowledge) context(ctx context.Context, query string) (Context, error) 
 	if err != nil {
 		return Context{}, err
 	}
-	facts = slices.DeleteFunc(facts, func(f Fact) bool { return f.Confidence < k.cfg.ConfidenceThreshold })
-	return k.write(facts, k.cfg.MaxContextChars), nil
+	return k.write(k.sure(facts), k.cfg.MaxContextChars), nil
+}
+
+// sure are the facts that a model may be told.
+func (k *knowledge) sure(facts []Fact) []Fact {
+	return slices.DeleteFunc(slices.Clone(facts), func(f Fact) bool { return f.Confidence < k.cfg.ConfidenceThreshold })
 }
 
 func (k *knowledge) remember(ctx context.Context, e Exchange) (bool, error) {

@@ -94,7 +94,7 @@ type Ask struct {
 type Answer struct {
 	Success   bool   `json:"success"`
 	Operation string `json:"operation"`
-	// Context is what a model is told, for load_context; other operations leave it empty.
+	// Context is what a model is told: for load_context of the question, for other operations of what they have found or kept.
 	Context string `json:"context"`
 	// Stored says whether something was taken in, for operations that do that.
 	Stored *bool `json:"stored,omitempty"`

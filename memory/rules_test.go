@@ -177,3 +177,64 @@ func TestCutAndWriting(t *testing.T) {
 		t.Errorf("wrote %q", w.String())
 	}
 }
+
+// Texts that people give such memories as examples, with the types and thresholds that go with them: the names in them are found without a
+// model.
+func TestRuleEntities_OfExamples(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text      string
+		types     []string
+		threshold float64
+		want      []string
+	}{
+		{"John Smith from Acme Corp called about issues with the DataSync Pro software deployment at their Seattle office. He mentioned that Sarah Johnson, their IT director, has been coordinating with our technical team.",
+			[]string{"person", "company", "product", "issue", "location"}, 0.8,
+			[]string{"John Smith/person", "Acme Corp/company", "DataSync Pro/product", "Seattle/location", "Sarah Johnson/person"}},
+		{"The new ML platform project is progressing well. Maria Rodriguez, our lead data scientist, completed the model training pipeline using TensorFlow 2.15. We're on track to meet the Q2 milestone for the beta release.",
+			[]string{"person", "project", "technology", "milestone", "organization"}, 0.7,
+			[]string{"ML platform/project", "Maria Rodriguez/person", "TensorFlow 2.15/technology", "Q2 beta release/milestone"}},
+	} {
+		var got []string
+		for _, e := range ruleEntities(c.text).Entities {
+			if kind := wantedType(e.Type, c.types); kind != "" && e.Confidence >= c.threshold {
+				got = append(got, e.Name+"/"+kind)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.text, diff)
+		}
+	}
+	if r := ruleEntities("John Smith from Acme Corp called.").Relationships; len(r) != 1 || r[0].Type != "works_at" {
+		t.Errorf("relations: %+v", r)
+	}
+	if RulesFind("issue") || !RulesFind("Company") {
+		t.Error("what the rules find is told wrongly")
+	}
+}
+
+func TestRuleFacts_OfExamples(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"API endpoints should use HTTPS for all external communications. RESTful APIs should follow semantic versioning. Authentication tokens should expire within 24 hours for security. Rate limiting should be implemented to prevent abuse.": {
+			"API endpoints|should use|HTTPS for all external communications", "RESTful APIs|should follow|semantic versioning",
+			"Authentication tokens|should expire within|24 hours for security", "Rate limiting|should be implemented to|prevent abuse"},
+		"Neural networks with multiple hidden layers are called deep neural networks. Deep learning typically requires large amounts of training data. Gradient descent is the most common optimization algorithm used in training neural networks.": {
+			"Neural networks with multiple hidden layers|are|called deep neural networks", "Deep learning|requires|large amounts of training data",
+			"Gradient descent|is|most common optimization algorithm used in training neural networks"},
+		"接口必须使用加密连接。": {"接口|必须|使用加密连接"},
+	} {
+		var got []string
+		for _, f := range ruleFacts(text) {
+			got = append(got, f.Subject+"|"+f.Predicate+"|"+f.Object)
+			if f.Confidence != RuleConfidence {
+				t.Errorf("%+v is not as sure as the rules are", f)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("facts (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (c *VectorConfig) threshold() float64 {
 	case c.SimilarityThreshold != nil:
 		return *c.SimilarityThreshold
 	case c.EmbeddingProfile == "":
-		return 0.3
+		return LocalThreshold
 	}
 	return 0.7
 }
@@ -105,14 +105,14 @@ func (s *Store) Vectors(ctx context.Context, c Call, cfg VectorConfig, in Vector
 			return out, err
 		}
 		out.Results, out.Scores, err = v.search(ctx, in.Query, f, cfg.MaxResults)
-		out.TotalResults = len(out.Results)
+		out.TotalResults, out.Context = len(out.Results), v.write(out.Results).Text
 		return out, err
 	case "store", "update":
 		if len(in.Items) == 0 {
 			return out, required(op, "items")
 		}
 		out.Results, err = v.put(ctx, in.Items, op == "update")
-		out.TotalResults, out.Stored = len(out.Results), yes(err == nil)
+		out.TotalResults, out.Stored, out.Context = len(out.Results), yes(err == nil), v.write(out.Results).Text
 		return out, err
 	case "delete":
 		f, err := newFilter(in.Filters)
@@ -216,6 +216,9 @@ func (v *vectors) search(ctx context.Context, query string, f filter, limit int)
 	if err != nil {
 		return items, scores, err
 	}
+	if len(matches) == 0 {
+		return items, scores, v.explain(ctx, q)
+	}
 	for _, m := range matches {
 		var i Item
 		if err := read(m.MemoryRecord, &i); err != nil {
@@ -224,6 +227,29 @@ func (v *vectors) search(ctx context.Context, query string, f filter, limit int)
 		items, scores = append(items, i), append(scores, math.Round(m.Score*1e6)/1e6)
 	}
 	return items, scores, nil
+}
+
+// LocalThreshold is the least similarity that counts when words are compared and no embedding model is asked. LocalLikeness is what texts
+// about the same seldom reach then; only those that share most of their words do.
+const (
+	LocalThreshold = 0.3
+	LocalLikeness  = 0.5
+)
+
+// explain warns when a search finds nothing only because its threshold is meant for an embedding model.
+func (v *vectors) explain(ctx context.Context, q store.MemoryNearest) error {
+	if v.cfg.EmbeddingProfile != "" || q.Min <= LocalThreshold {
+		return nil
+	}
+	wanted := q.Min
+	q.Min, q.Limit = LocalThreshold, 1
+	near, err := v.o.Records.Nearest(ctx, v.principal(), q)
+	if err != nil || len(near) == 0 {
+		return err
+	}
+	v.warn("nothing is as similar as similarity_threshold asks for, though something is close: without an embedding_profile only words are compared",
+		fmt.Errorf("the most similar has %.2f, and %g is asked for; leave the threshold out, or set embedding_profile", near[0].Score, wanted))
+	return nil
 }
 
 // embedBatch is how many texts are embedded at once.
@@ -397,6 +423,12 @@ func (v *vectors) context(ctx context.Context, query string) (Context, error) {
 	if err != nil {
 		return told, err
 	}
+	return v.write(items), nil
+}
+
+// write tells items, one to a line; of the first at least its beginning.
+func (v *vectors) write(items []Item) Context {
+	var told Context
 	w := writing{room: v.cfg.MaxContextChars}
 	for _, i := range items {
 		if w.line("- %s", i.Content) {
@@ -408,7 +440,7 @@ func (v *vectors) context(ctx context.Context, query string) (Context, error) {
 		told.Items = 1
 	}
 	told.Text = w.String()
-	return told, nil
+	return told
 }
 
 func (v *vectors) remember(ctx context.Context, e Exchange) (bool, error) {

@@ -115,6 +115,11 @@ func (s *Store) Working(ctx context.Context, c Call, cfg WorkingConfig, in Worki
 	slices.SortStableFunc(items, func(a, b WorkingItem) int { return cmp.Compare(b.Updated, a.Updated) })
 	out.RecentItems = append(out.RecentItems, items[:min(len(items), recentItems)]...)
 	out.MemoryStats.Items, out.MemoryStats.Capacity = len(items), cfg.CapacityLimit
+	if !done {
+		told, err := w.context(ctx, "")
+		out.Context = told.Text
+		return out, err
+	}
 	return out, nil
 }
 

@@ -182,10 +182,10 @@ func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.
 	var list []apart
 	for _, field := range slices.Sorted(maps.Keys(own)) {
 		value := gjson.GetBytes(config, field)
-		if value.Type != gjson.String || !strings.ContainsRune(value.Str, '{') {
+		if !value.Exists() || !strings.ContainsRune(value.Raw, '{') {
 			continue
 		}
-		object, err := json.Marshal(map[string]string{field: value.Str})
+		object, err := json.Marshal(map[string]json.RawMessage{field: json.RawMessage(value.Raw)})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,213 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/workflow"
+)
+
+// The inventory shows of every configuration field that changing it changes something that can be seen, or that the field is refused or
+// warned of when the workflow is saved. A field without an entry fails the test: whoever adds one says what it does.
+//
+// A family of kinds is an [fieldInventory] in a file of its own. Its bench runs one node with given configurations and tells everything that can
+// be seen of the run: what was sent to services, what the node put out, what was stored, who was asked.
+
+// proof shows what a field does.
+type proof struct {
+	// with are the other configurations of the node, an object without its braces.
+	with string
+	// one and other are two values of the field, as JSON; empty leaves it out. The runs with them must differ.
+	one, other string
+	// input is what the node is given, an object; empty for nothing.
+	input string
+	// scene tells the bench what is around the node.
+	scene string
+	// chain are the inputs of nodes of the same kind that run before it, with the other configurations.
+	chain []string
+	// told is a part of the problem with which the value other is refused or warned of. There is no run then.
+	told string
+	// shown names a test of this package or of package builtin that shows it, where one run cannot. There is no run then either.
+	shown string
+}
+
+// fieldInventory are the proofs of a family of kinds.
+type fieldInventory struct {
+	// family is the type of the nodes.
+	family string
+	// every is for the fields that all kinds of the family have, kinds for those of single kinds and where a kind differs.
+	every map[string]proof
+	kinds map[string]map[string]proof
+	// shared is for the fields that all nodes have, of whatever family; they are tried on the kind sample.
+	shared map[string]proof
+	sample string
+	// bench runs a node and tells what was seen. The same again must tell the same again.
+	bench func(t *testing.T, kind, config string, p proof) string
+}
+
+// check goes through all fields of all kinds of the family that this program can run.
+func (v fieldInventory) check(t *testing.T) {
+	found := map[string]bool{}
+	for _, k := range NodeKinds() {
+		if k.Type != v.family {
+			continue
+		}
+		found[k.Name] = true
+		own := shapeOfKind(t, k.Name)
+		proofs := map[string]proof{}
+		maps.Copy(proofs, v.every)
+		for name := range proofs {
+			if _, has := v.kinds[k.Name][name]; !has && !slices.Contains(own.paths(""), name) {
+				t.Errorf("%s has no field %s, for which there is an entry", k.Name, name)
+			}
+		}
+		maps.Copy(proofs, v.kinds[k.Name])
+		t.Run(k.Subtype, func(t *testing.T) {
+			t.Parallel()
+			v.walk(t, k.Name, own, proofs)
+		})
+	}
+	for name := range v.kinds { // order does not matter: each is told by itself
+		if !found[name] {
+			t.Errorf("there are entries for %s, which is not among the kinds that run", name)
+		}
+	}
+	t.Run("shared", func(t *testing.T) {
+		t.Parallel()
+		v.walk(t, v.sample, parseShape(commonConfig), v.shared)
+	})
+}
+
+func (v fieldInventory) walk(t *testing.T, kind string, s *shape, proofs map[string]proof) {
+	paths := s.paths("")
+	for _, path := range slices.Sorted(maps.Keys(proofs)) {
+		if !slices.Contains(paths, path) {
+			t.Errorf("%s has no field %s, for which there is an entry", kind, path)
+		}
+	}
+	for _, path := range paths {
+		p, ok := proofs[path]
+		if !ok {
+			t.Errorf("nothing shows what %s does in %s; add an entry", path, kind)
+			continue
+		}
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			v.try(t, kind, path, p)
+		})
+	}
+	for _, name := range s.dropped {
+		if told := fieldProblems(t, kind, configOf(t, "", name, `"x"`), name); !strings.Contains(told, "ignored") {
+			t.Errorf("%s drops %s and says %q", kind, name, told)
+		}
+	}
+}
+
+func (v fieldInventory) try(t *testing.T, kind, path string, p proof) {
+	if p.told != "" {
+		if told := fieldProblems(t, kind, configOf(t, p.with, path, p.other), path); !strings.Contains(told, p.told) {
+			t.Errorf("%s = %s is told as %q; want %q", path, p.other, told, p.told)
+		}
+		return
+	}
+	if p.shown != "" {
+		if !strings.Contains(testSources(t), "\nfunc "+p.shown+"(t *testing.T)") {
+			t.Errorf("there is no test %s, which is to show what %s does", p.shown, path)
+		}
+		return
+	}
+	one, other := configOf(t, p.with, path, p.one), configOf(t, p.with, path, p.other)
+	first, changed := v.bench(t, kind, one, p), v.bench(t, kind, other, p)
+	again := first
+	if p.scene != "slow" { // which takes its time
+		again = v.bench(t, kind, one, p)
+	}
+	if first != again {
+		t.Fatalf("two runs of the same differ, so that the field would not be noticed:\n%s\n%s", first, again)
+	}
+	if first == changed {
+		t.Errorf("%s of %s changes nothing: with %s and with %s it is\n%s", path, kind, one, other, first)
+	}
+}
+
+// testSources are the tests that a proof may name.
+func testSources(t *testing.T) string {
+	t.Helper()
+	names, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := filepath.Glob("../builtin/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = append(names, kinds...)
+	var b strings.Builder
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(raw)
+	}
+	return b.String()
+}
+
+// paths are the fields by name, those of objects below them with dots.
+func (s *shape) paths(prefix string) []string {
+	var list []string
+	for _, f := range s.fields {
+		list = append(list, prefix+f.name)
+		if f.inner != nil {
+			list = append(list, f.inner.paths(prefix+f.name+".")...)
+		}
+	}
+	return list
+}
+
+// configOf are configurations with a field set to a value.
+func configOf(t *testing.T, with, path, value string) string {
+	t.Helper()
+	parts := []string{}
+	if with != "" {
+		parts = append(parts, with)
+	}
+	if value != "" {
+		names := strings.Split(path, ".")
+		for i, name := range slices.Backward(names) {
+			if value = fmt.Sprintf("%q: %s", name, value); i > 0 {
+				value = "{" + value + "}"
+			}
+		}
+		parts = append(parts, value)
+	}
+	config := "{" + strings.Join(parts, ", ") + "}"
+	if !json.Valid([]byte(config)) {
+		t.Fatalf("%s is not JSON", config)
+	}
+	return config
+}
+
+// fieldProblems is what validation says about a field of a node, in its own words.
+func fieldProblems(t *testing.T, kind, config, path string) string {
+	t.Helper()
+	known, ok := Kinds().Kind(kind)
+	if !ok {
+		t.Fatalf("there is no kind %s", kind)
+	}
+	typ, subtype, _ := strings.Cut(kind, ".")
+	_, problems := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(config)})
+	var told []string
+	for _, p := range problems {
+		if strings.HasPrefix(p.Path, "configurations."+path) {
+			told = append(told, p.Message)
+		}
+	}
+	return strings.Join(told, "; ")
+}

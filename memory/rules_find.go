@@ -1,0 +1,241 @@
+package memory
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// RuleConfidence is the most that the rules are sure of anything.
+const RuleConfidence = 0.9
+
+// entityWords are the sorts of entities that the rules find, with the other names that people have for them. The last of a sort that is also
+// one of its own is what it counts as where nothing nearer is wanted. read-only
+var entityWords = map[string][]string{
+	"person":       {"people", "customer", "client", "user", "contact", "employee", "人物", "人"},
+	"organization": {"organisation", "company", "business", "institution", "公司", "组织", "机构"},
+	"location":     {"place", "city", "country", "address", "地点", "城市"},
+	"product":      {"technology", "software", "tool", "system", "service", "产品", "技术", "concept"},
+	"project":      {"program", "initiative", "项目", "concept"},
+	"milestone":    {"deadline", "release", "里程碑", "concept"},
+	"concept":      {"topic", "term", "概念"},
+}
+
+// RulesFind says whether the rules can find entities of a type.
+func RulesFind(kind string) bool {
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	for sort, words := range entityWords { // order does not matter: one is enough
+		if kind == sort || slices.Contains(words, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// wantedType is the configured type that an entity of a sort has; empty: none.
+func wantedType(sort string, types []string) string {
+	for _, name := range append([]string{sort}, entityWords[sort]...) {
+		for _, t := range types {
+			if strings.EqualFold(strings.TrimSpace(t), name) {
+				return strings.ToLower(strings.TrimSpace(t))
+			}
+		}
+	}
+	return ""
+}
+
+// The rules. What they take is written by anybody, so all of them are linear. read-only
+var (
+	english = regexp.MustCompile(`\b(\p{Lu}[\p{L}\d&'’-]*(?:\s+(?:of|the|de|van|von)?\s?\p{Lu}[\p{L}\d&'’-]*)*)`)
+	// 某某公司, 某某大学: a run of characters that ends with what it is.
+	chineseOrganization = regexp.MustCompile(`[\p{Han}A-Za-z0-9]{2,12}?(?:有限公司|公司|集团|大学|学院|银行|医院|研究院|研究所|委员会|协会)`)
+	chineseLocation     = regexp.MustCompile(`[\p{Han}]{2,6}?(?:省|市|县|区|路|街|国|州)`)
+	// A surname and one or two characters, with what shows that it is a name.
+	chinesePerson = regexp.MustCompile(`(?:我叫|名叫|姓名是|我是|联系人)([\p{Han}]{2,4}?)(?:[，。！？、,.\s]|$|在|的|和|是)|([王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕][\p{Han}]{0,2})(?:先生|女士|老师|经理|总|博士|教授|医生)`)
+	quotedProduct = regexp.MustCompile(`[《「“"]([^《》「」“”"\n]{2,40})[》」”"]`)
+	worksAt       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) (?:works|worked) (?:at|for) ([\p{Lu}][\p{L}\d&'’-]*(?:\s+[\p{Lu}][\p{L}\d&'’-]*)*)`)
+	livesIn       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) lives? in ([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*)`)
+	chineseWorks  = regexp.MustCompile(`([\p{Han}]{2,6}?)在([\p{Han}A-Za-z0-9]{2,16}?)(?:工作|上班|任职|就职)`)
+	personTitle   = regexp.MustCompile(`^(?:Mr|Mrs|Ms|Dr|Prof)\b`)
+	organization  = regexp.MustCompile(`(?i)\b(?:inc|corp|corporation|ltd|llc|gmbh|company|university|institute|bank|group|association|labs?|foundation)\b`)
+	locationAfter = regexp.MustCompile(`(?i)\b(?:in|at|from|to|near)\s+$`)
+	// What stands after a name and tells what it is the name of.
+	locationNext = regexp.MustCompile(`^\s+(?:office|city|branch|headquarters|airport|region|warehouse|store|site|area)\b`)
+	productNext  = regexp.MustCompile(`^\s+(?:software|app|application|platform|tool|framework|library|service|database|plugin|device|deployment|server|api)s?\b`)
+	versionNext  = regexp.MustCompile(`^\s+v?\d+(?:\.\d+)+\b`)
+	personNext   = regexp.MustCompile(`^(?:\s+(?:from|of|at|and|called|said|says|asked|told|wrote|met|mentioned|works|worked|lives|is|was|has|will|can|wants|needs|likes|joined|left|leads|completed|reported|approved|sent|signed)\b|,|'s\b|’s\b)`)
+	personBefore = regexp.MustCompile(`(?i)\b(?:that|by|with|met|and|ask|asked|tell|told|call|called|contact|thank|name is|i am|i'm)\s+$`)
+	titleWord    = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
+	camelWord    = regexp.MustCompile(`\p{Ll}\p{Lu}`)
+	projectNamed = regexp.MustCompile(`(\p{Lu}[\p{L}\d-]*(?:\s+[\p{L}\d-]+){0,2})\s+(?:project|initiative|program)\b|\b[Pp]roject\s+(\p{Lu}[\p{L}\d-]*)`)
+	milestoneFor = regexp.MustCompile(`\b(Q[1-4](?:\s+20\d\d)?)\s+(?:(?:milestone|deadline|goal)\s+for\s+(?:the\s+)?([\p{L}\d-]+(?:\s+[\p{L}\d-]+){0,2})|milestone|release|deadline|launch)`)
+	fromCompany  = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)+) (?:from|of|at) ([\p{Lu}][\p{L}\d&'’-]*(?:\s+[\p{Lu}][\p{L}\d&'’-]*)*)`)
+
+	englishFact = regexp.MustCompile(`(?i)^(?:the\s+|a\s+|an\s+)?(.{1,80}?)(?:\s+(?:typically|usually|often|generally|always|also|currently|still|normally|mostly))?\s+(` +
+		`(?:should|must|may|can|could|shall|will|cannot|has to|have to|needs? to)(?:\s+(?:not|only|never|always))?(?:\s+be)?\s+\p{L}+(?:\s+(?:within|by|for|with|to|in|on|at|after|before|from))?|` +
+		`is not|isn't|is|are not|aren't|are|was|were|has|have|lives in|lives at|works at|works for|works as|works in|likes|loves|hates|prefers|uses?|needs|owns|wants|means|requires?|contains?|includes?|` +
+		`supports?|belongs? to|depends? on|runs? on|costs?|provides?|offers?|manages|leads|reports to|speaks|moved to|created|founded|built)\s+(?:an?\s+|the\s+)?(.{1,200}?)[.!]?$`)
+	chineseFact = regexp.MustCompile(`^(.{1,30}?)(不是|是|不得|不应|应该|应当|必须|可以|位于|住在|属于|喜欢|讨厌|拥有|使用|需要|包含|包括|支持|依赖|等于|叫做|叫|有)(.{1,100}?)[。！.!]?$`)
+)
+
+// notNames begin a sentence more often than a name. read-only
+var notNames = []string{
+	"the", "a", "an", "this", "that", "these", "those", "it", "he", "she", "they", "we", "you", "i", "my", "your", "his", "her", "our", "their", "what",
+	"when", "where", "who", "why", "how", "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "please", "thanks",
+	"hello", "hi", "yes", "no", "ok", "and", "but", "or", "if", "in", "on", "at", "to", "for", "from", "with", "as", "by", "not", "there", "here", "then",
+	"also", "yesterday", "today", "tomorrow", "now", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "user", "assistant", "system", "let", "so", "may", "must", "i'm", "i’m", "it's", "it’s",
+}
+
+// ruleEntities finds entities and relations that are plain to see.
+func ruleEntities(content string) foundEntities {
+	var out foundEntities
+	seen := map[string]int{}
+	add := func(name, kind string, confidence float64) {
+		name = strings.Trim(strings.Join(strings.Fields(name), " "), "'’-& ")
+		name = strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
+		name = plainChinese(name)
+		if utf8.RuneCountInString(name) < 2 || len(name) > 200 {
+			return
+		}
+		key := strings.ToLower(name)
+		if i, ok := seen[key]; ok {
+			if confidence > out.Entities[i].Confidence {
+				out.Entities[i].Type, out.Entities[i].Confidence = kind, confidence
+			}
+			return
+		}
+		seen[key] = len(out.Entities)
+		out.Entities = append(out.Entities, foundEntity{Name: name, Type: kind, Confidence: confidence})
+	}
+	relate := func(matches [][]string, kind, source, target string) {
+		for _, m := range matches {
+			add(m[1], source, 0.85)
+			add(m[2], target, 0.85)
+			out.Relationships = append(out.Relationships, foundRelation{plainChinese(m[1]), plainChinese(m[2]), kind, 0.85})
+		}
+	}
+	relate(worksAt.FindAllStringSubmatch(content, 100), "works_at", "person", "organization")
+	relate(slices.DeleteFunc(fromCompany.FindAllStringSubmatch(content, 100), func(m []string) bool { return !organization.MatchString(m[2]) }), "works_at", "person", "organization")
+	relate(livesIn.FindAllStringSubmatch(content, 100), "lives_in", "person", "location")
+	relate(chineseWorks.FindAllStringSubmatch(content, 100), "works_at", "person", "organization")
+	for _, m := range projectNamed.FindAllStringSubmatch(content, 100) {
+		words := strings.Fields(m[1] + m[2])
+		for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
+			words = words[1:]
+		}
+		if name := strings.Join(words, " "); name != "" && titleLike(name) {
+			add(name, "project", 0.85)
+		}
+	}
+	for _, m := range milestoneFor.FindAllStringSubmatch(content, 100) {
+		name := m[0]
+		if m[2] != "" {
+			name = m[1] + " " + m[2]
+		}
+		add(name, "milestone", 0.85)
+	}
+	for _, m := range chinesePerson.FindAllStringSubmatch(content, 200) {
+		add(m[1]+m[2], "person", 0.8)
+	}
+	for _, m := range chineseOrganization.FindAllString(content, 200) {
+		add(m, "organization", 0.8)
+	}
+	for _, m := range chineseLocation.FindAllString(content, 200) {
+		add(m, "location", 0.7)
+	}
+	for _, m := range quotedProduct.FindAllStringSubmatch(content, 200) {
+		add(m[1], "product", 0.7)
+	}
+	for _, at := range english.FindAllStringIndex(content, 500) {
+		name := content[at[0]:at[1]]
+		starts := at[0] == 0 || strings.ContainsAny(content[max(0, at[0]-2):at[0]], ".!?\n:。")
+		words := strings.Fields(name)
+		for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
+			words, starts = words[1:], false
+		}
+		if len(words) == 0 {
+			continue
+		}
+		name = strings.Join(words, " ")
+		if slices.ContainsFunc(out.Entities, func(e foundEntity) bool { return strings.HasPrefix(strings.ToLower(e.Name), strings.ToLower(name)+" ") }) {
+			continue // the beginning of a longer name
+		}
+		before, after := content[max(0, at[0]-12):at[0]], content[at[1]:min(len(content), at[1]+24)]
+		if version := versionNext.FindString(after); version != "" {
+			add(name+version, "product", RuleConfidence)
+			continue
+		}
+		titled := len(words) > 1 && len(words) < 4 && !slices.ContainsFunc(words, func(w string) bool { return !titleWord.MatchString(w) })
+		switch {
+		case personTitle.MatchString(name):
+			add(name, "person", 0.85)
+		case organization.MatchString(name):
+			add(name, "organization", RuleConfidence)
+		case productNext.MatchString(after):
+			add(name, "product", 0.85)
+		case locationNext.MatchString(after):
+			add(name, "location", 0.85)
+		case titled && (personNext.MatchString(after) || personBefore.MatchString(before)) && !locationAfter.MatchString(before):
+			add(name, "person", 0.85)
+		case camelWord.MatchString(name):
+			add(name, "product", 0.8)
+		case locationAfter.MatchString(before):
+			add(name, "location", 0.8)
+		case len(words) == 2 && !starts:
+			add(name, "person", 0.7)
+		case len(words) > 1:
+			add(name, "concept", 0.7)
+		case starts:
+			add(name, "concept", 0.4) // any word begins a sentence so
+		default:
+			add(name, "concept", 0.7)
+		}
+	}
+	return out
+}
+
+// titleLike says that a name begins like one.
+func titleLike(name string) bool {
+	r, _ := utf8.DecodeRuneInString(name)
+	return unicode.IsUpper(r)
+}
+
+// plainChinese takes away what stands before and after a name in Chinese, where no space does.
+func plainChinese(name string) string {
+	for _, word := range []string{"在", "是", "和", "与", "到", "从", "向"} {
+		if rest, ok := strings.CutPrefix(name, word); ok && utf8.RuneCountInString(rest) > 1 {
+			name = rest
+		}
+	}
+	for _, title := range []string{"先生", "女士", "老师", "经理", "博士", "教授", "医生"} {
+		if rest, ok := strings.CutSuffix(name, title); ok && rest != "" {
+			name = rest
+		}
+	}
+	return name
+}
+
+// ruleFacts finds the sentences that say what something is, has or does.
+func ruleFacts(content string) []Fact {
+	var list []Fact
+	for _, s := range sentences(content) {
+		if utf8.RuneCountInString(s) > 300 || strings.ContainsAny(s, "?？") {
+			continue
+		}
+		for _, rule := range []*regexp.Regexp{englishFact, chineseFact} {
+			m := rule.FindStringSubmatch(s)
+			if m == nil {
+				continue
+			}
+			subject := strings.TrimSpace(m[1])
+			if strings.Count(subject, " ") > 7 || slices.Contains([]string{"it", "this", "that", "there", "what", "who", "这", "那", "它"}, strings.ToLower(subject)) {
+				break
+			}
+			list = append(list, Fact{Subject: subject, Predicate: strings.ToLower(m[2]), Object: strings.TrimSpace(m[3]), Confidence: RuleConfidence})
+			break
+		}
+	}
+	return list
+}
