@@ -21,6 +21,7 @@ import (
 	"tandem/files"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/shortage"
 )
 
@@ -206,7 +207,7 @@ func (s *Scripts) environment(cfg scriptConfig, in json.RawMessage) ([]string, e
 	if err = errors.Join(err, problem); err != nil {
 		return nil, err
 	}
-	values["TANDEM_INPUT"] = string(in)
+	values["TANDEM_INPUT"] = payload.JSON(in)
 	list := make([]string, 0, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, name+"="+values[name])

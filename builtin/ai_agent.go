@@ -15,6 +15,7 @@ import (
 	"tandem/files"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -100,10 +101,7 @@ func promptText(raw json.RawMessage) string {
 	if isNull(raw) {
 		return ""
 	}
-	if text, ok := scalarText(raw); ok {
-		return text
-	}
-	return string(raw)
+	return payload.Text(raw)
 }
 
 // agentProvider says which provider a kind means when it names a model and no profile.

@@ -9,6 +9,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 type switchConfig struct {
@@ -187,10 +188,10 @@ func checkKey(key string, also ...string) error {
 
 // plainText is a text as it is and anything else as compact JSON.
 func plainText(raw json.RawMessage) string {
-	if len(raw) == 0 {
+	if isNull(raw) {
 		return ""
 	}
-	return textOf(decode(raw))
+	return payload.Text(raw)
 }
 
 func textOf(v any) string {
@@ -202,7 +203,7 @@ func textOf(v any) string {
 	case json.Number:
 		return string(x)
 	}
-	return string(encode(v))
+	return payload.JSON(encode(v))
 }
 
 func switchOperators() []string {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // The limits of templates.
@@ -289,7 +290,7 @@ type Request struct {
 
 // Resolve puts values in the place of the placeholders. A string that is one placeholder and nothing else becomes the
 // value with its type; inside other text a string is put as it is, null as the word null, and everything else as
-// compact JSON. What was put in is data: it is not searched again.
+// compact JSON that people can read. What was put in is data: it is not searched again.
 //
 // The result may share memory with the template; it is not to be changed.
 func (t *Template) Resolve(l *Layers, r Request) (json.RawMessage, ResolveTrace, error) {
@@ -354,6 +355,7 @@ func appendInText(dst, raw []byte) []byte {
 	if raw[0] == '"' {
 		return append(dst, raw[1:len(raw)-1]...) // its escapes are those of JSON already
 	}
+	raw = payload.Readable(raw)
 	start := 0
 	for i, c := range raw {
 		if c == '"' || c == '\\' {
@@ -370,10 +372,7 @@ func (t *Template) ResolveText(l *Layers, r Request) (string, ResolveTrace, erro
 	if err != nil {
 		return "", trace, err
 	}
-	if value[0] == '"' {
-		return unquote(value[1 : len(value)-1]), trace, nil
-	}
-	return string(value), trace, nil
+	return payload.Text(value), trace, nil
 }
 
 // Bound is a text whose placeholders are values beside it, for sources into which nothing may be spliced: expressions

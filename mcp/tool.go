@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -250,10 +251,7 @@ func Difference(before, after json.RawMessage) []string {
 	maps.Copy(names, is)
 	lines := []string{}
 	show := func(sign string, raw json.RawMessage) {
-		text := string(raw)
-		if plain := ""; json.Unmarshal(raw, &plain) == nil {
-			text = plain
-		}
+		text := payload.Text(raw)
 		if runes := []rune(text); len(runes) > maxDifference {
 			text = string(runes[:maxDifference]) + "…"
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -261,7 +262,7 @@ func (e *episodes) put(ctx context.Context, one *Episode, at int64) (bool, error
 		one.ID = "ep_" + e.recordID(version, 0)
 		raw, err := body("episode", one)
 		d.Put = []store.MemoryRecord{{Sort: sortEpisode, ID: one.ID, Body: raw, Weight: one.Importance, At: at, Expires: expires,
-			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + one.Object, Content: one.Outcome + "\n" + string(one.Context), Extra: one.EventType}}}
+			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + one.Object, Content: one.Outcome + "\n" + payload.JSON(one.Context), Extra: one.EventType}}}
 		return d, err
 	})
 	return err == nil, err

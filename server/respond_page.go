@@ -11,18 +11,16 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -402,54 +400,8 @@ func (p *respondPage) rows(v gjson.Result, limit int) *shownValue {
 	return s
 }
 
-// indented is JSON as people read it: a line for each value, and characters rather than the escapes that programs write for them.
-func indented(raw string) string {
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(raw), "", "  ") != nil {
-		return visible(raw)
-	}
-	text := out.Bytes()
-	plain := make([]byte, 0, len(text))
-	for n := 0; n < len(text); n++ {
-		if text[n] != '\\' || n+1 == len(text) {
-			plain = append(plain, text[n])
-			continue
-		}
-		r, size := escaped(text[n:])
-		if r < ' ' || r == '"' || r == '\\' || !unicode.IsPrint(r) { // it would not be seen, or be taken for JSON's own
-			size = min(size, len(text)-n)
-			plain = append(plain, text[n:n+size]...)
-		} else {
-			plain = utf8.AppendRune(plain, r)
-		}
-		n += size - 1
-	}
-	return visible(string(plain))
-}
-
-// escaped reads an escape of JSON; zero for one that is not a character by its number.
-func escaped(text []byte) (r rune, size int) {
-	hex := func(at int) rune {
-		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' {
-			return 0
-		}
-		n, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
-		if err != nil {
-			return 0
-		}
-		return rune(n)
-	}
-	if r = hex(0); r == 0 {
-		return 0, 2
-	}
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if both := utf16.DecodeRune(r, hex(6)); both != unicode.ReplacementChar {
-		return both, 12
-	}
-	return 0, 6
-}
+// indented is JSON as people read it.
+func indented(raw string) string { return visible(payload.Indented([]byte(raw))) }
 
 // visible writes out the characters that turn the direction of what stands around them: nobody is to approve something else than
 // they read.

@@ -20,6 +20,7 @@ import (
 	"tandem/client"
 	"tandem/fault"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
@@ -142,10 +143,11 @@ func (l *listing) show(out io.Writer, value any, table func(w *tabwriter.Writer)
 }
 
 func printValue(out io.Writer, value any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
+	raw, err := payload.Marshal(value)
+	if err == nil {
+		_, err = fmt.Fprintln(out, payload.Indented(raw))
+	}
+	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil
