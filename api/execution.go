@@ -122,6 +122,7 @@ type NodeExecution struct {
 	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
 	Error            *NodeError                 `json:"error,omitempty"`
+	Warnings         []NodeWarning              `json:"warnings,omitempty" doc:"what a person should know of the node although it is no error"`
 	RetryCount       int                        `json:"retry_count"`
 	MaxRetries       int                        `json:"max_retries"`
 	CreditsConsumed  float64                    `json:"credits_consumed"`
@@ -146,6 +147,13 @@ type NodeError struct {
 	ErrorDetails json.RawMessage `json:"error_details,omitempty"`
 	IsRetryable  bool            `json:"is_retryable"`
 	Timestamp    int64           `json:"timestamp"`
+}
+
+// NodeWarning is something a person should know of a node although it is no error.
+type NodeWarning struct {
+	Path        string `json:"path" doc:"the part of the node that it is about, such as configurations.condition_expression"`
+	Placeholder string `json:"placeholder,omitempty" doc:"as it is written, if it is about one"`
+	Message     string `json:"message"`
 }
 
 // ExecutionError is why an execution failed.

@@ -50,6 +50,9 @@ const (
 	ToldUsage Telling = "usage"
 	// ToldDetail: what a kind has noted about a run that ends with this row.
 	ToldDetail Telling = "detail"
+	// ToldWarnings: what a run that ends with this row has warned of and was not told of its activation before: a list of
+	// [dataflow.Warning].
+	ToldWarnings Telling = "warnings"
 )
 
 // First says that it is the first attempt of an activation's generation that begins.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/workflow"
@@ -71,6 +72,8 @@ type ActivationView struct {
 	Outputs []engine.Output `json:"o,omitempty"`
 	Detail  json.RawMessage `json:"y,omitempty"`
 	Credits float64         `json:"c,omitempty"`
+	// Warnings are what its runs have warned of, each once, at most [MaxWarnings].
+	Warnings []dataflow.Warning `json:"wn,omitempty"`
 	// Used is what it has used of paid services, its steps included.
 	Used Usage `json:"u,omitzero"`
 	// Row is the sequence number of the row that says how it stands.
@@ -218,6 +221,11 @@ func (v *View) Apply(row *Row) {
 			failed[t.Activation] = true
 		}
 	}
+	for i := range row.Told {
+		if t := &row.Told[i]; t.What == ToldWarnings { // before the facts, which may end the activation
+			v.warned(t)
+		}
+	}
 	for _, fact := range row.Facts {
 		v.fact(row, fact, failed)
 	}
@@ -288,6 +296,35 @@ func (v *View) told(row *Row, t *Told) {
 		}
 		v.publish(&node.ActivationView)
 	}
+}
+
+// MaxWarnings is how many warnings the record of an activation holds.
+const MaxWarnings = 20
+
+// Unwarned returns those of the warnings that the record of an activation does not have and has room for.
+func (v *View) Unwarned(id engine.ActivationID, list []dataflow.Warning) []dataflow.Warning {
+	var known []dataflow.Warning
+	if a := v.Open[id]; a != nil {
+		known = a.Warnings
+	}
+	var fresh []dataflow.Warning
+	for _, w := range list {
+		if len(known)+len(fresh) < MaxWarnings && !slices.Contains(known, w) && !slices.Contains(fresh, w) {
+			fresh = append(fresh, w)
+		}
+	}
+	return fresh
+}
+
+// warned notes warnings with the activation that they are of.
+func (v *View) warned(t *Told) {
+	a := v.Open[t.Activation]
+	var list []dataflow.Warning
+	if a == nil || json.Unmarshal(t.Detail, &list) != nil {
+		return // nothing that this version understands
+	}
+	a.Warnings = slices.Concat(a.Warnings, v.Unwarned(t.Activation, list))
+	v.publish(a)
 }
 
 // Usage is what was used of paid services.

@@ -199,6 +199,10 @@ type Call struct {
 	Emit func(chunk any)
 	// Log writes a line for people who look into the execution.
 	Log func(level Level, message string, context map[string]any)
+	// Warn notes something that a person should know although it is no error: which part of the node it is about
+	// ("configurations.condition_expression"), and what to do about it. It is kept with the record of the activation, where
+	// the API shows it, and is a line of the log.
+	Warn func(path, message string)
 	// Detail adds fields to the record of the activation, for people: the address that was called, the status it answered
 	// with. They are no output.
 	Detail func(fields map[string]any)

@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
+	"tandem/dataflow"
 	"tandem/fault"
 	"tandem/payload"
 )
@@ -83,6 +85,32 @@ func (x *run) log(level Level, message string, fields map[string]any) {
 		message, fields = x.job.Redact.Text(message), x.cleanFields(fields)
 	}
 	x.job.Out.Log(level, message, fields)
+}
+
+// maxWarnings is how many warnings one run may leave.
+const maxWarnings = 20
+
+func (x *run) warn(path, message string) {
+	x.warning.Lock()
+	defer x.warning.Unlock()
+	w := dataflow.Warning{Path: path, Message: message}
+	if len(x.warnings) < maxWarnings && !slices.Contains(x.warnings, w) {
+		x.warnings = append(x.warnings, w)
+	}
+}
+
+// warned are the warnings of the run, without the secrets it knows.
+func (x *run) warned() []dataflow.Warning {
+	x.warning.Lock()
+	defer x.warning.Unlock()
+	list := slices.Concat(x.trace.Warnings, x.warnings)
+	list = list[:min(len(list), maxWarnings)]
+	if x.guarded() {
+		for i := range list {
+			list[i].Message = x.job.Redact.Text(list[i].Message)
+		}
+	}
+	return list
 }
 
 func (x *run) detail(fields map[string]any) {

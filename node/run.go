@@ -138,6 +138,9 @@ type Result struct {
 	Fact func(Put) engine.Fact
 	// Trace is what became of the parameters, for the host's log.
 	Trace dataflow.ResolveTrace
+	// Warnings are what a person should know of the run although it was no error: those of the trace, and what the kind has
+	// warned of. The host keeps them with the record of the activation.
+	Warnings []dataflow.Warning
 	// Input is the node's input, which hosts keep for once attempts.
 	Input json.RawMessage
 	// Settle is what it has used of what it had reserved, to be recorded with the fact.
@@ -158,7 +161,7 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	if err != nil {
 		fact = x.failed(err)
 	}
-	result := Result{Fact: fact, Trace: x.trace, Input: x.call.Input, Settle: x.settled}
+	result := Result{Fact: fact, Trace: x.trace, Warnings: x.warned(), Input: x.call.Input, Settle: x.settled}
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
 			defer x.release()
@@ -187,6 +190,9 @@ type run struct {
 	// unready is why the configurations of a node that is yet to be filled could not be resolved: they may read what is missing.
 	unready error
 	settled []Settlement
+	// warnings are what the kind, its expressions and its connections have warned of.
+	warning  sync.Mutex
+	warnings []dataflow.Warning
 }
 
 type factOf func(Put) engine.Fact
@@ -291,7 +297,7 @@ func (x *run) introduce() {
 		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
 		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
 		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
+		Eval: x.eval, Bind: x.bind, Resolve: x.job.Data.resolved, Emit: x.emit, Log: x.log, Warn: x.warn, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
 		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used,
 	}
 }

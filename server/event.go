@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/api"
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -285,6 +286,7 @@ type changing struct {
 	// was told already.
 	failed, begun, told map[engine.ActivationID]bool
 	ran                 map[engine.ActivationID]int64
+	warnings            map[engine.ActivationID][]dataflow.Warning
 	details             map[engine.ActivationID]json.RawMessage
 }
 
@@ -301,6 +303,11 @@ func (c *changing) scan() {
 			note(&c.ran, t.Activation, t.Time)
 		case t.What == host.ToldDetail:
 			note(&c.details, t.Activation, t.Detail)
+		case t.What == host.ToldWarnings:
+			var list []dataflow.Warning
+			if json.Unmarshal(t.Detail, &list) == nil { // else nothing that this version understands
+				note(&c.warnings, t.Activation, list)
+			}
 		}
 	}
 }
@@ -425,6 +432,9 @@ func (c *changing) end(a *host.ActivationView, what happening, status engine.Nod
 	}
 	if detail, ok := c.details[a.ID]; ok {
 		a.Detail = detail
+	}
+	if list, ok := c.warnings[a.ID]; ok {
+		a.Warnings = list
 	}
 	if t != nil {
 		a.Generation = t.Generation

@@ -200,6 +200,9 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 		NodeID: a.Node, NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
 		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, TokensUsed: tokensOf(a.Used), ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
 	}
+	for _, w := range a.Warnings {
+		e.Warnings = append(e.Warnings, api.NodeWarning(w))
+	}
 	if a.Started > 0 && a.Ended > 0 {
 		e.DurationMS = max(0, a.Ended-a.Started)
 	}

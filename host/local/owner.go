@@ -435,7 +435,7 @@ func (o *owner) deal(list []message) (err error) {
 				}
 			}
 			if refused == nil {
-				logs, settled = o.note(turn, m.said, logs), append(settled, m.result.Settle...)
+				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
 				if m.result.After != nil {
 					afters = append(afters, m)
 				}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -117,14 +118,25 @@ func levelOf(l node.Level) store.Level {
 	return store.LevelInfo
 }
 
-// note records with a row what a run that ends with it has said.
-func (o *owner) note(turn *host.Turn, s *said, logs []store.LogLine) []store.LogLine {
+// note records with a row what a run that ends with it has said, and what it has warned of.
+func (o *owner) note(turn *host.Turn, s *said, warnings []dataflow.Warning, logs []store.LogLine) []store.LogLine {
 	if s == nil {
 		return logs
 	}
+	row := turn.Row()
+	if fresh := o.fold.View().Unwarned(s.attempt.Activation, warnings); len(fresh) > 0 {
+		raw, err := json.Marshal(fresh)
+		if err != nil { // texts are always JSON
+			o.host.opts.Log.Warn("warnings of a node left out", "execution", o.ref.Execution, "error", err)
+		} else {
+			row.Told = append(row.Told, host.Told{What: host.ToldWarnings, Activation: s.attempt.Activation, Detail: raw})
+		}
+		for _, w := range fresh {
+			logs = append(logs, s.log(node.Warn, w.Message, map[string]any{"path": w.Path})...)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := turn.Row()
 	if view := o.fold.View().Open[s.attempt.Activation]; s.first && view != nil && s.began > view.Started+1 && view.Status == engine.NodeRunning {
 		row.Told = append(row.Told, host.Told{What: host.ToldRan, Activation: s.attempt.Activation, Time: s.began})
 	}
