@@ -67,7 +67,7 @@ type scriptConfig struct {
 	Command      string        `json:"command"`
 	Args         []node.Scalar `json:"args"`
 	Env          node.Object   `json:"env"`
-	Stdin        node.Scalar   `json:"stdin"`
+	Stdin        node.Words    `json:"stdin"`
 	WorkingDir   string        `json:"working_dir"`
 	SuccessCodes []int64       `json:"success_codes"`
 }

@@ -24,10 +24,10 @@ import (
 type agentConfig struct {
 	Model        string          `json:"model"`
 	ProfileID    string          `json:"profile_id" older:"llm_profile"`
-	SystemPrompt node.Scalar     `json:"system_prompt" older:"system"`
-	UserPrompt   node.Scalar     `json:"user_prompt" older:"user"`
-	Prompt       node.Scalar     `json:"prompt"`
-	Messages     json.RawMessage `json:"messages"`
+	SystemPrompt node.Words      `json:"system_prompt" older:"system" prompt:"true"`
+	UserPrompt   node.Words      `json:"user_prompt" older:"user" prompt:"true"`
+	Prompt       node.Words      `json:"prompt" prompt:"true"`
+	Messages     json.RawMessage `json:"messages" prompt:"true"`
 	Tools        json.RawMessage `json:"tools"`
 	Parameters   llmParameters   `json:"parameters"`
 
@@ -77,10 +77,10 @@ type llmParameters struct {
 }
 
 type agentInput struct {
-	UserPrompt json.RawMessage   `json:"user_prompt,omitempty"`
-	UserInput  json.RawMessage   `json:"user_input,omitempty"`
-	Message    json.RawMessage   `json:"message,omitempty"`
-	Question   json.RawMessage   `json:"question,omitempty"`
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true"`
+	Message    json.RawMessage   `json:"message,omitempty" prompt:"true"`
+	Question   json.RawMessage   `json:"question,omitempty" prompt:"true"`
 	Images     []json.RawMessage `json:"images,omitempty"`
 	Context    json.RawMessage   `json:"context,omitempty"`
 	Variables  json.RawMessage   `json:"variables,omitempty"`

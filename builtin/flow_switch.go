@@ -19,8 +19,8 @@ type switchConfig struct {
 	DefaultKey string         `json:"default_output_key" older:"default_output_port"`
 
 	// A model chooses among these.
-	Propose    node.Scalar    `json:"propose"`
-	Choices    []switchChoice `json:"choices"`
+	Propose    node.Words     `json:"propose" prompt:"true"`
+	Choices    []switchChoice `json:"choices" prompt:"true"`
 	LLMProfile string         `json:"llm_profile" older:"profile_id"`
 }
 
@@ -50,8 +50,8 @@ type switchCondition struct {
 }
 
 type switchChoice struct {
-	Branch      string      `json:"branch" required:"true"`
-	Description node.Scalar `json:"description"`
+	Branch      string     `json:"branch" required:"true"`
+	Description node.Words `json:"description"`
 }
 
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default

@@ -22,8 +22,8 @@ import (
 // their answers are package human's, and nothing is held meanwhile.
 type humanConfig struct {
 	Type        string          `json:"interaction_type" enum:"approval|input|selection|review"`
-	Title       node.Scalar     `json:"title" older:"email_subject,review_title"`
-	Description node.Scalar     `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
+	Title       node.Words      `json:"title" older:"email_subject,review_title"`
+	Description node.Words      `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
 	Content     json.RawMessage `json:"content"`
 	UserMention node.Scalar     `json:"user_mention"`
 
@@ -50,9 +50,9 @@ type humanConfig struct {
 	Risk             string           `json:"risk" enum:"low|medium|high"`
 	Priority         int64            `json:"priority" range:"1..5"`
 
-	AnalysisModel   string      `json:"ai_analysis_model"`
-	AnalysisPrompt  node.Scalar `json:"response_analysis_prompt" older:"custom_analysis_prompt"`
-	UnrelatedAction string      `json:"unrelated_action" enum:"ignore|route"`
+	AnalysisModel   string     `json:"ai_analysis_model"`
+	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true"`
+	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route"`
 
 	Channel    string      `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams"`
 	WebhookURL node.Scalar `json:"webhook_url"`

@@ -60,6 +60,7 @@ func inferred(kind string, t reflect.Type) *jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[json.Number]():     {Type: "number"},
 		reflect.TypeFor[Object]():          {Type: "object"},
+		reflect.TypeFor[Words]():           {Type: "string"},
 		reflect.TypeFor[Scalar]():          {Types: []string{"string", "number", "boolean"}},
 	}})
 	if err != nil {

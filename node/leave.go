@@ -99,6 +99,14 @@ func (x *run) warn(path, message string) {
 	}
 }
 
+// warnOf takes over the warnings of the configurations.
+func (x *run) warnOf(configurations dataflow.ResolveTrace) {
+	for _, w := range configurations.Warnings {
+		w.Path = "configurations." + w.Path
+		x.trace.Warnings = append(x.trace.Warnings, w)
+	}
+}
+
 // warned are the warnings of the run, without the secrets it knows.
 func (x *run) warned() []dataflow.Warning {
 	x.warning.Lock()

@@ -312,7 +312,13 @@ func (x *run) build(payloads []dataflow.Payload) error {
 	if x.owner == x.job.Run.Node { // and no node that is attached to it
 		in.Edits = x.job.Edits
 	}
-	if x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request); err != nil {
+	x.call.Input, x.trace, err = dataflow.BuildInput(d.Layers, in, request)
+	for i := range x.trace.Warnings {
+		if w := &x.trace.Warnings[i]; w.Placeholder != "" {
+			w.Path = "input_params." + w.Path
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := x.filled(); err != nil {
@@ -329,7 +335,10 @@ func (x *run) build(payloads []dataflow.Payload) error {
 func (x *run) configure(request dataflow.Request) (err error) {
 	d := &x.job.Data
 	request.Own = x.call.Input
-	if x.call.Config, _, err = x.node.config.Resolve(d.Layers, request); err != nil || len(x.node.apart) == 0 {
+	var trace dataflow.ResolveTrace
+	x.call.Config, trace, err = x.node.config.Resolve(d.Layers, request)
+	x.warnOf(trace)
+	if err != nil || len(x.node.apart) == 0 {
 		return err
 	}
 	config := map[string]json.RawMessage{}
@@ -338,7 +347,8 @@ func (x *run) configure(request dataflow.Request) (err error) {
 	}
 	for _, a := range x.node.apart {
 		request.Own = a.own(x.call.Input)
-		field, _, err := a.template.Resolve(d.Layers, request)
+		field, trace, err := a.template.Resolve(d.Layers, request)
+		x.warnOf(trace)
 		if err != nil {
 			return err
 		}
