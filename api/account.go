@@ -20,8 +20,10 @@ type NodeKind struct {
 	OutputSchema json.RawMessage `json:"output_schema"`
 	OutputKeys   []string        `json:"output_keys"`
 	Effect       string          `json:"effect" doc:"of the default configuration"`
-	Timeout      float64         `json:"timeout" doc:"seconds"`
-	MaxRetries   int             `json:"max_retries"`
+	// EffectBy are the fields that decide about the effect: what it is with each of their values that changes it.
+	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
+	Timeout    float64                      `json:"timeout" doc:"seconds"`
+	MaxRetries int                          `json:"max_retries"`
 }
 
 // NodeKinds lists them, by name.

@@ -97,7 +97,11 @@ type humanAsking struct {
 // ask puts the question; woken, it hands on what came of it.
 func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, error) {
 	content := a.content(in)
-	request, err := a.request(call, content)
+	shown := content
+	if !a.shows() && !gjson.GetBytes(in, "content").Exists() {
+		shown = chosenContent(call, in)
+	}
+	request, err := a.request(call, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +162,37 @@ func (a *humanAsking) content(in json.RawMessage) json.RawMessage {
 		return json.RawMessage(given.Raw)
 	}
 	return in
+}
+
+// chosenContent is what people see of an input for which the author has not said what they see: without what the trigger and the nodes
+// on the way have added for themselves. What has the same name and is not theirs is shown.
+func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
+	if !isObject(content) {
+		return content
+	}
+	list := members(content)
+	shown := slices.DeleteFunc(slices.Clone(list), func(m member) bool {
+		switch m.key {
+		case "trigger_time", "trigger_message":
+			return slices.ContainsFunc(list, func(o member) bool { return o.key == "execution_id" && promptText(o.value) == call.ExecutionID })
+		case "execution_id":
+			return promptText(m.value) == call.ExecutionID
+		case "user_id":
+			return promptText(m.value) == call.UserID
+		case "condition_result":
+			return gjson.ParseBytes(m.value).IsBool()
+		case "delay_info":
+			return isObject(m.value)
+		}
+		return false
+	})
+	switch {
+	case len(shown) == len(list):
+		return content
+	case len(shown) == 0:
+		return nil
+	}
+	return object(shown)
 }
 
 // shows says that the configuration has what the question is about.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -114,6 +116,16 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	row(w, "output keys", strings.Join(k.OutputKeys, ", "))
 	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
 	row(w, "effect", cmp.Or(effects[k.Effect], k.Effect))
+	for _, field := range slices.Sorted(maps.Keys(k.EffectBy)) {
+		values := map[string][]string{}
+		for _, value := range slices.Sorted(maps.Keys(k.EffectBy[field])) {
+			effect := k.EffectBy[field][value]
+			values[effect] = append(values[effect], value)
+		}
+		for _, effect := range slices.Sorted(maps.Keys(values)) {
+			row(w, "effect", fmt.Sprintf("with %s %s it is %s", field, strings.Join(values[effect], ", "), cmp.Or(effects[effect], effect)))
+		}
+	}
 	row(w, "timeout", fmt.Sprintf("%gs for one attempt", k.Timeout))
 	row(w, "retries", fmt.Sprintf("up to %d, of errors that may pass", k.MaxRetries))
 	fields, err := app.KindFields(k.ConfigSchema)
