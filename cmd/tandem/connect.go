@@ -55,7 +55,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}
+	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: installedLanguage()}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		err = do(ctx, c)

@@ -81,6 +81,17 @@ func (f *connectFlags) kind(cmd *cobra.Command, name string) (k api.NodeKind, er
 	return k, err
 }
 
+// installedLanguage is that of an instance in this process: as it is set, else that of who sits at the terminal; empty: English.
+func installedLanguage() string {
+	switch language := strings.ToLower(os.Getenv("TANDEM_LANGUAGE")); {
+	case language == "zh" || language == "en":
+		return language
+	case userLanguage() == "zh":
+		return "zh"
+	}
+	return ""
+}
+
 // userLanguage is the language of who sits at the terminal, as the environment says: zh or en.
 func userLanguage() string {
 	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {

@@ -78,7 +78,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
 				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
-				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes},
+				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: installedLanguage()},
 				Started: func(execution string) { id, beginErr = execution, f.begin(execution) },
 			}
 			if len(args) > 0 {

@@ -259,7 +259,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters, request.Above = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
+		request.Language, request.Root, request.Requesters, request.Above = cmp.Or(request.Language, start.Language), cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told()
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}
