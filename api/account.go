@@ -20,8 +20,10 @@ type NodeKind struct {
 	OutputSchema json.RawMessage `json:"output_schema"`
 	OutputKeys   []string        `json:"output_keys"`
 	Effect       string          `json:"effect" doc:"of the default configuration"`
-	Timeout      float64         `json:"timeout" doc:"seconds"`
-	MaxRetries   int             `json:"max_retries"`
+	// EffectBy are the fields that decide about the effect: what it is with each of their values that changes it.
+	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
+	Timeout    float64                      `json:"timeout" doc:"seconds"`
+	MaxRetries int                          `json:"max_retries"`
 }
 
 // NodeKinds lists them, by name.
@@ -55,6 +57,7 @@ type User struct {
 	Addresses   []string `json:"addresses,omitempty" doc:"where else they write from: slack:U024BE7LH, telegram:@ann, another mail address"`
 	Roles       []string `json:"roles"`
 	AutoExecute bool     `json:"auto_execute" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
+	Language    string   `json:"language,omitempty" doc:"the language of the pages and messages that they read: zh or en; absent: they have not said"`
 	Disabled    bool     `json:"disabled,omitempty"`
 	CreatedTime int64    `json:"created_time"`
 	// AddressOrigins and TokensMadeByOthers tell what could have been used in the user's name.
@@ -82,12 +85,14 @@ type UserRequest struct {
 	// Addresses are left as they are when they are not given.
 	Addresses []string `json:"addresses,omitempty" maxItems:"50" doc:"where else they write from, as channel:address; what is answered from there is theirs. Left out, they stay as they are"`
 	Roles     []string `json:"roles"`
+	Language  *string  `json:"language,omitempty" enum:"zh,en," doc:"the language of the pages and messages that they read; empty: whatever their browser or the workflow says. Left out, it stays as it is"`
 	Disabled  bool     `json:"disabled,omitempty"`
 }
 
 // MeRequest changes settings that are a user's own. What is left out stays as it is.
 type MeRequest struct {
-	AutoExecute *bool `json:"auto_execute,omitempty" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
+	Language    *string `json:"language,omitempty" enum:"zh,en," doc:"the language of the pages and messages that you read; empty: whatever your browser or the workflow says"`
+	AutoExecute *bool   `json:"auto_execute,omitempty" doc:"calls of low risk run without a confirmation, for agents that allow it, too"`
 }
 
 // Token is an API token without its secret.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/expr"
 	"tandem/workflow"
 )
 
@@ -102,6 +103,11 @@ func validationRules(c *config) {
 func formattingRules(c *config) {
 	if c.text("format_type") == "template" {
 		c.requireFor("template", `when format_type is "template"`)
+	}
+	if layout := c.values["options"].Get("date_format"); layout.Type == gjson.String && layout.Str != "" && !dynamic(layout) {
+		if _, err := expr.ReadDateLayout(layout.Str); err != nil {
+			c.invalid(c.at("options")+".date_format", "is not a layout of a date: it %s", err.Error())
+		}
 	}
 }
 

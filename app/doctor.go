@@ -117,6 +117,10 @@ func (d Doctor) directory() (there bool, _ Finding) {
 	if err != nil {
 		return true, Finding{name, Failing, fmt.Sprintf("%q cannot be written: %s", d.Dir, plain(err)), "let this user write there, or name another directory with --data"}
 	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 && runtime.GOOS != "windows" {
+		return true, Finding{name, Warning, fmt.Sprintf("%q has the mode %04o: other users of this machine can put files into it and take files away, the key that seals credentials too", d.Dir, mode),
+			fmt.Sprintf("chmod 700 %q", d.Dir)}
+	}
 	return true, Finding{name, Healthy, fmt.Sprintf("%q exists and can be written", d.Dir), ""}
 }
 

@@ -171,3 +171,19 @@ func TestDoctor_Address(t *testing.T) {
 	}()
 	expectFinding(t, at(silent.Addr().String()), "address", Warning, "something else")
 }
+
+// A directory that everybody may write to is not all right.
+func TestDoctor_OpenDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for mode, status := range map[os.FileMode]Health{0o777: Warning, 0o770: Warning, 0o702: Warning, 0o755: Healthy, 0o700: Healthy} { // order does not matter: each is set anew
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		want := "can be written"
+		if status == Warning {
+			want = fmt.Sprintf("mode %04o", mode)
+		}
+		expectFinding(t, Doctor{Dir: dir, Addr: "127.0.0.1:1"}, "data directory", status, want)
+	}
+}

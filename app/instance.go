@@ -65,6 +65,8 @@ type Instance struct {
 	// register is where the host notes its runs; nil: nowhere.
 	register *os.File
 	draining atomic.Bool
+	// language is that of the installation.
+	language string
 
 	mu        sync.Mutex
 	revisions map[revisionKey]*node.Revision
@@ -90,6 +92,8 @@ type Options struct {
 	Notice func(text string)
 	// PublicURL is where services reach this instance to call back; empty: they cannot.
 	PublicURL string
+	// Language is that of the installation, zh or en: of pages and messages for which nobody says anything else. Empty: en.
+	Language string
 	// Activations is how many nodes run at once, 100 when zero; MaxRunning how many executions, 0: any number.
 	Activations int
 	MaxRunning  int
@@ -133,7 +137,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}
 	i := &Instance{
 		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
-		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
@@ -351,6 +355,7 @@ func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revisi
 	}
 	r := host.StartRequest{
 		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: hash, TriggerType: "API", Priority: 3,
+		Language: ready.Definition.Metadata.Settings.Language,
 	}
 	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
 		n := &ready.Graph.Nodes[triggers[0]]

@@ -151,6 +151,9 @@ func (s *schema) typeName() string {
 }
 
 func (s *schema) allowed() string {
+	if s.Items != nil && len(s.Items.Enum) > 0 {
+		return s.Items.allowed()
+	}
 	switch {
 	case len(s.Enum) > 0:
 		var values []string

@@ -60,7 +60,7 @@ func (i *Instance) people(client *outbound.Client, o Options) *human.Desk {
 // question without a record could never be answered.
 func (i *Instance) asked(q local.Question) store.Interaction {
 	opened, err := human.Open(human.Question{
-		Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: q.Language, Node: q.Node, Tool: q.Tool,
+		Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
 		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: q.Request, Time: q.Time,
 	})
 	if err != nil {

@@ -47,6 +47,8 @@ type ServeOptions struct {
 	Scripts *builtin.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
+	// Language is that of the installation, zh or en; empty: en.
+	Language string
 	// Proxies are the addresses and networks of the proxies in front of the server, separated by commas: they say in X-Forwarded-For
 	// where a request comes from. Empty: there are none, and nobody is believed.
 	Proxies string
@@ -118,6 +120,9 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		return err
 	}
 	o.PublicURL = public.String()
+	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
+		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
+	}
 	if _, err := server.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened
 	}
@@ -129,7 +134,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.recorded(ref, graph, row)
@@ -248,7 +253,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools,
+		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools, Language: i.language,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {

@@ -14,8 +14,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 type formattingConfig struct {
@@ -170,13 +172,11 @@ func place(text string, offset int) (line, column int) {
 }
 
 func formatJSON(data json.RawMessage, o formatOptions) (string, error) {
-	var b bytes.Buffer
-	var err error
-	if o.Indent > 0 {
-		err = json.Indent(&b, data, "", strings.Repeat(" ", int(o.Indent)))
-	} else {
-		err = json.Compact(&b, data)
+	if o.Indent == 0 {
+		return payload.JSON(data), nil
 	}
+	var b bytes.Buffer
+	err := json.Indent(&b, payload.Readable(data), "", strings.Repeat(" ", int(o.Indent)))
 	return b.String(), err
 }
 
@@ -239,36 +239,15 @@ func parseDate(call *node.Call, text string, o formatOptions) (json.RawMessage, 
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "%q is no time zone; write one like %q", o.Timezone, "Europe/Berlin").WithCause(err)
 	}
-	layout, err := goLayout(o.DateFormat)
+	layout, err := expr.ReadDateLayout(o.DateFormat)
 	if err != nil {
-		return nil, err
+		return nil, fault.Newf(fault.InvalidConfig, "%q %s", "options.date_format", err.Error()).With("path", "configurations.options.date_format")
 	}
-	t, err := time.ParseInLocation(layout, text, location)
+	t, err := layout.Parse(text, location)
 	if err != nil {
 		return nil, badText("date", 1, 1, fmt.Sprintf("it does not fit %q", o.DateFormat))
 	}
 	return encode(t.UTC().Format(time.RFC3339Nano)), nil
-}
-
-// goLayout turns the layout of format_date into that of the time package.
-func goLayout(layout string) (string, error) {
-	parts := map[byte]string{
-		'Y': "2006", 'y': "06", 'm': "01", 'd': "02", 'e': "_2", 'j': "002", 'H': "15", 'I': "03", 'M': "04", 'S': "05", 'L': "000",
-		'p': "PM", 'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'F': "2006-01-02", 'T': "15:04:05", 'z': "-0700", '%': "%",
-	}
-	var b strings.Builder
-	for i := 0; i < len(layout); i++ {
-		if layout[i] != '%' {
-			b.WriteByte(layout[i])
-			continue
-		}
-		i++
-		if i == len(layout) || parts[layout[i]] == "" {
-			return "", fault.Newf(fault.InvalidConfig, "%q has a part that cannot be parsed; use %%Y %%m %%d %%H %%M %%S and the like", "options.date_format")
-		}
-		b.WriteString(parts[layout[i]])
-	}
-	return b.String(), nil
 }
 
 // formatNumber rounds half away from zero, in decimal, so that 1.005 with two decimals is 1.01.

@@ -15,6 +15,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 type validationConfig struct {
@@ -278,7 +279,7 @@ func (r *ruleCheck) check(call *node.Call, raw json.RawMessage, whole any) (stri
 		return r.length(v), nil
 	case "enum":
 		if !slices.ContainsFunc(r.Value.([]any), func(x any) bool { return equal(x, v) }) {
-			return "must be one of " + string(encode(r.Value)), nil
+			return "must be one of " + payload.JSON(encode(r.Value)), nil
 		}
 	case "unique":
 		list, ok := v.([]any)

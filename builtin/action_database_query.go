@@ -14,7 +14,7 @@ import (
 
 type databaseQueryConfig struct {
 	Query      string          `json:"query"`
-	Question   string          `json:"question"`
+	Question   node.Words      `json:"question" prompt:"true"`
 	LLMProfile string          `json:"llm_profile" older:"profile_id"`
 	Tables     []string        `json:"tables"`
 	Parameters json.RawMessage `json:"parameters"`

@@ -42,7 +42,7 @@ func question(ctx context.Context, call *node.Call, pools *database.Pools, model
 	}
 	messages := []llm.Message{
 		{Role: llm.System, Content: fmt.Sprintf("You write one SELECT statement for a %s database that answers the question. Use only the tables and columns below. Answer with JSON: {\"sql\": \"…\"}.\n\n%s", driver, tables)},
-		{Role: llm.User, Content: cfg.Question},
+		{Role: llm.User, Content: string(cfg.Question)},
 	}
 	shape := &llm.Schema{Name: "statement", JSON: json.RawMessage(`{"type":"object","required":["sql"],"properties":{"sql":{"type":"string","minLength":1}},"additionalProperties":false}`)}
 	for try := 1; ; try++ {

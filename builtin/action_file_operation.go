@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/payload"
 )
 
 type fileConfig struct {
@@ -268,7 +269,7 @@ func (x *fileWork) content(ctx context.Context) (io.ReadCloser, error) {
 		}
 		return source.open()
 	default:
-		text = string(x.cfg.Content)
+		text = string(payload.Readable(x.cfg.Content))
 	}
 	if int64(len(text)) > x.cfg.MaxBytes {
 		return nil, fault.Newf(fault.TooLarge, `"content" has %d bytes, more than the %d that max_bytes allows`, len(text), x.cfg.MaxBytes).With("limit", x.cfg.MaxBytes)

@@ -221,6 +221,10 @@ func TestFileOperation(t *testing.T) {
 		if got := r.content("z.json"); got != `{"a": [1, 2.50]}` {
 			t.Errorf("a value became %s", got)
 		}
+		r.good(fileOp, `{"operation": "write", "path": "u.json", "content": {"\u540d": "\u5f20\u003cb\u003e"}}`, ``, `{}`)
+		if got := r.content("u.json"); got != `{"名": "张<b>"}` {
+			t.Errorf("a value became %s", got)
+		}
 		r.good(fileOp, `{"operation": "write", "path": "n.txt", "content": 7}`, ``, `{"size": 1}`)
 	})
 	t.Run("Repeats", func(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 type httpConfig struct {
@@ -474,6 +475,9 @@ func (x *httpCall) clock() time.Time {
 
 // readable is the beginning of a body for an error message.
 func readable(data []byte, limit int) string {
+	if json.Valid(data) {
+		data = payload.Readable(data)
+	}
 	cut := data[:min(len(data), limit)]
 	text := strings.ToValidUTF8(string(cut), "")
 	text = strings.Map(func(r rune) rune {

@@ -21,6 +21,7 @@ import (
 	"tandem/files"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/shortage"
 )
 
@@ -66,7 +67,7 @@ type scriptConfig struct {
 	Command      string        `json:"command"`
 	Args         []node.Scalar `json:"args"`
 	Env          node.Object   `json:"env"`
-	Stdin        node.Scalar   `json:"stdin"`
+	Stdin        node.Words    `json:"stdin"`
 	WorkingDir   string        `json:"working_dir"`
 	SuccessCodes []int64       `json:"success_codes"`
 }
@@ -210,7 +211,7 @@ func (s *Scripts) environment(cfg scriptConfig, in json.RawMessage) ([]string, e
 	if err = errors.Join(err, problem); err != nil {
 		return nil, err
 	}
-	values["TANDEM_INPUT"] = string(in)
+	values["TANDEM_INPUT"] = payload.JSON(in)
 	list := make([]string, 0, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		list = append(list, name+"="+values[name])

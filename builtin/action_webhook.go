@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 // Callback is what a service may call back: one activation, in one generation, until a time. It is also what keeps call
@@ -180,16 +181,16 @@ func (w *webhook) woken() (node.Outcome, error) {
 }
 
 // withCallback puts the address into what is sent. A template may have written the object as text.
-func withCallback(payload json.RawMessage, address string) (json.RawMessage, error) {
-	if leading(payload) == '"' {
-		if text, _ := scalarText(payload); json.Valid([]byte(text)) {
-			payload = json.RawMessage(text)
+func withCallback(body json.RawMessage, address string) (json.RawMessage, error) {
+	if leading(body) == '"' {
+		if text, _ := scalarText(body); json.Valid([]byte(text)) {
+			body = json.RawMessage(text)
 		}
 	}
-	if !isObject(payload) {
-		return nil, fault.Newf(fault.InvalidConfig, `"payload" must be an object when wait_for_callback is true, since it gets the callback_url; it is %s`, short(payload)).With("path", "configurations.payload")
+	if !isObject(body) {
+		return nil, fault.Newf(fault.InvalidConfig, `"payload" must be an object when wait_for_callback is true, since it gets the callback_url; it is %s`, short(body)).With("path", "configurations.payload")
 	}
-	return object(overlay(members(payload), field("callback_url", address))), nil
+	return object(overlay(members(body), field("callback_url", address))), nil
 }
 
 // queryOf is a payload as query parameters: what is no single value goes along as JSON.
@@ -210,7 +211,7 @@ func queryOf(payload json.RawMessage) node.Object {
 // asText leaves single values as they are and writes others as a text of JSON.
 func asText(raw json.RawMessage) json.RawMessage {
 	if isObject(raw) || isList(raw) {
-		return encode(string(raw))
+		return encode(payload.JSON(raw))
 	}
 	return raw
 }

@@ -16,14 +16,15 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
 type agentInput struct {
-	UserPrompt json.RawMessage   `json:"user_prompt,omitempty"`
-	UserInput  json.RawMessage   `json:"user_input,omitempty"`
-	Message    json.RawMessage   `json:"message,omitempty"`
-	Question   json.RawMessage   `json:"question,omitempty"`
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true"`
+	Message    json.RawMessage   `json:"message,omitempty" prompt:"true"`
+	Question   json.RawMessage   `json:"question,omitempty" prompt:"true"`
 	Images     []json.RawMessage `json:"images,omitempty"`
 	Context    json.RawMessage   `json:"context,omitempty"`
 	// Variables are names for the placeholders of the prompts.
@@ -45,10 +46,7 @@ func promptText(raw json.RawMessage) string {
 	if isNull(raw) {
 		return ""
 	}
-	if text, ok := scalarText(raw); ok {
-		return text
-	}
-	return string(raw)
+	return payload.Text(raw)
 }
 
 // agentProvider says which provider a kind means when it names a model and no profile, and what that model is asked with by default.

@@ -15,11 +15,11 @@ import (
 
 // agentConfig is what the configurations of all turns with a model have in common.
 type agentConfig struct {
-	Model        string      `json:"model"`
-	ProfileID    string      `json:"profile_id" older:"llm_profile"`
-	SystemPrompt node.Scalar `json:"system_prompt" older:"system"`
-	UserPrompt   node.Scalar `json:"user_prompt" older:"user"`
-	Prompt       node.Scalar `json:"prompt"`
+	Model        string     `json:"model"`
+	ProfileID    string     `json:"profile_id" older:"llm_profile"`
+	SystemPrompt node.Words `json:"system_prompt" older:"system" prompt:"true"`
+	UserPrompt   node.Words `json:"user_prompt" older:"user" prompt:"true"`
+	Prompt       node.Words `json:"prompt" prompt:"true"`
 
 	MaxTokens      int64           `json:"max_tokens" range:"1.."`
 	ResponseFormat string          `json:"response_format" enum:"text|json|schema"`
@@ -109,7 +109,7 @@ type llmConfig struct {
 	agentConfig
 	Temperature *float64        `json:"temperature" range:"0..2"`
 	TopP        *float64        `json:"top_p" range:"0..1"`
-	Messages    json.RawMessage `json:"messages"`
+	Messages    json.RawMessage `json:"messages" prompt:"true"`
 	Tools       json.RawMessage `json:"tools"`
 	Parameters  llmParameters   `json:"parameters"`
 }

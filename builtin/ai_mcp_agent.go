@@ -23,13 +23,13 @@ type mcpAgentConfig struct {
 	Limits      node.Object `json:"limits"`
 	Language    string      `json:"language" enum:"zh|en"`
 
-	Question       node.Scalar `json:"question"`
+	Question       node.Words  `json:"question" prompt:"true"`
 	Params         node.Object `json:"params"`
 	ConversationID node.Scalar `json:"conversation_id"`
 }
 
 type mcpAgentInput struct {
-	Question       json.RawMessage `json:"question,omitempty"`
+	Question       json.RawMessage `json:"question,omitempty" prompt:"true"`
 	Params         json.RawMessage `json:"params,omitempty"`
 	ConversationID json.RawMessage `json:"conversation_id,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // equip gives the turn what is attached to its node: memories by their kind, tools as what they offer; and the tools that the node lists by
@@ -162,6 +164,9 @@ func arguments(c llm.ToolCall) (json.RawMessage, error) {
 	raw := json.RawMessage(c.Arguments)
 	if !json.Valid(raw) || !isObject(raw) {
 		return nil, fault.Newf(fault.ToolError, "the arguments of %q are not a JSON object; write them again", c.Name).With("path", "function_args")
+	}
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Limits{Unique: true})); ok { // a person would be asked about one of two values
+		return nil, fault.Newf(fault.ToolError, "the arguments of %q cannot be used: %s: %s; write them again", c.Name, wrong.Field("arguments"), wrong.Reason).With("path", "function_args")
 	}
 	return raw, nil
 }

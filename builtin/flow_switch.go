@@ -9,6 +9,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 type switchConfig struct {
@@ -18,8 +19,8 @@ type switchConfig struct {
 	DefaultKey string         `json:"default_output_key" older:"default_output_port"`
 
 	// A model chooses among these.
-	Propose    node.Scalar    `json:"propose"`
-	Choices    []switchChoice `json:"choices"`
+	Propose    node.Words     `json:"propose" prompt:"true"`
+	Choices    []switchChoice `json:"choices" prompt:"true"`
 	LLMProfile string         `json:"llm_profile" older:"profile_id"`
 }
 
@@ -49,8 +50,8 @@ type switchCondition struct {
 }
 
 type switchChoice struct {
-	Branch      string      `json:"branch" required:"true"`
-	Description node.Scalar `json:"description"`
+	Branch      string     `json:"branch" required:"true"`
+	Description node.Words `json:"description"`
 }
 
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default
@@ -187,10 +188,10 @@ func checkKey(key string, also ...string) error {
 
 // plainText is a text as it is and anything else as compact JSON.
 func plainText(raw json.RawMessage) string {
-	if len(raw) == 0 {
+	if isNull(raw) {
 		return ""
 	}
-	return textOf(decode(raw))
+	return payload.Text(raw)
 }
 
 func textOf(v any) string {
@@ -202,7 +203,7 @@ func textOf(v any) string {
 	case json.Number:
 		return string(x)
 	}
-	return string(encode(v))
+	return payload.JSON(encode(v))
 }
 
 func switchOperators() []string {

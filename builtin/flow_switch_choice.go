@@ -10,6 +10,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // choiceTries is how often a model is asked before the default is taken.
@@ -40,7 +41,7 @@ func (c *switchConfig) byChoice(ctx context.Context, call *node.Call, models *Mo
 		system = "选择最合适的分支，只用 JSON 回答：{\"branch\": \"…\"}。\n可选的分支：\n"
 	}
 	if proposal == "" {
-		proposal = string(call.Input)
+		proposal = payload.JSON(call.Input)
 	}
 	messages := []llm.Message{{Role: llm.System, Content: system + text.String()}, {Role: llm.User, Content: proposal}}
 	for try := range choiceTries {

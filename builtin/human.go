@@ -22,8 +22,8 @@ import (
 // their answers are package human's, and nothing is held meanwhile.
 type humanConfig struct {
 	Type        string          `json:"interaction_type" enum:"approval|input|selection|review"`
-	Title       node.Scalar     `json:"title" older:"email_subject,review_title"`
-	Description node.Scalar     `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
+	Title       node.Words      `json:"title" older:"email_subject,review_title"`
+	Description node.Words      `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
 	Content     json.RawMessage `json:"content"`
 	UserMention node.Scalar     `json:"user_mention"`
 
@@ -50,9 +50,9 @@ type humanConfig struct {
 	Risk             string           `json:"risk" enum:"low|medium|high"`
 	Priority         int64            `json:"priority" range:"1..5"`
 
-	AnalysisModel   string      `json:"ai_analysis_model"`
-	AnalysisPrompt  node.Scalar `json:"response_analysis_prompt" older:"custom_analysis_prompt"`
-	UnrelatedAction string      `json:"unrelated_action" enum:"ignore|route"`
+	AnalysisModel   string     `json:"ai_analysis_model"`
+	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true"`
+	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route"`
 
 	Channel    string      `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams"`
 	WebhookURL node.Scalar `json:"webhook_url"`
@@ -97,7 +97,11 @@ type humanAsking struct {
 // ask puts the question; woken, it hands on what came of it.
 func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, error) {
 	content := a.content(in)
-	request, err := a.request(call, content)
+	shown := content
+	if !a.shows() && !gjson.GetBytes(in, "content").Exists() {
+		shown = chosenContent(call, in)
+	}
+	request, err := a.request(call, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +162,37 @@ func (a *humanAsking) content(in json.RawMessage) json.RawMessage {
 		return json.RawMessage(given.Raw)
 	}
 	return in
+}
+
+// chosenContent is what people see of an input for which the author has not said what they see: without what the trigger and the nodes
+// on the way have added for themselves. What has the same name and is not theirs is shown.
+func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
+	if !isObject(content) {
+		return content
+	}
+	list := members(content)
+	shown := slices.DeleteFunc(slices.Clone(list), func(m member) bool {
+		switch m.key {
+		case "trigger_time", "trigger_message":
+			return slices.ContainsFunc(list, func(o member) bool { return o.key == "execution_id" && promptText(o.value) == call.ExecutionID })
+		case "execution_id":
+			return promptText(m.value) == call.ExecutionID
+		case "user_id":
+			return promptText(m.value) == call.UserID
+		case "condition_result":
+			return gjson.ParseBytes(m.value).IsBool()
+		case "delay_info":
+			return isObject(m.value)
+		}
+		return false
+	})
+	switch {
+	case len(shown) == len(list):
+		return content
+	case len(shown) == 0:
+		return nil
+	}
+	return object(shown)
 }
 
 // shows says that the configuration has what the question is about.

@@ -41,6 +41,10 @@ func TestHuman_Asks(t *testing.T) {
 			"interaction_type": `"approval"`, "channel_type": `"in_app"`, "content": `{"a":1}`, "timeout_seconds": "3600", "options.#": "2", "approvers": "", "settings": "", "priority": "1", "min_approvals": "1",
 			"timeout_action": `"continue"`, "unrelated_action": `"route"`, "risk": `"low"`,
 		}},
+		"OnlyWhatWasChosen": {"IN_APP_APPROVAL", `{"title":"Q"}`, `{"trigger_time":"2030-01-01T00:00:00Z","execution_id":"exec_1","trigger_message":"m","user_id":"ada","condition_result":true,"delay_info":{},"a":1}`, map[string]string{"content": `{"a":1}`}},
+		"NothingWasChosen":  {"IN_APP_APPROVAL", `{"title":"Q"}`, `{"trigger_time":"2030-01-01T00:00:00Z","execution_id":"exec_1","user_id":"ada","condition_result":false}`, map[string]string{"content": ""}},
+		"NamesOfOthers":     {"IN_APP_APPROVAL", `{"title":"Q"}`, `{"trigger_time":"noon","execution_id":"other","user_id":7,"condition_result":"good"}`, map[string]string{"content": `{"trigger_time":"noon","execution_id":"other","user_id":7,"condition_result":"good"}`}},
+		"ChosenByTheAuthor": {"IN_APP_APPROVAL", `{"title":"Q","content":{"user_id":"ada"}}`, `{}`, map[string]string{"content": `{"user_id":"ada"}`}},
 		"Everything": {"IN_APP_APPROVAL", `{"title":"Q","description":"D","content":[1],"user_mention":"@ada","timeout_seconds":60,"timeout_action":"default_response","timeout_default_response":{"action":"approve"},
 			"approvers":["ada","role:approver",7],"min_approvals":2,"min_rejections":2,"exclude_requester":true,"allow_delegation":true,"escalation":{"after_seconds":30,"to":"bob"},"reminder_seconds":20,"risk":"high",
 			"priority":5,"ai_analysis_model":"demo","response_analysis_prompt":"P","unrelated_action":"ignore","channel_type":"webhook","webhook_url":"https://x.example/q","credential_id":"hook"}`, `{}`, map[string]string{

@@ -16,6 +16,7 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // taskConfig is the configuration of a task: an [agent.Spec].
@@ -422,7 +423,7 @@ func givenResult(output json.RawMessage) json.RawMessage {
 	}
 	fields := members(output)
 	if !slices.ContainsFunc(fields, func(m member) bool { return m.key == "message" }) {
-		fields = append(fields, field("message", string(output)))
+		fields = append(fields, field("message", payload.JSON(output)))
 	}
 	return object(fields)
 }
@@ -508,7 +509,7 @@ func (t *tasks) close(_ context.Context, call *node.Call, _ taskConfig, e node.E
 		one.Description = chosen.Description
 		one.Arguments, _ = l.Arguments.In(e.Values)
 		if one.Result, _ = l.Result.In(e.Values); len(one.Result) > maxTaskResult {
-			one.Result = encode(map[string]any{"message": excerpt(string(one.Result)), "truncated": true, "size": len(one.Result)})
+			one.Result = encode(map[string]any{"message": excerpt(payload.JSON(one.Result)), "truncated": true, "size": len(one.Result)})
 		}
 		out.Steps = append(out.Steps, one)
 	}

@@ -16,6 +16,7 @@ import (
 	"tandem/human"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -82,7 +83,7 @@ func shortResult(result json.RawMessage) json.RawMessage {
 	if len(result) <= maxSnapshotValue {
 		return result
 	}
-	return encode(excerpt(string(result)))
+	return encode(excerpt(payload.JSON(result)))
 }
 
 // confirmedHere refuses a confirmation that was given in another execution, whose past a fork shares: it was for one call, which was

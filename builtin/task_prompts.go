@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/agent"
+	"tandem/payload"
 )
 
 // The prompts of tasks, in the two languages: what is to be decided (system) and what is known (tell). The planner decides about steps,
@@ -109,7 +110,7 @@ func (p *taskStep) tell(kind string) string {
 		b.section(p.say("用户的目标", "What the user wants"), p.Question)
 		p.tellStep(b)
 		p.tellTool(b)
-		b.section(p.say("现有的参数", "Arguments so far"), shorten(string(p.arguments()), maxJudged))
+		b.section(p.say("现有的参数", "Arguments so far"), shorten(payload.JSON(p.arguments()), maxJudged))
 	case agent.KindSummary:
 		p.tellOutline(b)
 		p.tellDone(b)
@@ -130,9 +131,9 @@ func (p *taskStep) tellFill(merged json.RawMessage, given givenParams) string {
 	p.tellDone(b)
 	p.tellStep(b)
 	p.tellTool(b)
-	b.section(p.say("现有的参数", "Arguments so far"), shorten(string(merged), 4*maxPromptValue))
+	b.section(p.say("现有的参数", "Arguments so far"), shorten(payload.JSON(merged), 4*maxPromptValue))
 	p.tellFailure(b)
-	b.section(p.say("用户补充的参数", "What the user has filled in"), shorten(string(given.Content), 4*maxPromptValue))
+	b.section(p.say("用户补充的参数", "What the user has filled in"), shorten(payload.JSON(given.Content), 4*maxPromptValue))
 	b.section(p.say("用户的说明", "What the user says about it"), shorten(given.Description, 4*maxPromptValue))
 	return strings.TrimSpace(b.String())
 }
@@ -141,7 +142,7 @@ func (p *taskStep) tellFill(merged json.RawMessage, given givenParams) string {
 func (p *taskStep) begin() *telling {
 	b := &telling{}
 	b.section(p.say("用户的目标", "What the user wants"), p.Question)
-	b.section(p.say("已知的值", "Values known by name"), shorten(string(p.Metadata), 4*maxPromptValue))
+	b.section(p.say("已知的值", "Values known by name"), shorten(payload.JSON(p.Metadata), 4*maxPromptValue))
 	b.section(p.say("已知的事实", "Known facts"), bulleted(p.Facts))
 	var rounds strings.Builder
 	for _, r := range p.Rounds {
@@ -160,7 +161,7 @@ func (p *taskStep) begin() *telling {
 }
 
 func (p *taskStep) tellOutline(b *telling) {
-	b.section(p.say("重新规划的余下步骤", "The rest, as planned anew"), shorten(string(p.value(p.about.Outline)), 2*maxPromptValue))
+	b.section(p.say("重新规划的余下步骤", "The rest, as planned anew"), shorten(payload.JSON(p.value(p.about.Outline)), 2*maxPromptValue))
 }
 
 func (p *taskStep) tellDone(b *telling) {
@@ -180,10 +181,10 @@ func (p *taskStep) done(limit int) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "- %s %s %s", e.Step, e.Tool, e.Status)
 		if raw := p.value(e.Arguments); raw != nil {
-			b.WriteString("; " + p.say("参数", "arguments") + " " + shorten(string(raw), most))
+			b.WriteString("; " + p.say("参数", "arguments") + " " + shorten(payload.JSON(raw), most))
 		}
 		if raw := p.value(e.Result); raw != nil {
-			b.WriteString("; " + p.say("结果", "result") + " " + shorten(string(raw), most))
+			b.WriteString("; " + p.say("结果", "result") + " " + shorten(payload.JSON(raw), most))
 		}
 		if e.Message != "" {
 			b.WriteString("; " + shorten(failureText(e.Code, e.Message), most))
@@ -237,9 +238,9 @@ func (p *taskStep) tellTool(b *telling) {
 	if !ok {
 		return
 	}
-	text := t.ID + "\n" + t.Description + "\nJSON Schema: " + shorten(string(t.InputSchema), maxPromptData/2)
+	text := t.ID + "\n" + t.Description + "\nJSON Schema: " + shorten(payload.JSON(t.InputSchema), maxPromptData/2)
 	if len(t.OutputSchema) > 0 {
-		text += "\n" + p.say("输出的 Schema: ", "Schema of its output: ") + string(t.OutputSchema)
+		text += "\n" + p.say("输出的 Schema: ", "Schema of its output: ") + payload.JSON(t.OutputSchema)
 	}
 	if t.Destructive {
 		text += "\n" + p.say("工具声明：会破坏数据。", "Its server says: it destroys.")
@@ -249,7 +250,7 @@ func (p *taskStep) tellTool(b *telling) {
 
 func (p *taskStep) tellArguments(b *telling) {
 	if raw := p.value(p.about.Arguments); raw != nil {
-		b.section(p.say("现有的参数", "Arguments so far"), shorten(string(raw), 4*maxPromptValue))
+		b.section(p.say("现有的参数", "Arguments so far"), shorten(payload.JSON(raw), 4*maxPromptValue))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // The limits of templates.
@@ -38,12 +39,28 @@ type part struct {
 	p       *placeholder // nil only at the end
 	// whole placeholders are all of their string and keep the type of their value; others stand inside a string.
 	whole bool
+	// prompt says that it stands in a prompt: a name that nothing answers to stays as written.
+	prompt bool
 }
 
 // Compile finds the placeholders in every string of a JSON value, keys excepted. Order of keys and digits of numbers
 // stay as written; of a key written twice the last value counts. Strings at or under a shielded path ("rules[0].code", or "rules[*].code" for all) are left alone:
 // sources of code and expressions are never searched. Absent parameters (nil) compile like {}.
 func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
+	return CompileMarked(raw, Marks{Shielded: shielded})
+}
+
+// Marks say which parts of a value are no ordinary text, by their paths ("rules[0].code", or "rules[*].code" for all).
+type Marks struct {
+	// Shielded are left alone with all that is in them.
+	Shielded []string
+	// Prompts are read by models, with all that is in them: a placeholder there that nothing answers to stays as written, and the trace
+	// has a warning. Only null, if it is asked for, takes its place.
+	Prompts []string
+}
+
+// CompileMarked is Compile for a value with parts that are read differently.
+func CompileMarked(raw json.RawMessage, marks Marks) (*Template, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
@@ -55,10 +72,19 @@ func Compile(raw json.RawMessage, shielded ...string) (*Template, error) {
 		return nil, fault.Newf(fault.InvalidConfig, "the parameters cannot be read: %w", err)
 	}
 	shields := &shield{}
-	for _, path := range shielded {
-		if err := shields.add(path); err != nil {
+	for _, path := range marks.Shielded {
+		end, err := shields.add(path)
+		if err != nil {
 			return nil, err
 		}
+		end.here = true
+	}
+	for _, path := range marks.Prompts {
+		end, err := shields.add(path)
+		if err != nil {
+			return nil, err
+		}
+		end.prompt = true
 	}
 	c := compiler{t: &Template{raw: value}}
 	if err := c.value(value, []*shield{shields}); err != nil {
@@ -98,6 +124,8 @@ type compiler struct {
 	t       *Template
 	pending []byte
 	count   int
+	// prompts is how many prompts the compiler is inside of.
+	prompts int
 	// at is where the compiler is. It is spelled only for a placeholder or an error: most values have neither.
 	at []segment
 }
@@ -116,6 +144,10 @@ func (c *compiler) value(raw []byte, shields []*shield) error {
 	if slices.ContainsFunc(shields, func(s *shield) bool { return s.here }) {
 		c.pending = append(c.pending, raw...)
 		return nil
+	}
+	if slices.ContainsFunc(shields, func(s *shield) bool { return s.prompt }) {
+		c.prompts++
+		defer func() { c.prompts-- }()
 	}
 	var err error
 	switch raw[0] {
@@ -162,16 +194,18 @@ func (c *compiler) inside(raw []byte, step segment, shields []*shield) error {
 // shield is the shielded paths with the same beginning: a tree by path segment, so that one step into the value costs
 // a look-up however many paths there are.
 type shield struct {
-	here bool // a path ends here: the value is shielded with all that is in it
-	keys map[string]*shield
-	any  *shield // under "*"
+	here   bool // a path ends here: the value is shielded with all that is in it
+	prompt bool // a path ends here: the value is a prompt with all that is in it
+	keys   map[string]*shield
+	any    *shield // under "*"
 }
 
-func (s *shield) add(path string) error {
+// add returns where a path ends.
+func (s *shield) add(path string) (*shield, error) {
 	spelled := strings.ReplaceAll(path, "[*]", ".*")
 	segs, end, problem := scanPath(spelled, 0)
 	if problem != "" || end != len(spelled) {
-		return fault.Newf(fault.Internal, "the shielded path %q is no path", path)
+		return nil, fault.Newf(fault.Internal, "the marked path %q is not a path", path)
 	}
 	for _, seg := range segs {
 		next := s.any
@@ -191,8 +225,7 @@ func (s *shield) add(path string) error {
 		}
 		s = next
 	}
-	s.here = true
-	return nil
+	return s, nil
 }
 
 // under returns what is left of shields one step further in: one for each that has the key, one for each that has "*".
@@ -241,7 +274,7 @@ func (c *compiler) str(text string) error {
 			return fault.Newf(fault.TooLarge, "there are more than %d placeholders", MaxPlaceholders).With("path", at)
 		}
 		token.p.at = at
-		c.t.parts = append(c.t.parts, part{literal: c.pending, p: token.p, whole: whole})
+		c.t.parts = append(c.t.parts, part{literal: c.pending, p: token.p, whole: whole, prompt: c.prompts > 0})
 		c.pending = nil
 	}
 	if !whole {
@@ -293,7 +326,7 @@ type Request struct {
 
 // Resolve puts values in the place of the placeholders. A string that is one placeholder and nothing else becomes the
 // value with its type; inside other text a string is put as it is, null as the word null, and everything else as
-// compact JSON. What was put in is data: it is not searched again.
+// compact JSON that people can read. What was put in is data: it is not searched again.
 //
 // The result may share memory with the template; it is not to be changed.
 func (t *Template) Resolve(l *Layers, r Request) (json.RawMessage, ResolveTrace, error) {
@@ -317,17 +350,21 @@ func (t *Template) Resolve(l *Layers, r Request) (json.RawMessage, ResolveTrace,
 		if p == nil {
 			continue
 		}
+		unresolved := r.OnUnresolved
+		if part.prompt && unresolved != UnresolvedNull {
+			unresolved = UnresolvedWarn
+		}
 		hit, ok := rd.find(p)
 		switch {
 		case ok && part.whole:
 			out = append(out, hit.raw...)
 		case ok:
 			out = appendInText(out, hit.raw)
-		case r.OnUnresolved == UnresolvedNull:
+		case unresolved == UnresolvedNull:
 			trace.warn(p, rd.explain(p), "null stands in its place")
 			out = append(out, "null"...)
-		case r.OnUnresolved == UnresolvedKeep || r.OnUnresolved == UnresolvedWarn:
-			if r.OnUnresolved == UnresolvedWarn {
+		case unresolved == UnresolvedKeep || unresolved == UnresolvedWarn:
+			if unresolved == UnresolvedWarn {
 				trace.warn(p, rd.explain(p), "it stays as written")
 			}
 			if part.whole {
@@ -358,6 +395,7 @@ func appendInText(dst, raw []byte) []byte {
 	if raw[0] == '"' {
 		return append(dst, raw[1:len(raw)-1]...) // its escapes are those of JSON already
 	}
+	raw = payload.Readable(raw)
 	start := 0
 	for i, c := range raw {
 		if c == '"' || c == '\\' {
@@ -374,10 +412,7 @@ func (t *Template) ResolveText(l *Layers, r Request) (string, ResolveTrace, erro
 	if err != nil {
 		return "", trace, err
 	}
-	if value[0] == '"' {
-		return unquote(value[1 : len(value)-1]), trace, nil
-	}
-	return string(value), trace, nil
+	return payload.Text(value), trace, nil
 }
 
 // Bound is a text whose placeholders are values beside it, for sources into which nothing may be spliced: expressions

@@ -72,9 +72,11 @@ func TestShield_Steps(t *testing.T) {
 	root := &shield{}
 	for i := range paths {
 		for _, path := range []string{fmt.Sprintf("rules[%d].when", i), fmt.Sprintf("rules[%d].code", i), fmt.Sprintf("all[*].field%d", i)} {
-			if err := root.add(path); err != nil {
+			end, err := root.add(path)
+			if err != nil {
 				t.Fatal(err)
 			}
+			end.here = true
 		}
 	}
 	for _, path := range [][]string{{"rules", "0", "when"}, {"rules", "1999", "code"}, {"all", "7", "field1999"}} {

@@ -2,6 +2,7 @@ package dataflow_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,7 +63,7 @@ func shapes(t *testing.T) *dataflow.Layers {
 	t.Helper()
 	l := newLayers(t, dataflow.Start{ExecutionID: "exec_1", WorkflowID: "wf_1", Env: map[string]string{"REGION": "eu", "QUOTE": `a"b`},
 		Initial: json.RawMessage(`{"s":"text","q":"say \"hi\"\n\u00e9","n":1.50,"big":123456789012345678901234567890,"t":true,"z":null,
-			"o":{"b": 1, "a": [1, 2]},"l":[1,{"x":"y\"z"}],"evil":"{{s}} ${n} {{{t}}}","empty":"","user":{"id":7,"name":"Li"},"execution":"mine","order":{"output":{"x":1}}}`),
+			"o":{"b": 1, "a": [1, 2]},"l":[1,{"x":"y\"z"}],"ascii":{"\u540d":"\u5f20\u003cb\u003e"},"evil":"{{s}} ${n} {{{t}}}","empty":"","user":{"id":7,"name":"Li"},"execution":"mine","order":{"output":{"x":1}}}`),
 		Trigger: json.RawMessage(`{"body":{"city":"杭州","items":[{"id":"i0"},{"id":"i1"}]},"method":"POST"}`)})
 	sync(t, l, dataflow.Step{Seq: 2, NodeID: "fetch", NodeName: "Fetch", ToolID: "HTTP.GET", Output: payload(
 		`{"result":{"data":{"model_id":"model_123"}},"items":[{"id":"a"},{"id":"b"}],"odd key":{"0":"zero"},"big":[1,2,3]}`)})
@@ -86,6 +87,7 @@ func TestResolve(t *testing.T) {
 		{"LeavesKeysAlone", `{"{{s}}":"{{s}}"}`, `{"{{s}}":"text"}`},
 		{"PutsStringsRaw", `"<{{q}}>"`, `"<say \"hi\"\n\u00e9>"`},
 		{"PutsCompactJSON", `"o={{o}} l={{l}} n={{n}} t={{t}} z={{z}} e=[{{empty}}]"`, `"o={\"b\":1,\"a\":[1,2]} l=[1,{\"x\":\"y\\\"z\"}] n=1.50 t=true z=null e=[]"`},
+		{"PutsReadableJSON", `"<{{ascii}}>"`, `"<{\"名\":\"张<b>\"}>"`},
 		{"NeedsTheWholeString", `[" {{n}}","{{n}} ","{{n}}{{n}}"]`, `[" 1.50","1.50 ","1.501.50"]`},
 		{"NeverResolvesAgain", `["{{evil}}","<{{evil}}>"]`, `["{{s}} ${n} {{{t}}}","<{{s}} ${n} {{{t}}}>"]`},
 		{"Escapes", `["\\{{s}}","\\${s}","\\\\{{s}}","a\\b {{s}}","\\{{{s}}}","C:\\dir"]`, `["{{s}}","${s}","\\text","a\\b text","{{{s}}}","C:\\dir"]`},
@@ -418,4 +420,46 @@ func FuzzTemplate(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What nothing answers to stays as written where a model reads it, with a warning, and is an error everywhere else.
+func TestCompileMarked_Prompts(t *testing.T) {
+	t.Parallel()
+	l := shapes(t)
+	raw := json.RawMessage(`{"prompt":"Hi {{nope}}, {{s}} ${user.nme} {{{a b}}}","messages":[{"role":"user","content":"{{nobody}}"},"${gone}"],"url":"{{s}}"}`)
+	tmpl, err := dataflow.CompileMarked(raw, dataflow.Marks{Prompts: []string{"prompt", "messages"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []dataflow.Unresolved{"", dataflow.UnresolvedError, dataflow.UnresolvedKeep} {
+		r := asOf(100)
+		r.OnUnresolved = mode
+		got, trace, err := tmpl.Resolve(l, r)
+		want := `{"prompt":"Hi {{nope}}, text ${user.nme} {{{a b}}}","messages":[{"role":"user","content":"{{nobody}}"},"${gone}"],"url":"text"}`
+		if err != nil || string(got) != want {
+			t.Errorf("%q: %s, %v; want %s", mode, got, err, want)
+		}
+		var paths []string
+		for _, w := range trace.Warnings {
+			paths = append(paths, w.Path+" "+w.Placeholder)
+			if !strings.Contains(w.Message, "stays as written") {
+				t.Errorf("warning %q", w.Message)
+			}
+		}
+		if got := fmt.Sprint(paths); got != "[prompt {{nope}} prompt ${user.nme} prompt {{{a b}}} messages[0].content {{nobody}} messages[1] ${gone}]" {
+			t.Errorf("%q: warnings %s", mode, got)
+		}
+	}
+	r := asOf(100)
+	r.OnUnresolved = dataflow.UnresolvedNull
+	if got, _, err := tmpl.Resolve(l, r); err != nil || !strings.Contains(string(got), `"Hi null, text null null"`) {
+		t.Errorf("null: %s, %v", got, err)
+	}
+	tmpl, err = dataflow.CompileMarked(json.RawMessage(`{"prompt":"{{nope}}","url":"{{nope}}"}`), dataflow.Marks{Prompts: []string{"prompt"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := tmpl.Resolve(l, asOf(100)); fault.CodeOf(err) != fault.UnresolvedPlaceholder || !strings.Contains(err.Error(), "url") {
+		t.Errorf("outside of the prompt: %v", err)
+	}
 }

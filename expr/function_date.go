@@ -259,74 +259,20 @@ func fnFormatDate(r *run, c *call, args []any) (any, error) {
 		return nil, err
 	}
 	t := d.(time.Time)
+	if err := r.step(1 + len(layout)); err != nil {
+		return nil, err
+	}
+	parts, err := ReadDateLayout(layout)
+	if err != nil {
+		return nil, r.fail("%s %s", c.f.name, err.Error())
+	}
 	var out strings.Builder
-	for i := 0; i < len(layout); i++ {
-		piece := layout[i : i+1]
-		if layout[i] == '%' {
-			i++
-			if piece, ok = formatPart(t, layout[min(i, len(layout)):]); !ok {
-				return nil, r.fail("%s does not know %q in its layout; write %%%% for a percent sign", c.f.name, layout[i-1:min(i+1, len(layout))])
-			}
-		}
+	for _, part := range parts.parts {
+		piece := part.write(t)
 		if err := r.alloc(2 * len(piece)); err != nil {
 			return nil, err
 		}
 		out.WriteString(piece)
 	}
 	return out.String(), nil
-}
-
-// formatPart writes the part of a date that the first letter of the directive names.
-func formatPart(t time.Time, directive string) (string, bool) {
-	if directive == "" {
-		return "", false
-	}
-	layout := ""
-	switch directive[0] {
-	case '%':
-		return "%", true
-	case 's':
-		return strconv.FormatInt(t.Unix(), 10), true
-	case 'L':
-		return t.Format(".000")[1:], true
-	case 'Y':
-		layout = "2006"
-	case 'y':
-		layout = "06"
-	case 'm':
-		layout = "01"
-	case 'd':
-		layout = "02"
-	case 'e':
-		layout = "_2"
-	case 'j':
-		layout = "002"
-	case 'H':
-		layout = "15"
-	case 'I':
-		layout = "03"
-	case 'M':
-		layout = "04"
-	case 'S':
-		layout = "05"
-	case 'p':
-		layout = "PM"
-	case 'a':
-		layout = "Mon"
-	case 'A':
-		layout = "Monday"
-	case 'b':
-		layout = "Jan"
-	case 'B':
-		layout = "January"
-	case 'F':
-		layout = "2006-01-02"
-	case 'T':
-		layout = "15:04:05"
-	case 'z':
-		layout = "-0700"
-	default:
-		return "", false
-	}
-	return t.Format(layout), true
 }

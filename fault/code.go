@@ -31,6 +31,8 @@ const (
 	TooLarge     Code = "too_large"
 	Unsupported  Code = "unsupported"
 	Busy         Code = "busy"
+	// NotReady: the instance cannot work now, or was told to stop.
+	NotReady Code = "not_ready"
 
 	// A node's configuration and data.
 	InvalidConfig         Code = "invalid_config"
@@ -123,6 +125,7 @@ var table = [...]struct {
 	{TooLarge, ClassLimit, false},
 	{Unsupported, ClassInvalid, false},
 	{Busy, ClassUnavailable, true},
+	{NotReady, ClassUnavailable, true},
 	{InvalidConfig, ClassInvalid, false},
 	{InvalidInput, ClassInvalid, false},
 	{OutputInvalid, ClassFailed, false},

@@ -67,7 +67,7 @@ func TestCode_RetryableMeansTheWorldMayRecover(t *testing.T) {
 			retryable = append(retryable, c)
 		}
 	}
-	want := []fault.Code{fault.Busy, fault.RemoteError, fault.RateLimited, fault.NetworkError, fault.Timeout, fault.Shortage}
+	want := []fault.Code{fault.Busy, fault.NotReady, fault.RemoteError, fault.RateLimited, fault.NetworkError, fault.Timeout, fault.Shortage}
 	if diff := cmp.Diff(want, retryable); diff != "" {
 		t.Errorf("retryable codes (-want +got):\n%s", diff)
 	}

@@ -19,6 +19,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 var (
@@ -424,7 +425,7 @@ func (r *run) handle(ctx context.Context, e *api.Execution) (*mcp.CallToolResult
 		fmt.Fprintf(&text, "\n\nQuestion %s: %s", id, bounded(q.text(), 4000))
 		if q.MayRespond {
 			mine = true
-			fmt.Fprintf(&text, "\nThe schema of its answer: %s", bounded(string(q.AnswerSchema), 4000))
+			fmt.Fprintf(&text, "\nThe schema of its answer: %s", bounded(payload.JSON(q.AnswerSchema), 4000))
 		} else {
 			fmt.Fprintf(&text, "\nIt is for others to answer: %s", q.WhyNot)
 		}

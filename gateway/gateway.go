@@ -25,6 +25,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // API is what the gateway asks of Tandem: a [client.Client].
@@ -256,7 +257,7 @@ func (s *Server) keepLooking() {
 
 // raw encodes a value that can always be encoded: it is made of what was read as JSON, texts and numbers.
 func raw(v any) json.RawMessage {
-	out, err := json.Marshal(v)
+	out, err := payload.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("gateway: encode %T: %v", v, err))
 	}

@@ -16,6 +16,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 // maxTries is how often one question is put to a client whose answers are not taken.
@@ -114,9 +115,9 @@ func (q *question) text() string {
 	add("Warning: ", q.Warning, maxText)
 	add("Tool: ", q.Tool, maxText)
 	// What is approved stands as a whole, before what others say about it.
-	add("With: ", string(q.Arguments), maxAsked)
-	add("About: ", string(q.Content), maxAsked)
-	add("Changes: ", string(q.Changes), maxAsked)
+	add("With: ", payload.JSON(q.Arguments), maxAsked)
+	add("About: ", payload.Text(q.Content), maxAsked)
+	add("Changes: ", payload.JSON(q.Changes), maxAsked)
 	add("Risk: ", strings.TrimSuffix(q.Risk+", "+q.Reason, ", "), maxText)
 	add("", q.Description, maxText)
 	return strings.Join(lines, "\n")

@@ -90,7 +90,7 @@ func checkJSON(field string, raw json.RawMessage) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
-	err := payload.Check(raw, payload.Limits{MaxDepth: maxAnswerDepth})
+	err := payload.Check(raw, payload.Limits{MaxDepth: maxAnswerDepth, Unique: true})
 	if wrong, ok := errors.AsType[*payload.Error](err); ok {
 		return wrongAnswer(wrong.Field(field), "%s", wrong.Reason)
 	}

@@ -3,6 +3,8 @@ package human
 import (
 	"strings"
 	"time"
+
+	"tandem/payload"
 )
 
 // matter is what a question is about, as far as a reply may mention it.
@@ -41,7 +43,7 @@ func (w *wording) matter(t Text) matter {
 	var hans strings.Builder
 	// What kind of thing it is, the title says if it says anything: the rest may be about a part of it.
 	headed := false
-	for n, part := range []string{t.Request.Title, t.Request.Description, string(t.Request.Content), string(t.Request.Arguments)} {
+	for n, part := range []string{t.Request.Title, t.Request.Description, payload.JSON(t.Request.Content), payload.JSON(t.Request.Arguments)} {
 		// What it is called may be repeated; of what it contains only numbers may, and what kind of thing it is.
 		called := n < 2
 		if len(part) > 64<<10 {

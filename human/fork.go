@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"tandem/api"
 	"tandem/host"
+	"tandem/payload"
 )
 
 // ForkOf tells how an execution came of others, the last fork first; nil when it was not forked.
@@ -108,9 +107,5 @@ func ForkLines(language string, f *api.Fork) []string {
 
 // valueText is a value in one line: a text as it is, anything else as JSON.
 func valueText(raw json.RawMessage) string {
-	text := string(raw)
-	if v := gjson.ParseBytes(raw); v.Type == gjson.String {
-		text = v.Str
-	}
-	return cut(strings.Join(strings.Fields(text), " "), maxForkValue)
+	return cut(strings.Join(strings.Fields(payload.Text(raw)), " "), maxForkValue)
 }

@@ -25,6 +25,8 @@ type LinkView struct {
 	Interaction store.Interaction
 	Request     Request
 	State       string
+	// Language is what the reader has set; empty: nothing, or nobody knows who they are.
+	Language string
 }
 
 // link finds a link by its secret, which is told nobody else.
@@ -83,7 +85,7 @@ func (d *Desk) ViewLink(ctx context.Context, secret string) (LinkView, error) {
 	if err != nil {
 		return LinkView{}, err
 	}
-	view := LinkView{Link: l, Interaction: s.Interaction, Request: s.request}
+	view := LinkView{Link: l, Interaction: s.Interaction, Request: s.request, Language: s.people.reads(l.Recipient)}
 	_, view.State, err = s.state(l)
 	if view.State == LinkExpired {
 		_ = d.refuse(s.Interaction, l.Recipient, err)

@@ -174,7 +174,7 @@ func (r *Request) settle(q Question) error {
 	}
 	if q.Purpose != PurposeNode {
 		if q.Purpose == PurposeOutcomeUnknown && q.Tool != "" {
-			r.Title = fmt.Sprintf(pick(r.Language, "%s 已经完成了吗？", "Was %s done?"), q.Tool)
+			r.Title = fmt.Sprintf(wasDone(r.Language), q.Tool)
 		}
 		r.operational(q.Purpose)
 		// What they ask is for those parts to check; it is answered as their purpose wants.

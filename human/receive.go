@@ -151,14 +151,15 @@ func (s *sitting) known(r Reply) *store.Response {
 func (s *sitting) look(r Reply) Reaction {
 	reaction := Reaction{Ended: s.Status != store.InteractionPending, Interaction: s.Interaction, Request: s.request}
 	who, err := s.sender(r)
+	reaction.Request = s.request.In(s.people.language(who), s.Purpose)
 	if err == nil {
 		err = s.admit(who, r.ArgumentsHash)
 	}
 	if err != nil {
 		reaction.Err = fault.From(err)
-		reaction.Text = sayWhy(s.request.Language, reaction)
+		reaction.Text = sayWhy(reaction.Request.Language, reaction)
 		if reaction.Err.Code == fault.Forbidden { // who may not answer is not shown what is asked
-			reaction.Interaction, reaction.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace, Status: s.Status}, Request{Language: s.request.Language}
+			reaction.Interaction, reaction.Request = store.Interaction{ID: s.ID, Workspace: s.Workspace, Status: s.Status}, Request{Language: reaction.Request.Language}
 		}
 	}
 	return reaction
@@ -450,6 +451,9 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 // say tells the person what became of their reply.
 func (t *taking) say() string {
 	language := t.request.Language
+	if who, err := t.sender(t.reply); err == nil {
+		language = cmp.Or(t.people.language(who), language)
+	}
 	switch {
 	case t.reaction.Err != nil:
 		return sayWhy(language, t.reaction)
@@ -479,5 +483,5 @@ func sayWhy(language string, r Reaction) string {
 	case r.Err.Code == fault.Conflict:
 		return pick(language, "问题已结束，无需再回复。", "The question has ended; nothing is needed any more.")
 	}
-	return pick(language, "回复有误：", "The answer cannot be taken: ") + r.Err.Message
+	return pick(language, "回复有误：", "The answer cannot be taken: ") + wrongIn(language, r.Err)
 }

@@ -416,6 +416,9 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 	if r.Fork != nil {
 		m.Data["fork"] = r.Fork
 	}
+	if err := s.translate(ctx, &m, about); err != nil {
+		return m, nil, nil, err
+	}
 	if wantsAnswer(d.Kind) {
 		if m.Link, links, err = s.linkIn(ctx, d, i, r, about.For, now); err != nil {
 			return m, nil, nil, err
@@ -423,8 +426,26 @@ func (s *sender) prepare(ctx context.Context, d store.Delivery) (m Message, link
 		m.ReplyToken = newReplyToken()
 		threads = []string{tokenThread(m.ReplyToken)}
 	}
-	m.Lines = wordsIn(r.Language).lines(m, about, now)
+	m.Lines = wordsIn(m.Request.Language).lines(m, about, now)
 	return m, links, threads, nil
+}
+
+// translate puts a message into the language of who reads it, if it is one person who has set one.
+func (s *sender) translate(ctx context.Context, m *Message, about note) error {
+	if s.o.Users == nil {
+		return nil
+	}
+	users, err := s.o.Users.List(ctx, identity.System(m.Interaction.Workspace))
+	if err != nil {
+		return err
+	}
+	all := newPeople(users)
+	language := all.reads(about.For)
+	for _, address := range []string{addressSeat(m.Channel, m.To), readPlace(m.Request).address(m.Channel)} {
+		language = cmp.Or(language, all.reads(address))
+	}
+	m.Request = m.Request.In(language, m.Interaction.Purpose)
+	return nil
 }
 
 // linkIn makes the link that a message carries, if it carries one. A link for a certain person goes to an address of theirs and nowhere

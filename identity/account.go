@@ -142,6 +142,44 @@ func (u *User) SetAddressOrigins(origins map[string]AddressOrigin) error {
 	return nil
 }
 
+// languageSetting is the name under which settings keep the language.
+const languageSetting = "language"
+
+// Language is the language that the user reads: zh or en; empty: they have not said.
+func (u User) Language() string {
+	var settings map[string]json.RawMessage
+	var language string
+	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil || json.Unmarshal(settings[languageSetting], &language) != nil {
+		return "" // it is not set, or the settings are somebody else's
+	}
+	return language
+}
+
+// SetLanguage keeps the language that the user reads among their settings; empty: they do not say.
+func (u *User) SetLanguage(language string) error {
+	settings := map[string]json.RawMessage{}
+	if len(u.Settings) > 0 {
+		if err := json.Unmarshal(u.Settings, &settings); err != nil {
+			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
+		}
+	}
+	raw, err := json.Marshal(language)
+	if settings[languageSetting] = raw; language == "" {
+		delete(settings, languageSetting)
+	}
+	if err == nil && len(settings) == 0 {
+		u.Settings = nil
+		return nil
+	}
+	if err == nil {
+		u.Settings, err = json.Marshal(settings)
+	}
+	if err != nil {
+		return fault.Newf(fault.Internal, "the language of user %q cannot be kept: %w", u.ID, err)
+	}
+	return nil
+}
+
 // Through is the means with where an address of a user comes from. Whatever the user entered themself needs no word.
 func (m Means) Through(u User, address string) Means {
 	o, known := u.AddressOrigins()[address]

@@ -8,6 +8,8 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // Output is the result of a tool.
@@ -160,11 +162,7 @@ func message(o Output) string {
 	case strings.TrimSpace(o.Text) != "":
 		return o.Text
 	case len(o.Structured) > 0:
-		var short bytes.Buffer
-		if json.Compact(&short, o.Structured) == nil {
-			return short.String()
-		}
-		return string(o.Structured)
+		return payload.JSON(o.Structured)
 	case len(o.Files) > 0:
 		names := make([]string, len(o.Files))
 		for i, f := range o.Files {

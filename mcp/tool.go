@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -262,10 +263,7 @@ func Difference(before, after json.RawMessage) []string {
 	maps.Copy(names, is)
 	lines := []string{}
 	show := func(sign string, raw json.RawMessage) {
-		text := string(raw)
-		if plain := ""; json.Unmarshal(raw, &plain) == nil {
-			text = plain
-		}
+		text := payload.Text(raw)
 		if runes := []rune(text); len(runes) > maxDifference {
 			text = string(runes[:maxDifference]) + "…"
 		}

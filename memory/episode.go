@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -268,7 +269,7 @@ func (e *episodes) put(ctx context.Context, one *Episode, at int64) (bool, error
 		one.ID = "ep_" + e.recordID(version, 0)
 		raw, err := body("episode", one)
 		d.Put = []store.MemoryRecord{{Sort: sortEpisode, ID: one.ID, Body: raw, Weight: one.Importance, At: at, Expires: expires,
-			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + valueText(one.Object), Content: valueText(one.Outcome) + "\n" + string(one.Context), Extra: one.EventType}}}
+			Text: &store.MemoryText{Title: one.Actor + "\n" + one.Action + "\n" + valueText(one.Object), Content: valueText(one.Outcome) + "\n" + payload.JSON(one.Context), Extra: one.EventType}}}
 		return d, err
 	})
 	return err == nil, err
@@ -340,11 +341,10 @@ func (e *episodes) line(one Episode) string {
 
 // valueText is a value as people read it: a text as it is, null as nothing.
 func valueText(raw json.RawMessage) string {
-	var text string
-	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &text) == nil {
-		return text
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
 	}
-	return string(raw)
+	return payload.Text(raw)
 }
 
 // tell fills the answer with episodes, the latest first.

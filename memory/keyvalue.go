@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -309,7 +310,7 @@ func (k *keyValues) context(ctx context.Context, _ string) (Context, error) {
 		if err := read(r, &v); err != nil {
 			return told, err
 		}
-		if ours && w.line("%s = %s", key, cut(string(v.Value), 1000)) {
+		if ours && w.line("%s = %s", key, cut(payload.JSON(v.Value), 1000)) {
 			told.Items++
 		}
 	}

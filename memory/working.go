@@ -9,6 +9,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -314,7 +315,7 @@ func (w *working) context(ctx context.Context, _ string) (Context, error) {
 	slices.SortStableFunc(items, func(a, b WorkingItem) int { return cmp.Compare(b.Importance, a.Importance) })
 	b := writing{room: w.cfg.MaxContextChars}
 	for _, i := range items {
-		if b.line("%s = %s", i.Key, cut(string(i.Value), 1000)) {
+		if b.line("%s = %s", i.Key, cut(payload.JSON(i.Value), 1000)) {
 			told.Items++
 		}
 	}

@@ -41,6 +41,8 @@ func Raw[C, I any](info Info, run func(ctx context.Context, call *Call, cfg C, i
 		Info:         info,
 		ConfigSchema: configSchema[C](info.Name, shape),
 		InputSchema:  schemaOf[I](info.Name),
+		prompt:       shape.promptFields,
+		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
 			defer recovered(info.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Configuration reads a kind's own fields. The fields of a struct are named by their json tags; further tags say what
@@ -22,6 +23,7 @@ import (
 //	enum:"a|b|c"            the values of a text, accepted in any letter case and read as written here
 //	range:"0..100"          the bounds of a number; either end may be left out
 //	required:"true"         absent and null are refused
+//	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
 //
 // Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
 // sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in
@@ -58,6 +60,7 @@ type shapeField struct {
 	enum     []string
 	lo, hi   *float64
 	required bool
+	prompt   bool
 	typ      reflect.Type
 	index    []int
 	inner    *shape // of a struct, or of the structs of a list
@@ -77,7 +80,7 @@ func shapeOf(t reflect.Type) *shape {
 		if name == "" || !f.IsExported() {
 			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
 		}
-		field := shapeField{name: name, required: f.Tag.Get("required") == "true", typ: f.Type, index: f.Index}
+		field := shapeField{name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", typ: f.Type, index: f.Index}
 		if older := f.Tag.Get("older"); older != "" {
 			field.older = strings.Split(older, ",")
 		}
@@ -97,9 +100,32 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
+// promptFields says of a key whether it is a field that models read.
+func (s *shape) promptFields(key string) bool {
+	i := s.field(key)
+	return i >= 0 && s.fields[i].prompt
+}
+
+// promptInputs are the fields of an input type that models read.
+func promptInputs(t reflect.Type) []string {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && f.Tag.Get("prompt") == "true" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Scalar is a text that may also be written as a number or a boolean: an expression such as true, a template whose
 // placeholder stands alone.
 type Scalar string
+
+// Words are a text that people or models read: whatever value stands there, such as that of a placeholder alone, is read as text.
+type Words string
 
 // Object is a JSON object whose fields keep the order in which they were written.
 type Object json.RawMessage
@@ -194,6 +220,9 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 		if value.Type == gjson.String {
 			*target = Scalar(value.Str)
 		}
+		return nil
+	case *Words:
+		*target = Words(payload.Text([]byte(value.Raw)))
 		return nil
 	case *any:
 		d := json.NewDecoder(strings.NewReader(value.Raw))
@@ -294,7 +323,7 @@ func (f *shapeField) describe(t reflect.Type) string {
 	}
 	text := wordOf(t)
 	switch t {
-	case reflect.TypeFor[Scalar]():
+	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words]():
 		text = "a text"
 	case reflect.TypeFor[Object]():
 		text = "an object"

@@ -60,6 +60,7 @@ func inferred(kind string, t reflect.Type) *jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[json.Number]():     {Type: "number"},
 		reflect.TypeFor[Object]():          {Type: "object"},
+		reflect.TypeFor[Words]():           {Type: "string"},
 		reflect.TypeFor[Scalar]():          {Types: []string{"string", "number", "boolean"}},
 	}})
 	if err != nil {
@@ -87,8 +88,12 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 		if f.required {
 			schema.Required = append(schema.Required, f.name)
 		}
+		allowed := p
+		if p.Items != nil { // of a list, its items are among them
+			allowed = p.Items
+		}
 		for _, e := range f.enum {
-			p.Enum = append(p.Enum, e)
+			allowed.Enum = append(allowed.Enum, e)
 		}
 		p.Minimum, p.Maximum = f.lo, f.hi
 		if f.inner == nil {

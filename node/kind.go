@@ -71,6 +71,11 @@ type Kind struct {
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage
 
+	// prompt says of a configuration's key, as it is written, whether models read it; promptInputs are the fields of the input that they
+	// read. Nil: none.
+	prompt       func(key string) bool
+	promptInputs []string
+
 	// The schemas of configuration, input and output are inferred from Go types; nil means anything.
 	ConfigSchema SchemaSource
 	InputSchema  SchemaSource

@@ -7,6 +7,7 @@ import (
 
 	"tandem/dataflow"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // What leaves a run besides its outcome, and what must not leave it: the secrets of the credentials it has opened.
@@ -37,14 +38,17 @@ func (x *run) release() {
 // guarded says that the run knows secrets.
 func (x *run) guarded() bool { return len(x.opened) > 0 && x.job.Redact != nil }
 
-// clean takes secrets out of outputs.
+// clean takes secrets out of outputs, and all but the last of equal keys, so that everybody reads the same.
 func (x *run) clean(outputs Done) Done {
-	if !x.guarded() {
-		return outputs
+	if outputs == nil {
+		return nil
 	}
 	out := make(Done, len(outputs))
-	for key, payload := range outputs { // order does not matter: one entry per key
-		out[key] = x.job.Redact.JSON(payload)
+	for key, value := range outputs { // order does not matter: one entry per key
+		if x.guarded() {
+			value = x.job.Redact.JSON(value)
+		}
+		out[key] = payload.LastKeys(value)
 	}
 	return out
 }

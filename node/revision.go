@@ -132,10 +132,19 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	for field := range kind.Own { // order does not matter: they only keep the searches apart
 		shielded = append(shielded, field)
 	}
-	if ready.config, err = dataflow.Compile(objectOr(def.Configurations), shielded...); err != nil {
+	marks := dataflow.Marks{Shielded: shielded}
+	if kind.prompt != nil {
+		gjson.ParseBytes(objectOr(def.Configurations)).ForEach(func(key, _ gjson.Result) bool {
+			if kind.prompt(key.Str) {
+				marks.Prompts = append(marks.Prompts, key.Str)
+			}
+			return true
+		})
+	}
+	if ready.config, err = dataflow.CompileMarked(objectOr(def.Configurations), marks); err != nil {
 		return err
 	}
-	if ready.params, err = dataflow.Compile(objectOr(def.InputParams)); err != nil {
+	if ready.params, err = dataflow.CompileMarked(objectOr(def.InputParams), dataflow.Marks{Prompts: kind.promptInputs}); err != nil {
 		return err
 	}
 	if ready.syncs, err = dataflow.ParamNames(def.OutputParams); err != nil {

@@ -368,7 +368,12 @@ func (x *run) build(payloads []dataflow.Payload) error {
 
 // traceOf notes what became of the placeholders of a template, if it has any, and what a person should know of that.
 func (x *run) traceOf(of string, t *dataflow.Template, trace dataflow.ResolveTrace) {
-	x.traced = append(x.traced, trace.Warnings...)
+	for _, w := range trace.Warnings {
+		if w.Placeholder != "" {
+			w.Path = of + "." + w.Path
+		}
+		x.traced = append(x.traced, w)
+	}
 	if t != nil && !t.Static() {
 		trace.StepID = x.call.NodeID
 		x.traces = append(x.traces, Trace{of, trace})

@@ -155,7 +155,7 @@ func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
 // given is the output that a person gave instead of the node's own, or its author for when it fails: its result or what counts as
 // that, or, for a node that has none, a payload for each key that is to be produced. Field is what the giver calls it.
 func (x *run) given(field string, output json.RawMessage) (Done, error) {
-	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 {
+	if err := payload.Check(output, payload.Limits{}); err != nil && len(output) > 0 { // the door was strict: it may be older
 		return nil, fault.Newf(fault.InvalidInput, "%s: what was given instead of the node's own cannot be kept: %w", field, err)
 	}
 	if key, ok := x.plan().MainKey(); ok {

@@ -93,6 +93,8 @@ func Lead[C, I any](info Info, l Leader[C, I]) Kind {
 		Info:         info,
 		ConfigSchema: configSchema[C](info.Name, shape),
 		InputSchema:  schemaOf[I](info.Name),
+		prompt:       shape.promptFields,
+		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Steps: &Steps{
 			Program: l.Program,
 			Open: func(ctx context.Context, call *Call) (led Led, err error) {

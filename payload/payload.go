@@ -29,6 +29,9 @@ type Limits struct {
 	MaxNumber int
 	// MaxKeys bounds the keys of all objects together; 0: they are not bounded.
 	MaxKeys int
+	// Unique refuses an object with a key that stands in it twice: readers differ in which one counts, so that a person could be shown
+	// one value while another one is used. It is for what comes in; what was kept before is read without it.
+	Unique bool
 }
 
 // Error says what is wrong with a text.
@@ -37,8 +40,10 @@ type Error struct {
 	Path string
 	// Reason is what is wrong, with the place in bytes.
 	Reason string
-	// Syntax says that the text is not JSON at all; otherwise it is not UTF-8, or beyond the limits.
+	// Syntax says that the text is not JSON at all; otherwise it is not UTF-8, beyond the limits, or has a key twice.
 	Syntax bool
+	// Repeated says that a key stands twice.
+	Repeated bool
 }
 
 // Error implements error.
@@ -53,7 +58,7 @@ func (e *Error) Field(field string) string {
 }
 
 // Check says what keeps a text from being taken: it is not exactly one JSON value, not UTF-8, or beyond the limits. The error is an
-// [*Error]. Of equal keys the last one counts; they are no error.
+// [*Error]. Of equal keys the last one counts, unless the limits refuse them.
 func Check(raw []byte, limits Limits) error {
 	_, _, err := check(raw, limits)
 	return err
@@ -141,6 +146,8 @@ type checker struct {
 	pos    int
 	limits Limits
 	keys   int
+	// names are the keys of the objects that are open, as written and without quotes, if they are to be unique.
+	names [][]byte
 	// bad is where the first byte stands that is not UTF-8, -1 when there is none.
 	bad int
 	// spaced is set once white space was seen inside the value.
@@ -216,6 +223,11 @@ func (c *checker) container(end byte, depth int, keyed bool) error {
 		c.pos++
 		return nil
 	}
+	var seen keySet
+	if keyed && c.limits.Unique {
+		seen.first = len(c.names)
+		defer func() { c.names = c.names[:seen.first] }()
+	}
 	for n := 0; ; n++ {
 		start := c.pos
 		if keyed {
@@ -227,6 +239,9 @@ func (c *checker) container(end byte, depth int, keyed bool) error {
 			}
 			if err := c.str(); err != nil {
 				return err
+			}
+			if c.limits.Unique && seen.again(c, c.data[start+1:c.pos-1]) {
+				return c.inside(&Error{Reason: fmt.Sprintf("the key stands twice in one object, the second time at byte %d; keep one of them", start), Repeated: true}, depth, start, n, true)
 			}
 			c.space()
 			if c.peek() != ':' {

@@ -2,6 +2,7 @@ package payload_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,6 +12,11 @@ import (
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", payload.MaxDepth)
+	var names []string
+	for n := range 40 {
+		names = append(names, fmt.Sprintf(`"k%d":%d`, n, n))
+	}
+	manyKeys := strings.Join(names, ",")
 	shut := strings.Repeat("]", payload.MaxDepth)
 	for _, c := range []struct {
 		name, text   string
@@ -20,6 +26,9 @@ func TestCheck(t *testing.T) {
 	}{
 		{name: "Plain", text: ` {"a": [1, "é", null]} `},
 		{name: "EqualKeys", text: `{"a":1,"a":2}`},
+		{name: "EqualKeysRefused", text: `{"inputs":[{"order":{"total":1,"x":{"total":2},"\u0074otal":3}}]}`, limits: payload.Limits{Unique: true}, path: "inputs[0].order.total", reason: "stands twice"},
+		{name: "EqualKeysOfMany", text: `{"a":{` + manyKeys + `,"k7":1}}`, limits: payload.Limits{Unique: true}, path: "a.k7", reason: "stands twice"},
+		{name: "DifferentKeys", text: `{"a":{"a":{` + manyKeys + `}},"b":[{"a":1},{"a":1}],"A":1,"":1}`, limits: payload.Limits{Unique: true}},
 		{name: "AtTheDepth", text: deep + shut},
 		{name: "TooDeep", text: `{"inputs":{"a":[0,` + deep + shut + `]}}`, path: "inputs.a[1][0]", reason: "nested more than 1000 levels"},
 		{name: "OwnDepth", text: `[[1]]`, limits: payload.Limits{MaxDepth: 2}, path: "[0][0]", reason: "nested more than 2 levels"},
@@ -61,6 +70,20 @@ func TestError_Field(t *testing.T) {
 	for _, c := range [][3]string{{"inputs", "a.b", "inputs.a.b"}, {"inputs", "[1].b", "inputs[1].b"}, {"inputs", "", "inputs"}, {"", "a", "a"}} {
 		if got := (&payload.Error{Path: c[1]}).Field(c[0]); got != c[2] {
 			t.Errorf("%q below %q is %q; want %q", c[1], c[0], got, c[2])
+		}
+	}
+}
+
+func TestLastKeys(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{`{"a": 1, "b": 2}`, `{"a": 1, "b": 2}`},
+		{`[{"a":1.50,"b":{"c":1,"c":[2,"<"]},"\u0061":1e400}]`, `[{"a":1e400,"b":{"c":[2,"<"]}}]`},
+		{`{"a":1,"a":`, `{"a":1,"a":`},
+		{`"{"`, `"{"`},
+	} {
+		if got := payload.LastKeys([]byte(c[0])); string(got) != c[1] {
+			t.Errorf("%s became %s; want %s", c[0], got, c[1])
 		}
 	}
 }

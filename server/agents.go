@@ -356,7 +356,7 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	if r.Initial, err = agent.Initial(r.TriggerData); err != nil {
 		return r, err
 	}
-	r.ID, r.TriggerType, r.Language = newExecutionID(), triggerAgent, cmp.Or(want.Language, spec.Language)
+	r.ID, r.TriggerType, r.Language = newExecutionID(), triggerAgent, cmp.Or(want.Language, spec.Language, s.o.Language)
 	if priority > 0 {
 		r.Priority = priority
 	}

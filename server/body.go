@@ -178,10 +178,10 @@ func bodyFault(err error) error {
 	return refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
 }
 
-// checkJSON refuses JSON that could not be kept: it is not UTF-8 or beyond the limits, and the field that is wrong is named. What is
+// checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is named. What is
 // not JSON at all is left to whoever expects JSON.
 func checkJSON(body []byte) error {
-	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Limits{})); looksLikeJSON(body) && ok && !wrong.Syntax {
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Limits{Unique: true})); looksLikeJSON(body) && ok && !wrong.Syntax {
 		return wrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
 	}
 	return nil

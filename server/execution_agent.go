@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/api"
+	"tandem/engine"
 	"tandem/host"
 	"tandem/workflow"
 )
@@ -24,20 +25,33 @@ func tokensOf(u host.Usage) *api.TokenUsage {
 }
 
 // tellStep says whose step an activation is: of the node that is attached and does it, or of the node that is led.
-func tellStep(graph *workflow.Graph, owner int, a *host.ActivationView, e *api.NodeExecution) {
+func tellStep(graph *workflow.Graph, owner int, language string, a *host.ActivationView, e *api.NodeExecution) {
 	n := &graph.Nodes[owner]
 	_, name := a.ID.Split()
-	e.NodeName = n.Name + " · " + strings.ReplaceAll(name, "_", " ")
+	e.NodeName = n.Name + " · " + turnTitle(name, language)
 	var detail struct {
 		Node string `json:"attached_node"`
 	}
 	if json.Unmarshal(a.Detail, &detail) == nil && detail.Node != "" {
 		if i, ok := graph.Node(detail.Node); ok {
 			n = &graph.Nodes[i]
-			e.NodeName = n.Name + " · " + strings.ReplaceAll(name, "_", " ")
+			e.NodeName = n.Name + " · " + turnTitle(name, language)
 		}
 	}
 	e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
+}
+
+// turnTitle is how a step of a turn with a model is called: what it does and its number.
+func turnTitle(name, language string) string {
+	if kind, number, _ := strings.Cut(name, "_"); language == "zh" {
+		title := map[string]string{
+			engine.StepLoad: "读取记忆", engine.StepComplete: "模型回答", engine.StepApprove: "请求批准", engine.StepCall: "调用工具", engine.StepStore: "存入记忆",
+		}[kind]
+		if title != "" {
+			return strings.TrimSpace(title + " " + strings.ReplaceAll(number, "_", "."))
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 // attachedExecutions are what the nodes attached to a node have done for it, in the order in which they began.

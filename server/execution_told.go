@@ -242,7 +242,7 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 	} else if i, step, ok := host.Owner(graph, a.ID); ok && step && graph.Nodes[i].Plan.Whole {
 		tellTaskStep(a, language, &e)
 	} else if ok && step {
-		tellStep(graph, i, a, &e)
+		tellStep(graph, i, language, a, &e)
 	}
 	var err error
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))

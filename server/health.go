@@ -21,12 +21,12 @@ func (s *Server) health() {
 	s.public("GET /healthz", func(w http.ResponseWriter, r *http.Request) { s.state(w, r, "alive") })
 	s.public("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Draining != nil && s.o.Draining() {
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NetworkError, "draining: the instance was told to stop; what it is asked for is kept, and goes on with the next start")))
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, "draining: the instance was told to stop; what it is asked for is kept, and goes on with the next start")))
 			return
 		}
 		if err := s.ready(r.Context()); err != nil {
 			s.log.WarnContext(r.Context(), "not ready", "error", err)
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NetworkError, notReady(err))))
+			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, notReady(err))))
 			return
 		}
 		s.state(w, r, "ready")

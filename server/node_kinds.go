@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/tidwall/gjson"
 
 	"tandem/agent"
 	"tandem/api"
@@ -72,7 +73,42 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
 	out.OutputKeys = append(out.OutputKeys, plan.Keys...)
 	out.Effect, out.Timeout, out.MaxRetries = string(plan.Effect), float64(plan.TimeoutMS)/1000, plan.MaxRetries
+	out.EffectBy = effectBy(known, typ, subtype, k.ConfigSchema.JSON(), plan.Effect)
 	return out
+}
+
+// effectBy are the fields, of those with few values, that change the effect of a kind, and the effect that each of such values gives.
+func effectBy(known workflow.Kind, typ, subtype string, schema json.RawMessage, usual workflow.Effect) map[string]map[string]string {
+	var by map[string]map[string]string
+	gjson.GetBytes(schema, "properties").ForEach(func(key, property gjson.Result) bool {
+		name, values, list := key.Str, property.Get("enum").Array(), false
+		if len(values) == 0 {
+			values, list = property.Get("items.enum").Array(), true
+		}
+		for _, value := range values {
+			var given any = json.RawMessage(value.Raw)
+			if list {
+				given = []any{given}
+			}
+			config, err := json.Marshal(map[string]any{name: given})
+			if err != nil {
+				continue // it came from JSON
+			}
+			plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: config})
+			if plan.Effect == usual {
+				continue
+			}
+			if by == nil {
+				by = map[string]map[string]string{}
+			}
+			if by[name] == nil {
+				by[name] = map[string]string{}
+			}
+			by[name][value.String()] = string(plan.Effect)
+		}
+		return true
+	})
+	return by
 }
 
 // anySchema is a schema as it is, or the one that takes anything.

@@ -92,6 +92,8 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 	switch {
 	case f.Code == fault.Busy:
 		s.log.WarnContext(ctx, "a request was put off", "message", f.Message, "workspace", p.Workspace, "user", p.User)
+	case f.Code == fault.NotReady: // who has noticed, or stops it, has said so in the log
+		s.log.DebugContext(ctx, "a request came while the instance is not ready", "message", f.Message)
 	case status >= http.StatusInternalServerError:
 		s.log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
 	}

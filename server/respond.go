@@ -59,10 +59,11 @@ func (s *Server) respondPages() {
 func (h *responder) show(w http.ResponseWriter, r *http.Request) {
 	view, err := h.view(r)
 	if err != nil {
-		h.fail(w, r, languageOf(r, ""), err)
+		h.fail(w, r, h.language(r, human.LinkView{}), err)
 		return
 	}
-	lang := languageOf(r, view.Request.Language)
+	lang := h.language(r, view)
+	view.Request = view.Request.In(lang, view.Interaction.Purpose)
 	if view.State != human.LinkOpen {
 		h.closed(w, r, lang, view, http.StatusGone)
 		return
@@ -90,10 +91,11 @@ func (h *responder) view(r *http.Request) (human.LinkView, error) {
 func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 	view, err := h.view(r)
 	if err != nil {
-		h.fail(w, r, languageOf(r, ""), err)
+		h.fail(w, r, h.language(r, human.LinkView{}), err)
 		return
 	}
-	lang := languageOf(r, view.Request.Language)
+	lang := h.language(r, view)
+	view.Request = view.Request.In(lang, view.Interaction.Purpose)
 	if view.State != human.LinkOpen {
 		status := http.StatusGone
 		if view.State == human.LinkEnded {
@@ -148,7 +150,7 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 		switch told.Code.Class() {
 		case fault.ClassInvalid:
 			if general = f.blame(fieldsOf(err)); len(general) == 0 && !f.wrong() {
-				general = []string{told.Message}
+				general = []string{human.InLanguage(f.lang, told.Message)}
 			}
 		case fault.ClassConflict:
 			// Somebody was faster, or what is asked has changed: look again.
@@ -161,7 +163,8 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 				h.closed(w, r, f.lang, again, http.StatusConflict)
 				return
 			}
-			view, status, general = again, http.StatusConflict, []string{f.say(inChinese(told.Message), told.Message)}
+			again.Request = again.Request.In(f.lang, again.Interaction.Purpose)
+			view, status, general = again, http.StatusConflict, []string{human.InLanguage(f.lang, told.Message)}
 		case fault.ClassLimit:
 			if told.Code != fault.TooLarge {
 				h.fail(w, r, f.lang, err)
@@ -315,14 +318,25 @@ func readForm(r *http.Request, body io.Reader) (url.Values, *multipart.Form, err
 // isPublic says that anybody may send the form.
 func isPublic(v human.LinkView) bool { return v.Link.Recipient == human.Anyone }
 
-// languageOf is the language of a page: as it was chosen, else as the question is, else as the browser's.
-func languageOf(r *http.Request, request string) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), request} {
+// language is the language of a page: as it was chosen on it, else as its reader has set it, else as the browser says, else as the
+// question is, which is that of the execution, the workflow or the installation.
+func (h *responder) language(r *http.Request, view human.LinkView) string {
+	return h.s.languageOf(r, view.Language, view.Request.Language)
+}
+
+// languageOf is the language of a page whose reader has set one, or of which something else says one.
+func (s *Server) languageOf(r *http.Request, reader, otherwise string) string {
+	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, browserLanguage(r), otherwise, s.o.Language} {
 		if lang, ok := knownLanguage(wanted); ok {
 			return lang
 		}
 	}
-	best, weight := "en", 0.0
+	return "en"
+}
+
+// browserLanguage is the language that a browser asks for most; empty: none of those there are.
+func browserLanguage(r *http.Request) string {
+	best, weight := "", 0.0
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Language"), ",") {
 		tag, parameters, _ := strings.Cut(part, ";")
 		lang, ok := knownLanguage(strings.TrimSpace(tag))

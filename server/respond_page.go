@@ -11,18 +11,16 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -402,54 +400,8 @@ func (p *respondPage) rows(v gjson.Result, limit int) *shownValue {
 	return s
 }
 
-// indented is JSON as people read it: a line for each value, and characters rather than the escapes that programs write for them.
-func indented(raw string) string {
-	var out bytes.Buffer
-	if json.Indent(&out, []byte(raw), "", "  ") != nil {
-		return visible(raw)
-	}
-	text := out.Bytes()
-	plain := make([]byte, 0, len(text))
-	for n := 0; n < len(text); n++ {
-		if text[n] != '\\' || n+1 == len(text) {
-			plain = append(plain, text[n])
-			continue
-		}
-		r, size := escaped(text[n:])
-		if r < ' ' || r == '"' || r == '\\' || !unicode.IsPrint(r) { // it would not be seen, or be taken for JSON's own
-			size = min(size, len(text)-n)
-			plain = append(plain, text[n:n+size]...)
-		} else {
-			plain = utf8.AppendRune(plain, r)
-		}
-		n += size - 1
-	}
-	return visible(string(plain))
-}
-
-// escaped reads an escape of JSON; zero for one that is not a character by its number.
-func escaped(text []byte) (r rune, size int) {
-	hex := func(at int) rune {
-		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' {
-			return 0
-		}
-		n, err := strconv.ParseUint(string(text[at+2:at+6]), 16, 16)
-		if err != nil {
-			return 0
-		}
-		return rune(n)
-	}
-	if r = hex(0); r == 0 {
-		return 0, 2
-	}
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if both := utf16.DecodeRune(r, hex(6)); both != unicode.ReplacementChar {
-		return both, 12
-	}
-	return 0, 6
-}
+// indented is JSON as people read it.
+func indented(raw string) string { return visible(payload.Indented([]byte(raw))) }
 
 // visible writes out the characters that turn the direction of what stands around them: nobody is to approve something else than
 // they read.
@@ -481,41 +433,4 @@ func cut(text string, limit int) (string, bool) {
 		limit--
 	}
 	return text[:limit] + "…", true
-}
-
-// inChinese puts what the desk says of an answer into Chinese. What somebody has written for a field stays as it is.
-func inChinese(message string) string {
-	for _, known := range []struct{ start, end, zh string }{
-		{"it is required", "", "此项必填。"},
-		{"it is missing", "", "请选择一项。"},
-		{"a number from ", "", "请填写范围内的数值。"},
-		{"a number was expected", "", "请填写数字。"},
-		{"a whole number was expected", "", "请填写整数。"},
-		{"choose at least ", "", "至少选择 %s 项。"},
-		{"choose at most ", "", "最多选择 %s 项。"},
-		{"a positive number was expected", "", "请填写正数。"},
-		{"true or false was expected", "", "请选择是或否。"},
-		{"an object was expected", "", "请填写一个 JSON 对象。"},
-		{"", " is no mail address", "请填写有效的电子邮件地址。"},
-		{"", " is no date like 2006-01-02", "请按 2027-03-31 的格式填写日期。"},
-		{"it is less than ", "", "数值过小，最小为 %s。"},
-		{"it is more than ", "", "数值过大，最大为 %s。"},
-		{"it has less than ", " characters", "字数过少，至少 %s 个字符。"},
-		{"it has more than ", " characters", "字数过多，最多 %s 个字符。"},
-		{"it does not match ", "", "格式不符合要求。"},
-		{"only one may be chosen", "", "只能选择一项。"},
-		{"the file is larger than ", "", "文件超过 10 MiB。"},
-		{"a file was expected", "", "请选择一个文件。"},
-		{"you have answered already", "", "您已经答复过了，还在等待其他人的答复。"},
-		{"what you were shown is not what is asked", "", "您看到的内容与所询问的不一致，请重新查看后再答复。"},
-	} {
-		if !strings.HasPrefix(message, known.start) || !strings.HasSuffix(message, known.end) {
-			continue
-		}
-		if strings.Contains(known.zh, "%s") {
-			return fmt.Sprintf(known.zh, message[len(known.start):len(message)-len(known.end)])
-		}
-		return known.zh
-	}
-	return message
 }

@@ -420,12 +420,20 @@ func TestRespond_Languages(t *testing.T) {
 	chinese.Language, chinese.MinApprovals = "zh", 2
 	zh := w.link(w.asks("operator-user", human.PurposeNode, chinese), "user:viewer-user")
 	en := w.link(plain, "user:viewer-user")
+	w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"fr"}`).want(t, 422)
+	wantText(t, w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"zh"}`).want(t, 200).body, `"language":"zh"`)
+	unknown := w.asks("operator-user", human.PurposeOutcomeUnknown, human.Request{})
+	reader := w.link(unknown, "user:operator-user")
+	wantText(t, w.call("", "GET", reader, "").body, "已经完成了吗？", "节点在执行中被打断", "未完成，现在执行")
+	wantText(t, w.call("", "GET", reader+"?lang=en", "").body, "Was it done?", "The node was interrupted")
 	for name, c := range map[string]struct{ path, accept, want string }{
-		"Request":  {zh, "en", "zh-CN"},
+		"Browser":  {zh, "en", "en"},
+		"Request":  {zh, "fr", "zh-CN"},
+		"Reader":   {reader, "en", "zh-CN"},
 		"Chosen":   {zh + "?lang=en", "zh", "en"},
 		"Other":    {en + "?lang=zh-CN", "en", "zh-CN"},
-		"Unknown":  {zh + "?lang=fr", "en", "zh-CN"},
-		"Browser":  {respondPath + "none", "fr, en;q=0.3, zh-TW;q=0.8", "zh-CN"},
+		"Unknown":  {zh + "?lang=fr", "", "zh-CN"},
+		"NoLink":   {respondPath + "none", "fr, en;q=0.3, zh-TW;q=0.8", "zh-CN"},
 		"Nothing":  {respondPath + "none", "", "en"},
 		"Nonsense": {respondPath + "none", "zh;q=x, ;;,", "en"},
 	} {

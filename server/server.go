@@ -31,6 +31,8 @@ type Options struct {
 	Registry *node.Registry
 	// Check parses and validates a definition (JSON or YAML); without a definition the problems say why.
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
+	// Language is that of the installation, zh or en; empty: en.
+	Language string
 	// Request says how a workflow is started: revision is "latest", "deployed" or a number.
 	Request func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
 	// Revision returns the graph and what a fold has to know of a pinned revision.

@@ -8,12 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,7 +364,11 @@ func TestEdge_Panic(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	log := &logLines{}
+	var draining atomic.Bool
+	w := setup(t, func(o *Options) {
+		o.Log, o.Draining = slog.New(slog.NewTextHandler(log, nil)), draining.Load
+	})
 	w.call("", "GET", "/readyz", "").want(t, 200)
 	w.mu.Lock()
 	w.ready = errors.New("disk gone")
@@ -379,6 +385,14 @@ func TestHealth(t *testing.T) {
 		t.Errorf("anybody is told %s", got.body)
 	}
 	w.call("", "GET", "/healthz", "").want(t, 200)
+	draining.Store(true)
+	got = w.call("", "GET", "/readyz", "").want(t, 503)
+	if !strings.Contains(got.body, "draining") || !strings.Contains(got.body, `"not_ready"`) {
+		t.Errorf("a server that stops says %s", got.body)
+	}
+	if said := log.String(); strings.Contains(said, "level=ERROR") {
+		t.Errorf("an instance that is not ready is no error of a request: %s", said)
+	}
 }
 
 // The page must work where there is no network.

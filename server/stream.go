@@ -48,7 +48,7 @@ func (o *openStreams) add(ctx context.Context) (_ context.Context, done func(), 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return nil, nil, fault.New(fault.NetworkError, "the server is stopping; connect again in a moment")
+		return nil, nil, fault.New(fault.NotReady, "the server is stopping; connect again in a moment")
 	}
 	o.wg.Add(1)
 	ctx, cancel := context.WithCancel(ctx)

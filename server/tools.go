@@ -588,7 +588,7 @@ func (s *Server) authorizeTools(ctx context.Context, p identity.Principal, in *t
 
 // authorizedTools is the page that people come back to. The state in the address is all that it goes by, and is good once.
 func (h *responder) authorizedTools(w http.ResponseWriter, r *http.Request) {
-	page, back := &respondPage{Lang: languageOf(r, "")}, r.URL.Query()
+	page, back := &respondPage{Lang: h.s.languageOf(r, "", "")}, r.URL.Query()
 	if back.Get("state") == "" {
 		page.Heading = page.Say("这里没有内容", "There is nothing to see here")
 		page.Lines = []string{page.Say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}

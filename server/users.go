@@ -124,6 +124,11 @@ func (s *Server) updateMe(ctx context.Context, p identity.Principal, in *meChang
 	if in.Body.AutoExecute != nil {
 		u.AutoExecute = *in.Body.AutoExecute
 	}
+	if in.Body.Language != nil {
+		if err := u.SetLanguage(*in.Body.Language); err != nil {
+			return nil, err
+		}
+	}
 	u.Updated = s.now()
 	if stored {
 		err = s.o.Stores.Users.Update(ctx, p, u)
@@ -372,6 +377,11 @@ func readUser(u *identity.User, in api.UserRequest) error {
 	if len(u.Roles) == 0 {
 		return wrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
 	}
+	if in.Language != nil {
+		if err := u.SetLanguage(*in.Language); err != nil {
+			return err
+		}
+	}
 	if in.Addresses == nil {
 		return nil
 	}
@@ -419,7 +429,7 @@ func addressesOf(u identity.User) []string {
 }
 
 func tellUser(u identity.User) api.User {
-	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Disabled: u.Disabled, CreatedTime: u.Created}
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Language: u.Language(), Disabled: u.Disabled, CreatedTime: u.Created}
 	for i, r := range u.Roles {
 		out.Roles[i] = string(r)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -178,7 +179,7 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 			return r, nil, err
 		}
 	}
-	r.ID, r.Initial, r.TriggerData, r.Language = newExecutionID(), want.Inputs, want.Inputs, want.Language
+	r.ID, r.Initial, r.TriggerData, r.Language = newExecutionID(), want.Inputs, want.Inputs, cmp.Or(want.Language, r.Language, s.o.Language)
 	if want.Priority > 0 {
 		r.Priority = want.Priority
 	}

@@ -36,6 +36,8 @@ type Settings struct {
 	MaxConcurrentActivations int `json:"max_concurrent_activations,omitempty"`
 	// OnUnresolved says what a placeholder in parameters becomes when nothing has its name: error, keep or null.
 	OnUnresolved string `json:"on_unresolved,omitempty"`
+	// Language is that of pages and messages whose reader has said nothing else: zh or en. Empty: that of the installation.
+	Language string `json:"language,omitempty"`
 }
 
 // Node is one vertex. Its three parameter objects stay raw JSON, in the order they were written, since the order of

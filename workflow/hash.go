@@ -31,6 +31,7 @@ func Encode(def *Definition) []byte {
 		e.number("max_concurrent_activations", float64(m.Settings.MaxConcurrentActivations))
 	}
 	e.optional("on_unresolved", m.Settings.OnUnresolved)
+	e.optional("language", m.Settings.Language)
 	e.close('}')
 	e.close('}')
 	e.key("nodes")

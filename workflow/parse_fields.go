@@ -31,7 +31,7 @@ func metadataFields() *fields {
 
 func settingsFields() *fields {
 	return &fields{what: "settings", known: []string{
-		"timeout_seconds", "error_workflow", "max_concurrent_activations", "on_unresolved",
+		"timeout_seconds", "error_workflow", "max_concurrent_activations", "on_unresolved", "language",
 	}}
 }
 
@@ -175,6 +175,9 @@ func (d *decoder) settings(s *Settings, path string, v *value) {
 			}
 			d.text(&s.OnUnresolved, at, v)
 			s.OnUnresolved = strings.ToLower(s.OnUnresolved)
+		case "language":
+			d.text(&s.Language, at, v)
+			s.Language = strings.ToLower(s.Language)
 		}
 	})
 }

@@ -80,6 +80,11 @@ func (l *linked) checkSettings() {
 		l.report(errorAt(ProblemSettings, at+"on_unresolved", "on_unresolved cannot be %q%s", s.OnUnresolved,
 			suggestion(s.OnUnresolved, []string{"error", "keep", "null"}, "use one of: error, keep, null")))
 	}
+	switch s.Language {
+	case "", "zh", "en":
+	default:
+		l.report(errorAt(ProblemSettings, at+"language", "language cannot be %q%s", s.Language, suggestion(s.Language, []string{"zh", "en"}, "use one of: zh, en")))
+	}
 }
 
 // checkNames sees that a name means one node: names and ids are both references.

@@ -20,6 +20,7 @@ import (
 	"tandem/client"
 	"tandem/fault"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
@@ -65,7 +66,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow}
+	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: installedLanguage()}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		if f.allow != "" && !c.Local() {
@@ -177,10 +178,11 @@ func (l *listing) show(out io.Writer, value any, table func(w *tabwriter.Writer)
 }
 
 func printValue(out io.Writer, value any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(value); err != nil {
+	raw, err := payload.Marshal(value)
+	if err == nil {
+		_, err = fmt.Fprintln(out, payload.Indented(raw))
+	}
+	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -23,6 +22,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/human"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -208,11 +208,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		fmt.Fprintln(w)
 	}
 	for _, id := range slices.Sorted(maps.Keys(e.Outputs)) {
-		var line bytes.Buffer
-		if err := json.Compact(&line, e.Outputs[id]); err != nil {
-			line.Write(e.Outputs[id]) // shown as it is
-		}
-		fmt.Fprintf(w, "%s: %s\n", id, oneLine(line.String()))
+		fmt.Fprintf(w, "%s: %s\n", id, oneLine(payload.JSON(e.Outputs[id])))
 	}
 }
 
@@ -407,7 +403,7 @@ func newExecutionsLogs(at *connectFlags) *cobra.Command {
 					for _, l := range all.Lines {
 						text := fmt.Sprintf("%s %-5s %s: %s", stamp(l.Timestamp), l.Level, l.ActivationID, oneLine(l.Message))
 						if len(l.Context) > 0 && string(l.Context) != "null" && string(l.Context) != "{}" {
-							text += " " + oneLine(string(l.Context))
+							text += " " + oneLine(payload.JSON(l.Context))
 						}
 						fmt.Fprintln(w, text)
 					}
@@ -463,7 +459,7 @@ func newExecutionsContext(at *connectFlags) *cobra.Command {
 // cell is a value in a table.
 func cell(raw json.RawMessage) string {
 	const most = 100
-	text := []rune(oneLine(string(raw)))
+	text := []rune(oneLine(payload.JSON(raw)))
 	if len(text) > most {
 		return string(text[:most]) + "…"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/payload"
 )
 
 func newFreeze() *cobra.Command {
@@ -80,7 +81,7 @@ func showFrozen(cmd *cobra.Command, show *listing, want api.FreezeRequest, froze
 	return show.show(cmd.ErrOrStderr(), frozen, func(w *tabwriter.Writer) {
 		row(w, "STEP", "ARGUMENT", "VALUE", "REASON")
 		for _, u := range frozen.Untraced {
-			row(w, u.StepID, u.Path, string(u.Value), u.Reason)
+			row(w, u.StepID, u.Path, payload.JSON(u.Value), u.Reason)
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"tandem/app"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -392,7 +393,7 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	fmt.Fprintln(w)
 	q, err := newQuestion(d.Interaction)
 	if err != nil { // shown as it is
-		fmt.Fprintln(w, oneLine(string(d.RequestData)))
+		fmt.Fprintln(w, oneLine(payload.JSON(d.RequestData)))
 	} else {
 		for _, l := range q.tell(now, 0) {
 			fmt.Fprintln(w, l)

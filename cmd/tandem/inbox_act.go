@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"tandem/app"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -282,7 +282,11 @@ func (w *inboxWatcher) frame(f client.InboxFrame) error {
 		if frame.Event, frame.Data = "snapshot", f.Snapshot; f.Event != nil {
 			frame.Event, frame.Data = "interaction", f.Event
 		}
-		if err := json.NewEncoder(w.out).Encode(frame); err != nil {
+		raw, err := payload.Marshal(frame)
+		if err == nil {
+			_, err = w.out.Write(append(raw, '\n'))
+		}
+		if err != nil {
 			return fmt.Errorf("write what is asked: %w", err)
 		}
 		return nil

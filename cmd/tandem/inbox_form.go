@@ -21,6 +21,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 // question is what somebody is asked, taken apart into the blanks that an answer fills in. Prompts on a terminal and flags fill in the same
@@ -262,15 +263,7 @@ func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "
 
 // plain is a JSON value as people write it: a text without its quotes.
 func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil && len(raw) > 0 && raw[0] == '"' {
-		return text
-	}
-	var line bytes.Buffer
-	if json.Compact(&line, raw) != nil {
-		return string(raw)
-	}
-	return line.String()
+	return payload.Text(raw)
 }
 
 // path is where a blank is in an answer, as problems name it.

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app"
 	"tandem/client"
+	"tandem/payload"
 )
 
 func newMemories() *cobra.Command {
@@ -85,7 +86,7 @@ func newMemoriesShow(at *connectFlags) *cobra.Command {
 				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
 					row(w, "RECORD", "UPDATED", "BODY")
 					for _, r := range list.Records {
-						row(w, r.Sort+"/"+r.ID, stamp(r.UpdatedTime), string(r.Body))
+						row(w, r.Sort+"/"+r.ID, stamp(r.UpdatedTime), payload.JSON(r.Body))
 					}
 					more(w, len(list.Records), list.TotalCount)
 				})

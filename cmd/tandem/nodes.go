@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -79,6 +81,17 @@ func (f *connectFlags) kind(cmd *cobra.Command, name string) (k api.NodeKind, er
 	return k, err
 }
 
+// installedLanguage is that of an instance in this process: as it is set, else that of who sits at the terminal; empty: English.
+func installedLanguage() string {
+	switch language := strings.ToLower(os.Getenv("TANDEM_LANGUAGE")); {
+	case language == "zh" || language == "en":
+		return language
+	case userLanguage() == "zh":
+		return "zh"
+	}
+	return ""
+}
+
 // userLanguage is the language of who sits at the terminal, as the environment says: zh or en.
 func userLanguage() string {
 	if strings.HasPrefix(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_MESSAGES"), os.Getenv("LANG")), "zh") {
@@ -114,6 +127,16 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	row(w, "output keys", strings.Join(k.OutputKeys, ", "))
 	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
 	row(w, "effect", cmp.Or(effects[k.Effect], k.Effect))
+	for _, field := range slices.Sorted(maps.Keys(k.EffectBy)) {
+		values := map[string][]string{}
+		for _, value := range slices.Sorted(maps.Keys(k.EffectBy[field])) {
+			effect := k.EffectBy[field][value]
+			values[effect] = append(values[effect], value)
+		}
+		for _, effect := range slices.Sorted(maps.Keys(values)) {
+			row(w, "effect", fmt.Sprintf("with %s %s it is %s", field, strings.Join(values[effect], ", "), cmp.Or(effects[effect], effect)))
+		}
+	}
 	row(w, "timeout", fmt.Sprintf("%gs for one attempt", k.Timeout))
 	row(w, "retries", fmt.Sprintf("up to %d, of errors that may pass", k.MaxRetries))
 	fields, err := app.KindFields(k.ConfigSchema)

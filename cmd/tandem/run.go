@@ -82,7 +82,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			r := app.Run{
 				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
 				Options: app.Options{
-					MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes,
+					MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: installedLanguage(),
 					Notice: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
 				},
 				Started: func(execution string, driven bool) { id, here, beginErr = execution, driven, f.begin(execution) },

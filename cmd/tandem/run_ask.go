@@ -22,6 +22,7 @@ import (
 	"tandem/client"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 // asker puts questions to the person at the terminal. It belongs to one goroutine.
@@ -326,7 +327,7 @@ func riskLine(risk, reason string) string {
 func named(values map[string]json.RawMessage) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, "  "+oneLine(name)+": "+oneLine(string(values[name])))
+		list = append(list, "  "+oneLine(name)+": "+oneLine(payload.JSON(values[name])))
 	}
 	return list
 }
@@ -348,9 +349,8 @@ func sheet(text string) []string {
 // indented is a value as a person reads it: a text as it is, anything else as JSON.
 func indented(raw json.RawMessage) []string {
 	text := plain(raw)
-	var pretty bytes.Buffer
-	if raw = bytes.TrimSpace(raw); raw[0] != '"' && json.Indent(&pretty, raw, "", "  ") == nil {
-		text = pretty.String()
+	if raw = bytes.TrimSpace(raw); raw[0] != '"' {
+		text = payload.Indented(raw)
 	}
 	lines := sheet(text)
 	for n := range lines {

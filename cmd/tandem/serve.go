@@ -83,6 +83,7 @@ called wrongly.`,
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
 	scripts.add(cmd)
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
+	flags.StringVar(&o.Language, "language", os.Getenv("TANDEM_LANGUAGE"), "zh or en: the language of pages and messages where neither the reader nor the workflow says another; by default en (TANDEM_LANGUAGE)")
 	flags.StringVar(&o.Proxies, "trusted-proxies", os.Getenv("TANDEM_TRUSTED_PROXIES"), "addresses and networks of proxies in front of the server, separated by commas; only these are believed when they say in X-Forwarded-For where a request comes from (TANDEM_TRUSTED_PROXIES)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")

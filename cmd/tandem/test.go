@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"tandem/app"
 	"tandem/fault"
 	"tandem/fixture"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -202,9 +202,11 @@ func printCase(b *bytes.Buffer, c fixture.Case, word string) error {
 	if c.Err != nil {
 		told.Error = c.Err.Error()
 	}
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(told); err != nil {
+	raw, err := payload.Marshal(told)
+	if err == nil {
+		_, err = b.Write(append(raw, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("write the answer: %w", err)
 	}
 	return nil

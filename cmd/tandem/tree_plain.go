@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/payload"
 )
 
 // follower shows what happens to an execution: as a tree that is drawn again and again, as lines, or as JSON.
@@ -178,9 +178,11 @@ func (p *framePrinter) result(e api.Execution) error {
 }
 
 func (p *framePrinter) line(v any) error {
-	enc := json.NewEncoder(p.out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	raw, err := payload.Marshal(v)
+	if err == nil {
+		_, err = p.out.Write(append(raw, '\n'))
+	}
+	if err != nil {
 		return fmt.Errorf("write what happens: %w", err)
 	}
 	return nil
@@ -321,11 +323,7 @@ func readable(raw json.RawMessage, v view) (string, error) {
 			return strings.Join(lines, "\n") + foot, nil
 		}
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, shown, "", "  "); err != nil {
-		return "", err
-	}
-	return pretty.String() + foot, nil
+	return payload.Indented(shown) + foot, nil
 }
 
 // printedBy is what the code or the process of a node has printed, or what it waits for, with a word for that.

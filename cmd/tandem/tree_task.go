@@ -7,6 +7,7 @@ import (
 	"tandem/agent"
 	"tandem/api"
 	"tandem/engine"
+	"tandem/payload"
 )
 
 // taskTurn is what is known of a task while its steps are shown: what the call that comes next is called with, and how dangerous it
@@ -69,7 +70,7 @@ func (t *turns) task(n *api.NodeExecution) (label, said, title string) {
 	case agent.KindSummary:
 		said = left.Answer
 	case agent.KindParams, agent.KindFill:
-		at.arguments, at.risk = string(raw), ""
+		at.arguments, at.risk = payload.JSON(raw), ""
 	case agent.KindToolRisk:
 		at.risk = left.Risk
 	}

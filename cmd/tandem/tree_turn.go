@@ -9,6 +9,7 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/payload"
 )
 
 // turns gives the steps of turns with models names that people understand. A step is an activation that a program has made
@@ -117,7 +118,7 @@ func shortArguments(raw string) string {
 	}
 	var parts []string
 	for name, value := range args { // order does not matter: sorted below
-		text := oneLine(string(value))
+		text := oneLine(payload.JSON(value))
 		if r := []rune(text); len(r) > most {
 			text = string(r[:most]) + "…"
 		}

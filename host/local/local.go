@@ -19,6 +19,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -327,11 +328,15 @@ var errClosed = errors.New("the host is closing") // read-only
 // Start implements [host.Host].
 func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequest) (host.Started, error) {
 	ref := store.Ref{Workspace: p.Workspace, Execution: r.ID}
-	if err := readable("inputs", r.Initial); err != nil {
+	limits := door()
+	if r.Depth > 0 {
+		limits = payload.Limits{} // what a parent hands on was taken before
+	}
+	if err := readable("inputs", r.Initial, limits); err != nil {
 		return host.Started{}, err
 	}
 	if !bytes.Equal(r.Initial, r.TriggerData) { // mostly they are the same
-		if err := readable("inputs", r.TriggerData); err != nil {
+		if err := readable("inputs", r.TriggerData, limits); err != nil {
 			return host.Started{}, err
 		}
 	}
@@ -487,7 +492,7 @@ func (h *Host) repeated(ctx context.Context, p identity.Principal, execution str
 
 // Fork implements [host.Host].
 func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkRequest) (string, error) {
-	if err := readable("input", r.Input); err != nil {
+	if err := readable("input", r.Input, door()); err != nil {
 		return "", err
 	}
 	source, err := h.opts.Executions.Get(ctx, p, r.Source)

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -50,7 +51,7 @@ func refuse(list []message, err error) {
 // Act implements [host.Host]. A request with a dedup id goes by the inbox: it is kept even if this process dies before it
 // acts, and a second one does nothing. Others are answered when their row is on disk.
 func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (engine.Status, error) {
-	if err := readable(valueField(r.Action), r.Value); err != nil {
+	if err := readable(valueField(r.Action), r.Value, door()); err != nil {
 		return "", err
 	}
 	e, err := h.opts.Executions.Get(ctx, p, r.Execution)
@@ -105,7 +106,7 @@ func (o *owner) request(turn *host.Turn, r request, add func(engine.Fact) (*faul
 }
 
 func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) {
-	if err := readable(valueField(r.Action), r.Value); err != nil {
+	if err := readable(valueField(r.Action), r.Value, payload.Limits{}); err != nil {
 		fact, taken := withoutValue(r, err)
 		if !taken {
 			return nil, err

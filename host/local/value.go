@@ -13,12 +13,15 @@ import (
 // Nothing goes into a journal that cannot be read again. Who brings something from outside is refused; a run that brings such a
 // value fails.
 
+// door are the limits of what somebody brings in: it can still be written anew.
+func door() payload.Limits { return payload.Limits{Unique: true} }
+
 // readable refuses a value from outside that could not be kept. Field is what its giver calls it.
-func readable(field string, value json.RawMessage) error {
+func readable(field string, value json.RawMessage, limits payload.Limits) error {
 	if len(value) == 0 {
 		return nil
 	}
-	err := payload.Check(value, payload.Limits{})
+	err := payload.Check(value, limits)
 	if wrong, ok := errors.AsType[*payload.Error](err); ok {
 		return fault.Newf(fault.InvalidInput, "%s: %s", wrong.Field(field), wrong.Reason).With("path", wrong.Field(field))
 	}

@@ -268,7 +268,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 			}
 		}
 		_, start := o.fold.Execution()
-		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf = start.Language, cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
+		request.Language, request.Root, request.Requesters, request.Above, request.ErrorOf = cmp.Or(request.Language, start.Language), cmp.Or(start.Root, o.ref.Execution), start.Requesters, start.Told(), start.ErrorOf
 		if !c.Spec.Detached {
 			request.Parent = o.ref.Execution
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"tandem/human"
+	"tandem/payload"
 )
 
 // The bounds of Discord, in characters and numbers of elements. What an embed holds adds up to less than the 6000 it may have.
@@ -282,11 +283,7 @@ func readable(raw json.RawMessage) string {
 	case json.Unmarshal(raw, &text) == nil:
 		return strings.TrimSpace(text)
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
+	return payload.Indented(raw)
 }
 
 // size counts in UTF-16, which is the most that Discord can mean.

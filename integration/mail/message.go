@@ -17,6 +17,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 const (
@@ -331,11 +332,7 @@ func shownJSON(raw json.RawMessage, w words) string {
 	}
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		var out bytes.Buffer
-		if json.Indent(&out, raw, "", "  ") != nil {
-			return ""
-		}
-		text = out.String()
+		text = payload.Indented(raw)
 	}
 	if len(text) > maxShown {
 		text = clip(text, maxShown) + "\n" + w.Cut

@@ -179,3 +179,13 @@ func TestMessageID(t *testing.T) {
 		}
 	}
 }
+
+func TestCompose_ReadableValues(t *testing.T) {
+	t.Parallel()
+	_, m, page := composed(t, func(l *letter) {
+		l.message.Request.Content = json.RawMessage(`{"\u540d":"\u5f20\u0026\u674e"}`)
+	})
+	if !strings.Contains(m.Text, `"名": "张&李"`) || !strings.Contains(page, "张&amp;李") {
+		t.Errorf("text %q\npage %q", m.Text, page)
+	}
+}

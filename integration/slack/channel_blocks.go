@@ -14,6 +14,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"tandem/human"
+	"tandem/payload"
 )
 
 // The bounds of Slack, in characters as it counts them, and numbers of elements.
@@ -261,11 +262,7 @@ func readable(raw json.RawMessage) string {
 	case json.Unmarshal(raw, &text) == nil:
 		return strings.TrimSpace(text)
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return b.String()
+	return payload.Indented(raw)
 }
 
 // plain is a text that Slack takes as it is.

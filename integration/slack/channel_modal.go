@@ -294,7 +294,7 @@ func number(text string) any {
 }
 
 // complaints are the problems of an answer by the blocks of the form that they are about; false if they are about none.
-func complaints(e *fault.Error, s state) (map[string]string, bool) {
+func complaints(e *fault.Error, language string, s state) (map[string]string, bool) {
 	raw, err := json.Marshal(e.Details["fields"])
 	var fields []struct {
 		Path    string `json:"path"`
@@ -312,7 +312,7 @@ func complaints(e *fault.Error, s state) (map[string]string, bool) {
 		if out[block] != "" {
 			out[block] += "; "
 		}
-		out[block] += f.Message
+		out[block] += human.InLanguage(language, f.Message)
 	}
 	for block, text := range out {
 		out[block] = clip(text, labelMax)

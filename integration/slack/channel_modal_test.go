@@ -33,7 +33,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		f := newFake(t)
 		m := question(f)
 		d := &desk{question: shown(m)}
-		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "form", metadata(m))))
+		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "form", metadata(m))))
 		if err != nil || w.Code != 200 || len(d.got()) != 0 {
 			t.Fatalf("%v %d %v", err, w.Code, d.got())
 		}
@@ -88,7 +88,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 			case "Other":
 				d.question = human.Reaction{Err: fault.New(fault.Forbidden, "no"), Text: "You may not answer."}
 			}
-			w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "form", metadata(m))))
+			w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "form", metadata(m))))
 			told := f.sent("/hook/1")
 			if opened := f.sent("views.open"); len(opened) > 0 && name != "Expired" {
 				t.Errorf("%s: opened %v", name, opened)
@@ -117,7 +117,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: accepted("Thank you.")}
 		m := question(f)
-		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, submission(m, filled)))
+		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		d := &desk{reaction: human.Reaction{Err: fault.New(fault.InvalidInput, "two fields are wrong").With("fields", []field{
 			{"response_data.field_values.amount", "must be positive"}, {"response_data.field_values.why", "is too short"}, {"response_data.field_values.amount", "must be whole"},
 		})}}
-		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, submission(m, filled)))
+		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,13 +161,13 @@ func TestChannel_Receive_Form(t *testing.T) {
 		}
 		// What is about no field is told instead of the form.
 		d.reaction = human.Reaction{Ended: true, Text: "Bob was faster.", Err: fault.New(fault.Conflict, "ended")}
-		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, submission(m, filled)))
+		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil || !strings.Contains(w.Body.String(), "Bob was faster.") || !strings.Contains(w.Body.String(), `"update"`) {
 			t.Errorf("%v %s", err, w.Body)
 		}
 		// What was typed stays when it could not be recorded.
 		d.err = errors.New("disk full")
-		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, submission(m, filled)))
+		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil || !strings.Contains(w.Body.String(), `"errors":{"field:amount":"`+wordsIn("en").tryAgain) {
 			t.Errorf("%v %s", err, w.Body)
 		}
@@ -233,7 +233,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 			ch := NewChannel(f.client, nil)
 			send(t, ch, m)
 			button := elements(t, f.sent("chat.postMessage")[0])[0]
-			if _, err := f.post(ch, f.account(), d.handle, formType, payload(t, f.click("U1", button.ActionID, button.Value))); err != nil {
+			if _, err := f.post(ch, f.account(), d.handle, formType, sentPayload(t, f.click("U1", button.ActionID, button.Value))); err != nil {
 				t.Fatal(err)
 			}
 			opened := f.sent("views.open")
@@ -246,7 +246,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 			}
 			sent := submission(m, c.values)
 			sent["view"].(map[string]any)["private_metadata"] = view["private_metadata"]
-			if _, err := f.post(ch, f.account(), d.handle, formType, payload(t, sent)); err != nil {
+			if _, err := f.post(ch, f.account(), d.handle, formType, sentPayload(t, sent)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.want, d.got()[0].Answer); diff != "" {

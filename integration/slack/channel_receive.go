@@ -476,7 +476,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 		return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(map[string]string{firstBlock(values): w.tryAgain}))
 	}
 	if o.Err != nil && !o.Ended {
-		if at, ok := complaints(o.Err, values); ok {
+		if at, ok := complaints(o.Err, cmp.Or(o.Request.Language, t.Language), values); ok {
 			return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(at))
 		}
 	}

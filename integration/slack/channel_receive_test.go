@@ -63,7 +63,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 	t.Run("Counts", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: accepted("Your approval <counts>.")}
-		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "choose0", value)))
+		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", value)))
 		if err != nil || w.Code != 200 || w.Body.Len() != 0 {
 			t.Fatalf("%v, %d %s", err, w.Code, w.Body)
 		}
@@ -84,7 +84,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		t.Parallel()
 		for purpose, want := range map[string]string{"confirm": `{"confirm":true}`, "drift": `{"accept":false}`, "outcome_unknown": `{"outcome":"confirm"}`} {
 			f, d := newFake(t), &desk{reaction: accepted("")}
-			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "choose0", `{"i":"i1","v":"confirm","p":"`+purpose+`"}`))); err != nil {
+			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", `{"i":"i1","v":"confirm","p":"`+purpose+`"}`))); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.got()[0].Answer; string(got.Given) != want || got.Action != "" {
@@ -98,7 +98,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: human.Reaction{Err: fault.New(fault.Forbidden, "you are not asked")}}
-		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "choose0", value))); err != nil {
+		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", value))); err != nil {
 			t.Fatal(err)
 		}
 		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != "you are not asked" {
@@ -109,7 +109,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{err: errors.New("disk full")}
 		zh := strings.Replace(value, `"en"`, `"zh"`, 1)
-		if w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "choose0", zh))); err != nil || w.Code != 200 {
+		if w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", zh))); err != nil || w.Code != 200 {
 			t.Fatal(err)
 		}
 		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != wordsIn("zh").tryAgain {
@@ -120,7 +120,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 	t.Run("ForeignAddressIsNotBelieved", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{reaction: accepted("")}
-		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U9", "choose0", value))); err != nil {
+		if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U9", "choose0", value))); err != nil {
 			t.Fatal(err)
 		}
 		if got := d.got()[0]; got.Mail != "" || got.From != "U9" || got.Name != "Eve" {
@@ -139,7 +139,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		} {
 			f, d := newFake(t), &desk{reaction: human.Reaction{Err: fault.New(fault.Forbidden, "you are not asked")}}
 			f.next("users.info", c.status, c.body)
-			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "choose0", value))); err != nil {
+			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", value))); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.got(); len(got) != 1 || got[0].Mail != "" || got[0].From != "U1" {
@@ -153,14 +153,14 @@ func TestChannel_Receive_Click(t *testing.T) {
 	t.Run("LinkIsOnlyAcknowledged", func(t *testing.T) {
 		t.Parallel()
 		f, d := newFake(t), &desk{}
-		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, payload(t, f.click("U1", "link", "")))
+		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "link", "")))
 		if err != nil || w.Code != 200 || len(d.got()) != 0 {
 			t.Errorf("%v %d %v", err, w.Code, d.got())
 		}
 	})
 	t.Run("Unreadable", func(t *testing.T) {
 		t.Parallel()
-		for _, body := range []string{"payload=%7B", "x=1", payload(t, map[string]any{"type": "block_actions"})} {
+		for _, body := range []string{"payload=%7B", "x=1", sentPayload(t, map[string]any{"type": "block_actions"})} {
 			f, d := newFake(t), &desk{}
 			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, body); fault.CodeOf(err) != fault.Invalid || len(d.got()) != 0 {
 				t.Errorf("%q: %v", body, err)
@@ -172,7 +172,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 func TestChannel_Receive_Signature(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	body := payload(t, f.click("U1", "choose0", value))
+	body := sentPayload(t, f.click("U1", "choose0", value))
 	for name, forge := range map[string]func(http.Header){
 		"Missing":     func(h http.Header) { h.Del("X-Slack-Signature") },
 		"NoTime":      func(h http.Header) { h.Del("X-Slack-Request-Timestamp") },
@@ -396,7 +396,7 @@ func TestChannel_Receive_AnswersInTime(t *testing.T) {
 		"type": "view_submission", "trigger_id": "t", "team": map[string]any{"id": "T1"}, "user": map[string]any{"id": "U1"},
 		"view": map[string]any{"id": "V1", "callback_id": "answer", "private_metadata": `{"i":"i1","c":"C0PS","m":"1.1"}`, "state": map[string]any{"values": map[string]any{}}},
 	}
-	for n, body := range []string{payload(t, f.click("U1", "choose0", value)), payload(t, view)} {
+	for n, body := range []string{sentPayload(t, f.click("U1", "choose0", value)), sentPayload(t, view)} {
 		r, err := http.NewRequestWithContext(t.Context(), "POST", server.URL, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

@@ -379,3 +379,10 @@ func TestChannel_Seams(t *testing.T) {
 		t.Errorf("it listens: %v", ok)
 	}
 }
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	if got := readable(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" {
+		t.Errorf("shown as %s", got)
+	}
+}

@@ -273,7 +273,7 @@ func sign(h http.Header, secret, body string, at time.Time) {
 const formType = "application/x-www-form-urlencoded"
 
 // payload is the body of a click or form.
-func payload(t *testing.T, v map[string]any) string {
+func sentPayload(t *testing.T, v map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
 	if err != nil {

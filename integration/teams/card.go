@@ -1,12 +1,12 @@
 package teams
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
 
 	"tandem/human"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -218,11 +218,7 @@ func content(raw json.RawMessage) (text string, code bool) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, false
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw), true
-	}
-	return b.String(), true
+	return payload.Indented(raw), true
 }
 
 // submitted is what a card sent back, read against its question. Numbers that are none and numbers of options that do not

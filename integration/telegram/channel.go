@@ -6,7 +6,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 // Channel asks in Telegram. It keeps nothing between calls.
@@ -274,11 +274,7 @@ func content(raw json.RawMessage) (text string, code bool) {
 	if json.Unmarshal(raw, &text) == nil {
 		return text, false
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw), true
-	}
-	return b.String(), true
+	return payload.Indented(raw), true
 }
 
 // pick is a text in the language of a person.

@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/payload"
 )
 
 // request is a request in the service's words.
@@ -356,5 +357,5 @@ func (t *translator) shape() string {
 		t.to.body.OutputConfig.Format = sdk.JSONOutputFormatParam{Schema: schema}
 		return ""
 	}
-	return only + " It must be valid against this JSON Schema:\n" + string(t.from.Schema.JSON)
+	return only + " It must be valid against this JSON Schema:\n" + payload.JSON(t.from.Schema.JSON)
 }

@@ -14,6 +14,7 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/payload"
 )
 
 // The messages of a request as the service reads them. The library has types for them too, but it loses digits of long
@@ -357,7 +358,7 @@ func (t *translator) shape() (string, error) {
 		if schema == nil {
 			return only, nil
 		}
-		return only + " It must be valid against this JSON Schema:\n" + string(schema.JSON), nil
+		return only + " It must be valid against this JSON Schema:\n" + payload.JSON(schema.JSON), nil
 	}
 	t.config.ResponseMIMEType = "application/json"
 	if schema == nil {
