@@ -19,8 +19,9 @@ type Execution struct {
 	DurationMS      int64                    `json:"duration_ms,omitempty" doc:"run time without waiting for people"`
 	TriggerInfo     TriggerInfo              `json:"trigger_info"`
 	NodeExecutions  map[string]NodeExecution `json:"node_executions"`
-	// ExecutionSequence are node ids in the order they were started, the last thousand of them.
-	ExecutionSequence []string                   `json:"execution_sequence"`
+	// ExecutionSequence are ids of nodes of the workflow in the order they were started, repetitions included.
+	ExecutionSequence []string `json:"execution_sequence" doc:"ids of nodes of the workflow in the order in which they began, repetitions included: all of them, unless execution_sequence_omitted says otherwise"`
+	SequenceOmitted   int64    `json:"execution_sequence_omitted,omitempty" doc:"how many of the first are left out of execution_sequence; /activations lists all"`
 	CurrentNodeID     string                     `json:"current_node_id,omitempty"`
 	CurrentNodeIDs    []string                   `json:"current_node_ids"`
 	NextNodes         []string                   `json:"next_nodes"`
@@ -130,13 +131,30 @@ type NodeExecution struct {
 	Generation       int                        `json:"generation,omitempty" doc:"how often an operator has retried it"`
 	Attempt          int                        `json:"attempt"`
 	Effect           string                     `json:"effect,omitempty" enum:"pure,idempotent,once"`
-	// Activations is how many activations of the node there were, when there were several.
-	Activations int64           `json:"activations,omitempty"`
+	// ActivationCount is how many activations of the node there were, and Activations the last of them, when there were several.
+	ActivationCount int64            `json:"activation_count,omitempty" doc:"how many activations of the node there were, when there were several"`
+	Activations     []ActivationNote `json:"activations,omitempty" doc:"the last 20 of several, oldest first; /activations lists all, with their outputs"`
+	InnerStep       string           `json:"inner_step,omitempty" doc:"the step inside the node that this is, such as complete_1 or call_1_2; absent for the node itself"`
+	Steps           []NodeExecution  `json:"steps,omitempty" doc:"what was done inside the node, in order: completions, calls of tools, approvals, memories, the filling of its input"`
 	NextAt      int64           `json:"next_at,omitempty" doc:"when a retry is due"`
 	Lineage     json.RawMessage `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
 	// AttachedExecutions are what the nodes attached to this one have done for it, by node.
 	AttachedExecutions map[string][]NodeExecution `json:"attached_executions,omitempty" doc:"what attached nodes have done for this one, by node"`
 	TokensUsed         *TokenUsage                `json:"tokens_used,omitempty"`
+}
+
+// ActivationNote is what is told of an activation beside the last one of its node.
+type ActivationNote struct {
+	ActivationID string     `json:"activation_id"`
+	Iteration    *int64     `json:"iteration,omitempty"`
+	Status       string     `json:"status" enum:"pending,running,waiting_input,completed,failed,skipped,retrying,canceled"`
+	StartTime    int64      `json:"start_time,omitempty"`
+	EndTime      int64      `json:"end_time,omitempty"`
+	DurationMS   int64      `json:"duration_ms,omitempty"`
+	Generation   int        `json:"generation,omitempty"`
+	Attempt      int        `json:"attempt"`
+	RetryCount   int        `json:"retry_count"`
+	Error        *NodeError `json:"error,omitempty"`
 }
 
 // NodeError is why a node failed.
@@ -152,7 +170,8 @@ type NodeError struct {
 type ExecutionError struct {
 	ErrorCode    string `json:"error_code"`
 	ErrorMessage string `json:"error_message"`
-	ErrorNodeID  string `json:"error_node_id,omitempty"`
+	ErrorNodeID  string `json:"error_node_id,omitempty" doc:"the node of the workflow"`
+	InnerStep    string `json:"inner_step,omitempty" doc:"the step inside that node which failed, if it was one"`
 	StackTrace   string `json:"stack_trace,omitempty" doc:"for operators"`
 	Timestamp    int64  `json:"timestamp"`
 	IsRetryable  bool   `json:"is_retryable"`

@@ -100,10 +100,12 @@ type (
 		By string `json:"by,omitempty"`
 		// TokenMadeBy is who made the token that By used, if it was somebody else.
 		TokenMadeBy string `json:"token_made_by,omitempty"`
+		Reason      string `json:"reason,omitempty"`
 	}
 	ExecutionResumed struct {
 		By          string `json:"by,omitempty"`
 		TokenMadeBy string `json:"token_made_by,omitempty"`
+		Reason      string `json:"reason,omitempty"`
 	}
 
 	// CancelRequested ends the execution as CANCELED once nothing of it runs any more.
@@ -221,6 +223,7 @@ type (
 		Activation  ActivationID `json:"activation"`
 		By          string       `json:"by,omitempty"`
 		TokenMadeBy string       `json:"token_made_by,omitempty"`
+		Reason      string       `json:"reason,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}
@@ -232,6 +235,7 @@ type (
 		Output      Ref          `json:"output,omitempty"`
 		By          string       `json:"by,omitempty"`
 		TokenMadeBy string       `json:"token_made_by,omitempty"`
+		Reason      string       `json:"reason,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}

@@ -392,7 +392,11 @@ func (c *changing) tell(t *host.Told) {
 			c.start(t.Activation, t.Generation)
 		}
 	case engine.NodeFailure:
-		c.end(c.node(t.Activation), nodeFailed, t.Node, t.Error, t)
+		err := t.Error
+		if err == nil {
+			err = c.view.FailureInside(c.row, t.Activation)
+		}
+		c.end(c.node(t.Activation), nodeFailed, t.Node, err, t)
 	case engine.NodeSkip:
 		c.end(c.node(t.Activation), nodeSkipped, t.Node, t.Error, t)
 	case engine.NodeCanceled:

@@ -198,7 +198,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		if n.Error != nil {
 			problem = fmt.Sprintf("%s [%s]", n.Error.ErrorMessage, n.Error.ErrorCode)
 		}
-		runs := max(n.Activations, 1)
+		runs := max(n.ActivationCount, 1)
 		if n.Status == string(engine.NodePending) {
 			runs = 0
 		}

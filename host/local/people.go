@@ -46,10 +46,10 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		case engine.ExecutionPaused:
 			a.Pause, a.Resume = &store.Pause{
 				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive, Paused: row.Time,
-				Context: by(f.By, f.TokenMadeBy),
+				Context: by(f.By, f.TokenMadeBy, f.Reason),
 			}, nil
 		case engine.ExecutionResumed:
-			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy), Time: row.Time}
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy, f.Reason), Time: row.Time}
 		case engine.AskAnswered:
 			// Who answered has ended the row, unless the answer came from inside.
 			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)
@@ -86,15 +86,16 @@ func (o *owner) withdraw(list []string, ask engine.AskID) []string {
 	return append(list, host.InteractionID(o.ref.Workspace, o.ref.Execution, ask))
 }
 
-// by is who did something, as a pause keeps it.
-func by(user, tokenMadeBy string) json.RawMessage {
+// by is who did something and why, as a pause keeps it.
+func by(user, tokenMadeBy, reason string) json.RawMessage {
 	if user == "" {
 		return nil
 	}
 	raw, err := json.Marshal(struct {
 		By          string `json:"by"`
 		TokenMadeBy string `json:"token_made_by,omitempty"`
-	}{user, tokenMadeBy})
+		Reason      string `json:"reason,omitempty"`
+	}{user, tokenMadeBy, reason})
 	if err != nil { // a text is always JSON
 		return nil
 	}

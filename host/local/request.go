@@ -120,9 +120,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	}
 	switch r.Action {
 	case host.ActionPause:
-		return engine.ExecutionPaused{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
+		return engine.ExecutionPaused{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionResume:
-		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
+		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionCancel:
 		o.host.families.cancel(o.ref) // at once: its children are told one after the other
 		return engine.CancelRequested{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
@@ -134,7 +134,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 			return nil, err
 		}
 		again, err := o.askAgain(id, false)
-		return engine.NodeRetried{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Again: again}, err
+		return engine.NodeRetried{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, Again: again}, err
 	case host.ActionSkip:
 		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
 		if err != nil {
@@ -143,7 +143,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if err := o.mayPassOver(id); err != nil {
 			return nil, err
 		}
-		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy}
+		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}
 		if len(r.Value) > 0 {
 			if err := o.mayDecide(id); err != nil {
 				return nil, err
@@ -182,6 +182,9 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 			ids = append(ids, string(a.ID))
 		}
 	}
+	if r.Action == host.ActionRetry {
+		ids = o.failedSteps(index, ids)
+	}
 	if len(ids) > 1 {
 		slices.Sort(ids)
 		return "", fault.Newf(fault.Conflict, "several activations of node %q can be %s; name one as activation_id: %s", r.Node, verb, strings.Join(ids[:min(len(ids), 5)], ", "))
@@ -190,6 +193,22 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 		return engine.ActivationID(ids[0]), nil
 	}
 	return engine.ActivationID(o.revision.Graph.Nodes[index].Segment), nil // the engine says why it cannot be
+}
+
+// failedSteps puts, in the place of the activations of a node whose program leads steps, the steps that failed or whose outcome is
+// unknown: those are what is tried again, and what went well before them is not repeated.
+func (o *owner) failedSteps(node int, ids []string) []string {
+	var steps []string
+	for _, a := range o.fold.State().Activations() {
+		if a.Status != engine.NodeFailure && !a.Unknown {
+			continue
+		}
+		if i, step, ok := host.Owner(o.revision.Graph, a.ID); ok && step && i == node {
+			steps = append(steps, string(a.ID))
+			ids = slices.DeleteFunc(ids, func(id string) bool { return strings.HasPrefix(string(a.ID), id+"[") })
+		}
+	}
+	return append(ids, steps...)
 }
 
 // answered is the answer to a question. Whoever says that an effect has happened and what came of it gives an output: questions that
