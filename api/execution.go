@@ -20,8 +20,8 @@ type Execution struct {
 	TriggerInfo     TriggerInfo              `json:"trigger_info"`
 	NodeExecutions  map[string]NodeExecution `json:"node_executions"`
 	// ExecutionSequence are ids of nodes of the workflow in the order they were started, repetitions included.
-	ExecutionSequence []string `json:"execution_sequence" doc:"ids of nodes of the workflow in the order in which they began, repetitions included: all of them, unless execution_sequence_omitted says otherwise"`
-	SequenceOmitted   int64    `json:"execution_sequence_omitted,omitempty" doc:"how many of the first are left out of execution_sequence; /activations lists all"`
+	ExecutionSequence []string                   `json:"execution_sequence" doc:"ids of nodes of the workflow in the order in which they began, repetitions included: all of them, unless execution_sequence_omitted says otherwise"`
+	SequenceOmitted   int64                      `json:"execution_sequence_omitted,omitempty" doc:"how many of the first are left out of execution_sequence; /activations lists all"`
 	CurrentNodeID     string                     `json:"current_node_id,omitempty"`
 	CurrentNodeIDs    []string                   `json:"current_node_ids"`
 	NextNodes         []string                   `json:"next_nodes"`
@@ -46,7 +46,7 @@ type Execution struct {
 
 // Act is something that a person did to an execution.
 type Act struct {
-	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal"`
+	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal,fork"`
 	By     string `json:"by"`
 	// Means, Ground, ReadBy and InteractionID are those of an answer.
 	Means         identity.Means `json:"means,omitzero" doc:"by which means who answered proved who they are"`
@@ -136,8 +136,8 @@ type NodeExecution struct {
 	Activations     []ActivationNote `json:"activations,omitempty" doc:"the last 20 of several, oldest first; /activations lists all, with their outputs"`
 	InnerStep       string           `json:"inner_step,omitempty" doc:"the step inside the node that this is, such as complete_1 or call_1_2; absent for the node itself"`
 	Steps           []NodeExecution  `json:"steps,omitempty" doc:"what was done inside the node, in order: completions, calls of tools, approvals, memories, the filling of its input"`
-	NextAt      int64           `json:"next_at,omitempty" doc:"when a retry is due"`
-	Lineage     json.RawMessage `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
+	NextAt          int64            `json:"next_at,omitempty" doc:"when a retry is due"`
+	Lineage         json.RawMessage  `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
 	// AttachedExecutions are what the nodes attached to this one have done for it, by node.
 	AttachedExecutions map[string][]NodeExecution `json:"attached_executions,omitempty" doc:"what attached nodes have done for this one, by node"`
 	TokensUsed         *TokenUsage                `json:"tokens_used,omitempty"`

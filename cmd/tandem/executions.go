@@ -39,7 +39,7 @@ changed there is on disk, and goes on with "tandem run --resume" or with the nex
 	}
 	at.add(cmd)
 	cmd.AddCommand(
-		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
+		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
 		newAction(&at, "pause", "Let nothing new begin"), newAction(&at, "resume", "Let a paused execution go on"), newAction(&at, "cancel", "End an execution"),
 		newRetry(&at), newSkip(&at), newFork(&at), newInput(&at),
 	)
