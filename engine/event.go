@@ -281,6 +281,17 @@ type (
 		Error   *fault.Error `json:"error"`
 	}
 
+	// ChildWaiting says that a child execution waits for people, or does so no longer. Who waits for the child waits for them, too.
+	// Of a child that nobody waits for it changes nothing.
+	ChildWaiting struct {
+		Child string `json:"child"`
+		// Activation is the one that started the child.
+		Activation ActivationID `json:"activation,omitempty"`
+		Human      bool         `json:"human,omitempty"`
+		// Asked are the questions, for those who are told. The engine hands them on.
+		Asked json.RawMessage `json:"asked,omitempty"`
+	}
+
 	// ChildFinished says how a child execution ended.
 	ChildFinished struct {
 		Child  string       `json:"child"`
@@ -351,6 +362,7 @@ func (TimerFired) factName() string         { return "timer_fired" }
 func (AskAnswered) factName() string        { return "ask_answered" }
 func (SignalReceived) factName() string     { return "signal_received" }
 func (RequestRefused) factName() string     { return "request_refused" }
+func (ChildWaiting) factName() string       { return "child_waiting" }
 func (ChildFinished) factName() string      { return "child_finished" }
 
 // eventJSON is the stored form of an event.
@@ -533,6 +545,8 @@ func decodeFact(name string, data []byte) (Fact, error) {
 		return decode[SignalReceived](data)
 	case RequestRefused{}.factName():
 		return decode[RequestRefused](data)
+	case ChildWaiting{}.factName():
+		return decode[ChildWaiting](data)
 	case ChildFinished{}.factName():
 		return decode[ChildFinished](data)
 	}

@@ -478,6 +478,9 @@ func (s *State) fork(f ExecutionForked) error {
 	}
 	s.limitTime()
 	s.paused, s.deferred = false, nil
+	for _, a := range s.children { // order does not matter: each child is started anew, and has asked nobody yet
+		s.childAsks(a.wait, false)
+	}
 	if chosen.phase != phaseRunning && chosen.phase != phaseHeld {
 		s.stop(chosen)
 		s.regenerate(chosen)

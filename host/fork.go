@@ -259,5 +259,5 @@ func (v *View) forkedView(row *Row) {
 	v.Status, v.Error, v.ErrorNode = engine.StatusNew, nil, ""
 	v.Seq, v.Created, v.Updated, v.Started = row.Seq, row.Time, row.Time, row.Time
 	v.Ended, v.WaitedMS, v.Waiting, v.Credits = 0, 0, 0, 0
-	v.Questions = map[engine.AskID]Asked{} // they are asked again
+	v.Questions, v.Below = map[engine.AskID]Asked{}, nil // they are asked again
 }

@@ -78,6 +78,8 @@ const (
 	ActionSignal Action = "signal"
 	ActionAnswer Action = "answer"
 	ActionChild  Action = "child_finished"
+	// ActionChildWaits tells a parent that its child waits for people, or does so no longer.
+	ActionChildWaits Action = "child_waiting"
 	// ActionLook lets an execution look into its inbox, and answers when what it has found there is on disk.
 	ActionLook Action = "look"
 )

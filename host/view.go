@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"tandem/engine"
@@ -47,6 +48,8 @@ type View struct {
 	Open map[engine.ActivationID]*ActivationView `json:"o,omitempty"`
 	// Questions are what people are asked, by id.
 	Questions map[engine.AskID]Asked `json:"q,omitempty"`
+	// Below are the questions of executions that this one waits for, by the child that is asked in.
+	Below map[string]Below `json:"bl,omitempty"`
 	// Last is the node whose activation began last.
 	Last string `json:"l,omitempty"`
 	// Acts are what people did to it, the last ones.
@@ -268,6 +271,10 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 		}
 	case engine.AskAnswered:
 		delete(v.Questions, f.Ask)
+	case engine.ChildWaiting:
+		v.childWaits(row, f)
+	case engine.ChildFinished:
+		delete(v.Below, f.Child)
 	}
 }
 
@@ -428,6 +435,7 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 		}
 	}
 	delete(v.Open, id)
+	maps.DeleteFunc(v.Below, func(_ string, b Below) bool { return b.Activation == id })
 	if status == engine.NodeFailure && err == nil {
 		err, inside = v.FailureInside(row, id), true
 	}

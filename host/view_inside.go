@@ -2,6 +2,7 @@ package host
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -26,6 +27,41 @@ type ActivationNote struct {
 
 func (a *ActivationView) note() ActivationNote {
 	return ActivationNote{a.ID, a.Status, a.Generation, a.Attempt, a.Retries, a.Started, a.Ended, a.Error}
+}
+
+// Below is a child that waits for people: the activation that started it, and what is asked.
+type Below struct {
+	Activation engine.ActivationID `json:"a"`
+	Asked      json.RawMessage     `json:"q,omitempty"`
+	Since      int64               `json:"t"`
+}
+
+// childWaits lets an activation wait for input as long as its child does.
+func (v *View) childWaits(row *Row, f engine.ChildWaiting) {
+	a := v.Open[f.Activation]
+	if a == nil {
+		return
+	}
+	status := engine.NodeRunning
+	if f.Human {
+		status = engine.NodeWaitingInput
+		if v.Below == nil {
+			v.Below = map[string]Below{}
+		}
+		v.Below[f.Child] = Below{f.Activation, f.Asked, row.Time}
+	} else {
+		delete(v.Below, f.Child)
+		for _, b := range v.Below { // order does not matter: one that waits is enough
+			if b.Activation == f.Activation {
+				status = engine.NodeWaitingInput
+			}
+		}
+	}
+	if a.Status != status {
+		a.Status, a.Row = status, row.Seq
+		v.publish(a)
+		v.waitsInside(a)
+	}
 }
 
 // Shown tells an activation as people know it: the node of the workflow, and the step of that node's program that it is, if it

@@ -70,13 +70,16 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		name = eventNodeRetrying
 	case inputRequired:
 		name = eventInputRequired
-		value, err := t.value(ctx, row, c.told.Ref)
+		value, err := t.asked(ctx, row, c)
 		if err != nil {
 			return nil, err
 		}
 		node, _ := host.Shown(t.subject.journal.Graph, c.node.ID)
 		request := questionOf(t.subject.journal, c.told, node, row.Time, withSent(row, c.told, value))
 		request.Fork = human.ForkOf(t.Start().Told())
+		if c.below != nil {
+			request.InteractionID, request.ExecutionID = c.below.Interaction, c.below.Execution
+		}
 		update.Kind, update.UserInputRequest = request.Purpose, &request
 	}
 	switch c.what {

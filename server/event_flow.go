@@ -151,16 +151,32 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 	case nodeRetrying:
 		return event(stepRetry, flowRetry{int(c.told.Attempt), c.told.Time})
 	case inputRequired:
-		value, err := t.value(ctx, row, c.told.Ref)
+		value, err := t.asked(ctx, row, c)
 		if err != nil {
 			return nil, err
 		}
 		if asksForData(c.told.Purpose) {
-			return event(stepWaitingForParam, paramsOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
+			return event(stepWaitingForParam, paramsOf(t.interaction(c), c.told, value))
 		}
-		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, withSent(row, c.told, value)))
+		return event(stepWaitingForStart, decisionOf(t.interaction(c), c.told, withSent(row, c.told, value)))
 	}
 	return nil, nil
+}
+
+// asked is what a question asks, as far as the execution knows it.
+func (t *teller) asked(ctx context.Context, row *host.Row, c *change) (json.RawMessage, error) {
+	if c.below == nil {
+		return t.value(ctx, row, c.told.Ref)
+	}
+	return json.Marshal(map[string]string{"title": c.below.Title, "interaction_type": c.below.Type})
+}
+
+// interaction is the id by which people know the question that a change tells of.
+func (t *teller) interaction(c *change) string {
+	if c.below != nil {
+		return c.below.Interaction
+	}
+	return interactionOf(t.subject.journal, c.told.Ask)
 }
 
 // input is what a run that begins is given. There is none when it cannot be made, which is then what the step fails with.

@@ -161,6 +161,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionAnswer:
 		return o.answered(r, value()), nil
+	case host.ActionChildWaits:
+		starter, _ := o.fold.State().StarterOf(r.Child)
+		return engine.ChildWaiting{Child: r.Child, Activation: starter, Human: r.Status == engine.StatusWaitingForHuman, Asked: r.Value}, nil
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}
