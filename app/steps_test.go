@@ -218,3 +218,41 @@ nodes:
 		t.Errorf("pauses %+v", pauses)
 	}
 }
+
+// An input that lacks something is told as such, with everything that it lacks.
+func TestSteps_MissingInput(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	if a := x.call(t, "editor", "PUT", "/node-templates/order", `{"kind":"CALL.EMPTY","name":"order","override_input":{"type":"object","required":["to","amount"]}}`); a.status >= 300 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	x.save(t, `
+metadata: {id: lacks, name: lacks, description: d}
+nodes:
+  - {id: send, name: send, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: order}, input_params: {note: x}}
+`)
+	id := x.execute(t, "lacks", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusError)
+	n := x.read(t, id).NodeExecutions["send"]
+	if n.Error == nil || n.Error.ErrorCode != "parameter_missing" || !strings.Contains(string(n.Error.ErrorDetails), `"missing_fields":["amount","to"]`) {
+		t.Errorf("the error is %+v: %s", n.Error, n.Error.ErrorDetails)
+	}
+	list, _ := x.follow(t, "viewer", "/executions/"+id+"/events?vocabulary=flow", "", func(h heard) bool { return h.Name == "flow.failed" })
+	if !slices.ContainsFunc(list, func(h heard) bool { return h.Name == "step.error" && strings.Contains(h.Data, `"missing_fields":["amount","to"]`) }) {
+		t.Errorf("frames %+v", list)
+	}
+}
+
+// A file that is answered through the execution is kept as one that is answered through the question: the record has a reference.
+func TestSteps_FilesThroughInput(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	id, _ := x.askedIn(t, askOf("paper", "FORM_SUBMISSION", `{title: Paper, input_fields: [{name: paper, type: file, required: true}]}`), `{}`)
+	inline := `{"field_values":{"paper":{"name":"a.txt","base64":"aGVsbG8="}}}`
+	want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "ask", InputData: json.RawMessage(inline)}), http.StatusOK)
+	x.reaches(t, id, engine.StatusSuccess)
+	out := string(x.read(t, id).NodeExecutions["ask"].OutputData["result"])
+	if !strings.Contains(out, `"blob":`) || strings.Contains(out, "aGVsbG8=") {
+		t.Errorf("the answer is kept as %s", out)
+	}
+}

@@ -111,7 +111,7 @@ func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (t
 		}
 	}
 	if name == "" {
-		return toolOutput{}, fault.Newf(fault.InvalidInput, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return toolOutput{}, node.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(name, cfg.ToolPrefix)
 	if !slices.Contains(names, plain) {

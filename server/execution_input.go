@@ -83,7 +83,16 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 // answer puts an answer to a question of the execution, or of one that it has started. It returns when the execution has
 // heard of it.
 func (s *Server) answer(ctx context.Context, p identity.Principal, execution, interaction string, data json.RawMessage) (*actionOutput, error) {
-	i, err := s.o.Desk.Respond(ctx, p, interaction, human.Submission{Data: data})
+	i, err := s.o.Stores.Interactions.Get(ctx, p, interaction)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
+		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+			return nil, renamed(err, "response_data", "input_data")
+		}
+	}
+	i, err = s.o.Desk.Respond(ctx, p, interaction, human.Submission{Data: data})
 	if err != nil {
 		return nil, renamed(err, "response_data", "input_data")
 	}
