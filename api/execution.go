@@ -38,6 +38,7 @@ type Execution struct {
 	Fork              *Fork                      `json:"fork,omitempty" doc:"how it came of another execution, and what was edited"`
 	Priority          int                        `json:"priority"`
 	Seq               uint64                     `json:"seq"`
+	FullAnswer        string                     `json:"full_answer,omitempty" doc:"the text for the user: what nodes with to_user have said, in the order in which they began"`
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
@@ -287,6 +288,9 @@ type UserInputRequest struct {
 	Content         json.RawMessage `json:"content,omitempty"`
 	Fork            *Fork           `json:"fork,omitempty" doc:"that the execution is a fork, of what, by whom, and what was edited"`
 	Risk            string          `json:"risk,omitempty"`
+	Reason          string          `json:"reason,omitempty" doc:"why the risk was found to be what it is"`
+	Warning         string          `json:"warning,omitempty" doc:"what is said with a question of high risk"`
+	Params          json.RawMessage `json:"params,omitempty" doc:"the parameters that are requested, null where they are not known"`
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	TimeoutAt       int64           `json:"timeout_at,omitempty"`
 }

@@ -238,7 +238,9 @@ nodes:
 		t.Errorf("the error is %+v: %s", n.Error, n.Error.ErrorDetails)
 	}
 	list, _ := x.follow(t, "viewer", "/executions/"+id+"/events?vocabulary=flow", "", func(h heard) bool { return h.Name == "flow.failed" })
-	if !slices.ContainsFunc(list, func(h heard) bool { return h.Name == "step.error" && strings.Contains(h.Data, `"missing_fields":["amount","to"]`) }) {
+	if !slices.ContainsFunc(list, func(h heard) bool {
+		return h.Name == "step.error" && strings.Contains(h.Data, `"missing_fields":["amount","to"]`)
+	}) {
 		t.Errorf("frames %+v", list)
 	}
 }
@@ -254,5 +256,64 @@ func TestSteps_FilesThroughInput(t *testing.T) {
 	out := string(x.read(t, id).NodeExecutions["ask"].OutputData["result"])
 	if !strings.Contains(out, `"blob":`) || strings.Contains(out, "aGVsbG8=") {
 		t.Errorf("the answer is kept as %s", out)
+	}
+}
+
+// What the records of nodes and executions have besides: which way the flow went, what a tool was given and gave, by which id somebody
+// outside knows the request, and the text that is for the user.
+func TestSteps_Records(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply { return chatReply{text: []string{"Hello, ", "you."}} })
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, `
+metadata: {id: told, name: told, description: d}
+nodes:
+  - {id: start, name: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: which, name: which, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "n > 1"}}
+  - {id: tool, name: tool, description: d, type: TOOL, subtype: CODE_TOOL, configurations: {description: d, parameters: {type: object}, language: javascript, code: "function main(a) { return {twice: a.n * 2} }", tool_name: double, function_args: {n: 4}}}
+  - {id: say, name: say, description: d, type: AI_AGENT, subtype: LLM, configurations: {user_prompt: hello, profileId: m, to_user: true}}
+connections:
+  - {from_node: start, to_node: which}
+  - {from_node: which, to_node: tool, output_key: "true"}
+  - {from_node: tool, to_node: say}
+`)
+	id := want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/told/execute", `{"inputs":{"n":2},"wait_seconds":60}`, "Idempotency-Key", "order-7"), http.StatusOK).ExecutionID
+	e := x.read(t, id)
+	if e.Status != "SUCCESS" || e.TriggerInfo.ExternalRequestID != "order-7" || e.FullAnswer != "Hello, you." {
+		t.Errorf("status %s, request %q, answer %q: %+v", e.Status, e.TriggerInfo.ExternalRequestID, e.FullAnswer, e.Error)
+	}
+	for node, fields := range map[string][]string{
+		"which": {`"branch_taken":"true"`, `"condition_result":true`},
+		"tool":  {`"tool_name":"double"`, `"tool_parameters":{"n":4}`, `"tool_result":{"result":{"twice":8}`},
+	} {
+		for _, field := range fields {
+			if got := string(e.NodeExecutions[node].ExecutionDetails); !strings.Contains(got, field) {
+				t.Errorf("the details of %s are %s, want %s", node, got, field)
+			}
+		}
+	}
+}
+
+// Older spellings of fields are taken where agents, tasks and templates are described.
+func TestSteps_OlderSpellings(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	if a := x.call(t, "editor", "PUT", "/node-templates/order", `{"callId":"CALL.EMPTY","name":"order","knownParams":{"pass_through":true},"overrideInput":{"type":"object"}}`); a.status >= 300 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	made := want[api.NodeTemplate](t, x.call(t, "viewer", "GET", "/node-templates/order", nil), http.StatusOK)
+	if made.Kind != "CALL.EMPTY" || string(made.KnownParams) != `{"pass_through":true}` {
+		t.Errorf("the template is %+v", made)
+	}
+	x.saveProfile(t, newModelService(t, func(chatRequest, <-chan struct{}) chatReply { return chatReply{text: []string{"x"}} }).profile("m"))
+	if a := x.call(t, "admin", "PUT", "/agents/helper", `{"name":"helper","llmProfile":"m","autoExecute":true}`); a.status >= 300 || !strings.Contains(string(a.body), `"auto_execute":true`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := x.call(t, "operator", "POST", "/agents/helper/tasks", `{"userInput":"go","autoExecute":false}`); a.status >= 300 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := x.call(t, "admin", "PUT", "/agents/helper", `{"name":"helper","llm_profile":"m","autoExecute":true,"auto_execute":false}`); a.status != http.StatusUnprocessableEntity {
+		t.Errorf("both names: %d %s", a.status, a.body)
 	}
 }

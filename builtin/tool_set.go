@@ -96,7 +96,7 @@ func offered(cfg toolFields, tools []tool) []node.Tool {
 }
 
 // runTool runs the tool that a node names.
-func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (toolOutput, error) {
+func runTool(ctx context.Context, call *node.Call, cfg toolFields, in toolInput, tools []tool) (toolOutput, error) {
 	name, args := cfg.ToolName, json.RawMessage(cfg.FunctionArgs)
 	if name == "" {
 		name = in.ToolName
@@ -125,6 +125,12 @@ func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (t
 		return toolOutput{}, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
 	}
 	t := tools[slices.IndexFunc(tools, func(t tool) bool { return t.name == plain })]
+	if isNull(args) {
+		args = json.RawMessage("{}")
+	}
+	if call.Detail != nil {
+		call.Detail(map[string]any{"tool_name": t.name, "tool_parameters": args})
+	}
 	begun := time.Now()
 	value, err := t.run(ctx, args)
 	if err != nil {

@@ -157,6 +157,7 @@ func (f *Fold) past(fork Fork, edits []dataflow.Edit) (state, rest json.RawMessa
 // its source did.
 func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
 	s.Ancestors, s.Forks = append(s.Ancestors, fork.Source), append(s.Forks, fork)
+	s.ExternalRequest = "" // nobody outside has asked for the fork
 	starter := s.UserID
 	s.UserID = fork.By
 	s.Requesters = slices.DeleteFunc(slices.Clone(s.Requesters), func(user string) bool { return user == fork.By })

@@ -52,6 +52,8 @@ type StartRequest struct {
 	Requesters []string
 	// Above are the forks of the executions that it came of.
 	Above []Fork
+	// ExternalRequest is the id of the request that starts it, as its sender knows it.
+	ExternalRequest string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
 }

@@ -71,6 +71,7 @@ type (
 		Reason        string          `json:"reason"`
 		InteractionID string          `json:"interaction_id"`
 		Arguments     json.RawMessage `json:"arguments,omitempty"`
+		Warning       string          `json:"warning,omitempty"`
 	}
 	flowParams struct {
 		Message       string          `json:"message"`
@@ -252,6 +253,7 @@ type question struct {
 	Message     string          `json:"message"`
 	Reason      string          `json:"reason"`
 	Risk        string          `json:"risk"`
+	Warning     string          `json:"warning"`
 	Arguments   json.RawMessage `json:"arguments"`
 	Params      json.RawMessage `json:"params"`
 	Schema      json.RawMessage `json:"schema"`
@@ -267,7 +269,7 @@ func readQuestion(value json.RawMessage) question {
 
 func decisionOf(id string, t *host.Told, value json.RawMessage) flowDecision {
 	q := readQuestion(value)
-	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), id, q.Arguments}
+	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), id, q.Arguments, q.Warning}
 }
 
 func paramsOf(id string, t *host.Told, value json.RawMessage) flowParams {

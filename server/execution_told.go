@@ -225,6 +225,12 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 		tellStep(graph, i, a, &e)
 	}
 	var err error
+	if e.ExecutionDetails, err = flowDetails(graph, a, e.ExecutionDetails); err != nil {
+		return e, err
+	}
+	if e.NodeType == toolType && e.InnerStep == "" {
+		e.ExecutionDetails = toolDetails(e.ExecutionDetails, e.OutputData["result"])
+	}
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))
 	return e, err
 }
@@ -338,6 +344,9 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		}
 	}
 	e.Conversation = conversationOf(all)
+	if e.FullAnswer, err = r.fullAnswer(ctx, all); err != nil {
+		return nil, err
+	}
 	for id, n := range all { // order does not matter: one entry per node
 		if n.InnerStep == "" {
 			n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
@@ -375,7 +384,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 }
 
 func (r *reading) trigger() api.TriggerInfo {
-	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, TokenMadeBy: r.summary.TokenMadeBy, Timestamp: r.summary.Created, TriggerData: r.start.Trigger}
+	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, TokenMadeBy: r.summary.TokenMadeBy, Timestamp: r.summary.Created, TriggerData: r.start.Trigger, ExternalRequestID: r.start.ExternalRequest}
 	if len(t.TriggerData) > host.MaxInline {
 		t.TriggerData = host.Omitted(len(t.TriggerData)) // the context has it
 	}
