@@ -19,7 +19,9 @@ type Event struct {
 
 // ExecutionUpdate is the data of a frame of the execution vocabulary.
 type ExecutionUpdate struct {
+	// NodeID is a node of the workflow. With InnerStep the frame tells of that step inside the node, and not of the node itself.
 	NodeID          string         `json:"node_id,omitempty"`
+	InnerStep       string         `json:"inner_step,omitempty"`
 	NodeExecution   *NodeExecution `json:"node_execution,omitempty"`
 	PartialOutput   *PartialOutput `json:"partial_output,omitempty"`
 	ExecutionStatus string         `json:"execution_status,omitempty"`
@@ -53,6 +55,9 @@ type FlowStep struct {
 	StepName   string `json:"step_name"`
 	StepType   string `json:"step_type"`
 	StepStatus string `json:"step_status"`
+	// NodeID is the node of the workflow, InnerStep the step inside it that this is, if it is one.
+	NodeID    string `json:"node_id,omitempty"`
+	InnerStep string `json:"inner_step,omitempty"`
 }
 
 // FlowExecutor is the execution in the flow vocabulary.

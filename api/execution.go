@@ -19,8 +19,9 @@ type Execution struct {
 	DurationMS      int64                    `json:"duration_ms,omitempty" doc:"run time without waiting for people"`
 	TriggerInfo     TriggerInfo              `json:"trigger_info"`
 	NodeExecutions  map[string]NodeExecution `json:"node_executions"`
-	// ExecutionSequence are node ids in the order they were started, the last thousand of them.
-	ExecutionSequence []string                   `json:"execution_sequence"`
+	// ExecutionSequence are ids of nodes of the workflow in the order they were started, repetitions included.
+	ExecutionSequence []string                   `json:"execution_sequence" doc:"ids of nodes of the workflow in the order in which they began, repetitions included: all of them, unless execution_sequence_omitted says otherwise"`
+	SequenceOmitted   int64                      `json:"execution_sequence_omitted,omitempty" doc:"how many of the first are left out of execution_sequence; /activations lists all"`
 	CurrentNodeID     string                     `json:"current_node_id,omitempty"`
 	CurrentNodeIDs    []string                   `json:"current_node_ids"`
 	NextNodes         []string                   `json:"next_nodes"`
@@ -37,6 +38,7 @@ type Execution struct {
 	Fork              *Fork                      `json:"fork,omitempty" doc:"how it came of another execution, and what was edited"`
 	Priority          int                        `json:"priority"`
 	Seq               uint64                     `json:"seq"`
+	FullAnswer        string                     `json:"full_answer,omitempty" doc:"the text for the user: what nodes with to_user have said, in the order in which they began"`
 	Conversation      json.RawMessage            `json:"conversation,omitempty" doc:"what was said with models, as the last turn has left it: a list of messages"`
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
@@ -45,7 +47,7 @@ type Execution struct {
 
 // Act is something that a person did to an execution.
 type Act struct {
-	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal"`
+	Action string `json:"action" enum:"answer,pause,resume,cancel,retry_node,skip_node,signal,fork"`
 	By     string `json:"by"`
 	// Means, Ground, ReadBy and InteractionID are those of an answer.
 	Means         identity.Means `json:"means,omitzero" doc:"by which means who answered proved who they are"`
@@ -131,13 +133,30 @@ type NodeExecution struct {
 	Generation       int                        `json:"generation,omitempty" doc:"how often an operator has retried it"`
 	Attempt          int                        `json:"attempt"`
 	Effect           string                     `json:"effect,omitempty" enum:"pure,idempotent,once"`
-	// Activations is how many activations of the node there were, when there were several.
-	Activations int64           `json:"activations,omitempty"`
-	NextAt      int64           `json:"next_at,omitempty" doc:"when a retry is due"`
-	Lineage     json.RawMessage `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
+	// ActivationCount is how many activations of the node there were, and Activations the last of them, when there were several.
+	ActivationCount int64            `json:"activation_count,omitempty" doc:"how many activations of the node there were, when there were several"`
+	Activations     []ActivationNote `json:"activations,omitempty" doc:"the last 20 of several, oldest first; /activations lists all, with their outputs"`
+	InnerStep       string           `json:"inner_step,omitempty" doc:"the step inside the node that this is, such as complete_1 or call_1_2; absent for the node itself"`
+	Steps           []NodeExecution  `json:"steps,omitempty" doc:"what was done inside the node, in order: completions, calls of tools, approvals, memories, the filling of its input"`
+	NextAt          int64            `json:"next_at,omitempty" doc:"when a retry is due"`
+	Lineage         json.RawMessage  `json:"lineage,omitempty" doc:"where the values of the input came from; when one activation is asked for"`
 	// AttachedExecutions are what the nodes attached to this one have done for it, by node.
 	AttachedExecutions map[string][]NodeExecution `json:"attached_executions,omitempty" doc:"what attached nodes have done for this one, by node"`
 	TokensUsed         *TokenUsage                `json:"tokens_used,omitempty"`
+}
+
+// ActivationNote is what is told of an activation beside the last one of its node.
+type ActivationNote struct {
+	ActivationID string     `json:"activation_id"`
+	Iteration    *int64     `json:"iteration,omitempty"`
+	Status       string     `json:"status" enum:"pending,running,waiting_input,completed,failed,skipped,retrying,canceled"`
+	StartTime    int64      `json:"start_time,omitempty"`
+	EndTime      int64      `json:"end_time,omitempty"`
+	DurationMS   int64      `json:"duration_ms,omitempty"`
+	Generation   int        `json:"generation,omitempty"`
+	Attempt      int        `json:"attempt"`
+	RetryCount   int        `json:"retry_count"`
+	Error        *NodeError `json:"error,omitempty"`
 }
 
 // NodeError is why a node failed.
@@ -160,7 +179,8 @@ type NodeWarning struct {
 type ExecutionError struct {
 	ErrorCode    string `json:"error_code"`
 	ErrorMessage string `json:"error_message"`
-	ErrorNodeID  string `json:"error_node_id,omitempty"`
+	ErrorNodeID  string `json:"error_node_id,omitempty" doc:"the node of the workflow"`
+	InnerStep    string `json:"inner_step,omitempty" doc:"the step inside that node which failed, if it was one"`
 	StackTrace   string `json:"stack_trace,omitempty" doc:"for operators"`
 	Timestamp    int64  `json:"timestamp"`
 	IsRetryable  bool   `json:"is_retryable"`
@@ -276,6 +296,9 @@ type UserInputRequest struct {
 	Content         json.RawMessage `json:"content,omitempty"`
 	Fork            *Fork           `json:"fork,omitempty" doc:"that the execution is a fork, of what, by whom, and what was edited"`
 	Risk            string          `json:"risk,omitempty"`
+	Reason          string          `json:"reason,omitempty" doc:"why the risk was found to be what it is"`
+	Warning         string          `json:"warning,omitempty" doc:"what is said with a question of high risk"`
+	Params          json.RawMessage `json:"params,omitempty" doc:"the parameters that are requested, null where they are not known"`
 	Arguments       json.RawMessage `json:"arguments,omitempty"`
 	TimeoutAt       int64           `json:"timeout_at,omitempty"`
 }

@@ -380,8 +380,8 @@ func TestAgent_AsksAgain(t *testing.T) {
 	e, r := x.talk(t, "q")
 	mu.Lock()
 	defer mu.Unlock()
-	if r.Response != "at last" || calls != 3 || e.NodeExecutions["agent.complete_1"].RetryCount != 2 {
-		t.Errorf("%q after %d calls: %+v", r.Response, calls, e.NodeExecutions["agent.complete_1"])
+	if step, _ := stepOf(e, "agent", "complete_1"); r.Response != "at last" || calls != 3 || step.RetryCount != 2 {
+		t.Errorf("%q after %d calls: %+v", r.Response, calls, step)
 	}
 	if wait := times[2].Sub(times[1]); wait < 900*time.Millisecond {
 		t.Errorf("asked again after %s, the service wanted 1 s", wait)

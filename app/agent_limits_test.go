@@ -109,7 +109,7 @@ func TestAgentLimits_RetryAfter(t *testing.T) {
 	x.saveProfile(t, model.profile("m"))
 	x.save(t, agentFlow(`{user_prompt: go, profileId: m}`, ``, ``))
 	e, r := x.talk(t, "q")
-	step := e.NodeExecutions["agent.complete_1"]
+	step, _ := stepOf(e, "agent", "complete_1")
 	if r.Response != "ok" || model.count() != 2 || step.RetryCount != 1 || askedAt.Sub(refusedAt) < 1900*time.Millisecond {
 		t.Errorf("response %q after %d calls: %+v", r.Response, model.count(), step)
 	}
@@ -182,7 +182,7 @@ func TestAgentLimits_CutOff(t *testing.T) {
 	id := x.execute(t, "talk", api.ExecuteRequest{})
 	x.reaches(t, id, engine.StatusError)
 	e := x.read(t, id)
-	if _, stored := e.NodeExecutions["agent.store_1"]; e.Error.ErrorCode != "output_invalid" || model.count() != 1 || stored {
+	if _, stored := stepOf(e, "agent", "store_1"); e.Error.ErrorCode != "output_invalid" || model.count() != 1 || stored {
 		t.Errorf("error %+v after %d completions, stored: %v", e.Error, model.count(), stored)
 	}
 }

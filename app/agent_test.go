@@ -142,7 +142,7 @@ func TestAgent_AnswersOffline(t *testing.T) {
 	if e.CreditsConsumed <= 0 || e.NodeExecutions["agent"].CreditsConsumed != e.CreditsConsumed || e.TokensUsed == nil || e.TokensUsed.TotalTokens != int64(r.Usage.Total) {
 		t.Errorf("credits %v and %v, tokens %+v", e.CreditsConsumed, e.NodeExecutions["agent"].CreditsConsumed, e.TokensUsed)
 	}
-	if step := e.NodeExecutions["agent.complete_1"]; step.Status != string(engine.NodeDone) || step.ActivationID != "agent[0]/complete_1" {
+	if step, _ := stepOf(e, "agent", "complete_1"); step.Status != string(engine.NodeDone) || step.ActivationID != "agent[0]/complete_1" {
 		t.Errorf("the completion is an activation of its own: %+v", step)
 	}
 }

@@ -69,7 +69,7 @@ func slotsOf(t *testing.T, e api.Execution) (out struct {
 	Remaining json.RawMessage `json:"remaining_schema"`
 }) {
 	t.Helper()
-	step, ok := e.NodeExecutions["send.filling"]
+	step, ok := stepOf(e, "send", "filling")
 	if !ok || step.NodeType != "CALL" || step.NodeSubtype != "SLOT" || step.ActivationID != "send[0]/filling" {
 		t.Fatalf("the filling is told as %+v", step)
 	}
@@ -104,8 +104,8 @@ func TestFilling_FindsWhatTheExecutionKnows(t *testing.T) {
 	same(t, x.sent(t, id), map[string]any{"to": "Bo", "amount": 3.0, "note": "soon", "m": 1.0, "given": true})
 	e := x.read(t, id)
 	same(t, slotsOf(t, e).Filled, []string{"amount", "note", "to"})
-	if name := e.NodeExecutions["send.filling"].NodeName; name != "自动参数填充" {
-		t.Errorf("the filling is called %q", name)
+	if step, _ := stepOf(e, "send", "filling"); step.NodeName != "自动参数填充" {
+		t.Errorf("the filling is called %q", step.NodeName)
 	}
 	a := want[api.NodeExecution](t, x.call(t, "viewer", "GET", "/executions/"+id+"/activations/"+strings.NewReplacer("/", "%2F", "[", "%5B", "]", "%5D").Replace("send[0]/filling"), nil), http.StatusOK)
 	if a.NodeName != "自动参数填充" || !strings.Contains(string(a.InputData), `"schema"`) || !strings.Contains(string(a.InputData), `"given":true`) {
@@ -123,7 +123,7 @@ func TestFilling_LeavesACompleteInputAlone(t *testing.T) {
 	x.save(t, strings.Replace(orderFlow("", ""), "given: true", "to: Al, amount: 2", 1))
 	id := x.execute(t, "order", api.ExecuteRequest{Inputs: json.RawMessage(`{"amount":7}`)})
 	same(t, x.sent(t, id), map[string]any{"to": "Al", "amount": 2.0, "n": 1.0})
-	if _, told := x.read(t, id).NodeExecutions["send.filling"]; told {
+	if _, told := stepOf(x.read(t, id), "send", "filling"); told {
 		t.Error("a filling with nothing to fill is told")
 	}
 }
@@ -142,8 +142,8 @@ func TestFilling_AsksTheModelUntilItIsRight(t *testing.T) {
 	e := x.read(t, id)
 	slots := slotsOf(t, e)
 	same(t, slots.Filled, []string{"amount", "to"})
-	if string(slots.Remaining) != "null" || e.NodeExecutions["send.filling"].NodeName != "Parameter filling" || e.TokensUsed == nil {
-		t.Errorf("remaining %s, step %+v, tokens %+v", slots.Remaining, e.NodeExecutions["send.filling"], e.TokensUsed)
+	if step, _ := stepOf(e, "send", "filling"); string(slots.Remaining) != "null" || step.NodeName != "Parameter filling" || e.TokensUsed == nil {
+		t.Errorf("remaining %s, step %+v, tokens %+v", slots.Remaining, step, e.TokensUsed)
 	}
 }
 
@@ -511,7 +511,7 @@ connections:
 	if got := x.sent(t, id)["content"]; got != "told Tell Bo 3" {
 		t.Errorf("the agent said %q", got)
 	}
-	if got := x.read(t, id).NodeExecutions["filling"].Activations; got > 1 { // a node may be called like a step
+	if got := x.read(t, id).NodeExecutions["filling"].ActivationCount; got > 1 { // a node may be called like a step
 		t.Errorf("the node has %d activations", got)
 	}
 }

@@ -497,7 +497,7 @@ func TestPeopleHold_Canceled(t *testing.T) {
 			t.Errorf("facts %v", got)
 		}
 	}
-	if got, wanted := x.pausesOf(t, id), []string{" operator canceled canceled", "ask human canceled canceled"}; !slices.Equal(got, wanted) {
+	if got, wanted := x.pausesOf(t, id), []string{" operator canceled canceled", "ask human canceled canceled", "sub human canceled canceled"}; !slices.Equal(got, wanted) {
 		t.Errorf("pauses %q", got)
 	}
 }

@@ -65,7 +65,7 @@ func TestSizes_IterationsAreNotHandedTheList(t *testing.T) {
 			if e.Status != "SUCCESS" {
 				t.Fatalf("status %s, %+v", e.Status, e.Error)
 			}
-			if n := e.NodeExecutions["body"].Activations; n != 3 {
+			if n := e.NodeExecutions["body"].ActivationCount; n != 3 {
 				t.Errorf("the body ran %d times", n)
 			}
 			var got map[string]json.RawMessage

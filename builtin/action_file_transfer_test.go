@@ -418,7 +418,7 @@ func TestFileUpload(t *testing.T) {
 			{`{"url": "$URL/up"}`, `{"file": {"blob": "nope"}}`, fault.NotFound, ""},
 			{`{"url": "$URL/up"}`, `{"file": 7}`, fault.InvalidInput, "no file"},
 			{`{"url": "$URL/up"}`, `{"file": {"base64": "%"}}`, fault.InvalidInput, "base64"},
-			{`{"url": "$URL/up"}`, `{}`, fault.InvalidInput, `"file"`},
+			{`{"url": "$URL/up"}`, `{}`, fault.ParameterMissing, `"file"`},
 			{`{}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, `"url"`},
 			{`{"url": "$URL/up", "headers": {"Content-Length": "1"}}`, `{"file": "docs/a.txt"}`, fault.InvalidConfig, "Content-Length"},
 			{`{"url": "http://127.0.0.2/up"}`, `{"file": "docs/a.txt"}`, fault.BlockedAddress, ""},

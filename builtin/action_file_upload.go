@@ -131,7 +131,7 @@ func uploadSource(ctx context.Context, store *files.Store, call *node.Call, cfg 
 		raw, at = in.File, "file"
 	}
 	if isNull(raw) {
-		return nil, fault.New(fault.InvalidInput, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
+		return nil, node.Missing([]string{"file"}, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
 	}
 	return openFile(ctx, store, call, raw, at, cfg.MaxBytes)
 }

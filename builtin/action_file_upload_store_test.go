@@ -96,7 +96,7 @@ func TestFileUpload_StoreRefuses(t *testing.T) {
 		{`{"target": "s3", "bucket": "b", "credential_id": "gone"}`, in, fault.CredentialMissing, "gone"},
 		{`{"target": "s3", "bucket": "b", "credential_id": "keys", "max_bytes": 4}`, in, fault.TooLarge, "max_bytes"},
 		{`{"target": "s3", "bucket": "b", "credential_id": "keys", "key": "a/../b"}`, in, fault.InvalidConfig, `"key"`},
-		{`{"target": "s3", "bucket": "b", "credential_id": "keys"}`, `{}`, fault.InvalidInput, `"file"`},
+		{`{"target": "s3", "bucket": "b", "credential_id": "keys"}`, `{}`, fault.ParameterMissing, `"file"`},
 		{`{"target": "s3", "bucket": "b", "credential_id": "keys"}`, `{"file": "../x"}`, fault.ForbiddenPath, ""},
 		{`{"target": "s3", "bucket": "b", "credential_id": "keys", "headers": {"Host": "x"}}`, in, fault.InvalidConfig, "Host"},
 	} {

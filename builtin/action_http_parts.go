@@ -61,7 +61,7 @@ func httpAddress(text string, variables json.RawMessage, base string) (*url.URL,
 		return nil, invalid(`"url" must be an absolute address such as https://host/path`)
 	}
 	if left := urlVariable.FindStringSubmatch(before); left != nil {
-		return nil, fault.Newf(fault.InvalidInput, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
+		return nil, node.Missing([]string{"url_variables." + left[1]}, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
 	}
 	return u, nil
 }

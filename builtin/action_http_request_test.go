@@ -220,7 +220,7 @@ func TestHTTPRequest_RefusesRequests(t *testing.T) {
 		{"HostHeader", `{"url": "$URL", "headers": {"host": "inner"}}`, ``, fault.InvalidConfig, "leave it out"},
 		{"HeaderObject", `{"url": "$URL", "headers": {"a": {}}}`, ``, fault.InvalidConfig, "headers.a"},
 		{"DynamicHeadersList", `{"url": "$URL"}`, `{"dynamic_headers": [1]}`, fault.InvalidInput, "dynamic_headers"},
-		{"VariableMissing", `{"url": "$URL/{id}"}`, `{"url_variables": {"other": 1}}`, fault.InvalidInput, "{id}"},
+		{"VariableMissing", `{"url": "$URL/{id}"}`, `{"url_variables": {"other": 1}}`, fault.ParameterMissing, "{id}"},
 		{"VariableDots", `{"url": "$URL/a/{id}"}`, `{"url_variables": {"id": ".."}}`, fault.InvalidInput, "url_variables.id"},
 		{"VariableEmpty", `{"url": "$URL/a/{id}/b"}`, `{"url_variables": {"id": ""}}`, fault.InvalidInput, "url_variables.id"},
 		{"VariableObject", `{"url": "$URL/{id}"}`, `{"url_variables": {"id": {}}}`, fault.InvalidInput, "an object"},

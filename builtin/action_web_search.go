@@ -117,7 +117,7 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 	if query == "" {
 		text, ok := scalarText(in.Query)
 		if query = strings.TrimSpace(text); !ok || query == "" {
-			return nil, nil, fault.New(fault.InvalidInput, `"query" is required; set it in the input or the configurations`).With("path", "query")
+			return nil, nil, node.Missing([]string{"query"}, `"query" is required; set it in the input or the configurations`).With("path", "query")
 		}
 	}
 	if n := utf8.RuneCountInString(query); n > maxSearchQuery {

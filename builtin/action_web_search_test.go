@@ -259,7 +259,7 @@ func TestWebSearch_Refuses(t *testing.T) {
 		code                      fault.Code
 		part                      string
 	}{
-		"NoQuery":      {`{"credential_id": "c"}`, `{}`, searxng, fault.InvalidInput, `"query" is required`},
+		"NoQuery":      {`{"credential_id": "c"}`, `{}`, searxng, fault.ParameterMissing, `"query" is required`},
 		"LongQuery":    {`{"credential_id": "c"}`, `{"query": "` + strings.Repeat("é", 401) + `"}`, searxng, fault.InvalidInput, "401 characters"},
 		"NoCredential": {`{}`, `{"query": "x"}`, searxng, fault.CredentialMissing, "credential_id"},
 		"Mismatch":     {`{"credential_id": "c", "provider": "brave"}`, `{"query": "x"}`, searxng, fault.InvalidConfig, `"brave"`},

@@ -304,7 +304,7 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 		user = brought
 	}
 	if user == "" && len(given) == 0 {
-		return fault.New(fault.InvalidInput, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
+		return node.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
 	}
 	if text := promptText(in.Context); text != "" && !isTurnContext(in.Context) {
 		system = joinTexts(system, text)

@@ -82,7 +82,7 @@ func TestMCPAgent_RefusesWhatItCannotAsk(t *testing.T) {
 		config, input, part string
 		code                fault.Code
 	}{
-		"NoQuestion":   {`{"agent_id":"helper"}`, `{}`, "question", fault.InvalidInput},
+		"NoQuestion":   {`{"agent_id":"helper"}`, `{}`, "question", fault.ParameterMissing},
 		"TooLong":      {`{"agent_id":"helper","question":"` + strings.Repeat("长", 2001) + `"}`, `{}`, "2001", fault.InvalidInput},
 		"Params":       {`{"agent_id":"helper","question":"q"}`, `{"params":[1]}`, "params", fault.InvalidInput},
 		"NoAgent":      {`{"question":"q"}`, `{}`, "agent_id", fault.InvalidConfig},

@@ -187,11 +187,11 @@ func TestMemory_Refuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range memoryNames() {
-		r.refused(kind, "", `{}`, fault.InvalidInput, "operation")
+		r.refused(kind, "", `{}`, fault.ParameterMissing, "operation")
 		r.refused(kind, "", `{"operation": "lod_context"}`, fault.InvalidInput, "load_context")
 		r.refused(kind, `{"operation": "nothing"}`, `{}`, fault.InvalidConfig, "operation")
 		r.refused(kind, `{"max_context_char": 1}`, `{}`, fault.InvalidConfig, "max_context_chars")
-		r.refused(kind, "", `{"operation": "remember"}`, fault.InvalidInput, "user")
+		r.refused(kind, "", `{"operation": "remember"}`, fault.ParameterMissing, "user")
 		// Where older files kept it does not matter.
 		r.want(kind, `{"database_url": "x", "storage_backend": "redis", "connection_config": {}, "table_name": "t"}`, `{"operation": "load_context", "query": "q"}`, `{"success": true, "context": ""}`)
 	}
@@ -200,46 +200,46 @@ func TestMemory_Refuses(t *testing.T) {
 		code        fault.Code
 		part        string
 	}{
-		{"CONVERSATION_BUFFER", `{"operation": "add"}`, fault.InvalidInput, `"message"`},
+		{"CONVERSATION_BUFFER", `{"operation": "add"}`, fault.ParameterMissing, `"message"`},
 		{"CONVERSATION_BUFFER", `{"operation": "add", "message": "x", "role": "king"}`, fault.InvalidInput, "king"},
 		{"CONVERSATION_BUFFER", `{"operation": "add", "message": 5}`, fault.InvalidInput, `"message" must be a text`},
 		{"CONVERSATION_BUFFER", `{"operation": "load_context", "query": 5}`, fault.InvalidInput, `"query" must be a text`},
 		{"CONVERSATION_BUFFER", `{"operation": "add", "message": ` + string(large) + `}`, fault.TooLarge, "message"},
-		{"CONVERSATION_SUMMARY", `{"operation": "update"}`, fault.InvalidInput, `"messages"`},
-		{"VECTOR_DATABASE", `{"operation": "search"}`, fault.InvalidInput, `"query"`},
-		{"VECTOR_DATABASE", `{"operation": "store"}`, fault.InvalidInput, `"items"`},
+		{"CONVERSATION_SUMMARY", `{"operation": "update"}`, fault.ParameterMissing, `"messages"`},
+		{"VECTOR_DATABASE", `{"operation": "search"}`, fault.ParameterMissing, `"query"`},
+		{"VECTOR_DATABASE", `{"operation": "store"}`, fault.ParameterMissing, `"items"`},
 		{"VECTOR_DATABASE", `{"operation": "store", "items": [{"id": "a"}]}`, fault.InvalidInput, "items[0]"},
 		{"VECTOR_DATABASE", `{"operation": "store", "items": [` + string(large) + `]}`, fault.TooLarge, "items[0]"},
-		{"VECTOR_DATABASE", `{"operation": "delete"}`, fault.InvalidInput, `"ids"`},
+		{"VECTOR_DATABASE", `{"operation": "delete"}`, fault.ParameterMissing, `"ids"`},
 		{"VECTOR_DATABASE", `{"operation": "search", "query": "x", "filters": {"a": {"like": 1}}}`, fault.InvalidInput, "like"},
 		{"VECTOR_DATABASE", `{"operation": "search", "query": "x", "filters": [1]}`, fault.InvalidInput, "filters"},
-		{"KEY_VALUE_STORE", `{"operation": "get"}`, fault.InvalidInput, `"key"`},
-		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k"}`, fault.InvalidInput, `"value"`},
+		{"KEY_VALUE_STORE", `{"operation": "get"}`, fault.ParameterMissing, `"key"`},
+		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k"}`, fault.ParameterMissing, `"value"`},
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": ` + string(large) + `}`, fault.TooLarge, "value"},
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "` + strings.Repeat("k", 2000) + `", "value": 1}`, fault.TooLarge, "key"},
 		{"KEY_VALUE_STORE", `{"operation": "set", "key": "k", "value": 1, "options": {"ttl": -1}}`, fault.InvalidInput, "ttl"},
-		{"DOCUMENT_STORE", `{"operation": "store"}`, fault.InvalidInput, `"content"`},
+		{"DOCUMENT_STORE", `{"operation": "store"}`, fault.ParameterMissing, `"content"`},
 		{"DOCUMENT_STORE", `{"operation": "store", "content": ` + string(large) + `}`, fault.TooLarge, "content"},
-		{"DOCUMENT_STORE", `{"operation": "get"}`, fault.InvalidInput, `"document_id"`},
-		{"DOCUMENT_STORE", `{"operation": "search"}`, fault.InvalidInput, `"query"`},
+		{"DOCUMENT_STORE", `{"operation": "get"}`, fault.ParameterMissing, `"document_id"`},
+		{"DOCUMENT_STORE", `{"operation": "search"}`, fault.ParameterMissing, `"query"`},
 		{"DOCUMENT_STORE", `{"operation": "store", "file": 5}`, fault.InvalidInput, "file"},
-		{"ENTITY_MEMORY", `{"operation": "extract"}`, fault.InvalidInput, `"content"`},
+		{"ENTITY_MEMORY", `{"operation": "extract"}`, fault.ParameterMissing, `"content"`},
 		{"ENTITY_MEMORY", `{"operation": "merge", "ids": ["a"]}`, fault.InvalidInput, `"ids"`},
-		{"EPISODIC_MEMORY", `{"operation": "store", "action": "x"}`, fault.InvalidInput, `"actor"`},
+		{"EPISODIC_MEMORY", `{"operation": "store", "action": "x"}`, fault.ParameterMissing, `"actor"`},
 		{"EPISODIC_MEMORY", `{"operation": "store", "actor": "a", "action": "x", "importance": 2}`, fault.InvalidInput, "importance"},
 		{"EPISODIC_MEMORY", `{"operation": "store", "actor": "a", "action": "x", "timestamp": "soon"}`, fault.InvalidInput, "soon"},
-		{"EPISODIC_MEMORY", `{"operation": "delete"}`, fault.InvalidInput, `"id"`},
-		{"KNOWLEDGE_BASE", `{"operation": "store"}`, fault.InvalidInput, `"facts"`},
+		{"EPISODIC_MEMORY", `{"operation": "delete"}`, fault.ParameterMissing, `"id"`},
+		{"KNOWLEDGE_BASE", `{"operation": "store"}`, fault.ParameterMissing, `"facts"`},
 		{"KNOWLEDGE_BASE", `{"operation": "store", "facts": [{"subject": "a"}]}`, fault.InvalidInput, "facts[0]"},
 		{"KNOWLEDGE_BASE", `{"operation": "store", "facts": [{"subject": "a", "predicate": "is", "object": "b", "domain": "gossip"}]}`, fault.InvalidInput, "gossip"},
 		{"KNOWLEDGE_BASE", `{"operation": "store", "facts": [{"subject": "a", "predicate": "is", "object": "b", "confidence": 3}]}`, fault.InvalidInput, "confidence"},
-		{"GRAPH_MEMORY", `{"operation": "add"}`, fault.InvalidInput, `"nodes"`},
+		{"GRAPH_MEMORY", `{"operation": "add"}`, fault.ParameterMissing, `"nodes"`},
 		{"GRAPH_MEMORY", `{"operation": "add", "nodes": [{"id": "a", "type": "planet"}]}`, fault.InvalidInput, "planet"},
 		{"GRAPH_MEMORY", `{"operation": "add", "relationships": [{"source": "a", "target": "b", "weight": 0}]}`, fault.InvalidInput, "weight"},
 		{"GRAPH_MEMORY", `{"operation": "add", "relationships": [{"source": "a", "target": "b", "type": "loves"}]}`, fault.InvalidInput, "loves"},
 		{"GRAPH_MEMORY", `{"operation": "query", "start_node": "a", "filters": {"direction": "up"}}`, fault.InvalidInput, "direction"},
-		{"GRAPH_MEMORY", `{"operation": "path", "from": "a"}`, fault.InvalidInput, `"to"`},
-		{"WORKING_MEMORY", `{"operation": "store", "key": "a"}`, fault.InvalidInput, `"value"`},
+		{"GRAPH_MEMORY", `{"operation": "path", "from": "a"}`, fault.ParameterMissing, `"to"`},
+		{"WORKING_MEMORY", `{"operation": "store", "key": "a"}`, fault.ParameterMissing, `"value"`},
 		{"WORKING_MEMORY", `{"operation": "store", "key": "a", "value": ` + string(large) + `}`, fault.TooLarge, "value"},
 	} {
 		r.refused(c.kind, "", c.input, c.code, c.part)

@@ -306,11 +306,28 @@ func callFailure(ctx context.Context, err error) error {
 	case mcp.BadArguments:
 		class = agent.Parameters
 	case mcp.ToolFailed:
-		class = agent.Unclear
+		if class = agent.Unclear; saysForbidden(failure.Message) {
+			class = agent.Permission
+		}
 	case mcp.Protocol:
 		if failure.Code == fault.InvalidInput { // the server refuses the parameters of the request
 			class = agent.Parameters
 		}
 	}
 	return agent.Failure(failure, class, mayRepeat)
+}
+
+// saysForbidden says that a tool has refused for lack of permission, in its own words.
+func saysForbidden(text string) bool {
+	text = strings.ToLower(text)
+	for _, words := range []string{
+		"permission denied", "permission_denied", "access denied", "access is denied", "not permitted", "not authorized", "not authorised", "unauthorized", "unauthorised", "forbidden",
+		"insufficient permission", "insufficient privilege", "insufficient scope", "no permission", "lacks permission", "lack permission", "do not have permission", "does not have permission", "not allowed to",
+		"权限不足", "没有权限", "无权限", "无权", "未授权", "拒绝访问", "禁止访问", "权限被拒绝",
+	} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/agent"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
@@ -48,6 +49,22 @@ func TestTask_GoesUpTheLadder(t *testing.T) {
 	}
 	if told := prompt(r.mind.last(t, "alternative")); !strings.Contains(told, "the disk is full") || !strings.Contains(told, `no tool \"srv/unknown\"`) && !strings.Contains(told, `no tool "srv/unknown"`) {
 		t.Errorf("told %s", told)
+	}
+}
+
+// A tool that says that it is not permitted has failed for lack of permission: nobody is asked what was meant, and arguments are not
+// derived again.
+func TestTask_ToolThatIsNotPermitted(t *testing.T) {
+	t.Parallel()
+	r := autoRig(t, "srv/guarded")
+	r.begin(ask)
+	result := r.ends(engine.StatusSuccess)
+	if _, analyzed := r.fold.View().Nodes["analyze_1"]; analyzed {
+		t.Errorf("the failure was analyzed: %s", result)
+	}
+	failed := r.fold.View().Nodes["step_1"]
+	if failed == nil || failed.Error == nil || agent.ClassOf(failed.Error) != agent.Permission {
+		t.Errorf("step_1 is %+v", failed)
 	}
 }
 

@@ -81,6 +81,9 @@ func newTools(mode string, note func(tool string, args json.RawMessage), heard <
 	add("picture", "a picture", `{"type":"object"}`, read, func(map[string]any) (*sdk.CallToolResult, error) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{MIMEType: "image/png", Data: []byte("png")}}}, nil
 	})
+	add("guarded", "refuses in its own words", `{"type":"object"}`, read, func(map[string]any) (*sdk.CallToolResult, error) {
+		return failed("Permission denied: the account may not read this")
+	})
 	add("broken", "fails for reasons of its own", `{"type":"object"}`, read, func(map[string]any) (*sdk.CallToolResult, error) { return failed("the disk is full") })
 	add("die", "ends the server", `{"type":"object"}`, nil, func(map[string]any) (*sdk.CallToolResult, error) {
 		os.Exit(7)

@@ -44,7 +44,7 @@ func codeTool() node.Kind {
 			if in.ToolName == "" {
 				fields.ToolName = cfg.ToolName // there is no other
 			}
-			return runTool(ctx, fields, in, []tool{cfg.tool(call)})
+			return runTool(ctx, call, fields, in, []tool{cfg.tool(call)})
 		})
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[codeToolConfig](call.Config)

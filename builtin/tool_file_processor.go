@@ -58,7 +58,7 @@ func fileProcessor(store *files.Store) node.Kind {
 			}
 			defer func() { err = errors.Join(err, dir.Close()) }()
 			x := &fileTools{dir: dir, cfg: cfg}
-			return runTool(ctx, cfg.toolFields, in, x.tools())
+			return runTool(ctx, call, cfg.toolFields, in, x.tools())
 		})
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[fileToolConfig](call.Config)

@@ -129,7 +129,7 @@ func TestFileProcessor(t *testing.T) {
 		{config, toolCall("file_raed", `{}`), fault.ToolError, `"file_read"`},
 		{config, toolCall("file_write", `{"path": "x.txt", "content": "x"}`), fault.ToolError, "no tool"},
 		{`{"root": "docs", "available_tools": ["file_list"]}`, toolCall("file_read", `{"path": "a.txt"}`), fault.ToolError, "file_list"},
-		{config, `{}`, fault.InvalidInput, "tool_name"},
+		{config, `{}`, fault.ParameterMissing, "tool_name"},
 		{config, `{"tool_name": "file_list", "function_args": 7}`, fault.ToolError, "object"},
 		{`{"root": "../x"}`, toolCall("file_list", `{}`), fault.ForbiddenPath, ""},
 		{`{"root": "nowhere"}`, toolCall("file_list", `{}`), fault.NotFound, ""},

@@ -64,7 +64,7 @@ func httpClient(client *outbound.Client) node.Kind {
 				return toolOutput{}, fault.New(fault.InvalidConfig, `"allowed_domains" is empty; name the hosts that may be called`).With("path", "configurations.allowed_domains")
 			}
 			x := &httpTool{client: client, call: call, cfg: cfg, tokens: tokens}
-			return runTool(ctx, cfg.toolFields, in, x.tools())
+			return runTool(ctx, call, cfg.toolFields, in, x.tools())
 		})
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[httpToolConfig](call.Config)

@@ -57,7 +57,7 @@ func imageProcessor(store *files.Store, models *Models) node.Kind {
 		info("TOOL.IMAGE_PROCESSOR", "Image tools", "图像工具", "Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
 		func(ctx context.Context, call *node.Call, cfg imageToolConfig, in toolInput) (toolOutput, error) {
 			x := &imageTools{store: store, models: models, call: call, cfg: cfg, big: big, small: small}
-			return runTool(ctx, cfg.toolFields, in, x.tools())
+			return runTool(ctx, call, cfg.toolFields, in, x.tools())
 		})
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[imageToolConfig](call.Config)

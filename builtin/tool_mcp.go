@@ -295,7 +295,7 @@ func (s *toolServer) name(in toolInput, pinned []mcp.Tool) (string, error) {
 		}
 	}
 	if said == "" {
-		return "", fault.Newf(fault.InvalidInput, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return "", node.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(strings.TrimPrefix(said, s.cfg.ToolPrefix), s.cfg.ServerID+"/")
 	for _, t := range pinned {

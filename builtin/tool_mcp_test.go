@@ -185,7 +185,7 @@ func TestMCPTool_Alone(t *testing.T) {
 		w.result(t, w.call(t, `{"server_id":"s","tool_prefix":"my_"}`, `{"tool_name":"`+name+`"}`), `{"result":{"message":"done"}}`)
 	}
 	before := w.calls.Load()
-	w.fails(t, w.call(t, `{"server_id":"s"}`, ""), fault.InvalidInput, "echo, put")
+	w.fails(t, w.call(t, `{"server_id":"s"}`, ""), fault.ParameterMissing, "echo, put")
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"ecco"}`, ""), fault.NotFound, `did you mean "echo"?`)
 	w.fails(t, w.call(t, `{"server_id":"t","tool_name":"echo"}`, ""), fault.NotFound, `no such server`)
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"echo","available_tools":["p*"]}`, ""), fault.ToolError, "available_tools; there are put")

@@ -170,7 +170,7 @@ func offered(cfg toolFields, tools []tool) []node.Tool {
 }
 
 // runTool runs the tool that a node names.
-func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (toolOutput, error) {
+func runTool(ctx context.Context, call *node.Call, cfg toolFields, in toolInput, tools []tool) (toolOutput, error) {
 	name, args := cfg.ToolName, json.RawMessage(cfg.FunctionArgs)
 	if name == "" {
 		name = in.ToolName
@@ -185,7 +185,7 @@ func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (t
 		}
 	}
 	if name == "" {
-		return toolOutput{}, fault.Newf(fault.InvalidInput, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return toolOutput{}, node.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(name, cfg.ToolPrefix)
 	if !slices.Contains(names, plain) {
@@ -199,6 +199,12 @@ func runTool(ctx context.Context, cfg toolFields, in toolInput, tools []tool) (t
 		return toolOutput{}, fault.New(fault.ToolError, `"function_args" must be an object`).With("path", "function_args")
 	}
 	t := tools[slices.IndexFunc(tools, func(t tool) bool { return t.name == plain })]
+	if isNull(args) {
+		args = json.RawMessage("{}")
+	}
+	if call.Detail != nil {
+		call.Detail(map[string]any{"tool_name": t.name, "tool_parameters": args})
+	}
 	begun := time.Now()
 	value, err := t.run(ctx, args)
 	if err != nil {

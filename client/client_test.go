@@ -94,6 +94,7 @@ func TestClient_Routes(t *testing.T) {
 			return do(c.Activations(ctx, "e", client.ActivationQuery{NodeID: "n", After: "a[0]/b", Limit: 2}))
 		}, "GET /behind/api/v1/executions/e/activations?after=a%5B0%5D%2Fb&limit=2&node_id=n "},
 		{func() error { return do(c.Activation(ctx, "e", "a[0]/b")) }, "GET /behind/api/v1/executions/e/activations/a%5B0%5D%2Fb "},
+		{func() error { return do(c.History(ctx, "e", client.HistoryQuery{After: "7", Limit: 2})) }, "GET /behind/api/v1/executions/e/history?after=7&limit=2 "},
 		{func() error { return do(c.Context(ctx, "e", "a[0]")) }, "GET /behind/api/v1/executions/e/context?scope=a%5B0%5D "},
 		{func() error {
 			return do(c.Logs(ctx, "e", client.LogQuery{Level: "WARN", NodeID: "n", ActivationID: "a", After: 9, Limit: 3}))

@@ -59,6 +59,20 @@ func (c *Client) Activation(ctx context.Context, execution, activation string) (
 	return get[api.NodeExecution](ctx, c, to("/executions/%s/activations/%s", execution, activation), nil)
 }
 
+// HistoryQuery says which part of a history is wanted. After is the Next of the part before.
+type HistoryQuery struct {
+	After string
+	Limit int
+}
+
+// History returns what happened in an execution, in order, and who decided it.
+func (c *Client) History(ctx context.Context, execution string, q HistoryQuery) (api.History, error) {
+	v := url.Values{}
+	text(v, "after", q.After)
+	number(v, "limit", int64(q.Limit))
+	return get[api.History](ctx, c, to("/executions/%s/history", execution), v)
+}
+
 // Context returns the data of an execution, as nodes of a scope see it; the empty scope is the outermost.
 func (c *Client) Context(ctx context.Context, execution, scope string) (api.Context, error) {
 	v := url.Values{}

@@ -100,10 +100,12 @@ type (
 		By string `json:"by,omitempty"`
 		// TokenMadeBy is who made the token that By used, if it was somebody else.
 		TokenMadeBy string `json:"token_made_by,omitempty"`
+		Reason      string `json:"reason,omitempty"`
 	}
 	ExecutionResumed struct {
 		By          string `json:"by,omitempty"`
 		TokenMadeBy string `json:"token_made_by,omitempty"`
+		Reason      string `json:"reason,omitempty"`
 	}
 
 	// CancelRequested ends the execution as CANCELED once nothing of it runs any more.
@@ -223,6 +225,7 @@ type (
 		Activation  ActivationID `json:"activation"`
 		By          string       `json:"by,omitempty"`
 		TokenMadeBy string       `json:"token_made_by,omitempty"`
+		Reason      string       `json:"reason,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}
@@ -234,6 +237,7 @@ type (
 		Output      Ref          `json:"output,omitempty"`
 		By          string       `json:"by,omitempty"`
 		TokenMadeBy string       `json:"token_made_by,omitempty"`
+		Reason      string       `json:"reason,omitempty"`
 		// Again are the questions whose answers count no longer, as in ExecutionForked.
 		Again []ActivationID `json:"again,omitempty"`
 	}
@@ -277,6 +281,17 @@ type (
 		Request string       `json:"request"`
 		By      string       `json:"by,omitempty"`
 		Error   *fault.Error `json:"error"`
+	}
+
+	// ChildWaiting says that a child execution waits for people, or does so no longer. Who waits for the child waits for them, too.
+	// Of a child that nobody waits for it changes nothing.
+	ChildWaiting struct {
+		Child string `json:"child"`
+		// Activation is the one that started the child.
+		Activation ActivationID `json:"activation,omitempty"`
+		Human      bool         `json:"human,omitempty"`
+		// Asked are the questions, for those who are told. The engine hands them on.
+		Asked json.RawMessage `json:"asked,omitempty"`
 	}
 
 	// ChildFinished says how a child execution ended.
@@ -349,6 +364,7 @@ func (TimerFired) factName() string         { return "timer_fired" }
 func (AskAnswered) factName() string        { return "ask_answered" }
 func (SignalReceived) factName() string     { return "signal_received" }
 func (RequestRefused) factName() string     { return "request_refused" }
+func (ChildWaiting) factName() string       { return "child_waiting" }
 func (ChildFinished) factName() string      { return "child_finished" }
 
 // eventJSON is the stored form of an event.
@@ -531,6 +547,8 @@ func decodeFact(name string, data []byte) (Fact, error) {
 		return decode[SignalReceived](data)
 	case RequestRefused{}.factName():
 		return decode[RequestRefused](data)
+	case ChildWaiting{}.factName():
+		return decode[ChildWaiting](data)
 	case ChildFinished{}.factName():
 		return decode[ChildFinished](data)
 	}

@@ -178,9 +178,6 @@ func (s *State) revivable(id ActivationID, verb string) (*activation, error) {
 		}
 		return nil, fault.Newf(fault.NotFound, "activation: the execution has no activation %q, or its iteration has closed; use fork", id)
 	}
-	if a.frame != nil {
-		return nil, fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it that failed", id)
-	}
 	for sc := a.scope; sc.owner != nil; sc = sc.owner.scope {
 		if sc.ending != nil || sc.owner.frame.ending != nil {
 			return nil, fault.Newf(fault.Conflict, "activation: %q stands in a scope whose end is decided (%s); use fork", id, sc.path)
@@ -193,6 +190,9 @@ func (s *State) retryNode(f NodeRetried) error {
 	a, err := s.revivable(f.Activation, "retried")
 	if err != nil {
 		return err
+	}
+	if a.frame != nil {
+		return fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it that failed", a.id)
 	}
 	unknown := a.phase == phaseAsking && a.wait.unknown
 	if a.phase != phaseFailed && a.phase != phaseCanceled && !unknown {
@@ -217,8 +217,11 @@ func (s *State) skipNode(f NodeSkipped) error {
 	if !s.started {
 		return fault.New(fault.Conflict, "the execution has not started")
 	}
-	if a.phase == phaseRunning && a.started {
-		return fault.Newf(fault.Conflict, "activation: %q is doing something that must not be repeated; wait for its outcome", a.id)
+	if busy := s.busyInside(a); busy != nil {
+		return fault.Newf(fault.Conflict, "activation: %q is doing something that must not be repeated; wait for its outcome", busy.id)
+	}
+	if a.frame != nil && (a.frame.program == "" || a.node < 0 || s.graph.Nodes[a.node].Plan.Whole) {
+		return fault.Newf(fault.Conflict, "activation: %q runs a body; name the activation inside it", a.id)
 	}
 	if err := s.checkAgain(f.Again); err != nil {
 		return err
@@ -227,6 +230,7 @@ func (s *State) skipNode(f NodeSkipped) error {
 	if a.phase.open() {
 		s.stop(a)
 	}
+	s.abandonFrame(a)
 	s.regenerate(a)
 	if f.HasOutput {
 		a.cause = Cause{Kind: CauseOutput, Ref: f.Output}
@@ -239,6 +243,54 @@ func (s *State) skipNode(f NodeSkipped) error {
 	s.emit(EndNode{Activation: a.id, Generation: a.gen, Status: NodeSkip})
 	s.leave(a, End{Status: NodeSkip})
 	return nil
+}
+
+// busyInside is what an activation, or a step of its program, does that must not be repeated; nil if there is nothing.
+func (s *State) busyInside(a *activation) *activation {
+	if a.phase == phaseRunning && a.started {
+		return a
+	}
+	if a.frame == nil {
+		return nil
+	}
+	for _, sc := range a.frame.sorted() {
+		for _, inner := range sc.sorted() {
+			if busy := s.busyInside(inner); busy != nil {
+				return busy
+			}
+		}
+	}
+	return nil
+}
+
+// abandonFrame takes back all that the program of an activation does, which is not wanted any more. Nothing of it must be doing
+// what is not to be repeated.
+func (s *State) abandonFrame(a *activation) {
+	if a.frame == nil {
+		return
+	}
+	s.leaveChildren(a)
+	for _, sc := range a.frame.sorted() {
+		s.tear(sc, false)
+		s.discard(sc)
+		s.removeIteration(sc, true)
+	}
+	s.dropFrame(a)
+}
+
+// leaveChildren cancels what waits for children below an activation: they are told to end, and nobody waits for that.
+func (s *State) leaveChildren(a *activation) {
+	for _, sc := range a.frame.sorted() {
+		for _, inner := range sc.sorted() {
+			switch {
+			case inner.frame != nil:
+				s.leaveChildren(inner)
+			case inner.phase.open() && inner.wait != nil && inner.wait.child != nil:
+				s.stop(inner)
+				s.cancelled(inner)
+			}
+		}
+	}
 }
 
 // regenerate makes an activation new: the next generation of it has done nothing yet.
@@ -426,6 +478,9 @@ func (s *State) fork(f ExecutionForked) error {
 	}
 	s.limitTime()
 	s.paused, s.deferred = false, nil
+	for _, a := range s.children { // order does not matter: each child is started anew, and has asked nobody yet
+		s.childAsks(a.wait, false)
+	}
 	if chosen.phase != phaseRunning && chosen.phase != phaseHeld {
 		s.stop(chosen)
 		s.regenerate(chosen)

@@ -93,6 +93,7 @@ type (
 		ChildID  string    `json:"child_id,omitempty"`
 		Memo     Ref       `json:"memo,omitempty"`
 		Unsent   bool      `json:"unsent,omitempty"`
+		Asks     bool      `json:"asks,omitempty"`
 	}
 
 	frameJSON struct {
@@ -167,7 +168,7 @@ func (a *activation) snapshot() (actJSON, error) {
 		Inputs: a.inputs, Input: a.input, Timer: a.timer, Error: a.err,
 	}
 	if w := a.wait; w != nil {
-		snap.Wait = &waitJSON{w.ord, w.timer, w.signal, w.ask, w.question, w.unknown, w.child, w.childID, w.memo, w.unsent}
+		snap.Wait = &waitJSON{w.ord, w.timer, w.signal, w.ask, w.question, w.unknown, w.child, w.childID, w.memo, w.unsent, w.asks}
 	}
 	f := a.frame
 	if f == nil {
@@ -284,7 +285,8 @@ func (s *State) restoreActivation(sc *Scope, snap *actJSON, depth int) error {
 		inputs: snap.Inputs, input: snap.Input, timer: snap.Timer, err: snap.Error,
 	}
 	if w := snap.Wait; w != nil {
-		a.wait = &wait{w.Ord, w.Timer, w.Signal, w.Ask, w.Question, w.Unknown, w.Child, w.ChildID, w.Memo, w.Unsent}
+		a.wait = &wait{w.Ord, w.Timer, w.Signal, w.Ask, w.Question, w.Unknown, w.Child, w.ChildID, w.Memo, w.Unsent, false}
+		s.childAsks(a.wait, w.Asks)
 	}
 	sc.acts[a.name] = a
 	a.phase = snap.Phase

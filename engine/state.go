@@ -39,6 +39,8 @@ type State struct {
 	waiters  map[signalKey][]*activation // oldest wait first
 	active   int                         // activations that are ready or running
 	asking   int                         // activations that wait for a person
+	// asksBelow counts activations whose child waits for one.
+	asksBelow int
 
 	// What follows lives during one Apply.
 	now      int64
@@ -155,6 +157,9 @@ func (s *State) apply(fact Fact) error {
 		return s.askAnswered(f)
 	case SignalReceived:
 		return s.signalReceived(f)
+	case ChildWaiting:
+		s.childWaiting(f)
+		return nil
 	case ChildFinished:
 		return s.childFinished(f)
 	case ExecutionPaused:
@@ -327,7 +332,7 @@ func (s *State) Status() Status {
 		return StatusPaused
 	case s.active > 0:
 		return StatusRunning
-	case s.asking > 0:
+	case s.asking > 0 || s.asksBelow > 0:
 		return StatusWaitingForHuman
 	}
 	return StatusWaiting

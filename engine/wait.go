@@ -19,6 +19,7 @@ type wait struct {
 	childID  string
 	memo     Ref
 	unsent   bool // asked or started during a pause: sent on resume
+	asks     bool // the child waits for a person
 }
 
 func (s *State) nodeSuspended(f NodeSuspended) error {
@@ -145,6 +146,7 @@ func (s *State) stopWaiting(a *activation) {
 	if w == nil {
 		return
 	}
+	s.childAsks(w, false)
 	a.wait = nil
 	if w.timer != "" {
 		s.clearTimer(w.timer)
@@ -318,6 +320,47 @@ func (s *State) useEarlySignal(a *activation) {
 			return
 		}
 	}
+}
+
+func (s *State) childWaiting(f ChildWaiting) {
+	if a := s.children[f.Child]; a != nil && !a.canceling {
+		s.childAsks(a.wait, f.Human)
+	}
+}
+
+// childAsks notes whether the child of a wait waits for a person.
+func (s *State) childAsks(w *wait, asks bool) {
+	switch {
+	case w.asks == asks:
+	case asks:
+		s.asksBelow++
+	default:
+		s.asksBelow--
+	}
+	w.asks = asks
+}
+
+// AsksBelow tells which activations wait for a child that waits for a person, by the id of the child.
+func (s *State) AsksBelow() map[string]ActivationID {
+	if s.asksBelow == 0 {
+		return nil
+	}
+	below := make(map[string]ActivationID, s.asksBelow)
+	for id, a := range s.children { // order does not matter: one entry per child
+		if a.wait.asks {
+			below[id] = a.id
+		}
+	}
+	return below
+}
+
+// StarterOf is the activation that waits for a child.
+func (s *State) StarterOf(child string) (ActivationID, bool) {
+	a := s.children[child]
+	if a == nil {
+		return "", false
+	}
+	return a.id, true
 }
 
 func (s *State) childFinished(f ChildFinished) error {

@@ -26,15 +26,15 @@ type Act struct {
 func actOf(fact engine.Fact) (act Act, ok bool) {
 	switch f := fact.(type) {
 	case engine.ExecutionPaused:
-		act = Act{Action: ActionPause, By: f.By, TokenMadeBy: f.TokenMadeBy}
+		act = Act{Action: ActionPause, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason}
 	case engine.ExecutionResumed:
-		act = Act{Action: ActionResume, By: f.By, TokenMadeBy: f.TokenMadeBy}
+		act = Act{Action: ActionResume, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason}
 	case engine.CancelRequested:
 		act = Act{Action: ActionCancel, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason}
 	case engine.NodeRetried:
-		act = Act{Action: ActionRetry, By: f.By, TokenMadeBy: f.TokenMadeBy, Activation: f.Activation}
+		act = Act{Action: ActionRetry, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Activation: f.Activation}
 	case engine.NodeSkipped:
-		act = Act{Action: ActionSkip, By: f.By, TokenMadeBy: f.TokenMadeBy, Activation: f.Activation}
+		act = Act{Action: ActionSkip, By: f.By, TokenMadeBy: f.TokenMadeBy, Reason: f.Reason, Activation: f.Activation}
 	case engine.SignalReceived:
 		act = Act{Action: ActionSignal, By: f.By, TokenMadeBy: f.TokenMadeBy, Node: f.Node, Activation: f.Activation}
 	case engine.AskAnswered:

@@ -108,6 +108,8 @@ type Start struct {
 	Language    string          `json:"language,omitempty"`
 	Initial     json.RawMessage `json:"initial,omitempty"`
 	Trigger     json.RawMessage `json:"trigger,omitempty"`
+	// ExternalRequest is the id under which somebody outside knows the request that started it.
+	ExternalRequest string `json:"external_request_id,omitempty"`
 	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
 	Outputs []string `json:"outputs,omitempty"`
 	// Root is the execution that it came of, with others between them, if it was not started by itself.

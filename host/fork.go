@@ -157,6 +157,7 @@ func (f *Fold) past(fork Fork, edits []dataflow.Edit) (state, rest json.RawMessa
 // its source did.
 func (s *Start) fork(fork Fork, edits []dataflow.Edit) (err error) {
 	s.Ancestors, s.Forks = append(s.Ancestors, fork.Source), append(s.Forks, fork)
+	s.ExternalRequest = "" // nobody outside has asked for the fork
 	starter := s.UserID
 	s.UserID = fork.By
 	s.Requesters = slices.DeleteFunc(slices.Clone(s.Requesters), func(user string) bool { return user == fork.By })
@@ -259,5 +260,5 @@ func (v *View) forkedView(row *Row) {
 	v.Status, v.Error, v.ErrorNode = engine.StatusNew, nil, ""
 	v.Seq, v.Created, v.Updated, v.Started = row.Seq, row.Time, row.Time, row.Time
 	v.Ended, v.WaitedMS, v.Waiting, v.Credits = 0, 0, 0, 0
-	v.Questions = map[engine.AskID]Asked{} // they are asked again
+	v.Questions, v.Below = map[engine.AskID]Asked{}, nil // they are asked again
 }

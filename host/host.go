@@ -54,6 +54,8 @@ type StartRequest struct {
 	Above []Fork
 	// ErrorOf is the execution whose failure it was started for, itself or what started it; empty: none.
 	ErrorOf string
+	// ExternalRequest is the id of the request that starts it, as its sender knows it.
+	ExternalRequest string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
 }
@@ -80,6 +82,8 @@ const (
 	ActionSignal Action = "signal"
 	ActionAnswer Action = "answer"
 	ActionChild  Action = "child_finished"
+	// ActionChildWaits tells a parent that its child waits for people, or does so no longer.
+	ActionChildWaits Action = "child_waiting"
 	// ActionLook lets an execution look into its inbox, and answers when what it has found there is on disk.
 	ActionLook Action = "look"
 )

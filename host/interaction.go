@@ -15,3 +15,13 @@ func InteractionID(workspace, execution string, ask engine.AskID) string {
 	sum[8] = sum[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
+
+// AskedBelow is a question of an execution below, as the executions above it are told of it.
+type AskedBelow struct {
+	Interaction string `json:"interaction_id"`
+	Execution   string `json:"execution_id"`
+	Node        string `json:"node_id,omitempty"`
+	Purpose     string `json:"purpose,omitempty"`
+	Type        string `json:"interaction_type,omitempty"`
+	Title       string `json:"title,omitempty"`
+}

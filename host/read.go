@@ -249,13 +249,13 @@ func (f *Fold) Input(run engine.RunNode) (json.RawMessage, error) {
 }
 
 // Activations lists activations in the order they began, after the first so many and at most limit of them; node narrows
-// it, when it is not empty. More says that there are others.
+// it to a node and the steps inside it, when it is not empty. More says that there are others.
 func (j Journal) Activations(ctx context.Context, node string, after, limit int) (list []ActivationView, more bool, err error) {
 	view := NewView(j.Graph)
 	place := map[engine.ActivationID]int{}
 	count, open := 0, 0
 	view.began = func(a *ActivationView) {
-		if node != "" && a.Node != node {
+		if shown, _ := Shown(j.Graph, a.ID); node != "" && a.Node != node && shown != node {
 			return
 		}
 		if count++; count > after && len(list) < limit {

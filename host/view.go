@@ -1,7 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,12 +40,18 @@ type View struct {
 	Errors    []NodeError         `json:"xs,omitempty"`
 	// Nodes are the latest activations by node id.
 	Nodes map[string]*NodeView `json:"n"`
-	// Sequence are node ids in the order their activations began, the last ones.
-	Sequence []string `json:"s,omitempty"`
+	// Sequence are node ids in the order their activations began, the last ones; SequenceCut is how many came before these. Steps
+	// inside a node are not part of it.
+	Sequence    []string `json:"s,omitempty"`
+	SequenceCut int64    `json:"sc,omitempty"`
+	// From is the node that it began at, if it did not begin at all that have no incoming connection.
+	From string `json:"f,omitempty"`
 	// Open are the activations that have begun and not ended, by id.
 	Open map[engine.ActivationID]*ActivationView `json:"o,omitempty"`
 	// Questions are what people are asked, by id.
 	Questions map[engine.AskID]Asked `json:"q,omitempty"`
+	// Below are the questions of executions that this one waits for, by the child that is asked in.
+	Below map[string]Below `json:"bl,omitempty"`
 	// Last is the node whose activation began last.
 	Last string `json:"l,omitempty"`
 	// Acts are what people did to it, the last ones.
@@ -54,6 +62,8 @@ type View struct {
 type NodeView struct {
 	ActivationView
 	Count int64 `json:"i,omitempty"`
+	// Recent are the last activations, oldest first, when there were several.
+	Recent []ActivationNote `json:"h,omitempty"`
 }
 
 // ActivationView is what is known of an activation.
@@ -99,7 +109,9 @@ type Asked struct {
 const (
 	maxSequence   = 1000
 	maxViewErrors = 100
-	maxViewActs   = 100
+	// MaxRecent is how many activations of a node are told with it; the others are listed by themselves.
+	MaxRecent   = 20
+	maxViewActs = 100
 )
 
 // NewView returns the view of an empty journal.
@@ -243,7 +255,7 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 	}
 	switch f := fact.(type) {
 	case engine.ExecutionCreated:
-		v.Execution = f.Execution
+		v.Execution, v.From = f.Execution, cmp.Or(f.StartFrom, f.Trigger)
 	case engine.ExecutionForked:
 		v.forkedView(row)
 		v.Execution = f.Execution
@@ -268,6 +280,10 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 		}
 	case engine.AskAnswered:
 		delete(v.Questions, f.Ask)
+	case engine.ChildWaiting:
+		v.childWaits(row, f)
+	case engine.ChildFinished:
+		delete(v.Below, f.Child)
 	}
 }
 
@@ -394,28 +410,7 @@ func (v *View) node(row *Row, t *Told) {
 		v.Questions[t.Ask] = Asked{Activation: t.Activation, Purpose: t.Purpose, Ref: t.Ref, Since: row.Time}
 	}
 	v.publish(a)
-	v.filling(a)
-}
-
-// filling lets a node whose input is being filled wait for what its filling waits for: it is the node that lacks it.
-func (v *View) filling(a *ActivationView) {
-	if !Filling(v.graph, a.ID) {
-		return
-	}
-	scope, _ := a.ID.Split()
-	id, _ := splitIteration(scope)
-	node := v.Open[id]
-	if node == nil {
-		return
-	}
-	status := engine.NodeRunning
-	if a.Status == engine.NodeWaitingInput {
-		status = engine.NodeWaitingInput
-	}
-	if node.Status != status {
-		node.Status, node.Row = status, a.Row
-		v.publish(node)
-	}
+	v.waitsInside(a)
 }
 
 // retries says that an activation is known to wait for this retry.
@@ -432,10 +427,8 @@ func (v *View) begin(a *ActivationView, again bool) {
 		v.Nodes[a.Node] = n
 	}
 	if !again {
-		if len(v.Sequence) >= maxSequence {
-			v.Sequence = slices.Delete(v.Sequence, 0, maxSequence/2)
-		}
-		v.Sequence = append(v.Sequence, a.Node)
+		v.follows(a)
+		n.remember(a)
 		n.Count++
 	}
 	v.Last = a.Node
@@ -450,13 +443,18 @@ func (v *View) publish(a *ActivationView) {
 	if v.changed != nil {
 		v.changed(a)
 	}
-	if n := v.Nodes[a.Node]; n != nil && n.ID == a.ID {
+	n := v.Nodes[a.Node]
+	if n == nil {
+		return
+	}
+	n.update(a)
+	if n.ID == a.ID {
 		n.ActivationView = *a
 	}
 }
 
 func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, err *fault.Error, outputs []engine.Output) {
-	a := v.Open[id]
+	a, inside := v.Open[id], false
 	if a == nil {
 		a = &ActivationView{Node: NodeOf(v.graph, id), ID: id}
 		if n := v.Nodes[a.Node]; n != nil && n.ID == id {
@@ -466,6 +464,7 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 				n = &NodeView{}
 				v.Nodes[a.Node] = n
 			}
+			n.remember(a)
 			n.Count++
 			n.ActivationView = *a
 			if v.began != nil {
@@ -474,6 +473,10 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 		}
 	}
 	delete(v.Open, id)
+	maps.DeleteFunc(v.Below, func(_ string, b Below) bool { return b.Activation == id })
+	if status == engine.NodeFailure && err == nil {
+		err, inside = v.FailureInside(row, id), true
+	}
 	a.Status, a.Ended, a.Error, a.NextAt, a.Row = status, row.Time, err, 0, row.Seq
 	if outputs != nil {
 		a.Outputs = outputs
@@ -485,7 +488,7 @@ func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, e
 			v.Credits += v.graph.Nodes[i].Plan.Credits
 		}
 	case engine.NodeFailure:
-		if err != nil && len(v.Errors) < maxViewErrors {
+		if err != nil && !inside && len(v.Errors) < maxViewErrors {
 			v.Errors = append(v.Errors, NodeError{id, err, row.Time})
 		}
 	}

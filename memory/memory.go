@@ -380,13 +380,13 @@ func (x *session) remove(ctx context.Context, sort string, ids ...string) (int, 
 
 // required refuses an operation without one of its fields.
 func required(operation, field string) error {
-	return fault.Newf(fault.InvalidInput, "%q is required when operation is %q", field, operation).With("path", field)
+	return fault.Newf(fault.ParameterMissing, "%q is required when operation is %q", field, operation).With("path", field).With("missing_fields", []string{field})
 }
 
 // unknown refuses an operation that a memory does not have.
 func unknown(operation string, known ...string) error {
 	if operation == "" {
-		return fault.Newf(fault.InvalidInput, `no operation is named; set "operation" to one of "%s"`, strings.Join(known, `", "`)).With("path", "operation")
+		return fault.Newf(fault.ParameterMissing, `no operation is named; set "operation" to one of "%s"`, strings.Join(known, `", "`)).With("path", "operation").With("missing_fields", []string{"operation"})
 	}
 	hint := ""
 	if near := fault.Nearest(operation, known); near != "" {

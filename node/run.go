@@ -234,6 +234,7 @@ func (x *run) do() (factOf, error) {
 	}
 	switch cause.Kind {
 	case engine.CauseError:
+		x.rebuild()
 		return x.settleError(cause.Error), nil
 	case engine.CauseOutput:
 		output, err := x.job.Value(cause.Ref)
@@ -325,6 +326,18 @@ func (x *run) prepare() error {
 		return err
 	}
 	return x.wake()
+}
+
+// rebuild makes the input of a node whose failure is handed on, as far as it can be made: one that cannot is why the node failed.
+func (x *run) rebuild() {
+	x.introduce()
+	payloads, err := x.payloads()
+	if err == nil {
+		err = x.build(payloads)
+	}
+	if err != nil {
+		x.log(Debug, "the input that goes with the error cannot be made anew", map[string]any{"error": err.Error()})
+	}
 }
 
 // introduce tells the call whose it is.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -35,6 +36,8 @@ type SchemaProblem struct {
 	Path    string `json:"path"`
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
+	// missing are the fields that are required and not there.
+	missing []string
 }
 
 func (p SchemaProblem) String() string {
@@ -70,7 +73,7 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 // Problems are all the ways in which a decoded value breaks the schema, with paths below at.
 func (s *Schema) Problems(at string, v any) []SchemaProblem {
 	if text, wild := wildNumber(v); wild {
-		return []SchemaProblem{{at, "number", fmt.Sprintf("the number %s is out of range", text)}}
+		return []SchemaProblem{{Path: at, Rule: "number", Message: fmt.Sprintf("the number %s is out of range", text)}}
 	}
 	err := s.schema.Validate(v)
 	if err == nil {
@@ -78,7 +81,7 @@ func (s *Schema) Problems(at string, v any) []SchemaProblem {
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return []SchemaProblem{{at, "schema", err.Error()}}
+		return []SchemaProblem{{Path: at, Rule: "schema", Message: err.Error()}}
 	}
 	var list []SchemaProblem
 	s.collect(at, invalid, &list)
@@ -111,7 +114,13 @@ func (s *Schema) collect(at string, e *jsonschema.ValidationError, list *[]Schem
 	if keywords := e.ErrorKind.KeywordPath(); len(keywords) > 0 {
 		rule = keywords[0]
 	}
-	*list = append(*list, SchemaProblem{where, rule, e.ErrorKind.LocalizedString(s.printer)})
+	problem := SchemaProblem{Path: where, Rule: rule, Message: e.ErrorKind.LocalizedString(s.printer)}
+	if required, ok := e.ErrorKind.(*kind.Required); ok {
+		for _, name := range required.Missing {
+			problem.missing = append(problem.missing, strings.TrimPrefix(where+"."+name, "."))
+		}
+	}
+	*list = append(*list, problem)
 }
 
 // wildNumber finds a number with an exponent so large that comparing it exactly would take more memory than there is.
@@ -180,7 +189,7 @@ func (o Override) compile(template string) (*override, error) {
 	return ready, nil
 }
 
-// check refuses a value that breaks a schema.
+// check refuses a value that breaks a schema. An input that lacks something is told apart, with all that it lacks.
 func (s *Schema) check(code fault.Code, what string, raw json.RawMessage) error {
 	if s == nil {
 		return nil
@@ -194,5 +203,13 @@ func (s *Schema) check(code fault.Code, what string, raw json.RawMessage) error 
 		return nil
 	}
 	p := problems[0]
+	var missing []string
+	for _, one := range problems {
+		missing = append(missing, one.missing...)
+	}
+	if code == fault.InvalidInput && len(missing) > 0 {
+		slices.Sort(missing)
+		return Missing(missing, "%s: %s", what, p.Message).With("path", p.Path)
+	}
 	return fault.Newf(code, "%s: %s: %s", what, cmp.Or(p.Path, "value"), p.Message).With("path", p.Path)
 }

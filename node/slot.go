@@ -410,8 +410,12 @@ func missingError(remaining json.RawMessage) error {
 	for i, name := range names {
 		quoted[i] = fmt.Sprintf("%q", name)
 	}
-	return fault.Newf(fault.ParameterMissing, "the input lacks %s; connect what brings it, set it in input_params, or answer when it is asked for", strings.Join(quoted, ", ")).
-		With("missing_fields", names)
+	return Missing(names, "the input lacks %s; connect what brings it, set it in input_params, or answer when it is asked for", strings.Join(quoted, ", "))
+}
+
+// Missing is the error of an input that lacks fields.
+func Missing(fields []string, format string, args ...any) *fault.Error {
+	return fault.Newf(fault.ParameterMissing, format, args...).With("missing_fields", fields)
 }
 
 // MissingError says that data is not complete, and what it lacks.

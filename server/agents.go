@@ -304,7 +304,7 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 		if err != nil {
 			return nil, err
 		}
-		request.Key, request.KeyHash = in.Key, hash
+		request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 		leave, err := s.starts.enter(ctx, starter{p.Workspace, p.User})
 		if err != nil {
 			return nil, err

@@ -239,6 +239,8 @@ type change struct {
 	// node is the activation as the row leaves it, or the one whose failure ended the execution.
 	node host.ActivationView
 	told *host.Told
+	// below is the question of an execution below that the node waits for, if it is not its own.
+	below *host.AskedBelow
 }
 
 // Who stops an execution or lets it go on.
@@ -386,6 +388,28 @@ func (c *changing) fact(fact engine.Fact) {
 			a.Credits += c.graph.Nodes[i].Plan.Credits
 		}
 		c.end(a, nodeCompleted, engine.NodeDone, nil, nil)
+	case engine.ChildWaiting:
+		c.askedBelow(f)
+	}
+}
+
+// askedBelow tells that a child asks: its node waits for the answers.
+func (c *changing) askedBelow(f engine.ChildWaiting) {
+	if f.Activation == "" || c.view.Open[f.Activation] == nil {
+		return
+	}
+	a := c.node(f.Activation)
+	if a.Status = engine.NodeRunning; !f.Human {
+		return
+	}
+	a.Status = engine.NodeWaitingInput
+	var asked []host.AskedBelow
+	if len(f.Asked) > 0 && json.Unmarshal(f.Asked, &asked) != nil {
+		return // nothing that this version understands; the status says that somebody is asked
+	}
+	for i := range asked {
+		told := &host.Told{What: host.ToldNode, Activation: f.Activation, Generation: a.Generation, Node: engine.NodeWaitingInput, Purpose: asked[i].Purpose}
+		c.list = append(c.list, change{what: inputRequired, node: *a, told: told, below: &asked[i]})
 	}
 }
 
@@ -399,7 +423,11 @@ func (c *changing) tell(t *host.Told) {
 			c.start(t.Activation, t.Generation)
 		}
 	case engine.NodeFailure:
-		c.end(c.node(t.Activation), nodeFailed, t.Node, t.Error, t)
+		err := t.Error
+		if err == nil {
+			err = c.view.FailureInside(c.row, t.Activation)
+		}
+		c.end(c.node(t.Activation), nodeFailed, t.Node, err, t)
 	case engine.NodeSkip:
 		c.end(c.node(t.Activation), nodeSkipped, t.Node, t.Error, t)
 	case engine.NodeCanceled:

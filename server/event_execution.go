@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/human"
+	"tandem/workflow"
 )
 
 // The words of the execution vocabulary.
@@ -54,7 +55,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		name, update.Reason = eventExecutionPaused, c.reason
 	case executionEnded:
 		name = endEvent(c.status)
-		update.Error = executionErrorOf(c.err, c.node.Node, row.Time)
+		update.Error = executionErrorOf(t.subject.journal.Graph, c.err, c.node.ID, row.Time)
 	case nodeStarted:
 		name, update.Iterations = eventNodeStarted, iterationsOf(row, c.node.ID)
 	case nodeCompleted:
@@ -69,12 +70,16 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		name = eventNodeRetrying
 	case inputRequired:
 		name = eventInputRequired
-		value, err := t.value(ctx, row, c.told.Ref)
+		value, err := t.asked(ctx, row, c)
 		if err != nil {
 			return nil, err
 		}
-		request := questionOf(t.subject.journal, c.told, c.node.Node, row.Time, withSent(row, c.told, value))
+		node, _ := host.Shown(t.subject.journal.Graph, c.node.ID)
+		request := questionOf(t.subject.journal, c.told, node, row.Time, withSent(row, c.told, value))
 		request.Fork = human.ForkOf(t.Start().Told())
+		if c.below != nil {
+			request.InteractionID, request.ExecutionID = c.below.Interaction, c.below.Execution
+		}
 		update.Kind, update.UserInputRequest = request.Purpose, &request
 	}
 	switch c.what {
@@ -95,7 +100,7 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		if err := t.nameTool(ctx, row, &node); err != nil {
 			return nil, err
 		}
-		update.NodeID, update.NodeExecution = c.node.Node, &node
+		update.NodeID, update.InnerStep, update.NodeExecution = node.NodeID, node.InnerStep, &node
 	}
 	data, err := json.Marshal(update)
 	if err != nil {
@@ -165,11 +170,16 @@ func messageOf(e *fault.Error) string {
 	return e.Error()
 }
 
-func executionErrorOf(e *fault.Error, node string, at int64) *api.ExecutionError {
+// executionErrorOf is why an execution, or the activation in it, failed.
+func executionErrorOf(graph *workflow.Graph, e *fault.Error, activation engine.ActivationID, at int64) *api.ExecutionError {
 	if e == nil {
 		return nil
 	}
-	return &api.ExecutionError{ErrorCode: string(e.Code), ErrorMessage: messageOf(e), ErrorNodeID: node, Timestamp: at, IsRetryable: e.Retryable}
+	out := &api.ExecutionError{ErrorCode: string(e.Code), ErrorMessage: messageOf(e), Timestamp: at, IsRetryable: e.Retryable}
+	if activation != "" {
+		out.ErrorNodeID, out.InnerStep = host.Shown(graph, activation)
+	}
+	return out
 }
 
 // questionOf is a question that a row asked at a time. What the kind has put into it fills the fields that it knows.
@@ -217,13 +227,13 @@ func interactionOf(journal host.Journal, ask engine.AskID) string {
 
 // output tells of output while it is made.
 func (s *subject) output(words vocabulary, o *host.Output, mark outputMark, now int64) (frame, bool, error) {
-	node := host.NodeOf(s.journal.Graph, o.Activation)
+	node, step := host.Shown(s.journal.Graph, o.Activation)
 	part := api.PartialOutput{
 		ActivationID: string(o.Activation), Attempt: int(o.Attempt.Attempt), Offset: o.Offset, Text: o.Text, Data: o.Data,
 		Snapshot: mark != outputPiece, Missed: mark == outputMissed,
 	}
 	e := api.Event{EventType: eventNodeOutput, ExecutionID: s.journal.Execution, Timestamp: now}
-	var data any = api.ExecutionUpdate{NodeID: node, PartialOutput: &part}
+	var data any = api.ExecutionUpdate{NodeID: node, InnerStep: step, PartialOutput: &part}
 	if words == vocabularyFlow {
 		if !s.toUser[worksFor(s.journal.Graph, o.Activation)] && !s.answers(o.Activation) {
 			return frame{}, false, nil

@@ -71,6 +71,7 @@ type (
 		Reason        string          `json:"reason"`
 		InteractionID string          `json:"interaction_id"`
 		Arguments     json.RawMessage `json:"arguments,omitempty"`
+		Warning       string          `json:"warning,omitempty"`
 	}
 	flowParams struct {
 		Message       string          `json:"message"`
@@ -151,16 +152,32 @@ func (t *teller) flow(ctx context.Context, row *host.Row, c *change, commands []
 	case nodeRetrying:
 		return event(stepRetry, flowRetry{int(c.told.Attempt), c.told.Time})
 	case inputRequired:
-		value, err := t.value(ctx, row, c.told.Ref)
+		value, err := t.asked(ctx, row, c)
 		if err != nil {
 			return nil, err
 		}
 		if asksForData(c.told.Purpose) {
-			return event(stepWaitingForParam, paramsOf(interactionOf(t.subject.journal, c.told.Ask), c.told, value))
+			return event(stepWaitingForParam, paramsOf(t.interaction(c), c.told, value))
 		}
-		return event(stepWaitingForStart, decisionOf(interactionOf(t.subject.journal, c.told.Ask), c.told, withSent(row, c.told, value)))
+		return event(stepWaitingForStart, decisionOf(t.interaction(c), c.told, withSent(row, c.told, value)))
 	}
 	return nil, nil
+}
+
+// asked is what a question asks, as far as the execution knows it.
+func (t *teller) asked(ctx context.Context, row *host.Row, c *change) (json.RawMessage, error) {
+	if c.below == nil {
+		return t.value(ctx, row, c.told.Ref)
+	}
+	return json.Marshal(map[string]string{"title": c.below.Title, "interaction_type": c.below.Type})
+}
+
+// interaction is the id by which people know the question that a change tells of.
+func (t *teller) interaction(c *change) string {
+	if c.below != nil {
+		return c.below.Interaction
+	}
+	return interactionOf(t.subject.journal, c.told.Ask)
 }
 
 // input is what a run that begins is given. There is none when it cannot be made, which is then what the step fails with.
@@ -236,6 +253,7 @@ type question struct {
 	Message     string          `json:"message"`
 	Reason      string          `json:"reason"`
 	Risk        string          `json:"risk"`
+	Warning     string          `json:"warning"`
 	Arguments   json.RawMessage `json:"arguments"`
 	Params      json.RawMessage `json:"params"`
 	Schema      json.RawMessage `json:"schema"`
@@ -251,7 +269,7 @@ func readQuestion(value json.RawMessage) question {
 
 func decisionOf(id string, t *host.Told, value json.RawMessage) flowDecision {
 	q := readQuestion(value)
-	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), id, q.Arguments}
+	return flowDecision{q.Risk, firstText(q.Reason, q.Description, q.Title, q.Message, t.Purpose), id, q.Arguments, q.Warning}
 }
 
 func paramsOf(id string, t *host.Told, value json.RawMessage) flowParams {
@@ -297,5 +315,6 @@ func (s *subject) step(id engine.ActivationID, status string) *api.FlowStep {
 	if i, ok := s.journal.Graph.Node(node); ok {
 		step.StepName, step.StepType = s.journal.Graph.Nodes[i].Name, s.journal.Graph.Nodes[i].Kind
 	}
+	step.NodeID, step.InnerStep = host.Shown(s.journal.Graph, id)
 	return step
 }

@@ -57,8 +57,8 @@ func (s *Server) aim(ctx context.Context, p identity.Principal, id string, b *ap
 		return err
 	}
 	switch named := engine.ActivationID(b.ActivationID); {
-	case named != "" && host.NodeOf(r.graph, named) != b.NodeID && !r.isAbout(named, b.NodeID):
-		return wrongField("activation_id", "%q is no activation of node %q", b.ActivationID, b.NodeID)
+	case named != "" && !r.isOf(named, b.NodeID):
+		return wrongField("activation_id", "%q is not an activation of node %q", b.ActivationID, b.NodeID)
 	case named != "" && step:
 		b.NodeID = ""
 	case named == "" && step && (b.Action != "fork" || r.view.Nodes[b.NodeID] == nil): // a fork begins with the call itself, if there was one

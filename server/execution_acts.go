@@ -18,7 +18,7 @@ func (r *reading) acts() ([]api.Act, error) {
 			Inherited: r.summary.ForkedFrom != "" && a.Time < r.view.Created, At: a.Time,
 		}
 		if act.NodeID == "" && a.Activation != "" {
-			act.NodeID = host.NodeOf(r.graph, a.Activation)
+			act.NodeID, _ = host.Shown(r.graph, a.Activation)
 		}
 		if a.Ask != "" && !act.Inherited {
 			act.InteractionID = r.interaction(a.Ask)

@@ -61,6 +61,11 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if question != nil {
 		return s.answer(ctx, p, in.ID, r.interaction(question.id), b.InputData)
 	}
+	if below, err := r.askedBelow(ctx, b); err != nil {
+		return nil, err
+	} else if below != "" {
+		return s.answer(ctx, p, in.ID, below, b.InputData)
+	}
 	if allow := append(operators(), identity.Approver); !p.Has(allow...) { // who is asked may answer, whatever their role
 		return nil, fault.Newf(fault.Forbidden, "a signal needs the role %s", list(allow, "or"))
 	}
@@ -78,7 +83,16 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 // answer puts an answer to a question of the execution, or of one that it has started. It returns when the execution has
 // heard of it.
 func (s *Server) answer(ctx context.Context, p identity.Principal, execution, interaction string, data json.RawMessage) (*actionOutput, error) {
-	i, err := s.o.Desk.Respond(ctx, p, interaction, human.Submission{Data: data})
+	i, err := s.o.Stores.Interactions.Get(ctx, p, interaction)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
+		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+			return nil, renamed(err, "response_data", "input_data")
+		}
+	}
+	i, err = s.o.Desk.Respond(ctx, p, interaction, human.Submission{Data: data})
 	if err != nil {
 		return nil, renamed(err, "response_data", "input_data")
 	}
@@ -196,11 +210,41 @@ func (r *reading) asked(b *api.InputRequest) (*openQuestion, error) {
 		for i, q := range found {
 			ids[i] = r.interaction(q.id)
 		}
-		return nil, fault.Newf(fault.Conflict, "node %q waits for %d answers; name one in interaction_id: %s", b.NodeID, len(found), strings.Join(ids, ", ")).With("interaction_ids", ids)
+		return nil, severalAsked(b.NodeID, ids)
 	case b.InteractionID != "":
 		return nil, fault.Newf(fault.Conflict, "question %q of node %q is not open; it was answered or withdrawn, or was never asked", b.InteractionID, b.NodeID)
 	}
 	return nil, nil
+}
+
+func severalAsked(node string, ids []string) error {
+	return fault.Newf(fault.Conflict, "node %q waits for %d answers; name one in interaction_id: %s", node, len(ids), strings.Join(ids, ", ")).With("interaction_ids", ids)
+}
+
+// askedBelow finds the question of an execution that a node has started and waits for; none when there is none.
+func (r *reading) askedBelow(ctx context.Context, b *api.InputRequest) (string, error) {
+	var ids []string
+	for _, child := range slices.Sorted(maps.Keys(r.view.Below)) {
+		if starter := r.view.Below[child].Activation; !r.isOf(starter, b.NodeID) || b.ActivationID != "" && string(starter) != b.ActivationID {
+			continue
+		}
+		page, err := r.s.o.Stores.Interactions.List(ctx, r.p, store.InteractionQuery{
+			Execution: child, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: store.MaxPageSize},
+		})
+		if err != nil {
+			return "", err
+		}
+		for _, i := range page.Interactions {
+			ids = append(ids, i.ID)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", nil
+	case 1:
+		return ids[0], nil
+	}
+	return "", severalAsked(b.NodeID, ids)
 }
 
 // cancelSignal is the name of the signal that ends a delay or a wait early.

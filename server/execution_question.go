@@ -38,7 +38,8 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			asked = nil // what was sent is shown below
 		}
-		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, host.NodeOf(r.graph, q.Activation), q.Since, asked)
+		node, _ := host.Shown(r.graph, q.Activation)
+		told := questionOf(r.journal, &host.Told{Activation: q.Activation, Ask: q.id, Purpose: q.Purpose}, node, q.Since, asked)
 		told.Fork = human.ForkOf(r.start.Told())
 		if q.Purpose == engine.PurposeOutcomeUnknown {
 			record, found, err := r.journal.Activation(ctx, q.Activation)

@@ -217,11 +217,14 @@ func outputRefs(list []host.ActivationView) []engine.Ref {
 // tellActivation tells an activation with its outputs, as far as their values are given. Language is that of the execution.
 func tellActivation(graph *workflow.Graph, language string, a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
 	e := api.NodeExecution{
-		NodeID: a.Node, NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
+		NodeName: a.Node, Status: string(a.Status), StartTime: a.Started, EndTime: a.Ended, ExecutionDetails: a.Detail,
 		RetryCount: int(a.Retries), CreditsConsumed: a.Credits, TokensUsed: tokensOf(a.Used), ActivationID: string(a.ID), Generation: int(a.Generation), Attempt: int(a.Attempt), NextAt: a.NextAt,
 	}
 	for _, w := range a.Warnings {
 		e.Warnings = append(e.Warnings, api.NodeWarning(w))
+	}
+	if e.NodeID = a.Node; a.ID != "" {
+		e.NodeID, e.InnerStep = host.Shown(graph, a.ID)
 	}
 	if a.Started > 0 && a.Ended > 0 {
 		e.DurationMS = max(0, a.Ended-a.Started)
@@ -245,6 +248,12 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 		tellStep(graph, i, language, a, &e)
 	}
 	var err error
+	if e.ExecutionDetails, err = flowDetails(graph, a, e.ExecutionDetails); err != nil {
+		return e, err
+	}
+	if e.NodeType == toolType && e.InnerStep == "" {
+		e.ExecutionDetails = toolDetails(e.ExecutionDetails, e.OutputData["result"])
+	}
 	e.Error, err = nodeErrorOf(a.Error, max(a.Ended, a.Started))
 	return e, err
 }
@@ -263,11 +272,7 @@ func outputsByKey(list []engine.Output, values map[engine.Ref]json.RawMessage) m
 
 // tellError tells why an execution or a node of it failed. What only operators may know is for them.
 func (r *reading) tellError(f *fault.Error, activation engine.ActivationID, at int64) api.ExecutionError {
-	node := ""
-	if activation != "" {
-		node = host.NodeOf(r.graph, activation)
-	}
-	e := executionErrorOf(f, node, at)
+	e := executionErrorOf(r.graph, f, activation, at)
 	if r.p.Has(identity.Admin, identity.Operator) {
 		e.StackTrace = f.Detail
 	}
@@ -335,15 +340,12 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	e := &api.Execution{
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
 		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(), NodeExecutions: make(map[string]api.NodeExecution, len(r.graph.Nodes)),
-		ExecutionSequence: orEmpty(v.Sequence), Error: r.failure(), Errors: make([]api.ExecutionError, len(v.Errors)), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
+		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
 		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
-	}
-	for i, failed := range v.Errors {
-		e.Errors[i] = r.tellError(failed.Error, failed.Activation, failed.Time)
 	}
 	e.CurrentNodeIDs, e.NextNodes = r.current(), r.next()
 	if !v.Status.Final() {
-		e.CurrentNodeID = v.Last
+		e.CurrentNodeID = r.shown(v.Last)
 	}
 	var refs []engine.Ref
 	for _, n := range v.Nodes { // order does not matter: the reader sorts them
@@ -358,26 +360,26 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	for id, n := range v.Nodes { // order does not matter: one entry per node
-		told, err := tellActivation(r.graph, r.start.Language, &n.ActivationView, values)
-		if err != nil {
+	all := make(map[string]api.NodeExecution, len(v.Nodes)) // with the steps inside nodes
+	for id, n := range v.Nodes {                            // order does not matter: one entry per node
+		if all[id], err = r.tellNode(n, values); err != nil {
 			return nil, err
 		}
-		if n.Count > 1 {
-			told.Activations = n.Count
-		}
-		e.NodeExecutions[id] = told
 	}
-	for id, n := range e.NodeExecutions { // order does not matter: one entry per node
-		if attached := attachedExecutions(id, e.NodeExecutions); attached != nil {
-			n.AttachedExecutions = attached
+	e.Conversation = conversationOf(all)
+	if e.FullAnswer, err = r.fullAnswer(ctx, all); err != nil {
+		return nil, err
+	}
+	for id, n := range all { // order does not matter: one entry per node
+		if n.InnerStep == "" {
+			n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
 			e.NodeExecutions[id] = n
 		}
 	}
-	e.Conversation = conversationOf(e.NodeExecutions)
+	reached := r.reached()
 	for i := range r.graph.Nodes {
 		n := &r.graph.Nodes[i]
-		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached {
+		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached || reached != nil && !reached[i] {
 			continue
 		}
 		if e.NodeExecutions[n.ID], err = tellActivation(r.graph, r.start.Language, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil); err != nil {
@@ -404,15 +406,8 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	return e, nameQuestions(e)
 }
 
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
 func (r *reading) trigger() api.TriggerInfo {
-	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, TokenMadeBy: r.summary.TokenMadeBy, Timestamp: r.summary.Created, TriggerData: r.start.Trigger}
+	t := api.TriggerInfo{TriggerType: r.summary.TriggerType, UserID: r.summary.User, TokenMadeBy: r.summary.TokenMadeBy, Timestamp: r.summary.Created, TriggerData: r.start.Trigger, ExternalRequestID: r.start.ExternalRequest}
 	if len(t.TriggerData) > host.MaxInline {
 		t.TriggerData = host.Omitted(len(t.TriggerData)) // the context has it
 	}
@@ -423,8 +418,8 @@ func (r *reading) trigger() api.TriggerInfo {
 func (r *reading) current() []string {
 	nodes := make([]string, 0, len(r.view.Open))
 	for _, a := range r.view.Open { // order does not matter: sorted below
-		if !slices.Contains(nodes, a.Node) {
-			nodes = append(nodes, a.Node)
+		if node, _ := host.Shown(r.graph, a.ID); !slices.Contains(nodes, node) {
+			nodes = append(nodes, node)
 		}
 	}
 	r.inOrder(nodes)

@@ -31,6 +31,9 @@ func (s *Server) executions() {
 	one.Description = "The id of an activation has slashes and brackets where it is inside a loop; it may be sent as it is."
 	value := op(http.MethodGet, "/executions/{id}/values/{hash}", "get-value", "Read a large value")
 	value.Description = "Values over 32 KiB are shown as {\"$blob\": hash, \"size\": bytes} and are read here."
+	history := op(http.MethodGet, "/executions/{id}/history", "get-history", "Read what happened, in order, and who decided it")
+	history.Description = "One record per activation, and one for whatever an operator did: statuses, input, output, retries, cost, and every question with who was asked, exactly what they were shown, who answered, when and by which means. " +
+		"A fork begins with what it shares with its source. The histories of executions that a node has started stand below it."
 	actions := op(http.MethodPost, "/executions/{id}/actions", "act-on-execution", "Pause, resume, cancel, retry, skip or fork")
 	actions.Description = "What cannot be done in the state the execution is in answers 409 and changes nothing."
 	input := op(http.MethodPost, "/executions/{id}/input", "send-input", "Answer a question, or send a signal to a node that waits")
@@ -41,6 +44,7 @@ func (s *Server) executions() {
 	handle(s, op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node"), readers(), s.getExecution)
 	handle(s, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), readers(), s.listActivations)
 	handle(s, one, readers(), s.getActivation)
+	handle(s, history, readers(), s.getHistory)
 	handle(s, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), readers(), s.getContext)
 	handle(s, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), readers(), s.listLogs)
 	handle(s, value, readers(), s.getValue)

@@ -149,15 +149,24 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 }
 
 func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
-	i, err := s.o.Stores.Interactions.Get(ctx, p, in.ID)
+	out, err := s.interactionDetail(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	responses, err := s.o.Stores.Interactions.Responses(ctx, p, in.ID)
+	return &detailOutput{*out}, nil
+}
+
+// interactionDetail tells a question with everything that was replied and sent.
+func (s *Server) interactionDetail(ctx context.Context, p identity.Principal, id string) (*api.InteractionDetail, error) {
+	i, err := s.o.Stores.Interactions.Get(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	deliveries, err := s.o.Stores.Interactions.Deliveries(ctx, p, in.ID)
+	responses, err := s.o.Stores.Interactions.Responses(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	deliveries, err := s.o.Stores.Interactions.Deliveries(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +191,7 @@ func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *I
 			out.Deliveries[n].NextAt = d.NextAt
 		}
 	}
-	return &detailOutput{out}, nil
+	return &out, nil
 }
 
 func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal, in *respondInput) (*interactionOutput, error) {

@@ -163,6 +163,9 @@ func (s *Server) bodyDoor(keys int) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		if body != nil {
+			if takesOlderNames(c.Operation().OperationID) {
+				body = newerNames(body)
+			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		next(c)

@@ -222,7 +222,7 @@ func TestStream_FlowWords(t *testing.T) {
 		}
 	}
 	_, e := data[json.RawMessage](t, frames, "5.2")
-	if diff := cmp.Diff(api.FlowStep{StepID: "each[0]/work", StepName: "Work", StepType: "TEST.STEP", StepStatus: "RUNNING"}, *e.Step); diff != "" {
+	if diff := cmp.Diff(api.FlowStep{StepID: "each[0]/work", StepName: "Work", StepType: "TEST.STEP", StepStatus: "RUNNING", NodeID: "work"}, *e.Step); diff != "" {
 		t.Errorf("step (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(api.FlowExecutor{ExecutorID: stageExecution, ExecutorName: "Flow", ExecutorStatus: "RUNNING"}, *e.Executor); diff != "" {

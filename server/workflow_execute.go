@@ -76,7 +76,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	request.Key, request.KeyHash = in.Key, hash
+	request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 	var w *waiting
 	if patience > 0 { // before the start, so that every row is seen
 		w = &waiting{r: r, sub: s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), seen: host.NewSeen(r.graph)}

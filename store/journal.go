@@ -59,6 +59,9 @@ type Append struct {
 	// also that of the same append. A Pause ends one that is still active: an execution is stopped once at a time.
 	Pause  *Pause
 	Resume *PauseEnd
+	// PauseBelow and ResumeBelow are the pauses that executions below make by waiting for people. One that begins again goes on.
+	PauseBelow  []Pause
+	ResumeBelow []PauseEnd
 }
 
 // Check refuses an append that cannot be right, before a driver does anything with it.
@@ -78,6 +81,11 @@ func (a *Append) Check() error {
 		return fault.Newf(fault.Invalid, "append to execution %q: a snapshot of row %d cannot be taken at row %d", a.Execution, a.Snapshot.Seq, a.After+1)
 	case a.Pause != nil && (a.Pause.ID == "" || a.Pause.Reason != PauseOperator):
 		return fault.Newf(fault.Invalid, "append to execution %q: a pause needs an id, and is an operator's", a.Execution)
+	}
+	for n := range a.PauseBelow {
+		if a.PauseBelow[n].ID == "" || a.PauseBelow[n].Reason != PauseHuman {
+			return fault.Newf(fault.Invalid, "append to execution %q: a pause that an execution below makes needs an id, and is for people", a.Execution)
+		}
 	}
 	for n := range a.Ask {
 		if i := &a.Ask[n]; i.ID == "" || i.Status != InteractionPending && i.Status != "" {

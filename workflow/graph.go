@@ -85,3 +85,20 @@ func (g *Graph) Segment(name string) (int, bool) {
 	i, ok := g.bySegment[name]
 	return i, ok
 }
+
+// Reach tells which nodes can be reached from one, itself included.
+func (g *Graph) Reach(from int) []bool {
+	reached := make([]bool, len(g.Nodes))
+	reached[from] = true
+	for stack := []int{from}; len(stack) > 0; {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, e := range g.Nodes[n].Out {
+			if to := g.Edges[e].To; !reached[to] {
+				reached[to] = true
+				stack = append(stack, to)
+			}
+		}
+	}
+	return reached
+}

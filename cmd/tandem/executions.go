@@ -39,7 +39,7 @@ changed there is on disk, and goes on with "tandem run --resume" or with the nex
 	}
 	at.add(cmd)
 	cmd.AddCommand(
-		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
+		newExecutionsList(&at), newExecutionsGet(&at), newExecutionsHistory(&at), newExecutionsWatch(&at), newExecutionsLogs(&at), newExecutionsContext(&at),
 		newAction(&at, "pause", "Let nothing new begin"), newAction(&at, "resume", "Let a paused execution go on"), newAction(&at, "cancel", "End an execution"),
 		newRetry(&at), newSkip(&at), newFork(&at), newInput(&at),
 	)
@@ -198,7 +198,7 @@ func printExecution(w *tabwriter.Writer, e *api.Execution) {
 		if n.Error != nil {
 			problem = fmt.Sprintf("%s [%s]", n.Error.ErrorMessage, n.Error.ErrorCode)
 		}
-		runs := max(n.Activations, 1)
+		runs := max(n.ActivationCount, 1)
 		if n.Status == string(engine.NodePending) {
 			runs = 0
 		}

@@ -23,8 +23,13 @@ func newAction(at *connectFlags, action, short string) *cobra.Command {
 		},
 	}
 	show.add(cmd, false)
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at the execution later")
+	addReason(cmd, &reason)
 	return cmd
+}
+
+// addReason adds the flag of what is recorded with an action.
+func addReason(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "why, for those who look at the execution later")
 }
 
 // target says which node of an execution an action is about.
@@ -44,6 +49,7 @@ func (t *target) check() error {
 
 func newRetry(at *connectFlags) *cobra.Command {
 	var t target
+	var reason string
 	var show listing
 	cmd := &cobra.Command{
 		Use: "retry EXECUTION --node NODE", Short: "Try a failed node again", Args: one("execution"),
@@ -51,17 +57,18 @@ func newRetry(at *connectFlags) *cobra.Command {
 			if err := t.check(); err != nil {
 				return err
 			}
-			return act(cmd, at, &show, args[0], api.ActionRequest{Action: "retry_node", NodeID: t.node, ActivationID: t.activation})
+			return act(cmd, at, &show, args[0], api.ActionRequest{Action: "retry_node", NodeID: t.node, ActivationID: t.activation, Reason: reason})
 		},
 	}
 	t.add(cmd)
+	addReason(cmd, &reason)
 	show.add(cmd, false)
 	return cmd
 }
 
 func newSkip(at *connectFlags) *cobra.Command {
 	var t target
-	var output string
+	var output, reason string
 	var show listing
 	cmd := &cobra.Command{
 		Use: "skip EXECUTION --node NODE", Short: "Go on without a node", Args: one("execution"),
@@ -69,7 +76,7 @@ func newSkip(at *connectFlags) *cobra.Command {
 			if err := t.check(); err != nil {
 				return err
 			}
-			r := api.ActionRequest{Action: "skip_node", NodeID: t.node, ActivationID: t.activation}
+			r := api.ActionRequest{Action: "skip_node", NodeID: t.node, ActivationID: t.activation, Reason: reason}
 			if cmd.Flags().Changed("output") {
 				value, err := parseValue("output", output, false)
 				if err != nil {
@@ -82,6 +89,7 @@ func newSkip(at *connectFlags) *cobra.Command {
 	}
 	t.add(cmd)
 	cmd.Flags().StringVar(&output, "output", "", "the node counts as completed with this output, as JSON; without it, as skipped")
+	addReason(cmd, &reason)
 	show.add(cmd, false)
 	return cmd
 }

@@ -45,7 +45,7 @@ func stepOf(n *api.NodeExecution) (scope, name string, ok bool) {
 		return "", "", false
 	}
 	scope, name = n.ActivationID[:at], n.ActivationID[at+1:]
-	return scope, name, strings.HasSuffix(n.NodeID, "."+name)
+	return scope, name, n.InnerStep != ""
 }
 
 // stepKind is what a step does: "call_1_2" is a call.

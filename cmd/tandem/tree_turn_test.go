@@ -19,7 +19,7 @@ import (
 // stepEvent is a frame of a step of the turn of "agent".
 func stepEvent(seq uint64, at time.Duration, name string, status engine.NodeStatus, details, result string) api.Event {
 	return nodeEvent(seq, at, "agent[0]/"+name, status, func(n *api.NodeExecution) {
-		n.NodeID, n.NodeName = "agent."+name, "agent."+name
+		n.NodeID, n.InnerStep, n.NodeName = "agent", name, "agent."+name
 		if details != "" {
 			n.ExecutionDetails = json.RawMessage(details)
 		}
@@ -99,7 +99,7 @@ func TestTree_TurnInALoop(t *testing.T) {
 	tree := newTree()
 	for _, e := range []api.Event{
 		nodeEvent(1, 0, "each", engine.NodeRunning), nodeEvent(2, 0, "each[3]/agent", engine.NodeRunning),
-		nodeEvent(3, 0, "each[3]/agent[0]/complete_1", engine.NodeRunning, func(n *api.NodeExecution) { n.NodeID = "agent.complete_1" }),
+		nodeEvent(3, 0, "each[3]/agent[0]/complete_1", engine.NodeRunning, func(n *api.NodeExecution) { n.NodeID, n.InnerStep = "agent", "complete_1" }),
 	} {
 		if err := tree.apply(e); err != nil {
 			t.Fatal(err)

@@ -161,6 +161,11 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 				o.host.admitNext()
 			}
 		}
+		for _, item := range h.append.Deliver {
+			if item.Kind == string(host.ActionChildWaits) { // what else is delivered is told when its command is carried out
+				o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: item.Execution}, delivered{})
+			}
+		}
 		if o.host.opts.Recorded != nil {
 			o.host.opts.Recorded(o.ref, o.revision.Graph, h.row, h.commands)
 		}

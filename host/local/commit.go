@@ -128,6 +128,13 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			a.Deliver = append(a.Deliver, item)
 		}
 	}
+	if waits := status == engine.StatusWaitingForHuman; o.parent != "" && !status.Final() && waits != (o.status == engine.StatusWaitingForHuman) {
+		item, err := o.tellParentWaits(status, row, a.Ask)
+		if err != nil {
+			return held{}, host.Unreadable(err, "%w")
+		}
+		a.Deliver = append(a.Deliver, item)
+	}
 	if create != nil {
 		create.Status = status
 	}

@@ -77,6 +77,8 @@ type owner struct {
 	// task says that it is a task of an agent, of which only so many run.
 	task   bool
 	status engine.Status
+	// asksBelow are the children that wait for people, as of the last row.
+	asksBelow map[string]engine.ActivationID
 	// tail counts the rows and bytes since the last snapshot, whose size is snapshot.
 	tailRows, tailBytes, snapshot int
 	// startedChildren are children whose start is on disk, so that the reminder of them can go with the next row.
@@ -223,7 +225,7 @@ func (o *owner) read() error {
 		return err
 	}
 	o.fold.Reload(o.loader(journal.Loader(ctx)))
-	o.status = o.fold.State().Status()
+	o.status, o.asksBelow = o.fold.State().Status(), o.fold.State().AsksBelow()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tandem/engine"
@@ -46,10 +47,10 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 		case engine.ExecutionPaused:
 			a.Pause, a.Resume = &store.Pause{
 				ID: fmt.Sprintf("%s:%d", o.ref.Execution, row.Seq), Execution: o.ref.Execution, Reason: "operator", Status: store.PauseActive, Paused: row.Time,
-				Context: by(f.By, f.TokenMadeBy),
+				Context: by(f.By, f.TokenMadeBy, f.Reason),
 			}, nil
 		case engine.ExecutionResumed:
-			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy), Time: row.Time}
+			a.Resume = &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Data: by(f.By, f.TokenMadeBy, f.Reason), Time: row.Time}
 		case engine.AskAnswered:
 			// Who answered has ended the row, unless the answer came from inside.
 			a.Withdraw = o.withdraw(a.Withdraw, f.Ask)
@@ -67,12 +68,59 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 			a.Withdraw = o.withdraw(a.Withdraw, c.Ask)
 		}
 	}
+	o.pausesBelow(a, row)
 	// One that is not paused any more although nobody let it go on was canceled, or its time is up. Its end may come only later, with that
 	// of its children.
 	if stopped := o.status == engine.StatusPaused || a.Pause != nil; stopped && a.Resume == nil && o.fold.State().Status() != engine.StatusPaused {
 		a.Resume = &store.PauseEnd{Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
 	}
 	return nil
+}
+
+// pausesBelow begins a pause for each child that waits for people now, and ends those of children that do so no longer.
+func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
+	below := o.fold.State().AsksBelow()
+	for _, child := range slices.Sorted(maps.Keys(below)) {
+		if _, known := o.asksBelow[child]; known {
+			continue
+		}
+		node, _ := host.Shown(o.revision.Graph, below[child])
+		pause := store.Pause{ID: o.ref.Execution + ":" + child, Execution: o.ref.Execution, Node: node, Reason: store.PauseHuman, Status: store.PauseActive, Paused: row.Time, Context: childContext(child)}
+		a.PauseBelow = append(a.PauseBelow, pause)
+	}
+	for _, child := range slices.Sorted(maps.Keys(o.asksBelow)) {
+		if _, still := below[child]; still {
+			continue
+		}
+		end := store.PauseEnd{ID: o.ref.Execution + ":" + child, Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
+		if slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return goesOnAbove(f, child) }) {
+			end.Status, end.Reason = store.PauseResumed, "human_response"
+		}
+		a.ResumeBelow = append(a.ResumeBelow, end)
+	}
+	o.asksBelow = below
+}
+
+// goesOnAbove says that a fact is that a child has what it asked for.
+func goesOnAbove(f engine.Fact, child string) bool {
+	switch f := f.(type) {
+	case engine.ChildWaiting:
+		return f.Child == child
+	case engine.ChildFinished:
+		return f.Child == child && f.Status != engine.StatusCanceled
+	}
+	return false
+}
+
+// childContext tells which child a pause is about.
+func childContext(child string) json.RawMessage {
+	raw, err := json.Marshal(struct {
+		Child string `json:"child_execution_id"`
+	}{child})
+	if err != nil { // a text is always JSON
+		return nil
+	}
+	return raw
 }
 
 func requester(list []string, user string) []string {
@@ -86,15 +134,16 @@ func (o *owner) withdraw(list []string, ask engine.AskID) []string {
 	return append(list, host.InteractionID(o.ref.Workspace, o.ref.Execution, ask))
 }
 
-// by is who did something, as a pause keeps it.
-func by(user, tokenMadeBy string) json.RawMessage {
+// by is who did something and why, as a pause keeps it.
+func by(user, tokenMadeBy, reason string) json.RawMessage {
 	if user == "" {
 		return nil
 	}
 	raw, err := json.Marshal(struct {
 		By          string `json:"by"`
 		TokenMadeBy string `json:"token_made_by,omitempty"`
-	}{user, tokenMadeBy})
+		Reason      string `json:"reason,omitempty"`
+	}{user, tokenMadeBy, reason})
 	if err != nil { // a text is always JSON
 		return nil
 	}

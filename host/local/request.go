@@ -121,9 +121,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 	}
 	switch r.Action {
 	case host.ActionPause:
-		return engine.ExecutionPaused{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
+		return engine.ExecutionPaused{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionResume:
-		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
+		return engine.ExecutionResumed{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
 	case host.ActionCancel:
 		o.host.families.cancel(o.ref) // at once: its children are told one after the other
 		return engine.CancelRequested{By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}, nil
@@ -135,7 +135,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 			return nil, err
 		}
 		again, err := o.askAgain(id, false)
-		return engine.NodeRetried{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Again: again}, err
+		return engine.NodeRetried{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason, Again: again}, err
 	case host.ActionSkip:
 		id, err := o.which(r, "skipped", func(engine.Activation) bool { return true })
 		if err != nil {
@@ -144,7 +144,7 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		if err := o.mayPassOver(id); err != nil {
 			return nil, err
 		}
-		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy}
+		skipped := engine.NodeSkipped{Activation: id, By: r.By, TokenMadeBy: r.TokenMadeBy, Reason: r.Reason}
 		if len(r.Value) > 0 {
 			if err := o.mayDecide(id); err != nil {
 				return nil, err
@@ -162,6 +162,9 @@ func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) 
 		return engine.SignalReceived{Node: r.Node, Activation: r.Activation, Name: r.Signal, Ref: value(), By: r.By, TokenMadeBy: r.TokenMadeBy}, nil
 	case host.ActionAnswer:
 		return o.answered(r, value()), nil
+	case host.ActionChildWaits:
+		starter, _ := o.fold.State().StarterOf(r.Child)
+		return engine.ChildWaiting{Child: r.Child, Activation: starter, Human: r.Status == engine.StatusWaitingForHuman, Asked: r.Value}, nil
 	case host.ActionChild:
 		return engine.ChildFinished{Child: r.Child, Status: r.Status, Ref: value(), Error: r.Error}, nil
 	}
@@ -183,6 +186,9 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 			ids = append(ids, string(a.ID))
 		}
 	}
+	if r.Action == host.ActionRetry {
+		ids = o.failedSteps(index, ids)
+	}
 	if len(ids) > 1 {
 		slices.Sort(ids)
 		return "", fault.Newf(fault.Conflict, "several activations of node %q can be %s; name one as activation_id: %s", r.Node, verb, strings.Join(ids[:min(len(ids), 5)], ", "))
@@ -191,6 +197,22 @@ func (o *owner) which(r host.Request, verb string, fits func(engine.Activation) 
 		return engine.ActivationID(ids[0]), nil
 	}
 	return engine.ActivationID(o.revision.Graph.Nodes[index].Segment), nil // the engine says why it cannot be
+}
+
+// failedSteps puts, in the place of the activations of a node whose program leads steps, the steps that failed or whose outcome is
+// unknown: those are what is tried again, and what went well before them is not repeated.
+func (o *owner) failedSteps(node int, ids []string) []string {
+	var steps []string
+	for _, a := range o.fold.State().Activations() {
+		if a.Status != engine.NodeFailure && !a.Unknown {
+			continue
+		}
+		if i, step, ok := host.Owner(o.revision.Graph, a.ID); ok && step && i == node {
+			steps = append(steps, string(a.ID))
+			ids = slices.DeleteFunc(ids, func(id string) bool { return strings.HasPrefix(string(a.ID), id+"[") })
+		}
+	}
+	return append(ids, steps...)
 }
 
 // answered is the answer to a question. Whoever says that an effect has happened and what came of it gives an output: questions that

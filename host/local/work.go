@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -315,6 +317,44 @@ func (o *owner) tellParent(end engine.Finish, row *host.Row) (store.InboxItem, e
 	return store.InboxItem{
 		Execution: o.parent, Kind: string(host.ActionChild), Dedup: fmt.Sprintf("ended:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
 	}, nil
+}
+
+// tellParentWaits is the inbox item with which a parent learns that its child waits for people, or goes on. It is committed with the
+// row that makes it so.
+func (o *owner) tellParentWaits(status engine.Status, row *host.Row, asked []store.Interaction) (store.InboxItem, error) {
+	r := host.Request{Child: o.ref.Execution, Status: status}
+	if status == engine.StatusWaitingForHuman {
+		value, err := o.askedBelow(row, asked)
+		if err != nil {
+			return store.InboxItem{}, err
+		}
+		r.Value = value
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return store.InboxItem{}, fmt.Errorf("questions of execution %q: %w", o.ref.Execution, err)
+	}
+	return store.InboxItem{
+		Execution: o.parent, Kind: string(host.ActionChildWaits), Dedup: fmt.Sprintf("waits:%s:%d", o.ref.Execution, row.Seq), Time: row.Time, Body: body,
+	}, nil
+}
+
+// askedBelow are the questions that a parent is told of: those of this row, of this execution or of those below it.
+func (o *owner) askedBelow(row *host.Row, asked []store.Interaction) (json.RawMessage, error) {
+	list := []host.AskedBelow{}
+	for i := range asked {
+		list = append(list, host.AskedBelow{Interaction: asked[i].ID, Execution: o.ref.Execution, Node: asked[i].Node, Purpose: asked[i].Purpose, Type: asked[i].Type, Title: gjson.GetBytes(asked[i].Request, "title").Str})
+	}
+	for _, f := range row.Facts {
+		if below, ok := f.(engine.ChildWaiting); ok && below.Human && len(below.Asked) > 0 {
+			var more []host.AskedBelow
+			if err := json.Unmarshal(below.Asked, &more); err != nil {
+				return nil, fault.Newf(fault.Unreadable, "what the child %q asks cannot be read: %w", below.Child, err)
+			}
+			list = append(list, more...)
+		}
+	}
+	return json.Marshal(list)
 }
 
 // tell puts something into the inbox of an execution of the same workspace.

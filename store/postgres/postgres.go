@@ -151,7 +151,7 @@ func (j journal) keyUsed(ctx context.Context, workspace, user string, k *store.I
 }
 
 func appendRow(ctx context.Context, tx pgx.Tx, workspace string, a *store.Append) error {
-	if len(a.Ask) > 0 || a.Pause != nil {
+	if len(a.Ask) > 0 || a.Pause != nil || len(a.PauseBelow) > 0 {
 		return fault.New(fault.Unsupported, "this store keeps no questions to people and no pauses")
 	}
 	var n int64

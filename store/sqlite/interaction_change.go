@@ -55,6 +55,16 @@ func (w *writer) people(key executionKey, a *store.Append) error {
 			return err
 		}
 	}
+	for i := range a.PauseBelow {
+		if err := w.pauseAgain(key, &a.PauseBelow[i]); err != nil {
+			return err
+		}
+	}
+	for i := range a.ResumeBelow {
+		if err := w.resume(key, a.ResumeBelow[i].ID, &a.ResumeBelow[i]); err != nil {
+			return err
+		}
+	}
 	if a.Pause != nil {
 		// One that is active was ended by whatever let the execution run until it was stopped again.
 		if err := w.resumeOperator(key, &store.PauseEnd{Status: store.PauseResumed, Reason: "operator", Time: a.Pause.Paused}); err != nil {
@@ -163,6 +173,16 @@ func (w *writer) pause(key executionKey, p *store.Pause) error {
 	_, err := w.c.exec(`INSERT INTO workflow_execution_pauses (workspace_id, id, execution_id, node_id, pause_reason, resume_conditions, pause_context,
 		status, paused_at, resumed_at, resume_reason, resume_data) VALUES (?, ?, ?, ?, ?, ?, ?, 'active', ?, 0, '', x'') ON CONFLICT (workspace_id, id) DO NOTHING`,
 		key.workspace, p.ID, key.id, p.Node, p.Reason, []byte(p.Conditions), []byte(p.Context), p.Paused)
+	return err
+}
+
+// pauseAgain begins one, or lets one that has ended go on.
+func (w *writer) pauseAgain(key executionKey, p *store.Pause) error {
+	if err := w.pause(key, p); err != nil {
+		return err
+	}
+	_, err := w.c.exec(`UPDATE workflow_execution_pauses SET status = 'active', paused_at = ?, resumed_at = 0, resume_reason = '', resume_data = x''
+		WHERE workspace_id = ? AND id = ? AND execution_id = ? AND status <> 'active'`, p.Paused, key.workspace, p.ID, key.id)
 	return err
 }
 

@@ -227,7 +227,7 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 			return err
 		}
 	}
-	if len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil {
+	if len(a.Ask) > 0 || len(a.Withdraw) > 0 || len(a.Requesters) > 0 || a.Pause != nil || a.Resume != nil || len(a.PauseBelow) > 0 || len(a.ResumeBelow) > 0 {
 		return w.people(key, a)
 	}
 	return nil
