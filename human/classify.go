@@ -496,15 +496,18 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		case j.Value != "":
 			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
 		case j.Classification == Confirmed:
-			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.first))
+			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.evidence()))
 		case j.Classification == Rejected:
-			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.first))
+			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.evidence()))
 		}
 		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
 	}
 	if len(r.vetoes) > 0 {
 		// What happened to the reply weighs more than how it is worded.
 		v := r.vetoes[0]
+		if r.acts.Why != "" {
+			v = veto{r.acts.Why, r.acts.Text}
+		}
 		for _, one := range r.vetoes {
 			switch one.why {
 			case vetoAutomatic, vetoStranger, vetoThread, vetoEarly:

@@ -83,8 +83,6 @@ type reading struct {
 	verdicts int
 	// firm counts the words that approve, whatever was said before.
 	firm int
-	// clear counts the words for it that stand in a clause without anything unknown.
-	clear int
 	// first is the first piece of evidence, strange the first unknown word.
 	first, strange string
 	// bare says that a clause consists of doubt alone; it is about what stands beside it.
@@ -403,9 +401,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		}
 		if negations == 0 {
 			r.strong += strong
-		}
-		if unknowns == 0 && len(r.vetoes) == started {
-			r.clear += strong + weak
 		}
 	}
 }

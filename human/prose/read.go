@@ -26,7 +26,14 @@ type Reading struct {
 	Present bool
 	// Why names what stands against a decision, and Text the clause or the word that does: empty when there is nothing to decide.
 	Why, Text string
+	// Verdict says that there are words of deciding, whatever stands around them.
+	Verdict bool
+	// Doubts are all that could speak against an approval, whether or not something approves.
+	Doubts []Doubt
 }
+
+// Doubt is what a clause does that does not go with an approval.
+type Doubt struct{ Why, Text string }
 
 // step is a clause and what it does.
 type step struct {
@@ -54,7 +61,31 @@ func (r *Reader) Read(lines []string) Reading {
 	}
 	steps = unsigned(steps)
 	out := decide(approval(steps), r.refusal(steps))
+	out.Doubts = doubts(steps)
+	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.finds(verdicts, s.text) })
 	out.Present = slices.ContainsFunc(steps, func(s step) bool { return s.does[present] })
+	return out
+}
+
+// doubts are the clauses that do not go with an approval.
+func doubts(steps []step) []Doubt {
+	var out []Doubt
+	for _, s := range steps {
+		if s.does[past] {
+			continue
+		}
+		for _, c := range []class{refuses, no, double, asks, condition, defers, hedges, changes, mocks, reports, present, spoils} {
+			if s.does[c] && (c != spoils || s.acts()) {
+				out = append(out, Doubt{string(c), s.text})
+			}
+		}
+		switch {
+		case s.does[negates]:
+			out = append(out, Doubt{string(negates), s.text})
+		case s.labels && !s.introduces():
+			out = append(out, Doubt{string(reports), s.text})
+		}
+	}
 	return out
 }
 
@@ -79,13 +110,14 @@ func (t table) step(c clause) step {
 	note(neutral, found)
 	note(mocks, t.finds(mocks, c.text))
 	note(condition, t.finds(condition, rest))
+	asked := c.asked && rest != "◌"
 	rest, found = t.take(fine, rest)
 	note(fine, found)
 	note(past, t.finds(past, rest))
 	note(double, t.finds(double, rest))
 	rest, found = t.take(unable, rest)
 	note(defers, found)
-	note(asks, c.asked && rest != "◌" || t.finds(asks, rest))
+	note(asks, asked || t.finds(asks, rest))
 	note(suspends, t.finds(suspends, rest))
 	note(partly, t.finds(partly, rest))
 	rest, found = t.take(no, rest)
@@ -319,7 +351,7 @@ func (r *Reader) refusal(steps []step) Reading {
 		if s.any(double, suspends, reports, trails) || s.asked || s.any(approves, goes) {
 			text := s.text
 			if s.does[suspends] {
-				text = r.acts[suspends].FindString(text)
+				text = r.acts.find(suspends, text)
 			}
 			return Reading{Why: string(suspends), Text: text}
 		}

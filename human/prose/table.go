@@ -43,6 +43,7 @@ const (
 	yes       class = "yes"
 	spoils    class = "spoils"
 	negates   class = "negates"
+	verdicts  class = "verdicts"
 	grounds   class = "grounds"
 	suspends  class = "suspends"
 	reopens   class = "reopens"
@@ -86,13 +87,15 @@ func New() *Reader {
 	return r
 }
 
-// table is one expression per class.
-type table map[class]*regexp.Regexp
+// table is the expressions of each class, for what has English letters in it and for the rest.
+type table map[class]expressions
+
+type expressions struct{ english, chinese *regexp.Regexp }
 
 // parseTable compiles the expressions. The file is part of the program, so a mistake in it is one of the program.
 func parseTable(text string) table {
 	parts := map[string]string{}
-	lines := map[class][]string{}
+	english, chinese := map[class][]string{}, map[class][]string{}
 	var section class
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -101,9 +104,9 @@ func parseTable(text string) table {
 		case line[0] == '[':
 			section = class(strings.Trim(line, "[]"))
 		case strings.HasPrefix(line, "en: "):
-			lines[section] = append(lines[section], `\b(?:`+strings.TrimPrefix(line, "en: ")+`)(?:\b|$)`)
+			english[section] = append(english[section], `\b(?:`+strings.TrimPrefix(line, "en: ")+`)(?:\b|$)`)
 		case strings.HasPrefix(line, "zh: "):
-			lines[section] = append(lines[section], strings.TrimPrefix(line, "zh: "))
+			chinese[section] = append(chinese[section], strings.TrimPrefix(line, "zh: "))
 		case isPart:
 			parts["{"+name+"}"] = rest
 		default:
@@ -114,26 +117,66 @@ func parseTable(text string) table {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		pairs = append(pairs, name, parts[name])
 	}
-	begins := regexp.MustCompile(`([^\[\\])\^`)
-	fill := strings.NewReplacer(pairs...)
-	out := table{}
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		// Parts may use parts once.
-		all := fill.Replace(fill.Replace("(?:" + strings.Join(lines[name], ")|(?:") + ")"))
+	begins, fill := regexp.MustCompile(`([^\[\\])\^`), strings.NewReplacer(pairs...)
+	compile := func(list []string) *regexp.Regexp {
+		if len(list) == 0 {
+			return nil
+		}
+		all := fill.Replace(fill.Replace("(?:" + strings.Join(list, ")|(?:") + ")")) // parts may use parts once
 		// What was taken before is not there any more.
 		all = begins.ReplaceAllString(all, `$1^(?:◌ ?)*`)
-		out[name] = regexp.MustCompile(strings.ReplaceAll(all, "$", `(?: ?◌)*$`))
+		return regexp.MustCompile(strings.ReplaceAll(all, "$", `(?: ?◌)*$`))
+	}
+	out := table{}
+	for _, list := range []map[class][]string{english, chinese} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			out[name] = expressions{compile(english[name]), compile(chinese[name])}
+		}
 	}
 	return out
 }
 
+// of are the expressions of a class that a text could match.
+func (t table) of(c class, text string) []*regexp.Regexp {
+	var latin, other bool
+	for _, r := range text {
+		latin = latin || r < 0x80 && r != ' '
+		other = other || r >= 0x80 && r != '◌'
+	}
+	var out []*regexp.Regexp
+	if x := t[c].english; latin && x != nil {
+		out = append(out, x)
+	}
+	if x := t[c].chinese; other && x != nil {
+		out = append(out, x)
+	}
+	return out
+}
+
+// find is what a text has of a class.
+func (t table) find(c class, text string) string {
+	for _, x := range t.of(c, text) {
+		if found := x.FindString(text); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
 // finds says whether a text has something of a class in it.
-func (t table) finds(c class, text string) bool { return t[c].MatchString(text) }
+func (t table) finds(c class, text string) bool {
+	return slices.ContainsFunc(t.of(c, text), func(x *regexp.Regexp) bool { return x.MatchString(text) })
+}
 
 // take takes what is of a class out of a text.
 func (t table) take(c class, text string) (rest string, found bool) {
-	if !t.finds(c, text) {
+	for _, x := range t.of(c, text) {
+		if x.MatchString(text) {
+			text, found = x.ReplaceAllString(text, " ◌ "), true
+		}
+	}
+	if !found {
 		return text, false
 	}
-	return strings.Join(strings.Fields(t[c].ReplaceAllString(text, " ◌ ")), " "), true
+	return strings.Join(strings.Fields(text), " "), true
 }
