@@ -123,7 +123,7 @@ func (t table) step(c clause) step {
 	rest, found = t.take(no, rest)
 	note(no, found)
 	rest, found = t.take(refuses, rest)
-	note(refuses, found)
+	note(refuses, found || t.finds(forbids, rest) && !t.finds(idles, rest))
 	note(grounds, t.finds(grounds, rest))
 	note(reports, t.finds(reports, rest))
 	note(reopens, t.finds(reopens, rest))
@@ -141,6 +141,7 @@ func (t table) step(c clause) step {
 		note(cs, t.finds(cs, doubtful))
 	}
 	note(spoils, t.finds(spoils, rest))
+	note(directs, t.finds(tells, rest) && !t.finds(muses, rest))
 	for _, cs := range []class{orders, directs} {
 		rest, found = t.take(cs, rest)
 		note(cs, found)
@@ -259,13 +260,13 @@ func firm(steps []step) bool {
 
 // againstAfter names what in a clause takes a verdict back that stands before it.
 func (s step) againstAfter() string {
-	for _, c := range []class{refuses, no, asks, condition, defers, hedges, changes, double, mocks, reports, present, negates, trails} {
+	for _, c := range []class{refuses, no, asks, condition, defers, hedges, changes, double, mocks, reports, present, negates, grounds, trails} {
 		if s.does[c] {
 			return string(c)
 		}
 	}
 	switch {
-	case s.contrast:
+	case s.contrast && s.rest != "":
 		return "contrast"
 	case s.fragment():
 		return "fragment"
@@ -393,9 +394,10 @@ func (r *Reader) refusal(steps []step) Reading {
 // grounded says whether what stands beside a bare no is nothing but courtesy, or a reason for it.
 func grounded(steps []step) bool {
 	reasons, other := 0, 0
-	for _, s := range steps {
+	first := slices.IndexFunc(steps, func(s step) bool { return s.does[no] })
+	for i, s := range steps {
 		switch {
-		case s.does[no]:
+		case s.does[no], i < first && s.does[asks] && s.sentence < steps[first].sentence:
 		case s.any(fine, yes, present, defers, asks, hedges, double, past, reports):
 			return false
 		case s.does[grounds]:

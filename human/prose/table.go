@@ -25,6 +25,8 @@ const (
 	past      class = "past"
 	double    class = "double"
 	unable    class = "unable"
+	forbids   class = "forbids"
+	idles     class = "idles"
 	asks      class = "asks"
 	condition class = "condition"
 	defers    class = "defers"
@@ -40,6 +42,8 @@ const (
 	goes      class = "goes"
 	orders    class = "orders"
 	directs   class = "directs"
+	tells     class = "tells"
+	muses     class = "muses"
 	yes       class = "yes"
 	spoils    class = "spoils"
 	negates   class = "negates"
@@ -79,7 +83,7 @@ func New() *Reader {
 		{`\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need|might)n'?t\b`, "$1 not"},
 		{`\b(i|you|we|they)'ve\b`, "$1 have"}, {`\bive\b`, "i have"}, {`\bi'?m\b`, "i am"}, {`\b(you|we|they)'re\b`, "$1 are"}, {`\b(\w+)'ll\b`, "$1 will"}, {`\b(\w+)'d\b`, "$1 would"},
 		{`\blet'?s\b`, "let us"}, {`\b(it|that|this|he|she|what|who|there|here|where|how|everything|all|one|answer)'s\b`, "$1 is"}, {`\bthats\b`, "that is"}, {`'s\b`, ""}, {`s'(\s|$)`, "s$1"},
-		{`\bgonna\b`, "going to"}, {`\bwanna\b`, "want to"}, {`\bgotta\b`, "have to"}, {`&`, " and "}, {`\b(dr|mr|mrs|ms|prof|st|e\.g|i\.e|incl|approx|vs)\. `, "$1 "}, {`\b([a-z])\. ?([a-z]{2,})`, "$1 $2"},
+		{`\bgonna\b`, "going to"}, {`\bwanna\b`, "want to"}, {`\bgotta\b`, "have to"}, {`&`, " and "}, {`\b(dr|mr|mrs|ms|prof|st|e\.g|i\.e|incl|approx|vs)\. `, "$1 "}, {`\b([a-hj-z])\. ?([a-z]{2,})`, "$1 $2"},
 		{`([0-9])[.:,]([0-9])`, "$1$2"}, {`\be-mail`, "email"}, {`([a-z])-([a-z])`, "$1 $2"},
 	} {
 		r.contractions = append(r.contractions, contraction{regexp.MustCompile(c[0]), c[1]})
