@@ -127,6 +127,9 @@ func (t table) step(c clause) step {
 	note(grounds, t.finds(grounds, rest))
 	note(reports, t.finds(reports, rest))
 	note(reopens, t.finds(reopens, rest))
+	if s.does[refuses] {
+		rest, _, _ = strings.Cut(rest, "◌") // what follows is what is refused
+	}
 	before := rest
 	for _, cs := range []class{yes, approves, goes} {
 		rest, found = t.take(cs, rest)
@@ -149,14 +152,14 @@ func (t table) step(c clause) step {
 	note(negates, t.finds(negates, rest))
 	note(trails, c.trails)
 	s.rest = strings.TrimSpace(strings.ReplaceAll(rest, "◌", ""))
-	note(spoils, s.any(approves, goes) && left(s.rest))
+	note(spoils, s.any(approves, goes) && !s.any(orders, directs) && left(s.rest))
 	return s
 }
 
 // left says whether a single word or number is left beside a verdict: it may be about that one, or part of an idiom.
 func left(rest string) bool {
 	switch rest {
-	case "", "so", "and", "my", "yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap", "please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight", "happily", "gladly", "everything":
+	case "", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget", "contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my", "yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap", "please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight", "happily", "gladly", "everything":
 		return false
 	}
 	return !isHan(firstRune(rest)) && !strings.Contains(rest, " ") && wordRune(firstRune(rest))
@@ -187,7 +190,7 @@ func (s step) acts() bool {
 
 // doubt names what makes a clause that acts doubtful.
 func (s step) doubt() string {
-	for _, c := range []class{past, double, asks, condition, hedges, reports, defers, changes, mocks, spoils, trails} {
+	for _, c := range []class{refuses, no, past, double, asks, condition, hedges, reports, defers, changes, mocks, spoils, trails} {
 		if s.does[c] {
 			return string(c)
 		}
@@ -199,6 +202,7 @@ func (s step) doubt() string {
 func approval(steps []step) Reading {
 	last := -1
 	warm := false // a yes or a favourable remark was made
+	lone := !slices.ContainsFunc(steps, func(s step) bool { return !s.does[past] && s.any(yes, fine, approves, goes) })
 	var evidence []string
 	for i, s := range steps {
 		was := warm
@@ -207,7 +211,11 @@ func approval(steps []step) Reading {
 			continue
 		}
 		if s.any(approves, goes, orders) || was {
-			if why := s.doubt(); why != "" {
+			why := s.doubt()
+			if why == "" && lone && wanders(s.rest) {
+				why = "order"
+			}
+			if why != "" {
 				return Reading{Why: why, Text: s.text}
 			}
 			last = i
@@ -239,6 +247,18 @@ func approval(steps []step) Reading {
 		return Reading{Why: "contrast", Text: steps[last].text}
 	}
 	return Reading{Decision: Approve, Evidence: evidence}
+}
+
+// wanders says whether an order that stands alone goes on to say more than what is to be done: where to, for whom, which other.
+func wanders(rest string) bool {
+	words := strings.Fields(rest)
+	return len(words) > 4 || slices.ContainsFunc(words, func(w string) bool {
+		switch w {
+		case "to", "from", "at", "by", "my", "me", "us", "other", "with", "in", "on", "into":
+			return true
+		}
+		return false
+	})
 }
 
 // doubted names what keeps words from approving that this table does not know to approve.

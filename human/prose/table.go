@@ -108,7 +108,7 @@ func parseTable(text string) table {
 		case line[0] == '[':
 			section = class(strings.Trim(line, "[]"))
 		case strings.HasPrefix(line, "en: "):
-			english[section] = append(english[section], `\b(?:`+strings.TrimPrefix(line, "en: ")+`)(?:\b|$)`)
+			english[section] = append(english[section], `(?:^|\b)(?:`+strings.TrimPrefix(line, "en: ")+`)(?:\b|$)`)
 		case strings.HasPrefix(line, "zh: "):
 			chinese[section] = append(chinese[section], strings.TrimPrefix(line, "zh: "))
 		case isPart:
