@@ -15,13 +15,13 @@ func (w *wording) byActs(r reading) prose.Decision {
 	}
 	read := r.acts
 	switch {
-	case read.Decision == prose.Refuse && r.about.named && (w.foreign(r, read.Evidence) || w.echoes(r, read.Evidence)):
+	case read.Decision == prose.Refuse && r.about.named && (w.foreign(r, read.Evidence, saysElsewhere) || w.echoes(r, read.Evidence)):
 		return prose.None
 	case read.Decision != prose.Approve:
 		return read.Decision
 	case r.has(vetoQuotation) || r.mocks():
 		return prose.None
-	case r.about.named && (r.has(vetoReference) || w.foreign(r, read.Evidence)):
+	case r.about.named && (r.has(vetoReference) || w.foreign(r, read.Evidence, saysElsewhere, saysUnknown, saysPerson, saysDeferral, saysCondition)):
 		return prose.None
 	}
 	return read.Decision
@@ -49,11 +49,12 @@ func (r *reading) mocks() bool {
 	})
 }
 
-// foreign says whether the clauses that decide speak of something that the question does not know.
-func (w *wording) foreign(r reading, evidence []string) bool {
+// foreign says whether the clauses that decide have words of the given classes in them. An approval has to be about what was asked entirely; a refusal
+// only must not be about something else.
+func (w *wording) foreign(r reading, evidence []string, classes ...class) bool {
 	for _, clause := range evidence {
 		for _, it := range w.settle(w.items(w.tokens(clause)), r.about, clausePlace{}) {
-			if it.is == saysElsewhere || it.is == saysUnknown || it.is == saysPerson || it.is == saysDeferral || it.is == saysCondition {
+			if slices.Contains(classes, it.is) {
 				return true
 			}
 		}

@@ -297,12 +297,12 @@ func (s step) againstAfter() string {
 // againstBefore names what in a clause keeps a verdict from holding that stands after it.
 func (s step) againstBefore(turned bool, verdict step) string {
 	over := s.does[past] || turned
-	for _, c := range []class{mocks, asks, trails, changes} {
+	for _, c := range []class{refuses, no, mocks, asks, trails, changes} {
 		if s.does[c] && !s.does[past] {
 			return string(c)
 		}
 	}
-	for _, c := range []class{refuses, no, double, condition, defers} {
+	for _, c := range []class{double, condition, defers} {
 		if s.does[c] && !over {
 			return string(c)
 		}
