@@ -14,8 +14,6 @@ type clause struct {
 	labels bool
 	// sentence and paragraph count from the beginning.
 	sentence, paragraph int
-	// lone is a clause that fills its line.
-	lone bool
 }
 
 // clauses splits a reply. Lines are as a person wrote them, in lower case; an empty one ends a paragraph.
@@ -46,7 +44,6 @@ func (r *Reader) clauses(lines []string) []clause {
 		}
 		sentence++
 		if len(out) == first+1 {
-			out[first].lone = true
 			out[first].labels = out[first].labels || r.stamped.MatchString(line) // who said it when
 		}
 	}

@@ -3,7 +3,6 @@ package prose
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -349,7 +348,7 @@ func (s step) fragment() bool {
 	if len(words) > 1 {
 		return false
 	}
-	return !courteous(words[0]) && (s.lone || strings.ContainsFunc(words[0], unicode.IsDigit) || !s.lone)
+	return !courteous(words[0])
 }
 
 // courteous says whether a word alone is one of greeting or thanks.
