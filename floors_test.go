@@ -36,6 +36,8 @@ func floors() map[string]floor {
 		"payload": {level: 0, pure: true},
 		"web":     {level: 0},
 
+		"human/prose": {level: 0, pure: true}, // words alone
+
 		"examples": {level: 0}, // embedded data
 
 		"expr":     {level: 1, pure: true},

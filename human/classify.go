@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"tandem/human/prose"
 )
 
 // The relevances of a reply in prose.
@@ -137,12 +140,40 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 		return "", ""
 	}
 	switch {
-	case len(r.vetoes) == 0 && r.unknowns == 0 && r.refusals+r.weakNos == 0 && (r.strong > 0 || r.weak > 0 && r.acks == 0 && (r.fines == 0 || r.verdicts > 0)):
+	case r.proves() && !r.doubted():
 		return q.onlyOption(Confirmed)
-	case r.refuses():
+	case r.refuses() && !r.suspended():
+		return q.onlyOption(Rejected)
+	}
+	switch w.byActs(r) {
+	case prose.Approve:
+		return q.onlyOption(Confirmed)
+	case prose.Refuse:
 		return q.onlyOption(Rejected)
 	}
 	return "", ""
+}
+
+// proves says whether a reply consists of harmless phrases of which at least one approves.
+func (r *reading) proves() bool {
+	if len(r.vetoes) > 0 || r.unknowns > 0 || r.refusals+r.weakNos > 0 {
+		return false
+	}
+	return r.strong > 0 || r.weak > 0 && r.acks == 0 && (r.fines == 0 || r.verdicts > 0)
+}
+
+// doubted says whether the clauses of a reply, taken together, do something else than approve: a yes to being there answers no question.
+func (r *reading) doubted() bool {
+	switch r.acts.Why {
+	case "reports", "mocks", "asks", "double", "present", "condition":
+		return true
+	}
+	return r.strong == 0 && r.acts.Present
+}
+
+// suspended says whether a refusal is only about a time or a part that the question does not speak of.
+func (r *reading) suspended() bool {
+	return r.acts.Why == "suspends" && !r.about.words[r.acts.Text] && !strings.Contains(r.about.han, r.acts.Text)
 }
 
 // refuses says whether a reply is a clear refusal. Reasons may be given freely, as long as they take nothing back.
@@ -465,15 +496,18 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		case j.Value != "":
 			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
 		case j.Classification == Confirmed:
-			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.first))
+			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.evidence()))
 		case j.Classification == Rejected:
-			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.first))
+			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.evidence()))
 		}
 		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
 	}
 	if len(r.vetoes) > 0 {
 		// What happened to the reply weighs more than how it is worded.
 		v := r.vetoes[0]
+		if r.acts.Why != "" {
+			v = veto{r.acts.Why, r.acts.Text}
+		}
 		for _, one := range r.vetoes {
 			switch one.why {
 			case vetoAutomatic, vetoStranger, vetoThread, vetoEarly:
@@ -505,4 +539,9 @@ func shortened(s string) string {
 		return string(rs[:60]) + "…"
 	}
 	return s
+}
+
+func dbg(r reading) bool {
+	fmt.Println("AGAINST", r.acts.Why, r.acts.Text, r.clean.lines)
+	return false
 }

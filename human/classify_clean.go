@@ -28,12 +28,12 @@ type cleaned struct {
 
 // patterns are the compiled expressions of the cleaner. Go's run in linear time, whatever the text.
 type patterns struct {
-	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny                                         *regexp.Regexp
-	strike, separator, from, header, rule, sentFrom, notice                                              *regexp.Regexp
-	signOff, emphasis, shortcode, dashes, office, noticeHead                                             *regexp.Regexp
-	legalMessage, legalReader, legalDuty, legalSelf                                                      *regexp.Regexp
-	mention, box, dated, quotation, rePrefix, autoSubject, autoSure, autoText                            *regexp.Regexp
-	list, sentence, amount, money, becomes, number, either, yesNo, asksFor, titleList, array, objections *regexp.Regexp
+	htmlTag, htmlDrop, htmlQuote, htmlBreak, htmlStrike, htmlAny                                                 *regexp.Regexp
+	strike, separator, from, header, rule, sentFrom, notice                                                      *regexp.Regexp
+	signOff, emphasis, shortcode, dashes, office, noticeHead                                                     *regexp.Regexp
+	legalMessage, legalReader, legalDuty, legalSelf                                                              *regexp.Regexp
+	mention, box, dated, quotation, rePrefix, autoSubject, autoSure, autoText                                    *regexp.Regexp
+	list, sentence, amount, money, becomes, number, either, yesNo, asksFor, shallI, titleList, array, objections *regexp.Regexp
 }
 
 func compilePatterns() patterns {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/human/prose"
 	"tandem/payload"
 )
 
@@ -128,7 +129,8 @@ func judgedSchema(q Request) json.RawMessage {
 }
 
 // ReadJudgement checks what a model answered. What is known for certain (the sender, the thread, the time, the medium) replaces what the model
-// thought of it, and its approval holds only where the rules see nothing against it: a model can be talked into things.
+// thought of it. It decides where the rules find no contradiction, which is either how the reply came or words that stand in it: a model can be talked
+// into things.
 func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 	var said judgementOfModel
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -164,17 +166,13 @@ func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 	}
 	relevance := relevanceOf(*said.Score)
 	if relevance == Relevant {
-		j.Classification, j.Option, j.Value = w.upheld(t, r, said.Classification)
+		var against veto
+		j.Classification, j.Option, j.Value, against = w.upheld(t, r, said.Classification)
 		if j.Classification == "" {
 			relevance = Uncertain
-			why := byLanguage(t.Request.Language == "zh", "规则不予采纳", "the rules do not uphold this")
-			for _, v := range r.vetoes {
-				why += "; " + v.why
-				if len(why) > 300 {
-					break
-				}
+			if said.Classification != noClass {
+				j.Reasoning = strings.TrimSpace(j.Reasoning + " [" + objection(t, against) + "]")
 			}
-			j.Reasoning = strings.TrimSpace(j.Reasoning + " [" + why + "]")
 		}
 	}
 	if r.automatic || !t.Listed && !t.Threaded {
@@ -184,38 +182,132 @@ func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 	return j, nil
 }
 
-// upheld is what remains of a model's verdict. Everything but a refusal needs a reply without any veto.
-func (w *wording) upheld(t Text, r reading, said string) (classification, option, value string) {
-	if said == noClass || !t.Listed || !t.Threaded || r.has(vetoAutomatic, vetoEarly, vetoEmpty, vetoHidden, vetoStruck, vetoLong, "instruction") {
-		return "", "", ""
+// upheld is what remains of a model's verdict. It holds where the rules find no contradiction; against is the one that they found.
+func (w *wording) upheld(t Text, r reading, said string) (classification, option, value string, against veto) {
+	if said == noClass {
+		return "", "", "", veto{}
+	}
+	if against = r.unfit(); against.why != "" {
+		return "", "", "", against
 	}
 	q := t.Request
 	byRules, optionByRules := w.answer(q, r)
 	switch {
 	case q.Type == Input:
 		if !r.value(q) {
-			return "", "", ""
+			return "", "", "", veto{why: vetoUnlike}
 		}
-		return Confirmed, "", r.clean.text
-	case said == Rejected:
-		if byRules != "" && byRules != Rejected || r.has(vetoMixed, vetoDouble, "question") {
-			return "", "", ""
-		}
-		classification, option = q.onlyOption(Rejected)
+		return Confirmed, "", r.clean.text, veto{}
+	case byRules != "" && byRules != said:
+		return "", "", "", veto{why: "rules_read_" + byRules, text: r.evidence()}
 	case byRules != "":
-		if byRules != said {
-			return "", "", ""
-		}
-		classification, option = byRules, optionByRules
-	case len(r.vetoes) > 0 || r.refusals+r.weakNos > 0:
-		return "", "", ""
-	case said == Confirmed:
-		if r.clear == 0 || r.strong == 0 && r.acks > 0 {
-			return "", "", "" // something has to say so by itself
-		}
-		classification, option = q.onlyOption(Confirmed)
+		return byRules, optionByRules, "", veto{}
+	case said == Rejected:
+		against = r.keepsOpen()
+	default:
+		against = r.contradicts()
+	}
+	switch {
+	case against.why != "":
+	case said == Confirmed || said == Rejected:
+		classification, option = q.onlyOption(said)
 	default:
 		classification, option = q.classed(q.option(said))
 	}
-	return classification, option, ""
+	if classification == "" && against.why == "" {
+		against.why = vetoUnlike
+	}
+	return classification, option, "", against
+}
+
+// vetoUnlike says that the request has no single answer of the kind, or does not take it from prose.
+const vetoUnlike = "no_such_answer"
+
+// unfit is what about a reply as a whole keeps it from deciding anything.
+func (r *reading) unfit() veto {
+	for _, v := range r.vetoes {
+		switch v.why {
+		case vetoAutomatic, vetoStranger, vetoThread, vetoEarly, vetoEmpty, vetoHidden, vetoStruck, vetoLong, vetoForm, vetoSubject:
+			return v
+		case saysInjection.vetoName():
+			return v
+		}
+	}
+	return veto{}
+}
+
+// contradicts is what in a reply speaks against an approval, in its own words.
+func (r *reading) contradicts() veto {
+	for _, v := range r.vetoes {
+		switch v.why {
+		case vetoMixed, vetoDouble, vetoHesitant, vetoReference, vetoOpen, vetoQuotation, saysSarcasm.vetoName():
+			return v
+		case saysDeferral.vetoName(), saysCondition.vetoName():
+			if r.acts.Verdict {
+				return v
+			}
+		case saysNegation.vetoName(), saysIndirect.vetoName(), saysQuestion.vetoName(), saysHedge.vetoName(), saysChange.vetoName(), saysFuture.vetoName():
+			// Beside words that decide. Where what the clauses do is clear, they mean something else.
+			if r.acts.Verdict && r.acts.Decision != prose.Approve {
+				return v
+			}
+		}
+	}
+	if r.refusals+r.weakNos > 0 {
+		return veto{"refusal", r.first}
+	}
+	if r.acks > 0 && r.strong == 0 && r.acts.Decision != prose.Approve {
+		return veto{"acknowledgement", r.content[0]}
+	}
+	if len(r.acts.Doubts) > 0 {
+		return veto{r.acts.Doubts[0].Why, r.acts.Doubts[0].Text}
+	}
+	return veto{}
+}
+
+// keepsOpen is what in a reply speaks against a refusal, in its own words.
+func (r *reading) keepsOpen() veto {
+	for _, v := range r.vetoes {
+		switch v.why {
+		case vetoMixed, vetoDouble, vetoPolarity, vetoOpen:
+			return v
+		}
+	}
+	if r.strong > 0 {
+		return veto{"approval", r.first}
+	}
+	for _, d := range r.acts.Doubts {
+		switch d.Why {
+		case "asks", "double", "defers", "present":
+			return veto{d.Why, d.Text}
+		}
+	}
+	switch r.acts.Why {
+	case "suspends", "reopens", "mixed":
+		return veto{r.acts.Why, r.acts.Text}
+	}
+	return veto{}
+}
+
+// evidence is what the rules go by.
+func (r *reading) evidence() string {
+	switch {
+	case r.first != "":
+		return r.first
+	case len(r.acts.Evidence) > 0:
+		return r.acts.Evidence[0]
+	case len(r.content) > 0:
+		return r.content[0]
+	}
+	return ""
+}
+
+// objection says why the rules do not uphold a model's verdict, with the words of the reply that they mean.
+func objection(t Text, against veto) string {
+	zh := t.Request.Language == "zh"
+	why := byLanguage(zh, "规则不予采纳：", "the rules do not uphold this: ") + against.why
+	if against.text != "" {
+		why += fmt.Sprintf(" %q", shortened(against.text))
+	}
+	return why
 }

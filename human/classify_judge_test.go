@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -49,7 +50,14 @@ func TestReadJudgement(t *testing.T) {
 		"RelevantButNothing":  {"interesting", nil, 0.9, "none", Uncertain, ""},
 		"OptionUpheld":        {"let it rest a week", func(x *Text) { x.Request.Options = []Option{{Value: "approve"}, {Value: "reject"}, {Value: "hold"}} }, 0.9, "hold", Relevant, "hold"},
 		"HiddenCharacters":    {"appr\u043eved", nil, 0.9, Confirmed, Uncertain, ""},
-		"NoWordOfApproving":   {"the quarterly allocation covers Acme nicely", nil, 0.9, Confirmed, Uncertain, ""},
+		"NothingAgainstIt":    {"let's rock this thing", nil, 0.9, Confirmed, Relevant, Confirmed},
+		"OtherLanguage":       {"Genehmigt, danke", nil, 0.9, Confirmed, Relevant, Confirmed},
+		"NotTheAnswer":        {"Yes, I'm here", nil, 0.9, Confirmed, Uncertain, ""},
+		"AnotherSaidSo":       {"My boss said it's fine", nil, 0.9, Confirmed, Uncertain, ""},
+		"Later":               {"Rock on, but tomorrow", nil, 0.9, Confirmed, Uncertain, ""},
+		"Question":            {"Who came up with this gem?", nil, 0.9, Confirmed, Uncertain, ""},
+		"RefusalOpen":         {"Bin it unless Ann has a better idea", nil, 0.9, Rejected, Uncertain, ""},
+		"RefusalAsks":         {"Why on earth would anybody want that?", nil, 0.9, Rejected, Uncertain, ""},
 		"BoundaryOfRelevance": {"Approved", nil, 0.7, Confirmed, Relevant, Confirmed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,14 +96,62 @@ func TestReadJudgement_Corpus(t *testing.T) {
 		if j.Classification == Confirmed {
 			wrong++
 			switch l.Category {
-			case "negated", "conditional", "automatic", "injection", "quoted":
+			case "negated", "conditional", "automatic", "injection", "quoted", "question", "promise", "thinking", "plain", "polite_no":
 				t.Errorf("%s %q was let through", l.Category, l.Text)
 			}
 		}
 	}
-	if wrong*50 > all {
+	if wrong*16 > all {
 		t.Errorf("a model that approves everything gets %d of %d past the rules", wrong, all)
 	}
+}
+
+// TestReadJudgement_Objection checks that what the rules hold against a model's verdict is either how the reply came or words that stand in it.
+func TestReadJudgement_Objection(t *testing.T) {
+	t.Parallel()
+	circumstances := []string{vetoAutomatic, vetoStranger, vetoThread, vetoEarly, vetoEmpty, vetoHidden, vetoStruck, vetoLong, vetoForm, vetoSubject, vetoOpen, vetoUnlike}
+	bare := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, s)
+	}
+	w, objections := theWording(), 0
+	for n, l := range readCorpus(t) {
+		text := l.asText()
+		if text.Request.Type != Approval || n%3 != 0 {
+			continue
+		}
+		r := w.read(text)
+		r.circumstances(text)
+		for _, said := range []string{Confirmed, Rejected} {
+			classification, _, _, against := w.upheld(text, r, said)
+			if (classification == "") != (against.why != "") {
+				t.Errorf("%q, %s: classified %q in spite of %v", l.Text, said, classification, against)
+			}
+			if classification != "" || slices.Contains(circumstances, against.why) {
+				continue
+			}
+			objections++
+			has := bare(w.spelledOut(l.Text) + w.spelledOut(r.clean.text))
+			for _, part := range strings.Split(against.text, "〃") { // words in quotation marks
+				if against.text == "" || !strings.Contains(has, bare(w.spelledOut(part))) {
+					t.Errorf("%q, %s: the rules object to %q (%s), which is not in it", l.Text, said, against.text, against.why)
+				}
+			}
+		}
+	}
+	if objections < 500 {
+		t.Errorf("only %d objections were checked", objections)
+	}
+}
+
+// spelledOut is a text as its tokens.
+func (w *wording) spelledOut(text string) string {
+	normal, _ := w.normalise(text)
+	return w.keyOf(w.tokens(normal))
 }
 
 func TestReadJudgement_Invalid(t *testing.T) {

@@ -13,8 +13,8 @@ type matter struct {
 	han    string
 	groups map[int]bool
 	names  map[string]bool
-	// any says that the question is called something.
-	any bool
+	// any says that the question is called something, named that it is called something that only it is: not "Please approve".
+	any, named bool
 	// parts are words and amounts of which the question has several: who repeats one may mean that one alone. hanParts are the sentences that list
 	// something, in Chinese.
 	parts    map[string]bool
@@ -26,6 +26,16 @@ type matter struct {
 	negative bool
 	// title is what it is called, without spaces.
 	title string
+}
+
+// general says whether a word stands in every question: what is asked for, not what it is about.
+func general(word string) bool {
+	switch word {
+	case "decide", "decision", "needed", "reply", "respond", "review", "approval", "run", "confirmation", "confirm", "start", "continue", "go", "whether", "want", "human", "test", "hello", "input", "check", "attention", "waiting", "pending", "manual", "gate", "stage", "question", "be", "with", "done", "answer",
+		"您", "你", "的", "是", "否", "决", "定", "审", "核", "批", "准", "确", "认", "处", "理", "人", "工", "测", "试", "问", "题", "待", "办", "行", "执", "需", "要", "继", "续", "运", "节", "点", "步", "骤":
+		return true
+	}
+	return false
 }
 
 // within says whether a phrase is about the kind of thing that is asked about.
@@ -81,10 +91,15 @@ func (w *wording) matter(t Text) matter {
 				}
 			}
 		}
+		if called && !m.named {
+			for _, it := range w.items(ts) {
+				m.named = m.named || it.is == saysDomain || it.kind == tokenNumber || it.is == saysUnknown && (it.kind == tokenWord || it.kind == tokenHan) && !general(it.text)
+			}
+		}
 		hans.WriteByte('\n')
 		if n == 0 {
 			m.title = strings.ReplaceAll(normal, " ", "")
-			m.refusing = w.refusing(ts)
+			m.refusing = w.refusing(ts) && !w.patterns.yesNo.MatchString(normal)
 			headed = len(m.groups) > 0
 		}
 		if called {
@@ -203,13 +218,18 @@ func (w *wording) disputed(quote []string) bool {
 		if w.patterns.asksFor.MatchString(line) {
 			continue // the question, in other words
 		}
+		asked := w.patterns.shallI.MatchString(line) // whether to do it
 		for _, it := range w.items(w.tokens(line)) {
 			switch it.is {
-			case saysRefusal, saysNo, saysNegation, saysCondition, saysQuestion, saysHedge, saysDeferral, saysChange, saysRegret:
+			case saysQuestion, saysCondition:
+				if !asked {
+					return true
+				}
+			case saysRefusal, saysNo, saysNegation, saysHedge, saysDeferral, saysChange, saysRegret:
 				return true
 			}
 		}
-		if strings.Contains(line, "?") {
+		if strings.Contains(line, "?") && !asked {
 			return true
 		}
 	}
@@ -255,7 +275,7 @@ func (w *wording) subject(r *reading, about matter, t Text) {
 	}
 	for _, it := range w.items(ts) {
 		if (it.is == saysRefusal || it.is == saysNo) && !about.words[it.text] && !strings.Contains(about.han, it.text) {
-			r.veto(saysNegation.vetoName(), it.text)
+			r.veto(vetoSubject, it.text)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"tandem/human/prose"
 )
 
 // veto is a reason not to take a reply for an answer, with the words that gave it.
@@ -81,14 +83,16 @@ type reading struct {
 	verdicts int
 	// firm counts the words that approve, whatever was said before.
 	firm int
-	// clear counts the words for it that stand in a clause without anything unknown.
-	clear int
 	// first is the first piece of evidence, strange the first unknown word.
 	first, strange string
 	// bare says that a clause consists of doubt alone; it is about what stands beside it.
 	bare bool
 	// content are the clauses that are more than courtesy, as written.
 	content []string
+	// about is what the question is about.
+	about matter
+	// acts is what its clauses do.
+	acts prose.Reading
 }
 
 func (r *reading) veto(why, text string) { r.vetoes = append(r.vetoes, veto{why, text}) }
@@ -108,6 +112,7 @@ func (r *reading) has(why ...string) bool {
 func (w *wording) read(t Text) reading {
 	r := reading{clean: w.cleanReply(t.Reply.Text)}
 	about := w.matter(t)
+	r.about = about
 	switch {
 	case r.clean.cut:
 		r.veto(vetoLong, "")
@@ -124,6 +129,9 @@ func (w *wording) read(t Text) reading {
 	}
 	if strings.Contains(t.Reply.Text, "```") {
 		r.veto(saysInjection.vetoName(), "```")
+	}
+	if t.Request.Type != Input {
+		r.acts = w.acts.Read(r.clean.lines)
 	}
 	said := false
 	for n, line := range r.clean.lines {
@@ -394,9 +402,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		if negations == 0 {
 			r.strong += strong
 		}
-		if unknowns == 0 && len(r.vetoes) == started {
-			r.clear += strong + weak
-		}
 	}
 }
 
@@ -413,6 +418,7 @@ func (p *patterns) compileMore() {
 	p.becomes = regexp.MustCompile(`\bfrom\b.*\bto\b|->|→|改为|改成|调整为|调为|调至|升至|降至|提高到|降低到|变更为`)
 	p.number = regexp.MustCompile(`\d[\d,.]*[a-z]*`)
 	p.asksFor = regexp.MustCompile(`\b(?:please|reply|kindly)\b.{0,30}\bapprov|\bapproved? or |(?:是否|请).{0,6}(?:批准|审批|同意|回复)|回复.{0,6}同意`)
+	p.shallI = regexp.MustCompile(`^(?:\d+[.)]\s*.*|(?:shall|should|may|can|could) (?:i|we)\b.*|.*\bapprove|please confirm.*|.*(?:是否|可否|能否|请问).*)\?$`)
 	p.either = regexp.MustCompile(`\bor\b|还是|或者|要么`)
 	p.yesNo = regexp.MustCompile(`(?:approve|accept|confirm|yes|agree|go)\W{1,3}or\W{1,3}(?:reject|decline|deny|no|disagree)|whether or not|or not\b|(?:同意|批准|通过)\W?(?:还是|或者?)\W?(?:不|拒绝|驳回)`)
 	p.mention = regexp.MustCompile(`<@[a-z0-9|_.-]+>|<at>[^<]{1,60}</at>`)
@@ -422,5 +428,5 @@ func (p *patterns) compileMore() {
 	p.rePrefix = regexp.MustCompile(`^(?:re|fw|fwd|aw|sv|回复|答复|转发|回覆|答覆|reminder|提醒)\s*(?:\[\d+\])?\s*[:：]\s*|^\[[^\]]{1,40}\]\s*`)
 	p.autoSubject = regexp.MustCompile(`^(?:re:\s*|回复:\s*)*(?:automatic reply|auto[- ]?reply|auto[- ]?response|autoreply|out of (?:the )?office|ooo\b|undeliverable|undelivered mail|delivery status notification|mail delivery (?:failed|failure|subsystem)|returned mail|failure notice|delivery failure|read:|not read:|read receipt|delivered:|accepted:|declined:|tentative:|自动回复|自动答复|不在办公室|休假|外出|退信|系统退信|未送达|已读:|回执|邮件投递失败|递送失败)`)
 	p.autoSure = regexp.MustCompile(`^\W*(?:this is an? (?:automatic|automated|auto)|(?:auto(?:mated|matic)?[- ]?(?:reply|response|message))|automatic reply|out of office\b|您好.{0,10}这是.{0,6}自动回复|\W*(?:【|\[)?自动回复|这是一封自动|本邮件为(?:系统)?自动|delivery (?:has failed|status notification)|your message (?:to .{0,80} )?(?:couldn't|could not|was not|wasn't) be? ?delivered|undeliverable)|this is an automated (?:message|response|reply)|i am (?:currently )?(?:out of (?:the )?office|on (?:annual |parental |maternity |sick )?leave|on vacation|ooo)\b|i'm (?:currently )?(?:out of (?:the )?office|on (?:annual |parental |maternity |sick )?leave|on vacation|ooo)\b|i will be (?:out of (?:the )?office|on leave|on vacation)|limited access to (?:my )?e-?mail|your message was read|mailer-daemon|此为自动回复|系统自动(?:回复|发送)|自动回复|我(?:正在|目前)?(?:休假|休年假|外出|出差|不在办公室)(?:中|期间|,|。|，)|将于.{0,20}(?:返回|回来|回到)(?:办公室|公司|岗位)|您的邮件(?:我)?已(?:经)?收到.{0,30}(?:尽快|稍后).{0,10}(?:回复|处理)|邮件(?:无法|未能)(?:投递|送达)`)
-	p.autoText = regexp.MustCompile(`out of (?:the )?office|on vacation|annual leave|parental leave|maternity leave|limited access to e-?mail|away from my desk|will respond when i return|upon my return|when i am back|back in the office|ooo\b|do not reply to this|no-?reply|休假|不在办公室|出差期间|外出期间|紧急事宜请联系|如有急事|急事请联系|请联系我的同事|返回后(?:会|将)|尽快回复您`)
+	p.autoText = regexp.MustCompile(`out of (?:the )?office|on vacation|annual leave|parental leave|maternity leave|limited access to e-?mail|away from my desk|will respond when i return|upon my return|when i am back|back in the office|ooo\b|do not reply to this|no-?reply|(?:正在|我在|目前|处于|本人).{0,4}休假|休假(?:中|期间|至|到)|不在办公室|出差期间|外出期间|紧急事宜请联系|如有急事|急事请联系|请联系我的同事|返回后(?:会|将)|尽快回复您`)
 }

@@ -11,7 +11,7 @@ func (w *wording) settle(items []item, about matter, at clausePlace) []item {
 	for n := range items {
 		it := &items[n]
 		switch {
-		case it.is == saysDomain && about.within(w.domains[w.keyOf(w.tokens(it.text))]):
+		case it.is == saysDomain && (!about.named || about.within(w.domains[w.keyOf(w.tokens(it.text))])):
 			if forbidden(it.text) {
 				it.is = saysRefusal
 			} else if doing(it.text) {
@@ -29,6 +29,7 @@ func (w *wording) settle(items []item, about matter, at clausePlace) []item {
 			if n+1 < len(items) && items[n+1].kind == tokenWord {
 				items[n+1].is = saysPolite
 			}
+		case it.kind == tokenNumber && !about.named:
 		case it.kind == tokenNumber && !about.words[it.text]:
 			it.is = saysElsewhere
 		case it.kind == tokenNumber:

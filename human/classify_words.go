@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"tandem/human/prose"
 )
 
 // class is what a word or phrase does to the meaning of a reply.
@@ -52,6 +54,7 @@ const (
 // wording is everything that the rules know: built once, never changed.
 type wording struct {
 	patterns   patterns
+	acts       *prose.Reader
 	root       *branch
 	names      map[string]bool
 	surnames   map[rune]bool
@@ -77,6 +80,7 @@ var theWording = sync.OnceValue(newWording)
 func newWording() *wording {
 	w := &wording{
 		patterns:   compilePatterns(),
+		acts:       prose.New(),
 		root:       &branch{},
 		names:      wordSet(firstNames),
 		surnames:   runeSet(hanSurnames),

@@ -1,0 +1,75 @@
+package human
+
+import (
+	"slices"
+	"strings"
+
+	"tandem/human/prose"
+)
+
+// byActs reads what a reply does where its words alone do not prove it: its clauses may say anything, as long as one of them decides and none takes
+// that back. What is against a reply as a whole stays against it, and what it speaks of has to be what was asked.
+func (w *wording) byActs(r reading) prose.Decision {
+	if r.has(vetoHidden, vetoStruck, vetoLong, vetoEmpty, vetoForm, vetoOpen, vetoPolarity, vetoSubject, vetoEarly) || r.about.refusing || r.about.negative || r.instructs() {
+		return prose.None
+	}
+	read := r.acts
+	switch {
+	case read.Decision == prose.Refuse && r.about.named && (w.foreign(r, read.Evidence, saysElsewhere) || w.echoes(r, read.Evidence)):
+		return prose.None
+	case read.Decision != prose.Approve:
+		return read.Decision
+	case r.has(vetoQuotation) || r.mocks():
+		return prose.None
+	case r.about.named && (r.has(vetoReference) || w.foreign(r, read.Evidence, saysElsewhere, saysUnknown, saysPerson, saysDeferral, saysCondition)):
+		return prose.None
+	}
+	return read.Decision
+}
+
+// instructs says whether a reply tells whoever reads it how to. Some words of such texts are common in others.
+func (r *reading) instructs() bool {
+	for _, v := range r.vetoes {
+		if v.why != saysInjection.vetoName() {
+			continue
+		}
+		switch v.text {
+		case "return", "system", "begin", "admin", "model", "output", "token", "返回", "系统", "模型":
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// mocks says whether a reply has words of mockery in it that are not also said in earnest.
+func (r *reading) mocks() bool {
+	return slices.ContainsFunc(r.vetoes, func(v veto) bool {
+		return v.why == saysSarcasm.vetoName() && v.text != "good luck" && v.text != "of course you"
+	})
+}
+
+// foreign says whether the clauses that decide have words of the given classes in them. An approval has to be about what was asked entirely; a refusal
+// only must not be about something else.
+func (w *wording) foreign(r reading, evidence []string, classes ...class) bool {
+	for _, clause := range evidence {
+		for _, it := range w.settle(w.items(w.tokens(clause)), r.about, clausePlace{}) {
+			if slices.Contains(classes, it.is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// echoes says whether a refusal repeats a word of refusing from the question, so that it may be what was asked for.
+func (w *wording) echoes(r reading, evidence []string) bool {
+	for _, clause := range evidence {
+		for _, it := range w.items(w.tokens(clause)) {
+			if (it.is == saysRefusal || it.is == saysNegation || it.is == saysUnknown) && (r.about.words[it.text] || it.kind == tokenHan && len(it.text) > 3 && it.is != saysUnknown && strings.Contains(r.about.han, it.text)) {
+				return true
+			}
+		}
+	}
+	return false
+}

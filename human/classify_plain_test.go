@@ -1,0 +1,28 @@
+package human
+
+import "testing"
+
+// TestClassify_Plain has replies that leave nobody in doubt, and yeses that answer something else, to questions that name what they are about.
+func TestClassify_Plain(t *testing.T) {
+	t.Parallel()
+	quote := "\n\nOn Mon, May 6, 2024 at 10:00 AM Tandem <bot@example.com> wrote:\n> Pay invoice INV-1042 to Acme\n> 5,000 USD for the annual support plan.\n> Do not approve unless you are sure."
+	for reply, want := range map[string]string{
+		"Yes, this is Maria.": "", "Yes, this is John Smith.": "", "Yes, I'm here.": "", "OK, I'm here.": "", "yes I'm here": "", "Sure, I'm listening.": "", "Yes, speaking.": "", "Yes, it's me.": "",
+		"Ok, Tom here.": "", "Yes, I got your mail.": "", "是的，我在": "", "好的，我是王芳": "", "对，我就是": "", "在的，请讲": "", "嗯，我在": "",
+
+		"No, do not run this.": Rejected, "Please cancel.": Rejected, "Stop. Cancel it.": Rejected, "REJECT - wrong cost center": Rejected, "Rejected - we never got the goods.": Rejected,
+		"No." + quote: Rejected, "No thanks." + quote: Rejected, "I can't approve this.": Rejected, "Let's not do this.": Rejected, "We are not paying for this.": Rejected,
+		"我不能批准这个申请": Rejected, "不可以执行": Rejected, "不要付款": Rejected, "请不要执行": Rejected, "驳回，材料不全": Rejected,
+
+		"Don't worry, it's approved.": Confirmed, "Approved." + quote: Confirmed, "Yes, go ahead." + quote: Confirmed, "No objections, please proceed.": Confirmed, "Can't see any reason not to. Go ahead.": Confirmed,
+		"项目看起来不错，批准执行": Confirmed, "没意见，同意": Confirmed, "不用等了，同意": Confirmed,
+
+		"Not approved yet.": "", "Approved once the audit is done.": "", "I can't approve this today, I'm travelling.": "", "先别付": "", "不是不同意": "", "同意，但要先补发票": "", "Who approved this?": "",
+	} {
+		for _, language := range []string{"en", "zh"} {
+			if j := Classify(replyTo(language, reply)); j.Classification != want {
+				t.Errorf("%q (%s) is taken for %q (%s), want %q", reply, language, j.Classification, j.Reasoning, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package prose
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRead has one case or two of each construction that decides or keeps from deciding.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	r := New()
+	for text, want := range map[string]Decision{
+		// Verdicts, orders, permissions.
+		"approved": Approve, "i approve it": Approve, "you have my blessing. publish the newsletter.": Approve, "looks good, send it": Approve, "yes, shut down the old server": Approve,
+		"同意": Approve, "可以，发吧": Approve, "我没意见，签吧": Approve, "孩子可以参加，费用我也同意": Approve,
+		// What has words of doubt in it and is none.
+		"don't worry, it's approved": Approve, "no need to wait for tom, go ahead": Approve, "别犹豫了，同意": Approve, "没有理由不批，同意": Approve,
+		// A concession before the verdict, and what was said before.
+		"it's ugly and late, but there is no better option. approved.": Approve, "i was going to say no, but now i approve it": Approve, "本来想驳回的，看了材料，同意": Approve,
+		// Refusals, prohibitions, calling it off.
+		"i cannot approve this": Refuse, "do not operate": Refuse, "please withdraw the order": Refuse, "no, it's too expensive": Refuse, "nice try, but no": Refuse,
+		"不能付": Refuse, "算了，不买了": Refuse, "方案没问题，但是没预算，驳回": Refuse, "别发！": Refuse,
+		// Conditions, questions, delays, others' words, wishes, mockery, presence, halves.
+		"approved if bob agrees": None, "approved?": None, "go ahead tomorrow": None, "my boss approved it": None, "change the date and send it out": None, "sure, when pigs fly lol": None,
+		"yes, i'm here": None, "yes to the laptops, no to the desks": None, "approved, but not the second one": None, "bob: approved": None, "同意，前提是有发票": None, "老板说可以": None,
+		"我在，好的": None, "先付一半": None, "同意个鬼": None, "do not send it before monday": None, "i'm not saying no": None, "不是不行": None, "reject or approve": None, "they rejected it": None,
+		"": None, "approved\nzzzqqq": None, "please send me the contract": None, "close the door": None,
+	} {
+		got := r.Read(strings.Split(text, "\n"))
+		if got.Decision != want {
+			t.Errorf("%q is read as %q (%s: %s), want %q", text, got.Decision, got.Why, got.Text, want)
+		}
+		if (got.Decision != None) != (len(got.Evidence) > 0) {
+			t.Errorf("%q decides %q by %q", text, got.Decision, got.Evidence)
+		}
+		if got.Decision != None && got.Why != "" {
+			t.Errorf("%q decides %q in spite of %s", text, got.Decision, got.Why)
+		}
+	}
+}
+
+// TestRead_Why checks that what keeps a reply from deciding is named with words of it.
+func TestRead_Why(t *testing.T) {
+	t.Parallel()
+	r := New()
+	for text, want := range map[string][2]string{
+		"approved, once legal has signed": {"condition", "once legal has signed"},
+		"approved. which one is it?":      {"asks", "which one is it"},
+		"同意，明天再发":                         {"defers", "明天再发"},
+		"do not send it until friday":     {"suspends", "until"},
+	} {
+		if got := r.Read([]string{text}); got.Why != want[0] && !strings.Contains(got.Text, want[1]) {
+			t.Errorf("%q: %s %q, want %q", text, got.Why, got.Text, want)
+		}
+	}
+	if got := r.Read([]string{"ok, i'm here"}); !got.Present {
+		t.Error("being there is not noticed")
+	}
+}
+
+// TestTable checks that every class has expressions, so that none is asked for in vain.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	acts := New().acts
+	for _, c := range []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, refuses, partly, no, reports, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens} {
+		if x := acts[c]; x.english == nil && x.chinese == nil {
+			t.Errorf("the class %s has no expressions", c)
+		}
+	}
+	if len(acts) != 31 {
+		t.Errorf("the table has %d classes, of which some are never asked for", len(acts))
+	}
+}
+
+// FuzzRead puts a refusal before whatever else is said: that is never an approval.
+func FuzzRead(f *testing.F) {
+	for _, seed := range []string{"approved", "but yes, go ahead", "同意", "……", "?!", "◌ ◌", "\xff", "a: b: c", "“”"} {
+		f.Add(seed)
+	}
+	r := New()
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 2000 {
+			return
+		}
+		if got := r.Read(append([]string{"rejected. 驳回。", ""}, strings.Split(text, "\n")...)); got.Decision == Approve {
+			t.Fatalf("a refusal before %q approves by %q", text, got.Evidence)
+		}
+	})
+}
