@@ -23,7 +23,8 @@ import (
 type proof struct {
 	// with are the other configurations of the node, an object without its braces.
 	with string
-	// one and other are two values of the field, as JSON; empty leaves it out. The runs with them must differ.
+	// one and other are two values of the field, as JSON; empty leaves it out. The runs with them must differ. What begins with "@" is the
+	// field with its name and all around it, for those inside of lists.
 	one, other string
 	// input is what the node is given, an object; empty for nothing.
 	input string
@@ -33,8 +34,11 @@ type proof struct {
 	chain []string
 	// told is a part of the problem with which the value other is refused or warned of. There is no run then.
 	told string
-	// shown names a test of this package or of package builtin that shows it, where one run cannot. There is no run then either.
+	// shown names a test of this package, of package builtin, or of the package in front of it that shows it, where one run cannot. There is
+	// no run then either.
 	shown string
+	// label says that it names or describes something to whoever reads the file, and that nothing runs by it.
+	label bool
 }
 
 // fieldInventory are the proofs of a family of kinds.
@@ -44,7 +48,7 @@ type fieldInventory struct {
 	// every is for the fields that all kinds of the family have, kinds for those of single kinds and where a kind differs.
 	every map[string]proof
 	kinds map[string]map[string]proof
-	// shared is for the fields that all nodes have, of whatever family; they are tried on the kind sample.
+	// shared is for the fields that all nodes have, of whatever family; they are tried on the kind sample, if the family has one.
 	shared map[string]proof
 	sample string
 	// bench runs a node and tells what was seen. The same again must tell the same again.
@@ -77,6 +81,9 @@ func (v fieldInventory) check(t *testing.T) {
 		if !found[name] {
 			t.Errorf("there are entries for %s, which is not among the kinds that run", name)
 		}
+	}
+	if v.sample == "" {
+		return
 	}
 	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
@@ -116,8 +123,14 @@ func (v fieldInventory) try(t *testing.T, kind, path string, p proof) {
 		}
 		return
 	}
+	if p.label {
+		if !strings.HasSuffix(path, "name") && !strings.HasSuffix(path, "description") {
+			t.Errorf("%s is said to be a label", path)
+		}
+		return
+	}
 	if p.shown != "" {
-		if !strings.Contains(testSources(t), "\nfunc "+p.shown+"(t *testing.T)") {
+		if !hasTest(t, p.shown) {
 			t.Errorf("there is no test %s, which is to show what %s does", p.shown, path)
 		}
 		return
@@ -136,27 +149,29 @@ func (v fieldInventory) try(t *testing.T, kind, path string, p proof) {
 	}
 }
 
-// testSources are the tests that a proof may name.
-func testSources(t *testing.T) string {
+// hasTest says whether there is a test of a name: of this package or builtin, or of the package in front of the name.
+func hasTest(t *testing.T, name string) bool {
 	t.Helper()
-	names, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	dirs := []string{"app", "builtin"}
+	if dir, rest, ok := strings.Cut(name, "."); ok {
+		dirs, name = []string{dir}, rest
 	}
-	kinds, err := filepath.Glob("../builtin/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names = append(names, kinds...)
-	var b strings.Builder
-	for _, name := range names {
-		raw, err := os.ReadFile(name)
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Write(raw)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(raw), "\nfunc "+name+"(t *testing.T)") {
+				return true
+			}
+		}
 	}
-	return b.String()
+	return false
 }
 
 // paths are the fields by name, those of objects below them with dots.
@@ -178,7 +193,9 @@ func configOf(t *testing.T, with, path, value string) string {
 	if with != "" {
 		parts = append(parts, with)
 	}
-	if value != "" {
+	if whole, ok := strings.CutPrefix(value, "@"); ok {
+		parts = append(parts, whole)
+	} else if value != "" {
 		names := strings.Split(path, ".")
 		for i, name := range slices.Backward(names) {
 			if value = fmt.Sprintf("%q: %s", name, value); i > 0 {

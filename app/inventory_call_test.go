@@ -1,0 +1,46 @@
+package app
+
+import "testing"
+
+// TestInventory_Calls: see inventory_test.go.
+func TestInventory_Calls(t *testing.T) {
+	t.Parallel()
+	w := newWorkbench(t)
+	const text, slots = `{"text": "Ann lives in Bern.", "content": "Ann lives in Bern."}`, `"profile_id": "$P", "schema": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}`
+	fieldInventory{
+		family: "CALL",
+		kinds: map[string]map[string]proof{
+			"CALL.EMPTY": {"pass_through": {one: `true`, other: `false`, input: text}},
+			"CALL.SUMMARY": {
+				"profile_id":   {one: `"$P"`, other: `"$Q"`, input: text},
+				"max_chars":    {with: `"profile_id": "$P"`, one: `100`, other: `200`, input: text},
+				"history_size": {with: `"profile_id": "$P"`, one: `0`, other: `3`, input: text, scene: "history $P"},
+				"language":     {with: `"profile_id": "$P"`, one: `"en"`, other: `"zh"`, input: text},
+			},
+			"CALL.FACTS": {
+				"profile_id": {one: `"$P"`, other: `"$Q"`, input: text},
+				"max_facts":  {with: `"profile_id": "$P"`, one: `3`, other: `4`, input: text},
+			},
+			"CALL.SLOT": {
+				"schema":         {with: `"profile_id": "$P"`, one: `{"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}`, other: `{"type": "object", "required": ["town"], "properties": {"town": {"type": "string"}}}`, input: text},
+				"profile_id":     {with: `"schema": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}`, one: `"$P"`, other: `"$Q"`, input: text},
+				"override_input": {with: slots, one: `{"properties": {"city": {"type": "string", "description": "one"}}}`, other: `{"properties": {"city": {"type": "string", "description": "two"}}}`, input: text},
+				"ask":            {with: slots, one: `true`, other: `false`, input: text},
+			},
+		},
+		bench: func(t *testing.T, kind, config string, p proof) string {
+			return w.run(t, kind, config, p, benchRun{provider: "openai"})
+		},
+	}.check(t)
+}
+
+// TestInventory_Triggers: see inventory_test.go. A trigger is where an execution starts, so other tests look at it.
+func TestInventory_Triggers(t *testing.T) {
+	t.Parallel()
+	fieldInventory{
+		family: "TRIGGER",
+		kinds: map[string]map[string]proof{
+			"TRIGGER.MANUAL": {"description": {label: true}, "trigger_name": {shown: "builtin.TestManual"}, "input_schema": {shown: "TestAPI_Execute"}},
+		},
+	}.check(t)
+}
