@@ -141,7 +141,7 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 	if c.has("on_unknown") && p.Effect != workflow.Once && k.operations == nil {
 		c.warnf(workflow.ProblemConfig, c.at("on_unknown"), "on_unknown does nothing here: what the node does may be repeated, so nobody is asked whether it was done; remove it")
 	}
-	if c.has("credential_id") && c.shape.cred == nil {
+	if c.has("credential_id") && c.shape.cred == nil && typ != "HUMAN_IN_THE_LOOP" { // a question goes by the channel it names
 		c.warnf(workflow.ProblemConfig, c.at("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", c.node.Kind())
 	}
 	if k.rules != nil {

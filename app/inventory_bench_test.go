@@ -140,14 +140,15 @@ func (w *workbench) rests(t *testing.T, key, id string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains([]engine.Status{engine.StatusSuccess, engine.StatusError, engine.StatusCanceled, engine.StatusWaitingForHuman}, e.Status) {
-			return heard
-		}
+		rests := slices.Contains([]engine.Status{engine.StatusSuccess, engine.StatusError, engine.StatusCanceled, engine.StatusWaitingForHuman}, e.Status)
 		list, more, behind := sub.Next()
 		for _, n := range list {
 			if n.Output != nil && watched {
 				heard += "heard " + n.Output.Text + "\n"
 			}
+		}
+		if rests {
+			return heard
 		}
 		if len(list) > 0 || behind {
 			continue

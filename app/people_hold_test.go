@@ -255,7 +255,7 @@ connections:
 		x.save(t, askFlow("top", strings.ReplaceAll(sub("left", "middle"), "{{side}}", "left"), strings.ReplaceAll(sub("right", "middle"), "{{side}}", "right")))
 		id := x.execute(t, "top", api.ExecuteRequest{})
 		q := x.opens(t, id, 2)
-		x.reaches(t, id, engine.StatusWaiting) // itself it waits for executions
+		x.reaches(t, id, engine.StatusWaitingForHuman) // as those below it do
 		shown := x.read(t, id).Questions
 		if len(shown) != 2 || shown[0].ExecutionID == id || shown[0].ExecutionID == "" {
 			t.Fatalf("the one on top shows %+v", shown)

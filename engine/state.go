@@ -368,6 +368,9 @@ type Activation struct {
 	Iterations int64
 }
 
+// Ending says that the execution is brought to its end: it was canceled, has failed, or its time is up.
+func (s *State) Ending() bool { return s.root != nil && s.root.ending != nil }
+
 // Activations lists what is open, failed or canceled, in the order it came to be. Activations that have completed have
 // left the state.
 func (s *State) Activations() []Activation {

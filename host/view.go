@@ -267,17 +267,10 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 			v.publish(a)
 		}
 	case engine.NodeCompleted:
-		if failed[f.Activation] {
-			if a := v.Open[f.Activation]; a != nil {
-				a.Outputs = f.Outputs // of a failure that the node handles
-			}
+		if failed[f.Activation] { // it is a failure that the node handles
 			return
 		}
 		v.end(row, f.Activation, engine.NodeDone, nil, f.Outputs)
-	case engine.NodeFailed:
-		if a := v.Open[f.Activation]; a != nil {
-			a.Outputs = f.Outputs
-		}
 	case engine.AskAnswered:
 		delete(v.Questions, f.Ask)
 	case engine.ChildWaiting:
@@ -387,7 +380,7 @@ func (v *View) used(t *Told) {
 func (v *View) node(row *Row, t *Told) {
 	switch t.Node {
 	case engine.NodeSkip, engine.NodeCanceled, engine.NodeFailure:
-		v.end(row, t.Activation, t.Node, t.Error, nil)
+		v.end(row, t.Activation, t.Node, t.Error, handedOn(row, t))
 		return
 	}
 	if t.Node == engine.NodeRetrying && v.retries(t.Activation, t.Time) {
@@ -451,6 +444,26 @@ func (v *View) publish(a *ActivationView) {
 	if n.ID == a.ID {
 		n.ActivationView = *a
 	}
+}
+
+// handedOn is what a node hands on although it has failed, since it handles its failure.
+func handedOn(row *Row, t *Told) []engine.Output {
+	if t.Node != engine.NodeFailure {
+		return nil
+	}
+	for _, fact := range row.Facts {
+		switch f := fact.(type) {
+		case engine.NodeFailed:
+			if f.Activation == t.Activation {
+				return f.Outputs
+			}
+		case engine.NodeCompleted:
+			if f.Activation == t.Activation {
+				return f.Outputs
+			}
+		}
+	}
+	return nil
 }
 
 func (v *View) end(row *Row, id engine.ActivationID, status engine.NodeStatus, err *fault.Error, outputs []engine.Output) {

@@ -126,7 +126,7 @@ func (r *Revision) prepareNode(i int, kinds *Registry, overrides map[string]Over
 	for _, path := range node.Plan.Bound {
 		shielded = append(shielded, path[len(prefix):])
 	}
-	if ready.apart, err = setApart(objectOr(def.Configurations), kind.Own); err != nil {
+	if ready.apart, err = setApart(objectOr(def.Configurations), &kind); err != nil {
 		return err
 	}
 	for field := range kind.Own { // order does not matter: they only keep the searches apart
@@ -187,9 +187,9 @@ func bindable(config json.RawMessage, paths []string) (map[string]*dataflow.Temp
 }
 
 // setApart compiles the fields that see names of their own.
-func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.RawMessage) ([]apart, error) {
+func setApart(config json.RawMessage, kind *Kind) ([]apart, error) {
 	var list []apart
-	for _, field := range slices.Sorted(maps.Keys(own)) {
+	for _, field := range slices.Sorted(maps.Keys(kind.Own)) {
 		value := gjson.GetBytes(config, field)
 		if !value.Exists() || !strings.ContainsRune(value.Raw, '{') {
 			continue
@@ -198,11 +198,15 @@ func setApart(config json.RawMessage, own map[string]func(json.RawMessage) json.
 		if err != nil {
 			return nil, err
 		}
-		template, err := dataflow.Compile(object)
+		var marks dataflow.Marks
+		if kind.prompt != nil && kind.prompt(field) {
+			marks.Prompts = []string{field}
+		}
+		template, err := dataflow.CompileMarked(object, marks)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, apart{template, own[field]})
+		list = append(list, apart{template, kind.Own[field]})
 	}
 	return list, nil
 }

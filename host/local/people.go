@@ -93,7 +93,7 @@ func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
 			continue
 		}
 		end := store.PauseEnd{ID: o.ref.Execution + ":" + child, Status: store.PauseCanceled, Reason: "canceled", Time: row.Time}
-		if slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return goesOnAbove(f, child) }) {
+		if !o.fold.State().Ending() && slices.ContainsFunc(row.Facts, func(f engine.Fact) bool { return goesOnAbove(f, child) }) {
 			end.Status, end.Reason = store.PauseResumed, "human_response"
 		}
 		a.ResumeBelow = append(a.ResumeBelow, end)
