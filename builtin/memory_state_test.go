@@ -128,7 +128,7 @@ func TestMemoryEpisodes_Objects(t *testing.T) {
 	const kind = "EPISODIC_MEMORY"
 	r := newMemoryRig(t)
 	r.want(kind, "", `{"operation": "store", "actor": "ann", "action": "placed", "object": {"order": "A-17", "items": 3}, "outcome": {"status": "paid"}}`,
-		`{"stored": true, "episodes": [{"object": {"order": "A-17", "items": 3}, "outcome": {"status": "paid"}}], "timeline": [{"text": "ann placed {\"order\": \"A-17\", \"items\": 3} → {\"status\": \"paid\"}"}]}`)
+		`{"stored": true, "episodes": [{"object": {"order": "A-17", "items": 3}, "outcome": {"status": "paid"}}], "timeline": [{"text": "ann placed {\"order\":\"A-17\",\"items\":3} → {\"status\":\"paid\"}"}]}`)
 	r.want(kind, "", `{"operation": "query", "query": "A-17"}`, `{"episodes": [{"object": {"order": "A-17"}}]}`)
 	r.want(kind, "", `{"operation": "query", "query": "paid"}`, `{"episodes": [{"actor": "ann"}]}`)
 }
