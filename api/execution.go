@@ -30,7 +30,8 @@ type Execution struct {
 	Errors            []ExecutionError           `json:"errors"`
 	CreditsConsumed   float64                    `json:"credits_consumed"`
 	TokensUsed        *TokenUsage                `json:"tokens_used,omitempty"`
-	Metadata          json.RawMessage            `json:"metadata,omitempty"`
+	Metadata          json.RawMessage            `json:"metadata,omitempty" doc:"what it was started with, by name: initial_metadata of /context; {\"$omitted\": true, \"size\": bytes} when it is large"`
+	Metrics           ExecutionMetrics           `json:"metrics" doc:"the execution in figures, as of now"`
 	CreatedAt         int64                      `json:"created_at"`
 	UpdatedAt         int64                      `json:"updated_at"`
 	ParentExecutionID string                     `json:"parent_execution_id,omitempty"`
@@ -43,6 +44,17 @@ type Execution struct {
 	Questions         []UserInputRequest         `json:"questions" doc:"what it waits for a person to answer"`
 	Task              *Task                      `json:"task,omitempty" doc:"of an execution of an agent"`
 	Acts              []Act                      `json:"acts,omitempty" doc:"what people did to it: answers and what operators did, the last hundred, in order"`
+}
+
+// ExecutionMetrics is an execution in figures. They are counted when it is read.
+type ExecutionMetrics struct {
+	DurationMS  int64          `json:"duration_ms" doc:"run time without waiting for people"`
+	WaitedMS    int64          `json:"waited_ms" doc:"how long it has waited for people"`
+	Nodes       map[string]int `json:"nodes" doc:"how many nodes of the workflow have each status, by their last activation"`
+	Activations int64          `json:"activations" doc:"how often nodes of the workflow have begun"`
+	Retries     int64          `json:"retries" doc:"how often something was tried again, also inside nodes"`
+	TotalTokens int64          `json:"total_tokens"`
+	Cost        float64        `json:"cost"`
 }
 
 // Act is something that a person did to an execution.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
 	"tandem/engine"
 )
@@ -315,5 +317,48 @@ func TestSteps_OlderSpellings(t *testing.T) {
 	}
 	if a := x.call(t, "admin", "PUT", "/agents/helper", `{"name":"helper","llm_profile":"m","autoExecute":true,"auto_execute":false}`); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("both names: %d %s", a.status, a.body)
+	}
+	// Workflows in the older spelling read what a model has answered.
+	x.save(t, `
+metadata: {id: older, name: older}
+nodes:
+  - {id: start, description: starts, type: TRIGGER, subtype: MANUAL}
+  - {id: llm, description: answers, type: AI_AGENT, subtype: LLM, configurations: {profileId: m, prompt: hello}}
+  - {id: then, description: reads, type: CALL, subtype: EMPTY, configurations: {pass_through: true}, input_params: {why: "{{llm.output.finishReason}}", calls: "{{llm.output.toolCalls}}", results: "{{llm.output.toolResults}}"}}
+connections:
+  - {from_node: start, to_node: llm}
+  - {from_node: llm, to_node: then}
+`)
+	id := x.execute(t, "older", api.ExecuteRequest{})
+	x.reaches(t, id, engine.StatusSuccess)
+	if read := x.read(t, id).Outputs["then"]; gjson.GetBytes(read, "why").Str != "stop" || gjson.GetBytes(read, "calls").Raw != "[]" || gjson.GetBytes(read, "results").Raw != "[]" {
+		t.Errorf("read %s", read)
+	}
+}
+
+// An execution tells what it was started with, and itself in figures.
+func TestSteps_MetadataAndMetrics(t *testing.T) {
+	t.Parallel()
+	x, asked := openSite(t), &atomic.Int32{}
+	model := newModelService(t, func(chatRequest, <-chan struct{}) chatReply {
+		if asked.Add(1) == 1 {
+			return chatReply{status: http.StatusServiceUnavailable}
+		}
+		return chatReply{text: []string{"at last"}}
+	})
+	x.saveProfile(t, model.profile("m"))
+	x.save(t, agentFlow(`{user_prompt: "{{question}}", profileId: m, max_retries: 1, credit_cost: 2}`, ``, ``))
+	id := x.execute(t, "talk", api.ExecuteRequest{Inputs: json.RawMessage(`{"question":"why?"}`)})
+	x.reaches(t, id, engine.StatusSuccess)
+	e := x.read(t, id)
+	if string(e.Metadata) != `{"question":"why?"}` {
+		t.Errorf("metadata %s", e.Metadata)
+	}
+	m := e.Metrics
+	if e.TokensUsed == nil || m.TotalTokens != e.TokensUsed.TotalTokens || m.Cost != e.CreditsConsumed || m.Cost < 2 || m.DurationMS != e.DurationMS || m.WaitedMS != 0 {
+		t.Errorf("%+v of an execution with %+v, %v credits, %d ms", m, e.TokensUsed, e.CreditsConsumed, e.DurationMS)
+	}
+	if !maps.Equal(m.Nodes, map[string]int{"completed": 2}) || m.Activations != 2 || m.Retries != 1 {
+		t.Errorf("%+v", m)
 	}
 }

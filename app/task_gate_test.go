@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/api"
+	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
 )
@@ -80,6 +81,37 @@ func TestTask_RiskIsGated(t *testing.T) {
 				t.Errorf("flow.start tells %s", start.data)
 			}
 		})
+	}
+}
+
+// What is of high risk is asked with a warning: in the execution's questions, and in the events of both vocabularies.
+func TestTask_HighRiskIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	b := newToolbox(t, nil, cityTools()...)
+	x := openTasks(t, newMind(t, []string{"box/read"}, judged("low", "high")), b)
+	x.auto()
+	e := x.ask(api.TaskRequest{})
+	q := x.question(e, "confirm")
+	if q.Risk != "high" || q.Warning == "" {
+		t.Fatalf("it is asked with %+v", q)
+	}
+	x.ended(x.say(e.ExecutionID, `{"confirm":true}`), engine.StatusSuccess)
+	warned := map[string]string{}
+	for _, f := range x.flow(e.ExecutionID) {
+		if f.name == "step.waiting_for_start" {
+			warned["flow"] = gjson.GetBytes(f.data, "warning").Str
+		}
+	}
+	if err := x.as(taskUser).Watch(t.Context(), e.ExecutionID, "", client.VocabularyExecution, func(e api.Event) error {
+		if said := gjson.GetBytes(e.Data, "user_input_request.warning").Str; said != "" {
+			warned["execution"] = said
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"flow", "execution"} {
+		agrees(t, words, warned[words], q.Warning)
 	}
 }
 

@@ -55,6 +55,9 @@ type agentProvider struct {
 	temperature, topP float64 // negative for none
 }
 
+// anyModel is the kind that speaks with the model of any profile.
+const anyModel = "AI_AGENT.LLM"
+
 // agents are the kinds that have a turn with a model.
 func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	if m == nil {
@@ -68,7 +71,7 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
 		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
 			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		withModel[llmConfig](t, agentProvider{"", -1, -1}, info("AI_AGENT.LLM", "Language model", "大语言模型",
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, info(anyModel, "Language model", "大语言模型",
 			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
 	}
 }

@@ -31,6 +31,10 @@ type agentOutput struct {
 	ToolResults   []toolAnswer    `json:"tool_results"`
 	Reasoning     string          `json:"reasoning,omitempty"`
 	Context       turnContext     `json:"context"`
+	// AI_AGENT.LLM has these as well, in the spelling of the workflows that it comes from.
+	OldFinishReason string       `json:"finishReason,omitempty"`
+	OldToolCalls    []turnCall   `json:"toolCalls,omitzero"`
+	OldToolResults  []toolAnswer `json:"toolResults,omitzero"`
 }
 
 type turnMetadata struct {
@@ -118,6 +122,9 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 	call.Detail(map[string]any{
 		"ai_model": last.Model, "prompt_tokens": out.Usage.InputTokens, "completion_tokens": out.Usage.OutputTokens, "model_response": excerpt(last.Message.Content),
 	})
+	if t.kind == anyModel {
+		out.OldFinishReason, out.OldToolCalls, out.OldToolResults = out.FinishReason, out.ToolCalls, out.ToolResults
+	}
 	payload, err := node.Marshal(out)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be handed on").WithCause(err)

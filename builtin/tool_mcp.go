@@ -342,7 +342,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 	}
 	begun := time.Now()
 	out, err := s.pool.Call(ctx, s.who(), mcp.Call{
-		Server: s.cfg.ServerID, Tool: name, Arguments: args, Silence: s.cfg.silence(), Limit: s.cfg.limit(),
+		Server: s.cfg.ServerID, Tool: name, Arguments: args, Silence: s.cfg.silence(), SilenceFrom: "the node's call_timeout_seconds", Limit: s.cfg.limit(),
 		Progress: func(p mcp.Progress) { s.call.Emit(map[string]any{"progress": p}) },
 		Check: func(now mcp.Tool, v mcp.Verdict) error {
 			declareOutputs(s.call, now)
@@ -487,7 +487,11 @@ func keepToolFile(ctx context.Context, call *node.Call, f mcp.File) (toolFile, e
 // toolFault is why a tool has no good result, as a user reads it. One of which nobody knows whether it ran has the code outcome_unknown.
 func toolFault(err error) *fault.Error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
-		return e.Fault()
+		f := e.Fault()
+		if e.Kind == mcp.ToolFailed && saysForbidden(e.Message) {
+			f.Code = fault.Forbidden
+		}
+		return f
 	}
 	if d, ok := errors.AsType[*mcp.Drifted](err); ok {
 		return fault.New(fault.Forbidden, d.Error()).With("server_id", d.Server).With("tool", d.Tool).With("kind", "drifted").With("changes", summaries(d.Changes))

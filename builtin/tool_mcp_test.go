@@ -248,6 +248,15 @@ func TestMCPTool_Results(t *testing.T) {
 	w.tool("fail", "", nil, func(string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no such city"}}}
 	})
+	w.tool("guarded", "", nil, func(string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "Permission denied: the account may not read this"}}}
+	})
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	w.tool("hang", "", &sdk.ToolAnnotations{ReadOnlyHint: true}, func(string) *sdk.CallToolResult {
+		<-over
+		return &sdk.CallToolResult{}
+	})
 	w.tool("much", "", nil, func(string) *sdk.CallToolResult {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("界", 100<<10)}}}
 	})
@@ -260,6 +269,8 @@ func TestMCPTool_Results(t *testing.T) {
 		t.Errorf("kept %d files", len(w.files.files))
 	}
 	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"fail"}`, ""), fault.ToolError, "no such city")
+	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"guarded"}`, ""), fault.Forbidden, "Permission denied")
+	w.fails(t, w.call(t, `{"server_id":"s","tool_name":"hang","call_timeout_seconds":1}`, ""), fault.Timeout, "within 1s; raise the node's call_timeout_seconds")
 	out, err := w.kind.Run(t.Context(), w.call(t, `{"server_id":"s","tool_name":"much"}`, ""))
 	if err != nil {
 		t.Fatal(err)

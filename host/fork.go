@@ -259,6 +259,6 @@ func (v *View) forkedView(row *Row) {
 	v.began, v.changed = began, changed
 	v.Status, v.Error, v.ErrorNode = engine.StatusNew, nil, ""
 	v.Seq, v.Created, v.Updated, v.Started = row.Seq, row.Time, row.Time, row.Time
-	v.Ended, v.WaitedMS, v.Waiting, v.Credits = 0, 0, 0, 0
+	v.Ended, v.WaitedMS, v.Waiting, v.Credits, v.Retries = 0, 0, 0, 0, 0
 	v.Questions, v.Below = map[engine.AskID]Asked{}, nil // they are asked again
 }

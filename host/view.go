@@ -56,6 +56,8 @@ type View struct {
 	Last string `json:"l,omitempty"`
 	// Acts are what people did to it, the last ones.
 	Acts []Act `json:"k,omitempty"`
+	// Retries is how often something was tried again.
+	Retries int64 `json:"rt,omitempty"`
 }
 
 // NodeView is what is known of a node: its activation that began last, and how many there were.
@@ -399,6 +401,7 @@ func (v *View) node(row *Row, t *Told) {
 	case engine.NodeRetrying:
 		a.NextAt = t.Time
 		a.Retries++
+		v.Retries++
 	case engine.NodeWaitingInput:
 		v.Questions[t.Ask] = Asked{Activation: t.Activation, Purpose: t.Purpose, Ref: t.Ref, Since: row.Time}
 	}
@@ -549,11 +552,17 @@ func (v *View) DurationMS(now int64) int64 {
 	if v.Started == 0 {
 		return 0
 	}
-	waited := v.WaitedMS
+	waited := v.WaitedFor(now)
 	if v.Ended != 0 {
 		now = v.Ended
-	} else if v.Waiting != 0 {
-		waited += max(0, now-v.Waiting)
 	}
 	return max(0, now-v.Started-waited)
+}
+
+// WaitedFor is how long it has waited for people, in milliseconds.
+func (v *View) WaitedFor(now int64) int64 {
+	if v.Ended == 0 && v.Waiting != 0 {
+		return v.WaitedMS + max(0, now-v.Waiting)
+	}
+	return v.WaitedMS
 }

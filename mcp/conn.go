@@ -468,6 +468,12 @@ func (c *conn) call(ctx context.Context, t Tool, call Call) (json.RawMessage, er
 	if err != nil {
 		e := err.(*Error)
 		e.Tool, e.Once = t.Name, Effect(t) == workflow.Once
+		if e.Kind == Timeout && context.Cause(ctx) == errSilent && call.Silence > 0 { // the server's own limit was not what ended it
+			e.Message = fmt.Sprintf("the server did not answer within %v", call.Silence)
+			if call.SilenceFrom != "" {
+				e.Message += fmt.Sprintf("; raise %s if it needs longer", call.SilenceFrom)
+			}
+		}
 		return nil, e
 	}
 	// An answer that came another way, such as a stream that was taken up again.

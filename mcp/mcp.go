@@ -70,6 +70,8 @@ type Call struct {
 	Arguments json.RawMessage
 	// Silence is how long the server may say nothing; progress begins it anew. The server's timeout_seconds when zero.
 	Silence time.Duration
+	// SilenceFrom is the setting that Silence comes from, for what people are told when it was too short.
+	SilenceFrom string
 	// Limit is how long the call may take in all, whatever the progress: ten times the silence when zero, and 10 minutes at least.
 	Limit time.Duration
 	// Progress is told of progress, in order, and not after the call has returned. It must return soon.

@@ -171,8 +171,8 @@ func TestPool_TimeLimits(t *testing.T) {
 	w.own(t, "s", "plain")
 	w.activate(t, "s")
 	t.Run("SilenceEndsACallAndTheServerIsTold", func(t *testing.T) {
-		_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "hang", Silence: 100 * time.Millisecond})
-		if e := kindOf(t, err, Timeout); !e.Sent || !e.Unknown() {
+		_, err := w.Call(t.Context(), ann(), Call{Server: "s", Tool: "hang", Silence: 100 * time.Millisecond, SilenceFrom: "patience"})
+		if e := kindOf(t, err, Timeout); !e.Sent || !e.Unknown() || e.Message != "the server did not answer within 100ms; raise patience if it needs longer" {
 			t.Errorf("got %+v", e)
 		}
 		w.must(t, "s", "echo", `{}`) // the connection lives, and answers in order: the cancellation came before

@@ -51,9 +51,11 @@ var (
 	english = regexp.MustCompile(`\b(\p{Lu}[\p{L}\d&'’-]*(?:\s+(?:of|the|de|van|von)?\s?\p{Lu}[\p{L}\d&'’-]*)*)`)
 	// 某某公司, 某某大学: a run of characters that ends with what it is.
 	chineseOrganization = regexp.MustCompile(`[\p{Han}A-Za-z0-9]{2,12}?(?:有限公司|公司|集团|大学|学院|银行|医院|研究院|研究所|委员会|协会)`)
-	chineseLocation     = regexp.MustCompile(`[\p{Han}]{2,6}?(?:省|市|县|区|路|街|国|州)`)
+	chineseLocation     = regexp.MustCompile(`[\p{Han}]{2,6}?(?:省|市|县|区|路|街|国|州市?)`)
+	// What leads to the name of a place and is not part of it.
+	chinesePlaceBefore = regexp.MustCompile(`^\p{Han}*(?:位于|住在|来自|前往|搬到|设在)(\p{Han}{2,})$`)
 	// A surname and one or two characters, with what shows that it is a name.
-	chinesePerson = regexp.MustCompile(`(?:我叫|名叫|姓名是|我是|联系人)([\p{Han}]{2,4}?)(?:[，。！？、,.\s]|$|在|的|和|是)|([王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕][\p{Han}]{0,2})(?:先生|女士|老师|经理|总|博士|教授|医生)`)
+	chinesePerson = regexp.MustCompile(`(?:[我他她]叫|名叫|姓名是|我是|联系人)([\p{Han}]{2,4}?)(?:[，。！？、,.\s]|$|在|的|和|是)|([王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕][\p{Han}]{0,2})(?:先生|女士|老师|经理|总|博士|教授|医生)`)
 	quotedProduct = regexp.MustCompile(`[《「“"]([^《》「」“”"\n]{2,40})[》」”"]`)
 	worksAt       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) (?:works|worked) (?:at|for) ([\p{Lu}][\p{L}\d&'’-]*(?:\s+[\p{Lu}][\p{L}\d&'’-]*)*)`)
 	livesIn       = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*) lives? in ([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)*)`)
@@ -73,10 +75,15 @@ var (
 	milestoneFor = regexp.MustCompile(`\b(Q[1-4](?:\s+20\d\d)?)\s+(?:(?:milestone|deadline|goal)\s+for\s+(?:the\s+)?([\p{L}\d-]+(?:\s+[\p{L}\d-]+){0,2})|milestone|release|deadline|launch)`)
 	fromCompany  = regexp.MustCompile(`([\p{Lu}][\p{L}'’-]*(?:\s+[\p{Lu}][\p{L}'’-]*)+) (?:from|of|at) ([\p{Lu}][\p{L}\d&'’-]*(?:\s+[\p{Lu}][\p{L}\d&'’-]*)*)`)
 
-	englishFact = regexp.MustCompile(`(?i)^(?:the\s+|a\s+|an\s+)?(.{1,80}?)(?:\s+(?:typically|usually|often|generally|always|also|currently|still|normally|mostly))?\s+(` +
+	englishFact = regexp.MustCompile(`(?i)^(?:the\s+|a\s+|an\s+)?((?:(?:our|my|your|their|his|her|its|all|every|each|these|those|some|no)\s+)?.{1,80}?)(?:\s+(?:typically|usually|often|generally|always|also|currently|still|normally|mostly))?\s+(` +
 		`(?:should|must|may|can|could|shall|will|cannot|has to|have to|needs? to)(?:\s+(?:not|only|never|always))?(?:\s+be)?\s+\p{L}+(?:\s+(?:within|by|for|with|to|in|on|at|after|before|from))?|` +
+		`(?:do|does|did)(?:\s+not|n['’]t)\s+\p{L}+|` +
 		`is not|isn't|is|are not|aren't|are|was|were|has|have|lives in|lives at|works at|works for|works as|works in|likes|loves|hates|prefers|uses?|needs|owns|wants|means|requires?|contains?|includes?|` +
 		`supports?|belongs? to|depends? on|runs? on|costs?|provides?|offers?|manages|leads|reports to|speaks|moved to|created|founded|built)\s+(?:an?\s+|the\s+)?(.{1,200}?)[.!]?$`)
+	// Verbs that may as well be nouns in the plural ("cold stores"): they count in a sentence that has none of the others.
+	englishDoes = regexp.MustCompile(`(?i)^(?:the\s+|a\s+|an\s+)?((?:(?:our|my|your|their|his|her|its|all|every|each|these|those|some|no)\s+)?.{1,80}?)\s+(` +
+		`(?:starts|begins|ends|opens|closes)(?:\s+(?:at|on|in|with))?|` +
+		`stores|keeps|holds|sends|receives|handles|produces|sells|buys|delivers|serves|covers|follows|allows|replaces|employs|pays)\s+(?:an?\s+|the\s+)?(.{1,200}?)[.!]?$`)
 	chineseFact = regexp.MustCompile(`^(.{1,30}?)(不是|是|不得|不应|应该|应当|必须|可以|位于|住在|属于|喜欢|讨厌|拥有|使用|需要|包含|包括|支持|依赖|等于|叫做|叫|有)(.{1,100}?)[。！.!]?$`)
 )
 
@@ -86,7 +93,11 @@ var notNames = []string{
 	"when", "where", "who", "why", "how", "is", "are", "was", "were", "do", "does", "did", "can", "could", "will", "would", "should", "please", "thanks",
 	"hello", "hi", "yes", "no", "ok", "and", "but", "or", "if", "in", "on", "at", "to", "for", "from", "with", "as", "by", "not", "there", "here", "then",
 	"also", "yesterday", "today", "tomorrow", "now", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "user", "assistant", "system", "let", "so", "may", "must", "i'm", "i’m", "it's", "it’s",
+	"thank", "ask", "tell", "call", "contact",
 }
+
+// months are written like names of places ("in March"). read-only
+var months = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
 
 // ruleEntities finds entities and relations that are plain to see.
 func ruleEntities(content string) foundEntities {
@@ -155,7 +166,7 @@ func ruleEntities(content string) foundEntities {
 		for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
 			words, starts = words[1:], false
 		}
-		if len(words) == 0 {
+		if len(words) == 0 || len(words) == 1 && slices.Contains(months, words[0]) || len(words) > 1 && words[0] == "Project" { // projectNamed has taken that
 			continue
 		}
 		name = strings.Join(words, " ")
@@ -204,6 +215,9 @@ func titleLike(name string) bool {
 
 // plainChinese takes away what stands before and after a name in Chinese, where no space does.
 func plainChinese(name string) string {
+	if m := chinesePlaceBefore.FindStringSubmatch(name); m != nil {
+		name = m[1]
+	}
 	for _, word := range []string{"在", "是", "和", "与", "到", "从", "向"} {
 		if rest, ok := strings.CutPrefix(name, word); ok && utf8.RuneCountInString(rest) > 1 {
 			name = rest
@@ -224,7 +238,7 @@ func ruleFacts(content string) []Fact {
 		if utf8.RuneCountInString(s) > 300 || strings.ContainsAny(s, "?？") {
 			continue
 		}
-		for _, rule := range []*regexp.Regexp{englishFact, chineseFact} {
+		for _, rule := range []*regexp.Regexp{englishFact, englishDoes, chineseFact} {
 			m := rule.FindStringSubmatch(s)
 			if m == nil {
 				continue

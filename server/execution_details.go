@@ -99,3 +99,26 @@ func spokenIn(output json.RawMessage) string {
 	}
 	return ""
 }
+
+// metadata is what the execution was started with, by name.
+func (r *reading) metadata() json.RawMessage {
+	if len(r.start.Initial) > host.MaxInline {
+		return host.Omitted(len(r.start.Initial)) // the context has it
+	}
+	return r.start.Initial
+}
+
+// metrics is the execution in figures; its nodes have been told.
+func (r *reading) metrics(e *api.Execution) api.ExecutionMetrics {
+	m := api.ExecutionMetrics{
+		DurationMS: e.DurationMS, WaitedMS: r.view.WaitedFor(r.s.now()), Nodes: map[string]int{}, Activations: int64(len(r.view.Sequence)) + r.view.SequenceCut,
+		Retries: r.view.Retries, Cost: e.CreditsConsumed,
+	}
+	for _, n := range e.NodeExecutions { // order does not matter: they are counted
+		m.Nodes[n.Status]++
+	}
+	if e.TokensUsed != nil {
+		m.TotalTokens = e.TokensUsed.TotalTokens
+	}
+	return m
+}

@@ -403,6 +403,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if err := r.tasksBelow(ctx, e); err != nil {
 		return nil, err
 	}
+	e.Metadata, e.Metrics = r.metadata(), r.metrics(e)
 	return e, nameQuestions(e)
 }
 
