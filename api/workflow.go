@@ -32,6 +32,8 @@ type WorkflowMetadata struct {
 	Settings            json.RawMessage `json:"settings,omitempty"`
 	Revision            int64           `json:"revision"`
 	RevisionHash        string          `json:"revision_hash"`
+	// Warnings are told by a deployment.
+	Warnings []Problem `json:"warnings,omitempty" doc:"of a deployment: what the workflow names and the workspace does not have"`
 }
 
 // Statistics are kept as executions begin and end.

@@ -58,7 +58,7 @@ const defaultWorkspace = "default"
 
 // Local is who acts on this machine without a server: the one user of the one workspace.
 func Local() identity.Principal {
-	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
+	return identity.Principal{Workspace: defaultWorkspace, User: identity.LocalUser, Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
 }
 
 // systemAccount is the account of the operating system that runs this process: who it is that acts as "local".
