@@ -122,4 +122,5 @@ type ExecuteResponse struct {
 	Repeated    bool                       `json:"repeated,omitempty" doc:"the idempotency key had started this execution before"`
 	Outputs     map[string]json.RawMessage `json:"outputs,omitempty"`
 	Error       *ExecutionError            `json:"error,omitempty"`
+	Warnings    []string                   `json:"warnings,omitempty" doc:"the inputs that the workflow certainly does not use"`
 }
