@@ -32,6 +32,8 @@ type WorkflowMetadata struct {
 	Settings            json.RawMessage `json:"settings,omitempty"`
 	Revision            int64           `json:"revision"`
 	RevisionHash        string          `json:"revision_hash"`
+	// Warnings are told by a deployment.
+	Warnings []Problem `json:"warnings,omitempty" doc:"of a deployment: what the workflow names and the workspace does not have"`
 }
 
 // Statistics are kept as executions begin and end.
@@ -120,4 +122,5 @@ type ExecuteResponse struct {
 	Repeated    bool                       `json:"repeated,omitempty" doc:"the idempotency key had started this execution before"`
 	Outputs     map[string]json.RawMessage `json:"outputs,omitempty"`
 	Error       *ExecutionError            `json:"error,omitempty"`
+	Warnings    []string                   `json:"warnings,omitempty" doc:"the inputs that the workflow certainly does not use"`
 }

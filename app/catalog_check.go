@@ -24,6 +24,7 @@ const (
 	problemInvalidCode          = "invalid_code"
 	problemToolEndsTurn         = "tool_ends_turn"
 	problemNeedsModel           = "needs_model"
+	problemMissingField         = "missing_field"
 
 	problemCredentialMissing = string(fault.CredentialMissing)
 	problemUnsupported       = string(fault.Unsupported)

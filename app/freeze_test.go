@@ -106,9 +106,9 @@ func TestFreeze_NamesWhatItCouldNotTrace(t *testing.T) {
 	if _, err := x.as("editor").CreateWorkflow(t.Context(), frozen.Definition, false); err != nil {
 		t.Fatal(err)
 	}
-	started, err := x.as(taskUser).Execute(t.Context(), "booking", api.ExecuteRequest{Inputs: json.RawMessage(`{"city":"Suzhou"}`)}, "")
-	if err != nil {
-		t.Fatal(err)
+	started, err := x.as(taskUser).Execute(t.Context(), "booking", api.ExecuteRequest{Inputs: json.RawMessage(`{"city":"Suzhou","day":"2026-12-24"}`)}, "")
+	if err != nil || len(started.Warnings) != 1 || !strings.Contains(started.Warnings[0], `the input "day" is not used`) || !strings.Contains(started.Warnings[0], "it takes city") {
+		t.Fatalf("warnings %q, %v", started.Warnings, err)
 	}
 	x.ended(x.rest(started.ExecutionID), engine.StatusSuccess)
 	calls := sortedCalls(t, b.made()[called:])

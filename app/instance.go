@@ -153,8 +153,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.registry.Register(builtin.Kinds(builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
 		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
-		Agents:   agents{i},
-		Tools:    i.tools.Pool,
+		Agents: agents{i},
+		Tools:  i.tools.Pool,
+		Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
+			return i.stores.Users.List(ctx, identity.System(workspace))
+		},
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 	})...)
 	i.desk = i.people(client, o)

@@ -39,6 +39,8 @@ type Run struct {
 	Flags []string
 	// Checked is told the warnings of a file that has some and no errors, before it is run. May be nil.
 	Checked func(Report)
+	// Warned is told which inputs the workflow does not use. May be nil.
+	Warned func(warning string)
 	// Started is called when the execution is on disk, and told whether it is driven here or by a server; Each for every frame of its
 	// stream (of a resumed one, from where it stands), in order. Both are waited for. May be nil.
 	Started func(execution string, here bool)
@@ -58,7 +60,7 @@ const defaultWorkspace = "default"
 
 // Local is who acts on this machine without a server: the one user of the one workspace.
 func Local() identity.Principal {
-	return identity.Principal{Workspace: defaultWorkspace, User: "local", Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
+	return identity.Principal{Workspace: defaultWorkspace, User: identity.LocalUser, Roles: []identity.Role{identity.Admin}, Means: identity.Means{Kind: identity.ByLocal, Address: systemAccount()}}
 }
 
 // systemAccount is the account of the operating system that runs this process: who it is that acts as "local".
@@ -224,6 +226,11 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 			return "", "", false, err
 		}
 		started, err := c.Execute(ctx, saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
+		if err == nil && r.Warned != nil {
+			for _, warning := range started.Warnings {
+				r.Warned(warning)
+			}
+		}
 		return started.ExecutionID, "", false, err
 	}
 	e, err := c.Execution(ctx, r.Resume)

@@ -99,6 +99,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 	if code != nil {
 		found = append(found, code.nodes(source.Definition, kinds)...)
 	}
+	found = append(found, missingFields(source.Definition, kinds)...)
 	found = append(found, inlineSecrets(source.Definition, problems)...)
 	source.Locate(found)
 	return append(problems, found...)

@@ -44,6 +44,8 @@ type Options struct {
 	// Tools are the tools of MCP servers, Agents what tasks have to know; nil: there are none, and no kinds that use them.
 	Tools  *mcp.Pool
 	Agents Agents
+	// Users are who can be asked; nil: nobody knows, and what questions name is taken as it is.
+	Users Users
 }
 
 // Kinds lists every kind of this package.
@@ -82,15 +84,15 @@ func Kinds(o Options) []node.Kind {
 		brief(flowTimeout()),
 		brief(flowWait()),
 		brief(flowWhile()),
-		discordInteraction(),
-		formSubmission(),
-		gmailInteraction(),
-		inAppApproval(),
-		manualReview(),
-		outlookInteraction(),
-		slackInteraction(),
-		teamsInteraction(),
-		telegramInteraction(),
+		knowsPeople(o.Users, discordInteraction()),
+		knowsPeople(o.Users, formSubmission()),
+		knowsPeople(o.Users, gmailInteraction()),
+		knowsPeople(o.Users, inAppApproval()),
+		knowsPeople(o.Users, manualReview()),
+		knowsPeople(o.Users, outlookInteraction()),
+		knowsPeople(o.Users, slackInteraction()),
+		knowsPeople(o.Users, teamsInteraction()),
+		knowsPeople(o.Users, telegramInteraction()),
 		toolSet(askedAlone(codeTool())),
 		toolSet(askedAlone(httpClient(o.HTTP))),
 		toolSet(askedAlone(fileProcessor(o.Files))),

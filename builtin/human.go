@@ -15,6 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/identity"
 	"tandem/node"
 )
 
@@ -432,5 +433,60 @@ func humanKind[C any](i node.Info, particular func(call *node.Call, cfg C) (*hum
 		return a.ask(call, in)
 	})
 	k.EffectFirst = true
+	return k
+}
+
+// Users lists the users of a workspace.
+type Users func(ctx context.Context, workspace string) ([]identity.User, error)
+
+// approverField is a configuration that names people.
+type approverField struct {
+	name   string
+	people []string
+}
+
+// knowsPeople lets a kind that asks say who of those whom it names is not there. They may come to be while it waits, so that the
+// question is put all the same.
+func knowsPeople(users Users, k node.Kind) node.Kind {
+	if users == nil {
+		return k
+	}
+	run := k.Run
+	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
+		out, err := run(ctx, call)
+		wait, waits := out.(node.Wait)
+		if err != nil || !waits || wait.Ask == nil || call.Warn == nil {
+			return out, err
+		}
+		var asked struct {
+			Approvers  []string          `json:"approvers"`
+			Escalation *human.Escalation `json:"escalation"`
+		}
+		if err := json.Unmarshal(wait.Ask.Request, &asked); err != nil {
+			return nil, fault.Newf(fault.Internal, "the question of %q cannot be read: %w", call.NodeID, err)
+		}
+		named := []approverField{{"approvers", asked.Approvers}}
+		if config := gjson.ParseBytes(call.Config); !config.Get("approvers").Exists() && config.Get("reviewers").Exists() {
+			named[0].name = "reviewers"
+		}
+		if asked.Escalation != nil {
+			named = append(named, approverField{"escalation.to", asked.Escalation.To})
+		}
+		if len(asked.Approvers) == 0 && asked.Escalation == nil {
+			return out, nil
+		}
+		known, err := users(ctx, call.Workspace)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range named {
+			for _, text := range n.people {
+				if why := human.Absent(text, known); why != "" {
+					call.Warn("configurations."+n.name, fmt.Sprintf("%q cannot answer: %s", text, why))
+				}
+			}
+		}
+		return out, nil
+	}
 	return k
 }

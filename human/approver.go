@@ -2,6 +2,7 @@ package human
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/mail"
 	"regexp"
 	"slices"
@@ -122,6 +123,42 @@ func Address(text string) (string, error) {
 		return "", fault.Newf(fault.InvalidInput, "%q is no address; write it as channel:address, such as slack:U024BE7LH or telegram:@ann, or as a mail address", text)
 	}
 	return seat, nil
+}
+
+// Absent says why nobody can answer for an approver as an author has written it: a user whom the workspace does not have or who is
+// disabled, a role that no enabled user has. It is empty where somebody can, where only the reply tells who it is (an address), and
+// where there are no users to look among, besides the one who works without a server.
+func Absent(approver string, users []identity.User) string {
+	users = slices.DeleteFunc(slices.Clone(users), func(u identity.User) bool { return u.ID == identity.LocalUser })
+	seat, err := normalApprover(approver)
+	if err != nil || len(users) == 0 { // what is wrong with how it is written is said elsewhere
+		return ""
+	}
+	if role, ok := strings.CutPrefix(seat, seatRole); ok {
+		if slices.ContainsFunc(users, func(u identity.User) bool { return !u.Disabled && slices.Contains(u.Roles, identity.Role(role)) }) {
+			return ""
+		}
+		return fmt.Sprintf("no enabled user has the role %q; give it to somebody who is to answer", role)
+	}
+	id, ok := strings.CutPrefix(seat, seatUser)
+	if !ok || id == identity.LocalUser {
+		return ""
+	}
+	ids := make([]string, 0, len(users))
+	for _, u := range users {
+		if u.ID == id && u.Disabled {
+			return fmt.Sprintf("user %q is disabled; enable them, or name somebody else", id)
+		}
+		if u.ID == id {
+			return ""
+		}
+		ids = append(ids, u.ID)
+	}
+	hint := "; create them, or name somebody else"
+	if near := fault.Nearest(id, ids); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	return fmt.Sprintf("user %q is not in this workspace%s", id, hint)
 }
 
 // isAddress says that a seat is an address, and no user, role or everybody.

@@ -31,6 +31,9 @@ type Principal struct {
 	system bool
 }
 
+// LocalUser is who acts on the machine of a data directory without a server. It is not an account that somebody made.
+const LocalUser = "local"
+
 // System is Tandem itself acting for a workspace; with an empty workspace, for all of them.
 func System(workspace string) Principal {
 	return Principal{Workspace: workspace, User: "system", system: true}

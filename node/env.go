@@ -211,10 +211,13 @@ func evaluate(program *expr.Program, e expr.Env) (any, error) {
 // asksForAbsence finds expressions whose author has thought of a field that is not there. read-only
 var asksForAbsence = regexp.MustCompile(`\?\?|\?\.|\bnull\b|\bundefined\b|\bhas\s*\(`)
 
+// AsksForAbsence says that the author of an expression has thought of a field that is not there, so that there is nothing to warn of.
+func AsksForAbsence(source string) bool { return asksForAbsence.MatchString(source) }
+
 // warnOfMissing warns of the fields that an expression has read and that are not there: they are null, which a condition takes for
 // false.
 func (x *run) warnOfMissing(source string, e *env) {
-	if asksForAbsence.MatchString(source) {
+	if AsksForAbsence(source) {
 		return
 	}
 	at := "configurations"

@@ -79,6 +79,7 @@ type Server struct {
 	accounts accounts
 	// schemas are those of triggers.
 	schemas inputSchemas
+	uses    inputUses
 	// starts counts who starts how many tasks.
 	starts *window
 	bodies *bodies

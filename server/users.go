@@ -28,7 +28,7 @@ const (
 )
 
 // localUser is who acts without a server, see [As]. What is kept of it are its settings.
-const localUser = "local"
+const localUser = identity.LocalUser
 
 // accounts keeps changes that depend on what was read from overtaking each other: who the last admin is, what a credential
 // held before. There is one server per data directory, so a lock of the process is enough.

@@ -37,7 +37,23 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 	if refusal != nil {
 		return nil, refusal
 	}
-	return s.metadata(ctx, p, in.ID)
+	out, err := s.metadata(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Warnings, err = s.absentFrom(ctx, p, &w)
+	return out, err
+}
+
+// absentFrom is what the newest revision of a workflow names and the workspace does not have.
+func (s *Server) absentFrom(ctx context.Context, p identity.Principal, w *store.Workflow) ([]api.Problem, error) {
+	revision, err := s.o.Stores.Workflows.Revision(ctx, p, w.ID, w.Revision)
+	if err != nil {
+		return nil, err
+	}
+	def, _ := s.o.Check(revision.Definition) // it could be deployed, so it can be read
+	found, err := s.absent(ctx, p, def)
+	return tellProblems(found, def), err
 }
 
 func (s *Server) metadata(ctx context.Context, p identity.Principal, id string) (*metadataOutput, error) {

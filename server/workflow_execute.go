@@ -76,6 +76,10 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
+	warnings, err := s.unusedInputs(ctx, p, &request, want.Inputs)
+	if err != nil {
+		return nil, err
+	}
 	request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 	var w *waiting
 	if patience > 0 { // before the start, so that every row is seen
@@ -88,7 +92,12 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if started.Execution != request.ID {
 		w = nil // it is the execution that the key has started before
 	}
-	return s.startAnswer(ctx, p, started, patience, w)
+	out, err := s.startAnswer(ctx, p, started, patience, w)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Warnings = warnings
+	return out, nil
 }
 
 // waiting is somebody who has followed an execution from its first row on.

@@ -166,7 +166,7 @@ type savedOutput struct {
 }
 
 func (s *Server) createWorkflow(ctx context.Context, p identity.Principal, in *DefinitionBody) (*savedOutput, error) {
-	def, problems, err := in.read(s.o.Check)
+	def, problems, err := s.readAll(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
@@ -223,8 +223,8 @@ func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) 
 
 type validationOutput struct{ Body api.Validation }
 
-func (s *Server) validateWorkflow(_ context.Context, _ identity.Principal, in *DefinitionBody) (*validationOutput, error) {
-	def, problems, err := in.read(s.o.Check)
+func (s *Server) validateWorkflow(ctx context.Context, p identity.Principal, in *DefinitionBody) (*validationOutput, error) {
+	def, problems, err := s.readAll(ctx, p, in)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *u
 	if _, err := s.o.Stores.Workflows.Get(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	def, problems, err := in.read(s.o.Check)
+	def, problems, err := s.readAll(ctx, p, &in.DefinitionBody)
 	if err != nil {
 		return nil, err
 	}
@@ -330,6 +330,9 @@ func (s *Server) copyWorkflow(ctx context.Context, p identity.Principal, in *cop
 	def, problems := s.o.Check(revision.Definition)
 	if def == nil || workflow.HasErrors(problems) {
 		return nil, wrongDefinition(problems)
+	}
+	if problems, err = s.checkAll(ctx, p, revision.Definition, def, problems); err != nil {
+		return nil, err
 	}
 	want := api.CopyRequest{}
 	if in.Body != nil {

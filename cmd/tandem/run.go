@@ -99,6 +99,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 				r.Ask = a.ask
 			}
 			r.Checked = func(report app.Report) { printProblems(cmd, cmd.ErrOrStderr(), report) }
+			r.Warned = func(warning string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+warning) }
 			report, e, err := app.RunFile(ctx, r)
 			if serr := errors.Join(beginErr, f.stop()); err == nil && serr != nil {
 				err = serr

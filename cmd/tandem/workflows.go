@@ -255,6 +255,9 @@ func newDeploy(at *connectFlags, name, short string, do func(*client.Client, con
 				if err != nil {
 					return err
 				}
+				for _, p := range m.Warnings {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s [%s]\n", p.Path, p.Severity, p.Message, p.Code)
+				}
 				return show.show(cmd.OutOrStdout(), m, func(w *tabwriter.Writer) {
 					fmt.Fprintf(w, "%s: %s, revision %d\n", m.ID, m.DeploymentStatus, m.Revision)
 				})
