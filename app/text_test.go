@@ -52,7 +52,7 @@ connections:
 		}
 	}
 	for node, paths := range map[string]string{
-		"within": "configurations.systemPrompt {{who}},configurations.prompt {{nope}},configurations.prompt ${gone.x}", "whole": "", "ask": "",
+		"within": "configurations.prompt {{nope}},configurations.prompt ${gone.x},configurations.systemPrompt {{who}}", "whole": "", "ask": "",
 		"chat": "configurations.messages[0].content {{missing}}", "given": "input_params.user_prompt ${absent}",
 	} {
 		var list []string

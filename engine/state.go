@@ -368,6 +368,11 @@ type Activation struct {
 	Iterations int64
 }
 
+// AwaitsPeople says that the execution waits for people and for nothing else, also while it is paused.
+func (s *State) AwaitsPeople() bool {
+	return s.root != nil && s.final == "" && s.started && s.active == 0 && s.asking+s.asksBelow > 0
+}
+
 // Ending says that the execution is brought to its end: it was canceled, has failed, or its time is up.
 func (s *State) Ending() bool { return s.root != nil && s.root.ending != nil }
 

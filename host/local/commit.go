@@ -128,8 +128,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 			a.Deliver = append(a.Deliver, item)
 		}
 	}
-	if waits := status == engine.StatusWaitingForHuman; o.parent != "" && !status.Final() && waits != (o.status == engine.StatusWaitingForHuman) {
-		item, err := o.tellParentWaits(status, row, a.Ask)
+	awaits := o.fold.State().AwaitsPeople()
+	if o.parent != "" && !status.Final() && awaits != o.awaits {
+		item, err := o.tellParentWaits(awaits, row, a.Ask)
 		if err != nil {
 			return held{}, host.Unreadable(err, "%w")
 		}
@@ -151,7 +152,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
 	})
 	moved := status != o.status
-	o.status, o.startedChildren = status, nil
+	o.status, o.awaits, o.startedChildren = status, awaits, nil
 	return held{append: a, row: *row, commands: commands, status: status, moved: moved}, nil
 }
 

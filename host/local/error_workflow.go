@@ -70,7 +70,7 @@ type failedError struct {
 func (o *owner) failure() (json.RawMessage, error) {
 	view := o.fold.View()
 	_, start := o.fold.Execution()
-	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano) }
+	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 	f := failed{Execution: failedExecution{
 		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status, UserID: start.UserID,
 		StartedAt: stamp(view.Started), FailedAt: stamp(view.Ended),

@@ -77,6 +77,8 @@ type owner struct {
 	// task says that it is a task of an agent, of which only so many run.
 	task   bool
 	status engine.Status
+	// awaits says that it waited for people and nothing else, as of the last row: its parent is told when that changes.
+	awaits bool
 	// asksBelow are the children that wait for people, as of the last row.
 	asksBelow map[string]engine.ActivationID
 	// tail counts the rows and bytes since the last snapshot, whose size is snapshot.
@@ -225,7 +227,7 @@ func (o *owner) read() error {
 		return err
 	}
 	o.fold.Reload(o.loader(journal.Loader(ctx)))
-	o.status, o.asksBelow = o.fold.State().Status(), o.fold.State().AsksBelow()
+	o.status, o.awaits, o.asksBelow = o.fold.State().Status(), o.fold.State().AwaitsPeople(), o.fold.State().AsksBelow()
 	return nil
 }
 

@@ -321,9 +321,10 @@ func (o *owner) tellParent(end engine.Finish, row *host.Row) (store.InboxItem, e
 
 // tellParentWaits is the inbox item with which a parent learns that its child waits for people, or goes on. It is committed with the
 // row that makes it so.
-func (o *owner) tellParentWaits(status engine.Status, row *host.Row, asked []store.Interaction) (store.InboxItem, error) {
-	r := host.Request{Child: o.ref.Execution, Status: status}
-	if status == engine.StatusWaitingForHuman {
+func (o *owner) tellParentWaits(awaits bool, row *host.Row, asked []store.Interaction) (store.InboxItem, error) {
+	r := host.Request{Child: o.ref.Execution, Status: engine.StatusRunning}
+	if awaits {
+		r.Status = engine.StatusWaitingForHuman
 		value, err := o.askedBelow(row, asked)
 		if err != nil {
 			return store.InboxItem{}, err
