@@ -1,0 +1,114 @@
+package host
+
+import (
+	"encoding/json"
+
+	"tandem/dataflow"
+	"tandem/engine"
+	"tandem/fault"
+)
+
+// record writes a node's outcome into the layers.
+func (f *Fold) record(seq uint64, fact engine.Fact, commands []engine.Command) error {
+	switch fact := fact.(type) {
+	case engine.NodeCompleted:
+		outputs, err := f.outputs(fact.Outputs)
+		if err != nil {
+			return err
+		}
+		delete(f.frames, fact.Activation)
+		for _, c := range commands {
+			if end, ok := c.(engine.EndNode); ok && end.Activation == fact.Activation && end.Status == engine.NodeFailure {
+				return f.recordHandled(seq, fact.Activation, end.Error, outputs, fact.Settled)
+			}
+		}
+		return f.recordSuccess(seq, fact, outputs)
+	case engine.NodeFailed:
+		outputs, err := f.outputs(fact.Outputs)
+		if err != nil {
+			return err
+		}
+		if fact.Handled {
+			return f.recordHandled(seq, fact.Activation, fact.Error, outputs, fact.Settled)
+		}
+		return f.recordFailure(seq, fact.Activation, fact.Error, outputs)
+	}
+	return nil
+}
+
+// recordHandled writes a failure that the node handles. What it hands on instead of its work counts as the work where the node
+// ends an iteration.
+func (f *Fold) recordHandled(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage, settled []engine.Verdict) error {
+	if err := f.recordFailure(seq, id, failure, outputs); err != nil || f.start.InputRules == 0 || len(outputs) == 0 {
+		return err
+	}
+	return f.noteResult(f.runs[id].command, outputs, settled)
+}
+
+func (f *Fold) outputs(list []engine.Output) (map[string]json.RawMessage, error) {
+	outputs := make(map[string]json.RawMessage, len(list))
+	for _, o := range list {
+		value, err := f.Value(o.Ref)
+		if err != nil {
+			return nil, err
+		}
+		outputs[o.Key] = value
+	}
+	return outputs, nil
+}
+
+func (f *Fold) recordSuccess(seq uint64, fact engine.NodeCompleted, outputs map[string]json.RawMessage) error {
+	id := fact.Activation
+	run, ok := f.runs[id]
+	if !ok {
+		return fault.Newf(fault.Internal, "row %d: %q has ended and did not run", seq, id)
+	}
+	delete(f.runs, id)
+	if run.command.Node < 0 {
+		return f.recordStep(seq, fact, run.command, outputs)
+	}
+	n := &f.graph.Nodes[run.command.Node]
+	step := dataflow.Step{
+		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Output: outputs, OutputParams: f.revision.Syncs(run.command.Node), DeclaredOutputs: fact.Declared,
+	}
+	if declares := f.revision.Declares(run.command.Node); f.start.InputRules > 0 && declares != nil {
+		step.DeclaredOutputs = declares // what a template declares limits what a tool says of itself
+	}
+	if err := f.sync(step); err != nil {
+		return err
+	}
+	return f.noteResult(run.command, outputs, fact.Settled)
+}
+
+// recordStep writes what a program's step leaves, if that is data of the execution. It is at once: nothing else of the execution
+// runs beside the one step of such a program.
+func (f *Fold) recordStep(seq uint64, fact engine.NodeCompleted, run engine.RunNode, outputs map[string]json.RawMessage) error {
+	if run.Step == nil || run.Step.Tool == "" {
+		return nil // it is for the program
+	}
+	return f.sync(dataflow.Step{
+		Seq: seq, Activation: string(fact.Activation), NodeID: engine.TriedStep(NodeOf(f.graph, fact.Activation)), NodeName: run.Step.Tool, ToolID: run.Step.Tool,
+		Output: outputs, DeclaredOutputs: fact.Declared,
+	})
+}
+
+func (f *Fold) recordFailure(seq uint64, id engine.ActivationID, failure *fault.Error, outputs map[string]json.RawMessage) error {
+	run, ok := f.runs[id]
+	if !ok {
+		return fault.Newf(fault.Internal, "row %d: %q has failed and did not run", seq, id)
+	}
+	if run.command.Node < 0 {
+		if s := run.command.Step; s != nil && s.Tool != "" {
+			return f.layers.Fail(dataflow.Failure{
+				Seq: seq, Activation: string(id), NodeID: engine.TriedStep(NodeOf(f.graph, id)), NodeName: s.Tool, ToolID: s.Tool, Message: failure.Message, Output: outputs,
+			})
+		}
+		return nil
+	}
+	n := &f.graph.Nodes[run.command.Node]
+	return f.layers.Fail(dataflow.Failure{
+		Seq: seq, Scope: run.command.Scope, Activation: string(id), NodeID: n.ID, NodeName: n.Name, ToolID: n.Kind,
+		Message: failure.Message, Output: outputs,
+	})
+}
