@@ -143,7 +143,7 @@ func (l DateLayout) Parse(text string, location *time.Location) (time.Time, erro
 	for _, p := range l.parts {
 		switch {
 		case p.unix:
-			return time.Time{}, fmt.Errorf("Unix seconds (%%s) are read without a layout")
+			return time.Time{}, fmt.Errorf("seconds since 1970 (%%s) are read without a layout")
 		case p.layout == ".000":
 			b.WriteString("000")
 		case p.layout != "":

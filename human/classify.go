@@ -540,8 +540,3 @@ func shortened(s string) string {
 	}
 	return s
 }
-
-func dbg(r reading) bool {
-	fmt.Println("AGAINST", r.acts.Why, r.acts.Text, r.clean.lines)
-	return false
-}
