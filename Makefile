@@ -44,8 +44,9 @@ lint: python ## go vet and staticcheck
 # together, and its tests take several times as long with the detector: here it watches those in which many do things at once,
 # and all of them with `make race-app`.
 PLAIN   = ^(TestScripts|TestServe|TestMCPServe|TestTerminal|TestDocs|TestDocs_Examples)$$
-# Reading thousands of replies is one pure function at work: there is nothing for the detector to find.
-PURE    = ^(TestClassify|TestReadJudgement)
+# Reading thousands of replies is one pure function at work: there is nothing for the detector to find. Compiling the interpreter anew takes
+# a minute with it.
+PURE    = ^(TestClassify|TestReadJudgement|TestCache_Damaged)
 CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
 # The Python interpreter is compiled first, once and without the detector, with which it would take minutes; all packages share it.
 race: python ## All tests, with the race detector where a C compiler exists
@@ -56,7 +57,7 @@ race: python ## All tests, with the race detector where a C compiler exists
 		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
 		CGO_ENABLED=1 $(GO) test -race -timeout $(TESTTIME) -skip '$(PLAIN)|$(PURE)' $$($(GO) list ./... | grep -v /app$$) && \
 		CGO_ENABLED=1 $(GO) test -race -timeout $(TESTTIME) -run '$(CROWDED)' ./app && \
-		$(GO) test -timeout $(TESTTIME) ./app && $(GO) test -timeout $(TESTTIME) -run '$(PLAIN)' ./cmd/... && $(GO) test -timeout $(TESTTIME) -run '$(PURE)' ./human; \
+		$(GO) test -timeout $(TESTTIME) ./app && $(GO) test -timeout $(TESTTIME) -run '$(PLAIN)' ./cmd/... && $(GO) test -timeout $(TESTTIME) -run '$(PURE)' ./human ./sandbox; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
