@@ -57,3 +57,28 @@ func TestProcess_NotStarted(t *testing.T) {
 		t.Errorf("%v, cause %v", e.Fault(), errors.Unwrap(err))
 	}
 }
+
+// What a process printed before it ended is told of, also when the connection was closed before anybody had read it.
+func TestProcess_LastWords(t *testing.T) {
+	t.Parallel()
+	say := &chatter{say: func(string, int) {}}
+	p, err := launch("sh", []string{"-c", "echo Usage: server DIR; exit 2"}, "", nil, say)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stdio{process: p, table: &exchanges{}, note: say.line}
+	if _, err := s.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-p.exited
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := s.Read(t.Context()); err == nil {
+		t.Errorf("read %v from a closed connection", m)
+	}
+	<-p.ended
+	if got := say.lastLines(); !slices.Equal(got, []string{"Usage: server DIR"}) {
+		t.Errorf("it printed last: %q", got)
+	}
+}

@@ -104,9 +104,30 @@ var errGone = errors.New("the connection is closed")
 func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	m, err := s.next()
 	if err != nil {
-		s.drained.Do(func() { close(s.process.drained) })
+		s.drained.Do(func() {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				go s.readRest()
+				return
+			}
+			close(s.process.drained)
+		})
 	}
 	return m, err
+}
+
+// readRest notes what a process had printed when the connection was closed and nobody had read yet: the last words of a server that ends while it is
+// spoken to. It waits until nothing is left that could print more, unless something has escaped, and is the only reader from then on.
+func (s *stdio) readRest() {
+	defer close(s.process.drained)
+	<-s.process.swept
+	if err := s.process.stdout.SetReadDeadline(time.Now().Add(inputGrace)); err != nil {
+		return // the files are closed already
+	}
+	for {
+		if _, err := s.next(); err != nil {
+			return
+		}
+	}
 }
 
 func (s *stdio) next() (jsonrpc.Message, error) {
@@ -198,7 +219,6 @@ func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
 func (s *stdio) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
-		s.drained.Do(func() { close(s.process.drained) })
 		s.process.stop()
 		// Whoever reads need not wait for the end of the process.
 		if err := s.process.stdout.SetReadDeadline(time.Unix(1, 0)); err != nil && !errors.Is(err, os.ErrClosed) {
