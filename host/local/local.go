@@ -512,6 +512,9 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
 	o.fold, o.task = fold, h.isTask(source.WorkflowID)
+	if o.begunIn, err = begunIn(ctx, journal, commands); err != nil {
+		return "", err
+	}
 	fold.Reload(o.loader(h.journal(o.principal(), r.ID, revision).Loader(h.ctx)))
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,
@@ -520,6 +523,25 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	}
 	started, err := h.begin(ctx, o, turn, commands, create, nil)
 	return started.Execution, err
+}
+
+// begunIn tells how the activations stand in the source of a fork about which people are asked whether they are done.
+func begunIn(ctx context.Context, source host.Journal, commands []engine.Command) (map[engine.ActivationID]engine.NodeStatus, error) {
+	begun := map[engine.ActivationID]engine.NodeStatus{}
+	for _, c := range commands {
+		ask, ok := c.(engine.Ask)
+		if !ok || ask.Purpose != engine.PurposeOutcomeUnknown {
+			continue
+		}
+		record, found, err := source.Activation(ctx, ask.Activation)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			begun[ask.Activation] = record.Status
+		}
+	}
+	return begun, nil
 }
 
 // admitNext starts those that waited for room.
