@@ -525,25 +525,6 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	return started.Execution, err
 }
 
-// begunIn tells how the activations stand in the source of a fork about which people are asked whether they are done.
-func begunIn(ctx context.Context, source host.Journal, commands []engine.Command) (map[engine.ActivationID]engine.NodeStatus, error) {
-	begun := map[engine.ActivationID]engine.NodeStatus{}
-	for _, c := range commands {
-		ask, ok := c.(engine.Ask)
-		if !ok || ask.Purpose != engine.PurposeOutcomeUnknown {
-			continue
-		}
-		record, found, err := source.Activation(ctx, ask.Activation)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			begun[ask.Activation] = record.Status
-		}
-	}
-	return begun, nil
-}
-
 // admitNext starts those that waited for room.
 func (h *Host) admitNext() {
 	if h.resting.Load() {

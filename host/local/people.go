@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -41,6 +42,25 @@ type Question struct {
 type BegunIn struct {
 	Execution string
 	Status    engine.NodeStatus
+}
+
+// begunIn tells how the activations stand in the source of a fork about which people are asked whether they are done.
+func begunIn(ctx context.Context, source host.Journal, commands []engine.Command) (map[engine.ActivationID]engine.NodeStatus, error) {
+	begun := map[engine.ActivationID]engine.NodeStatus{}
+	for _, c := range commands {
+		ask, ok := c.(engine.Ask)
+		if !ok || ask.Purpose != engine.PurposeOutcomeUnknown {
+			continue
+		}
+		record, found, err := source.Activation(ctx, ask.Activation)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			begun[ask.Activation] = record.Status
+		}
+	}
+	return begun, nil
 }
 
 // people adds to an append what it means to people: the questions it asks and takes back, and that an operator has stopped
