@@ -104,14 +104,15 @@ type Job struct {
 	// Clock is the time that the run goes by; nil: that of this machine.
 	Clock func() time.Time
 	// InputRules is the version of the rules by which the execution builds inputs: what the first row of its journal says. Version
-	// 1 hands no iteration the list that its loop goes through, and "inputs" to what joins branches only.
+	// 1 hands no iteration the list that its loop goes through, and "inputs" to what joins branches only; version 2 hands on no
+	// list that stands inside another one either (items[0].rows).
 	InputRules int
 	// Prepared is, for a turn, its scope as [Revision.Iterations] has prepared it; nil: it is prepared anew.
 	Prepared *Prepared
 }
 
 // InputRules is the version of the rules by which new executions build inputs.
-const InputRules = 1
+const InputRules = 2
 
 // Stand does the work of a run: it is given the call as the kind would be, and the step if the run is one. A kind that a
 // program leads begins with [Led] and closes with [Done].

@@ -68,7 +68,9 @@ type respondPage struct {
 	RiskTone string
 	Content  *shownValue
 	// Fork says that the execution is a fork, and what was edited.
-	Fork      []string
+	Fork []string
+	// Cut are the values that these lines show the beginning of.
+	Cut       []human.Cut
 	Arguments *shownValue
 	// Hash is that of the arguments, to come back with the answer.
 	Hash string
@@ -150,7 +152,7 @@ func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, vie
 // question tells what is asked.
 func (h *responder) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
 	i, request := view.Interaction, view.Request
-	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork))}
+	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork)), Cut: request.CutValues()}
 	page.Heading = cmp.Or(request.Title, page.Say("需要您的答复", "Your answer is needed"))
 	page.Content, page.Arguments = page.show(request.Content, maxShown), page.show(request.Arguments, maxApproved)
 	switch request.Risk {

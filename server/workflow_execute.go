@@ -70,7 +70,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		return nil, err
 	}
 	if started.Execution != "" {
-		return s.startAnswer(ctx, p, started, patience, nil)
+		return s.repeatedAnswer(ctx, p, started, want.Inputs, patience)
 	}
 	request, r, err := s.startRequest(ctx, p, in.ID, want)
 	if err != nil {
@@ -89,10 +89,28 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if started, err = s.o.Host.Start(ctx, p, request); err != nil {
 		return nil, err
 	}
-	if started.Execution != request.ID {
-		w = nil // it is the execution that the key has started before
+	if started.Execution != request.ID { // it is the execution that the key has started before
+		return s.repeatedAnswer(ctx, p, started, want.Inputs, patience)
 	}
 	out, err := s.startAnswer(ctx, p, started, patience, w)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Warnings = warnings
+	return out, nil
+}
+
+// repeatedAnswer answers a start that was made before, as it was answered then: by the revision that was started.
+func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, started host.Started, inputs json.RawMessage, patience time.Duration) (*executeOutput, error) {
+	e, err := s.o.Stores.Executions.Get(ctx, p, started.Execution)
+	if err != nil {
+		return nil, err
+	}
+	warnings, err := s.unusedInputs(ctx, p, &host.StartRequest{WorkflowID: e.WorkflowID, Revision: e.Revision, RevisionHash: e.RevisionHash}, inputs)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // nobody knows any more what it would have been warned of
+		return nil, err
+	}
+	out, err := s.startAnswer(ctx, p, started, patience, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +193,11 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	r, err := s.o.Request(ctx, p, id, revision)
 	if err != nil {
 		return r, nil, err
+	}
+	if want.Revision > 0 {
+		if err := s.refuseAround(ctx, p, id, want.Revision, r.RevisionHash, "revision"); err != nil {
+			return r, nil, err
+		}
 	}
 	graph, pinned, err := s.o.Revision(ctx, p, id, r.RevisionHash)
 	if err != nil {

@@ -512,6 +512,9 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 	}
 	o := h.newOwner(store.Ref{Workspace: p.Workspace, Execution: r.ID}, revision)
 	o.fold, o.task = fold, h.isTask(source.WorkflowID)
+	if o.begunIn, err = begunIn(ctx, journal, commands); err != nil {
+		return "", err
+	}
 	fold.Reload(o.loader(h.journal(o.principal(), r.ID, revision).Loader(h.ctx)))
 	create := &store.Execution{
 		ID: r.ID, WorkflowID: source.WorkflowID, WorkflowName: source.WorkflowName, WorkflowVersion: source.WorkflowVersion,

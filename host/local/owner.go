@@ -96,6 +96,8 @@ type owner struct {
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
 	// the line of.
 	recovered map[engine.Attempt]bool
+	// begunIn is, of a fork that is being made, how the activations stand in its source whose work was under way there.
+	begunIn map[engine.ActivationID]engine.NodeStatus
 	// suspects are the activations whose runs are to be tried, while it recovers, and whether they come first.
 	suspects map[engine.ActivationID]bool
 	// rested says that there may be runs which were not begun here.
@@ -257,13 +259,18 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 func (o *owner) fail(err error) {
 	o.stopAll()
 	defer o.back()
-	closed := host.IsUnreadable(err) && o.closed(err)
+	closed, now := false, false
+	if host.IsUnreadable(err) {
+		closed, now = o.closed(err)
+	}
 	o.host.mu.Lock()
 	o.host.remove(o.ref)
 	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
-	o.forgetTimers(left, closed)
+	if closed {
+		o.forgetTimers(left, now)
+	}
 	o.host.admission.moved(o.ref, o.task, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
@@ -279,15 +286,21 @@ func (o *owner) fail(err error) {
 	}
 }
 
-// forgetTimers removes timers that have come for an execution that has been closed: no row will.
-func (o *owner) forgetTimers(left []message, closed bool) {
+// forgetTimers removes timers that have come for an execution that has been closed: no row will. That of its error workflow has come
+// if the execution was closed only now, too, and stays until the workflow was started.
+func (o *owner) forgetTimers(left []message, now bool) {
 	var ids []string
 	for _, m := range left {
-		if due, ok := m.(timerDue); ok {
+		if due, ok := m.(timerDue); ok && due.id != errorTimer {
 			ids = append(ids, string(due.id))
+		} else if ok {
+			now = true
 		}
 	}
-	if !closed || len(ids) == 0 {
+	if now && o.closedStarts() {
+		ids = append(ids, string(errorTimer))
+	}
+	if len(ids) == 0 {
 		return
 	}
 	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
