@@ -42,12 +42,8 @@ type Trace struct {
 
 // Run carries one RunNode command out. It never fails: what goes wrong is the outcome of the attempt.
 func (r *Revision) Run(ctx context.Context, job Job) Result {
-	x := &run{revision: r, job: job, ctx: ctx}
-	if x.owner = job.Run.Node; job.Run.Step != nil {
-		x.owner = job.Owner
-	}
-	x.node = &r.nodes[x.owner]
-	defer x.release()
+	x := r.newRun(ctx, job)
+	defer r.ended(x)
 	fact, err := x.do()
 	if err != nil {
 		fact = x.failed(err)
@@ -76,6 +72,7 @@ type run struct {
 	call    Call
 	traces  []Trace
 	begun   bool // the kind's own work has begun: an effect may have happened
+	spent   bool // it has ended, and nothing that is left of it refers to it
 	opened  []func()
 	chunks  chunks
 	printed printed
@@ -203,18 +200,6 @@ func (x *run) rebuild() {
 	}
 	if err != nil {
 		x.log(Debug, "the input that goes with the error cannot be made anew", map[string]any{"error": err.Error()})
-	}
-}
-
-// introduce tells the call whose it is.
-func (x *run) introduce() {
-	job, node := x.job, &x.revision.Graph.Nodes[x.owner]
-	x.call = Call{
-		Workspace: job.Execution.Workspace, ExecutionID: job.Execution.ID, ActivationID: job.Run.Activation, NodeID: node.ID, NodeName: node.Name, Kind: node.Kind, MaxRetries: node.Plan.MaxRetries, TimeoutMS: node.Plan.TimeoutMS,
-		Trigger: job.Trigger, WorkflowID: job.Execution.WorkflowID, UserID: job.Execution.UserID, Requesters: job.Execution.Requesters, Language: job.Execution.Language,
-		Generation: job.Run.Generation, Attempt: job.Run.Attempt.Attempt, TimedOut: job.Run.TimedOut, Now: job.Now,
-		Eval: x.eval, Bind: x.bind, Resolve: x.resolve, Emit: x.emit, Print: x.print, Log: x.log, Warn: x.warn, Detail: x.detail, Credential: x.credential, Files: job.Files, Code: x.code, Clock: x.clock(),
-		Connected: func(key string) bool { return x.node.connected[key] }, Context: x.job.Data.context, History: x.history, Uses: x.uses, Attached: x.attached, Offered: x.offered, Ready: x.ready, Used: x.used, Declare: x.declare,
 	}
 }
 
