@@ -345,7 +345,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 		return host.Started{}, err
 	}
 	o := h.newOwner(ref, revision)
-	o.parent, o.task = r.Parent, h.isTask(r.WorkflowID)
+	o.parent, o.task, o.follow = r.Parent, h.isTask(r.WorkflowID), r.Follow
 	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
@@ -467,7 +467,11 @@ func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []
 		o.tidy()
 		if h.retire(o) {
 			h.running.Done()
-			return host.Started{Execution: o.ref.Execution, Status: status}, nil
+			started := host.Started{Execution: o.ref.Execution, Status: status}
+			if o.whole {
+				started.Ended = o.fold.Seen()
+			}
+			return started, nil
 		}
 	}
 	go func() {

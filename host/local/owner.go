@@ -91,6 +91,10 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
+	// follow is for whoever wants to be told of every row, see [host.StartRequest]; whole says that it was not called, since the
+	// execution has ended with its first append.
+	follow func()
+	whole  bool
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
