@@ -77,8 +77,12 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 // insertRows writes rows with one statement.
 func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
 	args := w.args[:0]
-	for _, a := range rows {
-		args = append(args, place(h.n, a.After+1), key.workspace, a.Time, a.Body)
+	var workspace, at driver.Value = key.workspace, rows[0].Time // each made once for all rows that share it
+	for i, a := range rows {
+		if i > 0 && a.Time != rows[i-1].Time {
+			at = a.Time
+		}
+		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
 	_, err := w.c.exec(w.order[len(rows)-1], args...)
