@@ -184,6 +184,8 @@ type Turn struct {
 	before engine.Status
 	// read says that the row comes from the journal.
 	read bool
+	// started is what the row starts the execution with, if it is known without reading it.
+	started *Start
 }
 
 // Begin starts the next row.
@@ -272,14 +274,18 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 	return f.recordFailure(seq, end.Activation, end.Error, nil)
 }
 
-func (f *Fold) created(c engine.ExecutionCreated) error {
-	raw, err := f.Value(c.Input)
-	if err != nil {
-		return err
-	}
-	start, err := readStart(c.Execution, raw)
-	if err != nil {
-		return err
+func (f *Fold) created(c engine.ExecutionCreated) (err error) {
+	var start Start
+	if f.turn != nil && f.turn.started != nil {
+		start = *f.turn.started
+	} else {
+		raw, err := f.Value(c.Input)
+		if err != nil {
+			return err
+		}
+		if start, err = readStart(c.Execution, raw); err != nil {
+			return err
+		}
 	}
 	f.id, f.start = c.Execution, start
 	f.layers, err = dataflow.New(dataflow.Start{

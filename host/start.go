@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
 	"tandem/fault"
 )
 
@@ -52,6 +55,44 @@ func (s Start) owner(self string, p Place) (string, error) {
 		return s.Ancestors[p.Level], nil
 	}
 	return "", fault.Newf(fault.Internal, "%q is a value of level %d, and execution %q is at level %d", p.Ref(), p.Level, self, len(s.Ancestors))
+}
+
+// WrittenStart is a start as it is kept, and as it is read again.
+type WrittenStart struct {
+	raw  json.RawMessage
+	read Start
+	// known says that read is there, so that it need not be read.
+	known bool
+}
+
+// WriteStart writes a start down.
+func WriteStart(s Start) (WrittenStart, error) {
+	raw, err := json.Marshal(s)
+	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 {
+		return WrittenStart{raw: raw}, err
+	}
+	// What is in it as JSON may be written in another way than it was given.
+	s.Initial, s.Trigger = member(raw, "initial"), member(raw, "trigger")
+	s.Requesters, s.Outputs, s.Ancestors, s.Forks, s.Above = nil, nil, nil, nil, nil // none are read as nil
+	return WrittenStart{raw, s, true}, nil
+}
+
+// member returns a member of an object as it stands there, nil if there is none.
+func member(object json.RawMessage, name string) json.RawMessage {
+	m := gjson.GetBytes(object, name)
+	if !m.Exists() {
+		return nil
+	}
+	return object[m.Index : m.Index+len(m.Raw) : m.Index+len(m.Raw)]
+}
+
+// PutStart is Put for what the execution is started with.
+func (t *Turn) PutStart(w WrittenStart) engine.Ref {
+	ref := t.Put(w.raw)
+	if w.known {
+		t.started = &w.read
+	}
+	return ref
 }
 
 func readStart(execution string, raw json.RawMessage) (start Start, err error) {

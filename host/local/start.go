@@ -39,7 +39,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	}
 	o := h.newOwner(ref, revision)
 	o.parent, o.task, o.follow = r.Parent, h.isTask(r.WorkflowID), r.Follow
-	begin, err := json.Marshal(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules})
+	begin, err := host.WriteStart(host.Start{WorkflowID: r.WorkflowID, UserID: p.User, TokenMadeBy: p.TokenMadeBy(), Language: r.Language, Initial: r.Initial, Trigger: r.TriggerData, Outputs: r.Outputs, Root: r.Root, Requesters: r.Requesters, Above: r.Above, ErrorOf: r.ErrorOf, ExternalRequest: r.ExternalRequest, InputRules: node.InputRules})
 	if err != nil {
 		return host.Started{}, fault.Newf(fault.Invalid, "inputs: %w", err)
 	}
@@ -47,7 +47,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 	turn := o.fold.Begin(now)
 	created := engine.ExecutionCreated{
 		Semantics: engine.Semantics, Execution: r.ID, Revision: revision.Graph.Hash, Trigger: r.Trigger, StartFrom: r.StartFrom,
-		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.Put(begin),
+		TimeoutMS: r.TimeoutMS, Depth: r.Depth, Input: turn.PutStart(begin),
 	}
 	if i, ok := revision.Graph.Node(r.StartFrom); ok {
 		if created.Again, err = host.AskAgain(o.fold.State(), revision.Graph, engine.ActivationID(revision.Graph.Nodes[i].Segment), false, h.childGraph(ctx, p)); err != nil {
