@@ -508,7 +508,8 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 // [EntryRef].
 func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error) {
 	values := map[engine.Ref]json.RawMessage{}
-	refs := []engine.Ref{run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State}
+	var few [8]engine.Ref // which is enough for most
+	refs := append(few[:0], run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State)
 	if run.Cause.Wake != nil {
 		refs = append(refs, run.Cause.Wake.Ref)
 	}

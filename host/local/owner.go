@@ -452,13 +452,7 @@ func (o *owner) deal(list []message) (err error) {
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
 				}
-				if m.said != nil { // it is too late for its outcome, and not for what it has said
-					o.host.running.Add(1)
-					go func() {
-						defer o.host.running.Done()
-						m.said.flush()
-					}()
-				}
+				o.flushLate(m.said)
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
@@ -529,6 +523,18 @@ func (o *owner) deal(list []message) (err error) {
 	}
 	o.goOn(todo{commands, afters})
 	return nil
+}
+
+// flushLate keeps what a run has said for whose outcome it is too late. Nil: it has said nothing.
+func (o *owner) flushLate(said *said) {
+	if said == nil {
+		return
+	}
+	o.host.running.Add(1)
+	go func() {
+		defer o.host.running.Done()
+		said.flush()
+	}()
 }
 
 // todo is what is to be done after a row that is on disk.
