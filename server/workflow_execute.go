@@ -28,9 +28,10 @@ import (
 	"tandem/workflow"
 )
 
-func executeOperation() huma.Operation {
+func executeOperation(before ...func(huma.Context, func(huma.Context))) huma.Operation {
 	return huma.Operation{
-		Method: http.MethodPost, Path: "/workflows/{id}/execute", OperationID: "execute-workflow", Summary: "Start an execution", Tags: []string{"workflows"},
+		Middlewares: before,
+		Method:      http.MethodPost, Path: "/workflows/{id}/execute", OperationID: "execute-workflow", Summary: "Start an execution", Tags: []string{"workflows"},
 		DefaultStatus: http.StatusAccepted,
 		Description:   "Answers 202 when the execution is on disk, or 200 when it has ended within wait_seconds. Starting again with the same Idempotency-Key starts nothing and answers with the first execution.",
 	}
