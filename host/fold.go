@@ -184,6 +184,8 @@ type Turn struct {
 	before engine.Status
 	// read says that the row comes from the journal.
 	read bool
+	// vouched is how many of its values have been checked.
+	vouched int
 	// started is what the row starts the execution with, if it is known without reading it.
 	started *Start
 }

@@ -54,6 +54,9 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
+	if len(r.Above) == 0 {
+		turn.Vouch() // its inputs were looked at, and the rest of it are texts
+	}
 	commands, err := turn.Add(created)
 	if err != nil {
 		return host.Started{}, err
