@@ -40,8 +40,10 @@ func (x *run) done(outputs Done) (factOf, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.spent = true
+	attempt, declared := x.job.Run.Attempt, x.declared
 	return func(put Put) engine.Fact {
-		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Declared: x.declared}
+		f := engine.NodeCompleted{Attempt: attempt, Declared: declared}
 		f.Outputs, f.Settled = record(outputs, verdicts, put)
 		return f
 	}, nil

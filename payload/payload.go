@@ -301,7 +301,9 @@ func (c *checker) inside(err error, depth, start, n int, keyed bool) error {
 func (c *checker) str() error {
 	start := c.pos
 	for c.pos++; c.pos < len(c.data); c.pos++ {
-		c.pos += plain(c.data[c.pos:])
+		for c.pos+8 <= len(c.data) && ordinary(binary.LittleEndian.Uint64(c.data[c.pos:])) {
+			c.pos += 8
+		}
 		if c.pos == len(c.data) {
 			break
 		}
@@ -335,23 +337,11 @@ func (c *checker) str() error {
 	return c.fail("a string does not end")
 }
 
-// plain counts the bytes at the beginning of a text, eight at a time, that mean nothing in a string but themselves. It may stop
-// before the last one of them.
-func plain(text []byte) int {
-	const (
-		each = 0x0101010101010101
-		high = 0x8080808080808080
-	)
-	n := 0
-	for ; n+8 <= len(text); n += 8 {
-		word := binary.LittleEndian.Uint64(text[n:])
-		quote, slash := word^(each*'"'), word^(each*'\\')
-		// The high bit of a byte is set by what is zero in it, or below 0x20; one that was set before says nothing.
-		if ((word-each*0x20)|(quote-each)|(slash-each))&^word&high != 0 {
-			break
-		}
-	}
-	return n
+// ordinary says that none of eight bytes of a string is a quote, a backslash or a control character. It may also say no when none is.
+func ordinary(b uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := b^each*'"', b^each*'\\'
+	return ((b-each*0x20)&^b|(quote-each)&^quote|(slash-each)&^slash)&high == 0
 }
 
 func (c *checker) number() error {

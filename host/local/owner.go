@@ -91,6 +91,10 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
+	// follow is for whoever wants to be told of every row, see [host.StartRequest]; whole says that it was not called, since the
+	// execution has ended with its first append.
+	follow func()
+	whole  bool
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
@@ -461,13 +465,7 @@ func (o *owner) deal(list []message) (err error) {
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
 				}
-				if m.said != nil { // it is too late for its outcome, and not for what it has said
-					o.host.running.Add(1)
-					go func() {
-						defer o.host.running.Done()
-						m.said.flush()
-					}()
-				}
+				o.flushLate(m.said)
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
@@ -538,6 +536,18 @@ func (o *owner) deal(list []message) (err error) {
 	}
 	o.goOn(todo{commands, afters})
 	return nil
+}
+
+// flushLate keeps what a run has said for whose outcome it is too late. Nil: it has said nothing.
+func (o *owner) flushLate(said *said) {
+	if said == nil {
+		return
+	}
+	o.host.running.Add(1)
+	go func() {
+		defer o.host.running.Done()
+		said.flush()
+	}()
 }
 
 // todo is what is to be done after a row that is on disk.

@@ -111,6 +111,9 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 // pausesBelow begins a pause for each child that waits for people now, and ends those of children that do so no longer.
 func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
 	below := o.fold.State().AsksBelow()
+	if len(below) == 0 && len(o.asksBelow) == 0 {
+		return
+	}
 	for _, child := range slices.Sorted(maps.Keys(below)) {
 		if _, known := o.asksBelow[child]; known {
 			continue
