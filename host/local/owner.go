@@ -307,7 +307,8 @@ func (o *owner) forgetTimers(left []message, now bool) {
 	if len(ids) == 0 {
 		return
 	}
-	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
+	clear := func() error { return o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...) }
+	if err := o.untilRoom(o.host.ctx, false, clear); err != nil {
 		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
 }
