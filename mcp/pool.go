@@ -284,7 +284,7 @@ func (p *Pool) drop(s *slot) {
 func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (principal, Key, error) {
 	s, err := p.options.Servers.Get(ctx, who, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "there is no such server in this workspace" + p.near(ctx, who, id), cause: err}
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "it is not registered in this workspace" + p.near(ctx, who, id), cause: err}
 	}
 	if err != nil {
 		return principal{}, Key{}, err
@@ -308,7 +308,7 @@ func (p *Pool) near(ctx context.Context, who identity.Principal, id string) stri
 	if n := fault.Nearest(id, ids); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
-	return "; an administrator can register it"
+	return "; an administrator registers it with PUT /api/v1/mcp/servers/{id}"
 }
 
 // Tools lists what a server has now, for a user who need not have activated it.

@@ -33,6 +33,7 @@ func newMCP() *cobra.Command {
 	}
 	at.add(cmd)
 	at.addAllow(cmd)
+	at.addGrace(cmd)
 	serve.add(cmd)
 	cmd.AddCommand(newMCPServers(&at))
 	return cmd
