@@ -45,8 +45,8 @@ type Tools interface {
 	ClientDocument() (json.RawMessage, error)
 }
 
-// toolPatience is how long an answer may take for which a server is started or reached.
-const toolPatience = 90 * time.Second
+// toolPatience is how long an answer may take for which a server is started or reached. What a server may take itself is less, see [mcp.StartLimit].
+const toolPatience = (store.MaxMCPTimeout + 90) * time.Second
 
 // AuthorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
 const AuthorizedPath = "/mcp/authorized"
