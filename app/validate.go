@@ -7,13 +7,17 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/agent"
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -100,6 +104,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		found = append(found, code.nodes(source.Definition, kinds)...)
 	}
 	found = append(found, missingFields(source.Definition, kinds)...)
+	found = append(found, idleFillings(source.Definition, problems)...)
 	found = append(found, inlineSecrets(source.Definition, problems)...)
 	source.Locate(found)
 	return append(problems, found...)
@@ -108,11 +113,35 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 // runnable are the kinds that this program can run. read-only
 var runnable = sync.OnceValue(func() map[string]bool {
 	kinds := map[string]bool{}
-	for _, k := range NodeKinds() {
-		kinds[k.Name] = true
+	for name := range inputSchemas() {
+		kinds[name] = true
 	}
 	return kinds
 })
+
+// inputSchemas are what the kinds that this program can run say of their input. read-only
+var inputSchemas = sync.OnceValue(func() map[string]json.RawMessage {
+	schemas := map[string]json.RawMessage{}
+	for _, k := range NodeKinds() {
+		schemas[k.Name] = k.InputSchema
+	}
+	return schemas
+})
+
+// idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
+func idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
+		schema, runs := inputSchemas()[n.Kind()]
+		if !runs || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(schema) ||
+			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
+			continue
+		}
+		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at, Message: node.NothingToFill})
+	}
+	return found
+}
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
 // language nor placeholders; here they meet. Code in Python and JavaScript is read by a [syntax].
