@@ -84,10 +84,7 @@ func idleFields(kind string) []idleField {
 		{names: []string{"timeout_default_response"}, by: "timeout_action", works: []string{human.TimeoutDefault}, otherwise: human.TimeoutFail},
 		{names: []string{"webhook_url"}, by: "channel_type", works: []string{human.Webhook, human.Teams}, otherwise: cmp.Or(medium, human.InApp)},
 	}
-	switch kind {
-	case "HUMAN_IN_THE_LOOP.MANUAL_REVIEW":
-		list = append(list, only("scoring_system", "numeric_scale", "score_range"))
-	case "HUMAN_IN_THE_LOOP.FORM_SUBMISSION":
+	if kind == "HUMAN_IN_THE_LOOP.FORM_SUBMISSION" {
 		list = append(list, only("interaction_type", human.Input, "form_schema"))
 	}
 	return list
