@@ -124,7 +124,10 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 		c.invalid("configurations.default_output", "is required when on_error is %q", workflow.OnErrorDefault)
 	}
 	if typ == "TRIGGER" || k.scope != nil {
-		p.MaxRetries = 0 // a trigger has run when it is asked; a scope's errors were retried inside
+		p.MaxRetries = 0
+		if c.has("max_retries") {
+			c.idle("max_retries", "a trigger has run when it is asked, and what fails in a body is retried inside of it")
+		}
 	}
 	if k.scope != nil && c.text("enable_filling") == "true" {
 		c.warnf(workflow.ProblemConfig, c.at("enable_filling"), "enable_filling does nothing here: a node that runs a body is not filled; set it on the nodes of the body")
@@ -147,6 +150,7 @@ func (k *kind) plan(typ string, c *config, aliases map[string]string) {
 	if k.rules != nil {
 		k.rules(c)
 	}
+	c.checkIdle(typ + "." + k.subtype)
 	c.checkStandIn(typ)
 }
 

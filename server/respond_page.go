@@ -168,6 +168,10 @@ func (h *responder) question(r *http.Request, view human.LinkView, lang string) 
 		}
 		page.fact(page.Say("发起人", "Asked on behalf of"), name)
 	}
+	page.fact(page.Say("致", "For"), request.UserMention)
+	if request.Review != nil {
+		page.fact(page.Say("评审类型", "Review"), page.reviewType(request.Review.Type))
+	}
 	page.fact(page.Say("工作流", "Workflow"), cmp.Or(i.WorkflowName, i.WorkflowID))
 	if until := earliest(i.TimeoutAt, view.Link.Expires); until > 0 {
 		at := time.UnixMilli(until).UTC()
@@ -184,6 +188,16 @@ func (p *respondPage) fact(label, value string) {
 	if value != "" {
 		p.Facts = append(p.Facts, pageFact{Label: label, Value: value})
 	}
+}
+
+// reviewType is what is looked at in a review, in words.
+func (p *respondPage) reviewType(name string) string {
+	zh := map[string]string{
+		"quality_assurance": "质量保证", "security_review": "安全评审", "compliance_check": "合规检查", "code_review": "代码评审", "content_moderation": "内容审核",
+		"financial_audit": "财务审计", "legal_review": "法律评审", "medical_review": "医学评审", "safety_inspection": "安全检查",
+	}[name]
+	en := strings.ReplaceAll(name, "_", " ")
+	return p.Say(cmp.Or(zh, en), en)
 }
 
 func earliest(a, b int64) int64 {
