@@ -566,11 +566,19 @@ func (b *bench) node(id, name string, fits func(n *host.NodeView) bool) {
 // held waits until runs of a node are held.
 func (b *bench) held(name string) {
 	b.t.Helper()
+	b.heldMore(name, 0)
+}
+
+// heldMore waits until more runs of a node are, or were, held than there have been, and returns how many.
+func (b *bench) heldMore(name string, been int) (runs int) {
+	b.t.Helper()
 	b.await(fmt.Sprintf("node %q to be held", name), func() bool {
 		b.world.mu.Lock()
 		defer b.world.mu.Unlock()
-		return b.world.began[name] > 0
+		runs = b.world.began[name]
+		return runs > been
 	})
+	return runs
 }
 
 // question waits for a question and returns its id.
