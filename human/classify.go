@@ -139,12 +139,6 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 	if q.Type != Approval && q.Type != "" {
 		return "", ""
 	}
-	switch {
-	case r.proves() && !r.doubted():
-		return q.onlyOption(Confirmed)
-	case r.refuses() && !r.suspended():
-		return q.onlyOption(Rejected)
-	}
 	switch w.byActs(r) {
 	case prose.Approve:
 		return q.onlyOption(Confirmed)

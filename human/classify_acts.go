@@ -10,11 +10,13 @@ import (
 // byActs reads what a reply does where its words alone do not prove it: its clauses may say anything, as long as one of them decides and none takes
 // that back. What is against a reply as a whole stays against it, and what it speaks of has to be what was asked.
 func (w *wording) byActs(r reading) prose.Decision {
-	if r.has(vetoHidden, vetoStruck, vetoLong, vetoEmpty, vetoForm, vetoOpen, vetoPolarity, vetoSubject, vetoEarly) || r.about.refusing || r.about.negative || r.instructs() {
+	if r.has(vetoHidden, vetoStruck, vetoLong, vetoEmpty, vetoForm, vetoSubject, vetoEarly) || r.about.open || r.instructs() {
 		return prose.None
 	}
 	read := r.acts
 	switch {
+	case r.about.refusing && read.Decision == prose.Refuse && !plainly(read.Evidence), r.about.negative && !read.Explicit:
+		return prose.None
 	case read.Decision == prose.Refuse && r.about.named && (w.foreign(r, read.Evidence, saysElsewhere) || w.echoes(r, read.Evidence)):
 		return prose.None
 	case read.Decision != prose.Approve:
@@ -25,6 +27,18 @@ func (w *wording) byActs(r reading) prose.Decision {
 		return prose.None
 	}
 	return read.Decision
+}
+
+// plainly says whether a refusal names what it refuses as approving: where the question is whether to cancel something, "cancel" does not.
+func plainly(evidence []string) bool {
+	return !slices.ContainsFunc(evidence, func(clause string) bool {
+		for _, own := range []string{"approv", "agree", "accept", "同意", "批", "准"} {
+			if strings.Contains(clause, own) {
+				return false
+			}
+		}
+		return clause != "no" && clause != "nope" && clause != "不"
+	})
 }
 
 // instructs says whether a reply tells whoever reads it how to. Some words of such texts are common in others.

@@ -52,31 +52,52 @@ func (f free) freely(title string) Text {
 	return x
 }
 
-// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and nine of ten have to be found.
+// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and most have to be found. The floors are what
+// was measured when a corpus was last read, in percent of the approvals and of the refusals; the first reading of the last two found 61 and 83, and 61 and 77.
 func TestClassify_Free(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct {
+		name            string
+		titles          []string
+		approve, reject int
+	}{
+		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 92, 95},
+		{"replies_more.jsonl", []string{""}, 94, 96},
+		{"replies_other.jsonl", []string{""}, 91, 95},
+		{"replies_wild.jsonl", []string{""}, 83, 90},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			corpus := readFree(t, c.name)
+			for _, title := range c.titles {
+				all, found := confusion(t, corpus, title)
+				for want, floor := range map[string]int{"approve": c.approve, "reject": c.reject} {
+					if all[want] == 0 || found[want]*100 < all[want]*floor {
+						t.Errorf("%q: %d of %d replies that %s are found, want %d in 100", title, found[want], all[want], want, floor)
+					}
+				}
+				t.Logf("%q: approvals %d of %d, refusals %d of %d, neither %d of %d", title, found["approve"], all["approve"], found["reject"], all["reject"], found["unclear"], all["unclear"])
+			}
+		})
+	}
+}
+
+// confusion counts how many replies there are of each kind and how many are read as such. A false decision is an error.
+func confusion(t *testing.T, corpus []free, title string) (all, found map[string]int) {
+	t.Helper()
 	means := map[string]string{Confirmed: "approve", Rejected: "reject", "": "unclear"}
-	for name, titles := range map[string][]string{"replies_free.jsonl": {"", "Do you approve?", "请审批"}, "replies_more.jsonl": {""}} {
-		corpus := readFree(t, name)
-		for _, title := range titles {
-			all, found := map[string]int{}, map[string]int{}
-			for _, f := range corpus {
-				j := Classify(f.freely(title))
-				got := means[j.Classification]
-				all[f.Want]++
-				switch got {
-				case f.Want:
-					found[f.Want]++
-				case "unclear":
-				default:
-					t.Errorf("%s, %q: false %s (%s) of %q: %s", name, title, got, f.Want, f.Text, j.Reasoning)
-				}
-			}
-			for _, want := range []string{"approve", "reject"} {
-				if all[want] == 0 || found[want]*10 < all[want]*9 {
-					t.Errorf("%s, %q: %d of %d replies that %s are found, want nine of ten", name, title, found[want], all[want], want)
-				}
-			}
+	all, found = map[string]int{}, map[string]int{}
+	for _, f := range corpus {
+		j := Classify(f.freely(title))
+		got := means[j.Classification]
+		all[f.Want]++
+		switch got {
+		case f.Want:
+			found[f.Want]++
+		case "unclear":
+		default:
+			t.Errorf("%q: false %s (%s) of %q: %s", title, got, f.Want, f.Text, j.Reasoning)
 		}
 	}
+	return all, found
 }

@@ -3,6 +3,7 @@ package prose
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,6 +22,8 @@ type Reading struct {
 	Decision Decision
 	// Evidence are the clauses that decide.
 	Evidence []string
+	// Explicit says that it decides in words of approving or refusing, not by a yes, a no or an order.
+	Explicit bool
 	// Present says that somebody only says that they are there, who they are, or that they have heard.
 	Present bool
 	// Why names what stands against a decision, and Text the clause or the word that does: empty when there is nothing to decide.
@@ -40,6 +43,11 @@ type step struct {
 	does map[class]bool
 	// rest is what no class of acts took.
 	rest string
+	// hold names what in a clause keeps others from deciding; long says that its sentence tells more than a word or two.
+	hold string
+	long bool
+	// name says that it could be somebody's name.
+	name bool
 }
 
 func (s step) any(cs ...class) bool {
@@ -51,6 +59,7 @@ func (r *Reader) Read(lines []string) Reading {
 	var steps []step
 	for _, c := range r.clauses(lines) {
 		s := r.acts.step(c)
+		s.name = r.name(s.rest)
 		if c.reason && len(steps) > 0 && steps[len(steps)-1].does[past] {
 			s.does[past] = true // why it was so
 		}
@@ -58,7 +67,12 @@ func (r *Reader) Read(lines []string) Reading {
 			steps = append(steps, s)
 		}
 	}
-	steps = unsigned(steps)
+	steps = corrected(r.unsigned(steps))
+	weigh(steps)
+	if at := slices.IndexFunc(steps, func(s step) bool { return s.does[corrects] && s.does[unresolved] }); at >= 0 {
+		return Reading{Why: string(corrects), Text: steps[at].text, Doubts: []Doubt{{string(corrects), steps[at].text}}}
+	}
+	undone(steps)
 	out := decide(approval(steps), r.refusal(steps))
 	out.Doubts = doubts(steps)
 	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.finds(verdicts, s.text) })
@@ -107,11 +121,15 @@ func (t table) step(c clause) step {
 	note := func(cs class, found bool) { s.does[cs] = s.does[cs] || found }
 	rest, found := t.take(neutral, c.text)
 	note(neutral, found)
+	note(addresses, t.finds(addresses, c.text))
 	note(mocks, t.finds(mocks, c.text))
+	note(laughs, t.finds(laughs, c.text))
 	note(condition, t.finds(condition, rest))
 	asked := c.asked && rest != "◌"
+	whole := rest
 	rest, found = t.take(fine, rest)
 	note(fine, found)
+	remark := rest
 	note(past, t.finds(past, rest))
 	note(double, t.finds(double, rest))
 	rest, found = t.take(unable, rest)
@@ -123,16 +141,23 @@ func (t table) step(c clause) step {
 	note(no, found)
 	rest, found = t.take(refuses, rest)
 	note(refuses, found || t.finds(forbids, rest) && !t.finds(idles, rest))
+	note(rejects, s.does[refuses] && t.finds(rejects, c.text))
+	note(agrees, t.finds(agrees, c.text))
+	note(withholds, t.finds(withholds, c.text))
+	note(outright, s.does[refuses] && t.finds(outright, c.text))
+	note(today, t.finds(today, remark))
+	note(turnsNo, t.finds(turnsNo, c.text))
 	note(grounds, t.finds(grounds, rest))
-	note(reports, t.finds(reports, rest))
+	note(own, t.finds(own, rest))
+	note(reports, t.finds(reports, rest) && !s.does[own])
+	note(undoes, t.finds(undoes, rest) || t.finds(undoes, remark))
 	note(reopens, t.finds(reopens, rest))
 	if s.does[refuses] {
 		rest, _, _ = strings.Cut(rest, "◌") // what follows is what is refused
 	}
 	before := rest
-	for _, cs := range []class{yes, approves, goes} {
-		rest, found = t.take(cs, rest)
-		note(cs, found)
+	if verdict, found := t.verdict(&s, whole); found {
+		before, rest = whole, verdict
 	}
 	// English verdicts have words of doubt in them ("move forward"), Chinese ones take doubts with them.
 	doubtful := rest
@@ -150,36 +175,163 @@ func (t table) step(c clause) step {
 	}
 	note(negates, t.finds(negates, rest))
 	note(trails, c.trails)
-	s.rest = strings.TrimSpace(strings.ReplaceAll(rest, "◌", ""))
-	note(spoils, s.any(approves, goes) && !s.any(orders, directs) && left(s.rest))
+	note(corrects, t.finds(corrects, c.text))
+	note(pauses, t.finds(pauses, c.text))
+	note(unresolved, s.does[corrects] && t.finds(unresolved, c.text))
+	s.hold = t.hold(c, remark, asked)
+	s.rest = bare(rest)
+	if s.does[addresses] {
+		s.rest = ""
+	}
+	note(spoils, s.any(approves, goes) && !s.any(orders, directs) && left(s.rest) && !strings.ContainsFunc(c.text, isHan))
 	return s
+}
+
+// bare is what a clause has beside what was taken from it, without words that only join.
+func bare(text string) string {
+	words := strings.Fields(strings.ReplaceAll(text, "◌", " "))
+	joins := func(word string) bool {
+		switch word {
+		case "and", "please", "so", "but", "then", "also":
+			return true
+		}
+		return false
+	}
+	for len(words) > 0 && joins(words[0]) {
+		words = words[1:]
+	}
+	for len(words) > 0 && joins(words[len(words)-1]) {
+		words = words[:len(words)-1]
+	}
+	return strings.Join(words, " ")
+}
+
+// verdict looks for words in favour, and says what is left beside them.
+func (t table) verdict(s *step, text string) (rest string, found bool) {
+	if s.any(refuses, no) {
+		return text, false
+	}
+	for _, c := range []class{yes, approves, goes} {
+		left, some := t.take(c, text)
+		s.does[c] = s.does[c] || some
+		text, found = left, found || some
+	}
+	if !found {
+		return text, false
+	}
+	rest, _ = t.take(fine, text)
+	return rest, true
+}
+
+// hold names what in the words of a clause keeps others from deciding.
+func (t table) hold(c clause, text string, asked bool) string {
+	if asked {
+		return string(asks)
+	}
+	for _, cs := range []class{holdsDenies, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept} {
+		if t.finds(cs, text) {
+			return strings.TrimPrefix(string(cs), "holds ")
+		}
+	}
+	return ""
 }
 
 // left says whether a single word or number is left beside a verdict: it may be about that one, or part of an idiom.
 func left(rest string) bool {
 	switch rest {
-	case "", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget", "contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my", "yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap", "please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight", "happily", "gladly", "everything":
+	case "", "just", "kk", "k", "well", "really", "already", "a", "application", "invoice", "order", "purchase", "trip", "leave", "budget", "contract", "plan", "proposal", "change", "release", "deployment", "offer", "refund", "expense", "transfer", "so", "and", "my", "yes", "ok", "okay", "given", "request", "proceed", "payment", "this", "it", "that", "unconditionally", "now", "today", "asap", "please", "immediately", "indeed", "too", "thanks", "thx", "then", "sir", "again", "accordingly", "everyone", "all", "tonight", "happily", "gladly", "everything":
 		return false
 	}
 	return !isHan(firstRune(rest)) && !strings.Contains(rest, " ") && wordRune(firstRune(rest))
 }
 
-// unsigned takes away a last paragraph of short lines that do nothing: who signed it.
-func unsigned(steps []step) []step {
-	if len(steps) == 0 {
-		return steps
+// unsigned takes away who signed it: a last paragraph of short lines that do nothing, and a name alone on the last line.
+func (r *Reader) unsigned(steps []step) []step {
+	for len(steps) > 1 {
+		end := len(steps) - 1
+		from := slices.IndexFunc(steps, func(s step) bool { return s.paragraph == steps[end].paragraph })
+		if from == 0 || slices.ContainsFunc(steps[from:], func(s step) bool { return utf8.RuneCountInString(s.text) > 60 || s.tells() }) {
+			from = slices.IndexFunc(steps, func(s step) bool { return s.line == steps[end].line })
+			if from == 0 || end-from > 2 || slices.ContainsFunc(steps[from:], func(s step) bool { return s.tells() || !r.name(s.text) }) {
+				return steps
+			}
+		}
+		steps = steps[:from]
 	}
-	last := steps[len(steps)-1].paragraph
-	from := slices.IndexFunc(steps, func(s step) bool { return s.paragraph == last })
-	if from == 0 {
-		return steps
-	}
-	for _, s := range steps[from:] {
-		if utf8.RuneCountInString(s.text) > 40 || s.acts() || s.any(asks, condition, defers, hedges, changes, double, mocks, negates) {
-			return steps
+	return steps
+}
+
+// tells says whether a clause does something that a signature does not.
+func (s step) tells() bool {
+	return s.acts() || s.asked || s.hold != "" || s.any(asks, condition, defers, hedges, changes, double, mocks, laughs, negates, corrects, pauses)
+}
+
+// name says whether a text could be somebody's name: words that are none of the table's, as one could say them.
+func (r *Reader) name(text string) bool {
+	words := strings.Fields(strings.NewReplacer(".", " ", "/", " ").Replace(text))
+	for _, word := range words {
+		if r.known[word] || len(word) > 2 && !strings.ContainsAny(word, "aeiouyáéíóúäöüåøàèçñ") || !unicode.IsLetter(firstRune(word)) || strings.ContainsAny(word, "0123456789=[]") || isHan(firstRune(word)) {
+			return false
 		}
 	}
-	return steps[:from]
+	return len(words) > 0 && len(words) <= 3
+}
+
+// weigh says which sentences tell a story.
+func weigh(steps []step) {
+	words := map[int]int{}
+	for _, s := range steps {
+		for _, word := range strings.Fields(s.text) {
+			words[s.sentence] += 2
+			if isHan(firstRune(word)) {
+				words[s.sentence] += utf8.RuneCountInString(word) - 2
+			}
+		}
+	}
+	for i := range steps {
+		steps[i].long = words[steps[i].sentence] >= 12
+	}
+}
+
+// undone takes an order to undo something for what was asked, where a yes stands directly before it; and a no that only goes with "no objections" for
+// nothing.
+func undone(steps []step) {
+	for i := 1; i < len(steps); i++ {
+		before, s := steps[i-1], steps[i]
+		if before.sentence != s.sentence {
+			continue
+		}
+		if s.does[undoes] && before.does[yes] && !before.asked && !s.contrast {
+			s.does[refuses], s.does[no], s.does[directs] = false, false, true
+			steps[i].hold = ""
+		}
+		if before.does[no] && !before.does[refuses] && (s.does[approves] && strings.HasPrefix(s.text, "no ") || strings.HasPrefix(before.text, "算了") && s.any(approves, goes, orders)) {
+			before.does[no] = false
+		}
+	}
+}
+
+// corrected takes away what a reply itself takes back, if it decides afterwards. What is taken back without that stays, and keeps it from deciding.
+func corrected(steps []step) []step {
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := steps[i]
+		if !s.any(corrects, pauses) || s.any(reports) {
+			continue
+		}
+		rest := steps[i+1:]
+		if s.does[corrects] && s.any(approves, goes, refuses, yes, no) {
+			rest = steps[i:]
+		}
+		if slices.ContainsFunc(rest, func(s step) bool {
+			return s.any(approves, goes, refuses) || s.does[orders] || s.any(yes, no) && steps[i].does[corrects]
+		}) {
+			for n := range rest {
+				rest[n].does[corrects] = false
+			}
+			return rest
+		}
+	}
+	return steps
 }
 
 // acts says whether a clause decides something, or tries to.
@@ -194,58 +346,109 @@ func (s step) doubt() string {
 			return string(c)
 		}
 	}
+	if s.does[laughs] && !s.does[approves] {
+		return string(mocks)
+	}
 	return ""
 }
 
 // approval looks for a verdict in favour, or for an order to do it, that nothing stands against.
 func approval(steps []step) Reading {
-	last := -1
+	clean, doubtful := decisions(steps)
+	if len(clean) == 0 {
+		if len(doubtful) > 0 {
+			return Reading{Why: doubtful[0].why, Text: steps[doubtful[0].at].text}
+		}
+		return nod(steps)
+	}
+	explicit := slices.ContainsFunc(clean, func(at int) bool { return steps[at].does[approves] })
+	for _, d := range doubtful {
+		beside := slices.ContainsFunc(clean, func(at int) bool { return steps[at].sentence == steps[d.at].sentence })
+		if beside || !explicit {
+			return Reading{Why: d.why, Text: steps[d.at].text}
+		}
+	}
+	last := clean[len(clean)-1]
+	if why, at := against(steps, last); why != "" {
+		return Reading{Why: why, Text: steps[at].text}
+	}
+	if laugh := slices.IndexFunc(steps, func(s step) bool { return s.does[laughs] }); laugh >= 0 && !explicit {
+		return Reading{Why: string(mocks), Text: steps[laugh].text}
+	}
+	if steps[last].contrast && firm(steps[:last]) {
+		return Reading{Why: "contrast", Text: steps[last].text}
+	}
+	var evidence []string
+	for _, at := range clean {
+		evidence = append(evidence, steps[at].text)
+	}
+	return Reading{Decision: Approve, Evidence: evidence, Explicit: explicit}
+}
+
+// doubtfulStep is a clause that would decide, and what is against that in its own words.
+type doubtfulStep struct {
+	at  int
+	why string
+}
+
+// decisions are the clauses that approve or order, and those that would but for their own words.
+func decisions(steps []step) (clean []int, doubtful []doubtfulStep) {
 	warm := false // a yes or a favourable remark was made
 	lone := !slices.ContainsFunc(steps, func(s step) bool { return !s.does[past] && s.any(yes, fine, approves, goes) })
-	var evidence []string
 	for i, s := range steps {
 		was := warm
 		warm = warm || s.any(yes, fine, approves, goes)
-		if s.does[past] || !s.any(approves, goes, orders, directs) {
+		if s.does[past] || !s.any(approves, goes, orders) && !(s.does[directs] && was) {
 			continue
 		}
-		if s.any(approves, goes, orders) || was {
-			why := s.doubt()
-			if why == "" && lone && wanders(s.rest) {
-				why = "order"
-			}
-			if why != "" {
-				return Reading{Why: why, Text: s.text}
-			}
-			last = i
-			evidence = append(evidence, s.text)
+		why := s.doubt()
+		if why == "" && lone && wanders(s.rest) {
+			why = "order"
 		}
+		if why != "" {
+			doubtful = append(doubtful, doubtfulStep{i, why})
+			continue
+		}
+		clean = append(clean, i)
 	}
-	if last < 0 {
-		return doubted(steps)
-	}
+	return clean, doubtful
+}
+
+// against names what in the clauses around the last verdict in favour stands against it, and where.
+func against(steps []step, last int) (why string, at int) {
 	turned := false // a "but" stands between a clause and the verdict
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		why := ""
 		switch {
 		case i > last:
-			why = s.againstAfter()
+			why = s.againstAfter(steps[last])
+		case i < last && s.long && s.sentence < steps[last].sentence:
+			why = s.againstStory()
 		case i < last:
-			why = s.againstBefore(turned, steps[last])
+			why = s.againstBefore(turned, steps[last], i == last-1 && !slices.ContainsFunc(steps[:i], func(s step) bool { return s.does[approves] }))
 			if why == "fragment" && i > 0 && steps[i-1].does[neutral] && steps[i-1].sentence == s.sentence {
 				why = "" // who is thanked
 			}
 		}
 		if why != "" {
-			return Reading{Why: why, Text: s.text}
+			return why, i
 		}
 		turned = turned || i <= last && s.contrast
 	}
-	if steps[last].contrast && firm(steps[:last]) {
-		return Reading{Why: "contrast", Text: steps[last].text}
+	return "", 0
+}
+
+// againstStory names what in a sentence that tells at some length what came before keeps a verdict from holding. Most of what happened does not.
+func (s step) againstStory() string {
+	for _, c := range []class{refuses, no, mocks} {
+		if s.does[c] && !s.any(past, reports) {
+			return string(c)
+		}
 	}
-	return Reading{Decision: Approve, Evidence: evidence}
+	if s.hold == "denies" && !s.does[past] {
+		return s.hold
+	}
+	return ""
 }
 
 // wanders says whether an order that stands alone goes on to say more than what is to be done: where to, for whom, which other.
@@ -254,10 +457,58 @@ func wanders(rest string) bool {
 	return len(words) > 4 || slices.ContainsFunc(words, func(w string) bool {
 		switch w {
 		case "to", "from", "at", "by", "my", "me", "us", "other", "with", "in", "on", "into":
-			return true
+			return !strings.Contains(rest, "to production") && !strings.Contains(rest, "to prod")
 		}
 		return false
 	})
+}
+
+// nod reads a reply whose only sign of approval is a yes: nothing may stand beside it but courtesy, favourable words and reasons.
+func nod(steps []step) Reading {
+	at := slices.IndexFunc(steps, func(s step) bool { return s.does[yes] && !s.does[past] })
+	if at < 0 {
+		return doubted(steps)
+	}
+	explained := false
+	for i, s := range steps {
+		why := ""
+		switch {
+		case s.any(refuses, no, mocks, double, present, reports, condition, defers, hedges, changes, trails) && (!s.does[yes] || s.any(mocks, trails)):
+			why = s.doubt()
+			if why == "" {
+				why = string(present)
+			}
+		case s.hold != "":
+			why = s.hold
+		case s.labels && !s.introduces():
+			why = string(reports)
+		case s.does[yes], s.does[past]:
+		case s.reason || s.announces():
+			explained = true
+		case s.rest == "" || s.rest == "and" || s.rest == "so" || explained || s.does[fine] && !s.contrast:
+		default:
+			why = "remark"
+			if i == len(steps)-1 && i > 0 && steps[i-1].does[neutral] && s.name {
+				why = "" // who thanks
+			}
+		}
+		if why != "" {
+			return Reading{Why: why, Text: s.text}
+		}
+	}
+	return Reading{Decision: Approve, Evidence: []string{steps[at].text}}
+}
+
+// announces says whether a clause opens a reason.
+func (s step) announces() bool {
+	if !s.labels {
+		return false
+	}
+	switch s.text {
+	case "reason", "reasons", "because", "why", "background", "context", "理由", "原因":
+		return true
+	}
+	return false
 }
 
 // doubted names what keeps words from approving that this table does not know to approve.
@@ -278,38 +529,48 @@ func firm(steps []step) bool {
 }
 
 // againstAfter names what in a clause takes a verdict back that stands before it.
-func (s step) againstAfter() string {
-	for _, c := range []class{refuses, no, asks, condition, defers, hedges, changes, double, mocks, reports, present, negates, grounds, trails} {
+func (s step) againstAfter(verdict step) string {
+	for _, c := range []class{refuses, no, mocks} {
 		if s.does[c] {
 			return string(c)
 		}
 	}
 	switch {
+	case s.hold != "":
+		return s.hold
+	case s.does[grounds] && verdict.does[agrees] && s.sentence == verdict.sentence && !s.reason:
+		return string(grounds)
+	case verdict.does[agrees] && s.sentence == verdict.sentence && (s.does[present] || s.does[negates] && !isHan(firstRune(s.text))):
+		return string(agrees)
+	case s.any(present) && !verdict.does[approves]:
+		return string(present)
 	case s.contrast && s.rest != "":
 		return "contrast"
-	case s.fragment():
+	case s.does[trails]:
+		return string(trails)
+	case s.fragment() && !s.name:
 		return "fragment"
 	}
 	return ""
 }
 
 // againstBefore names what in a clause keeps a verdict from holding that stands after it.
-func (s step) againstBefore(turned bool, verdict step) string {
+func (s step) againstBefore(turned bool, verdict step, next bool) string {
 	over := s.does[past] || turned
-	for _, c := range []class{refuses, no, mocks, asks, trails, changes} {
+	for _, c := range []class{refuses, no, mocks} {
 		if s.does[c] && !s.does[past] {
 			return string(c)
 		}
 	}
-	for _, c := range []class{double, condition, defers} {
-		if s.does[c] && !over {
-			return string(c)
-		}
-	}
-	if s.any(reports, hedges) && !over && s.sentence == verdict.sentence {
-		return string(hedges)
-	}
 	switch {
+	case s.hold != "" && !over:
+		return s.hold
+	case s.asked && !over:
+		return string(asks)
+	case s.does[reports] && !over && next && s.sentence == verdict.sentence && !s.any(approves, goes) && !verdict.does[own]:
+		return string(reports)
+	case s.does[trails] && !over:
+		return string(trails)
 	case s.labels && !s.introduces():
 		return string(reports)
 	case s.fragment():
@@ -320,15 +581,18 @@ func (s step) againstBefore(turned bool, verdict step) string {
 
 // introduces says whether a clause with a colon announces the sender's own words.
 func (s step) introduces() bool {
-	if s.acts() || s.any(neutral, fine) {
+	if s.does[addresses] {
+		return false
+	}
+	if s.any(refuses, no, approves, goes, yes, neutral, fine) || len(strings.Fields(s.text)) > 3 && !s.does[reports] {
 		return true
 	}
-	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all", "team"} {
+	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all", "team", "this"} {
 		if slices.Contains(strings.Fields(s.text), own) {
 			return true
 		}
 	}
-	for _, own := range []string{"我", "意见", "结论", "答复", "批复", "回复", "好", "各位", "结果", "尊敬的"} {
+	for _, own := range []string{"我", "意见", "结论", "答复", "批复", "回复", "好", "各位", "尊敬的"} {
 		if strings.Contains(s.text, own) {
 			return true
 		}
@@ -345,8 +609,8 @@ func (s step) fragment() bool {
 		return utf8.RuneCountInString(s.rest) == 1
 	}
 	words := strings.Fields(s.rest)
-	if len(words) > 1 {
-		return false
+	if len(words) > 1 || unicode.IsDigit(firstRune(s.rest)) {
+		return false // numbers are for whoever knows the question
 	}
 	return !courteous(words[0])
 }
@@ -354,7 +618,7 @@ func (s step) fragment() bool {
 // courteous says whether a word alone is one of greeting or thanks.
 func courteous(word string) bool {
 	switch word {
-	case "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "roger", "ack", "noted", "received", "👍", "👌", "✅":
+	case "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
 		return true
 	}
 	return false
@@ -362,52 +626,111 @@ func courteous(word string) bool {
 
 // refusal looks for a clear no. Its reasons may be in any words that do not leave it open.
 func (r *Reader) refusal(steps []step) Reading {
-	first, nos := -1, 0
 	var evidence []string
+	first, suspended, decided := -1, Reading{}, false
 	for i, s := range steps {
 		if !s.any(refuses, no) || s.does[past] {
 			continue
 		}
-		if s.any(double, suspends, reports, trails) || s.asked || s.any(approves, goes) {
-			text := s.text
-			if s.does[suspends] {
-				text = r.acts.find(suspends, text)
+		switch why := r.leftOpen(steps, i); {
+		case why != "":
+			if suspended.Why == "" {
+				suspended = Reading{Why: string(suspends), Text: why}
 			}
-			return Reading{Why: string(suspends), Text: text}
-		}
-		if s.does[no] {
-			nos++
+			continue
+		case !s.does[refuses] && alone(steps, i):
+			s.does[rejects] = true // a sentence of its own
+			fallthrough
+		case s.does[refuses], s.contrast, last(steps, i):
+			evidence = append(evidence, s.text)
+			decided = decided || s.does[rejects] || !s.does[refuses]
 		}
 		if first < 0 {
 			first = i
 		}
-		if s.does[refuses] || s.contrast {
-			evidence = append(evidence, s.text)
-		}
 	}
-	if first < 0 || len(evidence) == 0 && nos < 2 && !grounded(steps) {
+	switch {
+	case first < 0:
+		return suspended
+	case len(evidence) == 0 && count(steps, no) < 2 && !grounded(steps):
 		return Reading{}
-	}
-	if len(evidence) == 0 {
+	case len(evidence) == 0:
 		evidence = []string{steps[first].text}
+	case suspended.Why != "" && !decided:
+		return suspended
 	}
 	turn := first // what stands before a "but" does not weigh against what follows it
 	for turn > 0 && !steps[turn].contrast {
 		turn--
 	}
-	for i, s := range steps {
-		if i < turn {
-			continue
-		}
+	for i, s := range steps[turn:] {
+		i += turn
 		why := s.againstRefusal(i-first, steps[first], slices.ContainsFunc(steps[i+1:], func(s step) bool { return s.any(refuses, no) }))
-		if s.does[yes] && i > 0 && steps[i-1].labels {
+		if s.does[yes] && i > 0 && steps[i-1].labels && i > first {
 			why = "mixed" // about one of several
 		}
 		if why != "" {
 			return Reading{Why: why, Text: s.text}
 		}
 	}
-	return Reading{Decision: Refuse, Evidence: evidence}
+	return Reading{Decision: Refuse, Evidence: evidence, Explicit: slices.ContainsFunc(steps, func(s step) bool { return s.does[rejects] && s.does[refuses] })}
+}
+
+// leftOpen is what in a clause that refuses leaves it open.
+func (r *Reader) leftOpen(steps []step, i int) string {
+	s := steps[i]
+	switch {
+	case s.any(double, reports, trails) || s.asked || s.any(approves, goes) || s.hold == "denies":
+		return s.text
+	case labelled(steps[:i], s.sentence), i > 0 && steps[i-1].does[yes] && steps[i-1].sentence == s.sentence && !s.contrast && !s.any(no, turnsNo) && !strings.HasPrefix(s.text, "i ") && !strings.Contains(s.text, "我"):
+		return steps[i-1].text
+	case s.does[no] && !s.does[refuses] && slices.ContainsFunc(steps, func(s step) bool { return isHan(firstRune(s.rest)) && s.fragment() }):
+		return s.text
+	case s.does[suspends]:
+		return r.acts.find(suspends, s.text)
+	case s.does[today] && !s.does[outright] && !(i > 0 && steps[i-1].does[no] && steps[i-1].sentence == s.sentence):
+		return r.acts.find(today, s.text)
+	}
+	return ""
+}
+
+// labelled says whether what stands before in a sentence names whose words follow, or which of several they are about.
+func labelled(before []step, sentence int) bool {
+	return slices.ContainsFunc(before, func(s step) bool { return s.sentence == sentence && s.labels && !s.introduces() })
+}
+
+// last says whether a clause is the last word of a reply, after something that leads up to it.
+func last(steps []step, i int) bool {
+	if i == 0 || slices.ContainsFunc(steps[i+1:], func(s step) bool { return s.rest != "" || s.acts() || s.hold != "" }) {
+		return false
+	}
+	before := steps[i-1]
+	return before.labels || before.sentence != steps[i].sentence || steps[i].any(turnsNo) || steps[0].sentence != before.sentence
+}
+
+// alone says whether a no is a sentence of its own, and what else is said does not put off or ask.
+func alone(steps []step, i int) bool {
+	for n, s := range steps {
+		if n == i {
+			continue
+		}
+		if s.sentence == steps[i].sentence && (s.rest != "" || s.acts()) {
+			return false
+		}
+		if n > i && (s.hold == "defers" || s.hold == "asks" || s.hold == "unsure" || s.any(present, approves, goes, yes, trails, pauses)) {
+			return false
+		}
+	}
+	return true
+}
+
+func count(steps []step, c class) (n int) {
+	for _, s := range steps {
+		if s.does[c] {
+			n++
+		}
+	}
+	return n
 }
 
 // grounded says whether what stands beside a bare no is nothing but courtesy, or a reason for it.
@@ -433,26 +756,35 @@ func grounded(steps []step) bool {
 // againstRefusal names what in a clause keeps a refusal from holding. Place is where it stands, from the first refusal on; followed says
 // that another one follows.
 func (s step) againstRefusal(place int, refusal step, followed bool) string {
-	if s.any(refuses, no) {
+	if s.any(refuses, no) || s.does[past] {
 		return ""
 	}
+	after := place > 0
+	beside := after || s.sentence == refusal.sentence && !refusal.contrast
 	switch {
-	case s.does[past]:
-		return ""
-	case s.any(approves, goes, orders):
+	case s.any(approves, goes) && s.doubt() == "" && (after || !refusal.contrast):
 		return "mixed"
-	case s.any(directs, partly) && (place > 0 || s.sentence == refusal.sentence && !refusal.contrast):
+	case s.does[orders] && beside && !refusal.does[rejects]:
 		return "mixed"
-	case s.does[yes] && (place > 0 || s.sentence == refusal.sentence && !refusal.does[no] && !refusal.contrast):
+	case s.does[partly] && beside, s.does[directs] && beside && !refusal.does[rejects] && !s.asks():
 		return "mixed"
-	case s.does[double]:
+	case s.does[yes] && (after || s.sentence == refusal.sentence && !refusal.any(no, rejects) && !refusal.contrast):
+		return "mixed"
+	case s.does[double] && !refusal.does[rejects]:
 		return string(double)
-	case place > 0 && s.does[asks] && !followed:
+	case after && s.any(withholds, pauses):
+		return string(withholds)
+	case after && s.hold == "condition" && s.does[reopens] && !refusal.does[rejects]:
+		return s.hold
+	case after && s.hold == "asks" && !followed && !refusal.does[rejects]:
 		return string(asks)
-	case place > 0 && s.any(reopens, trails):
+	case after && s.any(reopens, trails) && !refusal.does[rejects]:
 		return string(reopens)
-	case place < 0 && s.does[reopens] && s.sentence == refusal.sentence && !refusal.contrast:
+	case place < 0 && s.does[reopens] && s.sentence == refusal.sentence && !refusal.contrast && !refusal.does[rejects]:
 		return string(reopens)
 	}
 	return ""
 }
+
+// asks says whether a clause asks for something else to be done with the request itself: to hand it in again.
+func (s step) asks() bool { return s.hold == "changes" }
