@@ -3,6 +3,7 @@ package human
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"tandem/human/prose"
 )
@@ -23,7 +24,7 @@ func (w *wording) byActs(r reading) prose.Decision {
 		return read.Decision
 	case r.has(vetoQuotation) || r.mocks():
 		return prose.None
-	case r.about.named && (r.has(vetoReference) || w.foreign(r, read.Evidence, saysElsewhere, saysUnknown, saysPerson, saysDeferral, saysCondition)):
+	case r.about.named && (w.foreign(r, read.Context, saysElsewhere) || w.another(r, read.Evidence) || r.oneOf(read.Context)):
 		return prose.None
 	}
 	return read.Decision
@@ -69,6 +70,39 @@ func (w *wording) foreign(r reading, evidence []string, classes ...class) bool {
 	for _, clause := range evidence {
 		for _, it := range w.settle(w.items(w.tokens(clause)), r.about, clausePlace{}) {
 			if slices.Contains(classes, it.is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// another says whether the clauses that approve name something that the question does not: a word with a capital letter, or Chinese characters that are
+// no words of deciding.
+func (w *wording) another(r reading, evidence []string) bool {
+	for _, clause := range evidence {
+		for _, stranger := range w.acts.Strangers(clause) {
+			rs := []rune(stranger)
+			switch {
+			case r.about.words[stranger] || r.about.names[stranger]:
+			case unicode.Is(unicode.Han, rs[0]):
+				if !strings.Contains(r.about.han, stranger) {
+					return true
+				}
+			case strings.Contains(r.clean.text, " "+string(unicode.ToUpper(rs[0]))+string(rs[1:])):
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// oneOf says whether a yes is to something that has a name of its own.
+func (r *reading) oneOf(context []string) bool {
+	for _, clause := range context {
+		named, ok := strings.CutPrefix(clause, "yes to the ")
+		for _, word := range strings.Fields(named) {
+			if ok && len(word) > 3 && !r.about.words[word] {
 				return true
 			}
 		}

@@ -22,6 +22,8 @@ type Reading struct {
 	Decision Decision
 	// Evidence are the clauses that decide.
 	Evidence []string
+	// Context are all clauses of the sentences in which the deciding ones stand.
+	Context []string
 	// Explicit says that it decides in words of approving or refusing, not by a yes, a no or an order.
 	Explicit bool
 	// Present says that somebody only says that they are there, who they are, or that they have heard.
@@ -75,9 +77,60 @@ func (r *Reader) Read(lines []string) Reading {
 	undone(steps)
 	out := decide(approval(steps), r.refusal(steps))
 	out.Doubts = doubts(steps)
-	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.finds(verdicts, s.text) })
+	out.Context = context(steps, out.Evidence)
+	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.find(verdicts, s.text) != "" })
 	out.Present = slices.ContainsFunc(steps, func(s step) bool { return s.does[present] })
 	return out
+}
+
+// context are the clauses of the sentences that have evidence in them.
+func context(steps []step, evidence []string) []string {
+	decides := map[int]bool{}
+	for _, s := range steps {
+		decides[s.sentence] = decides[s.sentence] || slices.Contains(evidence, s.text)
+	}
+	var out []string
+	for _, s := range steps {
+		if decides[s.sentence] {
+			out = append(out, s.text)
+		}
+	}
+	return out
+}
+
+// Strangers are the words and runs of Chinese characters in a clause that the table does not have. Runs are of two characters or more.
+func (r *Reader) Strangers(clause string) []string {
+	var out []string
+	for _, word := range r.words.FindAllString(clause, -1) {
+		if !r.known[word] {
+			out = append(out, word)
+		}
+	}
+	var run []rune
+	flush := func() {
+		if len(run) > 1 {
+			out = append(out, string(run))
+		}
+		run = nil
+	}
+	rs := []rune(clause)
+	for i, c := range rs {
+		if !isHan(c) || r.familiar(rs, i) {
+			flush()
+			continue
+		}
+		run = append(run, c)
+	}
+	flush()
+	return out
+}
+
+// familiar says whether a character forms a word of the table with one of its neighbours, or is one that joins others.
+func (r *Reader) familiar(rs []rune, i int) bool {
+	if strings.ContainsRune("的了吧啊呀呢哦我你您他她它们这那个就都也还再请给把被让按照从到在于与和及或对为以将是有可以能会要", rs[i]) {
+		return true
+	}
+	return i > 0 && r.known[string(rs[i-1:i+1])] || i+1 < len(rs) && r.known[string(rs[i:i+2])]
 }
 
 // doubts are the clauses that do not go with an approval.
@@ -116,7 +169,8 @@ func decide(approving, refusing Reading) Reading {
 }
 
 // step says what a clause does. What one class takes, the following ones do not see.
-func (t table) step(c clause) step {
+func (table *table) step(c clause) step {
+	t := table.of(c.text)
 	s := step{clause: c, does: map[class]bool{}}
 	note := func(cs class, found bool) { s.does[cs] = s.does[cs] || found }
 	rest, found := t.take(neutral, c.text)
@@ -142,6 +196,7 @@ func (t table) step(c clause) step {
 	rest, found = t.take(refuses, rest)
 	note(refuses, found || t.finds(forbids, rest) && !t.finds(idles, rest))
 	note(rejects, s.does[refuses] && t.finds(rejects, c.text))
+	note(deeds, t.finds(deeds, c.text))
 	note(agrees, t.finds(agrees, c.text))
 	note(withholds, t.finds(withholds, c.text))
 	note(outright, s.does[refuses] && t.finds(outright, c.text))
@@ -164,8 +219,11 @@ func (t table) step(c clause) step {
 	if strings.ContainsFunc(rest+before, isHan) {
 		doubtful = before
 	}
-	for _, cs := range []class{hedges, defers, changes, present} {
+	for _, cs := range []class{hedges, defers, changes, present, times, later} {
 		note(cs, t.finds(cs, doubtful))
+	}
+	if s.any(approves, goes) {
+		remark = rest // what a verdict is made of holds nothing back
 	}
 	note(spoils, t.finds(spoils, rest))
 	note(directs, t.finds(tells, rest) && !t.finds(muses, rest))
@@ -207,7 +265,7 @@ func bare(text string) string {
 }
 
 // verdict looks for words in favour, and says what is left beside them.
-func (t table) verdict(s *step, text string) (rest string, found bool) {
+func (t view) verdict(s *step, text string) (rest string, found bool) {
 	if s.any(refuses, no) {
 		return text, false
 	}
@@ -224,7 +282,7 @@ func (t table) verdict(s *step, text string) (rest string, found bool) {
 }
 
 // hold names what in the words of a clause keeps others from deciding.
-func (t table) hold(c clause, text string, asked bool) string {
+func (t view) hold(c clause, text string, asked bool) string {
 	if asked {
 		return string(asks)
 	}
@@ -341,10 +399,20 @@ func (s step) acts() bool {
 
 // doubt names what makes a clause that acts doubtful.
 func (s step) doubt() string {
-	for _, c := range []class{refuses, no, past, double, asks, condition, hedges, reports, defers, changes, mocks, spoils, trails} {
+	for _, c := range []class{refuses, no, past, double, condition, hedges, reports, mocks, spoils, trails} {
 		if s.does[c] {
 			return string(c)
 		}
+	}
+	switch {
+	case s.asked, s.does[asks] && strings.ContainsFunc(s.text, func(r rune) bool { return r >= 0x80 }):
+		return string(asks)
+	case s.does[later] && !s.does[approves]:
+		return string(later)
+	case s.does[changes]:
+		return string(changes)
+	case s.hold != "" && s.hold != string(changes):
+		return s.hold
 	}
 	if s.does[laughs] && !s.does[approves] {
 		return string(mocks)
@@ -402,7 +470,7 @@ func decisions(steps []step) (clean []int, doubtful []doubtfulStep) {
 			continue
 		}
 		why := s.doubt()
-		if why == "" && lone && wanders(s.rest) {
+		if why == "" && lone && (s.does[times] || wanders(s.rest) && !s.does[deeds]) {
 			why = "order"
 		}
 		if why != "" {
@@ -565,8 +633,6 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 	switch {
 	case s.hold != "" && !over:
 		return s.hold
-	case s.asked && !over:
-		return string(asks)
 	case s.does[reports] && !over && next && s.sentence == verdict.sentence && !s.any(approves, goes) && !verdict.does[own]:
 		return string(reports)
 	case s.does[trails] && !over:
@@ -618,7 +684,7 @@ func (s step) fragment() bool {
 // courteous says whether a word alone is one of greeting or thanks.
 func courteous(word string) bool {
 	switch word {
-	case "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
+	case "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
 		return true
 	}
 	return false

@@ -3,6 +3,7 @@
 package prose
 
 import (
+	"cmp"
 	_ "embed" // the expressions are a file
 	"maps"
 	"regexp"
@@ -63,6 +64,9 @@ const (
 	outright  class = "outright"
 	withholds class = "withholds"
 	addresses class = "addresses"
+	deeds     class = "deeds"
+	times     class = "times"
+	later     class = "later"
 	agrees    class = "agrees"
 	// unresolved is a correction that says of the sender's own words that they were not meant.
 	unresolved class = "unresolved"
@@ -85,7 +89,7 @@ type Reader struct {
 	acts table
 	// contractions are written out before anything is read, so that there is one "not" to look for.
 	contractions []contraction
-	// known are the English words of the table; slips are words that decide with a letter left out, doubled or swapped.
+	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out, doubled or swapped.
 	known map[string]bool
 	slips map[string]string
 	// turning begins a clause that stands against or follows from the one before it, in the middle of a sentence; quotations are words that are
@@ -105,7 +109,7 @@ func New() *Reader {
 		acts:       parseTable(actText),
 		turning:    regexp.MustCompile(`\b(?:but|however|because|since|due to)\b|\bso (?:no|yes|please|i|we|that|the|it|go|let|this|you|do)\b|\band (?:i|we|no|yes|please|do not|that is|this|it is|so)\b|但是|但|不过|可是|然而|所以|因此|因为|由于`),
 		quotations: regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》`),
-		words:      regexp.MustCompile(`[a-z]{4,}`),
+		words:      regexp.MustCompile(`[a-z]{3,}`),
 		stamped:    regexp.MustCompile(`^\[?[\p{Han}a-z. ]{2,20}\s*[0-9]{3,6}\]?$`),
 	}
 	for _, c := range [][2]string{
@@ -124,6 +128,11 @@ func New() *Reader {
 	r.known = map[string]bool{}
 	for _, word := range regexp.MustCompile(`[a-z]+`).FindAllString(actText, -1) {
 		r.known[word] = true
+	}
+	for _, run := range regexp.MustCompile(`\p{Han}{2,}`).FindAllString(actText, -1) {
+		for rs := []rune(run); len(rs) > 1; rs = rs[1:] {
+			r.known[string(rs[:2])] = true
+		}
 	}
 	r.slips = slips(r.known)
 	return r
@@ -152,17 +161,22 @@ func slips(known map[string]bool) map[string]string {
 	return out
 }
 
-// table is the expressions of each class.
-type table map[class]*expressions
-
-// expressions are the alternatives of a class, and which of them a text could match at all: an alternative that has no letters in it that every match
-// has is always tried.
-type expressions struct {
-	list   []*regexp.Regexp
-	always []int
-	// by has the alternatives by the first bytes of what a match has to have in it.
-	by map[string][]int
+// table is the expressions of all classes, and which of them a text could match at all.
+type table struct {
+	classes map[class][]*regexp.Regexp
+	// always are the expressions without letters that every match has; by has the others by the first bytes of what a match has to have in it.
+	always []entry
+	by     map[string][]entry
 }
+
+// entry is an expression of a class.
+type entry struct {
+	class class
+	at    int
+}
+
+// view is the part of the table that a text, or what is left of it, could match.
+type view map[class][]*regexp.Regexp
 
 // keyLength is how many bytes of a literal the index goes by: one Chinese character, or three letters.
 const keyLength = 3
@@ -192,22 +206,20 @@ func parseTable(text string) table {
 	}
 	fill := strings.NewReplacer(pairs...)
 	beginning := regexp.MustCompile(`([^\[\\])\^`) // where an expression wants the beginning of a text
-	out := table{}
+	out := table{classes: map[class][]*regexp.Regexp{}, by: map[string][]entry{}}
 	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		x := &expressions{by: map[string][]int{}}
 		for _, line := range lines[name] {
 			english := strings.HasPrefix(line, "en: ")
 			for _, one := range alternatives(fill.Replace(fill.Replace(line[len("en: "):]))) { // parts may use parts once
-				x.add(one, english, beginning)
+				out.add(name, one, english, beginning)
 			}
 		}
-		out[name] = x
 	}
 	return out
 }
 
 // add compiles an alternative. English ones match whole words.
-func (x *expressions) add(one string, english bool, beginning *regexp.Regexp) {
+func (t *table) add(name class, one string, english bool, beginning *regexp.Regexp) {
 	if english {
 		one = `(?:^|\b)(?:` + one + `)(?:\b|$)`
 	}
@@ -216,16 +228,16 @@ func (x *expressions) add(one string, english bool, beginning *regexp.Regexp) {
 	// What was taken before is not there any more.
 	one = beginning.ReplaceAllString(one, `$1^(?:◌ ?)*`)
 	one = strings.ReplaceAll(one, "$", `(?: ?◌)*$`)
-	n := len(x.list)
-	x.list = append(x.list, regexp.MustCompile(one))
+	e := entry{name, len(t.classes[name])}
+	t.classes[name] = append(t.classes[name], regexp.MustCompile(one))
 	if len(needs) == 0 {
-		x.always = append(x.always, n)
+		t.always = append(t.always, e)
 		return
 	}
 	for _, need := range needs {
 		key := need[:min(len(need), keyLength)]
-		if at := x.by[key]; len(at) == 0 || at[len(at)-1] != n {
-			x.by[key] = append(at, n)
+		if at := t.by[key]; len(at) == 0 || at[len(at)-1] != e {
+			t.by[key] = append(at, e)
 		}
 	}
 }
@@ -311,30 +323,29 @@ func shortest(texts []string) int {
 	return n
 }
 
-// of are the alternatives of a class that a text could match, in their order.
-func (t table) of(c class, text string) []*regexp.Regexp {
-	x := t[c]
-	if x == nil {
-		return nil
-	}
-	found := slices.Clone(x.always)
+// of is what a text could match, in the order of the table.
+func (t *table) of(text string) view {
+	found := slices.Clone(t.always)
+	seen := map[string]bool{}
 	for i := range len(text) {
 		for n := 1; n <= keyLength && i+n <= len(text); n++ {
-			found = append(found, x.by[text[i:i+n]]...)
+			if key := text[i : i+n]; !seen[key] {
+				seen[key] = true
+				found = append(found, t.by[key]...)
+			}
 		}
 	}
-	slices.Sort(found)
-	found = slices.Compact(found)
-	out := make([]*regexp.Regexp, len(found))
-	for i, n := range found {
-		out[i] = x.list[n]
+	slices.SortFunc(found, func(a, b entry) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.at, b.at)) })
+	out := view{}
+	for _, e := range slices.Compact(found) {
+		out[e.class] = append(out[e.class], t.classes[e.class][e.at])
 	}
 	return out
 }
 
 // find is what a text has of a class.
-func (t table) find(c class, text string) string {
-	for _, x := range t.of(c, text) {
+func (t *table) find(c class, text string) string {
+	for _, x := range t.of(text)[c] {
 		if found := x.FindString(text); found != "" {
 			return found
 		}
@@ -343,13 +354,13 @@ func (t table) find(c class, text string) string {
 }
 
 // finds says whether a text has something of a class in it.
-func (t table) finds(c class, text string) bool {
-	return slices.ContainsFunc(t.of(c, text), func(x *regexp.Regexp) bool { return x.MatchString(text) })
+func (v view) finds(c class, text string) bool {
+	return slices.ContainsFunc(v[c], func(x *regexp.Regexp) bool { return x.MatchString(text) })
 }
 
 // take takes what is of a class out of a text: what stands first, and of that the longest.
-func (t table) take(c class, text string) (rest string, found bool) {
-	candidates := t.of(c, text)
+func (v view) take(c class, text string) (rest string, found bool) {
+	candidates := slices.Clone(v[c])
 	var b strings.Builder
 	for len(candidates) > 0 {
 		from, to := -1, -1
