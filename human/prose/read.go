@@ -236,7 +236,11 @@ func (table *table) step(c clause) step {
 	note(corrects, t.finds(corrects, c.text))
 	note(pauses, t.finds(pauses, c.text))
 	note(unresolved, s.does[corrects] && t.finds(unresolved, c.text))
+	note(supposes, t.finds(supposes, c.text))
 	s.hold = t.hold(c, remark, asked)
+	if s.hold == "" && t.finds(strictly, c.text) && !t.finds(invites, c.text) {
+		s.hold = string(condition)
+	}
 	s.rest = bare(rest)
 	if s.does[addresses] {
 		s.rest = ""
@@ -373,7 +377,9 @@ func undone(steps []step) {
 func corrected(steps []step) []step {
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		if !s.any(corrects, pauses) || s.any(reports) {
+		if !s.any(corrects, pauses) || s.any(reports) || slices.ContainsFunc(steps[:i], func(before step) bool {
+			return before.sentence == s.sentence && (before.does[supposes] || before.labels && !before.introduces())
+		}) {
 			continue
 		}
 		rest := steps[i+1:]
@@ -513,8 +519,13 @@ func (s step) againstStory() string {
 			return string(c)
 		}
 	}
-	if s.hold == "denies" && !s.does[past] {
+	switch {
+	case s.hold == "denies" && !s.does[past]:
 		return s.hold
+	case s.does[supposes] && !s.does[past]:
+		return string(condition)
+	case s.labels && !s.introduces():
+		return string(reports)
 	}
 	return ""
 }
@@ -631,6 +642,8 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 		}
 	}
 	switch {
+	case s.does[supposes] && !s.does[past] && s.sentence == verdict.sentence:
+		return string(condition)
 	case s.hold != "" && !over:
 		return s.hold
 	case s.does[reports] && !over && next && s.sentence == verdict.sentence && !s.any(approves, goes) && !verdict.does[own]:
@@ -647,7 +660,7 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 
 // introduces says whether a clause with a colon announces the sender's own words.
 func (s step) introduces() bool {
-	if s.does[addresses] {
+	if s.any(addresses, reports) {
 		return false
 	}
 	if s.any(refuses, no, approves, goes, yes, neutral, fine) || len(strings.Fields(s.text)) > 3 && !s.does[reports] {
@@ -841,6 +854,8 @@ func (s step) againstRefusal(place int, refusal step, followed bool) string {
 	case after && s.any(withholds, pauses):
 		return string(withholds)
 	case after && s.hold == "condition" && s.does[reopens] && !refusal.does[rejects]:
+		return s.hold
+	case after && (s.hold == "defers" || s.hold == "unsure") && !refusal.does[rejects]:
 		return s.hold
 	case after && s.hold == "asks" && !followed && !refusal.does[rejects]:
 		return string(asks)

@@ -89,5 +89,5 @@ func FuzzRead(f *testing.F) {
 }
 
 func classes() []class {
-	return []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, laughs, refuses, partly, no, reports, own, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens, corrects, pauses, undoes, rejects, addresses, deeds, times, later, outright, withholds, agrees, unresolved, today, turnsNo, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept, holdsDenies}
+	return []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, laughs, refuses, partly, no, reports, own, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens, corrects, pauses, undoes, rejects, addresses, deeds, times, later, strictly, invites, supposes, outright, withholds, agrees, unresolved, today, turnsNo, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept, holdsDenies}
 }

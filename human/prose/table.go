@@ -67,6 +67,9 @@ const (
 	deeds     class = "deeds"
 	times     class = "times"
 	later     class = "later"
+	strictly  class = "strictly"
+	invites   class = "invites"
+	supposes  class = "supposes"
 	agrees    class = "agrees"
 	// unresolved is a correction that says of the sender's own words that they were not meant.
 	unresolved class = "unresolved"
@@ -114,7 +117,7 @@ func New() *Reader {
 	}
 	for _, c := range [][2]string{
 		{`([👍👌✅✔☑🆗👎❌✖🙅⛔🚫])`, " ，$1， "},
-		{` /s\b`, " ， jk"},
+		{` /s\b`, " ， jk"}, {`别人`, "他人"},
 		{`\bcan't\b|\bcant\b|\bcannot\b`, "can not"}, {`\bwon't\b|\bwont\b`, "will not"}, {`\bshan't\b`, "shall not"}, {`\bain't\b|\baint\b`, "is not"},
 		{`\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need|might)n'?t\b`, "$1 not"},
 		{`\b(i|you|we|they)'ve\b`, "$1 have"}, {`\bive\b`, "i have"}, {`\bi'?m\b`, "i am"}, {`\b(you|we|they)'re\b`, "$1 are"}, {`\b(\w+)'ll\b`, "$1 will"}, {`\b(\w+)'d\b`, "$1 would"},
