@@ -22,7 +22,7 @@ func (w *wording) byActs(r reading) prose.Decision {
 		return prose.None
 	case read.Decision != prose.Approve:
 		return read.Decision
-	case r.has(vetoQuotation) || r.mocks():
+	case r.has(vetoQuotation):
 		return prose.None
 	case r.about.named && (w.foreign(r, read.Context, saysElsewhere) || w.another(r, read.Evidence) || r.oneOf(read.Context)):
 		return prose.None
@@ -49,19 +49,12 @@ func (r *reading) instructs() bool {
 			continue
 		}
 		switch v.text {
-		case "return", "system", "begin", "admin", "model", "output", "token", "返回", "系统", "模型":
+		case "relevant", "ignore", "return", "system", "begin", "admin", "model", "output", "token", "返回", "系统", "模型":
 		default:
 			return true
 		}
 	}
 	return false
-}
-
-// mocks says whether a reply has words of mockery in it that are not also said in earnest.
-func (r *reading) mocks() bool {
-	return slices.ContainsFunc(r.vetoes, func(v veto) bool {
-		return v.why == saysSarcasm.vetoName() && v.text != "good luck" && v.text != "of course you"
-	})
 }
 
 // foreign says whether the clauses that decide have words of the given classes in them. An approval has to be about what was asked entirely; a refusal

@@ -552,6 +552,8 @@ func nod(steps []step) Reading {
 	for i, s := range steps {
 		why := ""
 		switch {
+		case i < at && s.long && s.sentence < steps[at].sentence && !s.any(present, reports, asks):
+			why = s.againstStory()
 		case s.any(refuses, no, mocks, double, present, reports, condition, defers, hedges, changes, trails) && (!s.does[yes] || s.any(mocks, trails)):
 			why = s.doubt()
 			if why == "" {
@@ -666,7 +668,7 @@ func (s step) introduces() bool {
 	if s.any(refuses, no, approves, goes, yes, neutral, fine) || len(strings.Fields(s.text)) > 3 && !s.does[reports] {
 		return true
 	}
-	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all", "team", "this"} {
+	for _, own := range []string{"my", "answer", "decision", "verdict", "result", "response", "i", "we", "hi", "hello", "dear", "all", "team", "this", "therefore", "thus", "hence", "so", "result", "conclusion", "short", "summary", "bottom", "final"} {
 		if slices.Contains(strings.Fields(s.text), own) {
 			return true
 		}
@@ -697,7 +699,7 @@ func (s step) fragment() bool {
 // courteous says whether a word alone is one of greeting or thanks.
 func courteous(word string) bool {
 	switch word {
-	case "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
+	case "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore", "thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
 		return true
 	}
 	return false
