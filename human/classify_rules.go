@@ -79,14 +79,10 @@ type reading struct {
 	strong, weak, acks, refusals, weakNos int
 	// fines are observations in favour, unknowns what the rules cannot read; known is how much is about the matter.
 	fines, unknowns, known int
-	// verdicts counts the weak words that say that it is good, not only that it was heard.
-	verdicts int
 	// firm counts the words that approve, whatever was said before.
 	firm int
 	// first is the first piece of evidence, strange the first unknown word.
 	first, strange string
-	// bare says that a clause consists of doubt alone; it is about what stands beside it.
-	bare bool
 	// content are the clauses that are more than courtesy, as written.
 	content []string
 	// about is what the question is about.
@@ -283,9 +279,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		case saysYes:
 			weak++
 			evidence = it.text
-			if !nodding(it.text) {
-				r.verdicts++
-			}
 		case saysApproval, saysGo:
 			if persons > 0 {
 				r.veto(saysIndirect.vetoName(), joined(ts))
@@ -367,12 +360,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 	}
 	if hanPerson && strong+weak+against+weakNo > 0 {
 		r.veto(saysIndirect.vetoName(), joined(ts)) // whose opinion it is
-	}
-	for _, v := range r.vetoes[started:] {
-		switch v.why {
-		case "hedge", "deferral", "question", "condition", "future":
-			r.bare = r.bare || unknowns == 0 || len(ts) <= 3
-		}
 	}
 	r.unknowns += unknowns
 	if r.strange == "" && unknowns > 0 {
