@@ -18,7 +18,7 @@ func approval(steps []step) Reading {
 	explicit := slices.ContainsFunc(clean, func(at int) bool { return steps[at].does[approves] })
 	for _, d := range doubtful {
 		beside := slices.ContainsFunc(clean, func(at int) bool { return steps[at].sentence == steps[d.at].sentence })
-		if beside || !explicit {
+		if beside || !explicit && (d.at > clean[len(clean)-1] || steps[d.at].asked || !passing(d.why)) {
 			return Reading{Why: d.why, Text: steps[d.at].text}
 		}
 	}
@@ -37,6 +37,15 @@ func approval(steps []step) Reading {
 		evidence = append(evidence, steps[at].text)
 	}
 	return Reading{Decision: Approve, Evidence: evidence, Explicit: explicit}
+}
+
+// passing says whether what made one clause doubtful is settled by another one that decides after it.
+func passing(why string) bool {
+	switch class(why) {
+	case hedges, reports, later, spoils:
+		return true
+	}
+	return false
 }
 
 // doubtfulStep is a clause that would decide, and what is against that in its own words.

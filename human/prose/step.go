@@ -270,7 +270,7 @@ func (s step) fragment() bool {
 // courteous says whether a word alone is one of greeting or thanks.
 func courteous(word string) bool {
 	switch word {
-	case "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore", "thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
+	case "again", "captain", "boss", "chief", "mate", "buddy", "bro", "hi", "hello", "hey", "dear", "all", "team", "everyone", "folks", "guys", "thanks", "thx", "cheers", "regards", "best", "sir", "madam", "please", "now", "today", "asap", "seriously", "therefore", "thus", "hence", "accordingly", "reviewed", "checked", "read", "seen", "done", "whatever", "anyway", "honestly", "frankly", "obviously", "finally", "actually", "personally", "indeed", "sorry", "fine", "right", "well", "roger", "ack", "noted", "received", "👍", "👌", "✅":
 		return true
 	}
 	return false
