@@ -53,7 +53,7 @@ func (f free) freely(title string) Text {
 }
 
 // TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and most have to be found. The floors are what
-// was measured when a corpus was last read, in percent of the approvals and of the refusals; the first reading of the last two found 61 and 83, and 61 and 77.
+// was measured when a corpus was last read, in percent of the approvals and of the refusals.
 func TestClassify_Free(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,10 +61,11 @@ func TestClassify_Free(t *testing.T) {
 		titles          []string
 		approve, reject int
 	}{
-		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 92, 95},
-		{"replies_more.jsonl", []string{""}, 94, 96},
-		{"replies_other.jsonl", []string{""}, 91, 95},
-		{"replies_wild.jsonl", []string{""}, 83, 90},
+		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 93, 96},
+		{"replies_more.jsonl", []string{""}, 95, 96},
+		{"replies_other.jsonl", []string{""}, 95, 96},
+		{"replies_wild.jsonl", []string{""}, 88, 91},
+		{"replies_short.jsonl", []string{""}, 92, 96},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

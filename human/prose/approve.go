@@ -165,7 +165,7 @@ func (s step) againstNod(explained bool) string {
 		return s.hold
 	case s.labels && !s.introduces() && !s.announces():
 		return string(reports)
-	case s.any(yes, past), s.rest == "", explained, s.does[fine] && !s.contrast:
+	case s.any(yes, past), s.rest == "", explained, s.does[fine] && !s.contrast, s.labels && len(strings.Fields(s.text)) == 1:
 		return ""
 	}
 	return "remark"
@@ -225,6 +225,8 @@ func (s step) againstBefore(turned bool, verdict step, next bool) string {
 	switch {
 	case s.does[supposes] && !s.does[past] && s.sentence == verdict.sentence:
 		return string(condition)
+	case s.hold == "unsure" && s.does[yes] && verdict.does[approves]:
+		return "" // a yes with a sigh, before one in so many words
 	case s.hold != "" && !over:
 		return s.hold
 	case s.does[reports] && !over && next && s.sentence == verdict.sentence && !s.any(approves, goes) && !verdict.does[own]:
