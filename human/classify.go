@@ -81,8 +81,9 @@ const (
 // A decision needs a clause that approves or refuses, and nothing that takes that back: package prose reads what the clauses do, and here that is compared
 // with what was asked and how the reply came. Remarks may be in any words. Whatever else somebody writes is uncertain, and they are asked back. What no
 // person wrote is filtered.
-func Classify(t Text) Judgement {
-	w := theWording()
+func Classify(t Text) Judgement { return theWording().classify(t) }
+
+func (w *wording) classify(t Text) Judgement {
 	r := w.read(t)
 	j := Judgement{Factors: w.factors(t, r)}
 	r.circumstances(t)
@@ -435,6 +436,10 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		switch {
 		case j.Value != "":
 			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
+		case r.acts.Learned && j.Classification == Confirmed:
+			return fmt.Sprintf(byLanguage(zh, "回复读来是同意：%q；最有分量的词：%s", "the reply reads as an approval: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
+		case r.acts.Learned && j.Classification == Rejected:
+			return fmt.Sprintf(byLanguage(zh, "回复读来是拒绝：%q；最有分量的词：%s", "the reply reads as a refusal: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
 		case j.Classification == Confirmed:
 			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.evidence()))
 		case j.Classification == Rejected:
@@ -465,6 +470,15 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		return byLanguage(zh, "高风险的同意不采用文字回复", "an approval of high risk is not taken from prose")
 	}
 	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
+}
+
+// weighty are the words that weighed most, as a person reads them.
+func (r *reading) weighty() string {
+	var words []string
+	for _, word := range r.acts.Words {
+		words = append(words, strconv.Quote(word))
+	}
+	return strings.Join(words, ", ")
 }
 
 func byLanguage(zh bool, chinese, english string) string {

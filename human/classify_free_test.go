@@ -66,12 +66,14 @@ func TestClassify_Free(t *testing.T) {
 		{"replies_other.jsonl", []string{""}, 95, 96},
 		{"replies_wild.jsonl", []string{""}, 88, 91},
 		{"replies_short.jsonl", []string{""}, 92, 96},
+		{"replies_plain.jsonl", []string{""}, 82, 94},
+		{"replies_persons.jsonl", []string{""}, 75, 93},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			corpus := readFree(t, c.name)
 			for _, title := range c.titles {
-				all, found := confusion(t, corpus, title)
+				all, found, _ := confusion(t, theWording(), corpus, title, 0)
 				for want, floor := range map[string]int{"approve": c.approve, "reject": c.reject} {
 					if all[want] == 0 || found[want]*100 < all[want]*floor {
 						t.Errorf("%q: %d of %d replies that %s are found, want %d in 100", title, found[want], all[want], want, floor)
@@ -83,13 +85,37 @@ func TestClassify_Free(t *testing.T) {
 	}
 }
 
-// confusion counts how many replies there are of each kind and how many are read as such. A false decision is an error.
-func confusion(t *testing.T, corpus []free, title string) (all, found map[string]int) {
+// TestClassify_Unseen reads corpora that no rule and no weight was made from: they are never trained on, and nobody looks at single replies of them. The
+// floors and the number of false decisions are what was measured.
+func TestClassify_Unseen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                   string
+		approve, reject, wrong int
+	}{
+		{"replies_unseen_plain.jsonl", 87, 93, 1},
+		{"replies_unseen_persons.jsonl", 62, 81, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			all, found, wrong := confusion(t, theWording(), readFree(t, c.name), "", c.wrong)
+			for want, floor := range map[string]int{"approve": c.approve, "reject": c.reject} {
+				if all[want] == 0 || found[want]*100 < all[want]*floor {
+					t.Errorf("%d of %d replies that %s are found, want %d in 100", found[want], all[want], want, floor)
+				}
+			}
+			t.Logf("approvals %d of %d, refusals %d of %d, neither %d of %d, false %d", found["approve"], all["approve"], found["reject"], all["reject"], found["unclear"], all["unclear"], wrong)
+		})
+	}
+}
+
+// confusion counts how many replies there are of each kind and how many are read as such. More false decisions than allowed are an error.
+func confusion(t *testing.T, w *wording, corpus []free, title string, allowed int) (all, found map[string]int, wrong int) {
 	t.Helper()
 	means := map[string]string{Confirmed: "approve", Rejected: "reject", "": "unclear"}
 	all, found = map[string]int{}, map[string]int{}
 	for _, f := range corpus {
-		j := Classify(f.freely(title))
+		j := w.classify(f.freely(title))
 		got := means[j.Classification]
 		all[f.Want]++
 		switch got {
@@ -97,8 +123,14 @@ func confusion(t *testing.T, corpus []free, title string) (all, found map[string
 			found[f.Want]++
 		case "unclear":
 		default:
-			t.Errorf("%q: false %s (%s) of %q: %s", title, got, f.Want, f.Text, j.Reasoning)
+			wrong++
+			if allowed == 0 {
+				t.Errorf("%q: false %s (%s) of %q: %s", title, got, f.Want, f.Text, j.Reasoning)
+			}
 		}
 	}
-	return all, found
+	if allowed > 0 && wrong > allowed {
+		t.Errorf("%d false decisions, more than the %d that were measured", wrong, allowed)
+	}
+	return all, found, wrong
 }

@@ -25,11 +25,7 @@ func (r *Reader) clauses(lines []string) []clause {
 			paragraph++
 			continue
 		}
-		line = r.quotations.ReplaceAllString(line, " 〃 ")
-		for _, c := range r.contractions {
-			line = c.short.ReplaceAllString(line, c.long)
-		}
-		line = r.spelled(line)
+		line = r.writtenOut(line)
 		first := len(out)
 		for _, part := range splitMarks(line) {
 			for turn, text := range r.splitTurns(part.text) {
@@ -49,6 +45,15 @@ func (r *Reader) clauses(lines []string) []clause {
 		}
 	}
 	return out
+}
+
+// writtenOut is a line without short forms and slips, and with a mark for words that are mentioned, not said.
+func (r *Reader) writtenOut(line string) string {
+	line = r.quotations.ReplaceAllString(line, " 〃 ")
+	for _, c := range r.contractions {
+		line = c.short.ReplaceAllString(line, c.long)
+	}
+	return r.spelled(line)
 }
 
 // spelled corrects slips in words that decide.

@@ -31,6 +31,12 @@ type Reading struct {
 	Why, Text string
 	// Verdict says that there are words of deciding, whatever stands around them.
 	Verdict bool
+	// Leaning is how it compares with labelled replies, and Features by what.
+	Leaning  Leaning
+	Features []string
+	// Learned says that it decides by that alone, and Words are those that weigh most; Evidence and Context are the sentences that lean so.
+	Learned bool
+	Words   []string
 	// Doubts are all that could speak against an approval, whether or not something approves.
 	Doubts []Doubt
 }
@@ -40,6 +46,16 @@ type Doubt struct{ Why, Text string }
 
 // Read reads a reply: lines in lower case and simplified characters, without quotations.
 func (r *Reader) Read(lines []string) Reading {
+	steps := r.steps(lines)
+	acts := actsOf(steps)
+	out := r.decided(steps)
+	out.Features = append(r.features(lines), acts...)
+	out.Leaning = r.learned.lean(out.Features)
+	return r.combined(out, steps)
+}
+
+// steps are the clauses of a reply and what they do.
+func (r *Reader) steps(lines []string) []step {
 	var steps []step
 	for _, c := range r.clauses(lines) {
 		s := r.acts.step(c)
@@ -51,6 +67,11 @@ func (r *Reader) Read(lines []string) Reading {
 			steps = append(steps, s)
 		}
 	}
+	return steps
+}
+
+// decided is what clauses decide.
+func (r *Reader) decided(steps []step) Reading {
 	steps = corrected(r.unsigned(steps))
 	weigh(steps)
 	if at := slices.IndexFunc(steps, func(s step) bool { return s.does[corrects] && s.does[unresolved] }); at >= 0 {

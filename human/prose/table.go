@@ -90,6 +90,8 @@ const (
 // Reader reads replies. It is built once and never changes, so that any number of goroutines may use it.
 type Reader struct {
 	acts table
+	// learned are the weights from labelled replies.
+	learned learned
 	// contractions are written out before anything is read, so that there is one "not" to look for.
 	contractions []contraction
 	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out, doubled or swapped.
@@ -110,6 +112,7 @@ type contraction struct {
 func New() *Reader {
 	r := &Reader{
 		acts:       parseTable(actText),
+		learned:    parseWeights(weightText),
 		turning:    regexp.MustCompile(`\b(?:but|however|because|since|due to)\b|\bso (?:no|yes|please|i|we|that|the|it|go|let|this|you|do)\b|\band (?:i|we|no|yes|please|do not|that is|this|it is|so)\b|但是|但|不过|可是|然而|所以|因此|因为|由于`),
 		quotations: regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》`),
 		words:      regexp.MustCompile(`[a-z]{3,}`),
