@@ -76,10 +76,10 @@ const (
 	filteredTo   = 0.3
 )
 
-// Classify judges a reply by rules. It is pure and takes time in proportion to the reply.
+// Classify judges a reply by rules and learned weights. It is pure and takes time in proportion to the reply.
 //
-// A decision needs a clause that approves or refuses, and nothing that takes that back: package prose reads what the clauses do, and here that is compared
-// with what was asked and how the reply came. Remarks may be in any words. Whatever else somebody writes is uncertain, and they are asked back. What no
+// A decision needs a clause that approves or refuses, or words that plainly lean to one, and nothing that takes that back: package prose reads what the
+// clauses do and how they compare with labelled replies, and here that is compared with what was asked and how the reply came. Remarks may be in any words. Whatever else somebody writes is uncertain, and they are asked back. What no
 // person wrote is filtered.
 func Classify(t Text) Judgement { return theWording().classify(t) }
 

@@ -66,8 +66,8 @@ func TestClassify_Free(t *testing.T) {
 		{"replies_other.jsonl", []string{""}, 95, 96},
 		{"replies_wild.jsonl", []string{""}, 88, 91},
 		{"replies_short.jsonl", []string{""}, 92, 96},
-		{"replies_plain.jsonl", []string{""}, 82, 94},
-		{"replies_persons.jsonl", []string{""}, 75, 93},
+		{"replies_plain.jsonl", []string{""}, 83, 95},
+		{"replies_persons.jsonl", []string{""}, 78, 93},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -86,15 +86,15 @@ func TestClassify_Free(t *testing.T) {
 }
 
 // TestClassify_Unseen reads corpora that no rule and no weight was made from: they are never trained on, and nobody looks at single replies of them. The
-// floors and the number of false decisions are what was measured.
+// floors and the number of false decisions, which is a ceiling and not a wish, are what was measured.
 func TestClassify_Unseen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name                   string
 		approve, reject, wrong int
 	}{
-		{"replies_unseen_plain.jsonl", 87, 93, 1},
-		{"replies_unseen_persons.jsonl", 62, 81, 2},
+		{"replies_unseen_plain.jsonl", 89, 94, 1},
+		{"replies_unseen_persons.jsonl", 63, 81, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

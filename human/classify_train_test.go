@@ -2,6 +2,7 @@ package human
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,7 @@ type sample struct {
 	want     int
 }
 
-// trainer are the parameters of training; the file of weights names them.
+// The parameters of training; the file of weights names them.
 const (
 	trainRounds = 14
 	trainRate   = 0.5
@@ -122,6 +123,26 @@ func trainOn(samples []sample, names []string) prose.Weights {
 	out := prose.Weights{Of: make(map[string]prose.Weight, len(names)), Bias: prose.Weight{Approve: sums[0][0] - sums[0][2], Refuse: sums[0][1] - sums[0][2]}}
 	for i, f := range names {
 		out.Of[f] = prose.Weight{Approve: sums[i+1][0] - sums[i+1][2], Refuse: sums[i+1][1] - sums[i+1][2]}
+	}
+	return out
+}
+
+// conditioned are replies that approve, put under a condition, with an exception or into somebody else's mouth, so that they do neither: approvals alone
+// would teach that whatever stands beside one is harmless. Every other short approval is turned once. TestClassify_Turned has other words for it.
+func conditioned(corpus []free) (out []free) {
+	forms := map[string][]string{
+		"en": {"%s when the client has signed.", "As soon as IT confirms, %s", "%s, apart from the second line.", "Tom says %s", "%s after the audit is through.", "Should the board agree, %s", "%s, but swap the venue first.", "%s, though only half of it.", "%s, excluding the bar bill.", "%s, on condition that HR signs too.", "%s, minus the travel part.", "Finance replied: %s", "%s, only if it stays below budget."},
+		"zh": {"假如客户签字了，%s", "%s，第三条除外", "%s，不过先把日期改了", "小李的意思是%s", "等审计结束，%s", "%s，条件是法人签字", "%s，只批一半", "验收合格的话，%s", "%s，但得先补材料", "一旦预算下来，%s", "%s，扣掉差旅那部分", "财务回复：%s"},
+	}
+	n := 0
+	for i, f := range corpus {
+		text := strings.TrimRight(f.Text, ".!。！ ")
+		if f.Want != "approve" || i%2 != 0 || len([]rune(text)) > 80 || strings.Contains(text, "\n") {
+			continue
+		}
+		some := forms[f.freely("").Request.Language]
+		out = append(out, free{Text: fmt.Sprintf(some[n%len(some)], text), Want: "unclear"})
+		n++
 	}
 	return out
 }

@@ -55,15 +55,19 @@ func weightsHead(t *testing.T) string {
 		sum.Sum(nil), trainRounds, trainRate, trainDecay, trainLeast, trainMost, trainSeed, prose.WeightStep)
 }
 
-// free samples are the replies of a corpus that names no questions.
+// freeSamples are the replies of a corpus that names no questions.
 func freeSamples(t *testing.T, name string) (corpus []free, samples []sample) {
 	t.Helper()
-	w := theWording()
 	corpus = readFree(t, name)
+	return corpus, samplesOf(corpus)
+}
+
+func samplesOf(corpus []free) (samples []sample) {
+	w := theWording()
 	for _, f := range corpus {
 		samples = append(samples, sample{w.read(f.freely("")).acts.Features, slices.Index([]string{"approve", "reject", "unclear"}, f.Want)})
 	}
-	return corpus, samples
+	return samples
 }
 
 // askedSamples are the replies of the corpus with questions that can be understood without them: what is no answer because it is about something else,
@@ -91,10 +95,11 @@ func TestClassify_Weights(t *testing.T) {
 	if *updateConfusion {
 		samples := askedSamples(t)
 		for _, c := range trainedOn() {
-			_, some := freeSamples(t, c.name)
+			corpus, some := freeSamples(t, c.name)
 			for range c.times {
 				samples = append(samples, some...)
 			}
+			samples = append(samples, samplesOf(conditioned(corpus))...)
 		}
 		words, acts := train(samples)
 		if err := os.WriteFile(weightsFile, []byte(head+weightsTable(words, acts)), 0o644); err != nil {
@@ -119,7 +124,7 @@ func TestClassify_Weights(t *testing.T) {
 	}
 }
 
-// weightsTable is the file without its head. What rounds to nothing is left out.
+// weightsTable is the file without its head.
 func weightsTable(words, acts prose.Weights) string {
 	steps := func(w prose.Weight) string {
 		return fmt.Sprintf("\t%d\t%d", int(math.Round(w.Approve/prose.WeightStep)), int(math.Round(w.Refuse/prose.WeightStep)))
@@ -161,13 +166,17 @@ func TestClassify_Folds(t *testing.T) {
 	for fold := range folds {
 		learn := slices.Clone(asked)
 		for _, c := range trainedOn() {
+			var others []free
 			for i, s := range samples[c.name] {
+				if i%folds == fold {
+					continue
+				}
+				others = append(others, corpora[c.name][i])
 				for range c.times {
-					if i%folds != fold {
-						learn = append(learn, s)
-					}
+					learn = append(learn, s)
 				}
 			}
+			learn = append(learn, samplesOf(conditioned(others))...)
 		}
 		w := theWording().weighing(train(learn))
 		ruled := theWording().weighing(prose.Weights{}, prose.Weights{})

@@ -16,7 +16,7 @@ type clause struct {
 	sentence, line, paragraph int
 }
 
-// clauses splits a reply. Lines are as a person wrote them, in lower case; an empty one ends a paragraph.
+// clauses splits a reply. Lines are written out; an empty one ends a paragraph.
 func (r *Reader) clauses(lines []string) []clause {
 	var out []clause
 	sentence, paragraph := 0, 0
@@ -25,7 +25,6 @@ func (r *Reader) clauses(lines []string) []clause {
 			paragraph++
 			continue
 		}
-		line = r.writtenOut(line)
 		first := len(out)
 		for _, part := range splitMarks(line) {
 			for turn, text := range r.splitTurns(part.text) {

@@ -8,27 +8,19 @@ import (
 )
 
 // features are what the weights are about: the words of a reply, one to four that follow each other and pairs with one between them. Each is there once,
-// in the order in which it is met. Lines are as Read takes them. A word is
+// in the order in which it is met. Lines are written out. A word is
 //
 //   - a run of Latin letters, in full ("do not" for "don't"),
 //   - "#" for whatever has a digit in it, "@" for an address,
 //   - one Chinese character,
 //   - a mark or a sign; "|" ends a line, "^" begins and "$" ends a reply.
-func (r *Reader) features(lines []string) []string {
-	out := make([]string, 0, len(lines))
-	for _, line := range lines {
-		if strings.TrimSpace(line) != "" {
-			out = append(out, r.writtenOut(line))
-		}
-	}
-	return featuresOf(out)
-}
-
-// featuresOf are the features of lines that are written out.
-func featuresOf(lines []string) []string {
+func features(lines []string) []string {
 	words := []string{"^"}
-	for i, line := range lines {
-		if i > 0 {
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		if len(words) > 1 {
 			words = append(words, "|")
 		}
 		words = appendWords(words, line)

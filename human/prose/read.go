@@ -46,10 +46,16 @@ type Doubt struct{ Why, Text string }
 
 // Read reads a reply: lines in lower case and simplified characters, without quotations.
 func (r *Reader) Read(lines []string) Reading {
-	steps := r.steps(lines)
+	written := make([]string, len(lines))
+	for i, line := range lines {
+		if strings.TrimSpace(line) != "" {
+			written[i] = r.writtenOut(line)
+		}
+	}
+	steps := r.steps(written)
 	acts := actsOf(steps)
 	out := r.decided(steps)
-	out.Features = append(r.features(lines), acts...)
+	out.Features = append(features(written), acts...)
 	out.Leaning = r.learned.lean(out.Features)
 	return r.combined(out, steps)
 }

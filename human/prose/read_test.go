@@ -85,7 +85,7 @@ func BenchmarkLean(b *testing.B) {
 	r := New()
 	lines := []string{"hi nora, i went through the offer with the team and it looks fine to us.", "", "please go ahead and order the two machines, we need them before the summer."}
 	for b.Loop() {
-		r.learned.lean(r.features(lines))
+		r.learned.lean(features(lines))
 	}
 }
 
