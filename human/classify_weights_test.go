@@ -42,7 +42,7 @@ func weightsHead(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(sum, "%s %d %d\n%s", c.name, c.times, len(raw), raw)
+		fmt.Fprintf(sum, "%s %d %d\n%s%q\n", c.name, c.times, len(raw), raw, conditioned(readFree(t, c.name)))
 	}
 	for _, name := range []string{"replies.jsonl", "requests.json"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", name))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // weightText has the weights of features, as TestClassify_Weights of package human learned them from labelled replies. It is read-only.
@@ -129,7 +130,7 @@ func (l learned) telling(features []string, d Decision) []string {
 	slices.SortStableFunc(all, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
 	var out []string
 	for _, one := range all {
-		if one.text == "" || slices.ContainsFunc(out, func(s string) bool { return strings.Contains(s, one.text) || strings.Contains(one.text, s) }) {
+		if utf8.RuneCountInString(one.text) < 2 || slices.ContainsFunc(out, func(s string) bool { return strings.Contains(s, one.text) || strings.Contains(one.text, s) }) {
 			continue
 		}
 		if out = append(out, one.text); len(out) == 3 {
