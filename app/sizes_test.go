@@ -120,56 +120,38 @@ connections:
 	}
 }
 
-// An execution that an older version began builds its inputs by the rules of that time.
+// An execution that an older version began builds its inputs by the rules of that time: since version 1 an iteration is not handed its list,
+// since version 2 neither a list that stands inside another one.
 func TestSizes_OlderExecutionsGoOnAsTheyBegan(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
-	x.save(t, fmt.Sprintf(listFlow, "older", "FOR_EACH", `{items_path: orders}`, "iteration", "true", "{}"))
-	_, r := ran(t, x, "older", orders(2, 10))
-	p := identity.System("default")
-	stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready, err := x.revision(t.Context(), p, "older", stored.RevisionHash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version, handed := range []bool{true, false, false} {
-		journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
-		record, found, err := journal.Activation(t.Context(), "each[1]/look")
-		if err != nil || !found {
-			t.Fatal(found, err)
+	for _, c := range []struct {
+		id, list, input string
+		handed          []bool // by version
+	}{
+		{"older", "orders", orders(2, 10), []bool{true, false, false}},
+		{"inside", "boxes[0].orders", `{"boxes":[` + orders(2, 10) + `]}`, []bool{true, true, false}},
+	} {
+		x.save(t, fmt.Sprintf(listFlow, c.id, "FOR_EACH", `{items_path: "`+c.list+`"}`, "iteration", "true", "{}"))
+		_, r := ran(t, x, c.id, c.input)
+		p := identity.System("default")
+		stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.Contains(string(record.Input), `"orders"`) != handed {
-			t.Errorf("by the rules of version %d the input is %s", version, record.Input)
+		ready, err := x.revision(t.Context(), p, c.id, stored.RevisionHash)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// Only since version 2 an iteration is not handed a list that stands inside another one.
-func TestSizes_OlderExecutionsHandOnListsInsideLists(t *testing.T) {
-	t.Parallel()
-	x := openSite(t)
-	x.save(t, fmt.Sprintf(listFlow, "inside", "FOR_EACH", `{items_path: "boxes[0].orders"}`, "iteration", "true", "{}"))
-	_, r := ran(t, x, "inside", `{"boxes":[`+orders(2, 10)+`]}`)
-	p := identity.System("default")
-	stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ready, err := x.revision(t.Context(), p, "inside", stored.RevisionHash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version, handed := range []bool{true, true, false} {
-		journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
-		record, found, err := journal.Activation(t.Context(), "each[1]/look")
-		if err != nil || !found {
-			t.Fatal(found, err)
-		}
-		if strings.Contains(string(record.Input), `"orders"`) != handed {
-			t.Errorf("by the rules of version %d the input is %s", version, record.Input)
+		for version, handed := range c.handed {
+			journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
+			record, found, err := journal.Activation(t.Context(), "each[1]/look")
+			if err != nil || !found {
+				t.Fatal(found, err)
+			}
+			if strings.Contains(string(record.Input), `"orders"`) != handed {
+				t.Errorf("%s: by the rules of version %d the input is %s", c.id, version, record.Input)
+			}
 		}
 	}
 }

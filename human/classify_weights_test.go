@@ -152,7 +152,7 @@ func (w *wording) weighing(words, acts prose.Weights) *wording {
 // rules alone. The bars were chosen by this.
 func TestClassify_Folds(t *testing.T) {
 	if !*crossValidate {
-		t.Skip("run with -folds")
+		t.Skip("it only measures, and learns from all replies five times, which takes minutes; run it with -folds")
 	}
 	const folds = 5
 	asked := askedSamples(t)
