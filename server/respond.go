@@ -183,8 +183,8 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 		told := fault.From(err)
 		switch told.Code.Class() {
 		case fault.ClassInvalid:
-			if general = f.blame(fieldsOf(err)); len(general) == 0 && !f.wrong() {
-				general = []string{human.InLanguage(f.lang, told.Message)}
+			if general = f.blame(human.ProblemsOf(err)); len(general) == 0 && !f.wrong() {
+				general = []string{human.InLanguage(f.lang, told)}
 			}
 		case fault.ClassConflict:
 			// Somebody was faster, or what is asked has changed: look again.
@@ -198,7 +198,7 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 				return
 			}
 			again.Request = again.Request.In(f.lang, again.Interaction.Purpose)
-			view, status, general = again, http.StatusConflict, []string{human.InLanguage(f.lang, told.Message)}
+			view, status, general = again, http.StatusConflict, []string{human.InLanguage(f.lang, told)}
 		case fault.ClassLimit:
 			if told.Code != fault.TooLarge {
 				h.fail(w, r, f.lang, err)

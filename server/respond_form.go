@@ -15,9 +15,9 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
+	questionform "tandem/human/form"
 	"tandem/store"
 )
 
@@ -531,10 +531,10 @@ func jsonText(text string) json.RawMessage {
 }
 
 // blame puts what is wrong with an answer beside the controls it is about. What belongs to none is returned.
-func (f *form) blame(fields []api.FaultField) (rest []string) {
-	for _, field := range fields {
-		field.Message = human.FieldIn(f.lang, field)
-		path := strings.TrimPrefix(strings.TrimPrefix(field.Path, "response_data."), "input_data.")
+func (f *form) blame(problems questionform.Problems) (rest []string) {
+	for _, problem := range problems {
+		message := problem.Text.In(f.lang)
+		path := strings.TrimPrefix(strings.TrimPrefix(problem.Path, "response_data."), "input_data.")
 		var found *control
 		for _, c := range f.Controls {
 			own := strings.Join(c.path, ".")
@@ -546,9 +546,9 @@ func (f *form) blame(fields []api.FaultField) (rest []string) {
 		}
 		switch {
 		case found == nil:
-			rest = append(rest, field.Message)
+			rest = append(rest, message)
 		case found.Error == "":
-			found.Error = field.Message
+			found.Error = message
 		}
 	}
 	return rest

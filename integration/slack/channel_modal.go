@@ -10,7 +10,6 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -296,21 +295,20 @@ func number(text string) any {
 
 // complaints are the problems of an answer by the blocks of the form that they are about; false if they are about none.
 func complaints(e *fault.Error, language string, s state) (map[string]string, bool) {
-	raw, err := json.Marshal(e.Details["fields"])
-	var fields []api.FaultField
-	if err != nil || json.Unmarshal(raw, &fields) != nil || len(fields) == 0 {
+	problems := human.ProblemsOf(e)
+	if len(problems) == 0 {
 		return nil, false
 	}
 	out := map[string]string{}
-	for _, f := range fields {
-		block := blockAt(f.Path, s)
+	for _, p := range problems {
+		block := blockAt(p.Path, s)
 		if block == "" {
 			return nil, false
 		}
 		if out[block] != "" {
 			out[block] += "; "
 		}
-		out[block] += human.FieldIn(language, f)
+		out[block] += p.Text.In(language)
 	}
 	for block, text := range out {
 		out[block] = clip(text, labelMax)

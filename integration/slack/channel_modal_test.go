@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -143,13 +144,8 @@ func TestChannel_Receive_Form(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		m := question(f)
-		// As it comes from the rules: any list of paths and messages.
-		type field struct {
-			Path    string `json:"path"`
-			Message string `json:"message"`
-		}
-		d := &desk{reaction: human.Reaction{Err: fault.New(fault.InvalidInput, "two fields are wrong").With("fields", []field{
-			{"response_data.field_values.amount", "must be positive"}, {"response_data.field_values.why", "is too short"}, {"response_data.field_values.amount", "must be whole"},
+		d := &desk{reaction: human.Reaction{Err: fault.New(fault.InvalidInput, "two fields are wrong").With("fields", []api.FaultField{
+			{Path: "response_data.field_values.amount", Message: "must be positive"}, {Path: "response_data.field_values.why", Message: "is too short"}, {Path: "response_data.field_values.amount", Message: "must be whole"},
 		})}}
 		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil {
