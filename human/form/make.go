@@ -38,9 +38,21 @@ func New(q Question, language string) *Form {
 
 func (f *Form) say(t Text) string { return t.In(f.Language) }
 
-// add adds an entry; what is asked for is called by its label unless something else is said.
+// add adds an entry. Unless something else is said, it is asked for by its label with what is known of it.
 func (f *Form) add(e Entry) {
-	e.Prompt = cmp.Or(e.Prompt, e.Label)
+	if e.Prompt == "" {
+		e.Prompt = e.Label
+		switch {
+		case e.About != "":
+			e.Prompt = f.say(promptAbout.With(e.Label, e.About))
+		case e.Kind == Email:
+			e.Prompt = f.say(promptMail.With(e.Label))
+		case e.Kind == Date:
+			e.Prompt = f.say(promptDate.With(e.Label))
+		case e.Kind == File:
+			e.Prompt = f.say(promptFile.With(e.Label))
+		}
+	}
 	f.Entries = append(f.Entries, e)
 }
 
@@ -203,11 +215,13 @@ func (f *Form) review(rules *Rules) {
 		case "numeric_scale":
 			e.Kind, e.Min, e.Max, e.Choices, e.Open = Number, &rules.Min, &rules.Max, scale(rules), true
 			f.limit(&e)
+			e.Prompt = f.say(promptScale.With(criterion, decimal(rules.Min), decimal(rules.Max)))
 		case "letter_grade":
 			e.Kind, e.Choices = One, grades()
 		case "custom":
 			e.Kind, e.Min, e.Max, e.Open = Score, &rules.Min, &rules.Max, true
 			e.Limits = f.say(limitScore.With(decimal(rules.Min), decimal(rules.Max)))
+			e.Prompt = f.say(promptScore.With(criterion, decimal(rules.Min), decimal(rules.Max)))
 			if few := scale(rules); few != nil {
 				e.Choices = slices.Concat(few, grades(), f.yesNo(wordPass, wordFail))
 			}

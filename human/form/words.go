@@ -51,6 +51,12 @@ var (
 	wordEvidence    = Text{"Evidence for “%s”", "“%s”的依据"}
 	promptEvidence  = Text{"What it rests on", "依据"}
 	promptPasses    = Text{"%s (does it pass?)", "%s（是否通过？）"}
+	promptAbout     = Text{"%s (%s)", "%s（%s）"}
+	promptMail      = Text{"%s (a mail address)", "%s（电子邮件地址）"}
+	promptDate      = Text{"%s (a date like 2026-01-31)", "%s（日期，例如 2026-01-31）"}
+	promptFile      = Text{"%s (a file)", "%s（文件）"}
+	promptScale     = Text{"%s (%s to %s)", "%s（%s 到 %s）"}
+	promptScore     = Text{"%s (%s to %s, a letter from A to F, or pass or fail)", "%s（%s 到 %s、A 到 F 的字母，或通过、不通过）"}
 	wordAllow       = Text{"Allow it?", "是否允许？"}
 	wordGoOn        = Text{"Go on?", "是否继续？"}
 	wordAccept      = Text{"Accept it?", "是否接受？"}

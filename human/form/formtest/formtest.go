@@ -132,3 +132,24 @@ func (c *Case) Read() Filled {
 	}
 	return Filled{Drawn: true, Answer: f.Answer(values), Wrong: append(wrong, f.Missing(values)...)}
 }
+
+// Request is the question as its record has it: the request_data of an interaction.
+func (c *Case) Request(t *testing.T) json.RawMessage {
+	t.Helper()
+	q := c.Question
+	object := map[string]any{"interaction_type": q.Type, "title": c.Name, "allow_multiple": q.Multiple}
+	for name, value := range map[string]any{"options": q.Options, "input_fields": q.Fields, "review": q.Review, "schema": q.Schema, "params": q.Params} {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(raw) != "null" {
+			object[name] = json.RawMessage(raw)
+		}
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
