@@ -170,6 +170,8 @@ type Entry struct {
 	Known   bool
 	// Decides says that the question as a whole is about it: a medium may show each of its choices as a button that answers.
 	Decides bool
+	// Schema is the author's JSON Schema of the value, where there is one: what it says may be more than an entry shows.
+	Schema json.RawMessage
 	// OnlyWith is the value of the deciding entry with which this one makes sense; empty: any.
 	OnlyWith string
 

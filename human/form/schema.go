@@ -28,7 +28,11 @@ func has(schema gjson.Result, words []string) bool {
 func (f *Form) schema(schema json.RawMessage, group string, change func(*Entry)) {
 	s := gjson.ParseBytes(schema)
 	if !json.Valid(schema) || !s.Get("properties").IsObject() || len(s.Get("properties").Map()) == 0 || has(s, objectWords()) {
-		f.add(Entry{Name: group, Kind: JSON, Label: f.say(wordAnswer), Limits: f.say(wordObject), Required: true})
+		e := Entry{Name: group, Kind: JSON, Label: f.say(wordAnswer), Limits: f.say(wordObject), Required: true}
+		if s.IsObject() && json.Valid(schema) {
+			e.Schema = schema
+		}
+		f.add(e)
 		return
 	}
 	s.Get("properties").ForEach(func(name, property gjson.Result) bool {
@@ -45,7 +49,7 @@ func (f *Form) schema(schema json.RawMessage, group string, change func(*Entry))
 
 // property is the entry of a property. What is no plain value and no choice of such is written as JSON.
 func (f *Form) property(p gjson.Result) Entry {
-	e := Entry{Kind: Line, About: p.Get("description").String()}
+	e := Entry{Kind: Line, About: p.Get("description").String(), Schema: json.RawMessage(p.Raw)}
 	if raw := p.Get("default"); raw.Exists() && raw.Type != gjson.Null {
 		e.Default = json.RawMessage(raw.Raw)
 	}
