@@ -320,6 +320,9 @@ func (f *Form) Missing(values Values) Problems {
 	return list
 }
 
+// Gone is what is wrong with an answer that was chosen from a form that the question has no more.
+func Gone() Text { return wrongGone }
+
 // Undecided is what is wrong with an answer in which nothing of what a question is about was chosen by a button.
 func Undecided() Text { return wrongNoButton }
 

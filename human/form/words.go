@@ -144,6 +144,7 @@ var (
 	wrongDocument     = Text{"%s", "内容无法读取。"}
 	wrongTypedJSON    = Text{"this is not valid JSON", "这不是有效的 JSON。"}
 	wrongTypedTooLong = Text{"this is too long", "内容过长。"}
+	wrongGone         = Text{"what was chosen is not an option of this question any more; look at it again", "所选内容已不是此问题的选项，请重新查看。"}
 	wrongNoButton     = Text{"Answer with one of the buttons.", "请点击其中一个按钮作答。"}
 )
 

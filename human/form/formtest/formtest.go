@@ -153,3 +153,9 @@ func (c *Case) Request(t *testing.T) json.RawMessage {
 	}
 	return raw
 }
+
+// Touches says that nothing is filled in but what the question is about: a button is enough.
+func (c *Case) Touches() bool {
+	decision, _ := c.Form().Decision()
+	return decision != nil && len(c.Fill) == 1 && len(c.Fill[decision.Path()]) == 1
+}
