@@ -13,7 +13,7 @@ func (h Handle) Fill(ctx context.Context, reply Reply, read func(f *form.Form) (
 	look := reply
 	look.Look, look.Dedup = true, ""
 	shown, err := h(ctx, look)
-	if err != nil || shown.Err != nil && (shown.Err.Code == fault.NotFound || shown.Err.Code == fault.Forbidden) {
+	if err != nil || shown.Err == nil && shown.Ended || shown.Err != nil && (shown.Err.Code == fault.NotFound || shown.Err.Code == fault.Forbidden) {
 		return shown, nil, err
 	}
 	f := FormOf(shown.Interaction, shown.Request)
@@ -36,7 +36,7 @@ func Choose(values ...string) func(f *form.Form) (form.Values, form.Problems) {
 	return func(f *form.Form) (form.Values, form.Problems) {
 		decision, n := f.Decision()
 		if decision == nil {
-			return nil, form.Problems{{Path: "response_data", Text: form.Gone()}}
+			return nil, form.Problems{{Text: form.Gone()}}
 		}
 		value, wrong := decision.Choose(values...)
 		if wrong != nil {

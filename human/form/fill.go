@@ -282,7 +282,7 @@ func (f *Form) Answer(values Values) json.RawMessage {
 		}
 		switch {
 		case isNull(value):
-		case e.Name == "":
+		case e.Path() == "":
 			return value
 		case e.Group == "":
 			top[e.Name] = value

@@ -33,7 +33,7 @@ func Slack() Medium {
 
 // Discord is a modal of Discord: five lines or paragraphs.
 func Discord() Medium {
-	return Medium{Name: "discord", Cannot: []Kind{File, JSON}, Entries: 5, Buttons: 24, TextSize: 4000}
+	return Medium{Name: "discord", Cannot: []Kind{File, JSON}, Entries: 5, Choices: 25, Buttons: 25, TextSize: 4000}
 }
 
 // Teams is a card.

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with an answer: where, and what, in the languages that people read.
+// Problem is one thing that is wrong with an answer: where, and what, in the languages that people read. Without a path it is about all of it.
 type Problem struct {
 	Path string
 	Text Text
@@ -31,7 +31,7 @@ func (p *Problems) add(path string, t Text) {
 func (p Problems) Error() string {
 	texts := make([]string, len(p))
 	for n, one := range p {
-		texts[n] = one.Path + ": " + one.Text.English
+		texts[n] = strings.TrimPrefix(one.Path+": "+one.Text.English, ": ")
 	}
 	return strings.Join(texts, "; ")
 }
@@ -43,7 +43,7 @@ func (p Problems) In(language string) string {
 	}
 	texts := make([]string, len(p))
 	for n, one := range p {
-		texts[n] = one.Name() + "：" + one.Text.Chinese
+		texts[n] = strings.TrimPrefix(one.Name()+"："+one.Text.Chinese, "：")
 	}
 	return strings.Join(texts, " ")
 }

@@ -112,7 +112,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		"field_values.day":    map[string]any{"date": map[string]any{"type": "datepicker", "selected_date": "2026-03-04"}},
 		"field_values.team":   map[string]any{"one": map[string]any{"type": "static_select", "selected_option": map[string]any{"value": "b"}}},
 		"field_values.urgent": map[string]any{"boolean": map[string]any{"type": "radio_buttons", "selected_option": map[string]any{"value": "false"}}},
-		"notes":        map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "soon"}},
+		"notes":               map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "soon"}},
 	}
 	t.Run("Submits", func(t *testing.T) {
 		t.Parallel()
