@@ -54,16 +54,16 @@ func shapeOfKind(t *testing.T, name string) *shape {
 func TestBuiltin_AgreesWithTheCatalogue(t *testing.T) {
 	t.Parallel()
 	for _, k := range builtin.Kinds(builtin.Options{Memories: memory.New(memory.Options{}), Models: &builtin.Models{}, Tools: &mcp.Pool{}, Agents: agents{}}) {
-		t.Run(k.Info.Name, func(t *testing.T) {
+		t.Run(k.About.Name, func(t *testing.T) {
 			t.Parallel()
 			var schema property
 			if err := json.Unmarshal(k.ConfigSchema.JSON(), &schema); err != nil {
 				t.Fatal(err)
 			}
-			if k.Info.Name == agent.TaskKind {
+			if k.About.Name == agent.TaskKind {
 				t.Skip("agents are made of it, and no workflow that a person writes")
 			}
-			own := shapeOfKind(t, k.Info.Name)
+			own := shapeOfKind(t, k.About.Name)
 			compareShapes(t, "", own, schema)
 			for old := range own.older {
 				if _, err := readsName(t, k, old); err != nil {

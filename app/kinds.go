@@ -37,7 +37,7 @@ func NodeKinds() []api.NodeKind {
 	kinds := Kinds()
 	var list []api.NodeKind
 	for _, k := range registry.List() {
-		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			list = append(list, server.TellKind(kinds, k))
 		}
 	}

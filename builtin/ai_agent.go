@@ -76,7 +76,7 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	}
 }
 
-func withModel[C turnSettings](t turns, p agentProvider, about node.Info) node.Kind {
+func withModel[C turnSettings](t turns, p agentProvider, about node.About) node.Kind {
 	t.kind, t.provider = about.Name, p
 	k := node.Lead(about, node.Leader[C, agentInput]{
 		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given,

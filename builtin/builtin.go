@@ -114,6 +114,6 @@ func brief(k node.Kind) node.Kind {
 }
 
 // info spares every kind the names of four fields.
-func info(name, titleEn, titleZh, textEn, textZh string) node.Info {
-	return node.Info{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
+func info(name, titleEn, titleZh, textEn, textZh string) node.About {
+	return node.About{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
 }

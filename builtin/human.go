@@ -424,7 +424,7 @@ func inAppApproval() node.Kind {
 }
 
 // humanKind makes a kind of what is particular to it.
-func humanKind[C any](i node.Info, particular func(call *node.Call, cfg C) (*humanAsking, error)) node.Kind {
+func humanKind[C any](i node.About, particular func(call *node.Call, cfg C) (*humanAsking, error)) node.Kind {
 	k := node.Raw(i, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
 		a, err := particular(call, cfg)
 		if err != nil {

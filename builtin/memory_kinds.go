@@ -37,7 +37,7 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 }
 
 // memoryKind makes a kind of a memory's operations. What is in before, if anything, sees the input first.
-func memoryKind[C, I, O any](of func(*node.Call) memory.Call, info node.Info, do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
+func memoryKind[C, I, O any](of func(*node.Call) memory.Call, info node.About, do func(ctx context.Context, c memory.Call, cfg C, in I) (O, error), before ...func(ctx context.Context, call *node.Call, in *I) error) node.Kind {
 	k := node.Define(info, func(ctx context.Context, call *node.Call, cfg C, in I) (out O, err error) {
 		for _, f := range before {
 			if err := f(ctx, call, &in); err != nil {

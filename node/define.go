@@ -18,8 +18,8 @@ import (
 //
 // C is a struct of the kind's own configuration fields, read as [Configuration] says. I is what the function wants to
 // know of the input: json.RawMessage for all of it as it came, or a struct.
-func Define[C, I, O any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (O, error)) Kind {
-	k := Raw(info, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
+func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error)) Kind {
+	k := Raw(about, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
 		out, err := run(ctx, call, cfg, in)
 		if err != nil {
 			return nil, err
@@ -30,21 +30,21 @@ func Define[C, I, O any](info Info, run func(ctx context.Context, call *Call, cf
 		}
 		return Done{"result": payload}, nil
 	})
-	k.OutputSchema = schemaOf[O](info.Name)
+	k.OutputSchema = schemaOf[O](about.Name)
 	return k
 }
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
-func Raw[C, I any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error)) Kind {
+func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	return Kind{
-		Info:         info,
-		ConfigSchema: configSchema[C](info.Name, shape),
-		InputSchema:  schemaOf[I](info.Name),
+		About:        about,
+		ConfigSchema: configSchema[C](about.Name, shape),
+		InputSchema:  schemaOf[I](about.Name),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -68,11 +68,11 @@ type Body[C any] struct {
 }
 
 // Loop makes a kind that runs a body.
-func Loop[C any](info Info, body Body[C]) Kind {
+func Loop[C any](about About, body Body[C]) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Opening{}, err
@@ -80,7 +80,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Open(ctx, call, cfg)
 		},
 		Iteration: func(call *Call, state json.RawMessage, index int64) (it Iteration, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Iteration{}, err
@@ -88,7 +88,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Iteration(call, cfg, state, index)
 		},
 		Close: func(ctx context.Context, call *Call, t Closing) (d Done, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -98,7 +98,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 	}
 	if body.Share != nil {
 		s.Share = func(call *Call) (path []string, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -108,7 +108,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 	}
 	if body.Turn != nil {
 		s.Turn = func(ctx context.Context, call *Call, t Turn) (a Advance, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Advance{}, err
@@ -116,7 +116,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Turn(ctx, call, cfg, t)
 		}
 	}
-	return Kind{Info: info, Scope: s, ConfigSchema: configSchema[C](info.Name, shape)}
+	return Kind{About: about, Scope: s, ConfigSchema: configSchema[C](about.Name, shape)}
 }
 
 // recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.

@@ -18,8 +18,8 @@ type Text struct {
 	En string `json:"en"`
 }
 
-// Info describes a kind to people and programs.
-type Info struct {
+// About describes a kind to people and programs.
+type About struct {
 	// Name is TYPE.SUBTYPE.
 	Name        string
 	Title       Text
@@ -29,7 +29,7 @@ type Info struct {
 // Kind is a kind of node that can be run. Exactly one of Run, Scope and Steps is set. Make one with [Define], [Raw], [Loop] or
 // [Lead], which infer the schemas.
 type Kind struct {
-	Info Info
+	About About
 	// Run does one run of an attempt: the work from its start, or what follows a wait.
 	Run func(ctx context.Context, c *Call) (Outcome, error)
 	// Scope is set for kinds that run a body, Steps for kinds whose work a program of the engine leads.

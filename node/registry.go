@@ -19,25 +19,25 @@ var kindName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\.[A-Z][A-Z0-9_]*$`)
 func (r *Registry) Register(kinds ...Kind) {
 	for _, k := range kinds {
 		if problem := r.problem(k); problem != "" {
-			panic(fmt.Sprintf("node: kind %q %s", k.Info.Name, problem))
+			panic(fmt.Sprintf("node: kind %q %s", k.About.Name, problem))
 		}
 		if r.kinds == nil {
 			r.kinds = map[string]Kind{}
 		}
-		r.kinds[k.Info.Name] = k
+		r.kinds[k.About.Name] = k
 	}
 }
 
 func (r *Registry) problem(k Kind) string {
-	if !kindName.MatchString(k.Info.Name) {
+	if !kindName.MatchString(k.About.Name) {
 		return "has no name of the form TYPE.SUBTYPE"
 	}
-	if _, taken := r.kinds[k.Info.Name]; taken {
+	if _, taken := r.kinds[k.About.Name]; taken {
 		return "is registered twice"
 	}
 	for _, text := range []struct{ what, value string }{
-		{"title in zh", k.Info.Title.Zh}, {"title in en", k.Info.Title.En},
-		{"description in zh", k.Info.Description.Zh}, {"description in en", k.Info.Description.En},
+		{"title in zh", k.About.Title.Zh}, {"title in en", k.About.Title.En},
+		{"description in zh", k.About.Description.Zh}, {"description in en", k.About.Description.En},
 	} {
 		if text.value == "" {
 			return "has no " + text.what

@@ -37,7 +37,7 @@ func (s *Server) nodeKinds() {
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
 	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}}}
 	for _, k := range s.o.Registry.List() {
-		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
 		}
 	}
@@ -61,12 +61,12 @@ func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds,
 // TellKind adds what the catalogue says of a node without configurations. What is wrong with such a node does not matter:
 // its plan holds the defaults all the same.
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
-	typ, subtype, _ := strings.Cut(k.Info.Name, ".")
+	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
-		Name: k.Info.Name, Type: typ, Subtype: subtype, Title: api.Text(k.Info.Title), Description: api.Text(k.Info.Description),
+		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.Text(k.About.Title), Description: api.Text(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
-	known, ok := kinds.Kind(k.Info.Name)
+	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
 		return out // registered by a program that did not tell the catalogue
 	}
