@@ -113,6 +113,9 @@ func brief(k node.Kind) node.Kind {
 	return k
 }
 
+// says is a text in both languages.
+func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
+
 // info spares every kind the names of four fields.
 func info(name, titleEn, titleZh, textEn, textZh string) node.About {
 	return node.About{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}

@@ -8,11 +8,12 @@ import (
 	"tandem/fault"
 	"tandem/memory"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type factsConfig struct {
-	ProfileID string `json:"profile_id" older:"llm_profile"`
-	MaxFacts  int    `json:"max_facts" range:"1.."`
+	ProfileID string `json:"profile_id" older:"llm_profile" doc:"The model profile that finds the facts; without one rules do." zh:"提取事实的模型配置档；省略时按规则提取。"`
+	MaxFacts  int    `json:"max_facts" range:"1.." doc:"The most facts that are returned." zh:"最多返回的事实数。"`
 }
 
 func (c *factsConfig) Defaults() { c.MaxFacts = 20 }
@@ -31,7 +32,12 @@ type factsOutput struct {
 // callFacts takes facts from a conversation.
 func callFacts(m *Models) node.Kind {
 	k := node.Raw(
-		info("CALL.FACTS", "Facts", "事实提取", "Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+		node.About{
+			Name: "CALL.FACTS", Title: says("Facts", "事实提取"),
+			Description: says("Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+			Effect:      workflow.Idempotent, Older: []string{"FACTS"},
+			Keys: []node.Key{{Name: "result", Meaning: says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg factsConfig, in factsInput) (node.Outcome, error) {
 			messages, err := messagesOf(in.Messages, "messages")
 			if err != nil {

@@ -9,13 +9,14 @@ import (
 
 	"tandem/engine"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // cancelSignal is the name of the signal that ends a delay or a wait early.
 const cancelSignal = "cancel"
 
 type delayConfig struct {
-	Seconds float64 `json:"duration_seconds" range:"0..31536000"`
+	Seconds float64 `json:"duration_seconds" range:"0..31536000" doc:"How long to wait, in seconds." zh:"等待多久（秒）。"`
 }
 
 func (c *delayConfig) Defaults() { c.Seconds = 5 }
@@ -24,7 +25,16 @@ func (c *delayConfig) Defaults() { c.Seconds = 5 }
 // pause moves it.
 func flowDelay() node.Kind {
 	return node.Raw(
-		info("FLOW.DELAY", "Delay", "延迟", "Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+		node.About{
+			Name: "FLOW.DELAY", Title: says("Delay", "延迟"),
+			Description: says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。")},
+				{Name: "cancelled", Meaning: says("The same, when a signal has ended the delay early.", "被信号提前结束时的输入及 delay_info。")},
+			},
+			Aliases: map[string]string{"delayed": workflow.DefaultKey, "canceled": "cancelled"},
+		},
 		func(_ context.Context, call *node.Call, cfg delayConfig, in json.RawMessage) (node.Outcome, error) {
 			end := call.Now.Add(seconds(cfg.Seconds))
 			told := func(cancelled bool) json.RawMessage {

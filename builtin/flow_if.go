@@ -6,17 +6,23 @@ import (
 
 	"tandem/expr"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type ifConfig struct {
-	Condition node.Scalar `json:"condition_expression" older:"condition" required:"true"`
+	Condition node.Expr `json:"condition_expression" older:"condition" required:"true" doc:"The condition. What is missing counts as false." zh:"条件表达式；缺失的值视为假。"`
 }
 
 // flowIf sends its input along one of two keys. The condition is judged by truth, so what is missing is false; one that
 // cannot be evaluated fails the node rather than choosing a way.
 func flowIf() node.Kind {
 	return node.Raw(
-		info("FLOW.IF", "If", "条件分支", "Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
+		node.About{
+			Name: "FLOW.IF", Title: says("If", "条件分支"),
+			Description: says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
+			Effect:      workflow.Pure,
+			Keys:        []node.Key{{Name: "true", Meaning: says("The input, if the condition holds.", "条件成立时的输入。")}, {Name: "false", Meaning: says("The input, if it does not.", "条件不成立时的输入。")}},
+		},
 		func(_ context.Context, call *node.Call, cfg ifConfig, in json.RawMessage) (node.Outcome, error) {
 			v, err := call.Eval(string(cfg.Condition), nil)
 			if err != nil {

@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type loopConfig struct {
-	Type          string      `json:"loop_type" enum:"for_range|for_each|while"`
-	Start         float64     `json:"start_value"`
-	End           float64     `json:"end_value"`
-	Step          float64     `json:"step"`
-	ArrayPath     string      `json:"array_path" older:"items_path"`
-	Condition     node.Scalar `json:"loop_condition"`
-	Variable      string      `json:"iteration_variable"`
-	MaxIterations int64       `json:"max_iterations" range:"1..10000000"`
-	OnLimit       string      `json:"on_limit" enum:"fail|complete"`
+	Type          string    `json:"loop_type" enum:"for_range|for_each|while" doc:"What the loop goes by: a range of numbers, a list, or a condition." zh:"循环方式：数字范围、列表或条件。"`
+	Start         float64   `json:"start_value" whole:"true" doc:"The first number of a range." zh:"范围的第一个数。"`
+	End           float64   `json:"end_value" whole:"true" doc:"The last number of a range." zh:"范围的最后一个数。"`
+	Step          float64   `json:"step" whole:"true" doc:"How much each number differs from the one before." zh:"相邻两数之差。"`
+	ArrayPath     string    `json:"array_path" older:"items_path" doc:"Where the list is in the input, for for_each." zh:"for_each 时列表在输入中的路径。"`
+	Condition     node.Expr `json:"loop_condition" doc:"The condition that is tested before each iteration, for while." zh:"while 时每次迭代前判断的条件。"`
+	Variable      string    `json:"iteration_variable" doc:"The name under which the body finds the current value." zh:"循环体中当前值的名称。"`
+	MaxIterations int64     `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run." zh:"最多迭代次数。"`
+	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到 max_iterations 时失败还是正常结束。"`
 	loopCommon
 }
 
@@ -39,7 +42,12 @@ func (c *loopConfig) turning() whileLoop {
 // flowLoop repeats its body over a range, over a list, or while a condition holds.
 func flowLoop() node.Kind {
 	return node.Loop(
-		info("FLOW.LOOP", "Loop", "循环", "Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+		node.About{
+			Name: "FLOW.LOOP", Title: says("Loop", "循环"),
+			Description: says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
+			Older: []string{"LOOP"},
+		},
 		node.Body[loopConfig]{
 			Open: func(_ context.Context, call *node.Call, cfg loopConfig) (node.Opening, error) {
 				if err := needsBody(call, "iteration"); err != nil {
@@ -91,7 +99,18 @@ func flowLoop() node.Kind {
 			Close: func(_ context.Context, call *node.Call, cfg loopConfig, t node.Closing) (node.Done, error) {
 				return completed(t, cfg.CollectResults, cfg.final(call, t))
 			},
-		})
+		}, planLoop)
+}
+
+func planLoop(p *node.Planning, c *loopConfig) {
+	switch c.Type {
+	case "for_range":
+		if step := p.Value("step"); step.Type == gjson.Number && step.Num == 0 {
+			p.Invalid(p.At("step"), "must not be 0, or the loop would never end")
+		}
+	case "while":
+		p.Require("loop_condition", `when loop_type is "while"`)
+	}
 }
 
 // open counts the iterations of a range or a list.

@@ -22,12 +22,12 @@ func languageOf(source, path string) (string, error) {
 
 // custom keeps the items for which a function says so. It is given the item, and is asked once for each.
 func (c *filterConfig) custom(ctx context.Context, call *node.Call, items []json.RawMessage) (node.Outcome, error) {
-	language, err := languageOf(c.CustomFunction, "custom_filter_function")
+	language, err := languageOf(string(c.CustomFunction), "custom_filter_function")
 	if err != nil {
 		return nil, err
 	}
 	f := &filter{custom: func(item json.RawMessage) (bool, error) {
-		result, err := call.Code(ctx, node.Code{Language: language, Source: c.CustomFunction, Input: item})
+		result, err := call.Code(ctx, node.Code{Language: language, Source: string(c.CustomFunction), Input: item})
 		if err != nil {
 			return false, err
 		}

@@ -17,8 +17,9 @@ import (
 // Define makes a kind of a typed function. What it returns is the payload of "result".
 //
 // C is a struct of the kind's own configuration fields, read as [Configuration] says. I is what the function wants to
-// know of the input: json.RawMessage for all of it as it came, or a struct.
-func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error)) Kind {
+// know of the input: json.RawMessage for all of it as it came, or a struct. Plan, if there is one, checks a configuration when a workflow is
+// saved, beyond what the tags of C say, and decides what they cannot; see [Planning].
+func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error), plan ...func(p *Planning, cfg *C)) Kind {
 	k := Raw(about, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
 		out, err := run(ctx, call, cfg, in)
 		if err != nil {
@@ -29,18 +30,20 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
 		}
 		return Done{"result": payload}, nil
-	})
+	}, plan...)
 	k.OutputSchema = schemaOf[O](about.Name)
 	return k
 }
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
-func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error)) Kind {
+func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	return Kind{
 		About:        about,
 		ConfigSchema: configSchema[C](about.Name, shape),
 		InputSchema:  schemaOf[I](about.Name),
+		config:       shape,
+		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
@@ -68,7 +71,7 @@ type Body[C any] struct {
 }
 
 // Loop makes a kind that runs a body.
-func Loop[C any](about About, body Body[C]) Kind {
+func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
@@ -116,7 +119,7 @@ func Loop[C any](about About, body Body[C]) Kind {
 			return body.Turn(ctx, call, cfg, t)
 		}
 	}
-	return Kind{About: about, Scope: s, ConfigSchema: configSchema[C](about.Name, shape)}
+	return Kind{About: about, Scope: s, ConfigSchema: configSchema[C](about.Name, shape), config: shape, plan: planned(shape, plan)}
 }
 
 // recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.

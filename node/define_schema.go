@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -56,17 +57,47 @@ func schemaOf[T any](kind string) SchemaSource {
 
 // inferred is the schema of a Go type. A type that has none is a defect of the kind and panics.
 func inferred(kind string, t reflect.Type) *jsonschema.Schema {
-	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[json.Number]():     {Type: "number"},
 		reflect.TypeFor[Object]():          {Type: "object"},
 		reflect.TypeFor[Words]():           {Type: "string"},
+		reflect.TypeFor[Template]():        {Type: "string"},
+		reflect.TypeFor[Expr]():            {Types: []string{"string", "number", "boolean"}},
 		reflect.TypeFor[Scalar]():          {Types: []string{"string", "number", "boolean"}},
-	}})
+	}
+	keptTypes(t, types)
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		panic(fmt.Sprintf("node: kind %q: schema of %s: %v", kind, t, err))
 	}
 	return schema
+}
+
+// keptTypes finds the types [Of] something in a struct: they are schemas of what they are of.
+func keptTypes(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		if _, ok := types[t]; ok {
+			return
+		}
+		if of, ok := reflect.Zero(t).Interface().(interface{ of() reflect.Type }); ok {
+			types[t] = &jsonschema.Schema{}
+			inner, err := jsonschema.ForType(of.of(), &jsonschema.ForOptions{TypeSchemas: types})
+			if err != nil {
+				panic(fmt.Sprintf("node: schema of %s: %v", of.of(), err))
+			}
+			types[t] = inner
+			return
+		}
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if f.IsExported() {
+				keptTypes(f.Type, types)
+			}
+		}
+	}
 }
 
 func written(kind string, schema *jsonschema.Schema) json.RawMessage {
@@ -83,19 +114,16 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
 	schema.Required = nil
-	for _, f := range s.fields {
+	if s.open {
+		schema.AdditionalProperties = nil
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
 		p := schema.Properties[f.name]
 		if f.required {
 			schema.Required = append(schema.Required, f.name)
 		}
-		allowed := p
-		if p.Items != nil { // of a list, its items are among them
-			allowed = p.Items
-		}
-		for _, e := range f.enum {
-			allowed.Enum = append(allowed.Enum, e)
-		}
-		p.Minimum, p.Maximum = f.lo, f.hi
+		f.refine(p)
 		if f.inner == nil {
 			if value := v.FieldByIndex(f.index); !value.IsZero() {
 				raw, err := Marshal(value.Interface())
@@ -106,13 +134,50 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 			}
 			continue
 		}
-		inner := f.typ
-		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
-			if inner.Kind() == reflect.Slice {
-				p = p.Items
+		if p.Items != nil {
+			if p = p.Items; slices.Contains(f.takes, takesAny) {
+				p.Type, p.Types = "", nil // an object, or something else
 			}
-			inner = inner.Elem()
 		}
-		f.inner.refine(kind, p, reflect.New(inner).Elem())
+		f.inner.refine(kind, p, reflect.New(innerType(f.typ)).Elem())
 	}
+}
+
+// refine adds what the tags of a field say.
+func (f *shapeField) refine(p *jsonschema.Schema) {
+	if f.meaning.En != "" {
+		p.Description = f.meaning.En
+		p.Extra = map[string]any{"x-description-zh": f.meaning.Zh}
+	}
+	allowed := p
+	if p.Items != nil { // of a list, its items are among them
+		allowed = p.Items
+	}
+	for _, values := range [][]string{f.enum, f.legacy} {
+		for _, e := range values {
+			allowed.Enum = append(allowed.Enum, e)
+		}
+	}
+	p.Minimum, p.Maximum = f.lo, f.hi
+	if types := f.written(); types != nil && p.Items == nil && len(p.Properties) == 0 {
+		p.Type, p.Types = "", types
+		if len(types) == 1 {
+			p.Type, p.Types = types[0], nil
+		}
+	}
+}
+
+// written are the JSON types of what may be written in a field, nil where the Go type says it all.
+func (f *shapeField) written() []string {
+	var types []string
+	for _, t := range f.takes {
+		json, ok := map[string][]string{
+			takesText: {"string"}, takesInteger: {"integer"}, takesList: {"array"}, takesObject: {"object"}, takesFile: {"string", "object"},
+		}[t]
+		if !ok {
+			return nil
+		}
+		types = append(types, json...)
+	}
+	return types
 }

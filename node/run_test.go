@@ -64,7 +64,7 @@ func newRig(t *testing.T, kind Kind, config, params string, connections ...workf
 	var registry Registry
 	registry.Register(kind, Kind{
 		About: About{Name: "TEST.STEP", Title: text, Description: text},
-		Run:  func(context.Context, *Call) (Outcome, error) { return Done{}, nil },
+		Run:   func(context.Context, *Call) (Outcome, error) { return Done{}, nil },
 	})
 	typ, subtype := kind.About.Name[:4], kind.About.Name[5:]
 	def := &workflow.Definition{

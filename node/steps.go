@@ -87,12 +87,14 @@ type Leader[C, I any] struct {
 }
 
 // Lead makes a kind whose work a program leads.
-func Lead[C, I any](about About, l Leader[C, I]) Kind {
+func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	kind := Kind{
 		About:        about,
 		ConfigSchema: configSchema[C](about.Name, shape),
 		InputSchema:  schemaOf[I](about.Name),
+		config:       shape,
+		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Steps: &Steps{
