@@ -20,16 +20,17 @@ import (
 	"tandem/files"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type downloadConfig struct {
-	URL          string      `json:"url" required:"true"`
-	Headers      node.Object `json:"headers"`
-	SavePath     string      `json:"save_path"`
-	Overwrite    bool        `json:"overwrite"`
-	MaxBytes     int64       `json:"max_bytes" range:"1.."`
-	AllowedTypes []string    `json:"allowed_types"`
-	SHA256       string      `json:"sha256"`
+	URL          string      `json:"url" required:"true" doc:"The address of the file." zh:"文件的地址。"`
+	Headers      node.Object `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	SavePath     string      `json:"save_path" doc:"Where the file is kept in the workspace; without it the file is only handed on." zh:"保存到工作区的路径；省略时只传递文件。"`
+	Overwrite    bool        `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`
+	MaxBytes     int64       `json:"max_bytes" range:"1.." doc:"The most bytes that are fetched." zh:"最多获取的字节数。"`
+	AllowedTypes []string    `json:"allowed_types" doc:"The content types that are accepted; without them all." zh:"允许的内容类型；省略时不限。"`
+	SHA256       string      `json:"sha256" doc:"The SHA-256 that the content must have." zh:"内容须符合的 SHA-256。"`
 }
 
 func (c *downloadConfig) Defaults() { c.MaxBytes = 100 << 20 }
@@ -49,7 +50,13 @@ var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.FILE_DOWNLOAD", "File download", "文件下载", "Fetches a file from an address.", "从一个地址获取文件。"),
+		node.About{
+			Name: "ACTION.FILE_DOWNLOAD", Title: says("File download", "文件下载"),
+			Description: says("Fetches a file from an address.", "从一个地址获取文件。"),
+			Effect:      workflow.Idempotent,
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg downloadConfig, in httpInput) (downloadOutput, error) {
 			x := &download{cfg: cfg, httpCall: httpCall{client: client, call: call, cfg: httpConfig{
 				Method: http.MethodGet, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,

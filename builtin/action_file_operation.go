@@ -15,18 +15,19 @@ import (
 	"tandem/files"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type fileConfig struct {
-	Operation   string          `json:"operation" enum:"read|write|append|copy|move|delete|list|exists|stat|mkdir|hash|archive|extract" required:"true"`
-	Path        string          `json:"path" required:"true"`
-	Destination string          `json:"destination"`
-	Content     json.RawMessage `json:"content"`
-	Encoding    string          `json:"encoding" enum:"utf8|base64"`
-	Overwrite   bool            `json:"overwrite"`
-	Recursive   bool            `json:"recursive"`
-	Pattern     string          `json:"pattern"`
-	MaxBytes    int64           `json:"max_bytes" range:"1.."`
+	Operation   string          `json:"operation" enum:"read|write|append|copy|move|delete|list|exists|stat|mkdir|hash|archive|extract" required:"true" doc:"What is done with the file." zh:"对文件进行的操作。"`
+	Path        string          `json:"path" required:"true" doc:"The file or directory, inside the files of the workspace." zh:"工作区内的文件或目录。"`
+	Destination string          `json:"destination" doc:"Where it goes, for copy, move, archive and extract." zh:"copy、move、archive、extract 的目标。"`
+	Content     json.RawMessage `json:"content" takes:"text" doc:"What is written." zh:"写入的内容。"`
+	Encoding    string          `json:"encoding" enum:"utf8|base64" doc:"How content is written in the configuration or the result." zh:"内容的编码。"`
+	Overwrite   bool            `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`
+	Recursive   bool            `json:"recursive" doc:"Whether directories are taken with everything in them." zh:"是否包含目录中的全部内容。"`
+	Pattern     string          `json:"pattern" doc:"Which files are listed or packed, such as *.csv." zh:"列出或打包哪些文件，如 *.csv。"`
+	MaxBytes    int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are read." zh:"最多读取的字节数。"`
 }
 
 func (c *fileConfig) Defaults() { c.Encoding, c.MaxBytes = "utf8", 10<<20 }
@@ -56,7 +57,12 @@ type fileEntry struct {
 // be repeated; what a crashed attempt has done already is found to be done.
 func fileOperation(store *files.Store) node.Kind {
 	return node.Define(
-		info("ACTION.FILE_OPERATION", "File operation", "文件操作", "Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
+		node.About{
+			Name: "ACTION.FILE_OPERATION", Title: says("File operation", "文件操作"),
+			Description: says("Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
+			Effect:      workflow.Idempotent, // a write is a temporary file and a rename
+			Keys:        []node.Key{{Name: "result", Meaning: says("The file or the list of files, with what the operation has found out.", "文件或文件列表，以及操作得到的信息。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg fileConfig, _ struct{}) (fileOutput, error) {
 			if err := cfg.check(); err != nil {
 				return fileOutput{}, err
@@ -74,7 +80,7 @@ func fileOperation(store *files.Store) node.Kind {
 				err = fault.From(err).Final() // what could not be added was taken back: a known outcome
 			}
 			return out, err
-		})
+		}, planFileOperation)
 }
 
 // check is about fields that an operation needs, or that would be passed over in silence.
@@ -299,4 +305,14 @@ func (x *fileWork) append(ctx context.Context) (files.Info, error) {
 		return files.Info{}, err
 	}
 	return x.dir.Append(x.cfg.Path, data)
+}
+
+func planFileOperation(p *node.Planning, c *fileConfig) {
+	if operation := p.Choice("operation", c.Operation); operation == "append" || operation == "" {
+		p.Effect = workflow.Once
+	}
+	switch c.Operation {
+	case "copy", "move", "archive", "extract":
+		p.Require("destination", `when operation is "`+c.Operation+`"`)
+	}
 }

@@ -28,21 +28,22 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type httpConfig struct {
-	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
-	URL               string          `json:"url" required:"true"`
-	Headers           node.Object     `json:"headers"`
-	QueryParams       node.Object     `json:"query_params"`
-	Body              json.RawMessage `json:"body"`
-	BodyType          string          `json:"body_type" enum:"json|form|raw|none"`
-	FollowRedirects   bool            `json:"follow_redirects"`
-	MaxRedirects      int             `json:"max_redirects" range:"0..20"`
-	ResponseType      string          `json:"response_type" enum:"auto|json|text|file"`
-	FailOnStatus      bool            `json:"fail_on_status"`
-	IdempotencyHeader string          `json:"idempotency_header"`
-	Pagination        *httpPages      `json:"pagination"`
+	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS" doc:"The method of the call." zh:"调用方法。"`
+	URL               string          `json:"url" required:"true" doc:"The address." zh:"地址。"`
+	Headers           node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	QueryParams       node.Object     `json:"query_params" doc:"Parameters that are added to the address." zh:"附加到地址的查询参数。"`
+	Body              json.RawMessage `json:"body" doc:"What is sent; without it the body of the input." zh:"发送的内容；省略时取输入的 body。"`
+	BodyType          string          `json:"body_type" enum:"json|form|raw|none" doc:"How the body is written." zh:"请求体的格式。"`
+	FollowRedirects   bool            `json:"follow_redirects" doc:"Whether redirects are followed." zh:"是否跟随重定向。"`
+	MaxRedirects      int             `json:"max_redirects" range:"0..20" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
+	ResponseType      string          `json:"response_type" enum:"auto|json|text|file" doc:"How the answer is read." zh:"如何读取响应。"`
+	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"状态码不小于 400 时节点是否失败。"`
+	IdempotencyHeader string          `json:"idempotency_header" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`
+	Pagination        *httpPages      `json:"pagination" doc:"How further pages are fetched and put together." zh:"如何获取并合并后续页面。"`
 }
 
 func (c *httpConfig) Defaults() {
@@ -92,7 +93,13 @@ const (
 func httpRequest(client *outbound.Client) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.HTTP_REQUEST", "HTTP request", "HTTP 请求", "Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
+		node.About{
+			Name: "ACTION.HTTP_REQUEST", Title: says("HTTP request", "HTTP 请求"),
+			Description: says("Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
+			Effect:      workflow.Idempotent, // as the method says
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The status, the headers and the body of the answer; json, if it is that.", "响应的状态码、头和正文；若为 JSON 则含 json。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg httpConfig, in httpInput) (httpOutput, error) {
 			x := &httpCall{client: client, call: call, cfg: cfg, once: onceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
 			out, err := x.run(ctx, in, tokens)
@@ -100,7 +107,7 @@ func httpRequest(client *outbound.Client) node.Kind {
 				return httpOutput{}, x.failed(err)
 			}
 			return out, nil
-		})
+		}, planHTTPRequest)
 	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
 	k.Sent = sentRequest
 	return k
@@ -610,4 +617,20 @@ func scalarText(raw json.RawMessage) (string, bool) {
 		return strconv.FormatBool(v.Bool()), true
 	}
 	return "", false
+}
+
+func planHTTPRequest(p *node.Planning, c *httpConfig) {
+	p.Effect = effectOfMethod(p.Choice("method", c.Method))
+	if p.Has("idempotency_header") {
+		p.Effect = workflow.Idempotent
+	}
+}
+
+// effectOfMethod is the class of an HTTP call: what is repeatable by the protocol is idempotent.
+func effectOfMethod(method string) workflow.Effect {
+	switch strings.ToUpper(method) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete:
+		return workflow.Idempotent
+	}
+	return workflow.Once // also when the method is only known at run time
 }

@@ -23,6 +23,7 @@ import (
 	"tandem/node"
 	"tandem/payload"
 	"tandem/shortage"
+	"tandem/workflow"
 )
 
 // Scripts is what an operator allows of host processes. They run with the rights of the server: the limits here keep an
@@ -62,14 +63,16 @@ const (
 )
 
 type scriptConfig struct {
-	Interpreter  string        `json:"interpreter" enum:"bash|sh|python|node|pwsh"`
-	Script       string        `json:"script"`
-	Command      string        `json:"command"`
-	Args         []node.Scalar `json:"args"`
-	Env          node.Object   `json:"env"`
-	Stdin        node.Words    `json:"stdin"`
-	WorkingDir   string        `json:"working_dir"`
-	SuccessCodes []int64       `json:"success_codes"`
+	_ struct{} `need:"script|command"`
+
+	Interpreter  string        `json:"interpreter" enum:"bash|sh|python|node|pwsh" doc:"What runs the script." zh:"运行脚本的解释器。"`
+	Script       node.Source   `json:"script" doc:"The text of the script." zh:"脚本内容。"`
+	Command      string        `json:"command" doc:"A command that the operator has allowed, in the place of a script." zh:"代替脚本的、运维人员允许的命令。"`
+	Args         []node.Scalar `json:"args" doc:"The arguments." zh:"参数。"`
+	Env          node.Object   `json:"env" doc:"Environment variables by name." zh:"环境变量。"`
+	Stdin        node.Words    `json:"stdin" doc:"What the process reads from its standard input." zh:"进程从标准输入读取的内容。"`
+	WorkingDir   string        `json:"working_dir" doc:"The directory it runs in, inside the files of the workspace." zh:"运行目录（位于工作区文件内）。"`
+	SuccessCodes []int64       `json:"success_codes" doc:"The exit codes that count as success." zh:"视为成功的退出码。"`
 }
 
 func (c *scriptConfig) Defaults() {
@@ -87,7 +90,12 @@ type scriptOutput struct {
 // executeScript runs a host process. Data reaches it as arguments, variables and standard input, never as source.
 func executeScript(s *Scripts) node.Kind {
 	return node.Define(
-		info("ACTION.EXECUTE_SCRIPT", "Execute script", "执行脚本", "Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
+		node.About{
+			Name: "ACTION.EXECUTE_SCRIPT", Title: says("Execute script", "执行脚本"),
+			Description: says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
+			Effect:      workflow.Once,
+			Keys:        []node.Key{{Name: "result", Meaning: says("The exit code and what was printed.", "退出码和打印内容。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg scriptConfig, in json.RawMessage) (scriptOutput, error) {
 			if s == nil {
 				return scriptOutput{}, fault.New(fault.DisabledByOperator, "host processes are off; the operator turns them on with --allow-scripts")

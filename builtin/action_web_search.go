@@ -17,18 +17,19 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type searchConfig struct {
-	Provider       string         `json:"provider" enum:"searxng|brave|tavily|bing|json"`
-	Query          node.Scalar    `json:"query"`
-	MaxResults     int            `json:"max_results" range:"1..50"`
-	Language       string         `json:"language"`
-	TimeRange      string         `json:"time_range" enum:"any|day|week|month|year"`
-	IncludeDomains []string       `json:"include_domains"`
-	ExcludeDomains []string       `json:"exclude_domains"`
-	FetchContent   bool           `json:"fetch_content"`
-	Mapping        *searchMapping `json:"mapping"`
+	Provider       string         `json:"provider" enum:"searxng|brave|tavily|bing|json" doc:"The search service; without one that of the credential." zh:"搜索服务；省略时由凭据决定。"`
+	Query          node.Template  `json:"query" doc:"What is searched for; without it the query of the input." zh:"搜索内容；省略时取输入的 query。"`
+	MaxResults     int            `json:"max_results" range:"1..50" doc:"The most results." zh:"最多返回的结果数。"`
+	Language       string         `json:"language" doc:"The language of the results." zh:"结果的语言。"`
+	TimeRange      string         `json:"time_range" enum:"any|day|week|month|year" doc:"How old results may be." zh:"结果的时间范围。"`
+	IncludeDomains []string       `json:"include_domains" doc:"Only results of these domains." zh:"只包含这些域名的结果。"`
+	ExcludeDomains []string       `json:"exclude_domains" doc:"No results of these domains." zh:"排除这些域名的结果。"`
+	FetchContent   bool           `json:"fetch_content" doc:"Whether the pages are fetched and their text added." zh:"是否获取页面并附上正文。"`
+	Mapping        *searchMapping `json:"mapping" doc:"How a service is asked and read that is not known here, for json." zh:"json 时如何调用并读取其他服务。"`
 }
 
 func (c *searchConfig) Defaults() { c.MaxResults, c.TimeRange = 10, "any" }
@@ -91,7 +92,13 @@ type searchCredential struct {
 func webSearch(client *outbound.Client) node.Kind {
 	providers := searchProviders()
 	return node.Define(
-		info("ACTION.WEB_SEARCH", "Web search", "网页搜索", "Searches the web through a search service.", "通过搜索服务检索网页。"),
+		node.About{
+			Name: "ACTION.WEB_SEARCH", Title: says("Web search", "网页搜索"),
+			Description: says("Searches the web through a search service.", "通过搜索服务检索网页。"),
+			Effect:      workflow.Idempotent,
+			Needs:       node.Needs{Credential: []string{"search"}},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The results, their number, and who has found them.", "搜索结果、总数和服务名称。")}},
+		},
 		func(ctx context.Context, call *node.Call, cfg searchConfig, in searchInput) (searchOutput, error) {
 			s, provider, err := openSearch(ctx, call, cfg, in, providers)
 			if err != nil {

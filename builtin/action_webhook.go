@@ -13,6 +13,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // Callback is what a service may call back: one activation, in one generation, until a time. It is also what keeps call
@@ -36,12 +37,12 @@ type Callbacks func(Callback) (address string, err error)
 const callbackSlack = time.Second
 
 type webhookConfig struct {
-	URL             string          `json:"url" required:"true"`
-	Method          string          `json:"method" enum:"POST|PUT|GET"`
-	Headers         node.Object     `json:"headers"`
-	Payload         json.RawMessage `json:"payload"`
-	WaitForCallback bool            `json:"wait_for_callback"`
-	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000"`
+	URL             string          `json:"url" required:"true" doc:"The address." zh:"地址。"`
+	Method          string          `json:"method" enum:"POST|PUT|GET" doc:"The method of the call." zh:"调用方法。"`
+	Headers         node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	Payload         json.RawMessage `json:"payload" doc:"What is sent; without it the input." zh:"发送的内容；省略时为输入。"`
+	WaitForCallback bool            `json:"wait_for_callback" doc:"Whether the node waits until the service calls back." zh:"是否等待服务回调。"`
+	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000" doc:"How long it waits for that, in seconds." zh:"等待回调的时间（秒）。"`
 }
 
 func (c *webhookConfig) Defaults() { c.Method, c.CallbackTimeout = http.MethodPost, 3600 }
@@ -57,14 +58,23 @@ type webhookOutput struct {
 func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Raw(
-		info("ACTION.WEBHOOK_CALL", "Webhook call", "Webhook 调用", "Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+		node.About{
+			Name: "ACTION.WEBHOOK_CALL", Title: says("Webhook call", "Webhook 调用"),
+			Description: says("Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+			Effect:      workflow.Once, // as the method says
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。")},
+				{Name: "timeout", Meaning: says("The same, when nobody has called back in time.", "未按时收到回调时的输出。")},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg webhookConfig, in json.RawMessage) (node.Outcome, error) {
 			w := &webhook{client: client, call: call, cfg: cfg, callbacks: callbacks}
 			if call.Wake != nil {
 				return w.woken()
 			}
 			return w.send(ctx, in, tokens)
-		})
+		}, planWebhookCall)
 	k.EffectFirst = true
 	k.Sent = func(call *node.Call) (any, error) {
 		cfg, err := node.Configuration[webhookConfig](call.Config)
@@ -227,4 +237,8 @@ func responseOf(answer *httpOutput) json.RawMessage {
 		return json.RawMessage(text)
 	}
 	return encode(answer.Body)
+}
+
+func planWebhookCall(p *node.Planning, c *webhookConfig) {
+	p.Effect = effectOfMethod(p.Choice("method", c.Method))
 }

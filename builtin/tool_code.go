@@ -83,11 +83,11 @@ func (c *codeToolConfig) tool(call *node.Call) tool {
 	if c.Code == "" {
 		text := "Runs " + c.Language + " code without network or files. Define a function main(input) that returns the result; input is what is given as input."
 		return newTool(c.ToolName, reads, cmp.Or(c.Description, text), func(ctx context.Context, args codeArgs) (any, error) {
-			limits.Code = args.Code
+			limits.Code = node.Source(args.Code)
 			return runForModel(ctx, call, limits, args.Input)
 		})
 	}
-	limits.Code = c.Code
+	limits.Code = node.Source(c.Code)
 	parameters := func() json.RawMessage {
 		if isNull(json.RawMessage(c.Parameters)) {
 			return json.RawMessage(`{"type":"object"}`)
