@@ -25,13 +25,13 @@ import (
 // toolFields are the configurations of every set. Approval is asked for what a model wants to do; a node that stands
 // alone does what its author wrote.
 type toolFields struct {
-	AvailableTools []string        `json:"available_tools"`
-	ToolPrefix     string          `json:"tool_prefix"`
-	Approval       string          `json:"approval" enum:"inherit|never|always"`
-	ToolName       string          `json:"tool_name"`
-	FunctionArgs   node.Object     `json:"function_args"`
-	Context        json.RawMessage `json:"context"`
-	CallID         string          `json:"call_id"`
+	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
+	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
+	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
+	ToolName       string          `json:"tool_name" doc:"The tool that a node runs which stands alone." zh:"独立节点运行的工具。"`
+	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
+	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
+	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
 }
 
 type toolInput struct {
@@ -237,4 +237,20 @@ func fitJSON(text string, room int) (string, bool) {
 		}
 	}
 	return text, false
+}
+
+// planToolSet checks the names of tools that are made available. All tools of a fixed set may be repeated; one that is known only at run time may not.
+func planToolSet(p *node.Planning, tools []tool) {
+	var all []string
+	for _, t := range tools {
+		all = append(all, t.name)
+	}
+	if available, known := p.Listed("available_tools"); known && slices.ContainsFunc(available, func(name string) bool { return !slices.Contains(all, name) }) {
+		p.Effect = workflow.Once
+	}
+	for i, item := range p.Items("available_tools") {
+		if item.Type == gjson.String && !node.Dynamic(item) && !slices.Contains(all, item.Str) {
+			p.Invalid(fmt.Sprintf("%s[%d]", p.At("available_tools"), i), "is not a tool of %s; it has %s%s", p.Kind(), strings.Join(all, ", "), p.Suggest(item.Str, all))
+		}
+	}
 }
