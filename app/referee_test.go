@@ -62,6 +62,16 @@ var knownDifference = regexp.MustCompile(strings.Join([]string{
 	`\[\d+\]" must be (a text|a number|an object|a whole number|a text or a number or true or false), not`, // the kinds know what their lists hold
 }, "|"))
 
+// oncePerPath leaves out what is said of a value that is refused already.
+func oncePerPath(list []workflow.Problem) []workflow.Problem {
+	refused := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(p workflow.Problem) bool {
+		again := refused[p.Path] && p.Code == workflow.ProblemConfig || refused[p.Path] && p.Severity == workflow.SeverityWarning
+		refused[p.Path] = refused[p.Path] || p.Severity != workflow.SeverityWarning
+		return again
+	})
+}
+
 func problemLines(list []workflow.Problem) []string {
 	var lines []string
 	for _, p := range list {
@@ -72,7 +82,7 @@ func problemLines(list []workflow.Problem) []string {
 }
 
 // moved matches the kinds that describe themselves.
-var moved = regexp.MustCompile(`^(TOOL)\.`)
+var moved = regexp.MustCompile(`^(MEMORY)\.`)
 
 // agreed says how the two differ about a node; empty: they do not.
 func agreed(old, now workflow.Kinds, n *workflow.Node) string {
@@ -88,6 +98,7 @@ func agreed(old, now workflow.Kinds, n *workflow.Node) string {
 		guess := func(p workflow.Problem) bool { return strings.Contains(p.Message, "on_unknown does nothing") }
 		problemsA, problemsB = slices.DeleteFunc(problemsA, guess), slices.DeleteFunc(problemsB, guess)
 	}
+	problemsA, problemsB = oncePerPath(problemsA), oncePerPath(problemsB)
 	diff := cmp.Diff(strings.Join(problemLines(problemsA), "\n"), strings.Join(problemLines(problemsB), "\n"))
 	if !workflow.HasErrors(problemsA) || !workflow.HasErrors(problemsB) {
 		diff += cmp.Diff(planText(planA), planText(planB))

@@ -59,11 +59,11 @@ type summary struct {
 
 // BufferConfig are the configurations of a conversation buffer.
 type BufferConfig struct {
-	Operation string `json:"operation" enum:"add|get|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"add|get|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	MaxMessages    int  `json:"max_messages" range:"1..1000"`
-	AutoSummarize  bool `json:"auto_summarize"`
-	SummarizeCount int  `json:"summarize_count" range:"1.."`
+	MaxMessages    int  `json:"max_messages" range:"1..1000" doc:"How many messages are kept." zh:"保留多少条消息。"`
+	AutoSummarize  bool `json:"auto_summarize" doc:"Whether older messages go into a summary." zh:"是否将较早的消息归入摘要。"`
+	SummarizeCount int  `json:"summarize_count" range:"1.." doc:"How many messages are summarised at once." zh:"一次归入摘要的消息数。"`
 }
 
 // Defaults sets what is not configured.
@@ -346,10 +346,10 @@ func (e Exchange) messages() []Message {
 
 // SummaryConfig are the configurations of a running summary.
 type SummaryConfig struct {
-	Operation string `json:"operation" enum:"update|get|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"update|get|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	MaxSummaryChars int `json:"max_summary_chars" range:"1.."`
-	UpdateEvery     int `json:"update_every" range:"1.."`
+	MaxSummaryChars int `json:"max_summary_chars" range:"1.." doc:"The most characters of the summary." zh:"摘要的最多字符数。"`
+	UpdateEvery     int `json:"update_every" range:"1.." doc:"After how many messages the summary is written anew." zh:"每多少条消息更新一次摘要。"`
 }
 
 // Defaults sets what is not configured.

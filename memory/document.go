@@ -14,13 +14,13 @@ import (
 
 // DocumentConfig are the configurations of a document store.
 type DocumentConfig struct {
-	Operation string `json:"operation" enum:"search|store|update|delete|get|load_context|remember"`
+	Operation string `json:"operation" enum:"search|store|update|delete|get" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	CollectionName    string   `json:"collection_name" required:"true"`
-	SearchFields      []string `json:"search_fields" enum:"content|title|description|tags|metadata"`
-	MaxResults        int      `json:"max_results" range:"1.."`
-	RelevanceScoring  string   `json:"relevance_scoring" enum:"bm25|tf_idf|hybrid"`
-	AutoCaptureFromAI bool     `json:"auto_capture_from_ai"`
+	CollectionName    string   `json:"collection_name" required:"true" doc:"The collection that the documents are in." zh:"文档所在的集合。"`
+	SearchFields      []string `json:"search_fields" enum:"content|title|description|tags|metadata" doc:"The fields that are searched." zh:"检索的字段。"`
+	MaxResults        int      `json:"max_results" range:"1.." doc:"The most documents that are found." zh:"最多返回的文档数。"`
+	RelevanceScoring  string   `json:"relevance_scoring" enum:"bm25|tf_idf|hybrid" doc:"How documents are ranked." zh:"相关度的计算方式。"`
+	AutoCaptureFromAI bool     `json:"auto_capture_from_ai" doc:"Whether what a model says is stored when the memory is attached to it." zh:"附加到模型时是否保存其回答。"`
 }
 
 // Defaults sets what is not configured.

@@ -14,10 +14,10 @@ import (
 
 // EntityConfig are the configurations of a memory of entities.
 type EntityConfig struct {
-	Operation string `json:"operation" enum:"extract|get|search|merge|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"extract|get|search|merge|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	EntityTypes         []string `json:"entity_types"`
-	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1"`
+	EntityTypes         []string `json:"entity_types" doc:"The types of things that are remembered." zh:"记住哪些类型的事物。"`
+	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1" doc:"How sure a find must be, from 0 to 1." zh:"置信度下限（0 到 1）。"`
 }
 
 // Defaults sets what is not configured.

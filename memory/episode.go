@@ -17,11 +17,11 @@ import (
 
 // EpisodicConfig are the configurations of a memory of what happened.
 type EpisodicConfig struct {
-	Operation string `json:"operation" enum:"store|query|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"store|query|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	ImportanceThreshold   float64 `json:"importance_threshold" range:"0..1"`
-	RetentionPeriod       string  `json:"retention_period"`
-	TemporalContextWindow string  `json:"temporal_context_window"`
+	ImportanceThreshold   float64 `json:"importance_threshold" range:"0..1" doc:"How important an episode must be to be kept, from 0 to 1." zh:"保留事件的重要性下限（0 到 1）。"`
+	RetentionPeriod       string  `json:"retention_period" doc:"How long episodes are kept, such as 30 days." zh:"事件的保留时间，如 30 days。"`
+	TemporalContextWindow string  `json:"temporal_context_window" doc:"How far back a model is told about, such as 7 days." zh:"提供给模型的时间范围，如 7 days。"`
 }
 
 // Defaults sets what is not configured.

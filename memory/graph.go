@@ -14,12 +14,12 @@ import (
 
 // GraphConfig are the configurations of a graph.
 type GraphConfig struct {
-	Operation string `json:"operation" enum:"add|query|add_and_query|path|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"add|query|add_and_query|path|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	NodeTypes                     []string `json:"node_types"`
-	RelationshipTypes             []string `json:"relationship_types"`
-	TraversalDepth                int      `json:"traversal_depth" range:"1..10"`
-	RelationshipStrengthThreshold float64  `json:"relationship_strength_threshold" range:"0..1"`
+	NodeTypes                     []string `json:"node_types" doc:"The types of nodes." zh:"节点类型。"`
+	RelationshipTypes             []string `json:"relationship_types" doc:"The types of relationships." zh:"关系类型。"`
+	TraversalDepth                int      `json:"traversal_depth" range:"1..10" doc:"How many steps a walk takes from its start." zh:"从起点遍历的步数。"`
+	RelationshipStrengthThreshold float64  `json:"relationship_strength_threshold" range:"0..1" doc:"How strong a relationship must be to be walked along, from 0 to 1." zh:"可遍历关系的强度下限（0 到 1）。"`
 }
 
 // Defaults sets what is not configured.

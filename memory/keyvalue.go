@@ -15,12 +15,12 @@ import (
 
 // KeyValueConfig are the configurations of a key-value store.
 type KeyValueConfig struct {
-	Operation string `json:"operation" enum:"get|delete|exists|set|keys|increment|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"get|delete|exists|set|keys|increment|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
 	// DefaultTTL is in seconds; zero: for ever.
-	DefaultTTL int64  `json:"default_ttl" range:"0.."`
-	KeyPrefix  string `json:"key_prefix"`
-	MaxKeys    int    `json:"max_keys" range:"1..100000"`
+	DefaultTTL int64  `json:"default_ttl" range:"0.." doc:"After how many seconds a value is forgotten; 0 for never." zh:"值的有效秒数；0 表示永久。"`
+	KeyPrefix  string `json:"key_prefix" doc:"What stands before every key." zh:"每个键的前缀。"`
+	MaxKeys    int    `json:"max_keys" range:"1..100000" doc:"The most keys that are kept." zh:"最多保留的键数。"`
 }
 
 // Defaults sets what is not configured.

@@ -14,10 +14,10 @@ import (
 
 // KnowledgeConfig are the configurations of a knowledge base.
 type KnowledgeConfig struct {
-	Operation string `json:"operation" enum:"store|query|update|delete|extract_and_store|load_context|remember"`
+	Operation string `json:"operation" enum:"store|query|update|delete" legacy:"extract_and_store|load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1"`
-	KnowledgeDomains    []string `json:"knowledge_domains"`
+	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1" doc:"How sure a fact must be, from 0 to 1." zh:"置信度下限（0 到 1）。"`
+	KnowledgeDomains    []string `json:"knowledge_domains" doc:"The domains that facts belong to." zh:"事实所属的领域。"`
 }
 
 // Defaults sets what is not configured.

@@ -15,13 +15,13 @@ import (
 
 // WorkingConfig are the configurations of a scratch space.
 type WorkingConfig struct {
-	Operation string `json:"operation" enum:"store|get|list|delete|clear|retrieve|load_context|remember"`
+	Operation string `json:"operation" enum:"store|get|list|delete|clear" legacy:"retrieve|load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	CapacityLimit  int    `json:"capacity_limit" range:"1..1000"`
-	EvictionPolicy string `json:"eviction_policy" enum:"importance|lru|fifo"`
+	CapacityLimit  int    `json:"capacity_limit" range:"1..1000" doc:"How many values are kept." zh:"保留的值数。"`
+	EvictionPolicy string `json:"eviction_policy" enum:"importance|lru|fifo" doc:"Which value makes room for a new one." zh:"空间不足时移除哪个值。"`
 	// TTLSeconds is zero for as long as the execution lasts.
-	TTLSeconds int64  `json:"ttl_seconds" range:"0.."`
-	Namespace  string `json:"namespace"`
+	TTLSeconds int64  `json:"ttl_seconds" range:"0.." doc:"After how many seconds a value is forgotten; 0 for the end of the execution." zh:"值的有效秒数；0 表示直至执行结束。"`
+	Namespace  string `json:"namespace" doc:"A name that keeps values of several nodes apart." zh:"用于区分不同节点的命名空间。"`
 }
 
 // Defaults sets what is not configured.

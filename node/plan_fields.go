@@ -131,6 +131,8 @@ func (p *Planning) unknown(path, key string, value gjson.Result, s *shape, top b
 			return
 		}
 		p.Refuse(ProblemInlineSecret, path, "%q holds a secret, which a workflow must not; create a credential with this value, set credential_id to its id and remove %q", key, key)
+	case s.open && !top:
+		p.Warn(ProblemDropped, path, "%q is not known here and is ignored; remove it%s", key, p.Suggest(key, s.names()))
 	case !s.open:
 		p.Refuse(ProblemUnknownConfiguration, path, "%s has no configuration %q%s", p.node.Kind(), key, p.Suggest(key, s.names()))
 	}
@@ -233,6 +235,20 @@ func (p *Planning) checkItems(path string, f *shapeField, value gjson.Result) {
 		}
 	}
 }
+
+// Inside visits what is written in an object field, by the names of its fields; what is not known is left out.
+func (p *Planning) Inside(name string, visit func(field, key string, value gjson.Result)) {
+	f := &p.shape.fields[p.shape.field(name)]
+	p.values[name].ForEach(func(key, value gjson.Result) bool {
+		if i := f.inner.field(key.Str); i >= 0 {
+			visit(f.inner.fields[i].name, key.Str, value)
+		}
+		return true
+	})
+}
+
+// Written says whether a name is that of a field of the kind which is written.
+func (p *Planning) Written(name string) bool { _, ok := p.values[name]; return ok }
 
 // Only narrows the fields of an object down, where another field decides which of them it has.
 type Only struct {
