@@ -65,14 +65,34 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	}
 	t := turns{models: m, files: store, tools: tools}
 	return []node.Kind{
-		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
-			"A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
-		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
-			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
-		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
-			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		withModel[llmConfig](t, agentProvider{"", -1, -1}, info(anyModel, "Language model", "大语言模型",
-			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
+		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, node.About{
+			Name: "AI_AGENT.OPENAI_CHATGPT", Title: says("ChatGPT", "ChatGPT"),
+			Description: says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true},
+		}),
+		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, node.About{
+			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: says("Claude", "Claude"),
+			Description: says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true},
+		}),
+		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, node.About{
+			Name: "AI_AGENT.GOOGLE_GEMINI", Title: says("Gemini", "Gemini"),
+			Description: says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true},
+		}),
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, node.About{
+			Name: anyModel, Title: says("Language model", "大语言模型"),
+			Description: says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Older:       []string{"LLM"},
+		}),
 	}
 }
 
@@ -90,15 +110,8 @@ func withModel[C turnSettings](t turns, p agentProvider, about node.About) node.
 		Close: func(ctx context.Context, call *node.Call, _ C, e node.Ending) (node.Done, error) {
 			return t.close(call, e)
 		},
-	})
+	}, func(p *node.Planning, cfg *C) { planTurn(p, (*cfg).base()) })
 	k.Own = promptNames()
-	open, end := k.Steps.Open, k.Steps.Close
-	k.Steps.Open = func(ctx context.Context, call *node.Call) (node.Led, error) {
-		return open(ctx, withoutFields(call, providerBlocks))
-	}
-	k.Steps.Close = func(ctx context.Context, call *node.Call, e node.Ending) (node.Done, error) {
-		return end(ctx, withoutFields(call, providerBlocks), e)
-	}
 	return k
 }
 

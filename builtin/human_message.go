@@ -9,16 +9,17 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // The kinds that ask in one medium. What its channel has to know goes with the question as settings.
 
 type mailConfig struct {
 	humanConfig
-	Recipients []string `json:"recipient_emails" required:"true"`
-	Sender     string   `json:"sender_email"`
+	Recipients []string `json:"recipient_emails" required:"true" doc:"The addresses that are written to." zh:"收件地址。"`
+	Sender     string   `json:"sender_email" doc:"The address that the mail comes from." zh:"发件地址。"`
 	// IMAP is the account that replies are read from, when credential_id only sends.
-	IMAP string `json:"imap_credential_id"`
+	IMAP string `json:"imap_credential_id" doc:"The credential that replies are read with, if credential_id only sends." zh:"读取回复所用的凭据（credential_id 仅能发送时）。"`
 }
 
 func (c *mailConfig) Defaults() {
@@ -42,13 +43,20 @@ func (c *mailConfig) asking(more map[string]any) (*humanAsking, error) {
 
 func gmailInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", "Ask by Gmail", "Gmail 询问", "Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
-		func(_ *node.Call, cfg mailConfig) (*humanAsking, error) { return cfg.asking(nil) })
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", Title: says("Ask by Gmail", "Gmail 询问"),
+			Description: says("Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"google_oauth", "smtp"}},
+		},
+		func(_ *node.Call, cfg mailConfig) (*humanAsking, error) { return cfg.asking(nil) },
+		func(p *node.Planning, cfg *mailConfig) { planHuman(p, &cfg.humanConfig, human.Email, nil) })
 }
 
 type outlookConfig struct {
 	mailConfig
-	PriorityLevel string `json:"priority_level" enum:"low|normal|high"`
+	PriorityLevel string `json:"priority_level" enum:"low|normal|high" doc:"The priority of the mail." zh:"邮件优先级。"`
 }
 
 func (c *outlookConfig) Defaults() {
@@ -58,16 +66,22 @@ func (c *outlookConfig) Defaults() {
 
 func outlookInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", "Ask by Outlook", "Outlook 询问", "Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", Title: says("Ask by Outlook", "Outlook 询问"),
+			Description: says("Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
+		},
 		func(_ *node.Call, cfg outlookConfig) (*humanAsking, error) {
 			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel})
-		})
+		}, func(p *node.Planning, cfg *outlookConfig) { planHuman(p, &cfg.humanConfig, human.Email, nil) })
 }
 
 type slackAskConfig struct {
 	humanConfig
-	To         node.Scalar `json:"channel" required:"true"`
-	AutoThread bool        `json:"auto_thread"`
+	To         node.Template `json:"channel" required:"true" doc:"The channel or user that is asked." zh:"频道或用户。"`
+	AutoThread bool          `json:"auto_thread" doc:"Whether replies are kept in a thread." zh:"是否在话题中回复。"`
 }
 
 func (c *slackAskConfig) Defaults() {
@@ -77,35 +91,47 @@ func (c *slackAskConfig) Defaults() {
 
 func slackInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.SLACK_INTERACTION", "Ask in Slack", "Slack 询问", "Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.SLACK_INTERACTION", Title: says("Ask in Slack", "Slack 询问"),
+			Description: says("Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"slack_bot"}},
+		},
 		func(_ *node.Call, cfg slackAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Slack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
-		})
+		}, func(p *node.Planning, cfg *slackAskConfig) { planHuman(p, &cfg.humanConfig, human.Slack, nil) })
 }
 
 type discordAskConfig struct {
 	humanConfig
-	ServerID  node.Scalar `json:"server_id" required:"true"`
-	ChannelID node.Scalar `json:"channel_id" required:"true"`
+	ServerID  node.Template `json:"server_id" required:"true" doc:"The server." zh:"服务器编号。"`
+	ChannelID node.Template `json:"channel_id" required:"true" doc:"The channel." zh:"频道编号。"`
 }
 
 func (c *discordAskConfig) Defaults() { c.humanConfig.Defaults() }
 
 func discordInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", "Ask in Discord", "Discord 询问", "Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", Title: says("Ask in Discord", "Discord 询问"),
+			Description: says("Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"discord_bot"}},
+		},
 		func(_ *node.Call, cfg discordAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Discord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
-		})
+		}, func(p *node.Planning, cfg *discordAskConfig) { planHuman(p, &cfg.humanConfig, human.Discord, nil) })
 }
 
 type telegramAskConfig struct {
 	humanConfig
-	ChatID      node.Scalar     `json:"chat_id" required:"true"`
-	TargetUsers []node.Scalar   `json:"target_users"`
-	Keyboard    json.RawMessage `json:"inline_keyboard"`
-	AllowText   bool            `json:"allow_text_responses"`
-	Patterns    []string        `json:"allowed_response_patterns"`
+	ChatID      node.Scalar     `json:"chat_id" required:"true" doc:"The chat." zh:"聊天编号。"`
+	TargetUsers []node.Scalar   `json:"target_users" doc:"Who of the chat may answer." zh:"可以答复的用户。"`
+	Keyboard    json.RawMessage `json:"inline_keyboard" takes:"list" doc:"Buttons of your own." zh:"自定义按钮。"`
+	AllowText   bool            `json:"allow_text_responses" doc:"Whether an answer may be written." zh:"是否允许文字答复。"`
+	Patterns    []string        `json:"allowed_response_patterns" doc:"Regular expressions that written answers must match." zh:"文字答复须匹配的正则表达式。"`
 }
 
 func (c *telegramAskConfig) Defaults() {
@@ -115,7 +141,13 @@ func (c *telegramAskConfig) Defaults() {
 
 func telegramInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", "Ask in Telegram", "Telegram 询问", "Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", Title: says("Ask in Telegram", "Telegram 询问"),
+			Description: says("Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"telegram_bot"}},
+		},
 		func(_ *node.Call, cfg telegramAskConfig) (*humanAsking, error) {
 			for n, pattern := range cfg.Patterns {
 				if _, err := regexp.Compile(pattern); err != nil {
@@ -133,7 +165,7 @@ func telegramInteraction() node.Kind {
 				a.approvers = append(a.approvers, telegramUser(user))
 			}
 			return a, nil
-		})
+		}, func(p *node.Planning, cfg *telegramAskConfig) { planHuman(p, &cfg.humanConfig, human.Telegram, nil) })
 }
 
 // telegramUser is the approver that a target user is: by number, or by name, which is the same in whatever case it is written and with or without its @.
@@ -147,16 +179,22 @@ func telegramUser(text string) string {
 
 type teamsAskConfig struct {
 	humanConfig
-	ChannelID node.Scalar `json:"channel_id"`
-	User      node.Scalar `json:"user"`
+	ChannelID node.Template `json:"channel_id" doc:"The channel." zh:"频道编号。"`
+	User      node.Template `json:"user" doc:"The user, in the place of a channel." zh:"代替频道的用户。"`
 }
 
 func (c *teamsAskConfig) Defaults() { c.humanConfig.Defaults() }
 
 func teamsInteraction() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", "Ask in Teams", "Teams 询问", "Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", Title: says("Ask in Teams", "Teams 询问"),
+			Description: says("Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Needs: node.Needs{Credential: []string{"teams_bot"}},
+		},
 		func(_ *node.Call, cfg teamsAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Teams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil
-		})
+		}, func(p *node.Planning, cfg *teamsAskConfig) { planHuman(p, &cfg.humanConfig, human.Teams, nil) })
 }

@@ -171,18 +171,6 @@ func (m *Models) embed(ctx context.Context, call *node.Call, id string, texts []
 	return vectors, nil
 }
 
-// withoutFields is a call without configurations that are of no use any more.
-func withoutFields(call *node.Call, names []string) *node.Call {
-	all := members(call.Config)
-	kept := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return slices.Contains(names, m.key) })
-	if len(kept) == len(all) {
-		return call
-	}
-	plain := *call
-	plain.Config = object(kept)
-	return &plain
-}
-
 // ownFields leaves of an input what the operation reads: the rest belongs to other nodes, and may have the same names.
 func ownFields(kind string, config, input json.RawMessage) json.RawMessage {
 	op := memory.Operation(gjson.GetBytes(config, "operation").Str, gjson.GetBytes(input, "operation").Str)

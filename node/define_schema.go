@@ -124,14 +124,14 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 			schema.Required = append(schema.Required, f.name)
 		}
 		f.refine(p)
-		if f.inner == nil {
-			if value := v.FieldByIndex(f.index); !value.IsZero() {
-				raw, err := Marshal(value.Interface())
-				if err != nil {
-					panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
-				}
-				p.Default = raw
+		if value := v.FieldByIndex(f.index); !value.IsZero() && value.Kind() != reflect.Struct {
+			raw, err := Marshal(value.Interface())
+			if err != nil {
+				panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
 			}
+			p.Default = raw
+		}
+		if f.inner == nil {
 			continue
 		}
 		if p.Items != nil {

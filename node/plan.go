@@ -246,6 +246,9 @@ func (p *Planning) Has(name string) bool {
 	return ok
 }
 
+// Knows says that the kind has a field.
+func (p *Planning) Knows(name string) bool { return p.shape.field(name) >= 0 }
+
 // Templated says that a template brings values of its own, so that what is missing may come from there.
 func (p *Planning) Templated() bool { _, ok := p.values["template_id"]; return ok }
 
