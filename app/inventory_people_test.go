@@ -26,7 +26,6 @@ func TestInventory_People(t *testing.T) {
 		return `@"title": "T", "interaction_type": "input", "input_fields": [{"name": "a", ` + inner + `}]`
 	}
 	every := map[string]proof{
-		"on_unknown":                {shown: "TestPeopleCrash_AskAndAnswer"},
 		"interaction_type":          {with: ask + `, "input_fields": [{"name": "a"}]`, one: `"approval"`, other: `"input"`},
 		"title":                     {with: `"description": "D"`, one: `"one"`, other: `"two"`},
 		"description":               {with: ask, one: `"one"`, other: `"two"`},

@@ -1,3 +1,7 @@
+// Package app puts a Tandem together: which kinds of nodes there are, an instance on a data directory, the server around it, and what the commands
+// do.
+//
+// The command line and programs that embed Tandem import app; no package below it may.
 package app
 
 import (
@@ -7,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tandem/agent"
 	"tandem/api"
@@ -21,6 +26,7 @@ import (
 	"tandem/objectstore"
 	"tandem/outbound"
 	"tandem/server"
+	"tandem/workflow"
 )
 
 // objectStores are the stores that files can be put into, by the target that names them.
@@ -28,15 +34,51 @@ func objectStores(client *outbound.Client) map[string]objectstore.Store {
 	return map[string]objectstore.Store{"s3": aws.S3(client), "gcs": gcp.Storage(client), "azure_blob": azure.Blobs(client)}
 }
 
+// Kinds is every kind that a workflow can name, as definitions are checked against them.
+func Kinds() workflow.Kinds { return theKinds() }
+
+// theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
+var theKinds = sync.OnceValue(func() *node.Registry {
+	var registry node.Registry
+	register(&registry, builtin.Options{
+		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
+	})
+	return &registry
+})
+
+// register fills a registry with the kinds that run and the names of those that do not yet.
+func register(registry *node.Registry, o builtin.Options) {
+	registry.Register(builtin.Kinds(o)...)
+	registry.Reserve(reservedKinds()...)
+}
+
+// reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking
+// them says so.
+func reservedKinds() []node.About {
+	older := map[string][]string{
+		"EXTERNAL_ACTION.API_CALL": {"API"}, "TOOL.GOOGLE_CALENDAR_TOOL": {"TOOL.GOOGLE_CALENDAR"}, "TOOL.OUTLOOK_CALENDAR_TOOL": {"TOOL.OUTLOOK_CALENDAR"},
+		"TOOL.CALENDAR_GENERIC_TOOL": {"TOOL.CALENDAR_GENERIC"},
+	}
+	var list []node.About
+	for typ, subtypes := range map[string]string{ // order does not matter: a registry has none
+		"TRIGGER": "WEBHOOK CRON EMAIL GITHUB SLACK",
+		"EXTERNAL_ACTION": "API_CALL WEBHOOK NOTIFICATION SLACK DISCORD_ACTION TELEGRAM_ACTION EMAIL GITHUB GITLAB_ACTION JIRA_ACTION GOOGLE_CALENDAR TRELLO NOTION " +
+			"AWS_ACTION GCP_ACTION AZURE_ACTION",
+		"TOOL": "GOOGLE_CALENDAR_TOOL OUTLOOK_CALENDAR_TOOL CALENDAR_GENERIC_TOOL EMAIL_TOOL GMAIL_TOOL",
+	} {
+		for _, subtype := range strings.Fields(subtypes) {
+			name := typ + "." + subtype
+			list = append(list, node.About{Name: name, Older: older[name]})
+		}
+	}
+	return list
+}
+
 // NodeKinds lists the kinds that this program can run, as a server of it does.
 func NodeKinds() []api.NodeKind {
-	var registry node.Registry
-	registry.Register(builtin.Kinds(builtin.Options{
-		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
-	})...)
-	kinds := Kinds()
+	kinds := theKinds()
 	var list []api.NodeKind
-	for _, k := range registry.List() {
+	for _, k := range kinds.List() {
 		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			list = append(list, server.TellKind(kinds, k))
 		}

@@ -14,11 +14,16 @@ import (
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/node"
 	"tandem/workflow"
 )
 
-// The code of problems that are found here, besides those of package workflow and of the kinds.
-const problemUnreadable = "unreadable"
+// The codes of problems that are found here, besides those of package workflow and of the kinds (package node).
+const (
+	problemUnreadable   = "unreadable"
+	problemInvalidCode  = "invalid_code"
+	problemMissingField = "missing_field"
+)
 
 // Report is what is wrong with one file.
 type Report struct {
@@ -90,7 +95,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
 			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
 		} else if known && !runnable()[n.Kind()] {
-			p.Code, p.Message = problemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
+			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
 		} else {
 			continue
 		}
@@ -140,7 +145,7 @@ func references(raw json.RawMessage) []workflow.Reference {
 		switch {
 		case r.Problem != "":
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Problem: r.Problem})
-		case r.Raw != toBeChosen:
+		case r.Raw != node.ToBeChosen:
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
 		}
 	}

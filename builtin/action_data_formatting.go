@@ -56,7 +56,7 @@ type formatOptions struct {
 	// base64
 	URLSafe bool `json:"url_safe" doc:"Whether base64 is written in the alphabet for addresses." zh:"base64 是否使用 URL 安全字符。"`
 	// url
-	Query bool `json:"query" doc:"Whether a text is encoded for the query of an address." zh:"是否按查询参数编码。"`
+	Query bool `json:"query" doc:"Whether parse reads the query of an address, names with values." zh:"parse 时是否按查询参数（名称与值）解析。"`
 }
 
 // dataFormatting turns values into text and back.

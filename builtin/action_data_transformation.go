@@ -13,7 +13,7 @@ type transformConfig struct {
 	Operation     string            `json:"operation" enum:"map|filter|aggregate|sort|group_by|join|flatten|pivot|custom" legacy:"extract_fields" doc:"What is done with the records." zh:"对记录进行的操作。"`
 	Mapping       node.Object       `json:"field_mapping" doc:"New field names with the path or expression that each is made of." zh:"新字段名及其来源路径或表达式。"`
 	ItemsPath     string            `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
-	Conditions    []filterCondition `json:"filter_conditions" doc:"The conditions for filter." zh:"filter 的条件。"`
+	Conditions    []filterCondition `json:"filter_conditions" checked:"plan" doc:"The conditions for filter." zh:"filter 的条件。"`
 	Sort          transformSort     `json:"sort_config" doc:"How sort orders the records." zh:"sort 的排序方式。"`
 	GroupBy       []string          `json:"group_by_fields" doc:"The fields that group_by groups by." zh:"group_by 分组所依据的字段。"`
 	Aggregations  node.Object       `json:"aggregation_functions" doc:"Fields with the function that sums each up: count, sum, avg, min, max and so on." zh:"各字段的聚合函数：count、sum、avg、min、max 等。"`
@@ -369,6 +369,11 @@ func planTransformation(p *node.Planning, c *transformConfig) {
 	}[c.Operation]
 	if needed != "" {
 		p.Require(needed, `when operation is "`+c.Operation+`"`)
+	}
+	if !p.Dynamic("filter_conditions") { // what a condition has tells its type, and no type that is told so has mode or threshold
+		node.CheckItems[filterCondition](p, "filter_conditions", node.Only{
+			Optional: []string{"field", "operator", "value", "expression", "pattern", "min_value", "max_value", "inclusive", "exists", "type"},
+		})
 	}
 	if p.Has("field_mapping") { // it is written in the expression language, which binds placeholders as values
 		p.Shielded = append(p.Shielded, p.At("field_mapping"))

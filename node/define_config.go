@@ -138,8 +138,12 @@ func (s *shape) usuals(t reflect.Type) {
 		case value.IsZero():
 		case value.Kind() == reflect.String:
 			f.usual = value.String()
-		default:
-			f.usual = fmt.Sprint(value.Interface())
+		case value.Kind() != reflect.Struct:
+			raw, err := Marshal(value.Interface())
+			if err != nil {
+				panic(fmt.Sprintf("node: the default of %s of %s cannot be written: %v", f.name, t, err))
+			}
+			f.usual = string(raw)
 		}
 	}
 }

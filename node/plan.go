@@ -91,7 +91,7 @@ func (s *shape) known(values map[string]gjson.Result, v reflect.Value) {
 	}
 }
 
-// describesPlan is how a graph asks a kind about a node.
+// workflowKind is the kind as a graph sees it.
 func (k *Kind) workflowKind() workflow.Kind {
 	about := k.About
 	typ, _, _ := strings.Cut(about.Name, ".")
@@ -104,7 +104,7 @@ func (k *Kind) workflowKind() workflow.Kind {
 			keys = append(keys, key.Name)
 		}
 	}
-	plan := k.plan
+	plan, reserved := k.plan, k.reserved
 	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 		p := &Planning{node: n, shape: whole}
 		p.read(about.Needs)
@@ -113,7 +113,9 @@ func (k *Kind) workflowKind() workflow.Kind {
 		if plan != nil {
 			plan(p)
 		}
-		p.check(&about, typ)
+		if !reserved {
+			p.check(&about, typ)
+		}
 		return p.Plan, p.problems
 	}}
 }
