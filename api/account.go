@@ -19,11 +19,19 @@ type NodeKind struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema"`
 	OutputKeys   []string        `json:"output_keys"`
-	Effect       string          `json:"effect" doc:"of the default configuration"`
+	// Keys say what comes out under the keys that every node of the kind has.
+	Keys   []NodeKey `json:"keys,omitempty" doc:"what comes out under the output keys that every node of the kind has"`
+	Effect string    `json:"effect" doc:"of the default configuration"`
 	// EffectBy are the fields that decide about the effect: what it is with each of their values that changes it.
 	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
 	Timeout    float64                      `json:"timeout" doc:"seconds"`
 	MaxRetries int                          `json:"max_retries"`
+}
+
+// NodeKey is an output key and what comes out under it.
+type NodeKey struct {
+	Name    string `json:"name"`
+	Meaning Text   `json:"meaning"`
 }
 
 // NodeKinds lists them, by name.

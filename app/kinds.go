@@ -111,6 +111,7 @@ type KindField struct {
 	Default  string
 	// Allowed are the values or the range that it may have.
 	Allowed string
+	Meaning api.Text
 }
 
 // schema is what is read of a JSON Schema here.
@@ -123,6 +124,8 @@ type schema struct {
 	Minimum    *float64           `json:"minimum"`
 	Maximum    *float64           `json:"maximum"`
 	Default    json.RawMessage    `json:"default"`
+	En         string             `json:"description"`
+	Zh         string             `json:"x-description-zh"`
 }
 
 // UnmarshalJSON reads a schema; one that is only true takes anything.
@@ -157,7 +160,7 @@ func (s *schema) fields(prefix string) []KindField {
 	})
 	for _, name := range names {
 		p := s.Properties[name]
-		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed()}
+		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh}}
 		list = append(list, f)
 		inner, path := p, f.Name
 		for inner.Items != nil {

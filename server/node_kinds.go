@@ -66,6 +66,9 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.Text(k.About.Title), Description: api.Text(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
+	for _, key := range k.About.Keys {
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning)})
+	}
 	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
 		return out // registered by a program that did not tell the catalogue

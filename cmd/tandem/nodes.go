@@ -125,6 +125,9 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s  %s\n%s\n\n", k.Name, textIn(language, k.Title), textIn(language, k.Description))
 	row(w, "output keys", strings.Join(k.OutputKeys, ", "))
+	for _, key := range k.Keys {
+		row(w, "  "+key.Name, textIn(language, key.Meaning))
+	}
 	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
 	row(w, "effect", cmp.Or(effects[k.Effect], k.Effect))
 	for _, field := range slices.Sorted(maps.Keys(k.EffectBy)) {
@@ -154,6 +157,11 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 				required = "yes"
 			}
 			row(w, f.Name, f.Type, required, f.Default, f.Allowed)
+		}
+		fmt.Fprintln(w)
+		row(w, "CONFIGURATION", "MEANING")
+		for _, f := range fields {
+			row(w, f.Name, textIn(language, f.Meaning))
 		}
 	}
 	fmt.Fprintln(w, "\nEvery kind also takes timeout, max_retries, on_error, default_output, on_unknown, enabled,\ncredential_id, template_id and credit_cost.")
