@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 
 	"tandem/agent"
 	"tandem/dataflow"
@@ -94,7 +93,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
 		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
 			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
-		} else if known && !runnable()[n.Kind()] {
+		} else if known && !runnable(n.Kind()) {
 			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
 		} else {
 			continue
@@ -110,14 +109,11 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 	return append(problems, found...)
 }
 
-// runnable are the kinds that this program can run. read-only
-var runnable = sync.OnceValue(func() map[string]bool {
-	kinds := map[string]bool{}
-	for _, k := range NodeKinds() {
-		kinds[k.Name] = true
-	}
-	return kinds
-})
+// runnable says that this program can run a kind that somebody has written.
+func runnable(kind string) bool {
+	_, runs := theKinds().Get(kind)
+	return runs && kind != agent.TaskKind
+}
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
 // language nor placeholders; here they meet. Code in Python and JavaScript is read by a [syntax].

@@ -3,8 +3,9 @@
 //
 // A kind is one file: its texts, its configuration, what it does. Only two are led by a program and so have many steps, with files
 // of their own: the turn of a model (ai_*.go) and the task of an agent (task*.go), of which package agent decides what is next. The
-// value_*.go files are what kinds share: reading lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
-// anything runs; a kind checks again only what a placeholder or a template can still get wrong.
+// value_*.go files are what kinds share: reading lists and paths, comparing values, handing an input on. What a definition may contain is checked
+// before anything runs, by what a kind says of itself (its fields, and its plan); when it runs it checks again only what a placeholder or a
+// template can still get wrong.
 //
 // Nothing here opens a connection or a file by itself: calls of services go through the guarded client, files through the
 // call and the files directory. Time that decides anything comes with the call, and conditions are evaluated by it.
@@ -115,8 +116,3 @@ func brief(k node.Kind) node.Kind {
 
 // says is a text in both languages.
 func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
-
-// info spares every kind the names of four fields.
-func info(name, titleEn, titleZh, textEn, textZh string) node.About {
-	return node.About{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
-}

@@ -58,7 +58,7 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 
 func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds, k) }
 
-// TellKind adds what the catalogue says of a node without configurations. What is wrong with such a node does not matter:
+// TellKind adds what the plan of a node without configurations says. What is wrong with such a node does not matter:
 // its plan holds the defaults all the same.
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.About.Name, ".")
@@ -71,7 +71,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	}
 	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
-		return out // registered by a program that did not tell the catalogue
+		return out // a kind that validation does not know
 	}
 	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
 	out.OutputKeys = append(out.OutputKeys, plan.Keys...)
