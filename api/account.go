@@ -194,6 +194,8 @@ type Fault struct {
 type FaultField struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
+	// MessageZH is the same for people who read Chinese.
+	MessageZH string `json:"message_zh,omitempty" doc:"the same in Chinese, of what a JSON Schema refuses"`
 	// The rest is there when the field is one of a definition.
 	Code     string `json:"code,omitempty"`
 	Severity string `json:"severity,omitempty" enum:"error,warning"`

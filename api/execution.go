@@ -91,14 +91,19 @@ type AskedAgain struct {
 	Action string          `json:"action" enum:"start,fork,retry,output" doc:"the execution began behind the question, was forked behind it, a node behind it was tried again, or a node was given its output"`
 	NodeID string          `json:"node_id"`
 	By     string          `json:"by,omitempty"`
-	Output json.RawMessage `json:"output,omitempty" doc:"what was given as the node's output"`
+	Output json.RawMessage `json:"output,omitempty" doc:"what was given as the node's output; a large one is {\"$blob\": hash, \"size\": bytes}"`
+	// OutputPart is the beginning of a large output.
+	OutputPart string `json:"output_part,omitempty" doc:"the beginning of a large output"`
 }
 
 // ForkEdit is a value that was edited, beside what it was.
 type ForkEdit struct {
 	Name     string          `json:"name"`
 	Original json.RawMessage `json:"original,omitempty" doc:"absent when there was none; a large one is {\"$blob\": hash, \"size\": bytes}"`
-	Edited   json.RawMessage `json:"edited,omitempty"`
+	Edited   json.RawMessage `json:"edited,omitempty" doc:"a large one is {\"$blob\": hash, \"size\": bytes}"`
+	// The beginnings of large values. The whole is read under the hash.
+	OriginalPart string `json:"original_part,omitempty" doc:"the beginning of a large original; the whole is read as a value of the execution"`
+	EditedPart   string `json:"edited_part,omitempty" doc:"the beginning of a large edited value; the whole is read as a value of the execution"`
 }
 
 // TriggerInfo is what started an execution.

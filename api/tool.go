@@ -16,7 +16,7 @@ type MCPServer struct {
 	Headers     map[string]json.RawMessage `json:"headers,omitempty" doc:"a text, or {credential_id, field, prefix?}"`
 	// CredentialID is where the tokens of an OAuth authorization are kept.
 	CredentialID   string `json:"credential_id,omitempty"`
-	TimeoutSeconds int    `json:"timeout_seconds,omitempty" minimum:"0" maximum:"600" doc:"60"`
+	TimeoutSeconds int    `json:"timeout_seconds,omitempty" minimum:"0" maximum:"600" doc:"how long a call may be silent, 60; if it is more, its start may take as long, otherwise 20 s"`
 	IdleSeconds    int    `json:"idle_seconds,omitempty" minimum:"0" maximum:"86400" doc:"300"`
 	Disabled       bool   `json:"disabled,omitempty"`
 	Activated      bool   `json:"activated,omitempty" readOnly:"true" doc:"by the user who asks"`

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -79,5 +80,74 @@ func TestAbsent_IsToldWhenAsked(t *testing.T) {
 	}
 	if len(got) != 3 || !strings.HasPrefix(got[0], `configurations.approvers "user:viewerr"`) || !strings.HasPrefix(got[1], `configurations.approvers "nobody"`) || !strings.HasPrefix(got[2], `configurations.escalation.to "boss"`) {
 		t.Errorf("warnings %q", got)
+	}
+}
+
+// usesServers names a tool server that is registered and others that are not, in all the ways in which nodes name them.
+const usesServers = `
+metadata: {id: uses, name: uses, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: known, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: box, tool_name: put}}
+  - {id: later, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: "{{server}}", tool_name: put}}
+  - {id: near, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: boxx, tool_name: put}}
+  - {id: agent, description: d, type: AI_AGENT, subtype: MCP_AGENT, configurations: {llm_profile: main, mcp_servers: [box, mailer], question: q}}
+  - {id: model, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: main, user_prompt: q, tools: [box/put, files/read]}}
+connections:
+  - {from_node: start, to_node: near}
+  - {from_node: start, to_node: known}
+  - {from_node: start, to_node: later}
+  - {from_node: start, to_node: agent}
+  - {from_node: start, to_node: model}
+`
+
+// A tool server that nobody has registered is told of when a workflow is saved, with how it is registered.
+func TestAbsent_ToolServers(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.useBox(t, newToolbox(t, nil, toolDefinition{Name: "put", Schema: json.RawMessage(`{"type":"object"}`)}))
+	saved := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", usesServers, "Content-Type", "application/yaml"), http.StatusCreated)
+	var list []api.Problem
+	for _, p := range saved.Problems {
+		if p.Code == "unknown_server" {
+			list = append(list, p)
+		}
+	}
+	if len(list) != 3 || !warned(list, "unknown_server", "nodes[3].configurations.server_id", `did you mean "box"?`) ||
+		!warned(list, "unknown_server", "nodes[4].configurations.mcp_servers[1]", `"mailer" is not registered, so that its tools cannot be used; an administrator registers it with PUT /api/v1/mcp/servers/{id}`) ||
+		!warned(list, "unknown_server", "nodes[5].configurations.tools[1]", `"files" is not registered`) {
+		t.Errorf("%+v", saved.Problems)
+	}
+}
+
+// Nobody is asked to activate a tool server that is not registered: the node fails and says so, alone and with a model.
+func TestTools_NotRegistered(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.save(t, toolFlow("use", `{server_id: nowhere, tool_name: put}`))
+	x.putProfile(t, "scripted", `{"provider":"scripted","script":{"rules":[{"reply":"hi"}]}}`)
+	x.save(t, `
+metadata: {id: model, name: model, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: use, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: scripted, user_prompt: q}, attached_nodes: [tools]}
+  - {id: tools, description: d, type: TOOL, subtype: MCP_TOOL, configurations: {server_id: nowhere}}
+connections:
+  - {from_node: start, to_node: use}
+`)
+	x.save(t, `
+metadata: {id: listed, name: listed, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: use, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: scripted, user_prompt: q, tools: [nowhere/put]}}
+connections:
+  - {from_node: start, to_node: use}
+`)
+	for _, id := range []string{"use", "model", "listed"} {
+		execution := x.execute(t, id, api.ExecuteRequest{})
+		x.reaches(t, execution, engine.StatusError)
+		if failed := x.read(t, execution).NodeExecutions["use"].Error; failed == nil || !strings.Contains(failed.ErrorMessage, `tool server "nowhere": it is not registered in this workspace; an administrator registers it with`) {
+			t.Errorf("%s: %+v", id, failed)
+		}
 	}
 }

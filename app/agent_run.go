@@ -69,7 +69,7 @@ func (c *Connection) RunTask(ctx context.Context, t Task) (api.Execution, error)
 func (c *Connection) startTask(ctx context.Context, t Task) (api.TaskStarted, error) {
 	key := rand.Text() // so that a broken connection does not start it twice
 	for try := 1; ; try++ {
-		started, err := c.StartTask(ctx, t.Agent, t.Request, key)
+		started, err := c.StartTask(c.starting(ctx), t.Agent, t.Request, key)
 		if fault.CodeOf(err) != fault.RateLimited || try == startTries {
 			return started, err
 		}

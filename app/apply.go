@@ -32,19 +32,9 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 	if problem != nil {
 		return newReport(file, []workflow.Problem{*problem}), api.Saved{}, nil
 	}
-	asYAML := !json.Valid(data)
-	verdict, err := c.ValidateWorkflow(ctx, data, asYAML)
-	if err != nil {
-		return Report{}, api.Saved{}, err
-	}
-	report := newReport(file, nil)
-	for _, p := range verdict.Problems {
-		report.Problems = append(report.Problems, workflow.Problem{
-			Code: p.Code, Severity: workflow.Severity(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column,
-		})
-	}
-	if report.Valid = verdict.Valid; !report.Valid {
-		return report, api.Saved{}, nil
+	report, err := c.checkFile(ctx, file, data)
+	if err != nil || !report.Valid {
+		return report, api.Saved{}, err
 	}
 	source, problems := workflow.Parse(data, workflow.Options{Kinds: Kinds()})
 	if source == nil {
@@ -53,6 +43,22 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 	nameAfter(source.Definition, file)
 	saved, err := c.Save(ctx, source.Definition)
 	return report, saved, err
+}
+
+// checkFile is everything that the API finds wrong with the content of a file, what the workspace lacks included.
+func (c *Connection) checkFile(ctx context.Context, file string, data []byte) (Report, error) {
+	verdict, err := c.ValidateWorkflow(ctx, data, !json.Valid(data))
+	if err != nil {
+		return newReport(file, nil), err
+	}
+	report := newReport(file, nil)
+	for _, p := range verdict.Problems {
+		report.Problems = append(report.Problems, workflow.Problem{
+			Code: p.Code, Severity: workflow.Severity(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column,
+		})
+	}
+	report.Valid = verdict.Valid
+	return report, nil
 }
 
 // Export returns a workflow's definition as a file: what ApplyFile takes, without what a server knows besides.

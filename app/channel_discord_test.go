@@ -34,11 +34,17 @@ type discordSite struct {
 
 func openDiscord(t *testing.T) *discordSite {
 	t.Helper()
+	return discordOn(t, openChannels(t))
+}
+
+// discordOn adds the bot to an instance. Its server is 1, and it has the channels 55 and 56.
+func discordOn(t *testing.T, x channelSite) *discordSite {
+	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &discordSite{channelSite: openChannels(t), key: private, nonces: map[string]int{}, last: 1000}
+	s := &discordSite{channelSite: x, key: private, nonces: map[string]int{}, last: 1000}
 	s.wire = newWire(t, s.answers)
 	s.credential = s.keep(t, "discord_bot", map[string]any{"token": discordToken, "public_key": hex.EncodeToString(public), "base_url": s.URL + "/api/v9"})
 	return s
@@ -50,7 +56,11 @@ func (s *discordSite) answers(w http.ResponseWriter, c wireCall) {
 	switch {
 	case c.header.Get("Authorization") != "Bot "+discordToken:
 		s.says(w, http.StatusUnauthorized, map[string]any{"code": 0, "message": "401: Unauthorized"})
-	case c.name == discordMessages:
+	case c.name == "GET /api/v9/channels/55", c.name == "GET /api/v9/channels/56":
+		s.says(w, http.StatusOK, map[string]any{"id": c.name[len(c.name)-2:], "guild_id": "1"})
+	case c.name == "GET /api/v9/channels/56/messages":
+		s.says(w, http.StatusOK, []any{})
+	case c.name == discordMessages, c.name == "POST /api/v9/channels/56/messages":
 		id, known := s.nonces[c.body.Get("nonce").Str]
 		if !known {
 			s.last++

@@ -66,6 +66,12 @@ func (m letterIn) link(t *testing.T) string {
 
 func openMail(t *testing.T) *mailSite {
 	t.Helper()
+	return mailOn(t, openChannels)
+}
+
+// mailOn adds the post office and the mailbox to an instance, which is opened after them.
+func mailOn(t *testing.T, open func(*testing.T) channelSite) *mailSite {
+	t.Helper()
 	s := &mailSite{box: imapmemserver.NewUser(mailUser, mailPassword), news: make(chan struct{})}
 	if err := s.box.Create("INBOX", nil); err != nil {
 		t.Fatal(err)
@@ -79,7 +85,7 @@ func openMail(t *testing.T) *mailSite {
 	office := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &officeSession{site: s}, nil }))
 	office.Domain, office.AllowInsecureAuth, office.ErrorLog = "mx.tandem.example", true, quiet
 	smtpPort, imapPort := serveMail(t, office.Serve, office.Close), serveMail(t, boxes.Serve, boxes.Close)
-	s.channelSite, s.office = openChannels(t), smtpPort
+	s.channelSite, s.office = open(t), smtpPort
 	login := map[string]any{"host": "127.0.0.1", "security": "none", "username": mailUser, "password": mailPassword}
 	with := func(port int, more string) map[string]any {
 		data := map[string]any{"port": port}

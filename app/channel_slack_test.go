@@ -34,7 +34,13 @@ type slackSite struct {
 
 func openSlack(t *testing.T) *slackSite {
 	t.Helper()
-	s := &slackSite{channelSite: openChannels(t)}
+	return slackOn(t, openChannels(t))
+}
+
+// slackOn adds the app to an instance.
+func slackOn(t *testing.T, x channelSite) *slackSite {
+	t.Helper()
+	s := &slackSite{channelSite: x}
 	people := map[string]string{"U1": "ann@example.org", "U2": "bob@example.org"}
 	s.wire = newWire(t, func(w http.ResponseWriter, c wireCall) {
 		method := strings.TrimPrefix(c.name, "POST /api/")

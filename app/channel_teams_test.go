@@ -30,11 +30,17 @@ type teamsSite struct {
 
 func openTeams(t *testing.T) *teamsSite {
 	t.Helper()
+	return teamsOn(t, openChannels(t))
+}
+
+// teamsOn adds the bot to an instance.
+func teamsOn(t *testing.T, x channelSite) *teamsSite {
+	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &teamsSite{channelSite: openChannels(t), key: key}
+	s := &teamsSite{channelSite: x, key: key}
 	s.wire = newWire(t, s.answers)
 	s.credential = s.keep(t, "teams_bot", map[string]any{"app_id": teamsApp, "app_secret": teamsSecret, "tenant_id": teamsTenant, "base_url": s.URL})
 	return s
@@ -57,12 +63,14 @@ func (s *teamsSite) answers(w http.ResponseWriter, c wireCall) {
 		s.says(w, http.StatusOK, 1)
 	case c.header.Get("Authorization") != "Bearer access":
 		s.says(w, http.StatusUnauthorized, map[string]any{"message": "denied"})
+	case c.name == "POST /v3/conversations" && c.body.Get("members.0.id").Str == "29:bob":
+		s.says(w, http.StatusCreated, map[string]any{"id": "a:talk-with-bob"})
 	case c.name == "POST /v3/conversations":
-		s.says(w, http.StatusCreated, map[string]any{"id": "a:talk"})
+		s.says(w, http.StatusCreated, map[string]any{"id": "a:talk", "activityId": "200"})
 	case method == "GET" && strings.Contains(path, "/members/29:"):
 		name := path[strings.LastIndex(path, ":")+1:]
 		s.says(w, http.StatusOK, map[string]any{"id": "29:" + name, "aadObjectId": "aad-" + name, "email": name + "@example.org"})
-	case strings.HasPrefix(path, "/v3/conversations/a:talk/activities"):
+	case strings.HasPrefix(path, "/v3/conversations/a:talk"):
 		s.says(w, http.StatusCreated, map[string]any{"id": "200"})
 	default:
 		s.t.Errorf("the bot service has no %s", c.name)

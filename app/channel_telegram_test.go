@@ -23,6 +23,7 @@ type telegramSite struct {
 
 	guard   sync.Mutex
 	sent    int64
+	texts   map[int64]string // what was sent, by the number of its message
 	updates []map[string]any
 	more    chan struct{} // closed with every update
 }
@@ -31,7 +32,13 @@ const telegramPath = "POST /bot" + telegramToken + "/"
 
 func openTelegram(t *testing.T) *telegramSite {
 	t.Helper()
-	s := &telegramSite{channelSite: openChannels(t), more: make(chan struct{}), sent: 500}
+	return telegramOn(t, openChannels(t))
+}
+
+// telegramOn adds the bot to an instance.
+func telegramOn(t *testing.T, x channelSite) *telegramSite {
+	t.Helper()
+	s := &telegramSite{channelSite: x, texts: map[int64]string{}, more: make(chan struct{}), sent: 500}
 	s.wire = newWire(t, s.answers)
 	s.credential = s.keep(t, "telegram_bot", map[string]any{"token": telegramToken, "webhook_secret": telegramSecret, "base_url": s.URL})
 	return s
@@ -48,6 +55,7 @@ func (s *telegramSite) answers(w http.ResponseWriter, c wireCall) {
 	case "sendMessage":
 		s.guard.Lock()
 		s.sent++
+		s.texts[s.sent] = c.body.Get("text").Str
 		result = map[string]any{"message_id": s.sent, "date": 1, "chat": map[string]any{"id": c.body.Get("chat_id").Int(), "type": "private"}}
 		s.guard.Unlock()
 	case "getUpdates":

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -415,20 +414,27 @@ func TestConformance_Server(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The suite has no tokens: it is given one on the way.
-	door := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(there)
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+g.tokens["operator"])
-	}})
+	}}
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The message is read before it is handed on. A proxy that is answered while it still looks for the end of the body finds the body closed,
+		// takes that for an error and breaks the answer off.
+		message, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(message))
+		proxy.ServeHTTP(w, r)
+	}))
 	t.Cleanup(door.Close)
 	results := t.TempDir()
 	passed, all := runSuite(t, nil, "server", "--suite", "all", "--url", door.URL+"/mcp", "-o", results)
-	if missed := slices.DeleteFunc(slices.Collect(maps.Keys(serverScenarios())), func(name string) bool { return passed[name] }); len(missed) == 1 {
-		// A single call that the suite has waited for in vain for a minute was seen once, on a busy machine.
-		t.Logf("AGAIN, since %s did not pass:\n%s", missed[0], all)
-		results = t.TempDir()
-		passed, all = runSuite(t, nil, "server", "--suite", "all", "--url", door.URL+"/mcp", "-o", results)
-	}
 	for name := range serverScenarios() { // order does not matter: each by itself
 		if !passed[name] {
 			t.Errorf("%s does not pass", name)

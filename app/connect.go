@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"tandem/client"
 	"tandem/fault"
@@ -30,6 +32,10 @@ type Connect struct {
 	// Drives lets the executions go on, in this process, that are started here or taken up. Others rest in any case: what a command
 	// changes of them is recorded.
 	Drives bool
+	// Grace is how long what runs in this process may take to end when the connection is closed; zero: 30 s, less: no time. Draining is
+	// told of it when something takes its time. May be nil.
+	Grace    time.Duration
+	Draining func(grace time.Duration)
 	// Options are how the directory is opened, besides Dir.
 	Options Options
 	// Version is this program's.
@@ -41,7 +47,9 @@ type Connection struct {
 	*client.Client
 	// instance is the one in this process; nil with a server.
 	instance *Instance
-	pipe     *pipe
+	// drain gives what runs here its grace, once.
+	drain func()
+	pipe  *pipe
 	// beside carries requests to the server that has the data directory open; nil unless it is reached that way.
 	beside *http.Transport
 }
@@ -79,7 +87,32 @@ func NewConnection(ctx context.Context, o Connect) (*Connection, error) {
 	if err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
+	if o.Drives {
+		c.drain = sync.OnceFunc(func() { i.drainFor(ctx, o) })
+	}
 	return c, nil
+}
+
+// drainNotice is how long a drain may take before somebody is told of it.
+const drainNotice = 200 * time.Millisecond
+
+// drainFor gives what runs the grace of a command. An interrupt ends it, unless it is what began it: then a second one ends the process.
+func (i *Instance) drainFor(ctx context.Context, o Connect) {
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	grace := max(0, cmp.Or(o.Grace, DefaultGrace))
+	if o.Draining != nil && grace > 0 {
+		defer time.AfterFunc(drainNotice, func() { o.Draining(grace) }).Stop()
+	}
+	i.drain(ctx, grace)
+}
+
+// Drain gives what runs in this process its grace, as Close does; for whoever has something to say afterwards.
+func (c *Connection) Drain() {
+	if c.instance != nil {
+		c.drain()
+	}
 }
 
 // isInUse says that a directory was refused because another process has it open.
@@ -115,7 +148,7 @@ func (c *Connection) givenUp(execution string) (gone <-chan error, stop func()) 
 	return c.instance.await(store.Ref{Workspace: Local().Workspace, Execution: execution})
 }
 
-// Close ends the connection and parks what runs in this process.
+// Close ends the connection. What runs in this process gets its grace; the rest is parked.
 func (c *Connection) Close() error {
 	if c.beside != nil {
 		c.beside.CloseIdleConnections()
@@ -123,6 +156,7 @@ func (c *Connection) Close() error {
 	if c.instance == nil {
 		return nil
 	}
+	c.Drain()
 	return errors.Join(c.pipe.close(), c.instance.Close())
 }
 
@@ -142,7 +176,7 @@ func (i *Instance) connect(version string, log *slog.Logger) (*Connection, error
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	return &Connection{Client: c, instance: i, pipe: p}, nil
+	return &Connection{Client: c, instance: i, pipe: p, drain: func() {}}, nil
 }
 
 // pipe carries requests to a handler in this process as if over a network: an HTTP server that accepts connections made in

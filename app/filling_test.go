@@ -605,3 +605,42 @@ connections:
 		}
 	}
 }
+
+// A node that wants to be filled where nothing says with what is warned of: in a file, when it is saved with a template that does not say it, and by its run.
+func TestFilling_WithoutAnythingToFill(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	if err := x.stores.Templates.Put(t.Context(), user, store.Template{ID: "bare", Kind: "CALL.EMPTY", Name: "Bare", KnownParams: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	flow := func(template string) string {
+		id := "idle" + strings.TrimPrefix(template, ", template_id: ")
+		return `
+metadata: {id: ` + id + `, name: idle, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: send, description: d, type: CALL, subtype: EMPTY, configurations: {enable_filling: true, pass_through: true` + template + `}}
+connections:
+  - {from_node: start, to_node: send}
+`
+	}
+	const path = "nodes[1].configurations.enable_filling"
+	if r := Validate("idle.yaml", []byte(flow(""))); len(r.Problems) != 1 || r.Problems[0].Path != path || !r.Valid || !strings.Contains(r.Problems[0].Message, "enable_filling does nothing here") {
+		t.Errorf("a file: %+v", r.Problems)
+	}
+	for _, template := range []string{"", ", template_id: bare"} {
+		checked := want[api.Validation](t, x.call(t, "editor", "POST", "/workflows/validate", flow(template), "Content-Type", "application/yaml"), http.StatusOK)
+		if len(checked.Problems) != 1 || !warned(checked.Problems, "invalid_config", path, "name a template with override_input") {
+			t.Errorf("saved with %q: %+v", template, checked.Problems)
+		}
+		x.save(t, flow(template))
+		e, _ := ran(t, x, "idle"+strings.TrimPrefix(template, ", template_id: "), `{}`)
+		if w := e.NodeExecutions["send"].Warnings; len(w) != 1 || w[0].Path != "configurations.enable_filling" || !strings.Contains(w[0].Message, "does nothing here") {
+			t.Errorf("run with %q: %+v", template, w)
+		}
+	}
+	orderTemplate(t, x.Instance, "CALL.EMPTY")
+	if checked := want[api.Validation](t, x.call(t, "editor", "POST", "/workflows/validate", flow(", template_id: order"), "Content-Type", "application/yaml"), http.StatusOK); len(checked.Problems) > 0 {
+		t.Errorf("with something to fill: %+v", checked.Problems)
+	}
+}

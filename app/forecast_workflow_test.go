@@ -81,6 +81,51 @@ func TestForecast_AsAWorkflow(t *testing.T) {
 	}
 }
 
+// A tool's output is read as the tool describes it, also where it has a field called result.
+func TestForecast_AToolsOwnResult(t *testing.T) {
+	t.Parallel()
+	any := json.RawMessage(`{"type":"object"}`)
+	box := newToolbox(t, func(c toolCall, _ <-chan struct{}) toolReply {
+		if c.Tool == "text" {
+			return toolReply{Text: `{"result":{"data":{"model_id":"model_123"}}}`}
+		}
+		return toolReply{Structured: json.RawMessage(`{"result":{"data":{"model_id":"model_123"}}}`)}
+	}, toolDefinition{Name: "train", Schema: any, ReadOnly: true}, toolDefinition{Name: "text", Schema: any, ReadOnly: true}, toolDefinition{Name: "take", Schema: any, ReadOnly: true})
+	x := openSite(t)
+	x.useBox(t, box)
+	for _, tool := range []string{"train", "text"} {
+		saved := x.save(t, toolChain("own-"+tool, `take {}`, `take {}`, tool+` {}`,
+			`take {"a": "{{step_3.outputs.result.data.model_id}}", "b": "{{step_3.outputs.result.result.data.model_id}}", "c": "${step_3.output.result.data.model_id}"}`))
+		if len(saved.Problems) > 0 {
+			t.Errorf("saving it warns of %+v", saved.Problems)
+		}
+		x.reaches(t, x.execute(t, "own-"+tool, api.ExecuteRequest{}), engine.StatusSuccess)
+		made := sortedCalls(t, box.made())
+		if got := made[len(made)-1]; got != `take {"a":"model_123","b":"model_123","c":"model_123"}` {
+			t.Errorf("%s: the last call is %s", tool, got)
+		}
+	}
+}
+
+// A start that is repeated is answered as it was, by the workflow that was started.
+func TestForecast_RepeatedStartsWarnAgain(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	x.useBox(t, forecastTools(t, nil))
+	check := `check_csv_file {"file_path": "{{file_path}}"}`
+	x.save(t, toolChain("warns", check))
+	start := func() api.ExecuteResponse {
+		return want[api.ExecuteResponse](t, x.call(t, "operator", "POST", "/workflows/warns/execute", `{"inputs":{"file_path":"/a","day":1}}`, "Idempotency-Key", "k"), http.StatusAccepted)
+	}
+	first := start()
+	x.reaches(t, first.ExecutionID, engine.StatusSuccess)
+	want[api.Saved](t, x.call(t, "editor", "PUT", "/workflows/warns", toolChain("warns", check, `check_csv_file {"file_path": "{{day}}"}`)), http.StatusOK)
+	again := start()
+	if len(first.Warnings) != 1 || !strings.Contains(first.Warnings[0], `the input "day" is not used`) || !again.Repeated || !slices.Equal(again.Warnings, first.Warnings) {
+		t.Errorf("warned of %q, then of %q (%+v)", first.Warnings, again.Warnings, again)
+	}
+}
+
 // What a tool declares to return, or the node names, decides which fields become outputs.
 func TestTools_DeclaredOutputs(t *testing.T) {
 	t.Parallel()

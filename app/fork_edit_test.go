@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,50 @@ func TestForkEdit_WhatIsShownIsDone(t *testing.T) {
 }
 
 // An edit is of what was there: what a node puts out in the fork is newer.
+func TestForkEdit_LargeValuesAreReadInWhole(t *testing.T) {
+	t.Parallel()
+	x, _ := openForPeople(t)
+	x.save(t, payFlow("large", ""))
+	value := func(letter string, size int) string { return `"begins-` + strings.Repeat(letter, size) + `-ends"` }
+	was, now := value("a", 40_000), value("b", 60_000)
+	short := [2]string{value("c", 1000), value("d", 1000)}
+	id := x.execute(t, "large", api.ExecuteRequest{Inputs: json.RawMessage(`{"amount":1,"to":` + short[0] + `,"note":` + was + `}`), Language: "en"})
+	x.opens(t, id, 1)
+	forked := x.forks(t, "editor", id, api.ActionRequest{NodeID: "ask", Input: json.RawMessage(`{"note":` + now + `,"to":` + short[1] + `}`)})
+	q := x.opens(t, forked, 1)[0]
+	edits := gjson.GetBytes(q.RequestData, "fork.edits")
+	note := edits.Get(`#(name="note")`)
+	for field, whole := range map[string]string{"edited": now, "original": was} {
+		if part := note.Get(field + "_part").Str; len(part) < 1000 || !strings.HasPrefix(whole, part) {
+			t.Errorf("%s begins with %.100q", field, part)
+		}
+		if got := x.call(t, "viewer", "GET", "/executions/"+forked+"/values/"+note.Get(field+`.\$blob`).Str, nil); got.status != http.StatusOK || string(got.body) != whole {
+			t.Errorf("%s: the value of %s is %d, %.100s", field, note, got.status, got.body)
+		}
+	}
+	link := want[api.Link](t, x.call(t, "approver", "POST", "/interactions/"+q.ID+"/link", api.LinkRequest{Recipient: "user:approver"}), http.StatusOK).URL
+	page := get(t, link+"?lang=en")
+	if !strings.Contains(page, "begins-bbbb") || !strings.Contains(page, "begins-aaaa") || !strings.Contains(page, "the beginning of 60014 bytes") || strings.Contains(page, "$blob") {
+		t.Errorf("the page says %.3000s", page)
+	}
+	var read []string
+	for _, part := range strings.Split(page, `href="?whole=`)[1:] {
+		id, _, _ := strings.Cut(part, "&amp;")
+		read = append(read, get(t, link+"?whole="+id))
+	}
+	for _, whole := range []string{was, now, short[0], short[1]} {
+		if !slices.Contains(read, whole) {
+			t.Errorf("the page leads to no whole of %.20s…", whole)
+		}
+	}
+	if len(read) != 4 {
+		t.Errorf("the page leads to %d values", len(read))
+	}
+	if page := get(t, link+"?whole=edited9.9"); strings.Contains(page, "begins-") || !strings.Contains(page, "<html") {
+		t.Errorf("a value that is not there is %.300s", page)
+	}
+}
+
 func TestForkEdit_LaterOutputsWin(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)

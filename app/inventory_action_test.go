@@ -1,20 +1,41 @@
 package app
 
 import (
+	"runtime"
 	"testing"
 )
 
 // TestInventory_Actions: see inventory_test.go.
 func TestInventory_Actions(t *testing.T) {
 	t.Parallel()
-	w := newWorkbench(t)
+	scripts, err := ParseScripts("bash,sh=/bin/cat", "echo=/bin/echo,cat=/bin/cat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorkbench(t, func(o *Options) { o.Scripts = scripts })
 	const (
 		rows = `{"items": [{"k": "b", "n": 2, "_id": 7}, {"k": "a", "n": 3}, {"k": "b", "n": 1}], "right": [{"k": "b", "m": 7}], "other": [{"k": "b", "m": 8}, {"j": "b", "m": 9}]}`
 		get  = `"url": "$U/page", "max_retries": 0`
 		sort = `"operation": "sort", "items_path": "items"`
 		join = `"operation": "join", "items_path": "items"`
 		flat = `{"data": [{"o": 1, "lines": [[1, [2]], 3], "notes": [4, 5]}]}`
+
+		word   = `{"base64": "YWJj", "name": "a.txt"}`
+		up     = `"url": "$U/up", "file": ` + word
+		list   = `"url": "$U/list"`
+		sql    = `"credential_id": "$SQL"`
+		find   = `"credential_id": "$FIND", "query": "q"`
+		mapped = `"credential_id": "$MAPPED", "query": "q"`
 	)
+	pages := func(inner string) string { return `@"url": "$U/list", "pagination": {` + inner + `}` }
+	mapping := func(inner string) string {
+		return `@"credential_id": "$MAPPED", "query": "q", "mapping": {"url": "a?q={query}", ` + inner + `}`
+	}
+	writes := func(path string) string {
+		return nodeOf("ACTION.FILE_OPERATION", `{"operation": "write", "path": "$KEY/`+path+`", "content": "x"}`)
+	}
+	tree := []string{writes("a.txt"), writes("b.md"), writes("deep/c.txt")}
+	table := []string{nodeOf("ACTION.DATABASE_OPERATION", `{"credential_id": "$SQL", "operation": "transaction", "statements": ["create table item (name text primary key, n int)", "create table other (name text primary key, n int)", "insert into item values ('a', 1), ('b', 2)"]}`)}
 	rule := func(inner string) string { return `@"items_path": "items", "each": true, "rules": [` + inner + `]` }
 	fieldInventory{
 		family: "ACTION",
@@ -24,17 +45,17 @@ func TestInventory_Actions(t *testing.T) {
 				"language":      {with: `"code": "x = 1", "max_retries": 0`, one: `"javascript"`, other: `"python"`},
 				"entry":         {with: `"language": "javascript", "code": "function a() { return {x: 1} } function b() { return {x: 2} }"`, one: `"a"`, other: `"b"`},
 				"time_limit_ms": {with: `"language": "javascript", "max_retries": 0, "code": "function main() { for (;;) {} }"`, one: `20`, other: `40`},
-				"memory_mb":     {shown: "sandbox.TestPython"},
+				"memory_mb":     {with: `"language": "javascript", "max_retries": 0, "code": "function main(i) { let a = []; for (let n = 0; n < 40; n++) { a.push('x'.repeat(1 << 20)) }; return a.length }"`, one: `16`, other: `512`},
 			},
 			"ACTION.EXECUTE_SCRIPT": {
-				"interpreter":   {shown: "builtin.TestExecuteScript_Interpreters"},
-				"script":        {shown: "builtin.TestExecuteScript_Runs"},
-				"command":       {shown: "builtin.TestExecuteScript_Runs"},
-				"args":          {shown: "builtin.TestExecuteScript_Runs"},
-				"env":           {shown: "builtin.TestExecuteScript_Environment"},
-				"stdin":         {shown: "builtin.TestExecuteScript_Runs"},
-				"working_dir":   {shown: "builtin.TestExecuteScript_Runs"},
-				"success_codes": {shown: "builtin.TestExecuteScript_Runs"},
+				"interpreter":   {with: `"script": "echo a"`, one: `"bash"`, other: `"sh"`},
+				"script":        {one: `"echo a"`, other: `"echo b"`},
+				"command":       {with: `"stdin": "x"`, one: `"echo"`, other: `"cat"`},
+				"args":          {with: `"command": "echo"`, one: `["a"]`, other: `["b"]`},
+				"env":           {with: `"script": "echo $A"`, one: `{"A": "a"}`, other: `{"A": "b"}`},
+				"stdin":         {with: `"command": "cat"`, one: `"a"`, other: `"b"`},
+				"working_dir":   {with: `"script": "basename $PWD"`, one: `"."`, other: `"none"`},
+				"success_codes": {with: `"script": "exit 3"`, one: `[0]`, other: `[0, 3]`},
 			},
 			"ACTION.DATA_TRANSFORMATION": also(conditionProofs("filter_conditions", `"operation": "filter", "items_path": "items"`, false), map[string]proof{
 				"operation":              {with: `"items_path": "items", "sort_config": {"field": "n"}, "group_by_fields": ["k"]`, one: `"sort"`, other: `"group_by"`, input: rows},
@@ -102,8 +123,8 @@ func TestInventory_Actions(t *testing.T) {
 				"content":     {with: `"operation": "write", "path": "$KEY/a.txt"`, one: `"x"`, other: `"xy"`},
 				"encoding":    {with: `"operation": "write", "path": "$KEY/a.txt", "content": "YWJj"`, one: `"utf8"`, other: `"base64"`},
 				"overwrite":   {with: `"operation": "write", "path": "shared.txt", "content": "x"`, one: `true`, other: `false`},
-				"recursive":   {shown: "builtin.TestFileOperation"},
-				"pattern":     {shown: "builtin.TestFileOperation"},
+				"recursive":   {before: tree, with: `"operation": "list", "path": "$KEY"`, one: `false`, other: `true`},
+				"pattern":     {before: tree, with: `"operation": "list", "path": "$KEY", "recursive": true`, one: `"*.txt"`, other: `"*.md"`},
 				"max_bytes":   {with: `"operation": "write", "path": "$KEY/a.txt", "content": "xyz"`, one: `10`, other: `1`},
 			},
 			"ACTION.FILE_DOWNLOAD": {
@@ -116,15 +137,15 @@ func TestInventory_Actions(t *testing.T) {
 				"sha256":        {with: get, other: `"0000000000000000000000000000000000000000000000000000000000000000"`},
 			},
 			"ACTION.FILE_UPLOAD": {
-				"target":     {shown: "builtin.TestFileUpload_Store"},
-				"url":        {shown: "builtin.TestFileUpload"},
-				"method":     {shown: "builtin.TestFileUpload"},
-				"field_name": {shown: "builtin.TestFileUpload"},
-				"headers":    {shown: "builtin.TestFileUpload"},
-				"bucket":     {shown: "builtin.TestFileUpload_Store"},
-				"key":        {shown: "builtin.TestFileUpload_Store"},
-				"file":       {shown: "builtin.TestFileUpload"},
-				"max_bytes":  {shown: "builtin.TestFileUpload"},
+				"target":     {with: `"url": "$U/up", "bucket": "b", "credential_id": "$BUCKET", "file": ` + word, one: `"http"`, other: `"s3"`},
+				"url":        {with: `"file": ` + word, one: `"$U/a"`, other: `"$U/b"`},
+				"method":     {with: up, one: `"POST"`, other: `"PUT"`},
+				"field_name": {with: up, one: `"a"`, other: `"b"`},
+				"headers":    {with: up, one: `{"Authorization": "{{a}}"}`, other: `{"Authorization": "{{b}}"}`, input: `{"a": "one", "b": "two"}`},
+				"bucket":     {with: `"target": "s3", "key": "k", "credential_id": "$BUCKET", "file": ` + word, one: `"bucket-a"`, other: `"bucket-b"`},
+				"key":        {with: `"target": "s3", "bucket": "bucket-a", "credential_id": "$BUCKET", "file": ` + word, one: `"a"`, other: `"b"`},
+				"file":       {with: `"url": "$U/up"`, one: word, other: `{"base64": "eHl6", "name": "a.txt"}`},
+				"max_bytes":  {with: up, one: `10`, other: `1`},
 			},
 			"ACTION.HTTP_REQUEST": {
 				"method":                  {with: get, one: `"GET"`, other: `"PUT"`},
@@ -133,73 +154,76 @@ func TestInventory_Actions(t *testing.T) {
 				"query_params":            {with: get, one: `{"q": 1}`, other: `{"q": 2}`},
 				"body":                    {with: get + `, "method": "PUT"`, one: `{"a": 1}`, other: `{"a": 2}`},
 				"body_type":               {with: get + `, "method": "PUT", "body": {"a": 1}`, one: `"json"`, other: `"form"`},
-				"follow_redirects":        {shown: "builtin.TestHTTPRequest_Redirects"},
-				"max_redirects":           {shown: "builtin.TestHTTPRequest_Redirects"},
+				"follow_redirects":        {with: `"url": "$U/hop/2"`, one: `true`, other: `false`},
+				"max_redirects":           {with: `"url": "$U/hop/2", "max_retries": 0`, one: `2`, other: `1`},
 				"response_type":           {with: get, one: `"json"`, other: `"text"`},
-				"fail_on_status":          {shown: "builtin.TestHTTPRequest_Statuses"},
-				"idempotency_header":      {shown: "builtin.TestHTTPRequest_IdempotencyKey"},
-				"pagination":              {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.mode":         {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.items_path":   {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.max_pages":    {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.next_path":    {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.cursor_path":  {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.cursor_param": {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.page_param":   {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.start_page":   {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.offset_param": {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.limit_param":  {shown: "builtin.TestHTTPRequest_Pages"},
-				"pagination.page_size":    {shown: "builtin.TestHTTPRequest_Pages"},
+				"fail_on_status":          {with: `"url": "$U/status/404"`, one: `true`, other: `false`},
+				"idempotency_header":      {with: get + `, "method": "POST"`, one: `"X-Own-A"`, other: `"X-Own-B"`},
+				"pagination":              {with: list, other: `{"mode": "page", "page_param": "p"}`},
+				"pagination.mode":         {with: list, one: `"page"`, other: `"offset"`},
+				"pagination.items_path":   {one: pages(`"mode": "page", "items_path": "items"`), other: pages(`"mode": "page", "items_path": "rows", "max_pages": 2`)},
+				"pagination.max_pages":    {one: pages(`"mode": "page", "items_path": "items", "max_pages": 1`), other: pages(`"mode": "page", "items_path": "items", "max_pages": 2`)},
+				"pagination.next_path":    {one: pages(`"mode": "link", "items_path": "items", "next_path": "next"`), other: pages(`"mode": "link", "items_path": "items", "next_path": "later"`)},
+				"pagination.cursor_path":  {one: pages(`"mode": "cursor", "items_path": "items", "cursor_path": "after"`), other: pages(`"mode": "cursor", "items_path": "items", "cursor_path": "since"`)},
+				"pagination.cursor_param": {one: pages(`"mode": "cursor", "items_path": "items", "cursor_path": "after"`), other: pages(`"mode": "cursor", "items_path": "items", "cursor_path": "after", "cursor_param": "c"`)},
+				"pagination.page_param":   {one: pages(`"mode": "page", "items_path": "items"`), other: pages(`"mode": "page", "items_path": "items", "page_param": "p"`)},
+				"pagination.start_page":   {one: pages(`"mode": "page", "items_path": "items"`), other: pages(`"mode": "page", "items_path": "items", "start_page": 0`)},
+				"pagination.offset_param": {one: pages(`"mode": "offset", "items_path": "items"`), other: pages(`"mode": "offset", "items_path": "items", "offset_param": "o"`)},
+				"pagination.limit_param":  {one: pages(`"mode": "page", "items_path": "items", "page_size": 1`), other: pages(`"mode": "page", "items_path": "items", "page_size": 1, "limit_param": "size"`)},
+				"pagination.page_size":    {one: pages(`"mode": "page", "items_path": "items", "page_size": 1`), other: pages(`"mode": "page", "items_path": "items", "page_size": 2`)},
 			},
 			"ACTION.WEBHOOK_CALL": {
 				"url":                      {one: `"$U/a"`, other: `"$U/b"`},
 				"method":                   {with: `"url": "$U/a"`, one: `"POST"`, other: `"PUT"`},
 				"headers":                  {with: `"url": "$U/a"`, one: `{"Authorization": "{{a}}"}`, other: `{"Authorization": "{{b}}"}`, input: `{"a": "one", "b": "two"}`},
 				"payload":                  {with: `"url": "$U/a"`, one: `{"a": 1}`, other: `{"a": 2}`},
-				"wait_for_callback":        {shown: "builtin.TestWebhookCall_Waits"},
-				"callback_timeout_seconds": {shown: "builtin.TestWebhookCall_Waits"},
+				"wait_for_callback":        {with: `"url": "$U/a", "payload": {}`, one: `true`, other: `false`, waits: true},
+				"callback_timeout_seconds": {with: `"url": "$U/a", "payload": {}, "wait_for_callback": true`, one: `600`, other: `900`, waits: true},
 			},
 			"ACTION.DATABASE_QUERY": {
-				"query":       {shown: "builtin.TestDatabase"},
-				"question":    {shown: "builtin.TestDatabaseQuery_AnswersAQuestion"},
-				"llm_profile": {shown: "builtin.TestDatabaseQuery_AnswersAQuestion"},
-				"tables":      {shown: "builtin.TestDatabaseQuery_AnswersAQuestion"},
-				"parameters":  {shown: "builtin.TestDatabase"},
-				"max_rows":    {shown: "builtin.TestDatabase"},
-				"row_format":  {shown: "builtin.TestDatabase"},
+				"query":       {before: table, with: sql, one: `"select name from item"`, other: `"select n from item"`},
+				"question":    {before: table, with: sql + `, "llm_profile": "$P"`, one: `"How many?"`, other: `"How much?"`, scene: "sql"},
+				"llm_profile": {before: table, with: sql + `, "question": "How many?"`, one: `"$P"`, other: `"$Q"`, scene: "sql"},
+				"tables":      {before: table, with: sql + `, "llm_profile": "$P", "question": "How many?"`, one: `["item"]`, other: `["other"]`, scene: "sql"},
+				"parameters":  {before: table, with: sql + `, "query": "select name from item where n = ?"`, one: `[1]`, other: `[2]`},
+				"max_rows":    {before: table, with: sql + `, "query": "select name from item"`, one: `1`, other: `2`},
+				"row_format":  {before: table, with: sql + `, "query": "select name from item"`, one: `"objects"`, other: `"arrays"`},
 			},
 			"ACTION.DATABASE_OPERATION": {
-				"operation":      {shown: "builtin.TestDatabase"},
-				"table":          {shown: "builtin.TestDatabase"},
-				"rows":           {shown: "builtin.TestDatabase"},
-				"values":         {shown: "builtin.TestDatabase"},
-				"where":          {shown: "builtin.TestDatabase"},
-				"conflict_keys":  {shown: "builtin.TestDatabase"},
-				"returning":      {shown: "builtin.TestDatabase"},
-				"statement":      {shown: "builtin.TestDatabase"},
-				"statements":     {shown: "builtin.TestDatabase"},
-				"parameters":     {shown: "builtin.TestDatabase"},
-				"allow_all_rows": {shown: "builtin.TestDatabase"},
+				"operation":      {before: table, with: sql + `, "table": "item", "values": {"name": "a", "n": 5}, "conflict_keys": ["name"]`, one: `"insert"`, other: `"upsert"`},
+				"table":          {before: table, with: sql + `, "operation": "insert", "values": {"name": "a", "n": 5}`, one: `"item"`, other: `"other"`},
+				"rows":           {before: table, with: sql + `, "operation": "insert", "table": "item"`, one: `[{"name": "x"}]`, other: `[{"name": "x"}, {"name": "y"}]`},
+				"values":         {before: table, with: sql + `, "operation": "update", "table": "item", "where": {"name": "a"}, "returning": ["n"]`, one: `{"n": 7}`, other: `{"n": 8}`},
+				"where":          {before: table, with: sql + `, "operation": "delete", "table": "item"`, one: `{"name": "a"}`, other: `{"name": "none"}`},
+				"conflict_keys":  {before: table, with: sql + `, "operation": "upsert", "table": "item", "values": {"name": "a", "n": 5}`, one: `["name"]`, other: `["n"]`},
+				"returning":      {before: table, with: sql + `, "operation": "update", "table": "item", "where": {"name": "a"}, "values": {"n": 7}`, one: `["n"]`, other: `["name"]`},
+				"statement":      {before: table, with: sql + `, "operation": "execute"`, one: `"delete from item where name = 'a'"`, other: `"delete from item"`},
+				"statements":     {before: table, with: sql + `, "operation": "transaction"`, one: `["delete from item where name = 'a'"]`, other: `["delete from item"]`},
+				"parameters":     {before: table, with: sql + `, "operation": "execute", "statement": "delete from item where name = ?"`, one: `["a"]`, other: `["none"]`},
+				"allow_all_rows": {before: table, with: sql + `, "operation": "delete", "table": "item", "where": "{{start.outputs.which}}"`, one: `true`, other: `false`, input: `{"which": {}}`},
 			},
 			"ACTION.WEB_SEARCH": {
-				"provider":             {shown: "builtin.TestWebSearch_Providers"},
-				"query":                {shown: "builtin.TestWebSearch_Providers"},
-				"max_results":          {shown: "builtin.TestWebSearch_FiltersAndPages"},
-				"language":             {shown: "builtin.TestWebSearch_Providers"},
-				"time_range":           {shown: "builtin.TestWebSearch_Providers"},
-				"include_domains":      {shown: "builtin.TestWebSearch_FiltersAndPages"},
-				"exclude_domains":      {shown: "builtin.TestWebSearch_FiltersAndPages"},
-				"fetch_content":        {shown: "builtin.TestWebSearch_FetchesPages"},
-				"mapping":              {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.url":          {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.results_path": {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.total_path":   {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.fields":       {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.key_header":   {shown: "builtin.TestWebSearch_Providers"},
-				"mapping.key_param":    {shown: "builtin.TestWebSearch_Providers"},
+				"provider":             {with: find, one: `"searxng"`, other: `"brave"`},
+				"query":                {with: `"credential_id": "$FIND"`, one: `"a"`, other: `"b"`},
+				"max_results":          {with: find, one: `1`, other: `2`},
+				"language":             {with: find, one: `"en"`, other: `"de"`},
+				"time_range":           {with: find, one: `"day"`, other: `"week"`},
+				"include_domains":      {with: find, one: `["a.example"]`, other: `["127.0.0.1"]`},
+				"exclude_domains":      {with: find, one: `["a.example"]`, other: `["127.0.0.1"]`},
+				"fetch_content":        {with: find + `, "include_domains": ["127.0.0.1"]`, one: `false`, other: `true`},
+				"mapping":              {with: mapped, one: `{"url": "a?q={query}"}`, other: `{"url": "b?q={query}"}`},
+				"mapping.url":          {with: mapped, one: `"a?q={query}"`, other: `"b?q={query}"`},
+				"mapping.results_path": {one: mapping(`"results_path": "results"`), other: mapping(`"results_path": "hits"`)},
+				"mapping.total_path":   {one: mapping(`"results_path": "results", "total_path": "count"`), other: mapping(`"results_path": "results", "total_path": "number_of_results"`)},
+				"mapping.fields":       {one: mapping(`"results_path": "results", "fields": {"title": "title"}`), other: mapping(`"results_path": "results", "fields": {"title": "name"}`)},
+				"mapping.key_header":   {one: mapping(`"results_path": "results", "key_header": "X-Own-A"`), other: mapping(`"results_path": "results", "key_header": "X-Own-B"`)},
+				"mapping.key_param":    {one: mapping(`"results_path": "results", "key_param": "a"`), other: mapping(`"results_path": "results", "key_param": "b"`)},
 			},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
+			if kind == "ACTION.EXECUTE_SCRIPT" && runtime.GOOS != "linux" {
+				t.Skip("host processes run on Linux only")
+			}
 			return w.run(t, kind, config, p, benchRun{provider: "openai"})
 		},
 	}.check(t)

@@ -9,6 +9,7 @@ import (
 func TestInventory_Agents(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t)
+	w.putTemplates(t, "AI_AGENT.OPENAI_CHATGPT", `{"system_prompt": "one"}`, `{"system_prompt": "two"}`)
 	const base = `"profile_id": "$P", "stream": false, "max_retries": 0`
 	const asks = base + `, "user_prompt": "Say hi."`
 	const files = "  - {id: files, name: files, description: d, type: TOOL, subtype: FILE_PROCESSOR}\n"
@@ -98,7 +99,7 @@ func TestInventory_Agents(t *testing.T) {
 				"language":        {with: task, one: `"en"`, other: `"zh"`},
 				"question":        {with: `"llm_profile": "$P"`, one: `"Q"`, other: `"R"`},
 				"params":          {with: task, one: `{"a": 1}`, other: `{"a": 2}`},
-				"conversation_id": {shown: "TestTasks_OfNodesReadWhatTheyAreGiven"},
+				"conversation_id": {with: task, one: `"talk-a"`, other: `"talk-b"`},
 			},
 		},
 		shared: map[string]proof{
@@ -109,10 +110,10 @@ func TestInventory_Agents(t *testing.T) {
 			"on_unknown":      {with: asks, other: `"fail"`, told: "does nothing here"},
 			"enabled":         {with: asks, one: `true`, other: `false`},
 			"credential_id":   {with: `"model": "m", "stream": false, "user_prompt": "Say hi."`, one: `"$C"`, other: `"$D"`},
-			"template_id":     {shown: "TestTemplate_StaysAsItWasAtTheStart"},
-			"enable_filling":  {shown: "TestFilling_AsksAPerson"},
-			"filling_profile": {shown: "TestFilling_AsksAPerson"},
-			"to_user":         {shown: "TestAgent_StreamsALongAnswer"},
+			"template_id":     {with: asks, one: `"one"`, other: `"two"`},
+			"enable_filling":  {with: asks + `, "template_id": "fill"`, one: `false`, other: `true`},
+			"filling_profile": {with: asks + `, "template_id": "fill", "enable_filling": true`, one: `"$P"`, other: `"$Q"`},
+			"to_user":         {with: asks, one: `false`, other: `true`},
 			"credit_cost":     {with: asks, one: `1`, other: `2`},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {

@@ -28,11 +28,13 @@ import (
 
 // workbench runs single nodes of an inventory: on one site, each run with services, profiles and credentials of its own. These names in the
 // configurations and the input stand for what a run has: $P and $Q are profiles of the kind's provider, $C and $D credentials for it, $U
-// an address that can be called, $KEY the run itself.
+// an address that can be called, $KEY the run itself; further credentials are those of runCredentials.
 type workbench struct {
 	*site
 	service *httptest.Server
 	runs    atomic.Int64
+	// strict leaves out what the record of a question repeats of its configurations.
+	strict bool
 
 	mu    sync.Mutex
 	seen  map[string][]string // what the services were asked, by run
@@ -40,8 +42,15 @@ type workbench struct {
 	met   map[string]chan struct{} // of runs whose calls wait for each other
 }
 
-func newWorkbench(t *testing.T) *workbench {
-	w := &workbench{site: openSite(t), seen: map[string][]string{}, scene: map[string]string{}, met: map[string]chan struct{}{}}
+// newWorkbench opens one. The options of its instance may be changed.
+func newWorkbench(t *testing.T, change ...func(*Options)) *workbench {
+	x := openSiteAs(t, func(o *Options, url string) {
+		o.PublicURL = url
+		for _, f := range change {
+			f(o)
+		}
+	})
+	w := &workbench{site: x, seen: map[string][]string{}, scene: map[string]string{}, met: map[string]chan struct{}{}}
 	w.service = httptest.NewServer(http.HandlerFunc(w.serve))
 	t.Cleanup(w.service.Close)
 	return w
@@ -60,6 +69,35 @@ type benchRun struct {
 	params bool
 	// behind are connections that lead away from the node.
 	behind string
+	// stand are further names and what they stand for, in turns.
+	stand []string
+	// rest is what happens between the rest of the execution and what is told of it, and what there is to tell of that; nil: nothing.
+	rest func(key, id string) string
+}
+
+// runCredentials are credentials by the name that stands for them, at being where the services of the run are.
+func runCredentials(at, key string) map[string]objectStoreCredential {
+	return map[string]objectStoreCredential{
+		"$AUTH_A": {"http_auth", map[string]any{"scheme": "bearer", "token": "token-of-a", "allowed_hosts": []string{"127.0.0.1"}}},
+		"$AUTH_B": {"http_auth", map[string]any{"scheme": "bearer", "token": "token-of-b", "allowed_hosts": []string{"127.0.0.1"}}},
+		"$BUCKET": {"aws_keys", map[string]any{"access_key_id": "AKID", "secret_access_key": "c4nary-s3cret-value", "base_url": at + "/s3"}},
+		"$SQL":    {"sql", map[string]any{"driver": "sqlite", "dsn": key + ".db"}},
+		"$FIND":   {"search", map[string]any{"provider": "searxng", "base_url": at + "/find"}},
+		"$MAPPED": {"search", map[string]any{"provider": "json", "api_key": "key-of-the-search", "base_url": at + "/find"}},
+	}
+}
+
+// credentials makes those that are named in some text, and returns what stands for what.
+func (w *workbench) credentials(t *testing.T, text, key string) []string {
+	t.Helper()
+	var stand []string
+	for name, c := range runCredentials(w.service.URL+"/"+key, key) { // order does not matter: each stands for itself
+		if strings.Contains(text, name) {
+			body := map[string]any{"name": name + key, "type": c.kind, "data": c.data}
+			stand = append(stand, name, want[api.Credential](t, w.call(t, "admin", "POST", "/credentials", body), http.StatusCreated).ID)
+		}
+	}
+	return stand
 }
 
 // run runs a node and tells what was seen.
@@ -83,7 +121,9 @@ func (w *workbench) run(t *testing.T, kind, config string, p proof, r benchRun) 
 		body := map[string]any{"name": strings.ToLower(name) + r.key, "type": r.provider, "data": map[string]any{"api_key": "k", "base_url": w.service.URL + "/" + r.key + "/" + name}}
 		credentials[name] = want[api.Credential](t, w.call(t, "admin", "POST", "/credentials", body), http.StatusCreated).ID
 	}
-	filled := strings.NewReplacer("$P", "p"+r.key, "$Q", "q"+r.key, "$C", credentials["C"], "$D", credentials["D"], "$U", w.service.URL+"/"+r.key, "$KEY", r.key)
+	r.before = append(r.before, p.before...)
+	stand := append(w.credentials(t, config+r.nodes+strings.Join(r.before, ""), r.key), r.stand...)
+	filled := strings.NewReplacer(append(stand, "$P", "p"+r.key, "$Q", "q"+r.key, "$C", credentials["C"], "$D", credentials["D"], "$U", w.service.URL+"/"+r.key, "$KEY", r.key)...)
 	input := p.input
 	if input == "" {
 		input = "{}"
@@ -110,8 +150,25 @@ connections:
 %s`, r.key, nodeOf(kind, config), r.attached, params, nodes, lines, last, r.behind)
 	w.save(t, filled.Replace(text))
 	id := w.execute(t, r.key, api.ExecuteRequest{Inputs: json.RawMessage(filled.Replace(given))})
-	heard := w.rests(t, r.key, id)
-	return w.tell(t, r.key, id) + heard
+	heard := w.rests(t, r.key, id, p.waits)
+	if r.rest != nil {
+		heard += w.plain(r.key, r.rest(r.key, id))
+	}
+	return w.tell(t, r.key, id, p.waits) + heard
+}
+
+// putTemplates puts three templates for a kind: "one" and "two" know parameters, "fill" wants an input.
+func (w *workbench) putTemplates(t *testing.T, kind, one, two string) {
+	t.Helper()
+	for _, made := range []store.Template{
+		{ID: "one", KnownParams: json.RawMessage(one)}, {ID: "two", KnownParams: json.RawMessage(two)},
+		{ID: "fill", OverrideInput: json.RawMessage(`{"type": "object", "required": ["wanted"], "properties": {"wanted": {"type": "string"}}}`)},
+	} {
+		made.Kind, made.Name = kind, made.ID
+		if err := w.stores.Templates.Put(t.Context(), identity.System("default"), made); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // nodeOf is the middle of a node in a workflow.
@@ -122,9 +179,9 @@ func nodeOf(kind, config string) string {
 
 // rests waits until an execution has ended or waits for somebody, and returns what was told while it ran. In the scene "watched" the
 // services answer only when somebody listens.
-func (w *workbench) rests(t *testing.T, key, id string) string {
+func (w *workbench) rests(t *testing.T, key, id string, waits bool) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	sub := w.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()
@@ -140,7 +197,7 @@ func (w *workbench) rests(t *testing.T, key, id string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rests := slices.Contains([]engine.Status{engine.StatusSuccess, engine.StatusError, engine.StatusCanceled, engine.StatusWaitingForHuman}, e.Status)
+		rests := e.Status.Final() || e.Status == engine.StatusWaitingForHuman || waits && e.Status == engine.StatusWaiting
 		list, more, behind := sub.Next()
 		for _, n := range list {
 			if n.Output != nil && watched {
@@ -172,16 +229,60 @@ func (w *workbench) children(t *testing.T, id string) []store.Execution {
 }
 
 // chance is what differs between two runs of the same.
-var chance = regexp.MustCompile(`"(?:execution_time|response_time|duration_ms|timestamp|created|updated|updated_at|trigger_time|arguments_hash|expires_at|expires)":(?:\d+|"[^"]*")|127\.0\.0\.1:\d+|\b(?:exec|ep|ent|mem|task|int|act|call|cred)_[A-Za-z0-9]+|"(?:id|document_id|execution_id|task_id)":"[^"]*"|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+var chance = regexp.MustCompile(`"(?:execution_time|response_time|duration_ms|timestamp|created|updated|updated_at|trigger_time|arguments_hash|expires_at|expires)":(?:\d+|"[^"]*")|127\.0\.0\.1:\d+|tandem[A-Z2-7]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|"(?:timeout_at|created_at|message_id)":\d+|REPLY-[0-9a-f]+|since it was asked: \d+|/callbacks/[\w-]+|/respond/[\w-]+|\b(?:exec|ep|ent|mem|task|int|act|call|cred)_[A-Za-z0-9]+|"(?:id|document_id|execution_id|task_id)":"[^"]*"|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+
+// plain is a text without what differs between two runs of the same.
+func (w *workbench) plain(key, text string) string {
+	return chance.ReplaceAllString(strings.ReplaceAll(text, key, "RUN"), "~")
+}
+
+// waitsFor is what an execution waits for, as its journal says: for how many seconds from the record or from the end of the wait before it, and
+// for which signal. What is far away is a point in time.
+func (w *workbench) waitsFor(t *testing.T, id string) string {
+	t.Helper()
+	var b strings.Builder
+	last := map[engine.ActivationID]int64{}
+	tell := func(what string, a engine.ActivationID, now, until int64, signal string) {
+		span, seconds := "soon", (until-max(now, last[a])+5000)/10_000*10 // what is recorded a little later is the same
+		switch {
+		case until == 0:
+			span = "for ever"
+		case until-now > 365*24*time.Hour.Milliseconds():
+			span = "until " + time.UnixMilli(until).UTC().Format(time.DateTime)
+		case seconds > 0:
+			span = fmt.Sprintf("%d s", seconds)
+		case last[a] > 0:
+			span = fmt.Sprintf("%d s after the last", (until-last[a])/1000)
+		}
+		last[a] = until
+		fmt.Fprintln(&b, what, a, span, signal)
+	}
+	for row, err := range w.source.Rows(t.Context(), identity.System("default"), id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fact := range row.Facts {
+			switch f := fact.(type) {
+			case engine.NodeSuspended:
+				tell("waits", f.Activation, row.Time, f.Until, f.Signal)
+			case engine.ScopeOpened:
+				tell("opens", f.Activation, row.Time, f.Until, "")
+			}
+		}
+	}
+	return b.String()
+}
 
 // tell is everything that was seen of a run.
-func (w *workbench) tell(t *testing.T, key, id string) string {
+func (w *workbench) tell(t *testing.T, key, id string, waits bool) string {
 	t.Helper()
 	e := w.read(t, id)
 	var b strings.Builder
 	w.mu.Lock()
 	for _, line := range w.seen[key] {
-		fmt.Fprintln(&b, "sent", line)
+		if !w.strict || !strings.Contains(line, `"event":"completed"`) { // it may come later
+			fmt.Fprintln(&b, "sent", line)
+		}
 	}
 	w.mu.Unlock()
 	n := e.NodeExecutions["n"]
@@ -198,15 +299,25 @@ func (w *workbench) tell(t *testing.T, key, id string) string {
 		fmt.Fprintln(&b, "failed", e.Error.ErrorCode, e.Error.ErrorMessage)
 	}
 	for _, q := range e.Questions {
-		fmt.Fprintln(&b, "asked", q.Purpose, q.Title, string(q.Arguments))
+		if !w.strict {
+			fmt.Fprintln(&b, "asked", q.Purpose, q.Title, string(q.Arguments))
+		}
 	}
-	b.WriteString(w.askedOfPeople(t, id))
+	if e.FullAnswer != "" {
+		fmt.Fprintln(&b, "answer", e.FullAnswer)
+	}
+	if waits {
+		b.WriteString(w.waitsFor(t, id))
+	}
+	if !w.strict {
+		b.WriteString(w.askedOfPeople(t, id))
+	}
 	for _, c := range w.children(t, id) {
 		made, err := w.stores.Workflows.Revision(t.Context(), identity.System("default"), c.WorkflowID, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintln(&b, "child", c.Status, string(made.Definition))
+		fmt.Fprintln(&b, "child", c.Status, c.Conversation, string(made.Definition))
 		for _, q := range w.read(t, c.ID).Questions {
 			fmt.Fprintln(&b, "child asked", q.Purpose, q.Title)
 		}
@@ -217,7 +328,7 @@ func (w *workbench) tell(t *testing.T, key, id string) string {
 			fmt.Fprintln(&b, "warned", line.Get("message").Str)
 		}
 	}
-	return chance.ReplaceAllString(strings.ReplaceAll(b.String(), key, "RUN"), "~")
+	return w.plain(key, b.String())
 }
 
 // serve is every service that a node calls: the models of three providers, and pages.
@@ -230,7 +341,7 @@ func (w *workbench) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 	key, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	w.mu.Lock()
-	w.seen[key] = append(w.seen[key], fmt.Sprint(r.Method, " /", rest, "?", r.URL.RawQuery, " ", r.Header.Get("Authorization"), " ", string(body)))
+	w.seen[key] = append(w.seen[key], fmt.Sprint(r.Method, " /", rest, "?", r.URL.RawQuery, " ", ownHeaders(r.Header), " ", string(body)))
 	scene, met, first := w.scene[key], w.met[key], len(w.seen[key]) == 1
 	w.mu.Unlock()
 	which, path, _ := strings.Cut(rest, "/")
@@ -238,9 +349,7 @@ func (w *workbench) serve(rw http.ResponseWriter, r *http.Request) {
 	case which == "meet":
 		w.meet(rw, r, key, met)
 	case which != "P" && which != "Q" && which != "C" && which != "D":
-		rw.Header().Set("Content-Type", "application/json")
-		rw.Header()["Date"] = nil // it would differ from run to run
-		fmt.Fprintf(rw, `{"page":%q,"method":%q,"padding":%q}`, rest, r.Method, strings.Repeat("x", 200))
+		servePage(rw, r, rest, w.service.URL+"/"+key, first)
 	case scene == "watched":
 		<-met
 		sayAs(rw, path, body, scene, "")
@@ -324,8 +433,11 @@ func sayAs(rw http.ResponseWriter, path string, body []byte, scene, address stri
 		args = fmt.Sprintf(`{"url":%q}`, address+"/meet")
 	}
 	text := saidText
-	if scene == "words" {
+	switch scene {
+	case "words":
 		text = "Hi there."
+	case "sql":
+		text = `{"sql":"select name, n from item"}`
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	switch {

@@ -1,6 +1,14 @@
 package app
 
-import "testing"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"tandem/api"
+)
 
 // TestInventory_Calls: see inventory_test.go.
 func TestInventory_Calls(t *testing.T) {
@@ -34,13 +42,30 @@ func TestInventory_Calls(t *testing.T) {
 	}.check(t)
 }
 
-// TestInventory_Triggers: see inventory_test.go. A trigger is where an execution starts, so other tests look at it.
+// TestInventory_Triggers: see inventory_test.go. A trigger is where an execution starts, so the workflow has one with the configurations in front of
+// what it hands its output to.
 func TestInventory_Triggers(t *testing.T) {
 	t.Parallel()
+	w := newWorkbench(t)
 	fieldInventory{
 		family: "TRIGGER",
 		kinds: map[string]map[string]proof{
-			"TRIGGER.MANUAL": {"description": {label: true}, "trigger_name": {shown: "builtin.TestManual"}, "input_schema": {shown: "TestAPI_Execute"}},
+			"TRIGGER.MANUAL": {
+				"description":  {label: true},
+				"trigger_name": {one: `"one"`, other: `"two"`},
+				"input_schema": {one: `{"required": ["a"]}`, other: `{"required": ["b"]}`, input: `{"a": 1}`},
+			},
+		},
+		bench: func(t *testing.T, kind, config string, p proof) string {
+			id := fmt.Sprintf("trigger%d", w.runs.Add(1))
+			w.save(t, "metadata: {id: "+id+", name: n, description: d}\nnodes:\n  - {id: n, name: n, description: d, "+nodeOf(kind, config)+"}\nconnections: []\n")
+			a := w.call(t, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(cmp.Or(p.input, "{}"))})
+			if a.status != http.StatusAccepted {
+				return w.plain(id, fmt.Sprintf("refused %d %s", a.status, a.body))
+			}
+			started := want[api.ExecuteResponse](t, a, http.StatusAccepted).ExecutionID
+			w.rests(t, id, started, false)
+			return w.tell(t, id, started, false)
 		},
 	}.check(t)
 }

@@ -34,7 +34,7 @@ func conditionProofs(name, with string, typed bool) map[string]proof {
 		add("threshold", "fuzzy_match", `"field": "k", "value": "abx", "threshold": 0.5`, `"field": "k", "value": "abx", "threshold": 1`)
 	} else { // nothing but a filter_type asks for them
 		for field, value := range map[string]string{"mode": `"any"`, "threshold": `0.5`} { // order does not matter
-			proofs[name+"."+field] = proof{with: with, other: fmt.Sprintf(`@%q: [{"field": "k", %q: %s}]`, name, field, value), told: "has no configuration"}
+			proofs[name+"."+field] = proof{with: with, other: fmt.Sprintf(`@%q: [{"field": "k", %q: %s}]`, name, field, value), told: "does nothing here"}
 		}
 	}
 	return proofs

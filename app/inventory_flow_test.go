@@ -1,10 +1,15 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"tandem/api"
+	"tandem/engine"
 	"tandem/workflow"
 )
 
@@ -22,7 +27,10 @@ func TestInventory_Flow(t *testing.T) {
 		rows    = `{"items": [{"k": "b", "n": 2}, {"k": "B", "n": 1}, {"k": "a", "n": null}, {"k": "b", "n": 4}], "other": [{"k": "z", "n": 0}]}`
 		range3  = `"loop_type": "for_range", "start_value": 0, "end_value": 3`
 		filter  = `"filter_mode": "include", "conditions": [{"field": "n", "operator": "greater_than", "value": 1}]`
-		wait    = `"wait_type": "condition", "check_interval_seconds": 0.1`
+		timer   = `"wait_type": "timer", "for_seconds": 0`
+		checks  = `"wait_type": "condition", "check_interval_seconds": 1, "wait_condition": "now() == 1"`
+		pass    = "type: CALL, subtype: EMPTY, configurations: {pass_through: true}"
+		holds   = "type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}"
 	)
 	loop := func(base, input string) map[string]proof {
 		return map[string]proof{
@@ -46,7 +54,7 @@ func TestInventory_Flow(t *testing.T) {
 		family: "FLOW",
 		kinds: map[string]map[string]proof{
 			"FLOW.IF":    {"condition_expression": {one: `"true"`, other: `"false"`}},
-			"FLOW.DELAY": {"duration_seconds": {shown: "builtin.TestDelay"}},
+			"FLOW.DELAY": {"duration_seconds": {one: `600`, other: `900`, waits: true}},
 			"FLOW.SWITCH": {
 				"switch_value":                {with: `"cases": [{"case": 1, "output_key": "a"}, {"case": 2, "output_key": "b"}]`, one: `"input.x"`, other: `"input.y"`, input: `{"x": 1, "y": 2}`},
 				"default_output_key":          {with: `"switch_value": "input.x", "cases": [{"case": 1, "output_key": "a"}]`, one: `"else"`, other: `"a"`, input: `{"x": 5}`},
@@ -82,14 +90,14 @@ func TestInventory_Flow(t *testing.T) {
 			}),
 			"FLOW.FOR_EACH": with(loop(`"items_path": "items"`, numbers), map[string]proof{
 				"items_path":      {one: `"items"`, other: `"other"`, input: numbers},
-				"max_concurrency": {shown: "builtin.TestLoop_Openings"},
+				"max_concurrency": {with: `"items_path": "items"`, one: `1`, other: `2`, input: `{"items": [1, 2]}`, scene: "meets"},
 				"batch_size":      {with: `"items_path": "items"`, one: `1`, other: `2`, input: numbers},
 				"max_iterations":  {with: `"items_path": "items"`, one: `3`, other: `2`, input: numbers},
 			}),
 			"FLOW.WHILE": with(loop(`"condition_expression": "true", "max_iterations": 2`, ""), map[string]proof{
 				"condition_expression": {with: `"max_iterations": 2`, one: `"true"`, other: `"false"`},
 				"check":                {with: `"condition_expression": "false"`, one: `"before"`, other: `"after"`},
-				"delay_seconds":        {shown: "builtin.TestWhile_PausesBetweenIterations"},
+				"delay_seconds":        {with: `"condition_expression": "true", "max_iterations": 2`, one: `600`, other: `900`, waits: true},
 				"max_iterations":       {with: `"condition_expression": "true"`, one: `1`, other: `2`},
 				"on_limit":             {with: `"condition_expression": "true", "max_iterations": 1`, one: `"complete"`, other: `"fail"`},
 			}),
@@ -98,10 +106,10 @@ func TestInventory_Flow(t *testing.T) {
 				"merge_key":         {with: `"merge_strategy": "by_key", "items_path": "items"`, one: `"k"`, other: `"n"`, input: rows, scene: "two"},
 				"items_path":        {with: `"merge_strategy": "concatenate"`, one: `"items"`, other: `"other"`, input: rows, scene: "two"},
 				"handle_duplicates": {with: `"merge_strategy": "concatenate", "items_path": "items"`, one: `"keep_all"`, other: `"remove_duplicates"`, input: rows, scene: "two"},
-				"join":              {shown: "builtin.TestMerge"},
-				"zip_length":        {shown: "builtin.TestMerge"},
-				"timeout_seconds":   {shown: "engine.TestGraph_FirstJoin"},
-				"cancel_losers":     {shown: "builtin.TestMerge"},
+				"join":              {with: `"merge_strategy": "by_key", "merge_key": "k", "items_path": "items"`, one: `"outer"`, other: `"inner"`, input: rows, scene: "halves"},
+				"zip_length":        {with: `"merge_strategy": "zip", "items_path": "items"`, one: `"longest"`, other: `"shortest"`, input: rows, scene: "halves"},
+				"timeout_seconds":   {one: `0`, other: `0.1`, input: rows, scene: "late", waits: true},
+				"cancel_losers":     {with: `"merge_strategy": "first"`, one: `false`, other: `true`, input: rows, scene: "loser", waits: true},
 			},
 			"FLOW.SORT": {
 				"sort_field":        {with: `"items_path": "items"`, one: `"k"`, other: `"n"`, input: rows},
@@ -116,7 +124,7 @@ func TestInventory_Flow(t *testing.T) {
 			},
 			"FLOW.FILTER": also(conditionProofs("conditions", `"items_path": "items", "filter_mode": "include"`, true), map[string]proof{
 				"filter_mode":            {with: `"items_path": "items", "conditions": [{"field": "n", "operator": "greater_than", "value": 1}]`, one: `"include"`, other: `"exclude"`, input: rows},
-				"filter_type":            {shown: "builtin.TestFilter"},
+				"filter_type":            {with: `"items_path": "items", "conditions": [{"field": "k", "value": "b"}]`, one: `"fuzzy_match"`, other: `"array_contains"`, input: rows},
 				"conditions":             {with: `"items_path": "items", "filter_mode": "include"`, one: `[{"field": "n", "operator": "greater_than", "value": 1}]`, other: `[{"field": "n", "operator": "greater_than", "value": 3}]`, input: rows},
 				"logical_operator":       {with: `"items_path": "items", "filter_mode": "include", "conditions": [{"field": "n", "operator": "greater_than", "value": 1}, {"field": "k", "operator": "equals", "value": "B"}]`, one: `"AND"`, other: `"OR"`, input: rows},
 				"custom_filter_function": {with: `"items_path": "items", "filter_mode": "include", "filter_type": "custom_function"`, one: `"def filter(item):\n    return True"`, other: `"def filter(item):\n    return False"`, input: rows},
@@ -136,13 +144,13 @@ func TestInventory_Flow(t *testing.T) {
 				"match":           {with: `"items_path": "items", "split_mode": "predicate", "predicate_paths": {"one": "item.k == 'b'", "two": "item.k != 'z'"}`, one: `"first"`, other: `"all"`, input: rows},
 				"by_key":          {with: `"split_mode": "by_key"`, one: `["items"]`, other: `["other"]`, input: rows},
 				"batch_size":      {with: `"items_path": "items"`, one: `1`, other: `2`, input: rows},
-				"max_concurrency": {shown: "builtin.TestLoop_Openings"},
+				"max_concurrency": {with: `"items_path": "items"`, one: `1`, other: `2`, input: `{"items": [1, 2]}`, scene: "meets"},
 				"break_on_error":  {with: `"items_path": "items", "max_concurrency": 1`, one: `true`, other: `false`, input: rows, scene: "fails"},
 			},
 			"FLOW.TIMEOUT": {
-				"timeout_seconds":      {shown: "builtin.TestTimeout"},
-				"deadline":             {shown: "builtin.TestTimeout"},
-				"condition_expression": {shown: "builtin.TestTimeout"},
+				"timeout_seconds":      {one: `600`, other: `900`, scene: "holds", waits: true},
+				"deadline":             {one: `"2190-01-01T00:00:00Z"`, other: `"2191-01-01T00:00:00Z"`, scene: "holds", waits: true},
+				"condition_expression": {one: `"true"`, other: `"false"`, scene: "holds", waits: true},
 			},
 			"FLOW.SUB_WORKFLOW": {
 				"workflow_id":  {with: `"revision": "latest"`, one: `"sub_one"`, other: `"sub_two"`},
@@ -154,40 +162,55 @@ func TestInventory_Flow(t *testing.T) {
 				"wait_type":                              {with: `"for_seconds": 0, "wait_condition": "1 == 1"`, one: `"timer"`, other: `"condition"`},
 				"wait_condition":                         {with: `"wait_type": "condition", "max_attempts": 1`, one: `"true"`, other: `"false"`},
 				"max_attempts":                           {with: `"wait_type": "condition", "check_interval_seconds": 0.1, "wait_condition": "false"`, one: `1`, other: `2`},
-				"for_seconds":                            {shown: "builtin.TestWait_Timer"},
-				"until":                                  {shown: "builtin.TestWait_Timer"},
-				"timezone":                               {shown: "builtin.TestWait_Timer"},
-				"webhook_config":                         {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"webhook_config.method":                  {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"webhook_config.expected_payload":        {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"webhook_config.authentication_required": {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"api_config":                             {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"api_config.url":                         {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"api_config.method":                      {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"api_config.headers":                     {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"api_config.expected_response":           {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"file_config":                            {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"file_config.file_path":                  {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"file_config.expected_content":           {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"database_config":                        {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"database_config.query":                  {shown: "TestValidate_WhatCannotRun"}, // such a wait is refused
-				"signal_name":                            {shown: "builtin.TestWait_Signal"},
-				"check_interval_seconds":                 {shown: "builtin.TestWait_Condition"},
-				"exponential_backoff":                    {shown: "builtin.TestWait_Condition"},
-				"backoff_multiplier":                     {shown: "builtin.TestWait_Condition"},
-				"timeout_seconds":                        {shown: "builtin.TestWait_Condition"},
+				"for_seconds":                            {with: `"wait_type": "timer"`, one: `600`, other: `900`, waits: true},
+				"until":                                  {with: `"wait_type": "timer"`, one: `"2190-01-01T00:00:00Z"`, other: `"2191-01-01T00:00:00Z"`, waits: true},
+				"timezone":                               {with: `"wait_type": "timer", "until": "2190-01-01T00:00:00"`, one: `"UTC"`, other: `"Asia/Shanghai"`, waits: true},
+				"webhook_config":                         {with: timer, other: `{"method": "PUT"}`, told: "does nothing"},
+				"webhook_config.method":                  {with: timer, other: `"PUT"`, told: "does nothing"},
+				"webhook_config.expected_payload":        {with: timer, other: `{"a": 1}`, told: "does nothing"},
+				"webhook_config.authentication_required": {with: timer, other: `false`, told: "does nothing"},
+				"api_config":                             {with: timer, other: `{"url": "https://example.com"}`, told: "does nothing"},
+				"api_config.url":                         {with: timer, other: `"https://example.com"`, told: "does nothing"},
+				"api_config.method":                      {with: timer, other: `"PUT"`, told: "does nothing"},
+				"api_config.headers":                     {with: timer, other: `{"a": "b"}`, told: "does nothing"},
+				"api_config.expected_response":           {with: timer, other: `{"a": 1}`, told: "does nothing"},
+				"file_config":                            {with: timer, other: `{"file_path": "a"}`, told: "does nothing"},
+				"file_config.file_path":                  {with: timer, other: `"a"`, told: "does nothing"},
+				"file_config.expected_content":           {with: timer, other: `"a"`, told: "does nothing"},
+				"database_config":                        {with: timer, other: `{"query": "select 1"}`, told: "does nothing"},
+				"database_config.query":                  {with: timer, other: `"select 1"`, told: "does nothing"},
+				"signal_name":                            {with: `"wait_type": "signal"`, one: `"a"`, other: `"b"`, waits: true},
+				"check_interval_seconds":                 {with: `"wait_type": "condition", "timeout_seconds": 0, "wait_condition": "now() == 1"`, one: `600`, other: `900`, waits: true},
+				"exponential_backoff":                    {with: checks + `, "backoff_multiplier": 3`, one: `false`, other: `true`, scene: "again", waits: true},
+				"backoff_multiplier":                     {with: checks + `, "exponential_backoff": true`, one: `1.1`, other: `3`, scene: "again", waits: true},
+				"timeout_seconds":                        {with: `"wait_type": "signal", "signal_name": "a"`, one: `600`, other: `900`, waits: true},
 			},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
 			r := benchRun{provider: "openai"}
-			body := `{id: body, name: body, description: d, type: CALL, subtype: EMPTY, configurations: {pass_through: true}}`
-			if p.scene == "fails" {
-				body = `{id: body, name: body, description: d, type: FLOW, subtype: IF, configurations: {condition_expression: "1 < 'x'"}}`
+			body := pass
+			switch p.scene {
+			case "fails":
+				body = `type: FLOW, subtype: IF, configurations: {condition_expression: "1 < 'x'"}`
+			case "meets":
+				body = "type: ACTION, subtype: HTTP_REQUEST, configurations: {url: $U/meet, response_type: text}"
+			case "holds":
+				body = holds
+			case "two":
+				r.before = []string{pass}
+			case "halves":
+				r.before = []string{pass + ", input_params: {items: [{k: b, m: 1}, {k: z, m: 2}]}"}
+			case "loser":
+				r.before = []string{holds}
+			case "again":
+				r.rest = func(_, id string) string { return w.waitsAgain(t, id) }
+			case "late":
+				r.before, r.rest = []string{holds}, func(_, id string) string { return w.arrivesLate(t, id) }
 			}
-			if p.scene == "two" {
-				r.before = []string{"type: CALL, subtype: EMPTY, configurations: {pass_through: true}"}
+			if len(r.before) > 0 {
 				r.behind = "  - {from_node: start, to_node: n}\n"
 			}
+			body = "{id: body, name: body, description: d, " + body + "}"
 			known, _ := Kinds().Kind(kind)
 			typ, subtype, _ := strings.Cut(kind, ".")
 			plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: []byte(config)})
@@ -203,4 +226,23 @@ func TestInventory_Flow(t *testing.T) {
 			return w.run(t, kind, config, p, r)
 		},
 	}.check(t)
+}
+
+// waitsAgain waits until the node n waits for the second time.
+func (w *workbench) waitsAgain(t *testing.T, id string) string {
+	t.Helper()
+	if !w.comes(id, channelPatience, func() bool { return strings.Count(w.waitsFor(t, id), "waits n") > 1 }) {
+		t.Fatalf("execution %q does not wait again", id)
+	}
+	return ""
+}
+
+// arrivesLate lets the node n, which joins branches, fire without the one that is held, if it does, and then lets that one arrive.
+func (w *workbench) arrivesLate(t *testing.T, id string) string {
+	t.Helper()
+	w.comes(id, 2*time.Second, func() bool { return w.read(t, id).NodeExecutions["n"].Status == "completed" }) // one that has no limit never does
+	signal := api.InputRequest{NodeID: "before1", InputData: json.RawMessage(`{"signal":"go","payload":{"items":[]}}`)}
+	want[api.ActionResponse](t, w.call(t, "operator", "POST", "/executions/"+id+"/input", signal), http.StatusOK)
+	w.reaches(t, id, engine.StatusSuccess)
+	return ""
 }

@@ -1,15 +1,20 @@
 package app
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"testing"
+
+	"tandem/api"
 )
 
 // TestInventory_Memories: see inventory_test.go.
 func TestInventory_Memories(t *testing.T) {
 	t.Parallel()
 	w := newWorkbench(t)
+	w.putTemplates(t, "MEMORY.KEY_VALUE_STORE", `{"key_prefix": ""}`, `{"key_prefix": "x:"}`)
 	// memory completes what a kind of memory has with what all have: its operation, one input that fills it and one that asks it.
 	memory := func(fill, ask, other string, model proof, own map[string]proof) map[string]proof {
 		all := map[string]proof{
@@ -23,7 +28,11 @@ func TestInventory_Memories(t *testing.T) {
 	}
 	modelless := proof{other: `"p"`, told: "asks no model"}
 	const seldom = `"retention_period": "100 years"`
-	elsewhere := proof{shown: "TestInventory_Agents"} // the runtime does it for all kinds
+	const (
+		set, get = `{"operation": "set", "key": "k", "value": 1}`, `{"operation": "get", "key": "k"}`
+		fact     = `{"operation": "store", "content": "The order needs a signature."}`
+		learns   = "MEMORY.KNOWLEDGE_BASE"
+	)
 	fieldInventory{
 		family: "MEMORY", sample: "MEMORY.KEY_VALUE_STORE",
 		kinds: map[string]map[string]proof{
@@ -48,7 +57,7 @@ func TestInventory_Memories(t *testing.T) {
 				}),
 			"MEMORY.KEY_VALUE_STORE": memory(`{"operation": "set", "key": "k", "value": "a long value"}`, `{"operation": "get", "key": "k"}`, `"exists"`, modelless,
 				map[string]proof{
-					"default_ttl": {shown: "TestMemoryKeyValues_VersionsAndExpiry"},
+					"default_ttl": {input: `{"operation": "set", "key": "k", "value": 1}`, one: `600`, other: `900`, scene: "stored"},
 					"key_prefix":  {chain: []string{`{"operation": "set", "key": "k", "value": 1}`}, input: `{"operation": "get", "key": "k"}`, other: `"x:"`},
 					"max_keys":    {chain: []string{`{"operation": "set", "key": "k", "value": 1}`}, input: `{"operation": "set", "key": "l", "value": 1}`, one: `1`, other: `5`},
 				}),
@@ -90,18 +99,23 @@ func TestInventory_Memories(t *testing.T) {
 				map[string]proof{
 					"capacity_limit":  {chain: []string{`{"operation": "store", "key": "a", "value": 1}`}, input: `{"operation": "store", "key": "b", "value": 1}`, one: `1`, other: `5`},
 					"eviction_policy": {with: `"capacity_limit": 2`, chain: []string{`{"operation": "store", "key": "a", "value": 1, "importance": 0.9}`, `{"operation": "store", "key": "b", "value": 1, "importance": 0.1}`}, input: `{"operation": "store", "key": "c", "value": 1}`, one: `"importance"`, other: `"fifo"`},
-					"ttl_seconds":     {shown: "TestMemoryWorking_EvictsAndExpires"},
+					"ttl_seconds":     {input: `{"operation": "store", "key": "k", "value": 1}`, one: `600`, other: `900`, scene: "stored"},
 					"namespace":       {chain: []string{`{"operation": "store", "key": "a", "value": 1}`}, input: `{"operation": "get", "key": "a"}`, other: `"x"`},
 				}),
 		},
 		shared: map[string]proof{
-			"timeout": elsewhere, "max_retries": elsewhere, "template_id": elsewhere, "to_user": elsewhere, "credit_cost": elsewhere, "default_output": elsewhere,
+			"timeout":         {kind: learns, with: `"llm_profile": "$P", "max_retries": 0`, input: fact, one: `1`, other: `2`, scene: "slow"},
+			"max_retries":     {kind: "MEMORY.VECTOR_DATABASE", with: `"embedding_profile": "$P"`, input: `{"operation": "store", "items": ["red apples"]}`, one: `0`, other: `1`, scene: "flaky"},
+			"template_id":     {input: get, one: `"one"`, other: `"two"`, chain: []string{set}},
+			"to_user":         {kind: "MEMORY.CONVERSATION_SUMMARY", with: `"update_every": 1`, input: `{"operation": "update", "messages": ["Ada is 7."]}`, one: `false`, other: `true`},
+			"credit_cost":     {input: get, one: `1`, other: `2`},
+			"default_output":  {with: `"on_error": "default_output"`, input: `{"operation": "get"}`, one: `{"a": 1}`, other: `{"a": 2}`},
 			"on_error":        {input: `{"operation": "get"}`, one: `"fail"`, other: `"continue"`},
 			"on_unknown":      {other: `"fail"`, told: "does nothing here"},
 			"enabled":         {input: `{"operation": "get", "key": "k"}`, one: `true`, other: `false`},
 			"credential_id":   {other: `"c"`, told: "opens no credential"},
-			"enable_filling":  {shown: "TestFilling_AsksAPerson"},
-			"filling_profile": {shown: "TestFilling_AsksAPerson"},
+			"enable_filling":  {with: `"template_id": "fill"`, input: get, one: `false`, other: `true`},
+			"filling_profile": {with: `"template_id": "fill", "enable_filling": true`, input: get, one: `"$P"`, other: `"$Q"`},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
 			r := benchRun{provider: "openai", params: true}
@@ -114,7 +128,22 @@ func TestInventory_Memories(t *testing.T) {
 			for _, input := range p.chain {
 				r.before = append(r.before, nodeOf(kind, session("{"+p.with+"}"))+", input_params: "+input)
 			}
+			if p.scene == "stored" {
+				r.rest = func(key, _ string) string { return w.storedIn(t, key) }
+			}
 			return w.run(t, kind, session(config), p, r)
 		},
 	}.check(t)
+}
+
+// storedIn is what is kept in the memories of a session, and for how long.
+func (w *workbench) storedIn(t *testing.T, session string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, m := range want[api.Memories](t, w.call(t, "operator", "GET", "/memory?session_id="+session, nil), http.StatusOK).Memories {
+		for _, r := range want[api.MemoryRecords](t, w.call(t, "operator", "GET", "/memory/"+m.ID+"/records", nil), http.StatusOK).Records {
+			fmt.Fprintln(&b, "stored", r.Sort, r.ID, (r.ExpiresTime-r.CreatedTime+5000)/10_000*10) // what is written a little later is the same
+		}
+	}
+	return b.String()
 }

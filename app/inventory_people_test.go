@@ -10,113 +10,135 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestInventory_People: see inventory_test.go. What can be seen of a question is its record: who is asked, what they are shown, until when, and what
-// their answers lead to. The six kinds that speak in a medium ask the same way; what they send is seen by the tests of their media.
+// TestInventory_People: see inventory_test.go and inventory_media_test.go. What is seen of a question is what people are shown of it, by the service that
+// the medium belongs to or on the page of a link, who may answer until when, and what their answers lead to.
 func TestInventory_People(t *testing.T) {
 	t.Parallel()
-	w := newWorkbench(t)
-	const ask, form, review = `"title": "T"`, `"title": "T", "input_fields": [{"name": "a"}]`, `"title": "T", "reviewers": ["admin"], "review_criteria": ["good"]`
-	option := func(name, inner string) string {
-		return `@"title": "T", "` + name + `": [` + inner + `, {"value": "no", "outcome": "rejected"}]`
+	m := newMediaBench(t)
+	const (
+		ask     = `"title": "T $KEY", "interaction_type": "approval"`
+		form    = `"title": "T $KEY", "interaction_type": "input"`
+		selects = `"title": "T $KEY", "interaction_type": "selection"`
+		review  = `"title": "T $KEY", "review_criteria": ["good"]`
+		filled  = `answers operator {"field_values": {"a": "x"}}`
+	)
+	option := func(inner string) string {
+		return `@` + ask + `, "approval_options": [` + inner + `, {"value": "no", "outcome": "rejected"}]`
 	}
 	chosen := func(inner string) string {
-		return strings.Replace(option("selection_options", inner), "@", `@"interaction_type": "selection", `, 1)
+		return `@` + selects + `, "selection_options": [` + inner + `, {"value": "no", "outcome": "rejected"}]`
 	}
 	field := func(inner string) string {
-		return `@"title": "T", "interaction_type": "input", "input_fields": [{"name": "a", ` + inner + `}]`
+		return `@` + form + `, "input_fields": [{"name": "a", ` + inner + `}]`
 	}
 	every := map[string]proof{
 		"interaction_type":          {with: ask + `, "input_fields": [{"name": "a"}]`, one: `"approval"`, other: `"input"`},
-		"title":                     {with: `"description": "D"`, one: `"one"`, other: `"two"`},
+		"title":                     {with: `"description": "D $KEY"`, one: `"one"`, other: `"two"`},
 		"description":               {with: ask, one: `"one"`, other: `"two"`},
-		"timeout_seconds":           {with: ask, one: `60`, other: `6000`},
-		"timeout_minutes":           {with: ask, one: `1`, other: `100`},
-		"timeout_action":            {with: ask, one: `"fail"`, other: `"continue"`},
-		"timeout_default_response":  {with: ask + `, "timeout_action": "default_response"`, one: `{"action": "approve"}`, other: `{"action": "reject"}`},
+		"timeout_seconds":           {with: ask, one: `600`, other: `6000`},
+		"timeout_minutes":           {with: ask, one: `10`, other: `100`},
+		"timeout_action":            {with: ask, one: `"fail"`, other: `"continue"`, scene: "runs out"},
+		"timeout_default_response":  {with: ask + `, "timeout_action": "default_response"`, one: `{"action": "approve"}`, other: `{"action": "reject"}`, scene: "runs out"},
 		"approval_options":          {with: ask, one: `["yes", "reject"]`, other: `["yes", "no"]`},
-		"approval_options.value":    {one: option("approval_options", `{"value": "one", "outcome": "confirmed"}`), other: option("approval_options", `{"value": "two", "outcome": "confirmed"}`)},
-		"approval_options.label":    {one: option("approval_options", `{"value": "one", "outcome": "confirmed", "label": "L"}`), other: option("approval_options", `{"value": "one", "outcome": "confirmed", "label": "M"}`)},
-		"approval_options.outcome":  {one: option("approval_options", `{"value": "one", "outcome": "confirmed"}`), other: option("approval_options", `{"value": "one", "outcome": "none"}`)},
-		"input_fields":              {with: ask + `, "interaction_type": "input"`, one: `[{"name": "a"}]`, other: `[{"name": "b"}]`},
-		"input_fields.name":         {one: `@"title": "T", "interaction_type": "input", "input_fields": [{"name": "a"}]`, other: `@"title": "T", "interaction_type": "input", "input_fields": [{"name": "b"}]`},
-		"input_fields.label":        {one: field(`"label": "L"`), other: field(`"label": "M"`)},
-		"input_fields.type":         {one: field(`"type": "text"`), other: field(`"type": "number"`)},
-		"input_fields.required":     {one: field(`"required": false`), other: field(`"required": true`)},
-		"input_fields.options":      {one: field(`"type": "select", "options": ["a", "b"]`), other: field(`"type": "select", "options": ["a", "c"]`)},
-		"input_fields.validation":   {one: field(`"type": "number", "validation": {"min": 1}`), other: field(`"type": "number", "validation": {"min": 2}`)},
-		"selection_options":         {with: ask + `, "interaction_type": "selection"`, one: `["a", "b"]`, other: `["a", "c"]`},
+		"approval_options.value":    {one: option(`{"value": "one", "outcome": "confirmed"}`), other: option(`{"value": "two", "outcome": "confirmed"}`)},
+		"approval_options.label":    {one: option(`{"value": "one", "outcome": "confirmed", "label": "L"}`), other: option(`{"value": "one", "outcome": "confirmed", "label": "M"}`)},
+		"approval_options.outcome":  {one: option(`{"value": "one", "outcome": "confirmed"}`), other: option(`{"value": "one", "outcome": "none"}`), scene: `answers operator {"action": "one"}`},
+		"input_fields":              {with: form, one: `[{"name": "a"}]`, other: `[{"name": "b"}]`, scene: filled},
+		"input_fields.name":         {one: `@` + form + `, "input_fields": [{"name": "a"}]`, other: `@` + form + `, "input_fields": [{"name": "b"}]`, scene: filled},
+		"input_fields.label":        {one: field(`"label": "L"`), other: field(`"label": "M"`), scene: "page"},
+		"input_fields.type":         {one: field(`"type": "text"`), other: field(`"type": "number"`), scene: filled},
+		"input_fields.required":     {one: field(`"required": false`), other: field(`"required": true`), scene: `answers operator {"field_values": {}}`},
+		"input_fields.options":      {one: field(`"type": "select", "options": ["x", "y"]`), other: field(`"type": "select", "options": ["y", "z"]`), scene: filled},
+		"input_fields.validation":   {one: field(`"validation": "^x"`), other: field(`"validation": "^y"`), scene: filled},
+		"selection_options":         {with: selects, one: `["a", "b"]`, other: `["a", "c"]`},
 		"selection_options.value":   {one: chosen(`{"value": "one"}`), other: chosen(`{"value": "two"}`)},
 		"selection_options.label":   {one: chosen(`{"value": "one", "label": "L"}`), other: chosen(`{"value": "one", "label": "M"}`)},
-		"selection_options.outcome": {one: chosen(`{"value": "one", "outcome": "confirmed"}`), other: chosen(`{"value": "one", "outcome": "none"}`)},
-		"allow_multiple":            {with: ask + `, "interaction_type": "selection", "selection_options": ["a", "b"]`, one: `false`, other: `true`},
-		"review_criteria":           {with: ask + `, "interaction_type": "review"`, one: `["a"]`, other: `["b"]`},
-		"approvers":                 {with: ask, one: `["admin"]`, other: `["operator"]`},
-		"min_approvals":             {with: ask + `, "approvers": ["admin", "editor"]`, one: `1`, other: `2`},
-		"min_rejections":            {with: ask + `, "approvers": ["admin", "editor"]`, one: `1`, other: `2`},
-		"exclude_requester":         {with: ask + `, "approvers": ["admin", "operator"]`, one: `false`, other: `true`},
-		"allow_delegation":          {with: ask, one: `false`, other: `true`},
-		"advisory":                  {shown: "TestPeopleAround"},
-		"escalation":                {with: ask, one: `{"after_seconds": 60, "to": ["admin"]}`, other: `{"after_seconds": 90, "to": ["admin"]}`},
-		"escalation.after_seconds":  {one: `@"title": "T", "escalation": {"after_seconds": 60, "to": ["admin"]}`, other: `@"title": "T", "escalation": {"after_seconds": 90, "to": ["admin"]}`},
-		"escalation.to":             {one: `@"title": "T", "escalation": {"after_seconds": 60, "to": ["admin"]}`, other: `@"title": "T", "escalation": {"after_seconds": 60, "to": ["editor"]}`},
-		"reminder_seconds":          {with: ask, one: `0`, other: `100`},
-		"risk":                      {with: ask, one: `"low"`, other: `"high"`},
-		"ai_analysis_model":         {shown: "TestChannelMail_Judged"},
-		"response_analysis_prompt":  {shown: "TestPeopleKinds_Prose"},
-		"unrelated_action":          {shown: "TestPeopleKinds_Prose"},
-		"channel_type":              {with: ask + `, "webhook_url": "$U/hook"`, one: `"in_app"`, other: `"webhook"`},
-		"webhook_url":               {shown: "TestChannelWebhook_Callback"},
+		"selection_options.outcome": {one: chosen(`{"value": "one", "outcome": "confirmed"}`), other: chosen(`{"value": "one", "outcome": "none"}`), scene: `answers operator {"selected_values": ["one"]}`},
+		"allow_multiple":            {with: selects + `, "selection_options": ["a", "b"]`, one: `false`, other: `true`, scene: `answers operator {"selected_values": ["a", "b"]}`},
+		"review_criteria":           {with: `"title": "T $KEY", "interaction_type": "review"`, one: `["a"]`, other: `["b"]`, scene: "page"},
+		"approvers":                 {with: ask, one: `["user:admin"]`, other: `["user:operator"]`},
+		"min_approvals":             {with: ask + `, "approvers": ["user:admin", "user:editor"]`, one: `1`, other: `2`, scene: `answers admin {"action": "approve"}`},
+		"min_rejections":            {with: ask + `, "approvers": ["user:admin", "user:editor"]`, one: `1`, other: `2`, scene: `answers admin {"action": "reject"}`},
+		"exclude_requester":         {with: ask + `, "approvers": ["user:admin", "user:operator"]`, one: `false`, other: `true`, scene: `answers operator {"action": "approve"}`},
+		"allow_delegation":          {with: ask, one: `false`, other: `true`, scene: "delegates"},
+		"advisory":                  {with: ask, one: `false`, other: `true`, scene: "around"},
+		"escalation":                {with: ask, one: `{"after_seconds": 60, "to": ["user:admin"]}`, other: `{"after_seconds": 90, "to": ["user:admin"]}`},
+		"escalation.after_seconds":  {one: `@` + ask + `, "escalation": {"after_seconds": 60, "to": ["user:admin"]}`, other: `@` + ask + `, "escalation": {"after_seconds": 90, "to": ["user:admin"]}`},
+		"escalation.to":             {one: `@` + ask + `, "escalation": {"after_seconds": 1, "to": ["user:admin"]}`, other: `@` + ask + `, "escalation": {"after_seconds": 1, "to": ["user:editor"]}`, scene: "escalates"},
+		"reminder_seconds":          {with: ask, one: `60`, other: `90`},
+		"risk":                      {with: ask, one: `"low"`, other: `"high"`, scene: "says I approve this."},
+		"ai_analysis_model":         {with: ask, one: `"$P"`, other: `"$Q"`, scene: "says All in order, go ahead and pay it."},
+		"response_analysis_prompt":  {with: ask + `, "ai_analysis_model": "$P"`, one: `"Be strict."`, other: `"Be kind."`, scene: "says All in order, go ahead and pay it."},
+		"unrelated_action":          {with: ask, one: `"ignore"`, other: `"route"`, scene: "says I am out of the office until Monday. In urgent cases write to my colleagues."},
+		"channel_type":              {with: ask + `, "webhook_url": "$U/hook", "credential_id": "$HOOK"`, one: `"in_app"`, other: `"webhook"`},
+		"webhook_url":               {with: ask + `, "channel_type": "webhook", "credential_id": "$HOOK"`, one: `"$U/a"`, other: `"$U/b"`},
 		"priority":                  {with: ask, one: `1`, other: `5`},
 		"content":                   {with: ask, one: `{"a": 1}`, other: `{"a": 2}`},
 		"user_mention":              {with: ask, one: `"@ann"`, other: `"@bob"`},
 	}
-	of := func(test string, more map[string]proof) map[string]proof { // a kind that asks as the others do
-		all := map[string]proof{}
-		for name := range every {
-			all[name] = proof{shown: "TestInventory_People"}
-		}
-		maps.Copy(all, more)
-		for name, p := range all {
-			if p.one+p.other+p.told+p.shown == "" && !p.label {
-				all[name] = proof{shown: test}
-			}
-		}
+	with := func(own map[string]proof) map[string]proof { // what a kind has besides
+		all := maps.Clone(every)
+		maps.Copy(all, own)
 		return all
 	}
-	own := func(names ...string) map[string]proof {
-		all := map[string]proof{}
-		for _, name := range names {
-			all[name] = proof{}
+	elsewhere := func(own map[string]proof) map[string]proof { // a kind that has a medium of its own
+		own["channel_type"] = proof{with: ask, other: `"in_app"`, told: "must be"}
+		if _, has := own["webhook_url"]; !has {
+			own["webhook_url"] = proof{with: ask, other: `"https://example.com"`, told: "does nothing here"}
 		}
-		return all
+		return with(own)
 	}
+	const perhaps = "says Hm, perhaps. What do you think?"
+	mail := map[string]proof{
+		"recipient_emails":   {with: ask, one: `["ann@example.org"]`, other: `["bob@example.org"]`},
+		"sender_email":       {with: ask, one: `"one@tandem.example"`, other: `"two@tandem.example"`},
+		"imap_credential_id": {with: ask, other: `"$IMAP"`},
+	}
+	outlook := maps.Clone(mail)
+	outlook["priority_level"] = proof{with: ask, one: `"low"`, other: `"high"`}
 	fieldInventory{
 		family: "HUMAN_IN_THE_LOOP",
 		kinds: map[string]map[string]proof{
-			"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL":      every,
-			"HUMAN_IN_THE_LOOP.GMAIL_INTERACTION":    of("TestChannelMail_Reply", own("recipient_emails", "sender_email", "imap_credential_id")),
-			"HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION":  of("TestChannelMail_Outlook", own("recipient_emails", "sender_email", "priority_level", "imap_credential_id")),
-			"HUMAN_IN_THE_LOOP.SLACK_INTERACTION":    of("TestChannelSlack_Thread", own("channel", "auto_thread")),
-			"HUMAN_IN_THE_LOOP.DISCORD_INTERACTION":  of("TestChannelDiscord_Click", own("server_id", "channel_id")),
-			"HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION": of("TestChannelTelegram_Click", own("chat_id", "target_users", "inline_keyboard", "allow_text_responses", "allowed_response_patterns")),
-			"HUMAN_IN_THE_LOOP.TEAMS_INTERACTION":    of("TestChannelTeams_Card", own("channel_id", "user")),
-			"HUMAN_IN_THE_LOOP.FORM_SUBMISSION": of("", map[string]proof{
-				"form_schema": {with: ask, one: `{"type": "object", "properties": {"a": {"type": "string"}}}`, other: `{"type": "object", "properties": {"b": {"type": "string"}}}`},
-				"access":      {with: form, one: `"users"`, other: `"link"`},
+			"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL":     every,
+			"HUMAN_IN_THE_LOOP.GMAIL_INTERACTION":   elsewhere(mail),
+			"HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION": elsewhere(outlook),
+			"HUMAN_IN_THE_LOOP.SLACK_INTERACTION": elsewhere(map[string]proof{
+				"channel":     {with: ask, one: `"#ops"`, other: `"#dev"`},
+				"auto_thread": {with: ask, one: `true`, other: `false`, scene: perhaps},
 			}),
-			"HUMAN_IN_THE_LOOP.MANUAL_REVIEW": of("", map[string]proof{
-				"reviewers":          {with: `"title": "T", "review_criteria": ["good"]`, one: `["admin"]`, other: `["editor"]`},
+			"HUMAN_IN_THE_LOOP.DISCORD_INTERACTION": elsewhere(map[string]proof{
+				"server_id":  {with: ask, one: `"1"`, other: `"2"`},
+				"channel_id": {with: ask, one: `"55"`, other: `"56"`},
+			}),
+			"HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION": elsewhere(map[string]proof{
+				"chat_id":                   {with: ask, one: `42`, other: `43`},
+				"target_users":              {with: ask, one: `[42]`, other: `[43]`},
+				"inline_keyboard":           {with: ask, one: `[["approve"], ["reject"]]`, other: `[["approve", "reject"]]`},
+				"allow_text_responses":      {with: ask + `, "target_users": [42]`, one: `true`, other: `false`, scene: "writes Approved"},
+				"allowed_response_patterns": {with: ask + `, "target_users": [42]`, one: `["^App"]`, other: `["^Rej"]`, scene: "writes Approved"},
+			}),
+			"HUMAN_IN_THE_LOOP.TEAMS_INTERACTION": elsewhere(map[string]proof{
+				"channel_id":  {with: ask, one: `"19:one"`, other: `"19:two"`},
+				"user":        {with: ask, one: `"29:ann"`, other: `"29:bob"`},
+				"webhook_url": {with: ask + `, "credential_id": "$BARE"`, one: `"$U/a"`, other: `"$U/b"`},
+			}),
+			"HUMAN_IN_THE_LOOP.FORM_SUBMISSION": with(map[string]proof{
+				"form_schema": {with: form, one: `{"type": "object", "properties": {"a": {"type": "string"}}}`, other: `{"type": "object", "properties": {"b": {"type": "string"}}}`, scene: "page"},
+				"access":      {with: form + `, "input_fields": [{"name": "a"}]`, one: `"users"`, other: `"link"`, scene: "page"},
+			}),
+			"HUMAN_IN_THE_LOOP.MANUAL_REVIEW": with(map[string]proof{
+				"reviewers":          {with: `"title": "T $KEY", "review_criteria": ["good"]`, one: `["user:admin"]`, other: `["user:operator"]`},
 				"review_type":        {with: review, one: `"quality_assurance"`, other: `"legal_review"`},
 				"scoring_system":     {with: review, one: `"pass_fail"`, other: `"letter_grade"`},
 				"score_range":        {with: review + `, "scoring_system": "numeric_scale"`, one: `{"min": 1, "max": 5}`, other: `{"min": 1, "max": 9}`},
 				"score_range.min":    {with: review + `, "scoring_system": "numeric_scale"`, one: `1`, other: `2`},
 				"score_range.max":    {with: review + `, "scoring_system": "numeric_scale"`, one: `5`, other: `9`},
-				"passing_threshold":  {with: review + `, "scoring_system": "numeric_scale"`, one: `3`, other: `4`},
-				"require_evidence":   {with: review, one: `true`, other: `false`},
-				"consensus_required": {with: review + `, "min_approvals": 1`, one: `true`, other: `false`},
+				"passing_threshold":  {with: review + `, "scoring_system": "numeric_scale"`, one: `3`, other: `4`, scene: `answers operator {"scores": {"good": 3}, "evidence": {"good": "seen"}}`},
+				"require_evidence":   {with: review, one: `true`, other: `false`, scene: `answers operator {"scores": {"good": true}}`},
+				"consensus_required": {with: review + `, "reviewers": ["user:operator", "user:admin"], "min_approvals": 1`, one: `true`, other: `false`, scene: `answers operator {"scores": {"good": true}, "evidence": {"good": "seen"}}`},
 			}),
 		},
-		bench: func(t *testing.T, kind, config string, p proof) string { return w.run(t, kind, config, p, benchRun{}) },
+		bench: m.run,
 	}.check(t)
 }
 

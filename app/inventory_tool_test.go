@@ -3,6 +3,8 @@ package app
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,7 +19,12 @@ const tinyPNG = `{"base64": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEEl
 // stands alone.
 func TestInventory_Tools(t *testing.T) {
 	t.Parallel()
-	w := newWorkbench(t)
+	w := newWorkbench(t, func(o *Options) { // whatever else is written meanwhile, nothing is in there
+		if err := os.MkdirAll(filepath.Join(o.Dir, "files", "default", "empty"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.putTemplates(t, "TOOL.HTTP_CLIENT", `{"allowed_domains": ["127.0.0.1"]}`, `{"allowed_domains": ["example.com"]}`)
 	over := make(chan struct{})
 	box := newToolbox(t, func(c toolCall, gone <-chan struct{}) toolReply {
 		if c.Tool == "hang" {
@@ -59,7 +66,9 @@ func TestInventory_Tools(t *testing.T) {
 	const page = `{"url": "$U/page"}`
 	const note = `{"tool_name": "file_write", "function_args": {"path": "$KEY/a.txt", "content": "some words"}}`
 	const jsCode = `"language": "javascript", "code": "function main(i) { return i }"`
-	elsewhere := proof{shown: "TestInventory_Agents"} // the runtime does it for all kinds
+	calls := func(args string) string {
+		return `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + args
+	}
 	fieldInventory{
 		family: "TOOL", sample: "TOOL.HTTP_CLIENT",
 		kinds: map[string]map[string]proof{
@@ -75,7 +84,7 @@ func TestInventory_Tools(t *testing.T) {
 				"max_bytes":       {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + page, one: `10`, other: `1000`},
 				"available_tools": {with: `"allowed_domains": ["127.0.0.1"]`, other: `["other"]`, scene: "attached"},
 			}),
-			"TOOL.FILE_PROCESSOR": tools("", "file_list", "file_search", `{"path": "."}`, `{"path": "none"}`, map[string]proof{
+			"TOOL.FILE_PROCESSOR": tools("", "file_list", "file_search", `{"path": "empty"}`, `{"path": "none"}`, map[string]proof{
 				"root":      {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "a.txt"}}`, one: `"$KEY"`, other: `"."`},
 				"read_only": {one: `true`, other: `false`, scene: "attached"},
 				"max_bytes": {chain: []string{note}, with: `"read_only": false`, input: `{"tool_name": "file_read", "function_args": {"path": "$KEY/a.txt"}}`, one: `4`, other: `100`},
@@ -98,13 +107,18 @@ func TestInventory_Tools(t *testing.T) {
 			}),
 		},
 		shared: map[string]proof{
-			"timeout": elsewhere, "max_retries": elsewhere, "template_id": elsewhere, "to_user": elsewhere, "credit_cost": elsewhere, "default_output": elsewhere,
+			"timeout":         {with: calls(`{"url": "$U/slow"}`) + `, "max_retries": 0`, one: `1`, other: `2`, scene: "slow"},
+			"max_retries":     {with: calls(`{"url": "$U/flaky"}`), one: `0`, other: `1`},
+			"template_id":     {with: `"tool_name": "http_request", "function_args": ` + page, one: `"one"`, other: `"two"`},
+			"to_user":         {kind: "TOOL.CODE_TOOL", with: `"language": "javascript", "code": "function main(i) { return {text: 'hi'} }"`, one: `false`, other: `true`},
+			"credit_cost":     {with: calls(page), one: `1`, other: `2`},
+			"default_output":  {with: `"allowed_domains": ["127.0.0.1"], "on_error": "default_output"`, one: `{"a": 1}`, other: `{"a": 2}`},
 			"on_error":        {with: `"allowed_domains": ["127.0.0.1"]`, one: `"fail"`, other: `"continue"`},
 			"on_unknown":      {with: `"allowed_domains": ["127.0.0.1"]`, other: `"fail"`, told: "does nothing here"},
 			"enabled":         {with: `"allowed_domains": ["127.0.0.1"], "tool_name": "http_request", "function_args": ` + page, one: `true`, other: `false`},
-			"credential_id":   {shown: "TestAgentLimits_SecretsOfTools"},
-			"enable_filling":  {shown: "TestFilling_AsksAPerson"},
-			"filling_profile": {shown: "TestFilling_AsksAPerson"},
+			"credential_id":   {with: calls(page), one: `"$AUTH_A"`, other: `"$AUTH_B"`},
+			"enable_filling":  {with: calls(page) + `, "template_id": "fill"`, one: `false`, other: `true`},
+			"filling_profile": {with: calls(page) + `, "template_id": "fill", "enable_filling": true`, one: `"$P"`, other: `"$Q"`},
 		},
 		bench: func(t *testing.T, kind, config string, p proof) string {
 			r := benchRun{provider: "openai", params: true}

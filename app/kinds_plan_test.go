@@ -312,11 +312,16 @@ func TestPlan_Join(t *testing.T) {
 		`{"timeout_seconds": 1.5}`:             {TimeoutMS: 1500},
 		`{"merge_strategy": "first"}`:          {First: true},
 		`{"merge_strategy": "FIRST_COMPLETE"}`: {First: true},
-		`{"merge_strategy": "first", "cancel_losers": true, "timeout_seconds": 9}`: {First: true, CancelLosers: true},
+		`{"merge_strategy": "first", "cancel_losers": true}`: {First: true, CancelLosers: true},
 	} {
 		if p, problems := planOf(t, "FLOW.MERGE", config); p.Join != want || len(problems) > 0 {
 			t.Errorf("%s: join %+v, want %+v; problems %v", config, p.Join, want, problems)
 		}
+	}
+	// Who takes the first has nobody to wait for, and is told so.
+	p, problems := planOf(t, "FLOW.MERGE", `{"merge_strategy": "first", "timeout_seconds": 9}`)
+	if want := (workflow.Join{First: true}); p.Join != want || len(problems) != 1 || problems[0].Path != "configurations.timeout_seconds" {
+		t.Errorf("join %+v, want %+v; problems %v", p.Join, want, problems)
 	}
 }
 

@@ -59,8 +59,12 @@ func (i *Instance) people(client *outbound.Client, o Options) *human.Desk {
 // asked makes the record of a question. What cannot be asked as it was meant is put to those who operate the instance: a
 // question without a record could never be answered.
 func (i *Instance) asked(q local.Question) store.Interaction {
+	var begun *human.Begun
+	if q.Begun != nil {
+		begun = &human.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
+	}
 	opened, err := human.Open(human.Question{
-		Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
+		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
 		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: q.Request, Time: q.Time,
 	})
 	if err != nil {

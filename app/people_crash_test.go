@@ -284,7 +284,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	credential, err := c.client.CreateCredential(t.Context(), api.CredentialRequest{Name: "hook", Type: "webhook_secret", Data: json.RawMessage(`{"secret":"s3cret-of-the-hook"}`)})
+	credential, err := c.client.CreateCredential(t.Context(), api.CredentialRequest{Name: "hook", Type: "webhook_secret", Data: json.RawMessage(`{"secret":"7b1f0c9e-4d-hook-of-kills"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestPeopleCrash_WhileSending(t *testing.T) {
 		// The server has another port after its restart; the rest of the address is the same.
 		_, path, _ := strings.Cut(to, "/channels/")
 		host, _, _ := strings.Cut(second.callback, "/channels/")
-		return callback(t, host+"/channels/"+path, "s3cret-of-the-hook", time.Now(), `{"interaction_id":"`+first.interaction+`","responder":"user:`+me.ID+`","response_data":{"action":"`+action+`"}}`)
+		return callback(t, host+"/channels/"+path, "7b1f0c9e-4d-hook-of-kills", time.Now(), `{"interaction_id":"`+first.interaction+`","responder":"user:`+me.ID+`","response_data":{"action":"`+action+`"}}`)
 	}
 	if got := answers(first.callback, "approve"); got.status != http.StatusOK {
 		t.Fatalf("the answer to the first copy: %d %s", got.status, got.body)

@@ -586,7 +586,7 @@ func TestPeopleHold_AskedAgain(t *testing.T) {
 func TestVault_NameForID(t *testing.T) {
 	t.Parallel()
 	x, _ := openForPeople(t)
-	c := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"hook","type":"webhook_secret","data":{"secret":"s3cret-of-the-hook"}}`), http.StatusCreated)
+	c := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"hook","type":"webhook_secret","data":{"secret":"7b1f0c9e-4d-hook-of-holds"}}`), http.StatusCreated)
 	for id, told := range map[string]string{"hook": `"hook" is the name of a credential; write its id, "` + c.ID + `"`, "hok": `credential "hok" does not exist in this workspace`} {
 		_, _, err := x.vault.open(t.Context(), identity.System("default"), id, "webhook_secret")
 		if fault.CodeOf(err) != fault.CredentialMissing || !strings.Contains(err.Error(), told) {

@@ -165,7 +165,7 @@ func TestNames_Override(t *testing.T) {
 	}
 	t.Run("Decides", func(t *testing.T) {
 		service := newHook(t)
-		credential := want[api.Credential](t, g.call(t, "admin", "POST", "/credentials", `{"name":"told","type":"webhook_secret","data":{"secret":"s3cret-of-the-tests"}}`), http.StatusCreated).ID
+		credential := want[api.Credential](t, g.call(t, "admin", "POST", "/credentials", `{"name":"told","type":"webhook_secret","data":{"secret":"7b1f0c9e-4d-hook-of-names"}}`), http.StatusCreated).ID
 		i := g.question(t, `, approvers: ["user:approver", "user:viewer"], min_approvals: 2, channel_type: webhook, webhook_url: "`+service.URL+`", credential_id: `+credential)
 		service.next(t)
 		refused(t, override(t, "operator", i.ID, "I may not")(), http.StatusForbidden, "forbidden")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -67,6 +68,10 @@ func TestPrinted_KeptWhenItFails(t *testing.T) {
 		}
 		o.Scripts = scripts
 	})
+	// What is printed is told to those who listen, so nothing is printed before.
+	const gate = `  - {id: gate, description: d, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 1000}}
+connections:
+  - {from_node: start, to_node: gate}`
 	for name, c := range map[string]struct {
 		workflow string
 		lines    []string
@@ -88,13 +93,16 @@ func TestPrinted_KeptWhenItFails(t *testing.T) {
 			if name == "script" && runtime.GOOS != "linux" {
 				t.Skip("host processes run on Linux only")
 			}
-			x.save(t, c.workflow)
+			x.save(t, strings.NewReplacer("connections:", gate, "from_node: start", "from_node: gate").Replace(c.workflow))
 			id := x.execute(t, name, api.ExecuteRequest{})
 			var live strings.Builder
-			events, _ := x.follow(t, "viewer", "/executions/"+id+"/events", "", nil)
-			for _, e := range events {
+			x.follow(t, "viewer", "/executions/"+id+"/events", "", func(e heard) bool {
+				if live.Len() == 0 { // somebody listens
+					want[api.ActionResponse](t, x.call(t, "operator", "POST", "/executions/"+id+"/input", api.InputRequest{NodeID: "gate", InputData: json.RawMessage(`{"signal":"go"}`)}), http.StatusOK)
+				}
 				live.WriteString(e.Data)
-			}
+				return false
+			})
 			x.reaches(t, id, engine.StatusError)
 			got := x.tells(t, id, len(c.lines)) // an attempt that was too late tells what it printed when it has ended
 			for _, line := range c.lines {

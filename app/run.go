@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"tandem/api"
 	"tandem/client"
@@ -34,10 +35,13 @@ type Run struct {
 	// Resume is the id of an execution to go on with, instead of starting one.
 	Resume  string
 	Version string
+	// Grace and Draining are those of [Connect].
+	Grace    time.Duration
+	Draining func(grace time.Duration)
 	// Flags are those of the command that only a process of its own can follow. A server follows its own, so that they are refused
 	// where one has the directory open.
 	Flags []string
-	// Checked is told the warnings of a file that has some and no errors, before it is run. May be nil.
+	// Checked is told the warnings of a file that has some and no errors, before it is run: those that saving it has. May be nil.
 	Checked func(Report)
 	// Warned is told which inputs the workflow does not use. May be nil.
 	Warned func(warning string)
@@ -79,21 +83,23 @@ var ErrAsked = errors.New("it waits for a person")
 var ErrFaster = errors.New("the question has ended meanwhile")
 
 // RunFile runs a workflow file to its end on the engine in this process, by the same API that a server has. When ctx ends
-// first the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
+// first, what runs gets its grace and the execution is parked: it can be resumed, and the error is the context's; or [ErrAsked] when only a person can
 // let it go on. A file with errors is reported and nothing is run. Where a server has the directory open, that runs it, and goes on
 // with it also when ctx ends.
 func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 	report := newReport(r.File, nil)
 	var def *workflow.Definition
-	if r.Resume == "" {
-		if def, report = readDefinition(r.File, r.Stdin); def == nil {
+	var data []byte
+	if r.Resume == "" { // nothing is opened, and no directory made, for a file that is wrong by itself
+		var problem *workflow.Problem
+		if data, problem = readFile(r.File, r.Stdin); problem != nil {
+			return newReport(r.File, []workflow.Problem{*problem}), api.Execution{}, nil
+		}
+		if def, report = definitionIn(r.File, data); def == nil {
 			return report, api.Execution{}, nil
 		}
-		if r.Checked != nil && len(report.Problems) > 0 {
-			r.Checked(report)
-		}
 	}
-	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Options: r.Options, Version: r.Version})
+	c, err := NewConnection(ctx, Connect{Dir: r.Dir, Make: r.Resume == "", Drives: true, Grace: r.Grace, Draining: r.Draining, Options: r.Options, Version: r.Version})
 	if err != nil {
 		return report, api.Execution{}, err
 	}
@@ -101,7 +107,12 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 		c.instance.desk.Start() // what the run asks is sent, and runs out
 	}
 	e, err := api.Execution{}, c.follows(r)
-	if err == nil {
+	if err == nil && def != nil {
+		if report, err = c.checkFile(ctx, r.File, data); err == nil && report.Valid && len(report.Problems) > 0 && r.Checked != nil {
+			r.Checked(report)
+		}
+	}
+	if err == nil && report.Valid {
 		e, err = c.run(ctx, r, def)
 	}
 	if cerr := c.Close(); err == nil {
@@ -117,6 +128,11 @@ func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report)
 	if problem != nil {
 		return nil, newReport(file, []workflow.Problem{*problem})
 	}
+	return definitionIn(file, data)
+}
+
+// definitionIn is readDefinition for the content of a file.
+func definitionIn(file string, data []byte) (*workflow.Definition, Report) {
 	source, problems := check(data, Kinds(), nil)
 	report := newReport(file, problems)
 	if !report.Valid {
@@ -164,8 +180,22 @@ func (c *Connection) run(ctx context.Context, r Run, def *workflow.Definition) (
 	return c.pursueThere(ctx, r, id, after, waits)
 }
 
-// pursue follows an execution that has begun to its end; waits says that it has to be answered first.
+// pursue follows an execution that has begun to its end; waits says that it has to be answered first. When ctx ends, what runs gets its grace; with
+// that the execution may have come to its end after all.
 func (c *Connection) pursue(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
+	e, err := c.chase(ctx, r, id, after, waits)
+	if err == nil || ctx.Err() == nil {
+		return e, err
+	}
+	c.Drain()
+	if last, lerr := c.Execution(context.WithoutCancel(ctx), id); lerr == nil && engine.Status(last.Status).Final() {
+		return last, nil
+	}
+	return e, err
+}
+
+// chase is pursue without a grace.
+func (c *Connection) chase(ctx context.Context, r Run, id, after string, waits bool) (api.Execution, error) {
 	gone, forget := c.givenUp(id)
 	defer forget()
 	if r.Resume != "" {
@@ -225,7 +255,7 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		if err != nil {
 			return "", "", false, err
 		}
-		started, err := c.Execute(ctx, saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
+		started, err := c.Execute(c.starting(ctx), saved.Workflow.ID, api.ExecuteRequest{Inputs: r.Inputs, Revision: saved.Workflow.Revision}, "")
 		if err == nil && r.Warned != nil {
 			for _, warning := range started.Warnings {
 				r.Warned(warning)
@@ -260,6 +290,14 @@ func (c *Connection) begin(ctx context.Context, r Run, def *workflow.Definition)
 		return "", "", false, askedOf(e, r.where())
 	}
 	return e.ExecutionID, after, waitsBelow(e) || engine.Status(e.Status) == engine.StatusWaitingForHuman, nil
+}
+
+// starting is the context of a start: in this process it is not broken off, since nobody would know of what has begun.
+func (c *Connection) starting(ctx context.Context) context.Context {
+	if c.Local() && ctx.Err() == nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // answered says that an execution that waits for a person has its answer, which nobody has worked on yet. A server works on it at once.

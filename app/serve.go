@@ -190,7 +190,11 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	var reason error
 	select {
 	case <-ctx.Done():
-		i.drain(context.WithoutCancel(ctx), o)
+		grace := max(0, cmp.Or(o.Grace, DefaultGrace))
+		o.Log.Info("draining: nothing new begins; another signal ends the process at once", "grace", grace, "executions", i.host.Running())
+		if !i.drain(context.WithoutCancel(ctx), grace) {
+			o.Log.Warn("the grace is over; what is left goes on with the next start as after a crash", "executions", i.host.Running())
+		}
 		o.Log.Info("stopping: requests end, streams are closed")
 	case <-i.db.Broken():
 		reason = fmt.Errorf("the store has stopped, and a new process has to go on from what is on disk: %w", i.db.Err())
@@ -201,9 +205,8 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	return errors.Join(reason, shutdown(context.WithoutCancel(ctx), web, api, stopped, o.Log))
 }
 
-// drain gives what runs its grace.
-func (i *Instance) drain(ctx context.Context, o ServeOptions) {
-	grace := max(0, cmp.Or(o.Grace, DefaultGrace))
+// drain gives what runs its grace, and says whether it has ended.
+func (i *Instance) drain(ctx context.Context, grace time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	broken := make(chan struct{})
@@ -215,10 +218,7 @@ func (i *Instance) drain(ctx context.Context, o ServeOptions) {
 		case <-broken:
 		}
 	}()
-	o.Log.Info("draining: nothing new begins; another signal ends the process at once", "grace", grace, "executions", i.host.Running())
-	if !i.Drain(ctx) {
-		o.Log.Warn("the grace is over; what is left goes on with the next start as after a crash", "executions", i.host.Running())
-	}
+	return i.Drain(ctx)
 }
 
 // shutdown lets requests end, for a while.

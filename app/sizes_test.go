@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"iter"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,14 +54,23 @@ func TestSizes_IterationsAreNotHandedTheList(t *testing.T) {
 			`{all: "{{orders}}", first: "{{orders[0].id}}"}`},
 		{"deep", "FOR_EACH", `{items_path: data.orders, iteration_variable: order}`, "iteration", "data.orders.length == 3 && order.id == index", `{}`},
 		{"loop", "LOOP", `{loop_type: for_each, array_path: orders, break_condition: "orders.length < index || input.orders.length != 3"}`, "iteration", "orders.length == 3", `{}`},
+		{"index", "FOR_EACH", `{items_path: "boxes[0].orders"}`, "iteration", "boxes[0].orders.length == 3 && input.boxes[0].orders[1].id == 1 && boxes[1] == 7",
+			`{all: "{{boxes[0].orders}}", first: "{{boxes.0.orders[0].id}}"}`},
+		{"dotted", "LOOP", `{loop_type: for_each, array_path: "boxes.0.orders"}`, "iteration", "boxes[0].orders.length == 3", `{}`},
+		{"nested", "FOR_EACH", `{items_path: "lists[1]"}`, "iteration", "lists[1].length == 3 && lists[0].length == 0", `{all: "{{lists[1]}}", first: "{{lists[1][0].id}}"}`},
 		{"split", "SPLIT", `{split_mode: items}`, "branch", "orders.length == 3", `{}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			x.save(t, fmt.Sprintf(listFlow, c.name, c.kind, c.config, c.entry, c.condition, c.params))
 			input := orders(3, 10)
-			if c.name == "deep" {
+			switch c.name {
+			case "deep":
 				input = `{"data":` + input + `}`
+			case "index", "dotted":
+				input = `{"boxes":[` + input + `,7]}`
+			case "nested":
+				input = `{"lists":[[],` + strings.TrimSuffix(strings.TrimPrefix(input, `{"customer":"ann","orders":`), "}") + `]}`
 			}
 			e, _ := ran(t, x, c.name, input)
 			if e.Status != "SUCCESS" {
@@ -72,10 +83,10 @@ func TestSizes_IterationsAreNotHandedTheList(t *testing.T) {
 			if err := json.Unmarshal(e.NodeExecutions["body"].OutputData["result"], &got); err != nil {
 				t.Fatal(err)
 			}
-			if _, handed := got["orders"]; handed || strings.Contains(string(got["data"]), "orders") {
+			if _, handed := got["orders"]; handed || strings.Contains(string(got["data"])+string(got["boxes"]), "orders") || strings.Contains(string(got["lists"]), "id") {
 				t.Errorf("an iteration was handed the list: %s", e.NodeExecutions["body"].OutputData["result"])
 			}
-			if _, there := got["item"]; !there || c.name == "each" && (string(got["first"]) != "0" || strings.Count(string(got["all"]), `"id"`) != 3) {
+			if _, there := got["item"]; !there || c.params != "{}" && (string(got["first"]) != "0" || strings.Count(string(got["all"]), `"id"`) != 3) {
 				t.Errorf("the body got %s", e.NodeExecutions["body"].OutputData["result"])
 			}
 			if strings.Contains(string(e.NodeExecutions["each"].OutputData["completed"]), `"orders"`) {
@@ -109,31 +120,112 @@ connections:
 	}
 }
 
-// An execution that an older version began builds its inputs by the rules of that time.
+// An execution that an older version began builds its inputs by the rules of that time: since version 1 an iteration is not handed its list,
+// since version 2 neither a list that stands inside another one.
 func TestSizes_OlderExecutionsGoOnAsTheyBegan(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
-	x.save(t, fmt.Sprintf(listFlow, "older", "FOR_EACH", `{items_path: orders}`, "iteration", "true", "{}"))
-	_, r := ran(t, x, "older", orders(2, 10))
-	p := identity.System("default")
-	stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
+	for _, c := range []struct {
+		id, list, input string
+		handed          []bool // by version
+	}{
+		{"older", "orders", orders(2, 10), []bool{true, false, false}},
+		{"inside", "boxes[0].orders", `{"boxes":[` + orders(2, 10) + `]}`, []bool{true, true, false}},
+	} {
+		x.save(t, fmt.Sprintf(listFlow, c.id, "FOR_EACH", `{items_path: "`+c.list+`"}`, "iteration", "true", "{}"))
+		_, r := ran(t, x, c.id, c.input)
+		p := identity.System("default")
+		stored, err := x.stores.Executions.Get(t.Context(), p, r.ExecutionID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready, err := x.revision(t.Context(), p, c.id, stored.RevisionHash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for version, handed := range c.handed {
+			journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
+			record, found, err := journal.Activation(t.Context(), "each[1]/look")
+			if err != nil || !found {
+				t.Fatal(found, err)
+			}
+			if strings.Contains(string(record.Input), `"orders"`) != handed {
+				t.Errorf("%s: by the rules of version %d the input is %s", c.id, version, record.Input)
+			}
+		}
+	}
+}
+
+// What a loop hands on unchanged is written once, however often it is handed on: what an iteration writes does not depend on it.
+func TestSizes_IterationsWriteWhatIsNew(t *testing.T) {
+	t.Parallel()
+	dir := ""
+	x := openSiteAs(t, func(o *Options, _ string) { dir = o.Dir })
+	doc := `"` + strings.Repeat("x", 1<<20) + `"`
+	for _, c := range []struct{ name, kind, config string }{
+		{"beside", "FOR_EACH", `{items_path: orders}`},
+		{"inside", "FOR_EACH", `{items_path: "boxes[0].orders"}`},
+		{"range", "LOOP", `{loop_type: for_range, start_value: 1, end_value: %d}`},
+		{"turns", "LOOP", `{loop_type: while, loop_condition: "index < %d"}`},
+		{"own", "WHILE", `{condition_expression: "index < %d"}`}, // with data of its own
+	} {
+		t.Run(c.name, func(t *testing.T) { // one after the other: they share a directory
+			written := func(count int) int64 {
+				config, input := c.config, orders(count, 10)
+				if strings.Contains(config, "%d") {
+					config = fmt.Sprintf(config, count)
+				}
+				x.save(t, fmt.Sprintf(listFlow, fmt.Sprint(c.name, count), c.kind, config, "iteration", "index >= 0", "{}"))
+				switch c.name {
+				case "inside":
+					input = `{"boxes":[` + input + `],"doc":` + doc + `}`
+				case "own":
+					input = `{"data":{"n":1,"doc":` + doc + `}}`
+				default:
+					input = strings.Replace(input, `"customer"`, `"doc":`+doc+`,"customer"`, 1)
+				}
+				before := blobBytes(t, dir)
+				e, r := ran(t, x, fmt.Sprint(c.name, count), input)
+				if e.Status != "SUCCESS" {
+					t.Fatalf("status %s, %+v", e.Status, e.Error)
+				}
+				if n := e.NodeExecutions["body"].ActivationCount; n != int64(count) {
+					t.Fatalf("the body ran %d times", n)
+				}
+				bytes := blobBytes(t, dir) - before
+				for row, err := range x.source.Rows(t.Context(), identity.System("default"), r.ExecutionID, 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					bytes += int64(row.Stored)
+				}
+				return bytes
+			}
+			few, many := written(2), written(4)
+			if each := (many - few) / 2; each > 20_000 {
+				t.Errorf("each iteration wrote %d bytes, with a field of %d bytes beside what it changes", each, len(doc))
+			}
+		})
+	}
+}
+
+// blobBytes is the size of all large values.
+func blobBytes(t testing.TB, dir string) (size int64) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "blobs"), func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ready, err := x.revision(t.Context(), p, "older", stored.RevisionHash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for version, handed := range []bool{true, false} {
-		journal := host.Journal{Source: dated{x.source, version}, Principal: p, Execution: r.ExecutionID, Graph: ready.Graph, Revision: local.Revision(ready)}
-		record, found, err := journal.Activation(t.Context(), "each[1]/look")
-		if err != nil || !found {
-			t.Fatal(found, err)
-		}
-		if strings.Contains(string(record.Input), `"orders"`) != handed {
-			t.Errorf("by the rules of version %d the input is %s", version, record.Input)
-		}
-	}
+	return size
 }
 
 // A value that joins one thing several times is not multiplied: only what joins branches is given them apart.
@@ -180,7 +272,7 @@ func (d dated) Rows(ctx context.Context, p identity.Principal, execution string,
 	return func(yield func(host.Row, error) bool) {
 		for row, err := range d.Source.Rows(ctx, p, execution, after) {
 			for n := range row.Values {
-				row.Values[n] = json.RawMessage(strings.Replace(string(row.Values[n]), `"input_rules":1`, fmt.Sprintf(`"input_rules":%d`, d.version), 1))
+				row.Values[n] = json.RawMessage(strings.Replace(string(row.Values[n]), `"input_rules":2`, fmt.Sprintf(`"input_rules":%d`, d.version), 1))
 			}
 			if !yield(row, err) {
 				return
@@ -190,22 +282,28 @@ func (d dated) Rows(ctx context.Context, p identity.Principal, execution string,
 }
 
 // BenchmarkForEach_ListSize runs a loop over lists of 100 and of 2,000 items of 3 KB, and over one of 2,000 items of 10 bytes, in
-// turns. What an iteration takes must not depend on the length of the list that it is part of.
+// turns. What an iteration takes must not depend on the length of the list that it is part of, wherever the list stands.
 func BenchmarkForEach_ListSize(b *testing.B) {
 	x := openSite(b)
 	lists := []struct {
 		count, size int
 		unit        string
 	}{{100, 3000, "µs/iteration-of-100x3KB"}, {2000, 3000, "µs/iteration-of-2000x3KB"}, {2000, 10, "µs/iteration-of-2000x10B"}}
-	for _, c := range []struct{ name, config string }{{"Plain", `{items_path: orders}`}, {"Break", `{items_path: orders, break_condition: "item.id < 0"}`}} {
+	for _, c := range []struct{ name, config string }{
+		{"Plain", `{items_path: orders}`}, {"Break", `{items_path: orders, break_condition: "item.id < 0"}`}, {"Inside", `{items_path: "boxes[0].orders"}`},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			id := strings.ToLower(c.name)
 			x.save(b, fmt.Sprintf(listFlow, id, "FOR_EACH", c.config, "iteration", "item.id >= 0", "{id: '{{item.id}}'}"))
 			spent := make([]time.Duration, len(lists))
 			for b.Loop() {
 				for i, list := range lists {
+					input := orders(list.count, list.size)
+					if c.name == "Inside" {
+						input = `{"boxes":[` + input + `]}`
+					}
 					began := time.Now()
-					a := x.call(b, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(orders(list.count, list.size)), WaitSeconds: 60})
+					a := x.call(b, "operator", "POST", "/workflows/"+id+"/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60})
 					if r := want[api.ExecuteResponse](b, a, http.StatusOK); r.Status != "SUCCESS" {
 						b.Fatalf("status %s", r.Status)
 					}
@@ -219,5 +317,33 @@ func BenchmarkForEach_ListSize(b *testing.B) {
 			}
 			b.ReportMetric(each[1]/each[0], "ratio-2000-to-100")
 		})
+	}
+}
+
+// BenchmarkForEach_FieldBeside runs a loop over 10 items with a field of 100 KB and one of 1 MB beside the list, in turns, through a
+// body that hands everything on. What an iteration writes does not depend on the field; what it takes is reported for both.
+func BenchmarkForEach_FieldBeside(b *testing.B) {
+	dir := ""
+	x := openSiteAs(b, func(o *Options, _ string) { dir = o.Dir })
+	x.save(b, fmt.Sprintf(listFlow, "beside", "FOR_EACH", `{items_path: orders, collect_results: false}`, "iteration", "item.id >= 0", "{}"))
+	const count = 10
+	sizes := []int{100_000, 1_000_000}
+	spent, written := make([]time.Duration, len(sizes)), make([]int64, len(sizes))
+	for b.Loop() {
+		for i, size := range sizes {
+			doc := strings.Repeat("x", size)
+			input := strings.Replace(orders(count, 10), `"customer"`, `"doc":"`+doc+`","customer"`, 1)
+			before, began := blobBytes(b, dir), time.Now()
+			a := x.call(b, "operator", "POST", "/workflows/beside/execute", api.ExecuteRequest{Inputs: json.RawMessage(input), WaitSeconds: 60})
+			if r := want[api.ExecuteResponse](b, a, http.StatusOK); r.Status != "SUCCESS" {
+				b.Fatalf("status %s", r.Status)
+			}
+			spent[i] += time.Since(began)
+			written[i] += blobBytes(b, dir) - before
+		}
+	}
+	for i, unit := range []string{"100KB", "1MB"} {
+		b.ReportMetric(float64(spent[i].Microseconds())/float64(b.N)/count, "µs/iteration-beside-"+unit)
+		b.ReportMetric(float64(written[i])/float64(b.N)/count, "B-written/iteration-beside-"+unit)
 	}
 }

@@ -279,7 +279,7 @@ func TestTask_DriftIsAsked(t *testing.T) {
 	agrees(t, "calls", len(b.made()), 1)
 }
 
-// The tools of servers that the user has not activated are left out, and named where a step begins.
+// The tools of servers that the user has not activated, or that nobody has registered, are left out, and named where a step begins.
 func TestTask_InactiveServers(t *testing.T) {
 	t.Parallel()
 	b := newToolbox(t, nil, cityTools()...)
@@ -288,7 +288,13 @@ func TestTask_InactiveServers(t *testing.T) {
 	if err := x.stores.MCPServers.Put(t.Context(), user, b.server(t, "other")); err != nil {
 		t.Fatal(err)
 	}
-	x.setAgent(func(a *api.Agent) { a.MCPServers = []string{"box", "other"} })
+	if err := x.stores.MCPServers.Put(t.Context(), user, b.server(t, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	x.setAgent(func(a *api.Agent) { a.MCPServers = []string{"box", "other", "gone"} })
+	if err := x.stores.MCPServers.Delete(t.Context(), user, "gone"); err != nil {
+		t.Fatal(err)
+	}
 	x.auto()
 	e := x.ask(api.TaskRequest{})
 	x.ended(e, engine.StatusSuccess)
@@ -299,7 +305,7 @@ func TestTask_InactiveServers(t *testing.T) {
 	}
 	for _, f := range x.flow(e.ExecutionID) {
 		if f.name == "step.init" && f.step == "step_1" {
-			agrees(t, "step.init", string(f.data), `{"inactive_servers":["other"]}`)
+			agrees(t, "step.init", string(f.data), `{"inactive_servers":["other"],"unregistered_servers":["gone"]}`)
 			return
 		}
 	}

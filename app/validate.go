@@ -7,7 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/agent"
 	"tandem/dataflow"
@@ -104,6 +107,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		found = append(found, code.nodes(source.Definition, kinds)...)
 	}
 	found = append(found, missingFields(source.Definition, kinds)...)
+	found = append(found, idleFillings(source.Definition, problems)...)
 	found = append(found, inlineSecrets(source.Definition, problems)...)
 	source.Locate(found)
 	return append(problems, found...)
@@ -113,6 +117,21 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 func runnable(kind string) bool {
 	_, runs := theKinds().Get(kind)
 	return runs && kind != agent.TaskKind
+}
+
+// idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
+func idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
+		k, _ := theKinds().Get(n.Kind())
+		if !runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
+			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
+			continue
+		}
+		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at, Message: node.NothingToFill})
+	}
+	return found
 }
 
 // Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression

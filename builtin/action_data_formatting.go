@@ -26,7 +26,7 @@ import (
 type formattingConfig struct {
 	Format    string        `json:"format_type" required:"true" enum:"template|json|csv|xml|yaml|markdown|html|date|number|text|base64|url" doc:"The format." zh:"格式。"`
 	Direction string        `json:"direction" enum:"format|parse" doc:"Whether values become text, or text becomes values." zh:"由值生成文本，还是由文本解析值。"`
-	Template  any           `json:"template" takes:"text" doc:"The text with placeholders, for template." zh:"template 格式的带占位符文本。"`
+	Template  any           `json:"template" takes:"text" with:"format_type=template" doc:"The text with placeholders, for template." zh:"template 格式的带占位符文本。"`
 	Options   formatOptions `json:"options" doc:"What the format can be told besides." zh:"该格式的其他选项。"`
 }
 

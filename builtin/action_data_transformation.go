@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"tandem/fault"
 	"tandem/node"
@@ -13,14 +14,14 @@ type transformConfig struct {
 	Operation     string            `json:"operation" enum:"map|filter|aggregate|sort|group_by|join|flatten|pivot|custom" legacy:"extract_fields" doc:"What is done with the records." zh:"对记录进行的操作。"`
 	Mapping       node.Object       `json:"field_mapping" doc:"New field names with the path or expression that each is made of." zh:"新字段名及其来源路径或表达式。"`
 	ItemsPath     string            `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
-	Conditions    []filterCondition `json:"filter_conditions" checked:"plan" doc:"The conditions for filter." zh:"filter 的条件。"`
-	Sort          transformSort     `json:"sort_config" doc:"How sort orders the records." zh:"sort 的排序方式。"`
+	Conditions    []filterCondition `json:"filter_conditions" checked:"plan" with:"operation=filter" doc:"The conditions for filter." zh:"filter 的条件。"`
+	Sort          transformSort     `json:"sort_config" with:"operation=sort" doc:"How sort orders the records." zh:"sort 的排序方式。"`
 	GroupBy       []string          `json:"group_by_fields" doc:"The fields that group_by groups by." zh:"group_by 分组所依据的字段。"`
 	Aggregations  node.Object       `json:"aggregation_functions" doc:"Fields with the function that sums each up: count, sum, avg, min, max and so on." zh:"各字段的聚合函数：count、sum、avg、min、max 等。"`
-	Join          transformJoin     `json:"join_config" doc:"How join matches two lists." zh:"join 如何匹配两个列表。"`
-	Flatten       transformFlatten  `json:"flatten_config" doc:"What flatten takes apart." zh:"flatten 展开的内容。"`
-	Pivot         transformPivot    `json:"pivot_config" doc:"How pivot makes columns of rows." zh:"pivot 如何将行转为列。"`
-	Script        node.Source       `json:"transformation_script" doc:"A function that is given all records and returns the new ones, for custom." zh:"custom 时接收全部记录并返回新记录的函数。"`
+	Join          transformJoin     `json:"join_config" with:"operation=join" doc:"How join matches two lists." zh:"join 如何匹配两个列表。"`
+	Flatten       transformFlatten  `json:"flatten_config" with:"operation=flatten" doc:"What flatten takes apart." zh:"flatten 展开的内容。"`
+	Pivot         transformPivot    `json:"pivot_config" with:"operation=pivot" doc:"How pivot makes columns of rows." zh:"pivot 如何将行转为列。"`
+	Script        node.Source       `json:"transformation_script" with:"operation=custom" doc:"A function that is given all records and returns the new ones, for custom." zh:"custom 时接收全部记录并返回新记录的函数。"`
 	OutputFormat  string            `json:"output_format" enum:"json|array|csv|xml" doc:"What the result looks like." zh:"结果的格式。"`
 	KeepsMetadata bool              `json:"preserve_metadata" doc:"Whether the other fields of the input are handed on." zh:"是否传递输入的其他字段。"`
 }
@@ -370,10 +371,17 @@ func planTransformation(p *node.Planning, c *transformConfig) {
 	if needed != "" {
 		p.Require(needed, `when operation is "`+c.Operation+`"`)
 	}
-	if !p.Dynamic("filter_conditions") { // what a condition has tells its type, and no type that is told so has mode or threshold
+	if !p.Dynamic("filter_conditions") {
 		node.CheckItems[filterCondition](p, "filter_conditions", node.Only{
-			Optional: []string{"field", "operator", "value", "expression", "pattern", "min_value", "max_value", "inclusive", "exists", "type"},
+			Optional: []string{"field", "operator", "value", "expression", "pattern", "min_value", "max_value", "inclusive", "exists", "type", "mode", "threshold"},
 		})
+	}
+	for i, item := range p.Items("filter_conditions") { // what a condition has tells how it tests, and no test that is told so reads these
+		for _, name := range []string{"mode", "threshold"} {
+			if item.Get(name).Exists() {
+				p.Warn(workflow.ProblemConfig, fmt.Sprintf("%s[%d].%s", p.At("filter_conditions"), i, name), "%s does nothing here: it is for conditions of FLOW.FILTER; remove it", name)
+			}
+		}
 	}
 	if p.Has("field_mapping") { // it is written in the expression language, which binds placeholders as values
 		p.Shielded = append(p.Shielded, p.At("field_mapping"))

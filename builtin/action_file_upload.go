@@ -25,12 +25,12 @@ import (
 
 type uploadConfig struct {
 	Target    string          `json:"target" enum:"http|s3|gcs|azure_blob" doc:"Where the file goes." zh:"上传目标。"`
-	URL       string          `json:"url" doc:"The address, for http." zh:"http 时的地址。"`
-	Method    string          `json:"method" enum:"POST|PUT" doc:"The method of the call." zh:"调用方法。"`
-	FieldName string          `json:"field_name" doc:"The name of the file in the form that is sent." zh:"表单中文件字段的名称。"`
+	URL       string          `json:"url" with:"target=http" doc:"The address, for http." zh:"http 时的地址。"`
+	Method    string          `json:"method" enum:"POST|PUT" with:"target=http" doc:"The method of the call." zh:"调用方法。"`
+	FieldName string          `json:"field_name" with:"target=http" doc:"The name of the file in the form that is sent." zh:"表单中文件字段的名称。"`
 	Headers   node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
-	Bucket    string          `json:"bucket" doc:"The bucket or container of an object store." zh:"对象存储的桶或容器。"`
-	Key       string          `json:"key" doc:"The name of the object; without one that of the file." zh:"对象名；省略时用文件名。"`
+	Bucket    string          `json:"bucket" with:"target=s3|gcs|azure_blob" doc:"The bucket or container of an object store." zh:"对象存储的桶或容器。"`
+	Key       string          `json:"key" with:"target=s3|gcs|azure_blob" doc:"The name of the object; without one that of the file." zh:"对象名；省略时用文件名。"`
 	File      json.RawMessage `json:"file" takes:"file" doc:"The file: a path, or a file that another node has produced." zh:"文件：路径，或其他节点产生的文件。"`
 	MaxBytes  int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are sent." zh:"最多发送的字节数。"`
 }

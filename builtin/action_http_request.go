@@ -39,7 +39,7 @@ type httpConfig struct {
 	Body              json.RawMessage `json:"body" doc:"What is sent; without it the body of the input." zh:"发送的内容；省略时取输入的 body。"`
 	BodyType          string          `json:"body_type" enum:"json|form|raw|none" doc:"How the body is written." zh:"请求体的格式。"`
 	FollowRedirects   bool            `json:"follow_redirects" doc:"Whether redirects are followed." zh:"是否跟随重定向。"`
-	MaxRedirects      int             `json:"max_redirects" range:"0..20" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
+	MaxRedirects      int             `json:"max_redirects" range:"0..20" with:"follow_redirects=true" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
 	ResponseType      string          `json:"response_type" enum:"auto|json|text|file" doc:"How the answer is read." zh:"如何读取响应。"`
 	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"状态码不小于 400 时节点是否失败。"`
 	IdempotencyHeader string          `json:"idempotency_header" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`

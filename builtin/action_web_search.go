@@ -29,7 +29,7 @@ type searchConfig struct {
 	IncludeDomains []string       `json:"include_domains" doc:"Only results of these domains." zh:"只包含这些域名的结果。"`
 	ExcludeDomains []string       `json:"exclude_domains" doc:"No results of these domains." zh:"排除这些域名的结果。"`
 	FetchContent   bool           `json:"fetch_content" doc:"Whether the pages are fetched and their text added." zh:"是否获取页面并附上正文。"`
-	Mapping        *searchMapping `json:"mapping" doc:"How a service is asked and read that is not known here, for json." zh:"json 时如何调用并读取其他服务。"`
+	Mapping        *searchMapping `json:"mapping" with:"provider=json" doc:"How a service is asked and read that is not known here, for json." zh:"json 时如何调用并读取其他服务。"`
 }
 
 func (c *searchConfig) Defaults() { c.MaxResults, c.TimeRange = 10, "any" }

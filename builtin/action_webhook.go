@@ -42,7 +42,7 @@ type webhookConfig struct {
 	Headers         node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
 	Payload         json.RawMessage `json:"payload" doc:"What is sent; without it the input." zh:"发送的内容；省略时为输入。"`
 	WaitForCallback bool            `json:"wait_for_callback" doc:"Whether the node waits until the service calls back." zh:"是否等待服务回调。"`
-	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000" doc:"How long it waits for that, in seconds." zh:"等待回调的时间（秒）。"`
+	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000" with:"wait_for_callback=true" doc:"How long it waits for that, in seconds." zh:"等待回调的时间（秒）。"`
 }
 
 func (c *webhookConfig) Defaults() { c.Method, c.CallbackTimeout = http.MethodPost, 3600 }

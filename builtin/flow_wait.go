@@ -18,23 +18,23 @@ import (
 
 type waitConfig struct {
 	Type       string        `json:"wait_type" enum:"timer|webhook|signal|event|condition|api_response|file|database_change" legacy:"approval|resource|queue_message" doc:"What is waited for: a time, a signal, an event or a condition." zh:"等待的对象：时间、信号、事件或条件。"`
-	ForSeconds *float64      `json:"for_seconds" range:"0.." doc:"How long to wait, in seconds, for timer." zh:"timer 时等待多久（秒）。"`
-	Until      node.Template `json:"until" doc:"The point in time to wait for, for timer." zh:"timer 时等待到的时刻。"`
-	Timezone   string        `json:"timezone" doc:"The time zone of until, if it names none." zh:"until 未注明时采用的时区。"`
-	SignalName node.Template `json:"signal_name" doc:"The name of the signal that ends the wait." zh:"结束等待的信号名称。"`
-	Condition  node.Expr     `json:"wait_condition" doc:"The condition that is tested again and again." zh:"反复判断的条件。"`
+	ForSeconds *float64      `json:"for_seconds" range:"0.." with:"wait_type=timer" doc:"How long to wait, in seconds, for timer." zh:"timer 时等待多久（秒）。"`
+	Until      node.Template `json:"until" with:"wait_type=timer" doc:"The point in time to wait for, for timer." zh:"timer 时等待到的时刻。"`
+	Timezone   string        `json:"timezone" with:"wait_type=timer" doc:"The time zone of until, if it names none." zh:"until 未注明时采用的时区。"`
+	SignalName node.Template `json:"signal_name" with:"wait_type=signal|event" doc:"The name of the signal that ends the wait." zh:"结束等待的信号名称。"`
+	Condition  node.Expr     `json:"wait_condition" with:"wait_type=condition" doc:"The condition that is tested again and again." zh:"反复判断的条件。"`
 
-	CheckSeconds float64 `json:"check_interval_seconds" range:"0.1..3600" doc:"How long to wait between two tests, in seconds." zh:"两次判断的间隔（秒）。"`
-	Backoff      bool    `json:"exponential_backoff" doc:"Whether the interval grows with every test." zh:"间隔是否逐次增长。"`
-	Multiplier   float64 `json:"backoff_multiplier" range:"1.1..3" doc:"By how much the interval grows." zh:"间隔的增长倍数。"`
-	MaxAttempts  int64   `json:"max_attempts" range:"-1.." doc:"The most tests; -1 for no limit." zh:"最多判断次数；-1 表示不限。"`
+	CheckSeconds float64 `json:"check_interval_seconds" range:"0.1..3600" with:"wait_type=condition" doc:"How long to wait between two tests, in seconds." zh:"两次判断的间隔（秒）。"`
+	Backoff      bool    `json:"exponential_backoff" with:"wait_type=condition" doc:"Whether the interval grows with every test." zh:"间隔是否逐次增长。"`
+	Multiplier   float64 `json:"backoff_multiplier" range:"1.1..3" with:"wait_type=condition,exponential_backoff=true" doc:"By how much the interval grows." zh:"间隔的增长倍数。"`
+	MaxAttempts  int64   `json:"max_attempts" range:"-1.." with:"wait_type=condition" doc:"The most tests; -1 for no limit." zh:"最多判断次数；-1 表示不限。"`
 	Timeout      float64 `json:"timeout_seconds" range:"0..31536000" doc:"When to give up, in seconds." zh:"多久后放弃（秒）。"`
 
 	// Sources outside, which cannot be asked yet.
-	Webhook  node.Of[waitWebhook]  `json:"webhook_config" doc:"For wait_type webhook, which cannot be used yet." zh:"用于尚不支持的 webhook 等待。"`
-	API      node.Of[waitAPI]      `json:"api_config" doc:"For wait_type api_response, which cannot be used yet." zh:"用于尚不支持的 api_response 等待。"`
-	File     node.Of[waitFile]     `json:"file_config" doc:"For wait_type file, which cannot be used yet." zh:"用于尚不支持的 file 等待。"`
-	Database node.Of[waitDatabase] `json:"database_config" doc:"For wait_type database_change, which cannot be used yet." zh:"用于尚不支持的 database_change 等待。"`
+	Webhook  node.Of[waitWebhook]  `json:"webhook_config" with:"wait_type=webhook" doc:"For wait_type webhook, which cannot be used yet." zh:"用于尚不支持的 webhook 等待。"`
+	API      node.Of[waitAPI]      `json:"api_config" with:"wait_type=api_response" doc:"For wait_type api_response, which cannot be used yet." zh:"用于尚不支持的 api_response 等待。"`
+	File     node.Of[waitFile]     `json:"file_config" with:"wait_type=file" doc:"For wait_type file, which cannot be used yet." zh:"用于尚不支持的 file 等待。"`
+	Database node.Of[waitDatabase] `json:"database_config" with:"wait_type=database_change" doc:"For wait_type database_change, which cannot be used yet." zh:"用于尚不支持的 database_change 等待。"`
 }
 
 func (c *waitConfig) Defaults() {

@@ -34,14 +34,14 @@ type humanConfig struct {
 	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800" doc:"How long to wait for an answer, in seconds." zh:"等待答复的时间（秒）。"`
 	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080" doc:"The same in minutes, in the place of timeout_seconds." zh:"以分钟计的等待时间，代替 timeout_seconds。"`
 	TimeoutAction   string      `json:"timeout_action" enum:"fail|continue|default_response" doc:"What happens when nobody answers in time." zh:"超时后的处理。"`
-	TimeoutResponse node.Object `json:"timeout_default_response" doc:"The answer that is taken then, for default_response." zh:"default_response 时采用的答复。"`
+	TimeoutResponse node.Object `json:"timeout_default_response" with:"timeout_action=default_response" doc:"The answer that is taken then, for default_response." zh:"default_response 时采用的答复。"`
 
 	// Options are texts, or objects with a value.
-	ApprovalOptions  []node.Of[humanOption] `json:"approval_options" takes:"list|any" doc:"What can be chosen in an approval: texts, or objects." zh:"审批的选项：文本或对象。"`
-	InputFields      []humanField           `json:"input_fields" doc:"The values that are asked for." zh:"要填写的字段。"`
-	SelectionOptions []node.Of[humanOption] `json:"selection_options" takes:"list|any" doc:"What can be chosen in a selection: texts, or objects." zh:"选择题的选项：文本或对象。"`
-	AllowMultiple    bool                   `json:"allow_multiple" doc:"Whether several options can be chosen." zh:"是否可多选。"`
-	Criteria         []string               `json:"review_criteria" doc:"What a review judges by." zh:"评审标准。"`
+	ApprovalOptions  []node.Of[humanOption] `json:"approval_options" takes:"list|any" with:"interaction_type=approval" doc:"What can be chosen in an approval: texts, or objects." zh:"审批的选项：文本或对象。"`
+	InputFields      []humanField           `json:"input_fields" with:"interaction_type=input" doc:"The values that are asked for." zh:"要填写的字段。"`
+	SelectionOptions []node.Of[humanOption] `json:"selection_options" takes:"list|any" with:"interaction_type=selection" doc:"What can be chosen in a selection: texts, or objects." zh:"选择题的选项：文本或对象。"`
+	AllowMultiple    bool                   `json:"allow_multiple" with:"interaction_type=selection" doc:"Whether several options can be chosen." zh:"是否可多选。"`
+	Criteria         []string               `json:"review_criteria" with:"interaction_type=review" doc:"What a review judges by." zh:"评审标准。"`
 
 	Approvers        []node.Scalar    `json:"approvers" doc:"Who is asked: users, roles such as role:approver, or addresses." zh:"询问的对象：用户、角色（如 role:approver）或地址。"`
 	MinApprovals     int64            `json:"min_approvals" range:"1.." doc:"How many must approve." zh:"需要几人同意。"`
@@ -59,7 +59,7 @@ type humanConfig struct {
 	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route" doc:"What becomes of answers that are about something else." zh:"无关答复的处理。"`
 
 	Channel    string        `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams" doc:"Where people are asked besides the inbox." zh:"除收件箱外的询问渠道。"`
-	WebhookURL node.Template `json:"webhook_url" doc:"The address that the question is sent to, for webhook." zh:"webhook 渠道的地址。"`
+	WebhookURL node.Template `json:"webhook_url" with:"channel_type=webhook|teams" doc:"The address that the question is sent to, for webhook." zh:"webhook 渠道的地址。"`
 }
 
 // humanOption is an option that is written as an object; most are only a text.

@@ -36,6 +36,8 @@ func humanAliases() map[string]string {
 // planHuman checks a question to people. Medium is that of a messaging kind; particular fills in what the kind's own fields say of the question.
 func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(d *humanDraft)) {
 	channel := cmp.Or(medium, c.Channel)
+	p.Otherwise("channel_type", cmp.Or(medium, human.InApp))
+	p.Otherwise("timeout_action", human.TimeoutFail)
 	if !c.Advisory {
 		p.Asks = human.Confirmed
 	}

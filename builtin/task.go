@@ -132,9 +132,11 @@ type taskState struct {
 	Rounds    []Round           `json:"rounds,omitempty"`
 	Facts     []string          `json:"facts,omitempty"`
 	Tools     []taskTool        `json:"tools,omitempty"`
-	// Inactive are the servers that the user has not activated, or that are not there; Unreachable those that did not answer.
-	Inactive    []string `json:"inactive,omitempty"`
-	Unreachable []string `json:"unreachable,omitempty"`
+	// Inactive are the servers that the user has not activated, Unregistered those that are not there or switched off, Unreachable those that did
+	// not answer.
+	Inactive     []string `json:"inactive,omitempty"`
+	Unregistered []string `json:"unregistered,omitempty"`
+	Unreachable  []string `json:"unreachable,omitempty"`
 }
 
 func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input json.RawMessage) (node.Led, error) {

@@ -223,6 +223,8 @@ type planned struct {
 	Description string `json:"description"`
 	// Inactive are the servers whose tools there would be, had the user activated them.
 	Inactive []string `json:"inactive_servers,omitempty"`
+	// Unregistered are those that are not there, or switched off.
+	Unregistered []string `json:"unregistered_servers,omitempty"`
 	// Unreachable are those that did not answer.
 	Unreachable []string `json:"unreachable_servers,omitempty"`
 }
@@ -233,7 +235,7 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 		return nil, nil, "", err
 	}
 	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), shorten(said.Description, maxReason)
-	said.Inactive, said.Unreachable = p.Inactive, p.Unreachable
+	said.Inactive, said.Unregistered, said.Unreachable = p.Inactive, p.Unregistered, p.Unreachable
 	switch {
 	case agent.IsFinal(said.ToolID):
 		said.ToolID = agent.FinalTool

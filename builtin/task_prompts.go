@@ -3,6 +3,7 @@ package builtin
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -216,7 +217,7 @@ func (p *taskStep) tellTools(b *telling) {
 	}
 	list.WriteString("- " + agent.FinalTool + p.say(": 结束任务并回答", ": ends the task with an answer"))
 	b.section(p.say("可用的工具", "Tools"), list.String())
-	if away := append(append([]string(nil), p.Inactive...), p.Unreachable...); len(away) > 0 {
+	if away := slices.Concat(p.Inactive, p.Unregistered, p.Unreachable); len(away) > 0 {
 		b.section(p.say("不可用的工具服务器", "Tool servers that cannot be used now"), strings.Join(away, ", "))
 	}
 }

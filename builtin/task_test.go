@@ -48,7 +48,7 @@ func TestTask_RunsByItself(t *testing.T) {
 	if want := strings.Fields("start task flow_name flow_risk plan_1 params_1 risk_1 step_1 plan_2 params_2 risk_2 step_2 plan_3 summary"); !slices.Equal(r.ran, want) {
 		t.Errorf("ran %v", r.ran)
 	}
-	has(t, "plan_1", r.result("plan_1"), `{"tool_id":"srv/weather","description":"because of srv/weather","inactive_servers":["other","off"]}`)
+	has(t, "plan_1", r.result("plan_1"), `{"tool_id":"srv/weather","description":"because of srv/weather","inactive_servers":["other"],"unregistered_servers":["off"]}`)
 	has(t, "plan_3", r.result("plan_3"), `{"tool_id":"FINAL"}`)
 	has(t, "risk_1", r.result("risk_1"), `{"risk":"low","reason":"it reads"}`)
 	has(t, "summary", r.result("summary"), `{"answer":"It is 21 degrees.","facts":["It is 21 degrees in Turin."]}`)

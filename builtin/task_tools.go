@@ -100,9 +100,12 @@ func (s *taskState) without(call *node.Call, server string, err error) error {
 	if !ok {
 		return err
 	}
-	if e.Kind == mcp.NotActivated || e.Kind == mcp.UnknownServer {
+	switch e.Kind {
+	case mcp.NotActivated:
 		s.Inactive = append(s.Inactive, server)
-	} else {
+	case mcp.UnknownServer:
+		s.Unregistered = append(s.Unregistered, server)
+	default:
 		s.Unreachable = append(s.Unreachable, server)
 	}
 	call.Log(node.Warn, "the tools of a server are left out of the task", map[string]any{"server_id": server, "error": e.Fault().Message})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,13 +36,14 @@ func FindInline(document json.RawMessage) []Inline {
 		return nil // whoever reads it says so
 	}
 	f := &inlineFinder{}
-	f.walk("", "", value)
+	f.walk("", "", false, value)
 	return f.found
 }
 
 type inlineFinder struct{ found []Inline }
 
-func (f *inlineFinder) walk(path, name string, value any) {
+// walk looks at a value under a name; query says that it is one of the parameters of a query.
+func (f *inlineFinder) walk(path, name string, query bool, value any) {
 	if len(f.found) >= maxInline {
 		return
 	}
@@ -53,14 +55,20 @@ func (f *inlineFinder) walk(path, name string, value any) {
 		}
 		slices.Sort(names)
 		for _, key := range names {
-			f.walk(inlinePath(path, key), key, v[key])
+			f.walk(inlinePath(path, key), key, isQuery(name), v[key])
 		}
 	case []any:
 		for i, item := range v {
-			f.walk(fmt.Sprintf("%s[%d]", path, i), name, item)
+			f.walk(fmt.Sprintf("%s[%d]", path, i), name, query, item)
 		}
 	case string:
-		if what, certain := inlineText(name, v); what != "" {
+		what, certain := inlineText(name, v)
+		if what == "" && query && isQueryName(name) {
+			if sure, likely := machineMade(v); sure || likely {
+				what, certain = fmt.Sprintf("the parameter %q of a query", name), sure
+			}
+		}
+		if what != "" {
 			f.found = append(f.found, Inline{path, what, certain})
 		}
 	}
@@ -147,10 +155,14 @@ func inlineText(name, text string) (what string, certain bool) {
 	}
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
 		for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
-			if secretField(m[1]) || strings.EqualFold(m[1], "key") {
-				if sure, likely := strength(m[2]); sure || likely {
-					return fmt.Sprintf("the parameter %q of an address", m[1]), sure
-				}
+			sure, likely := false, false
+			if secretField(m[1]) {
+				sure, likely = strength(m[2])
+			} else if isQueryName(m[1]) {
+				sure, likely = machineMade(m[2])
+			}
+			if sure || likely {
+				return fmt.Sprintf("the parameter %q of an address", m[1]), sure
 			}
 		}
 	}
@@ -173,6 +185,31 @@ func inlineText(name, text string) (what string, certain bool) {
 
 // secretField recognises the names under which people write secrets, in any spelling.
 func secretField(name string) bool {
+	folded := foldedName(name)
+	if slices.Contains([]string{
+		"authorization", "proxy_authorization", "api_key", "apikey", "token", "bearer", "password", "passwd", "pwd", "passphrase", "secret", "client_secret", "private_key", "secret_key", "access_key",
+		"subscription_key", "cookie", "auth", "auth_key", "authkey",
+	}, folded) {
+		return true
+	}
+	return slices.ContainsFunc([]string{"_token", "_secret", "_password", "_passwd", "_api_key", "_apikey", "_secret_key", "_access_key", "_private_key", "_passphrase"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+}
+
+// isQuery recognises the names of objects that hold the parameters of a query.
+func isQuery(name string) bool {
+	return slices.Contains([]string{"query_params", "query", "query_parameters", "dynamic_query_params"}, foldedName(name))
+}
+
+// isQueryName recognises names under which a query carries a secret, and as often something else: a key of a map, the code of a country. Only what looks
+// as if it was made by a machine is one there.
+func isQueryName(name string) bool {
+	folded := foldedName(name)
+	return slices.Contains([]string{"key", "appkey", "appid_key", "skey", "sig", "sign", "signature", "hmac", "mac", "sas", "code", "pass", "jwt", "session", "session_id", "sessionid", "sid", "ticket", "ak", "sk", "credential"}, folded) ||
+		slices.ContainsFunc([]string{"_key", "_sig", "_sign", "_signature", "_hmac", "_credential"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+}
+
+// foldedName is a name in lower case with underscores, without the "x" before names of headers.
+func foldedName(name string) string {
 	var b strings.Builder
 	lower := false
 	for _, r := range name {
@@ -185,14 +222,7 @@ func secretField(name string) bool {
 		lower = unicode.IsLower(r) || unicode.IsDigit(r)
 		b.WriteRune(unicode.ToLower(r))
 	}
-	folded := strings.TrimPrefix(b.String(), "x_")
-	if slices.Contains([]string{
-		"authorization", "proxy_authorization", "api_key", "apikey", "token", "bearer", "password", "passwd", "pwd", "passphrase", "secret", "client_secret", "private_key", "secret_key", "access_key",
-		"subscription_key", "cookie", "auth", "auth_key", "authkey",
-	}, folded) {
-		return true
-	}
-	return slices.ContainsFunc([]string{"_token", "_secret", "_password", "_passwd", "_api_key", "_apikey", "_secret_key", "_access_key", "_private_key", "_passphrase"}, func(end string) bool { return strings.HasSuffix(folded, end) })
+	return strings.TrimPrefix(b.String(), "x_")
 }
 
 // isLiteral says that a text is written out, and is not what examples have in its place.
@@ -220,6 +250,59 @@ func strength(text string) (sure, likely bool) {
 	}
 	likely = letters && others && distinct(rest) >= 4
 	return likely && len(rest) >= 16 && distinct(rest) >= 8, likely
+}
+
+// The lengths from which a text that a machine has made may be a secret, and surely is one.
+const (
+	likelyMade = 16
+	surelyMade = 20
+)
+
+// uuid is what ids of records look like; some keys do, too. fileName is what a text with the name of a file ends with. Both are read-only.
+var (
+	uuid     = regexp.MustCompile(`(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	fileName = regexp.MustCompile(`\.[A-Za-z][A-Za-z0-9]{1,4}$`)
+)
+
+// machineMade says whether a text under a name that says little is a secret: when letters, capitals and digits change too often for words. It is
+// stricter than [strength]: names of files, dates, and words with numbers between them are no secrets.
+func machineMade(text string) (sure, likely bool) {
+	if !isLiteral(text) {
+		return false, false
+	}
+	if plain, err := url.PathUnescape(text); err == nil {
+		text = plain
+	}
+	text = strings.TrimSpace(filledLater.ReplaceAllString(text, ""))
+	if fileName.MatchString(text) || strings.ContainsFunc(text, unicode.IsSpace) || strings.HasPrefix(text, "cred_") {
+		return false, false
+	}
+	made := 0
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if n := changes(run); len(run) >= 6 && n >= 2 && 4*n >= len(run) {
+			made += len(run)
+		}
+	}
+	return made >= surelyMade && !uuid.MatchString(text), made >= likelyMade
+}
+
+// changes counts where a text goes from small letters to capitals or digits and back; a capital before small letters begins a word, and does not count.
+func changes(text string) (n int) {
+	class := func(c byte) int {
+		switch {
+		case c >= '0' && c <= '9':
+			return 0
+		case c >= 'a' && c <= 'z':
+			return 1
+		}
+		return 2
+	}
+	for i := 1; i < len(text); i++ {
+		if before, now := class(text[i-1]), class(text[i]); before != now && !(before == 2 && now == 1) {
+			n++
+		}
+	}
+	return n
 }
 
 // distinct counts the different bytes.

@@ -93,3 +93,44 @@ func TestFindInline(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// A query carries secrets under names that say little. What looks like a secret there is one, and a word, a date, a file or an id of a record is none.
+func TestFindInline_Query(t *testing.T) {
+	t.Parallel()
+	hex := "9f86d081884c7d659a2feaa0c55ad015"
+	base64 := "k7Jq2/x0Ps+Yb9dT4mWcR1uVh5LzQe8N=="
+	for _, c := range []struct{ name, value, want string }{
+		{"key", long(24), "certain"}, {"key", long(18), "likely"}, {"key", hex, "certain"}, {"sig", base64, "certain"}, {"signature", hex, "certain"}, {"sign", strings.ToUpper(hex), "certain"}, {"hmac", hex, "certain"},
+		{"auth", long(24), "certain"}, {"apikey", long(24), "certain"}, {"app_key", long(24), "certain"}, {"X-Amz-Signature", hex + hex, "certain"}, {"code", long(30), "certain"}, {"sid", hex, "certain"}, {"appKey", hex, "certain"},
+		{"key", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "likely"}, {"key", "{{tenant}}" + long(24), "certain"},
+
+		{"key", "name", ""}, {"key", "user-profile-2024-main-page", ""}, {"key", "CustomerID2024Key", ""}, {"key", "reports/2026/summary-0123456789abcdef.json", ""}, {"key", "exports/" + hex + ".csv", ""}, {"key", "12345678901234567890", ""},
+		{"key", "{{nodes.login.key}}", ""}, {"key", "your-api-key-here-please-1234", ""}, {"sign", "negative", ""}, {"sign", "capricorn", ""}, {"signature", "With kind regards, the team of 2026", ""}, {"code", "US-CA", ""}, {"code", "SUMMER2026SALE", ""},
+		{"sort_key", "created_at:desc,updated_at:asc", ""}, {"session", "2026-01-31T12:30:00Z", ""}, {"page", hex, ""}, {"hash", hex, ""}, {"id", hex, ""}, {"sid", "station-number-12", ""},
+	} {
+		for where, document := range map[string]any{
+			"query_params": map[string]any{"query_params": map[string]any{c.name: c.value}},
+			"list":         map[string]any{"query_params": map[string]any{c.name: []string{c.value}}},
+			"url":          map[string]any{"url": "https://service.test/x?page=2&" + c.name + "=" + strings.NewReplacer("+", "%2B", "/", "%2F", "=", "%3D", " ", "%20").Replace(c.value)},
+		} {
+			raw, err := json.Marshal(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			found := credential.FindInline(raw)
+			if len(found) > 0 {
+				got = map[bool]string{true: "certain", false: "likely"}[found[0].Certain]
+			}
+			if got != c.want || len(found) > 1 {
+				t.Errorf("%s: %s=%s is %q, want %q: %+v", where, c.name, c.value, got, c.want, found)
+			}
+		}
+	}
+	// Outside of queries such names say nothing.
+	for _, name := range []string{"key", "sign", "signature", "code"} {
+		if found := credential.FindInline(json.RawMessage(`{"body": {"` + name + `": "` + hex + `"}}`)); len(found) > 0 {
+			t.Errorf("%s in a body: %+v", name, found)
+		}
+	}
+}

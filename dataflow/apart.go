@@ -8,40 +8,93 @@ import (
 // Apart is a value that is read as part of an input and is not written into it: the list that a loop goes through. Every
 // iteration reads it by its name; handing it to each of them would cost the length of the list squared.
 type Apart struct {
-	// Path is where it belongs: the names of fields, from the top of the input on.
+	// Path is where it belongs, from the top of the input on: the names of fields, and positions in lists.
 	Path  []string
 	Value json.RawMessage
+	// positions are the steps of the path that are positions in lists.
+	positions []bool
 }
 
-// Without takes the value at a path of fields out of an object and returns both. It is not ok when nothing is there, or when
-// the path leads through something other than objects.
-func Without(input json.RawMessage, path []string) (rest, value json.RawMessage, ok bool) {
+// InList says that its path leads through a list.
+func (a *Apart) InList() bool { return slices.Contains(a.positions, true) }
+
+// Name is the last name of its path.
+func (a *Apart) Name() string {
+	for i := len(a.Path) - 1; i > 0; i-- {
+		if a.positions == nil || !a.positions[i] {
+			return a.Path[i]
+		}
+	}
+	return a.Path[0]
+}
+
+// Without takes the value at a path out of an object and returns both. In a list null is left in its place. It is not ok when
+// nothing is there.
+func Without(input json.RawMessage, path []string) (rest json.RawMessage, a Apart, ok bool) {
 	object, err := normalize(input)
-	if err != nil || len(path) == 0 {
-		return nil, nil, false
+	if err != nil || len(path) == 0 || object[0] != '{' {
+		return nil, Apart{}, false
 	}
-	return without(object, path)
+	a = Apart{Path: path, positions: make([]bool, len(path))}
+	rest, a.Value, ok = without(object, path, a.positions)
+	return rest, a, ok
 }
 
-func without(object json.RawMessage, path []string) (rest, value json.RawMessage, ok bool) {
-	if object[0] != '{' {
-		return nil, nil, false
+func without(value json.RawMessage, path []string, positions []bool) (rest, taken json.RawMessage, ok bool) {
+	switch value[0] {
+	case '[':
+		items := itemsOf(value)
+		at := indexOf(path[0])
+		if at < 0 || at >= len(items) {
+			return nil, nil, false
+		}
+		positions[0] = true
+		inner, taken := json.RawMessage("null"), items[at]
+		if len(path) > 1 {
+			if inner, taken, ok = without(items[at], path[1:], positions[1:]); !ok {
+				return nil, nil, false
+			}
+		}
+		items[at] = inner
+		return appendList(nil, items), taken, true
+	case '{':
+		members := membersOf(value)
+		at := slices.IndexFunc(members, func(m member) bool { return m.key == path[0] })
+		if at < 0 {
+			return nil, nil, false
+		}
+		if len(path) == 1 {
+			taken = members[at].value
+			return appendObject(nil, slices.Delete(members, at, at+1)), taken, true
+		}
+		inner, taken, ok := without(members[at].value, path[1:], positions[1:])
+		if !ok {
+			return nil, nil, false
+		}
+		members[at].value = inner
+		return appendObject(nil, members), taken, true
 	}
-	members := membersOf(object)
-	at := slices.IndexFunc(members, func(m member) bool { return m.key == path[0] })
-	if at < 0 {
-		return nil, nil, false
+	return nil, nil, false
+}
+
+func itemsOf(list json.RawMessage) []json.RawMessage {
+	var items []json.RawMessage
+	eachItem(list, func(value []byte) bool {
+		items = append(items, value)
+		return true
+	})
+	return items
+}
+
+func appendList(dst []byte, items []json.RawMessage) json.RawMessage {
+	dst = append(dst, '[')
+	for i, item := range items {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, item...)
 	}
-	if len(path) == 1 {
-		value = members[at].value
-		return appendObject(nil, slices.Delete(members, at, at+1)), value, true
-	}
-	inner, value, ok := without(members[at].value, path[1:])
-	if !ok {
-		return nil, nil, false
-	}
-	members[at].value = inner
-	return appendObject(nil, members), value, true
+	return append(dst, ']')
 }
 
 // Touches says that who reads a path of fields reads the value or some of it.
@@ -53,26 +106,54 @@ func (a *Apart) Touches(path []string) bool {
 // Into returns an input with the value in its place, unless something else is there.
 func (a *Apart) Into(input json.RawMessage) json.RawMessage {
 	object, err := normalize(input)
-	if err != nil {
+	if err != nil || object[0] != '{' {
 		return input
 	}
-	return into(object, a.Path, a.Value)
+	return a.into(object, 0)
 }
 
-func into(object json.RawMessage, path []string, value json.RawMessage) json.RawMessage {
-	if len(path) == 0 || object[0] != '{' {
-		return object
+// into puts it into what stands behind the first so many steps of its path.
+func (a *Apart) into(value json.RawMessage, step int) json.RawMessage {
+	if step == len(a.Path) {
+		if a.positions != nil && a.positions[step-1] && value[0] == 'n' {
+			return a.Value
+		}
+		return value
 	}
-	members := membersOf(object)
-	at := slices.IndexFunc(members, func(m member) bool { return m.key == path[0] })
-	if at >= 0 {
-		members[at].value = into(members[at].value, path[1:], value)
-		return appendObject(nil, members)
+	switch value[0] {
+	case '[':
+		items := itemsOf(value)
+		if at := indexOf(a.Path[step]); at >= 0 && at < len(items) {
+			items[at] = a.into(items[at], step+1)
+			return appendList(nil, items)
+		}
+	case '{':
+		members := membersOf(value)
+		if at := slices.IndexFunc(members, func(m member) bool { return m.key == a.Path[step] }); at >= 0 {
+			members[at].value = a.into(members[at].value, step+1)
+			return appendObject(nil, members)
+		}
+		return appendObject(nil, append(members, member{a.Path[step], a.alone(step + 1)}))
 	}
-	for i := len(path) - 1; i > 0; i-- {
-		value = appendObject(nil, []member{{path[i], value}})
+	return value
+}
+
+// alone is the value with what is around it behind the first so many steps of its path.
+func (a *Apart) alone(step int) json.RawMessage {
+	value := a.Value
+	for i := len(a.Path) - 1; i >= step; i-- {
+		if a.positions != nil && a.positions[i] {
+			items := make([]json.RawMessage, indexOf(a.Path[i])+1)
+			for n := range items {
+				items[n] = json.RawMessage("null")
+			}
+			items[len(items)-1] = value
+			value = appendList(nil, items)
+		} else {
+			value = appendObject(nil, []member{{a.Path[i], value}})
+		}
 	}
-	return appendObject(nil, append(members, member{path[0], value}))
+	return value
 }
 
 // namesOf are the steps of a path, as names.
@@ -96,6 +177,14 @@ func (r *reader) besideOwn(path []segment) (hit, bool) {
 		}
 	}
 	return hit{}, false
+}
+
+// leftNull says that what a path leads to was taken out of a list, which has null in its place.
+func (r *reader) leftNull(path []segment) bool {
+	names := namesOf(path)
+	return slices.ContainsFunc(r.apart, func(a Apart) bool {
+		return a.positions != nil && a.positions[len(a.positions)-1] && slices.Equal(a.Path, names)
+	})
 }
 
 // standsApart reads a path from what the loops around the node do not hand on: the last place to look.

@@ -229,7 +229,11 @@ func put[T any](l *Layers, h *history[T], seq, ordinal uint64, value T) {
 		h.versions[n-1] = version[T]{seq, ordinal, value}
 		return
 	}
+	old := h.versions
 	h.versions = append(h.versions, version[T]{seq, ordinal, value})
+	if n > 0 && n == cap(old) {
+		clear(old) // it may be part of something larger that stays
+	}
 	l.retained++
 	if n > 0 && !h.listed {
 		h.listed = true

@@ -82,6 +82,21 @@ func TestSync(t *testing.T) {
 			t.Fatalf("got %v", e)
 		}
 	})
+	t.Run("ATool'sOwnResult", func(t *testing.T) {
+		t.Parallel()
+		l := newLayers(t, dataflow.Start{})
+		sync(t, l, dataflow.Step{Seq: 1, NodeID: "step_3", Output: payload(`{"result":{"result":{"data":{"model_id":"model_123"}},"both":1},"success":true}`)})
+		sync(t, l, dataflow.Step{Seq: 2, NodeID: "b", Output: payload(`{"result":{"data":1,"result":{"data":2}}}`)})
+		if got := resolve(t, l, `["{{step_3.outputs.result.data.model_id}}","{{step_3.output.result.data.model_id}}","{{step_3.outputs.result.result.data.model_id}}","{{step_3.result.data.model_id}}","{{step_3.outputs.result.both}}"]`, asOf(4)); got != `["model_123","model_123","model_123","model_123",1]` {
+			t.Fatalf("got %s", got)
+		}
+		if got := resolve(t, l, `["{{b.outputs.result.data}}","{{b.outputs.result.result.data}}"]`, asOf(4)); got != `[1,2]` {
+			t.Fatalf("what the tool has beside its result counts first: %s", got)
+		}
+		if e := resolveErr(t, l, `"{{step_3.outputs.result.nothing}}"`, asOf(4)); e.Code != fault.UnresolvedPlaceholder {
+			t.Fatalf("got %v", e)
+		}
+	})
 	t.Run("PrefixedNameBeatsAFieldCalledLikeIt", func(t *testing.T) {
 		t.Parallel()
 		for _, params := range [][]string{nil, {"x", "a_x"}, {"a_x", "x"}} {

@@ -78,6 +78,9 @@ func (r *reader) find(p *placeholder) (hit, bool) {
 	if !ok && len(r.apart) > 0 && !(p.outputs && r.hasStep(p.head)) {
 		return r.standsApart(p.path)
 	}
+	if ok && len(r.apart) > 0 && string(h.raw) == "null" && r.leftNull(p.path) {
+		return r.standsApart(p.path)
+	}
 	return h, ok
 }
 
@@ -301,10 +304,16 @@ func (res *result) read(path []segment) (hit, bool) {
 	if res.fields != nil {
 		if value, ok := find(res.fields, path[0].key); ok {
 			raw, ok := walk(value, path[1:])
+			if !ok && path[0].key == DefaultKey {
+				raw, ok = ownResult(value, path[1:])
+			}
 			return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
 		}
 	} else if raw, ok := walk(res.output, path); ok {
 		return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, true
+	} else if value, ok := walk(res.output, path[:1]); ok && path[0].key == DefaultKey {
+		raw, ok := ownResult(value, path[1:])
+		return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
 	}
 	payload, ok := find(res.keys, path[0].key)
 	if !ok && path[0].key == "main" { // an accepted spelling of the default key
@@ -315,6 +324,19 @@ func (res *result) read(path []segment) (hit, bool) {
 	}
 	raw, ok := walk(payload, path[1:])
 	return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
+}
+
+// ownResult follows a path into the result of a result. What a tool returns stands under "result" of its node; where the tool has a
+// field of that name itself, who writes its output as the tool describes it means that one.
+func ownResult(value json.RawMessage, path []segment) ([]byte, bool) {
+	if len(value) == 0 || value[0] != '{' {
+		return nil, false
+	}
+	own, ok := fieldOf(value, DefaultKey)
+	if !ok {
+		return nil, false
+	}
+	return walk(own, path)
 }
 
 // Lookup reads one path, as a placeholder without brackets: "city", "fetch.outputs.items[0].id". It finds nothing

@@ -143,14 +143,47 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 	if r.output[0] != '{' {
 		return trace, nil
 	}
+	data := r.synced(s, &trace)
+	if len(data) == 0 {
+		return trace, nil
+	}
+	prefix := s.NodeID + "_"
+	length := 0
+	for _, d := range data {
+		trace.Synced = append(trace.Synced, d.field)
+		length += len(prefix) + len(d.field)
+	}
+	room := newNames{most: 2 * len(data)}
+	for _, d := range data {
+		l.write(sc, d.field, d, &room, &trace)
+	}
+	var full strings.Builder // one text has them all
+	full.Grow(length)
+	for _, d := range data { // last, so that a field that happens to be called <node id>_name does not take its place
+		start := full.Len()
+		full.WriteString(prefix)
+		full.WriteString(d.field)
+		l.write(sc, full.String()[start:], d, &room, &trace)
+	}
+	trace.Count = len(trace.Synced)
+	return trace, nil
+}
+
+// synced are the fields of a success that become names of the data, each once: those that the node or its tool lists, else all.
+func (r *result) synced(s Step, trace *SyncTrace) []datum {
 	names := s.OutputParams
 	if len(names) == 0 {
 		names = s.DeclaredOutputs
 	}
 	if len(names) == 0 {
-		for _, f := range r.fields {
-			names = append(names, f.key)
+		data := make([]datum, len(r.fields))
+		for i, f := range r.fields {
+			data[i] = datum{value: f.value, from: r, field: f.key}
 		}
+		if len(data) > 0 {
+			trace.Synced = make([]string, 0, len(data))
+		}
+		return data
 	}
 	seen := make(map[string]bool, len(names))
 	var data []datum
@@ -164,23 +197,38 @@ func (l *Layers) Sync(s Step) (SyncTrace, error) {
 			trace.Missing = append(trace.Missing, name)
 			continue
 		}
-		trace.Synced = append(trace.Synced, name)
 		data = append(data, datum{value: value, from: r, field: name})
 	}
-	for _, d := range data {
-		l.write(sc, d.field, d, &trace)
-	}
-	for _, d := range data { // last, so that a field that happens to be called <node id>_name does not take its place
-		l.write(sc, s.NodeID+"_"+d.field, d, &trace)
-	}
-	trace.Count = len(trace.Synced)
-	return trace, nil
+	return data
 }
 
-func (l *Layers) write(sc *scope, name string, d datum, trace *SyncTrace) {
+// newNames makes room for the histories of names that are written for the first time. Mostly those of one output are all new, or
+// none is, so it is made for all that are left when there is a first one.
+type newNames struct {
+	// most is how many may still come.
+	most int
+	room []newName
+}
+
+type newName struct {
+	history history[datum]
+	first   [1]version[datum]
+}
+
+func (n *newNames) next() *history[datum] {
+	if len(n.room) == 0 {
+		n.room = make([]newName, n.most)
+	}
+	own := &n.room[0]
+	n.room = n.room[1:]
+	own.history.versions = own.first[:0]
+	return &own.history
+}
+
+func (l *Layers) write(sc *scope, name string, d datum, room *newNames, trace *SyncTrace) {
 	h := sc.runtime[name]
 	if h == nil {
-		h = &history[datum]{}
+		h = room.next()
 		sc.runtime[name] = h
 	} else if before, ok := h.at(l.seq); ok {
 		from := before.value.from
@@ -188,6 +236,7 @@ func (l *Layers) write(sc *scope, name string, d datum, trace *SyncTrace) {
 			trace.Overwritten = append(trace.Overwritten, Overwrite{Name: name, Node: from.node, Scope: from.scope, Seq: from.seq})
 		}
 	}
+	room.most--
 	put(l, h, d.from.seq, 0, d)
 }
 

@@ -94,6 +94,9 @@ type (
 		State  json.RawMessage `json:"state"`
 		// Again are the questions whose answers count no longer: they are asked again before anything behind them runs.
 		Again []ActivationID `json:"again,omitempty"`
+		// NamesSource says that the error of an attempt which was under way in the source, and is not repeated, names the source. In
+		// forks of older versions it is that of an attempt which was interrupted.
+		NamesSource bool `json:"names_source,omitempty"`
 	}
 
 	ExecutionPaused struct {

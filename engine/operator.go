@@ -323,7 +323,7 @@ func (s *State) revive(target *activation) {
 	s.limitTime()
 	s.reviveScope(s.root, target)
 	for _, a := range s.effected {
-		s.reviveEffected(a)
+		s.reviveEffected(a, unknownOutcome(nil))
 	}
 	s.effected = nil
 }
@@ -338,7 +338,7 @@ func (s *State) reviveCanceled(a *activation) {
 		a.cause = cause
 		s.issue(a)
 	case effected && s.staysUnknown(a):
-		s.failUnknown(a)
+		s.failUnknown(a, unknownOutcome(nil))
 	case effected:
 		s.move(a, phaseHeld)
 		s.effected = append(s.effected, a)
@@ -354,8 +354,7 @@ func (s *State) staysUnknown(a *activation) bool {
 
 // failUnknown leaves an activation failed until a person deals with it. It goes no further outwards, so that it does not
 // undo the revival or the fork it is part of.
-func (s *State) failUnknown(a *activation) {
-	err := unknownOutcome(nil)
+func (s *State) failUnknown(a *activation, err *fault.Error) {
 	s.emit(EndNode{a.id, a.gen, NodeFailure, err})
 	a.err, a.unknown = err, true
 	s.move(a, phaseFailed)
@@ -364,17 +363,17 @@ func (s *State) failUnknown(a *activation) {
 }
 
 // reviveEffected decides about an activation that may have had its effect before an ending or a fork took hold of it: to
-// run it again needs knowledge.
-func (s *State) reviveEffected(a *activation) {
+// run it again needs knowledge. Without it the activation fails with err.
+func (s *State) reviveEffected(a *activation, err *fault.Error) {
 	switch p := a.policy(); {
 	case a.scope.torn:
-		s.fail(a, unknownOutcome(nil), nil)
+		s.fail(a, err, nil)
 	case p.onUnknown == workflow.OnUnknownRetry:
 		s.issue(a)
 	case s.staysUnknown(a):
-		s.failUnknown(a)
+		s.failUnknown(a, err)
 	case p.onUnknown == workflow.OnUnknownFail:
-		s.fail(a, unknownOutcome(nil), nil)
+		s.fail(a, err, nil)
 	default:
 		a.effected = true
 		s.outcomeUnknown(a, nil)
@@ -493,13 +492,17 @@ func (s *State) fork(f ExecutionForked) error {
 	} else if f.Input != "" {
 		chosen.input = f.Input
 	}
-	s.reissue(chosen)
+	source := ""
+	if f.NamesSource {
+		source = f.Source
+	}
+	s.reissue(chosen, source)
 	return nil
 }
 
 // reissue issues the open work of a fork anew, under the new execution's ids. The effect of a once attempt that was
 // under way in the source is not repeated without a decision.
-func (s *State) reissue(chosen *activation) {
+func (s *State) reissue(chosen *activation, source string) {
 	s.out = s.out[:0]
 	open := s.sorted(func(a *activation) bool { return a.phase.open() })
 	for _, a := range open {
@@ -533,6 +536,10 @@ func (s *State) reissue(chosen *activation) {
 		}
 	}
 	for _, a := range begun {
-		s.reviveEffected(a)
+		err := unknownOutcome(nil)
+		if source != "" {
+			err = fault.Newf(fault.OutcomeUnknown, "the attempt was under way in execution %q when this one was forked from it, and is not repeated without a decision; look there for what became of it, then retry or skip the node", source).With("source_execution_id", source)
+		}
+		s.reviveEffected(a, err)
 	}
 }

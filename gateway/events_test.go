@@ -3,10 +3,12 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -147,5 +149,47 @@ func TestHTTP_Resumed(t *testing.T) {
 	text, err := io.ReadAll(again.Body)
 	if err != nil || !strings.Contains(string(text), "done meanwhile") {
 		t.Errorf("%s %v", text, err)
+	}
+}
+
+// leaving is a client whose connection breaks as soon as something was sent to it.
+type leaving struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+// Write implements http.ResponseWriter.
+func (l leaving) Write(b []byte) (int, error) {
+	defer l.leave()
+	return l.ResponseRecorder.Write(b)
+}
+
+// A client whose connection breaks while a session is opened takes the answer up with the next one: the session is not lost with the connection.
+func TestHTTP_OpenedWhileTheConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	s := openSite(t, Options{})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	ask := func(ctx context.Context, method, body string) *http.Request {
+		r := httptest.NewRequestWithContext(ctx, method, "/mcp", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer one")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		return r
+	}
+	opened := leaving{httptest.NewRecorder(), leave}
+	s.ServeHTTP(opened, ask(ctx, http.MethodPost, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`))
+	_, position, primed := strings.Cut(opened.Body.String(), "id: ")
+	position, _, _ = strings.Cut(position, "\n")
+	if !primed || !strings.HasSuffix(position, "_0") {
+		t.Fatalf("the stream begins with %q", opened.Body)
+	}
+	resumed := ask(t.Context(), http.MethodGet, "")
+	resumed.Header.Set("Mcp-Session-Id", opened.Header().Get("Mcp-Session-Id"))
+	resumed.Header.Set("Last-Event-Id", position)
+	answer := httptest.NewRecorder()
+	s.ServeHTTP(answer, resumed)
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), `"serverInfo"`) {
+		t.Errorf("the stream that was taken up again has %d %q", answer.Code, answer.Body)
 	}
 }

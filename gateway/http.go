@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/http"
 	"slices"
@@ -101,6 +102,11 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if version := c.speaks(session); version == manyVersion && r.Header.Get(headerVersion) != version {
 		r = r.Clone(r.Context()) // a session speaks what was agreed when it was opened, whatever a request says
 		r.Header.Set(headerVersion, version)
+	}
+	if session == "" && r.Method == http.MethodPost {
+		// The SDK ends a session whose first request ends before it was handled. A connection that breaks in the meantime must not do that: the client
+		// has been told where to take the stream up again, and would find no session there. What opens a session is answered at once.
+		r = r.WithContext(context.WithoutCancel(r.Context()))
 	}
 	c.stateful.ServeHTTP(primed{w}, r)
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tandem/engine"
@@ -40,9 +39,10 @@ func AskAgain(state *engine.State, graph *workflow.Graph, id engine.ActivationID
 type AskedAgain struct {
 	engine.AgainCause
 	// Node is the node of the activation, and Value the output that was given for it; a value of more than MaxInline is told as
-	// {"size"}.
+	// {"$blob", "size"}, with its beginning beside it.
 	Node  string
 	Value json.RawMessage
+	Part  string
 }
 
 // AskedAgain returns why a question is asked again; none for one that is asked for the first time.
@@ -54,9 +54,7 @@ func (f *Fold) AskedAgain(question engine.ActivationID) ([]AskedAgain, error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.Value = value; len(value) > MaxInline {
-			one.Value = json.RawMessage(`{"size":` + strconv.Itoa(len(value)) + `}`)
-		}
+		one.Value, one.Part = shown(value), partOf(value)
 		list = append(list, one)
 	}
 	return list, nil

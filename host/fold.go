@@ -96,53 +96,6 @@ type openRun struct {
 	since   int64
 }
 
-// Start is what an execution's data begins with. It is part of the first row, before its facts.
-type Start struct {
-	WorkflowID string `json:"workflow_id"`
-	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the others who have started,
-	// retried, skipped or edited something that it came of.
-	UserID     string   `json:"user_id,omitempty"`
-	Requesters []string `json:"requesters,omitempty"`
-	// TokenMadeBy is who made the token that it was started with, if it was somebody else than the user.
-	TokenMadeBy string          `json:"token_made_by,omitempty"`
-	Language    string          `json:"language,omitempty"`
-	Initial     json.RawMessage `json:"initial,omitempty"`
-	Trigger     json.RawMessage `json:"trigger,omitempty"`
-	// ExternalRequest is the id under which somebody outside knows the request that started it.
-	ExternalRequest string `json:"external_request_id,omitempty"`
-	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
-	Outputs []string `json:"outputs,omitempty"`
-	// Root is the execution that it came of, with others between them, if it was not started by itself.
-	Root string `json:"root,omitempty"`
-	// Ancestors are the executions whose past it shares, the one it was forked from last.
-	Ancestors []string `json:"ancestors,omitempty"`
-	// ErrorOf is the execution whose failure it was started for, itself or what started it.
-	ErrorOf string `json:"error_of,omitempty"`
-	// InputRules is the version of the rules by which its inputs are built; executions that are older than rules have none.
-	InputRules int `json:"input_rules,omitempty"`
-	// Forks are how it came of them, the last one last. Forks of older versions are not told.
-	Forks []Fork `json:"forks,omitempty"`
-	// Above are those of the executions that started it.
-	Above []Fork `json:"above,omitempty"`
-}
-
-// Told are the forks that people are told of, the last one last.
-func (s Start) Told() []Fork { return slices.Concat(s.Above, s.Forks) }
-
-// Level is the level of the execution's own values.
-func (s Start) Level() int { return len(s.Ancestors) }
-
-// owner returns the execution in whose journal a value is.
-func (s Start) owner(self string, p Place) (string, error) {
-	switch {
-	case p.Level == len(s.Ancestors):
-		return self, nil
-	case p.Level < len(s.Ancestors):
-		return s.Ancestors[p.Level], nil
-	}
-	return "", fault.Newf(fault.Internal, "%q is a value of level %d, and execution %q is at level %d", p.Ref(), p.Level, self, len(s.Ancestors))
-}
-
 // Loader reads what a fold no longer has at hand: a row of the journal, a large value.
 type Loader struct {
 	Row  func(execution string, seq uint64) (Row, error)
@@ -231,6 +184,10 @@ type Turn struct {
 	before engine.Status
 	// read says that the row comes from the journal.
 	read bool
+	// vouched is how many of its values have been checked.
+	vouched int
+	// started is what the row starts the execution with, if it is known without reading it.
+	started *Start
 }
 
 // Begin starts the next row.
@@ -319,21 +276,18 @@ func (f *Fold) recordEnd(seq uint64, fact engine.Fact, c engine.Command) error {
 	return f.recordFailure(seq, end.Activation, end.Error, nil)
 }
 
-func readStart(execution string, raw json.RawMessage) (start Start, err error) {
-	if err := json.Unmarshal(raw, &start); err != nil {
-		return start, fault.Newf(fault.Unreadable, "the start of execution %q cannot be read: %w", execution, err)
-	}
-	return start, nil
-}
-
-func (f *Fold) created(c engine.ExecutionCreated) error {
-	raw, err := f.Value(c.Input)
-	if err != nil {
-		return err
-	}
-	start, err := readStart(c.Execution, raw)
-	if err != nil {
-		return err
+func (f *Fold) created(c engine.ExecutionCreated) (err error) {
+	var start Start
+	if f.turn != nil && f.turn.started != nil {
+		start = *f.turn.started
+	} else {
+		raw, err := f.Value(c.Input)
+		if err != nil {
+			return err
+		}
+		if start, err = readStart(c.Execution, raw); err != nil {
+			return err
+		}
 	}
 	f.id, f.start = c.Execution, start
 	f.layers, err = dataflow.New(dataflow.Start{
@@ -556,7 +510,8 @@ func (f *Fold) Data(run engine.RunNode) (Data, error) {
 // [EntryRef].
 func (f *Fold) Inputs(run engine.RunNode) (map[engine.Ref]json.RawMessage, error) {
 	values := map[engine.Ref]json.RawMessage{}
-	refs := []engine.Ref{run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State}
+	var few [8]engine.Ref // which is enough for most
+	refs := append(few[:0], run.Input, run.Cause.Ref, run.Cause.Memo, run.Cause.State)
 	if run.Cause.Wake != nil {
 		refs = append(refs, run.Cause.Wake.Ref)
 	}

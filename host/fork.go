@@ -65,7 +65,7 @@ func (j Journal) Fork(ctx context.Context, r ForkRequest, now int64) (fold *Fold
 	for _, e := range edits {
 		fork.Edits = append(fork.Edits, e.record(put))
 	}
-	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, Reason: r.Reason}
+	fact := engine.ExecutionForked{Semantics: engine.Semantics, Execution: r.ID, Source: j.Execution, Activation: id, By: r.By, Reason: r.Reason, NamesSource: true}
 	if len(r.Input) > 0 {
 		fact.Input, fact.Edits = put(r.Input), true
 	}

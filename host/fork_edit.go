@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"tandem/dataflow"
 	"tandem/engine"
@@ -32,10 +33,12 @@ type Fork struct {
 type Edit struct {
 	Name string `json:"name"`
 	// Original is what it was, absent if there was none; Edited is what it is now. A value of more than MaxInline is told as
-	// {"$blob", "size"}, and Ref is where it is then.
-	Original json.RawMessage `json:"original,omitempty"`
-	Edited   json.RawMessage `json:"edited"`
-	Ref      engine.Ref      `json:"ref,omitempty"`
+	// {"$blob", "size"}, with its beginning beside it, and Ref is where it is then.
+	Original     json.RawMessage `json:"original,omitempty"`
+	OriginalPart string          `json:"original_part,omitempty"`
+	Edited       json.RawMessage `json:"edited"`
+	EditedPart   string          `json:"edited_part,omitempty"`
+	Ref          engine.Ref      `json:"ref,omitempty"`
 	// The rest is what [dataflow.Edit] says. Follows marks an edit that follows from another and was not made by itself.
 	Scope   string          `json:"scope,omitempty"`
 	Within  string          `json:"within,omitempty"`
@@ -192,11 +195,14 @@ func (f *Fold) payload(run engine.RunNode, in engine.Input) (json.RawMessage, er
 // record is an edit as it is kept. Put keeps a value that is too large to be told.
 func (e forkEdit) record(put func(json.RawMessage) engine.Ref) Edit {
 	t := Edit{
-		Name: e.Name, Original: shown(e.original), Edited: shown(e.Value), Scope: e.Scope, Within: e.Within, Added: e.Added,
+		Name: e.Name, Original: shown(e.original), OriginalPart: partOf(e.original), Edited: shown(e.Value), EditedPart: partOf(e.Value), Scope: e.Scope, Within: e.Within, Added: e.Added,
 		Nodes: e.Nodes, Was: e.Was, Follows: e.follows,
 	}
 	if len(e.Value) > MaxInline {
 		t.Ref = put(e.Value)
+	}
+	if len(e.original) > MaxInline && !e.follows { // whoever is told of the edit can read all of what it replaces
+		put(e.original)
 	}
 	if len(e.Was) > MaxInline {
 		t.Was, t.WasRef = nil, put(e.Was)
@@ -215,6 +221,17 @@ func shown(value json.RawMessage) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return raw
+}
+
+// maxPart is how much of a large value is told beside its hash, in bytes.
+const maxPart = 2000
+
+// partOf is the beginning of a value that is told by its hash; empty for one that is told as it is.
+func partOf(value json.RawMessage) string {
+	if len(value) <= MaxInline {
+		return ""
+	}
+	return strings.ToValidUTF8(string(value[:maxPart]), "")
 }
 
 // editsSince are the edits of a value that was there before a fork, as it is read in a scope.

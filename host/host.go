@@ -58,6 +58,9 @@ type StartRequest struct {
 	ExternalRequest string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
+	// Follow, unless it is nil, is called when the first row is on disk and before anybody is told of it, so that who subscribes
+	// there is told of every row. It is not called for an execution that is handed over with [Started].Ended.
+	Follow func()
 }
 
 // Started answers it.
@@ -66,6 +69,9 @@ type Started struct {
 	Status    engine.Status
 	// Repeated says that the key had started this execution before.
 	Repeated bool
+	// Ended is the execution as its rows tell it, if it has ended with its start and all of it is at hand; nil otherwise. It is the
+	// caller's.
+	Ended *Seen
 }
 
 // Action is something that may be done to an execution.

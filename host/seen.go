@@ -24,6 +24,14 @@ func NewSeen(graph *workflow.Graph) *Seen {
 	return &Seen{View: NewView(graph), values: map[engine.Ref]json.RawMessage{}}
 }
 
+// Seen returns what the rows of an execution tell that has ended. The fold is not used any more after that.
+func (f *Fold) Seen() *Seen { return &Seen{View: f.view, values: f.values.held} }
+
+// Plain says that a row is in memory as it is in the journal, with all of its values.
+func (r *Row) Plain() bool {
+	return len(r.Large) == 0 && !slices.ContainsFunc(r.Told, func(t Told) bool { return t.Error != nil || t.Detail != nil })
+}
+
 // Add takes a row in, which must not be changed any more. Rows come in order; one that was seen before is passed over.
 func (s *Seen) Add(row *Row) {
 	if s.broken || row.Seq <= s.View.Seq || len(row.Facts) == 0 {

@@ -14,7 +14,7 @@ import (
 func AgainOf(causes []host.AskedAgain) []api.AskedAgain {
 	var told []api.AskedAgain
 	for _, c := range causes {
-		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, Output: c.Value})
+		told = append(told, api.AskedAgain{Action: string(c.Action), NodeID: c.Node, By: c.By, Output: c.Value, OutputPart: c.Part})
 	}
 	return told
 }
@@ -27,7 +27,7 @@ func (r *Request) showAgain(list []api.AskedAgain) {
 		return
 	}
 	for n := range r.Again {
-		r.Again[n].By, r.Again[n].Output = "", nil
+		r.Again[n].By, r.Again[n].Output, r.Again[n].OutputPart = "", nil, ""
 	}
 }
 
@@ -52,7 +52,7 @@ func AgainLines(language string, list []api.AskedAgain) []string {
 		case engine.AgainOutput:
 			line := say("注意：%s 手工给出了节点 %s 的输出，因此再次询问。", "Note: %s gave the output of node %s by hand, so you are asked again.", by, one.NodeID)
 			if one.Output != nil {
-				line += say("输出：%s", " The output: %s", valueText(one.Output))
+				line += say("输出：%s", " The output: %s", told{one.Output, one.OutputPart}.text(language))
 			}
 			lines = append(lines, line)
 		}

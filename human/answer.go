@@ -58,6 +58,13 @@ func (p *problems) add(path, format string, args ...any) {
 	*p = append(*p, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// addBoth adds a problem that is told in both languages.
+func (p *problems) addBoth(path, english, chinese string) {
+	if len(*p) < maxProblems {
+		*p = append(*p, api.FaultField{Path: path, Message: english, MessageZH: chinese})
+	}
+}
+
 // err is one error for all problems; nil when there are none.
 func (p problems) err() error {
 	if len(p) == 0 {
@@ -329,38 +336,8 @@ func (r *Request) checkSchema(at string, values map[string]json.RawMessage, foun
 			}
 			continue
 		}
-		found.add(p.Path, "%s", schemaWords(p))
+		found.addBoth(p.Path, p.Words("en"), p.Words("zh"))
 	}
-}
-
-// schemaWords says what a schema refuses like what a field's own rules refuse: to people, who have never seen the schema.
-func schemaWords(p node.SchemaProblem) string {
-	_, wanted, ok := strings.Cut(p.Message, ", want ")
-	if !ok {
-		return p.Message
-	}
-	switch p.Rule {
-	case "maximum":
-		return "it is more than " + wanted
-	case "minimum":
-		return "it is less than " + wanted
-	case "minLength":
-		return "it has less than " + wanted + " characters"
-	case "maxLength":
-		return "it has more than " + wanted + " characters"
-	case "minItems":
-		return "choose at least " + wanted
-	case "maxItems":
-		return "choose at most " + wanted
-	case "type":
-		if wanted == "integer" {
-			return "a whole number was expected"
-		}
-		if wanted == "number" {
-			return "a number was expected"
-		}
-	}
-	return p.Message
 }
 
 // rule is what a field's validation says.

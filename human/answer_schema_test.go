@@ -40,3 +40,25 @@ func TestCheck_SchemaInWords(t *testing.T) {
 		})
 	}
 }
+
+// What a schema refuses is told in Chinese, whatever the rule, without a word of the validator.
+func TestCheck_SchemaInChinese(t *testing.T) {
+	t.Parallel()
+	r := Request{Type: Input, Schema: json.RawMessage(`{"type":"object","properties":{"n":{"exclusiveMinimum":0},"list":{"type":"array","uniqueItems":true},"when":{"type":["integer","null"]}},"dependentRequired":{"n":["list"]}}`)}
+	for answer, want := range map[string]string{
+		`{"n":0,"list":[]}`: "n：数值过小，必须大于 0。",
+		`{"list":[1,1]}`:    "list：第 1 项与第 2 项重复。",
+		`{"when":"later"}`:  "when：类型不符：应为空值（null）或整数。",
+		`{"n":1}`:           "field_values：填写了“n”时，还需要 “list”。",
+	} {
+		err := r.Check(PurposeNode, json.RawMessage(`{"field_values":`+answer+`}`))
+		if err == nil || wrongIn("zh", fault.From(err)) != want {
+			t.Errorf("%s: %v", answer, err)
+			continue
+		}
+		fields := fault.From(err).Details["fields"].([]api.FaultField)
+		if got := FieldIn("en", fields[0]); got != fields[0].Message || FieldIn("zh", fields[0]) != fields[0].MessageZH {
+			t.Errorf("%s: %+v in English %q", answer, fields, got)
+		}
+	}
+}

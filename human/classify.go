@@ -76,13 +76,14 @@ const (
 	filteredTo   = 0.3
 )
 
-// Classify judges a reply by rules. It is pure and takes time in proportion to the reply.
+// Classify judges a reply by rules and learned weights. It is pure and takes time in proportion to the reply.
 //
-// An approval needs proof: what the sender wrote now must consist of phrases that the rules know to be harmless, and at least one has to approve. A
-// refusal needs a clause that refuses and nothing that takes it back; its reasons may be in any words. Whatever else somebody writes is uncertain, and they
-// are asked back. What no person wrote is filtered.
-func Classify(t Text) Judgement {
-	w := theWording()
+// A decision needs a clause that approves or refuses, or words that plainly lean to one, and nothing that takes that back: package prose reads what the
+// clauses do and how they compare with labelled replies, and here that is compared with what was asked and how the reply came. Remarks may be in any words. Whatever else somebody writes is uncertain, and they are asked back. What no
+// person wrote is filtered.
+func Classify(t Text) Judgement { return theWording().classify(t) }
+
+func (w *wording) classify(t Text) Judgement {
 	r := w.read(t)
 	j := Judgement{Factors: w.factors(t, r)}
 	r.circumstances(t)
@@ -139,12 +140,6 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 	if q.Type != Approval && q.Type != "" {
 		return "", ""
 	}
-	switch {
-	case r.proves() && !r.doubted():
-		return q.onlyOption(Confirmed)
-	case r.refuses() && !r.suspended():
-		return q.onlyOption(Rejected)
-	}
 	switch w.byActs(r) {
 	case prose.Approve:
 		return q.onlyOption(Confirmed)
@@ -152,60 +147,6 @@ func (w *wording) answer(q Request, r reading) (classification, option string) {
 		return q.onlyOption(Rejected)
 	}
 	return "", ""
-}
-
-// proves says whether a reply consists of harmless phrases of which at least one approves.
-func (r *reading) proves() bool {
-	if len(r.vetoes) > 0 || r.unknowns > 0 || r.refusals+r.weakNos > 0 {
-		return false
-	}
-	return r.strong > 0 || r.weak > 0 && r.acks == 0 && (r.fines == 0 || r.verdicts > 0)
-}
-
-// doubted says whether the clauses of a reply, taken together, do something else than approve: a yes to being there answers no question.
-func (r *reading) doubted() bool {
-	switch r.acts.Why {
-	case "reports", "mocks", "asks", "double", "present", "condition":
-		return true
-	}
-	return r.strong == 0 && r.acts.Present
-}
-
-// suspended says whether a refusal is only about a time or a part that the question does not speak of.
-func (r *reading) suspended() bool {
-	return r.acts.Why == "suspends" && !r.about.words[r.acts.Text] && !strings.Contains(r.about.han, r.acts.Text)
-}
-
-// refuses says whether a reply is a clear refusal. Reasons may be given freely, as long as they take nothing back.
-func (r *reading) refuses() bool {
-	if r.strong+r.weak > 0 || r.has(vetoMixed, vetoDouble, vetoHesitant, vetoSubject, vetoOpen, vetoPolarity, "sarcasm", "instruction") {
-		return false
-	}
-	if r.refusals > 0 {
-		return !r.bare && !r.limited()
-	}
-	// A bare no is an answer only if it is all that was said.
-	for _, v := range r.vetoes {
-		if v.why != vetoRegret && v.why != vetoContrast {
-			return false
-		}
-	}
-	return r.weakNos > 0 && r.unknowns+r.acks == 0
-}
-
-// limited says whether a refusal holds only under a condition or has a second side. Duties ("must", "需要") are reasons.
-func (r *reading) limited() bool {
-	for _, v := range r.vetoes {
-		if v.why != "condition" {
-			continue
-		}
-		switch v.text {
-		case "should", "must", "need", "needs", "require", "requires", "required", "or", "either", "still", "first", "before", "already", "limit", "需", "需要", "须", "必须", "应", "应该", "要", "还", "另", "其中", "以内", "前", "后", "才", "当", "需要先", "以前", "之前":
-		default:
-			return true
-		}
-	}
-	return false
 }
 
 // value says whether a reply can be the value of the only field of a form. A value may be any words; what puts the answer off or asks back is none.
@@ -495,6 +436,10 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		switch {
 		case j.Value != "":
 			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
+		case r.acts.Learned && j.Classification == Confirmed:
+			return fmt.Sprintf(byLanguage(zh, "回复读来是同意：%q；最有分量的词：%s", "the reply reads as an approval: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
+		case r.acts.Learned && j.Classification == Rejected:
+			return fmt.Sprintf(byLanguage(zh, "回复读来是拒绝：%q；最有分量的词：%s", "the reply reads as a refusal: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
 		case j.Classification == Confirmed:
 			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.evidence()))
 		case j.Classification == Rejected:
@@ -525,6 +470,15 @@ func explain(q Request, relevance string, j Judgement, r reading) string {
 		return byLanguage(zh, "高风险的同意不采用文字回复", "an approval of high risk is not taken from prose")
 	}
 	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
+}
+
+// weighty are the words that weighed most, as a person reads them.
+func (r *reading) weighty() string {
+	var words []string
+	for _, word := range r.acts.Words {
+		words = append(words, strconv.Quote(word))
+	}
+	return strings.Join(words, ", ")
 }
 
 func byLanguage(zh bool, chinese, english string) string {

@@ -52,31 +52,85 @@ func (f free) freely(title string) Text {
 	return x
 }
 
-// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and nine of ten have to be found.
+// TestClassify_Free reads what people write who do not know the rules: no decision may be a false one, and most have to be found. The floors are what
+// was measured when a corpus was last read, in percent of the approvals and of the refusals.
 func TestClassify_Free(t *testing.T) {
 	t.Parallel()
-	means := map[string]string{Confirmed: "approve", Rejected: "reject", "": "unclear"}
-	for name, titles := range map[string][]string{"replies_free.jsonl": {"", "Do you approve?", "请审批"}, "replies_more.jsonl": {""}} {
-		corpus := readFree(t, name)
-		for _, title := range titles {
-			all, found := map[string]int{}, map[string]int{}
-			for _, f := range corpus {
-				j := Classify(f.freely(title))
-				got := means[j.Classification]
-				all[f.Want]++
-				switch got {
-				case f.Want:
-					found[f.Want]++
-				case "unclear":
-				default:
-					t.Errorf("%s, %q: false %s (%s) of %q: %s", name, title, got, f.Want, f.Text, j.Reasoning)
+	for _, c := range []struct {
+		name            string
+		titles          []string
+		approve, reject int
+	}{
+		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 93, 96},
+		{"replies_more.jsonl", []string{""}, 95, 96},
+		{"replies_other.jsonl", []string{""}, 95, 96},
+		{"replies_wild.jsonl", []string{""}, 88, 91},
+		{"replies_short.jsonl", []string{""}, 92, 96},
+		{"replies_plain.jsonl", []string{""}, 83, 95},
+		{"replies_persons.jsonl", []string{""}, 78, 93},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			corpus := readFree(t, c.name)
+			for _, title := range c.titles {
+				all, found, _ := confusion(t, theWording(), corpus, title, 0)
+				for want, floor := range map[string]int{"approve": c.approve, "reject": c.reject} {
+					if all[want] == 0 || found[want]*100 < all[want]*floor {
+						t.Errorf("%q: %d of %d replies that %s are found, want %d in 100", title, found[want], all[want], want, floor)
+					}
+				}
+				t.Logf("%q: approvals %d of %d, refusals %d of %d, neither %d of %d", title, found["approve"], all["approve"], found["reject"], all["reject"], found["unclear"], all["unclear"])
+			}
+		})
+	}
+}
+
+// TestClassify_Unseen reads corpora that no rule and no weight was made from: they are never trained on, and nobody looks at single replies of them. The
+// floors and the number of false decisions, which is a ceiling and not a wish, are what was measured.
+func TestClassify_Unseen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                   string
+		approve, reject, wrong int
+	}{
+		{"replies_unseen_plain.jsonl", 89, 94, 1},
+		{"replies_unseen_persons.jsonl", 63, 81, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			all, found, wrong := confusion(t, theWording(), readFree(t, c.name), "", c.wrong)
+			for want, floor := range map[string]int{"approve": c.approve, "reject": c.reject} {
+				if all[want] == 0 || found[want]*100 < all[want]*floor {
+					t.Errorf("%d of %d replies that %s are found, want %d in 100", found[want], all[want], want, floor)
 				}
 			}
-			for _, want := range []string{"approve", "reject"} {
-				if all[want] == 0 || found[want]*10 < all[want]*9 {
-					t.Errorf("%s, %q: %d of %d replies that %s are found, want nine of ten", name, title, found[want], all[want], want)
-				}
+			t.Logf("approvals %d of %d, refusals %d of %d, neither %d of %d, false %d", found["approve"], all["approve"], found["reject"], all["reject"], found["unclear"], all["unclear"], wrong)
+		})
+	}
+}
+
+// confusion counts how many replies there are of each kind and how many are read as such. More false decisions than allowed are an error.
+func confusion(t *testing.T, w *wording, corpus []free, title string, allowed int) (all, found map[string]int, wrong int) {
+	t.Helper()
+	means := map[string]string{Confirmed: "approve", Rejected: "reject", "": "unclear"}
+	all, found = map[string]int{}, map[string]int{}
+	for _, f := range corpus {
+		j := w.classify(f.freely(title))
+		got := means[j.Classification]
+		all[f.Want]++
+		switch got {
+		case f.Want:
+			found[f.Want]++
+		case "unclear":
+		default:
+			wrong++
+			if allowed == 0 {
+				t.Errorf("%q: false %s (%s) of %q: %s", title, got, f.Want, f.Text, j.Reasoning)
 			}
 		}
 	}
+	if allowed > 0 && wrong > allowed {
+		t.Errorf("%d false decisions, more than the %d that were measured", wrong, allowed)
+	}
+	return all, found, wrong
 }

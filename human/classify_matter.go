@@ -1,6 +1,7 @@
 package human
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -214,10 +215,10 @@ func (m matter) answered(quote []string) bool {
 
 // disputed says whether a quotation has something in it that one can agree to without approving: an objection, a doubt, a question.
 func (w *wording) disputed(quote []string) bool {
+	if slices.ContainsFunc(quote, w.patterns.asksFor.MatchString) {
+		return false // the question, in other words
+	}
 	for _, line := range quote {
-		if w.patterns.asksFor.MatchString(line) {
-			continue // the question, in other words
-		}
 		asked := w.patterns.shallI.MatchString(line) // whether to do it
 		for _, it := range w.items(w.tokens(line)) {
 			switch it.is {

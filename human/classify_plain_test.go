@@ -1,6 +1,9 @@
 package human
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestClassify_Plain has replies that leave nobody in doubt, and yeses that answer something else, to questions that name what they are about.
 func TestClassify_Plain(t *testing.T) {
@@ -23,6 +26,27 @@ func TestClassify_Plain(t *testing.T) {
 			if j := Classify(replyTo(language, reply)); j.Classification != want {
 				t.Errorf("%q (%s) is taken for %q (%s), want %q", reply, language, j.Classification, j.Reasoning, want)
 			}
+		}
+	}
+}
+
+// TestClassify_Learned has replies that only the weights understand: their reasons name the words that weighed most, and what they decide has to be about
+// what was asked.
+func TestClassify_Learned(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ language, title, text, want, reason string }{
+		{"zh", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", Confirmed, "最有分量的词"},
+		{"en", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", Confirmed, "the words that weigh most"},
+		{"zh", "支付发票 INV-1042", "这化肥价格怪得劲，赶紧给俺拉三吨。", "", ""},
+		{"en", "", "My decision is to decline.", Rejected, "the words that weigh most"},
+		{"zh", "", "My decision is to decline.", Rejected, "最有分量的词"},
+	} {
+		x := replyTo(c.language, c.text)
+		x.Request.Title, x.Request.Description = c.title, ""
+		if j := Classify(x); j.Classification != c.want || !strings.Contains(j.Reasoning, c.reason) {
+			t.Errorf("%q to %q is taken for %q (%s), want %q with %q", c.text, c.title, j.Classification, j.Reasoning, c.want, c.reason)
+		} else {
+			t.Log(j.Reasoning)
 		}
 	}
 }

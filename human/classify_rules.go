@@ -79,14 +79,10 @@ type reading struct {
 	strong, weak, acks, refusals, weakNos int
 	// fines are observations in favour, unknowns what the rules cannot read; known is how much is about the matter.
 	fines, unknowns, known int
-	// verdicts counts the weak words that say that it is good, not only that it was heard.
-	verdicts int
 	// firm counts the words that approve, whatever was said before.
 	firm int
 	// first is the first piece of evidence, strange the first unknown word.
 	first, strange string
-	// bare says that a clause consists of doubt alone; it is about what stands beside it.
-	bare bool
 	// content are the clauses that are more than courtesy, as written.
 	content []string
 	// about is what the question is about.
@@ -190,6 +186,9 @@ func (w *wording) read(t Text) reading {
 	}
 	w.subject(&r, about, t)
 	r.automatic, r.surely = w.automatic(t, r.clean)
+	if !r.surely && r.acts.Explicit {
+		r.automatic = false // somebody writes about being away, and decides
+	}
 	return r
 }
 
@@ -280,9 +279,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 		case saysYes:
 			weak++
 			evidence = it.text
-			if !nodding(it.text) {
-				r.verdicts++
-			}
 		case saysApproval, saysGo:
 			if persons > 0 {
 				r.veto(saysIndirect.vetoName(), joined(ts))
@@ -365,12 +361,6 @@ func (w *wording) clause(r *reading, about matter, ts []token, at clausePlace) {
 	if hanPerson && strong+weak+against+weakNo > 0 {
 		r.veto(saysIndirect.vetoName(), joined(ts)) // whose opinion it is
 	}
-	for _, v := range r.vetoes[started:] {
-		switch v.why {
-		case "hedge", "deferral", "question", "condition", "future":
-			r.bare = r.bare || unknowns == 0 || len(ts) <= 3
-		}
-	}
 	r.unknowns += unknowns
 	if r.strange == "" && unknowns > 0 {
 		r.strange = strange
@@ -417,7 +407,7 @@ func (p *patterns) compileMore() {
 	p.money = regexp.MustCompile(`^(?:usd|eur|gbp|euros?|dollars?|k|m|元|万|块)$`)
 	p.becomes = regexp.MustCompile(`\bfrom\b.*\bto\b|->|→|改为|改成|调整为|调为|调至|升至|降至|提高到|降低到|变更为`)
 	p.number = regexp.MustCompile(`\d[\d,.]*[a-z]*`)
-	p.asksFor = regexp.MustCompile(`\b(?:please|reply|kindly)\b.{0,30}\bapprov|\bapproved? or |(?:是否|请).{0,6}(?:批准|审批|同意|回复)|回复.{0,6}同意`)
+	p.asksFor = regexp.MustCompile(`\bdo you approve\b|\bshall i (?:release|pay|send|proceed|approve|go|continue|execute|start|book|order|deploy|publish|sign)\b|\breply (?:yes|approve|with)\b|^>* ?请审批|\b(?:please|reply|kindly)\b.{0,30}\bapprov|\bapproved? or |(?:是否|请).{0,6}(?:批准|审批|同意|回复)|回复.{0,6}同意`)
 	p.shallI = regexp.MustCompile(`^(?:\d+[.)]\s*.*|(?:shall|should|may|can|could) (?:i|we)\b.*|.*\bapprove|please confirm.*|.*(?:是否|可否|能否|请问).*)\?$`)
 	p.either = regexp.MustCompile(`\bor\b|还是|或者|要么`)
 	p.yesNo = regexp.MustCompile(`(?:approve|accept|confirm|yes|agree|go)\W{1,3}or\W{1,3}(?:reject|decline|deny|no|disagree)|whether or not|or not\b|(?:同意|批准|通过)\W?(?:还是|或者?)\W?(?:不|拒绝|驳回)`)

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
+	"tandem/engine"
 	"tandem/host"
 	"tandem/payload"
 )
@@ -20,7 +23,7 @@ func ForkOf(forks []host.Fork) *api.Fork {
 			ExecutionID: f.Source, ActivationID: string(f.Activation), NodeID: f.Node, By: f.By, Reason: f.Reason, Time: f.Time, Edits: []api.ForkEdit{},
 		}
 		for _, e := range f.Made() {
-			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, Edited: e.Edited})
+			one.Edits = append(one.Edits, api.ForkEdit{Name: e.Name, Original: e.Original, OriginalPart: e.OriginalPart, Edited: e.Edited, EditedPart: e.EditedPart})
 		}
 		told = append(told, one)
 	}
@@ -41,7 +44,7 @@ func (r *Request) showFork(f *api.Fork) {
 		f.By, f.Reason = "", "" // nor do they learn who works here
 		f.Edits = slices.Clone(f.Edits)
 		for n := range f.Edits {
-			f.Edits[n].Original, f.Edits[n].Edited = nil, nil
+			f.Edits[n] = api.ForkEdit{Name: f.Edits[n].Name}
 		}
 		return f
 	}
@@ -51,6 +54,30 @@ func (r *Request) showFork(f *api.Fork) {
 		shown.Earlier[n] = hide(shown.Earlier[n])
 	}
 	r.Fork = &shown
+}
+
+// Begun is where the work was under way that a fork has taken over, and how it stands there. The fork has not interrupted it.
+type Begun struct {
+	Execution string            `json:"execution_id"`
+	Node      string            `json:"node_id"`
+	Status    engine.NodeStatus `json:"status,omitempty"`
+}
+
+// text says what is asked about such work.
+func (b *Begun) text(language string) string {
+	became := pick(language, "其结果无法得知", "how it ended there is not known")
+	switch b.Status {
+	case engine.NodeDone:
+		became = pick(language, "它在那里已经完成", "it has completed there")
+	case engine.NodeFailure:
+		became = pick(language, "它在那里失败了", "it has failed there")
+	case engine.NodeRunning, engine.NodeRetrying:
+		became = pick(language, "它在那里仍在执行", "it is still at work there")
+	}
+	return fmt.Sprintf(pick(language,
+		"此执行是从执行 %s 分叉而来；分叉处，节点 %s 正在那里执行，%s。此分叉尚未执行该节点，未经决定不会重复执行。请先在那里查看，再回答：done（那里做的有效，请给出结果）、not_done（在此分叉中执行，即再做一次）或 stop（让节点失败）。",
+		"This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail)."),
+		b.Execution, b.Node, became)
 }
 
 // How much of an edited value and its name a line shows.
@@ -93,9 +120,9 @@ func ForkLines(language string, f *api.Fork) []string {
 			case e.Edited == nil:
 				lines = append(lines, name)
 			case e.Original == nil:
-				lines = append(lines, say("%s：现在是 %s（原来没有）", "%s: now %s (was not there)", name, valueText(e.Edited)))
+				lines = append(lines, say("%s：现在是 %s（原来没有）", "%s: now %s (was not there)", name, told{e.Edited, e.EditedPart}.text(language)))
 			default:
-				lines = append(lines, say("%s：现在是 %s（原来是 %s）", "%s: now %s (was %s)", name, valueText(e.Edited), valueText(e.Original)))
+				lines = append(lines, say("%s：现在是 %s（原来是 %s）", "%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language), told{e.Original, e.OriginalPart}.text(language)))
 			}
 		}
 		if one.Reason != "" {
@@ -103,6 +130,63 @@ func ForkLines(language string, f *api.Fork) []string {
 		}
 	}
 	return lines
+}
+
+// told is a value as a question has it: itself, or, of a large one, its name and its beginning.
+type told struct {
+	value json.RawMessage
+	part  string
+}
+
+// text is the value in one line: a text as it is, anything else as JSON. Of one that is cut it says how large it is.
+func (t told) text(language string) string {
+	if t.part == "" {
+		return valueText(t.value)
+	}
+	text := cut(strings.Join(strings.Fields(t.part), " "), maxForkValue)
+	return text + fmt.Sprintf(pick(strings.ToLower(language), "（共 %d 字节，此处仅为开头）", " (the beginning of %d bytes)"), gjson.GetBytes(t.value, "size").Int())
+}
+
+// whole says that the line shows all of it.
+func (t told) whole() bool {
+	return t.value == nil || t.part == "" && len([]rune(payload.Text(t.value))) <= maxForkValue
+}
+
+// Cut is a value of which the lines about a fork, or about why a question is asked again, show the beginning only.
+type Cut struct {
+	// ID tells it apart from the others of the question; Name is that of what was edited, or of the node whose output it is.
+	ID, Name string
+	// Original says that it is what was replaced.
+	Original bool
+	// Value is the value, or Hash is its name among those of the execution.
+	Value json.RawMessage
+	Hash  string
+}
+
+// CutValues are the values of a question that its lines do not show in whole.
+func (r Request) CutValues() []Cut {
+	var list []Cut
+	add := func(id, name string, original bool, t told) {
+		switch {
+		case t.whole():
+		case t.part != "":
+			list = append(list, Cut{ID: id, Name: name, Original: original, Hash: gjson.GetBytes(t.value, "$blob").Str})
+		default:
+			list = append(list, Cut{ID: id, Name: name, Original: original, Value: t.value})
+		}
+	}
+	for n, one := range r.Again {
+		add(fmt.Sprintf("output%d", n), one.NodeID, false, told{one.Output, one.OutputPart})
+	}
+	if r.Fork != nil {
+		for n, one := range append([]api.Fork{*r.Fork}, r.Fork.Earlier...) {
+			for m, e := range one.Edits {
+				add(fmt.Sprintf("edited%d.%d", n, m), e.Name, false, told{e.Edited, e.EditedPart})
+				add(fmt.Sprintf("original%d.%d", n, m), e.Name, true, told{e.Original, e.OriginalPart})
+			}
+		}
+	}
+	return list
 }
 
 // valueText is a value in one line: a text as it is, anything else as JSON.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/api"
+	"tandem/engine"
 	"tandem/host"
 	"tandem/store"
 )
@@ -62,5 +63,56 @@ func TestOpen_OnlyRequestersAreAsked(t *testing.T) {
 	}
 	if _, err := Open(Question{User: "bob", Requesters: []string{"ann"}, Purpose: PurposeNode, Request: request}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("only a requester may answer: %v", err)
+	}
+}
+
+// What is asked about work that was under way in the source of a fork is said in the reader's language, too.
+func TestBegun_InTheReadersLanguage(t *testing.T) {
+	t.Parallel()
+	for status, words := range map[engine.NodeStatus][2]string{
+		engine.NodeDone: {"it has completed there", "已经完成"}, engine.NodeFailure: {"it has failed there", "失败"}, engine.NodeRunning: {"still at work", "仍在执行"}, "": {"not known", "无法得知"},
+	} {
+		i, err := Open(Question{Ref: store.Ref{Workspace: "w", Execution: "y"}, Node: "pay", Ask: "pay#0.1", Activation: "pay", Purpose: PurposeOutcomeUnknown, Language: "en", Begun: &Begun{Execution: "x", Node: "pay", Status: status}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r Request
+		if err := json.Unmarshal(i.Request, &r); err != nil {
+			t.Fatal(err)
+		}
+		zh := r.In("zh", PurposeOutcomeUnknown).Description
+		for language, text := range map[string]string{words[0]: r.Description, words[1]: zh} {
+			if !strings.Contains(text, language) || !strings.Contains(text, " x ") || !strings.Contains(text, "pay") {
+				t.Errorf("%s: it says %q", status, text)
+			}
+		}
+		if strings.Contains(r.Description, "interrupted") || strings.Contains(zh, "打断") {
+			t.Errorf("it was not interrupted: %q, %q", r.Description, zh)
+		}
+	}
+}
+
+// An output that somebody gave by hand and that is too large to be told is shown by its beginning, with a way to all of it; strangers
+// are shown neither.
+func TestAgain_LargeOutputs(t *testing.T) {
+	t.Parallel()
+	again := AgainOf([]host.AskedAgain{{AgainCause: engine.AgainCause{Action: engine.AgainOutput, By: "ann"}, Node: "pay", Value: json.RawMessage(`{"$blob":"abc","size":50000}`), Part: `{"amount":1,`}})
+	r := Request{}
+	r.showAgain(again)
+	if lines := strings.Join(AgainLines("en", r.Again), " "); !strings.Contains(lines, `{"amount":1, (the beginning of 50000 bytes)`) {
+		t.Errorf("it says %q", lines)
+	}
+	if cut := r.CutValues(); len(cut) != 1 || cut[0].Hash != "abc" || cut[0].Name != "pay" || cut[0].ID != "output0" {
+		t.Errorf("its whole is found at %+v", cut)
+	}
+	// What looks like the name of a value is a value if somebody wrote it.
+	r.Again[0].OutputPart = ""
+	if cut := r.CutValues(); len(cut) != 0 {
+		t.Errorf("it leads to %+v", cut)
+	}
+	stranger := Request{Access: "link"}
+	stranger.showAgain(again)
+	if cut := stranger.CutValues(); len(cut) != 0 || strings.Contains(strings.Join(AgainLines("en", stranger.Again), " "), "amount") {
+		t.Errorf("a stranger is shown %+v, %q", cut, AgainLines("en", stranger.Again))
 	}
 }

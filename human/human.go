@@ -82,6 +82,8 @@ type Request struct {
 	Fork *api.Fork `json:"fork,omitempty"`
 	// Again says why the question is asked again, if it is.
 	Again []api.AskedAgain `json:"again,omitempty"`
+	// Begun says that the work which is asked about was under way in another execution, if it was.
+	Begun *Begun `json:"begun_in,omitempty"`
 	// Options are those of an approval or a selection.
 	Options       []Option `json:"options,omitempty"`
 	AllowMultiple bool     `json:"allow_multiple,omitempty"`

@@ -43,7 +43,7 @@ func (r Request) In(language, purpose string) Request {
 		return r
 	}
 	// What it would have been asked as without words of its own, in both languages.
-	was, is := Request{Language: from}, Request{Language: language}
+	was, is := Request{Language: from, Begun: r.Begun}, Request{Language: language, Begun: r.Begun}
 	was.operational(purpose)
 	is.operational(purpose)
 	if r.Title == was.Title {

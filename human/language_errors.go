@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"tandem/api"
 	"tandem/fault"
 )
 
@@ -15,7 +16,8 @@ type saying struct {
 	chinese string
 }
 
-// sayings are all that this package says of an answer that cannot be taken. It is read-only once made.
+// sayings are all that this package says of an answer that cannot be taken; what a JSON Schema refuses comes with its own words, see
+// [node.SchemaProblem]. It is read-only once made.
 var sayings = sync.OnceValue(func() []saying {
 	var list []saying
 	for _, pair := range [][2]string{
@@ -58,13 +60,6 @@ var sayings = sync.OnceValue(func() []saying {
 		{`it has less than (\S+) characters`, "字数过少，至少 $1 个字符。"},
 		{`it has more than (\S+) characters`, "字数过多，最多 $1 个字符。"},
 		{`it does not match .*`, "格式不符合要求。"},
-		{`'.*' does not match pattern .*`, "格式不符合要求。"},
-		{`'.*' is not valid .*`, "格式不符合要求。"},
-		{`value must be one of (.+)`, "请从以下内容中选择：$1。"},
-		{`value must be (.+)`, "必须是 $1。"},
-		{`missing propert(?:y|ies) (.+)`, "缺少 $1。"},
-		{`additional propert(?:y|ies) (.+) not allowed`, "不能有 $1。"},
-		{`got (\S+), want (\S+)`, "类型不符：应为 $2。"},
 		{`there is no such field`, "没有这一项。"},
 		{`there is no such criterion`, "没有这一项标准。"},
 		{`there is nothing to judge by`, "没有评审标准。"},
@@ -100,20 +95,28 @@ func InLanguage(language, message string) string {
 	return message
 }
 
+// FieldIn says what is wrong with a field in the language of who filled it in.
+func FieldIn(language string, f api.FaultField) string {
+	if language == "zh" && f.MessageZH != "" {
+		return f.MessageZH
+	}
+	return InLanguage(language, f.Message)
+}
+
 // wrongIn is all that is wrong with an answer, in a language.
 func wrongIn(language string, e *fault.Error) string {
 	if language != "zh" {
 		return e.Message
 	}
 	raw, err := json.Marshal(e.Details["fields"])
-	var fields []struct{ Path, Message string }
+	var fields []api.FaultField
 	if err != nil || json.Unmarshal(raw, &fields) != nil || len(fields) == 0 {
 		return InLanguage(language, e.Message)
 	}
 	parts := make([]string, len(fields))
 	for n, f := range fields {
 		name := f.Path[strings.LastIndexByte(f.Path, '.')+1:]
-		parts[n] = name + "：" + InLanguage(language, f.Message)
+		parts[n] = name + "：" + FieldIn(language, f)
 	}
 	return strings.Join(parts, " ")
 }

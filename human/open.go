@@ -40,6 +40,7 @@ type Question struct {
 	Activation engine.ActivationID
 	Attempt    int
 	Purpose    string
+	Begun      *Begun
 	// Request is a [Request] with whatever else the purpose has. For outcome_unknown it is what was being sent.
 	Request json.RawMessage
 	Time    int64
@@ -176,6 +177,9 @@ func (r *Request) settle(q Question) error {
 		if q.Purpose == PurposeOutcomeUnknown && q.Tool != "" {
 			r.Title = fmt.Sprintf(wasDone(r.Language), q.Tool)
 		}
+		if q.Purpose == PurposeOutcomeUnknown {
+			r.Begun = q.Begun
+		}
 		r.operational(q.Purpose)
 		// What they ask is for those parts to check; it is answered as their purpose wants.
 		if options, err := settleOptions("options", r.Type, r.Options); err == nil {
@@ -201,6 +205,9 @@ func (r *Request) operational(purpose string) {
 	switch purpose {
 	case PurposeOutcomeUnknown:
 		r.Title = cmp.Or(r.Title, say("已经完成了吗？", "Was it done?"))
+		if r.Begun != nil {
+			r.Description = cmp.Or(r.Description, r.Begun.text(r.Language))
+		}
 		r.Description = cmp.Or(r.Description, say(
 			"节点在执行中被打断，无法得知其结果。请先查看实际情况，再回答：done（已完成，请给出结果）、not_done（现在执行）或 stop（让节点失败）。",
 			"The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))

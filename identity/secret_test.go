@@ -13,6 +13,8 @@ func TestWeakness(t *testing.T) {
 		"", "brief", "hunter2", "123456789012345", strings.Repeat("a", 40), strings.Repeat("ab12", 10), "abcdefghijklmnopqrstuvwxyz", "01234567890123456789", "qwertyuiopasdfghjkl",
 		"password-password-1", "my-secret-token-123456", "ChangeMe-ChangeMe-Please", "admin-token-for-tandem", "this-is-my-secret-key", "test-token-test-token-12", "zyxwvutsrqponmlkji",
 		"super-secret-api-key", "aaaaaaaabbbbbbbbccccccccdddddddd",
+		"passwordpassword1234", "Password2024Password2025", "P@ssw0rd-P@ssw0rd-99", "pa55word-t0ken-adm1n", "Summer2026Winter2027!", "dragon-monkey-football", "1q2w3e4r5t6y7u8i", "1qaz2wsx3edc4rfv5tgb", "zxcvbnmasdfghjkl",
+		"hunter2hunter2hunter2x", "abc123abc123abc123zz", "letmein-letmein-2026", "production-api-key-2026", "aaaaaaaaaaaaaaaabcdefgh1",
 	} {
 		if got := identity.Weakness(weak); got == "" {
 			t.Errorf("%q is taken", weak)

@@ -196,6 +196,9 @@ func (p *Pool) AnsweredBy(ctx context.Context, who identity.Principal, by, execu
 func (p *Pool) activation(ctx context.Context, who identity.Principal, server string) (store.MCPActivation, error) {
 	a, err := p.options.Servers.Activation(ctx, who, server, who.User)
 	if errors.Is(err, store.ErrNotFound) {
+		if _, _, err := p.server(ctx, who, server); err != nil {
+			return a, err // activating it would help nobody
+		}
 		return a, &Error{Kind: NotActivated, Server: server, Message: fmt.Sprintf("user %q has not activated the server", who.User), cause: err}
 	}
 	return a, err

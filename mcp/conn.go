@@ -181,7 +181,7 @@ func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
 		}
 		e.Kind, e.Message = NotStarted, "its process ended before it had answered, with "+e.Exit
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		e.Kind, e.Message = Timeout, "the server was not ready in time"
+		e.Kind, e.Message = Timeout, notReady(StartLimit(c.server.TimeoutSeconds, c.pool.options.Connect))
 	case known:
 		e.Kind, e.Message, e.Status, e.Challenge = own.Kind, own.Message, own.Status, own.Challenge
 	}
@@ -193,7 +193,7 @@ func (c *conn) notStarted(ctx context.Context, err error, byItself bool) error {
 	const most = 3 // that stand in the message; the details have all
 	if n := len(e.Stderr); n > 0 {
 		e.Message += "; it printed last: " + strings.Join(e.Stderr[max(0, n-most):], " / ")
-	} else if byItself {
+	} else if byItself || e.Kind == Timeout {
 		e.Message += "; it printed nothing"
 	}
 	return e
@@ -378,45 +378,6 @@ func (c *conn) explain(ctx context.Context, x *exchange, err error) *Error {
 		}
 	}
 	return e
-}
-
-// listener is who wants to know of the progress of a call.
-type listener struct {
-	mu      sync.Mutex
-	over    bool
-	tell    func(Progress)
-	silence time.Duration
-	timer   *time.Timer
-}
-
-func (l *listener) hear(p Progress) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// A timer that has fired is not begun anew: its call has ended.
-	if l.over || !l.timer.Stop() {
-		return
-	}
-	l.timer.Reset(l.silence)
-	if l.tell != nil {
-		l.tell(p)
-	}
-}
-
-func (l *listener) end() {
-	l.mu.Lock()
-	l.over = true
-	l.timer.Stop()
-	l.mu.Unlock()
-}
-
-func (c *conn) progressed(p *sdk.ProgressNotificationParams) {
-	c.mu.Lock()
-	c.active = time.Now()
-	l := c.listeners[fmt.Sprint(p.ProgressToken)]
-	c.mu.Unlock()
-	if l != nil {
-		l.hear(Progress{Done: p.Progress, Total: p.Total, Message: p.Message})
-	}
 }
 
 // call calls a tool and returns the result as the server sent it.

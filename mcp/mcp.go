@@ -48,7 +48,7 @@ type Options struct {
 	// ToolsChanged is told that a server says its tools have changed. It must return soon.
 	ToolsChanged func(Key)
 
-	// Connect bounds how long a server may take until it can be used: 60 s. CheckAfter is how long a connection may have been
+	// Connect bounds how long a server may take until it can be used: 20 s, or longer for one that says so, see [StartLimit]. CheckAfter is how long a connection may have been
 	// silent to be used without a look: 30 s. ListAge is how long a list of tools is believed: 60 s.
 	Connect, CheckAfter, ListAge time.Duration
 	// Admin says that a user is an admin, whose acceptance of a change counts for everybody. Without it nobody is.

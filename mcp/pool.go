@@ -50,12 +50,24 @@ type slot struct {
 	timer   *time.Timer // closes it when nobody has used it for long
 }
 
+// DefaultConnect is how long a server may take to start and answer for the first time.
+const DefaultConnect = 20 * time.Second
+
+// StartLimit is how long a server may take until it can be used: as long as most, or its timeout_seconds where that is longer than what servers have
+// that do not say.
+func StartLimit(timeoutSeconds int, most time.Duration) time.Duration {
+	if timeoutSeconds > store.DefaultMCPTimeout {
+		return max(most, time.Duration(timeoutSeconds)*time.Second)
+	}
+	return most
+}
+
 // New makes a pool. It starts nothing.
 func New(o Options) (*Pool, error) {
 	if o.Servers == nil {
 		return nil, errors.New("a pool needs the servers")
 	}
-	o.Connect, o.CheckAfter, o.ListAge = cmp.Or(o.Connect, time.Minute), cmp.Or(o.CheckAfter, 30*time.Second), cmp.Or(o.ListAge, time.Minute)
+	o.Connect, o.CheckAfter, o.ListAge = cmp.Or(o.Connect, DefaultConnect), cmp.Or(o.CheckAfter, 30*time.Second), cmp.Or(o.ListAge, time.Minute)
 	o.Version = cmp.Or(o.Version, "dev")
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -160,7 +172,7 @@ func (p *Pool) acquire(ctx context.Context, key Key, who principal) (*slot, erro
 	if s == nil {
 		s = &slot{key: key, version: string(row), ready: make(chan struct{})}
 		var making context.Context
-		making, s.stop = context.WithTimeout(p.ctx, p.options.Connect)
+		making, s.stop = context.WithTimeout(p.ctx, StartLimit(who.server.TimeoutSeconds, p.options.Connect))
 		p.slots[key], p.live[s] = s, struct{}{}
 		p.wg.Go(func() { p.make(making, s, who) })
 	}
@@ -196,7 +208,7 @@ func (s *slot) broken() bool {
 func (p *Pool) make(ctx context.Context, s *slot, who principal) {
 	c, err := p.dial(ctx, s.key, who)
 	if err != nil {
-		s.err = unreachable(ctx, s.key, err)
+		s.err = unreachable(ctx, s.key, StartLimit(who.server.TimeoutSeconds, p.options.Connect), err)
 	}
 	p.mu.Lock()
 	s.conn = c
@@ -217,8 +229,13 @@ func (p *Pool) make(ctx context.Context, s *slot, who principal) {
 	}
 }
 
+// notReady says that a server has taken too long to answer for the first time.
+func notReady(limit time.Duration) string {
+	return fmt.Sprintf("the server did not answer within %v of its start; if it needs longer, set its timeout_seconds to more than %d, which its start may then take too", limit, store.DefaultMCPTimeout)
+}
+
 // unreachable says why there is no connection.
-func unreachable(ctx context.Context, key Key, err error) error {
+func unreachable(ctx context.Context, key Key, limit time.Duration, err error) error {
 	e := &Error{Kind: Closed, Server: key.Server, Message: "the server could not be reached", cause: err}
 	own, known := errors.AsType[*Error](err)
 	told, said := errors.AsType[*fault.Error](err)
@@ -226,7 +243,7 @@ func unreachable(ctx context.Context, key Key, err error) error {
 	case known:
 		e.Kind, e.Message, e.Status, e.Challenge, e.Exit, e.Stderr = own.Kind, own.Message, own.Status, own.Challenge, own.Exit, own.Stderr
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		e.Kind, e.Message = Timeout, "the server was not ready in time"
+		e.Kind, e.Message = Timeout, notReady(limit)
 	case shortage.Is(err):
 		e.Message = "the server could not be started or reached: the machine has run out of open files, processes or memory for now"
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
@@ -284,7 +301,7 @@ func (p *Pool) drop(s *slot) {
 func (p *Pool) server(ctx context.Context, who identity.Principal, id string) (principal, Key, error) {
 	s, err := p.options.Servers.Get(ctx, who, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "there is no such server in this workspace" + p.near(ctx, who, id), cause: err}
+		return principal{}, Key{}, &Error{Kind: UnknownServer, Server: id, Message: "it is not registered in this workspace" + p.near(ctx, who, id), cause: err}
 	}
 	if err != nil {
 		return principal{}, Key{}, err
@@ -308,7 +325,7 @@ func (p *Pool) near(ctx context.Context, who identity.Principal, id string) stri
 	if n := fault.Nearest(id, ids); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
-	return "; an administrator can register it"
+	return "; an administrator registers it with PUT /api/v1/mcp/servers/{id}"
 }
 
 // Tools lists what a server has now, for a user who need not have activated it.

@@ -28,6 +28,7 @@ import (
 //	fixed:"true"            it is read when the workflow is compiled, so a placeholder is refused
 //	whole:"true"            a number as it is written must be whole, although one that a placeholder brings need not be
 //	takes:"text|list"       what may be written where the Go type takes more: text, integer, list, object, file
+//	with:"mode=a|b,flag=true"  it is only looked at beside these values of other fields; a warning says so where it is not
 //	checked:"plan"          the kind's plan checks what stands in it
 //	open:"true"             an object that may have further names, which are left out
 //	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
@@ -77,6 +78,7 @@ type shapeField struct {
 	prompt   bool
 	fixed    bool
 	later    bool // the plan checks what is inside
+	with     []Condition
 	meaning  Text
 	// takes is what may be written, usual the default as text; empty: there is none.
 	takes []string
@@ -102,7 +104,7 @@ func shapeOf(t reflect.Type) *shape {
 		}
 		field := shapeField{
 			name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", fixed: f.Tag.Get("fixed") == "true", later: f.Tag.Get("checked") == "plan",
-			meaning: Text{En: f.Tag.Get("doc"), Zh: f.Tag.Get("zh")}, typ: f.Type, index: f.Index,
+			meaning: Text{En: f.Tag.Get("doc"), Zh: f.Tag.Get("zh")}, with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index,
 		}
 		if older := f.Tag.Get("older"); older != "" {
 			field.older = strings.Split(older, ",")
@@ -122,6 +124,7 @@ func shapeOf(t reflect.Type) *shape {
 		s.fields = append(s.fields, field)
 	}
 	s.together(t)
+	s.checkConditions(t)
 	s.usuals(t)
 	return s
 }

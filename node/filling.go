@@ -74,6 +74,15 @@ func fillsOf(def *workflow.Node, kind *Kind, overrides map[string]Override, kind
 	return f, err
 }
 
+// NothingToFill is what is said of a node that wants to be filled where nothing says what its input may have.
+const NothingToFill = "enable_filling does nothing here: neither the kind nor a template says what the input may have; name a template with override_input in template_id, or leave it out"
+
+// Fillable says whether a filling could find anything for an input of these schemas. What is wrong with them is said elsewhere.
+func Fillable(schemas ...json.RawMessage) bool {
+	slots, _, err := ReadSlots(schemas...)
+	return err != nil || len(slots.root.Properties) > 0
+}
+
 // configured is a configuration by its name, also in its camel-cased spelling.
 func configured(config json.RawMessage, name string) (found gjson.Result) {
 	gjson.ParseBytes(config).ForEach(func(key, value gjson.Result) bool {
@@ -150,6 +159,9 @@ func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Ori
 // look opens the filling of a node whose input lacks something. It returns nil when the kind can run.
 func (x *run) look() (factOf, error) {
 	f := x.node.fills
+	if f != nil && len(f.slots.root.Properties) == 0 {
+		x.warn("configurations.enable_filling", NothingToFill)
+	}
 	if !x.node.looks(x.job.Run) {
 		if f != nil && x.job.Run.Cause.Filled != nil {
 			return nil, f.slots.MissingError(x.call.Input)

@@ -48,7 +48,7 @@ type Kind struct {
 	Fresh bool
 	// Brief says that a run takes no longer than handing it to a worker would: it waits for nothing, and what it does is
 	// bounded by its small configuration. A host may run it on the spot, also before the rows that lead to it are on disk, so
-	// it emits nothing.
+	// it emits nothing. Its call is used again for another run, so nothing of it may be used after the run has returned.
 	Brief bool
 	// EffectFirst says that all the kind does to the world is done before it waits: a run that goes on after a wait only hands on
 	// what the wait has brought, and may be repeated.

@@ -53,6 +53,8 @@ type Planning struct {
 	problems []workflow.Problem
 	values   map[string]gjson.Result // by name, older spellings resolved; null counts as absent
 	paths    map[string]string       // where each value stands
+	// otherwise is what fields without a default are when they are not written.
+	otherwise map[string]string
 }
 
 // planned makes a plan function of one with a typed configuration.
@@ -186,7 +188,10 @@ func (p *Planning) common(about *About, typ string) {
 		p.Invalid("configurations.default_output", "is required when on_error is %q", workflow.OnErrorDefault)
 	}
 	if typ == "TRIGGER" || about.Body != nil {
-		p.MaxRetries = 0 // a trigger has run when it is asked; a scope's errors were retried inside
+		p.MaxRetries = 0
+		if p.Has("max_retries") {
+			p.Idle("max_retries", "a trigger has run when it is asked, and what fails in a body is retried inside of it")
+		}
 	}
 	if about.Body != nil && c.EnableFilling {
 		p.Warn(workflow.ProblemConfig, p.At("enable_filling"), "enable_filling does nothing here: a node that runs a body is not filled; set it on the nodes of the body")
@@ -205,6 +210,7 @@ func (p *Planning) check(about *About, typ string) {
 	if p.Has("credential_id") && about.Needs.Credential == nil && typ != "HUMAN_IN_THE_LOOP" { // a question goes by the channel it names
 		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", p.node.Kind())
 	}
+	p.checkIdle()
 	p.checkStandIn(typ)
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // Revision is a workflow revision that is ready to run: its graph, the kind of every node, and all templates, conditions
-// and conversions compiled once. It is immutable and shared by all executions of the revision.
+// and conversions compiled once. It is immutable, but for what it keeps to use again, and shared by all executions of the revision.
 type Revision struct {
 	Definition *workflow.Definition
 	Graph      *workflow.Graph
@@ -25,6 +26,8 @@ type Revision struct {
 	onUnresolved dataflow.Unresolved
 	nodes        []readyNode
 	conversions  []*conversion // by edge; nil where there is none
+	// used are runs of brief nodes that are over, to be used again.
+	used sync.Pool // of *run
 }
 
 // readyNode is what running a node needs besides its data.

@@ -38,6 +38,9 @@ type SchemaProblem struct {
 	Message string `json:"message"`
 	// missing are the fields that are required and not there.
 	missing []string
+	// kind is the validator's, wild a number that it is not asked about.
+	kind jsonschema.ErrorKind
+	wild string
 }
 
 func (p SchemaProblem) String() string {
@@ -73,7 +76,7 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 // Problems are all the ways in which a decoded value breaks the schema, with paths below at.
 func (s *Schema) Problems(at string, v any) []SchemaProblem {
 	if text, wild := wildNumber(v); wild {
-		return []SchemaProblem{{Path: at, Rule: "number", Message: fmt.Sprintf("the number %s is out of range", text)}}
+		return []SchemaProblem{{Path: at, Rule: "number", Message: fmt.Sprintf("the number %s is out of range", text), wild: text}}
 	}
 	err := s.schema.Validate(v)
 	if err == nil {
@@ -114,7 +117,7 @@ func (s *Schema) collect(at string, e *jsonschema.ValidationError, list *[]Schem
 	if keywords := e.ErrorKind.KeywordPath(); len(keywords) > 0 {
 		rule = keywords[0]
 	}
-	problem := SchemaProblem{Path: where, Rule: rule, Message: e.ErrorKind.LocalizedString(s.printer)}
+	problem := SchemaProblem{Path: where, Rule: rule, Message: e.ErrorKind.LocalizedString(s.printer), kind: e.ErrorKind}
 	if required, ok := e.ErrorKind.(*kind.Required); ok {
 		for _, name := range required.Missing {
 			problem.missing = append(problem.missing, strings.TrimPrefix(where+"."+name, "."))

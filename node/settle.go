@@ -40,8 +40,10 @@ func (x *run) done(outputs Done) (factOf, error) {
 	if err != nil {
 		return nil, err
 	}
+	x.spent = true
+	attempt, declared := x.job.Run.Attempt, x.declared
 	return func(put Put) engine.Fact {
-		f := engine.NodeCompleted{Attempt: x.job.Run.Attempt, Declared: x.declared}
+		f := engine.NodeCompleted{Attempt: attempt, Declared: declared}
 		f.Outputs, f.Settled = record(outputs, verdicts, put)
 		return f
 	}, nil
@@ -145,7 +147,7 @@ func (x *run) convert(edge int, output json.RawMessage) (value json.RawMessage, 
 func (x *run) wholeFor(c *conversion, output json.RawMessage) json.RawMessage {
 	for i := range x.job.Data.Apart {
 		a := &x.job.Data.Apart[i]
-		if c.program != nil && reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Path[len(a.Path)-1]) {
+		if c.program != nil && reads(c.program, a) || c.program == nil && strings.Contains(c.source, a.Name()) {
 			output = a.Into(output)
 		}
 	}
@@ -406,12 +408,12 @@ func (x *run) share(scope *Scope) error {
 	if err != nil || path == nil {
 		return err
 	}
-	rest, value, ok := dataflow.Without(x.call.Input, path)
-	if !ok {
+	rest, apart, ok := dataflow.Without(x.call.Input, path)
+	if !ok || apart.InList() && x.job.InputRules < 2 {
 		return nil
 	}
 	x.call.Input = rest
-	x.job.Data.Apart = append([]dataflow.Apart{{Path: path, Value: value}}, x.job.Data.Apart...)
+	x.job.Data.Apart = append([]dataflow.Apart{apart}, x.job.Data.Apart...)
 	x.job.Data.Handed = true
 	return nil
 }

@@ -4,6 +4,7 @@ package payload
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -300,6 +301,12 @@ func (c *checker) inside(err error, depth, start, n int, keyed bool) error {
 func (c *checker) str() error {
 	start := c.pos
 	for c.pos++; c.pos < len(c.data); c.pos++ {
+		for c.pos+8 <= len(c.data) && ordinary(binary.LittleEndian.Uint64(c.data[c.pos:])) {
+			c.pos += 8
+		}
+		if c.pos == len(c.data) {
+			break
+		}
 		switch b := c.data[c.pos]; {
 		case b == '"':
 			c.pos++
@@ -328,6 +335,13 @@ func (c *checker) str() error {
 		}
 	}
 	return c.fail("a string does not end")
+}
+
+// ordinary says that none of eight bytes of a string is a quote, a backslash or a control character. It may also say no when none is.
+func ordinary(b uint64) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	quote, slash := b^each*'"', b^each*'\\'
+	return ((b-each*0x20)&^b|(quote-each)&^quote|(slash-each)&^slash)&high == 0
 }
 
 func (c *checker) number() error {

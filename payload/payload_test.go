@@ -87,3 +87,21 @@ func TestLastKeys(t *testing.T) {
 		}
 	}
 }
+
+// Strings are read eight bytes at a time: what matters in them is found wherever it stands.
+func TestCheck_EveryPlaceInAString(t *testing.T) {
+	t.Parallel()
+	for length := range 40 {
+		for at := range length {
+			for _, c := range []struct {
+				put  string
+				fine bool
+			}{{"x", true}, {"\x7f", true}, {"é", true}, {"\\n", true}, {"\x00", false}, {"\x1f", false}, {"\n", false}, {"\\x", false}, {"\"", false}, {"\xff", false}} {
+				text := `["` + strings.Repeat("a", at) + c.put + strings.Repeat("a", length-at) + `"]`
+				if err := payload.Check([]byte(text), payload.Limits{}); (err == nil) != c.fine {
+					t.Errorf("%q: %v", text, err)
+				}
+			}
+		}
+	}
+}

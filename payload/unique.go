@@ -56,7 +56,7 @@ func words(written []byte) string {
 // and code answer goes through it, since nobody there can be asked to write it again. A value without such keys, or one that cannot be
 // read, comes back as it is.
 func LastKeys(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || bytes.IndexByte(raw, '{') < 0 {
+	if len(raw) == 0 || bytes.IndexByte(raw, '{') < 0 || bytes.IndexByte(raw, ':') < 0 {
 		return raw
 	}
 	if wrong, ok := Check(raw, Limits{Unique: true, MaxDepth: len(raw), MaxNumber: len(raw)}).(*Error); !ok || !wrong.Repeated {

@@ -426,7 +426,7 @@ func TestPool(t *testing.T) {
 			if code(err) != fault.CodeLimit || details(t, err)["limit"] != limitTime {
 				t.Errorf("error %v", err)
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %s to stop an endless loop", took)
 			}
 			if _, err := p.Run(t.Context(), plain); err != nil {

@@ -235,7 +235,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	for i, server := range spec.MCPServers {
 		if !slices.Contains(names, server) {
-			return spec, wrongField(fmt.Sprintf("mcp_servers[%d]", i), "there is no tool server %q in this workspace%s", server, nearest(server, names))
+			return spec, wrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, nearest(server, names))
 		}
 	}
 	return spec, nil

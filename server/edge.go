@@ -114,15 +114,26 @@ func (s *Server) serve(w *writer, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// The headers that hold for every answer. They are lists because headers are: each is shared by all answers and never changed, since
+// to set a header is to give it another list.
+var (
+	noSniffing     = []string{"nosniff"}                                    // read-only
+	noFrames       = []string{"DENY"}                                       // read-only
+	noReferrer     = []string{"no-referrer"}                                // read-only
+	sameOrigin     = []string{"same-origin"}                                // read-only
+	nothingAllowed = []string{"default-src 'none'; frame-ancestors 'none'"} // read-only
+	notKept        = []string{"no-store"}                                   // read-only
+)
+
 // protect sets what holds for every answer. Pages that need more say so themselves.
 func protect(h http.Header, path string) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h["X-Content-Type-Options"] = noSniffing
+	h["X-Frame-Options"] = noFrames
+	h["Referrer-Policy"] = noReferrer
+	h["Cross-Origin-Resource-Policy"] = sameOrigin
+	h["Content-Security-Policy"] = nothingAllowed
 	if strings.HasPrefix(path, prefix+"/") || path == "/metrics" {
-		h.Set("Cache-Control", "no-store")
+		h["Cache-Control"] = notKept
 	}
 }
 

@@ -331,7 +331,8 @@ func summaryStep(status string) *api.FlowStep {
 func (r *taskRow) began(c *change, s taskStep) error {
 	if s.opens() || r.forked && s.about.Step != "" {
 		data := struct {
-			Inactive json.RawMessage `json:"inactive_servers,omitempty"`
+			Inactive     json.RawMessage `json:"inactive_servers,omitempty"`
+			Unregistered json.RawMessage `json:"unregistered_servers,omitempty"`
 		}{}
 		if n := int(s.about.Choice); n > 0 && n <= len(s.values) {
 			choice, err := r.t.value(r.ctx, r.row, s.values[n-1])
@@ -340,6 +341,9 @@ func (r *taskRow) began(c *change, s taskStep) error {
 			}
 			if list := gjson.GetBytes(choice, "inactive_servers"); list.IsArray() && len(list.Array()) > 0 {
 				data.Inactive = json.RawMessage(list.Raw)
+			}
+			if list := gjson.GetBytes(choice, "unregistered_servers"); list.IsArray() && len(list.Array()) > 0 {
+				data.Unregistered = json.RawMessage(list.Raw)
 			}
 		}
 		if err := r.add(c.status, stepInit, data, r.flowStep(s, stepStatus(engine.NodePending, ""))); err != nil {

@@ -137,14 +137,20 @@ func (s *Server) fork(ctx context.Context, p identity.Principal, source string, 
 	if err := s.askAnew(ctx, p, source, b); err != nil {
 		return nil, err
 	}
+	e, err := s.o.Stores.Executions.Get(ctx, p, source)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.refuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
+		return nil, err
+	}
 	id, err := s.o.Host.Fork(ctx, p, host.ForkRequest{
 		Source: source, ID: newExecutionID(), Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input), Reason: b.Reason,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.o.Stores.Executions.Get(ctx, p, id)
-	if err != nil {
+	if e, err = s.o.Stores.Executions.Get(ctx, p, id); err != nil {
 		return nil, err
 	}
 	return &actionOutput{api.ActionResponse{Success: true, Message: "a new execution goes on from there", ExecutionStatus: string(e.Status), ExecutionID: id}}, nil

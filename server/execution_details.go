@@ -97,6 +97,9 @@ func spokenIn(output json.RawMessage) string {
 			return field.Str
 		}
 	}
+	if result := value.Get("result"); result.Exists() { // of a tool, or of code
+		return spokenIn(json.RawMessage(result.Raw))
+	}
 	return ""
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -166,11 +165,20 @@ func (s *Server) bodyDoor(keys int) func(huma.Context, func(huma.Context)) {
 			if takesOlderNames(c.Operation().OperationID) {
 				body = newerNames(body)
 			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
+			r.Body = &keptBody{bytes.NewReader(body), body}
 		}
 		next(c)
 	}
 }
+
+// keptBody is a body that was read, for whoever reads it again, or wants all of it.
+type keptBody struct {
+	*bytes.Reader
+	text []byte
+}
+
+// Close implements io.Closer.
+func (*keptBody) Close() error { return nil }
 
 // principalKey is where the caller stands in a context.
 type principalKey struct{}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +70,39 @@ func (h *responder) show(w http.ResponseWriter, r *http.Request) {
 		h.closed(w, r, lang, view, http.StatusGone)
 		return
 	}
+	if id := r.URL.Query().Get("whole"); id != "" {
+		h.whole(w, r, lang, view, id)
+		return
+	}
 	h.form(w, r, http.StatusOK, view, newForm(lang, view.Interaction, view.Request), nil)
+}
+
+// whole sends all of a value of which the page shows the beginning. Strangers are shown none.
+func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, id string) {
+	values := view.Request.CutValues()
+	at := slices.IndexFunc(values, func(v human.Cut) bool { return v.ID == id })
+	if at < 0 {
+		h.fail(w, r, lang, fault.Newf(fault.NotFound, "the question shows no value %q", id))
+		return
+	}
+	content := io.NopCloser(bytes.NewReader(values[at].Value))
+	if hash := values[at].Hash; hash != "" {
+		var err error
+		if content, _, err = h.s.o.Stores.Blobs.Get(r.Context(), identity.System(view.Interaction.Workspace), hash); err != nil {
+			h.fail(w, r, lang, err)
+			return
+		}
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Content-Disposition": `attachment; filename="` + id + `.json"`, "X-Content-Type-Options": "nosniff",
+		"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "no-store", "X-Robots-Tag": "noindex, nofollow, noarchive",
+	} { // order does not matter: each is set
+		w.Header().Set(name, value)
+	}
+	_, err := io.Copy(w, content)
+	if err := errors.Join(err, content.Close()); err != nil {
+		h.s.log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
+	}
 }
 
 // view finds what a link leads to.

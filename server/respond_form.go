@@ -533,7 +533,7 @@ func jsonText(text string) json.RawMessage {
 // blame puts what is wrong with an answer beside the controls it is about. What belongs to none is returned.
 func (f *form) blame(fields []api.FaultField) (rest []string) {
 	for _, field := range fields {
-		field.Message = human.InLanguage(f.lang, field.Message)
+		field.Message = human.FieldIn(f.lang, field)
 		path := strings.TrimPrefix(strings.TrimPrefix(field.Path, "response_data."), "input_data.")
 		var found *control
 		for _, c := range f.Controls {

@@ -68,7 +68,9 @@ type respondPage struct {
 	RiskTone string
 	Content  *shownValue
 	// Fork says that the execution is a fork, and what was edited.
-	Fork      []string
+	Fork []string
+	// Cut are the values that these lines show the beginning of.
+	Cut       []human.Cut
 	Arguments *shownValue
 	// Hash is that of the arguments, to come back with the answer.
 	Hash string
@@ -150,7 +152,7 @@ func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, vie
 // question tells what is asked.
 func (h *responder) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
 	i, request := view.Interaction, view.Request
-	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork))}
+	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork)), Cut: request.CutValues()}
 	page.Heading = cmp.Or(request.Title, page.Say("需要您的答复", "Your answer is needed"))
 	page.Content, page.Arguments = page.show(request.Content, maxShown), page.show(request.Arguments, maxApproved)
 	switch request.Risk {
@@ -165,6 +167,10 @@ func (h *responder) question(r *http.Request, view human.LinkView, lang string) 
 			return nil, err
 		}
 		page.fact(page.Say("发起人", "Asked on behalf of"), name)
+	}
+	page.fact(page.Say("致", "For"), request.UserMention)
+	if request.Review != nil {
+		page.fact(page.Say("评审类型", "Review"), page.reviewType(request.Review.Type))
 	}
 	page.fact(page.Say("工作流", "Workflow"), cmp.Or(i.WorkflowName, i.WorkflowID))
 	if until := earliest(i.TimeoutAt, view.Link.Expires); until > 0 {
@@ -182,6 +188,16 @@ func (p *respondPage) fact(label, value string) {
 	if value != "" {
 		p.Facts = append(p.Facts, pageFact{Label: label, Value: value})
 	}
+}
+
+// reviewType is what is looked at in a review, in words.
+func (p *respondPage) reviewType(name string) string {
+	zh := map[string]string{
+		"quality_assurance": "质量保证", "security_review": "安全评审", "compliance_check": "合规检查", "code_review": "代码评审", "content_moderation": "内容审核",
+		"financial_audit": "财务审计", "legal_review": "法律评审", "medical_review": "医学评审", "safety_inspection": "安全检查",
+	}[name]
+	en := strings.ReplaceAll(name, "_", " ")
+	return p.Say(cmp.Or(zh, en), en)
 }
 
 func earliest(a, b int64) int64 {

@@ -45,8 +45,8 @@ type Tools interface {
 	ClientDocument() (json.RawMessage, error)
 }
 
-// toolPatience is how long an answer may take for which a server is started or reached.
-const toolPatience = 90 * time.Second
+// toolPatience is how long an answer may take for which a server is started or reached. What a server may take itself is less, see [mcp.StartLimit].
+const toolPatience = (store.MaxMCPTimeout + 90) * time.Second
 
 // AuthorizedPath is where people come back to who were sent to authorize a server. It stands outside of the prefix: other sites lead there.
 const AuthorizedPath = "/mcp/authorized"
@@ -103,20 +103,6 @@ func (s *Server) toolServers() {
 	h := &responder{s: s, pages: newRespondPages()}
 	s.public("GET "+AuthorizedPath, h.authorizedTools)
 	s.public("GET "+ClientDocumentPath, s.clientDocument)
-}
-
-// clientDocument answers authorization servers who want to know what this program is.
-func (s *Server) clientDocument(w http.ResponseWriter, r *http.Request) {
-	document, err := s.o.Tools.ClientDocument()
-	if err != nil {
-		http.Error(w, fault.From(err).Message, http.StatusNotFound)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "max-age=3600")
-	if _, err := w.Write(document); err != nil {
-		s.o.Log.DebugContext(r.Context(), "nobody took the document of this client", "error", err)
-	}
 }
 
 // toolServer reads a server; of one that is not there it says what is similar.

@@ -28,9 +28,10 @@ import (
 	"tandem/workflow"
 )
 
-func executeOperation() huma.Operation {
+func executeOperation(before ...func(huma.Context, func(huma.Context))) huma.Operation {
 	return huma.Operation{
-		Method: http.MethodPost, Path: "/workflows/{id}/execute", OperationID: "execute-workflow", Summary: "Start an execution", Tags: []string{"workflows"},
+		Middlewares: before,
+		Method:      http.MethodPost, Path: "/workflows/{id}/execute", OperationID: "execute-workflow", Summary: "Start an execution", Tags: []string{"workflows"},
 		DefaultStatus: http.StatusAccepted,
 		Description:   "Answers 202 when the execution is on disk, or 200 when it has ended within wait_seconds. Starting again with the same Idempotency-Key starts nothing and answers with the first execution.",
 	}
@@ -70,7 +71,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		return nil, err
 	}
 	if started.Execution != "" {
-		return s.startAnswer(ctx, p, started, patience, nil)
+		return s.repeatedAnswer(ctx, p, started, want.Inputs, patience)
 	}
 	request, r, err := s.startRequest(ctx, p, in.ID, want)
 	if err != nil {
@@ -82,15 +83,23 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	}
 	request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 	var w *waiting
-	if patience > 0 { // before the start, so that every row is seen
-		w = &waiting{r: r, sub: s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), seen: host.NewSeen(r.graph)}
-		defer w.sub.Close()
+	if patience > 0 {
+		w = &waiting{r: r}
+		request.Follow = func() {
+			w.sub, w.seen = s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), host.NewSeen(r.graph)
+		}
+		defer w.close()
 	}
 	if started, err = s.o.Host.Start(ctx, p, request); err != nil {
 		return nil, err
 	}
-	if started.Execution != request.ID {
-		w = nil // it is the execution that the key has started before
+	switch {
+	case started.Execution != request.ID: // it is the execution that the key has started before
+		return s.repeatedAnswer(ctx, p, started, want.Inputs, patience)
+	case started.Ended != nil && w != nil:
+		w.seen = started.Ended
+	case w != nil && w.sub == nil:
+		w = nil // nobody has followed it
 	}
 	out, err := s.startAnswer(ctx, p, started, patience, w)
 	if err != nil {
@@ -100,12 +109,37 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	return out, nil
 }
 
-// waiting is somebody who has followed an execution from its first row on.
+// repeatedAnswer answers a start that was made before, as it was answered then: by the revision that was started.
+func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, started host.Started, inputs json.RawMessage, patience time.Duration) (*executeOutput, error) {
+	e, err := s.o.Stores.Executions.Get(ctx, p, started.Execution)
+	if err != nil {
+		return nil, err
+	}
+	warnings, err := s.unusedInputs(ctx, p, &host.StartRequest{WorkflowID: e.WorkflowID, Revision: e.Revision, RevisionHash: e.RevisionHash}, inputs)
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // nobody knows any more what it would have been warned of
+		return nil, err
+	}
+	out, err := s.startAnswer(ctx, p, started, patience, nil)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Warnings = warnings
+	return out, nil
+}
+
+// waiting is somebody who has followed an execution from its first row on, or was handed all of it.
 type waiting struct {
 	// r reads the execution if it has to be read.
-	r    *reading
+	r *reading
+	// sub is nil for one who was handed it.
 	sub  *host.Subscription
 	seen *host.Seen
+}
+
+func (w *waiting) close() {
+	if w.sub != nil {
+		w.sub.Close()
+	}
 }
 
 // inputsOf checks that inputs are an object; none are an empty one.
@@ -175,6 +209,11 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	r, err := s.o.Request(ctx, p, id, revision)
 	if err != nil {
 		return r, nil, err
+	}
+	if want.Revision > 0 {
+		if err := s.refuseAround(ctx, p, id, want.Revision, r.RevisionHash, "revision"); err != nil {
+			return r, nil, err
+		}
 	}
 	graph, pinned, err := s.o.Revision(ctx, p, id, r.RevisionHash)
 	if err != nil {
@@ -333,7 +372,10 @@ func (s *Server) nodeConfig(ctx context.Context, p identity.Principal, id string
 // the beginning it is read from the journal.
 func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started host.Started, patience time.Duration, w *waiting) (*executeOutput, error) {
 	status := started.Status
-	if patience > 0 && (w != nil || !status.Final()) {
+	switch {
+	case patience > 0 && w != nil && w.sub == nil:
+		status = w.seen.View.Status
+	case patience > 0 && (w != nil || !status.Final()):
 		var err error
 		if w != nil {
 			status, err = s.awaitRow(ctx, p, started.Execution, w.sub, w.seen, patience, engine.Status.Final)

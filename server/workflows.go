@@ -44,7 +44,8 @@ func (s *Server) workflows() {
 	handle(s, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), readers(), noAgent(s.listRevisions))
 	handle(s, deployed, editors(), noAgent(s.deployWorkflow))
 	handle(s, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), editors(), noAgent(s.undeployWorkflow))
-	handle(s, executeOperation(), operators(), noAgent(s.executeWorkflow))
+	execute := noAgent(s.executeWorkflow)
+	handle(s, executeOperation(s.executePlainly(execute)), operators(), execute)
 	for _, item := range []*huma.Operation{
 		s.api.OpenAPI().Paths[prefix+"/workflows"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/validate"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/{id}"].Put,
 	} {

@@ -93,6 +93,54 @@ func (g *Graph) LeadsTo(edge, node int) bool {
 	return false
 }
 
+// Around returns a binding question of another graph of the workflow that running this one gets around: it is not asked here, or a
+// node can be reached here without it, which is then named, too. A sub-workflow that asks people counts as a question; asks tells.
+// Both are empty if there is none.
+func (g *Graph) Around(other *Graph, asks func(ChildWorkflow) (bool, error)) (question, node string, err error) {
+	binding := map[string]bool{} // the questions of the other graph, by id
+	for i := range other.Nodes {
+		n := &other.Nodes[i]
+		if n.Plan.Disabled {
+			continue
+		}
+		if n.Plan.Child != nil && n.Plan.Asks == "" {
+			if binding[n.ID], err = asks(*n.Plan.Child); err != nil {
+				return "", "", err
+			}
+		} else {
+			binding[n.ID] = n.Plan.Asks != ""
+		}
+		if !binding[n.ID] {
+			continue
+		}
+		at, ok := g.Node(n.ID)
+		if !ok || g.Nodes[at].Plan.Disabled || g.Nodes[at].Plan.Asks != n.Plan.Asks || !sameChild(g.Nodes[at].Plan.Child, n.Plan.Child) {
+			return n.ID, "", nil
+		}
+	}
+	before := func(g *Graph, n int) (ids []string) {
+		for _, q := range slices.Concat(g.Nodes[n].Questions, g.Nodes[n].Children) {
+			ids = append(ids, g.Nodes[q].ID)
+		}
+		return ids
+	}
+	for i := range g.Nodes {
+		at, ok := other.Node(g.Nodes[i].ID)
+		if !ok {
+			continue
+		}
+		here := before(g, i)
+		for _, q := range before(other, at) {
+			if binding[q] && !slices.Contains(here, q) {
+				return q, g.Nodes[i].ID, nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+func sameChild(a, b *ChildWorkflow) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // Through returns the binding questions and the sub-workflows that lie on every way through the whole graph.
 func (g *Graph) Through() (questions, children []int) {
 	for n, last := range g.Bodies[0].Last {

@@ -94,7 +94,8 @@ names that begin with "cli-", to be looked at and used again; the next such comm
 --auto lets tools of low risk be called without asking. The agent has to allow it (one that is described on the spot then does), and
 so do you: "tandem me --auto-execute on". --confirm asks before every call.
 
-Interrupt it (Ctrl-C), and it parks the task and says how to resume; with a server the task goes on there.
+Interrupt it (Ctrl-C), and nothing new begins, what runs gets --grace to end, and the task is parked with how to resume it; once
+more, and it ends at once. With a server the task goes on there.
 
 Exit status: 0 when the task succeeded, 1 when it did not or you refused it, 2 when the command is called wrongly, 130 when
 it was interrupted or waits for a person, and can be resumed.`,
@@ -154,6 +155,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 	flags.StringArrayVar(&quick.Commands, "mcp", nil, "without a server: and by a tool server that is registered with this, a command line or an address (repeatable)")
 	flags.BoolVar(&auto, "auto", false, "call tools of low risk without asking; the agent and you have to allow it")
 	at.addAllow(cmd)
+	at.addGrace(cmd)
 	flags.StringVar(&resume, "resume", "", "go on with this task instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the task, one JSON object per line, then the result")
 	return cmd

@@ -40,8 +40,9 @@ type taskShow struct {
 
 // leftOut are tool servers whose tools the planner was not offered.
 type leftOut struct {
-	Inactive    []string `json:"inactive_servers"`
-	Unreachable []string `json:"unreachable_servers"`
+	Inactive     []string `json:"inactive_servers"`
+	Unregistered []string `json:"unregistered_servers"`
+	Unreachable  []string `json:"unreachable_servers"`
 }
 
 // lines tell what to do about it.
@@ -49,6 +50,9 @@ func (l leftOut) lines() []string {
 	var list []string
 	for _, id := range l.Inactive {
 		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which you have not activated; do so with: tandem mcp servers activate %s", id, id)))
+	}
+	for _, id := range l.Unregistered {
+		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which is not registered here or switched off; an administrator registers it with: tandem mcp servers set FILE", id)))
 	}
 	for _, id := range l.Unreachable {
 		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which did not answer; see what is wrong with: tandem mcp servers tools %s", id, id)))

@@ -34,7 +34,8 @@ appear while they are written, and what a task asks is asked in between.
 From a file or a pipe every line is a goal, too, or the answer to what the task before it asks; empty lines are passed over. Then nothing
 but the answers goes to the standard output.
 
-Interrupt it (Ctrl-C), and it parks the task that runs and says how to resume; with a server the task goes on there.
+Interrupt it (Ctrl-C), and nothing new begins, what runs gets --grace to end, and the task is parked with how to resume it; once
+more, and it ends at once. With a server the task goes on there.
 
 Exit status: 0 at the end; 1, from a file or a pipe, when a task did not succeed; 130 when it was interrupted, or ended while a task
 waits for a person.`,
@@ -55,6 +56,7 @@ waits for a person.`,
 		},
 	}
 	at.addAllow(cmd)
+	at.addGrace(cmd)
 	at.add(cmd)
 	f.add(cmd)
 	return cmd

@@ -28,6 +28,8 @@ type connectFlags struct {
 	server, token, dir string
 	// allow is what may be reached besides public addresses, for commands that reach something themselves: see addAllow.
 	allow string
+	// grace is for commands that run something themselves: see addGrace.
+	grace graceFlag
 }
 
 func (f *connectFlags) add(cmd *cobra.Command) {
@@ -40,6 +42,46 @@ func (f *connectFlags) add(cmd *cobra.Command) {
 // addAllow adds the flag for what this program may reach, to a command that reaches something when there is no server to do it.
 func (f *connectFlags) addAllow(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.allow, "http-allow", "", "without a server: private addresses and hosts that may be reached, separated by commas (TANDEM_HTTP_ALLOW)")
+}
+
+// addGrace adds the flag for how long what runs may take to end, to a command that runs something when there is no server to do it.
+func (f *connectFlags) addGrace(cmd *cobra.Command) {
+	f.grace.add(cmd, "without a server: how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
+}
+
+// graceFlag is how long what runs may take to end.
+type graceFlag struct{ given time.Duration }
+
+func (g *graceFlag) add(cmd *cobra.Command, about string) {
+	cmd.Flags().DurationVar(&g.given, "grace", app.DefaultGrace, about)
+}
+
+// read returns the grace as package app takes it, where zero is the default.
+func (g *graceFlag) read(cmd *cobra.Command) (time.Duration, error) {
+	grace := app.DefaultGrace
+	switch flag, text := cmd.Flags().Lookup("grace"), os.Getenv("TANDEM_GRACE"); {
+	case flag != nil && flag.Changed:
+		grace = g.given
+	case text != "":
+		var err error
+		if grace, err = time.ParseDuration(text); err != nil {
+			return 0, usageError{fmt.Errorf("TANDEM_GRACE %q is not a duration; write it as 30s or 2m", text)}
+		}
+	}
+	if grace < 0 {
+		return 0, usageError{fmt.Errorf("--grace %s is negative; 0 gives what runs no time", grace)}
+	}
+	if grace == 0 {
+		return -1, nil
+	}
+	return grace, nil
+}
+
+// drains tells whoever has interrupted a command, or waits for its end, why it is still there.
+func drains(cmd *cobra.Command) func(time.Duration) {
+	return func(grace time.Duration) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "nothing new begins; what runs gets up to %s to end. Press Ctrl-C again to stop at once\n", grace)
+	}
 }
 
 // with opens the API for a command, here or at a server, and closes it afterwards. Make makes a data directory that is not
@@ -61,6 +103,12 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	allow, err := outbound.ParseAllow(given)
 	if err != nil {
 		return usageError{fmt.Errorf("%s: %s", from, fault.From(err).Message)}
+	}
+	if at.Drives {
+		if at.Grace, err = f.grace.read(cmd); err != nil {
+			return err
+		}
+		at.Draining = drains(cmd)
 	}
 	ctx, stop := interruptible(cmd.Context())
 	defer stop()

@@ -10,12 +10,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/mcp"
 )
 
 // newMCP is what has to do with the Model Context Protocol.
@@ -33,6 +36,7 @@ func newMCP() *cobra.Command {
 	}
 	at.add(cmd)
 	at.addAllow(cmd)
+	at.addGrace(cmd)
 	serve.add(cmd)
 	cmd.AddCommand(newMCPServers(&at))
 	return cmd
@@ -201,7 +205,9 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 				return err
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				stop := waitsFor(ctx, cmd, c, args[0])
 				list, err := c.MCPTools(ctx, args[0])
+				stop()
 				if err != nil {
 					return err
 				}
@@ -212,6 +218,40 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 	show.add(cmd, false)
 	at.addAllow(cmd)
 	return cmd
+}
+
+// serverNotice is how long a tool server may take before somebody is told what is waited for.
+const serverNotice = 2 * time.Second
+
+// waitsFor says on the terminal what a command waits for that has a tool server started or reached, when that takes its time. The function that it
+// returns ends that.
+func waitsFor(ctx context.Context, cmd *cobra.Command, c *app.Connection, id string) (stop func()) {
+	done := make(chan struct{})
+	var told sync.WaitGroup
+	told.Go(func() { // it ends with stop
+		notice := time.NewTimer(serverNotice)
+		defer notice.Stop()
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-notice.C:
+		}
+		s, err := c.MCPServer(ctx, id)
+		if err != nil {
+			return // the command itself says what is wrong
+		}
+		what := "to answer at " + s.URL
+		if s.Command != "" {
+			what = "to answer; it was started as: " + where(s)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "waiting for the tool server %s %s (up to %v)\n", id, oneLine(what), mcp.StartLimit(s.TimeoutSeconds, mcp.DefaultConnect))
+	})
+	return func() {
+		close(done)
+		told.Wait()
+	}
 }
 
 func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
@@ -246,7 +286,9 @@ unless --for-me is given; what others accept counts for them. "tandem mcp server
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				stop := waitsFor(ctx, cmd, c, args[0])
 				changes, err := c.MCPChanges(ctx, args[0], args[1:])
+				stop()
 				if err != nil {
 					return err
 				}

@@ -103,7 +103,9 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 					return usageError{fmt.Errorf("a policy is taken away with: tandem mcp servers policy %s %s=none", args[0], removed[0])}
 				}
 				if in, ok := cmd.InOrStdin().(*os.File); ok && len(policies) == 0 && !quiet && !show.json && term.IsTerminal(in.Fd()) {
+					stop := waitsFor(ctx, cmd, c, args[0])
 					tools, err := c.MCPTools(ctx, args[0])
+					stop()
 					if err != nil {
 						return err
 					}
@@ -115,7 +117,9 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 				if everyone {
 					body = api.MCPActivate{WorkspacePolicies: policies}
 				}
+				stop := waitsFor(ctx, cmd, c, args[0])
 				list, err := c.ActivateMCPServer(ctx, args[0], body)
+				stop()
 				if err != nil {
 					return err
 				}

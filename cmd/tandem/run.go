@@ -23,6 +23,7 @@ func newRun() *cobra.Command {
 		allow   string
 		asJSON  bool
 		scripts scriptFlags
+		grace   graceFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "run FILE",
@@ -43,8 +44,9 @@ a script that answers the examples. Keep a profile with that id to put a real mo
 Where a server has the data directory open, as after "make run", that server runs it, with its own
 options, and goes on with it also when you leave.
 
-Interrupt it once (Ctrl-C) and it parks the execution and says how to resume; twice, and it ends at
-once, which loses nothing that is on disk.
+Interrupt it once (Ctrl-C) and nothing new begins, what runs gets --grace to end, and the execution is
+parked with how to resume it; twice, and it ends at once, which loses nothing that is on disk, and what
+was cut off in the middle may have to be asked about.
 
 Exit status: 0 when the execution succeeded, 1 when it did not, 2 when the command is called
 wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`,
@@ -73,6 +75,10 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			if err != nil {
 				return err
 			}
+			patience, err := grace.read(cmd)
+			if err != nil {
+				return err
+			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
 			f := newFollower(cmd.OutOrStdout(), asJSON)
@@ -80,7 +86,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			var beginErr error
 			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
-				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame,
+				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame, Grace: patience, Draining: drains(cmd),
 				Options: app.Options{
 					MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: installedLanguage(),
 					Notice: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
@@ -134,6 +140,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 	flags.StringVar(&dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
 	flags.StringVar(&allow, "http-allow", os.Getenv("TANDEM_HTTP_ALLOW"), "private addresses and hosts that nodes may reach, separated by commas (TANDEM_HTTP_ALLOW)")
 	scripts.add(cmd)
+	grace.add(cmd, "how long what runs may take to end when you interrupt it; 0 for no time (TANDEM_GRACE)")
 	flags.StringVar(&resume, "resume", "", "go on with this execution instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the execution, one JSON object per line, then the result")
 	cmd.SetContext(context.Background())

@@ -26,6 +26,7 @@ func newServe() *cobra.Command {
 		allow   string
 		debug   bool
 		scripts scriptFlags
+		grace   graceFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -87,25 +88,14 @@ called wrongly.`,
 	flags.StringVar(&o.Proxies, "trusted-proxies", os.Getenv("TANDEM_TRUSTED_PROXIES"), "addresses and networks of proxies in front of the server, separated by commas; only these are believed when they say in X-Forwarded-For where a request comes from (TANDEM_TRUSTED_PROXIES)")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
-	flags.DurationVar(&o.Grace, "grace", app.DefaultGrace, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
+	grace.add(cmd, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")
 	flags.IntVar(&o.MaxTasks, "max-tasks", 30, "how many tasks of agents run at once; more wait for their turn")
 	flags.IntVar(&o.TaskStarts, "task-starts", 5, "how many tasks a user may start within 15 seconds; -1 for any number")
 	flags.BoolVar(&debug, "debug", false, "log more: also what becomes of placeholders and outputs, which is then in the logs of executions, too")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) (err error) {
 		o.Token = cmp.Or(o.Token, os.Getenv("TANDEM_TOKEN"))
-		if text := os.Getenv("TANDEM_GRACE"); text != "" && !cmd.Flags().Changed("grace") {
-			var err error
-			if o.Grace, err = time.ParseDuration(text); err != nil {
-				return usageError{fmt.Errorf("TANDEM_GRACE %q is not a duration; write it as 30s or 2m", text)}
-			}
-		}
-		if o.Grace < 0 {
-			return usageError{fmt.Errorf("--grace %s is negative; 0 gives what runs no time", o.Grace)}
-		}
-		if o.Grace == 0 {
-			o.Grace = -1 // zero is the default
-		}
-		return nil
+		o.Grace, err = grace.read(cmd)
+		return err
 	}
 	return cmd
 }

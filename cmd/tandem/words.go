@@ -15,6 +15,8 @@ func commandOf(request string) (command string, ok bool) {
 		"GET /api/v1/budgets":      "tandem budgets",
 		"GET /api/v1/agents":       "tandem agent list",
 		"POST /api/v1/credentials": "tandem credentials set",
+
+		"PUT /api/v1/mcp/servers/{id}": "tandem mcp servers set",
 	}[request]
 	return command, ok
 }

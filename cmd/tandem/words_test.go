@@ -43,7 +43,7 @@ func TestInCommands(t *testing.T) {
 // Every request that an error of the API names has a command, so that nobody at a terminal is told to make a request.
 func TestCommandOf_KnowsWhatErrorsName(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`(GET|POST|PUT|PATCH|DELETE) (?:"\+prefix\+"|%s|/api/v1)(/[a-z-]+)`)
+	named := regexp.MustCompile(`(GET|POST|PUT|PATCH|DELETE) (?:"\+prefix\+"|%s|/api/v1)(/[a-z0-9/_{}-]*[a-z}])`)
 	found := 0
 	for _, dir := range []string{"server", "app", "human", "host", "workflow", "agent", "mcp", "credential"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -228,6 +228,7 @@ the execution is in this process, so it is always followed.`,
 					}
 					err := follow(ctx, cmd, c, started.ExecutionID, "", client.VocabularyExecution, show.json)
 					if errors.Is(err, errParked) && c.Local() {
+						c.Drain()
 						fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", started.ExecutionID, at.dir)
 					}
 					return err
@@ -237,6 +238,7 @@ the execution is in this process, so it is always followed.`,
 		},
 	}
 	at.addAllow(cmd)
+	at.addGrace(cmd)
 	in.add(cmd)
 	show.add(cmd, false)
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "starting twice with the same key starts one execution")

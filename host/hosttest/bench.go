@@ -35,7 +35,9 @@ type bench struct {
 	// obliging people answer every question there is.
 	obliging bool
 	// loose cases leave something behind on purpose: executions that wait for ever.
-	loose      bool
+	loose bool
+	// damaged are executions whose journals cannot be read.
+	damaged    map[string]bool
 	maxRunning int
 	maxTasks   int
 	workers    int
@@ -162,6 +164,30 @@ func (b *bench) reopen() {
 	b.host.Close()
 	b.buried()
 	b.open()
+}
+
+// damage writes a row into the journal of an execution that waits, as no host would write it, and wakes the execution.
+func (b *bench) damage(id string) {
+	b.t.Helper()
+	if _, err := b.host.Act(b.ctx, b.who, host.Request{Execution: id, Action: host.ActionLook}); err != nil && !b.dead() {
+		b.t.Fatal(err)
+	}
+	p, last := identity.System(b.who.Workspace), store.Row{}
+	for row, err := range b.rig.Stores().Journal.Rows(b.ctx, p, id, 0) {
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		last = row
+	}
+	b.damaged = map[string]bool{id: true}
+	if err := b.rig.Stores().Journal.Append(b.ctx, p, &store.Append{
+		Execution: id, After: last.Seq, Time: last.Time, Body: []byte(`{"facts":[`), Change: &store.Change{Status: engine.StatusRunning, Started: last.Time},
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.host.Act(b.ctx, b.who, host.Request{Execution: id, Action: host.ActionLook}); !host.IsUnreadable(err) && !b.dead() {
+		b.t.Fatalf("it was woken with %v", err)
+	}
 }
 
 // crash ends the process and starts the next.
@@ -540,11 +566,19 @@ func (b *bench) node(id, name string, fits func(n *host.NodeView) bool) {
 // held waits until runs of a node are held.
 func (b *bench) held(name string) {
 	b.t.Helper()
+	b.heldMore(name, 0)
+}
+
+// heldMore waits until more runs of a node are, or were, held than there have been, and returns how many.
+func (b *bench) heldMore(name string, been int) (runs int) {
+	b.t.Helper()
 	b.await(fmt.Sprintf("node %q to be held", name), func() bool {
 		b.world.mu.Lock()
 		defer b.world.mu.Unlock()
-		return b.world.began[name] > 0
+		runs = b.world.began[name]
+		return runs > been
 	})
+	return runs
 }
 
 // question waits for a question and returns its id.

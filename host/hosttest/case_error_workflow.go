@@ -92,6 +92,32 @@ func errorWorkflowCases() []Case {
 				b.t.Errorf("%d executions", n)
 			}
 		}},
+		{Name: "ErrorWorkflow/OfWhatCannotBeRead", Crashes: true, run: func(b *bench) {
+			b.save(withErrorWorkflow(flow("f", []string{"w WAIT {signal: never}"}, nil), mend), flow(mend, []string{"t MANUAL", "m WORK {effect: once}"}, []string{"t -> m"}))
+			b.start("x", "f")
+			b.reaches("x", engine.StatusWaiting)
+			b.damage("x")
+			b.ends("x", engine.StatusError)
+			b.ends(handler("x"), engine.StatusSuccess)
+			_, _ = b.host.Act(b.ctx, b.who, host.Request{Execution: "x", Action: host.ActionLook}) // it is refused, and starts nothing more
+			if n := len(b.all()); n != 2 {
+				b.t.Errorf("%d executions", n)
+			}
+			_, start := b.view(handler("x"))
+			if told := string(start.Initial); start.ErrorOf != "x" || !strings.Contains(told, `"execution_id":"x"`) || !strings.Contains(told, `"error_code":"unreadable"`) {
+				b.t.Errorf("the error workflow was told %s", told)
+			}
+		}},
+		{Name: "ErrorWorkflow/OfWhatCannotBeReadAndNamesNone", Crashes: true, run: func(b *bench) {
+			b.save(flow("f", []string{"w WAIT {signal: never}"}, nil))
+			b.start("x", "f")
+			b.reaches("x", engine.StatusWaiting)
+			b.damage("x")
+			b.ends("x", engine.StatusError)
+			if n := len(b.all()); n != 1 {
+				b.t.Errorf("%d executions", n)
+			}
+		}},
 		{Name: "ErrorWorkflow/ThatIsNotThere", Crashes: true, run: func(b *bench) {
 			b.save(breaks("f", "nothing"))
 			b.start("x", "f")

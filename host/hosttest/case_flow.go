@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -59,6 +60,44 @@ func (b *bench) status(id, node string) engine.NodeStatus {
 	return ""
 }
 
+// handedOver starts an execution. Who starts it can follow it from its first row on, or is handed what the journal would tell.
+func (b *bench) handedOver(id string) {
+	b.t.Helper()
+	r, err := b.request(id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	followed := 0
+	r.ID, r.Follow = id, func() { followed++ }
+	started, err := b.host.Start(b.ctx, b.who, r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.await(fmt.Sprintf("the end of %q", id), func() bool { return b.summary(id).Status.Final() })
+	if started.Ended == nil {
+		if followed != 1 {
+			b.t.Errorf("%q was followed %d times and not handed over", id, followed)
+		}
+		return
+	}
+	view, _ := b.view(id)
+	want, err := json.Marshal(view)
+	got, err2 := json.Marshal(started.Ended.View)
+	if err := errors.Join(err, err2); err != nil {
+		b.t.Fatal(err)
+	}
+	if followed != 0 || string(got) != string(want) || !started.Ended.Whole() {
+		b.t.Errorf("%q was followed %d times and handed over as %s, the journal has %s", id, followed, got, want)
+	}
+	for _, n := range view.Nodes { // order does not matter
+		for _, o := range n.Outputs {
+			if _, ok := started.Ended.Value(o.Ref); !ok {
+				b.t.Errorf("the output of %q of %q is not handed over", n.ID, id)
+			}
+		}
+	}
+}
+
 // OnlyBrief is the case of an execution that needs nothing but brief pure runs: a host that runs ahead writes it at once.
 const OnlyBrief = "Flow/OnlyBriefOnes"
 
@@ -95,6 +134,13 @@ func flowCases() []Case {
 			b.ends("x", engine.StatusSuccess)
 			if list := b.all(); len(list) != 1 || list[0].ID != "x" {
 				b.t.Errorf("there are %+v", list)
+			}
+		}},
+		{Name: "Flow/FollowedOrHandedOver", run: func(b *bench) {
+			b.save(flow("brief", []string{"a BRIEF", "b BRIEF"}, []string{"a -> b"}), flow("large", []string{"a BRIEF {pad: 150000}", "b BRIEF"}, []string{"a -> b"}),
+				flow("failing", []string{"a BRIEF", "b BRIEF {pad: much, max_retries: 0}"}, []string{"a -> b"}), flow("longer", []string{"a BRIEF", "b WORK"}, []string{"a -> b"}))
+			for id := range b.graphs { // order does not matter
+				b.handedOver(id)
 			}
 		}},
 		{Name: "Flow/BriefOnesWithLargeResults", run: func(b *bench) {

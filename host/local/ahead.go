@@ -117,6 +117,19 @@ func (o *owner) over() bool {
 	})
 }
 
+// followed lets those who want to follow an execution begin, before its first rows are told. One that has ended with them needs no
+// following: what it has come to is handed to whoever has started it.
+func (o *owner) followed(list []held) {
+	if o.follow == nil {
+		return
+	}
+	if list[len(list)-1].status.Final() && !slices.ContainsFunc(list, func(h held) bool { return !h.row.Plain() }) {
+		o.whole = true
+		return
+	}
+	o.follow()
+}
+
 // loader reads rows that are held from where they are; they are not on disk.
 func (o *owner) loader(l host.Loader) host.Loader {
 	stored := l.Row
@@ -145,6 +158,9 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 	start := rows[0].Create != nil
 	if err := o.untilRoom(ctx, start, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), rows...) }); err != nil {
 		return fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+	}
+	if start {
+		o.followed(list)
 	}
 	for i := range list {
 		h := &list[i]

@@ -17,55 +17,62 @@ import (
 )
 
 // An execution whose record cannot be read stays as it is for ever, whoever tries to go on with it. So it is ended: a last row
-// says why, its listing has the status ERROR, those who are asked and its children are told, and a parent learns of it. That is
-// for what is wrong with the data. When the disk or the store is at fault nothing is written, and the next process tries again.
+// says why, its listing has the status ERROR, those who are asked and its children are told, a parent learns of it, and its error
+// workflow is started. That is for what is wrong with the data. When the disk or the store is at fault nothing is written, and the next process tries again.
 
-// closed ends the execution because of what is wrong with its record. It says false when that could not be done.
-func (o *owner) closed(why error) bool {
-	err := o.host.patiently(o.host.ctx, func() error { return o.close(why) })
+// closed ends the execution because of what is wrong with its record. It says false when that could not be done; now says that it
+// had not been ended before.
+func (o *owner) closed(why error) (closed, now bool) {
+	err := o.host.patiently(o.host.ctx, func() (err error) {
+		now, err = o.close(why)
+		return err
+	})
 	if err == nil {
-		return true
+		return true, now
 	}
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, errClosed) {
 		o.host.opts.Log.Error("an execution that cannot be read could not be ended", "execution", o.ref.Execution, "error", err)
 	}
-	return false
+	return false, false
 }
 
-func (o *owner) close(why error) error {
+func (o *owner) close(why error) (now bool, err error) {
 	ctx, p := o.host.ctx, o.principal()
 	summary, err := o.host.opts.Executions.Get(ctx, p, o.ref.Execution)
 	if err != nil || summary.Status.Final() { // it was closed before
-		return err
+		return false, err
 	}
 	last := store.Row{}
 	for stored, err := range o.host.opts.Journal.Rows(ctx, p, o.ref.Execution, 0) {
 		if err != nil {
-			return err
+			return false, err
 		}
 		last = store.Row{Seq: stored.Seq, Time: stored.Time}
 	}
 	view, start, err := o.host.journal(p, o.ref.Execution, o.revision).View(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// The reason names the row or the value, so it is for everybody; what was in it is nobody's business.
 	reason := fault.Newf(fault.Unreadable, "what is recorded of the execution cannot be read, so it was ended: %s; start a new one", fault.From(why).Message)
 	row := host.Row{Seq: last.Seq + 1, Time: max(time.Now().UnixMilli(), last.Time), Closed: true, Told: toldOfEnd(view, reason)}
 	body, err := row.Encode()
 	if err != nil {
-		return err
+		return false, err
 	}
 	view.Apply(&row)
 	a := &store.Append{
 		Execution: o.ref.Execution, After: last.Seq, Time: row.Time, Body: body,
 		Change: &store.Change{Status: engine.StatusError, Started: cmp.Or(view.Started, summary.Started), Ended: row.Time, DurationMS: view.DurationMS(row.Time), Credits: view.Credits, Error: reason.Message},
 	}
+	if o.errorWorkflowOf(completeStart(start, summary)) != "" {
+		a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(errorTimer), Until: row.Time})
+	}
 	if err := o.closeAround(a, summary, view, reason); err != nil {
-		return err
+		return false, err
 	}
 	if err := o.untilRoom(ctx, false, func() error { return o.host.opts.Journal.Append(ctx, p, a) }); err != nil {
-		return fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
+		return false, fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}
 	o.host.families.ended(o.ref)
 	o.host.families.leave(store.Ref{Workspace: o.ref.Workspace, Execution: start.Root})
@@ -75,7 +82,7 @@ func (o *owner) close(why error) error {
 	for _, item := range a.Deliver {
 		o.host.post(store.Ref{Workspace: o.ref.Workspace, Execution: item.Execution}, delivered{})
 	}
-	return nil
+	return true, nil
 }
 
 // toldOfEnd tells readers what a last row means: nothing runs and nobody is asked any more.

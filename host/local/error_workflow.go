@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"time"
@@ -26,7 +27,12 @@ const errorTrigger = "ERROR"
 
 // errorWorkflow is the workflow to start if the execution fails; empty for none.
 func (o *owner) errorWorkflow() string {
-	if _, start := o.fold.Execution(); start.ErrorOf != "" {
+	_, start := o.fold.Execution()
+	return o.errorWorkflowOf(start)
+}
+
+func (o *owner) errorWorkflowOf(start host.Start) string {
+	if start.ErrorOf != "" {
 		return ""
 	}
 	return o.revision.Definition.Metadata.Settings.ErrorWorkflow
@@ -67,9 +73,7 @@ type failedError struct {
 }
 
 // failure is what failed, as the journal tells it.
-func (o *owner) failure() (json.RawMessage, error) {
-	view := o.fold.View()
-	_, start := o.fold.Execution()
+func (o *owner) failure(view *host.View, start host.Start) (json.RawMessage, error) {
 	stamp := func(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 	f := failed{Execution: failedExecution{
 		ExecutionID: o.ref.Execution, WorkflowID: start.WorkflowID, WorkflowName: o.revision.Definition.Metadata.Name, Status: view.Status, UserID: start.UserID,
@@ -86,29 +90,70 @@ func (o *owner) failure() (json.RawMessage, error) {
 
 // startErrorWorkflow starts the error workflow of an execution that has failed. Starting it again finds it there.
 func (o *owner) startErrorWorkflow() {
-	name := o.errorWorkflow()
-	if name == "" {
+	_, start := o.fold.Execution()
+	if o.tryErrorWorkflow(o.fold.View(), start) {
 		o.stale = append(o.stale, string(errorTimer))
-		return
+	}
+}
+
+// closedStarts starts the error workflow of an execution that was ended because its record cannot be read, and says whether that is
+// settled: it was started, there is none, or it is recorded why it could not be. Else the timer stays on disk.
+func (o *owner) closedStarts() bool {
+	if o.rests() {
+		return false
+	}
+	var view *host.View
+	var start host.Start
+	err := o.host.patiently(o.host.ctx, func() error {
+		summary, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), o.ref.Execution)
+		if err != nil {
+			return err
+		}
+		if view, start, err = o.host.journal(o.principal(), o.ref.Execution, o.revision).View(o.host.ctx); err == nil {
+			start = completeStart(start, summary)
+		}
+		return err
+	})
+	if err != nil {
+		o.host.opts.Log.Error("error workflow not started; the next start tries again", "execution", o.ref.Execution, "error", err)
+		return false
+	}
+	return o.tryErrorWorkflow(view, start)
+}
+
+// completeStart adds to what an execution began with what its listing says of it: the first row may be what cannot be read.
+func completeStart(start host.Start, summary store.Execution) host.Start {
+	start.WorkflowID, start.UserID, start.TokenMadeBy = cmp.Or(start.WorkflowID, summary.WorkflowID), cmp.Or(start.UserID, summary.User), cmp.Or(start.TokenMadeBy, summary.TokenMadeBy)
+	if start.ErrorOf == "" && summary.TriggerType == errorTrigger {
+		start.ErrorOf = summary.ID
+	}
+	return start
+}
+
+// tryErrorWorkflow starts the error workflow, and says whether that is settled.
+func (o *owner) tryErrorWorkflow(view *host.View, start host.Start) bool {
+	name := o.errorWorkflowOf(start)
+	if name == "" {
+		return true
 	}
 	id := engine.ChildID(o.ref.Execution, "#error_workflow", 0) // no node can be called so
-	err := o.startForFailure(name, id)
+	err := o.startForFailure(name, id, view, start)
 	switch {
 	case o.host.ctx.Err() != nil:
-		return // the timer is on disk
+		return false // the timer is on disk
 	case errors.Is(err, store.ErrFull) || shortage.Is(err):
 		o.host.timers.set(o.ref, errorTimer, time.Now().Add(fullDiskPause).UnixMilli())
-		return
+		return false
 	case err != nil:
 		o.host.opts.Log.Error("error workflow not started", "execution", o.ref.Execution, "workflow", name, "error", err)
 		o.remark(node.Error, "the error workflow \""+name+"\" could not be started: "+fault.From(err).Message)
 	default:
 		o.remark(node.Notice, "the error workflow \""+name+"\" was started as execution "+id)
 	}
-	o.stale = append(o.stale, string(errorTimer))
+	return true
 }
 
-func (o *owner) startForFailure(name, id string) error {
+func (o *owner) startForFailure(name, id string, view *host.View, start host.Start) error {
 	err := o.host.patiently(o.host.ctx, func() error {
 		_, err := o.host.opts.Executions.Get(o.host.ctx, o.principal(), id)
 		return err
@@ -120,10 +165,9 @@ func (o *owner) startForFailure(name, id string) error {
 	if err != nil {
 		return err
 	}
-	if request.TriggerData, err = o.failure(); err != nil {
+	if request.TriggerData, err = o.failure(view, start); err != nil {
 		return err
 	}
-	_, start := o.fold.Execution()
 	request.ID, request.TriggerType, request.Initial, request.Language, request.ErrorOf = id, errorTrigger, request.TriggerData, start.Language, o.ref.Execution
 	if initial := o.host.opts.Initial; initial != nil {
 		if request.Initial, err = initial(request.WorkflowID, request.TriggerData); err != nil {

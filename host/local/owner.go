@@ -91,11 +91,17 @@ type owner struct {
 	// starting says that the first row is not on disk yet; left is what is to be done once it is.
 	starting bool
 	left     todo
+	// follow is for whoever wants to be told of every row, see [host.StartRequest]; whole says that it was not called, since the
+	// execution has ended with its first append.
+	follow func()
+	whole  bool
 	// stale are timers in the store that nobody waits for.
 	stale []string
 	// recovered are the runs that it came back with after a crash and that have not ended; nil when there is nothing to tell
 	// the line of.
 	recovered map[engine.Attempt]bool
+	// begunIn is, of a fork that is being made, how the activations stand in its source whose work was under way there.
+	begunIn map[engine.ActivationID]engine.NodeStatus
 	// suspects are the activations whose runs are to be tried, while it recovers, and whether they come first.
 	suspects map[engine.ActivationID]bool
 	// rested says that there may be runs which were not begun here.
@@ -257,13 +263,18 @@ func (o *owner) snapshotDue(commands []engine.Command) bool {
 func (o *owner) fail(err error) {
 	o.stopAll()
 	defer o.back()
-	closed := host.IsUnreadable(err) && o.closed(err)
+	closed, now := false, false
+	if host.IsUnreadable(err) {
+		closed, now = o.closed(err)
+	}
 	o.host.mu.Lock()
 	o.host.remove(o.ref)
 	left := o.takeAll()
 	o.host.mu.Unlock()
 	refuse(left, err)
-	o.forgetTimers(left, closed)
+	if closed {
+		o.forgetTimers(left, now)
+	}
 	o.host.admission.moved(o.ref, o.task, engine.StatusError) // it no longer takes room
 	o.host.admitNext()
 	if errors.Is(err, context.Canceled) || errors.Is(err, errClosed) {
@@ -279,18 +290,25 @@ func (o *owner) fail(err error) {
 	}
 }
 
-// forgetTimers removes timers that have come for an execution that has been closed: no row will.
-func (o *owner) forgetTimers(left []message, closed bool) {
+// forgetTimers removes timers that have come for an execution that has been closed: no row will. That of its error workflow has come
+// if the execution was closed only now, too, and stays until the workflow was started.
+func (o *owner) forgetTimers(left []message, now bool) {
 	var ids []string
 	for _, m := range left {
-		if due, ok := m.(timerDue); ok {
+		if due, ok := m.(timerDue); ok && due.id != errorTimer {
 			ids = append(ids, string(due.id))
+		} else if ok {
+			now = true
 		}
 	}
-	if !closed || len(ids) == 0 {
+	if now && o.closedStarts() {
+		ids = append(ids, string(errorTimer))
+	}
+	if len(ids) == 0 {
 		return
 	}
-	if err := o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...); err != nil {
+	clear := func() error { return o.host.opts.Timers.Clear(o.host.ctx, o.principal(), o.ref.Execution, ids...) }
+	if err := o.untilRoom(o.host.ctx, false, clear); err != nil {
 		o.host.opts.Log.Warn("timers left behind; the next start looks at them again", "execution", o.ref.Execution, "error", err)
 	}
 }
@@ -448,13 +466,7 @@ func (o *owner) deal(list []message) (err error) {
 				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
 					late(o.ref, m.result.Settle)
 				}
-				if m.said != nil { // it is too late for its outcome, and not for what it has said
-					o.host.running.Add(1)
-					go func() {
-						defer o.host.running.Done()
-						m.said.flush()
-					}()
-				}
+				o.flushLate(m.said)
 			}
 			if refused == nil {
 				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
@@ -525,6 +537,18 @@ func (o *owner) deal(list []message) (err error) {
 	}
 	o.goOn(todo{commands, afters})
 	return nil
+}
+
+// flushLate keeps what a run has said for whose outcome it is too late. Nil: it has said nothing.
+func (o *owner) flushLate(said *said) {
+	if said == nil {
+		return
+	}
+	o.host.running.Add(1)
+	go func() {
+		defer o.host.running.Done()
+		said.flush()
+	}()
 }
 
 // todo is what is to be done after a row that is on disk.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -31,8 +32,35 @@ type Question struct {
 	Attempt    int
 	Ask        engine.AskID
 	Purpose    string
-	Request    json.RawMessage
-	Time       int64
+	// Begun is set when the work was under way in the execution that this one was forked from, and not in this one.
+	Begun   *BegunIn
+	Request json.RawMessage
+	Time    int64
+}
+
+// BegunIn is where an attempt was under way that a fork does not repeat, and how its activation stands there.
+type BegunIn struct {
+	Execution string
+	Status    engine.NodeStatus
+}
+
+// begunIn tells how the activations stand in the source of a fork about which people are asked whether they are done.
+func begunIn(ctx context.Context, source host.Journal, commands []engine.Command) (map[engine.ActivationID]engine.NodeStatus, error) {
+	begun := map[engine.ActivationID]engine.NodeStatus{}
+	for _, c := range commands {
+		ask, ok := c.(engine.Ask)
+		if !ok || ask.Purpose != engine.PurposeOutcomeUnknown {
+			continue
+		}
+		record, found, err := source.Activation(ctx, ask.Activation)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			begun[ask.Activation] = record.Status
+		}
+	}
+	return begun, nil
 }
 
 // people adds to an append what it means to people: the questions it asks and takes back, and that an operator has stopped
@@ -63,6 +91,9 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 			if err != nil {
 				return err
 			}
+			if f, forked := row.Facts[0].(engine.ExecutionForked); forked && c.Purpose == engine.PurposeOutcomeUnknown {
+				q.Begun = &BegunIn{f.Source, o.begunIn[c.Activation]}
+			}
 			a.Ask = append(a.Ask, o.host.opts.Asked(q))
 		case engine.Withdraw:
 			a.Withdraw = o.withdraw(a.Withdraw, c.Ask)
@@ -80,6 +111,9 @@ func (o *owner) people(a *store.Append, row *host.Row, commands []engine.Command
 // pausesBelow begins a pause for each child that waits for people now, and ends those of children that do so no longer.
 func (o *owner) pausesBelow(a *store.Append, row *host.Row) {
 	below := o.fold.State().AsksBelow()
+	if len(below) == 0 && len(o.asksBelow) == 0 {
+		return
+	}
 	for _, child := range slices.Sorted(maps.Keys(below)) {
 		if _, known := o.asksBelow[child]; known {
 			continue

@@ -74,6 +74,7 @@ func (p *putting) put(value json.RawMessage) engine.Ref {
 	}
 	err := payload.Check(value, payload.Limits{})
 	if err == nil {
+		p.turn.Vouch()
 		return ref
 	}
 	if p.strict == nil {

@@ -65,7 +65,7 @@ func (o *owner) run(c engine.RunNode) {
 	}
 	job, size, err := Job(o.fold, o.revision, c)
 	if err != nil {
-		o.push(outcome{c.Attempt, failure(c, err), nil})
+		o.push(outcome{c.Attempt, failure(c.Attempt, err), nil})
 		return
 	}
 	limits := o.limits(c)
@@ -148,7 +148,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 		case ctx.Err() == nil:
 			o.push(withheld{c.Attempt})
 		default:
-			o.push(outcome{c.Attempt, failure(c, fault.New(fault.Canceled, "the attempt was stopped before it began")), said})
+			o.push(outcome{c.Attempt, failure(c.Attempt, fault.New(fault.Canceled, "the attempt was stopped before it began")), said})
 		}
 	}
 	if suspect {
@@ -175,8 +175,8 @@ func (n notedCode) Run(ctx context.Context, workspace string, now time.Time, see
 	return n.Interpreter.Run(ctx, workspace, now, seed, c)
 }
 
-func failure(c engine.RunNode, err error) node.Result {
-	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: c.Attempt, Error: fault.From(err)} }}
+func failure(attempt engine.Attempt, err error) node.Result {
+	return node.Result{Fact: func(node.Put) engine.Fact { return engine.NodeFailed{Attempt: attempt, Error: fault.From(err)} }}
 }
 
 // Job gathers what a run needs of a fold, and says how large that is. Whoever owns the fold calls it, and adds what the run
@@ -218,6 +218,7 @@ func Job(fold *host.Fold, r *node.Revision, c engine.RunNode) (job node.Job, siz
 
 func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host.Data) node.Job {
 	prepared, _ := data.Prepared.(*node.Prepared)
+	id := run.Activation // the function below keeps this alone, and not the whole command
 	return node.Job{
 		Prepared: prepared, InputRules: data.Start.InputRules, Run: run, Now: data.Now, Edits: data.Edits, EditsOf: data.EditsOf, Start: data.Start.Initial, Trigger: data.Start.Trigger,
 		Data:      node.Data{Layers: data.Layers, Lock: data.Lock, View: data.View, Apart: data.Apart, Handed: data.Handed},
@@ -228,7 +229,7 @@ func newJob(run engine.RunNode, values map[engine.Ref]json.RawMessage, data host
 			}
 			value, ok := values[ref]
 			if !ok {
-				return nil, fault.Newf(fault.Internal, "the run of %q was not given the value %q", run.Activation, ref)
+				return nil, fault.Newf(fault.Internal, "the run of %q was not given the value %q", id, ref)
 			}
 			return value, nil
 		},

@@ -12,29 +12,25 @@ type clause struct {
 	asked, trails, contrast, reason bool
 	// labels ends with a colon: what follows may be somebody's words, or about one of several.
 	labels bool
-	// sentence and paragraph count from the beginning.
-	sentence, paragraph int
+	// sentence, line and paragraph count from the beginning.
+	sentence, line, paragraph int
 }
 
-// clauses splits a reply. Lines are as a person wrote them, in lower case; an empty one ends a paragraph.
+// clauses splits a reply. Lines are written out; an empty one ends a paragraph.
 func (r *Reader) clauses(lines []string) []clause {
 	var out []clause
 	sentence, paragraph := 0, 0
-	for _, line := range lines {
+	for n, line := range lines {
 		if strings.TrimSpace(line) == "" {
 			paragraph++
 			continue
 		}
-		line = r.quotations.ReplaceAllString(line, " 〃 ")
-		for _, c := range r.contractions {
-			line = c.short.ReplaceAllString(line, c.long)
-		}
 		first := len(out)
 		for _, part := range splitMarks(line) {
-			for n, text := range r.splitTurns(part.text) {
-				c := clause{text: text, sentence: sentence, paragraph: paragraph, asked: part.asked, trails: part.trails, labels: part.labels}
+			for turn, text := range r.splitTurns(part.text) {
+				c := clause{text: text, sentence: sentence, line: n, paragraph: paragraph, asked: part.asked, trails: part.trails, labels: part.labels}
 				c.opening()
-				if c.text != "" || c.asked || c.trails && n == 0 {
+				if c.text != "" || c.asked || c.trails && turn == 0 {
 					out = append(out, c)
 				}
 			}
@@ -48,6 +44,25 @@ func (r *Reader) clauses(lines []string) []clause {
 		}
 	}
 	return out
+}
+
+// writtenOut is a line without short forms and slips, and with a mark for words that are mentioned, not said.
+func (r *Reader) writtenOut(line string) string {
+	line = r.quotations.ReplaceAllString(line, " 〃 ")
+	for _, c := range r.contractions {
+		line = c.short.ReplaceAllString(line, c.long)
+	}
+	return r.spelled(line)
+}
+
+// spelled corrects slips in words that decide.
+func (r *Reader) spelled(line string) string {
+	return r.words.ReplaceAllStringFunc(line, func(word string) string {
+		if right, ok := r.slips[word]; ok {
+			return right
+		}
+		return word
+	})
 }
 
 // opening notes how a clause begins.
@@ -97,14 +112,23 @@ func splitMarks(line string) []marked {
 
 // breaks says whether a clause ends at a character. Points in numbers and dashes in words do not end one.
 func breaks(rs []rune, i int) bool {
+	if unicode.Is(unicode.So, rs[i]) && !strings.ContainsRune(tellingSigns, rs[i]) {
+		return true
+	}
 	switch r := rs[i]; r {
 	case ',', ';', ':', '!', '?', '(', ')', '。', '、', '，', '；', '：', '！', '？', '（', '）', '–', '—', '【', '】', '"', '“', '”', '|', '•':
 		return true
 	case '.', '-':
+		if r == '-' && i+1 < len(rs) && rs[i+1] == '1' && (i+2 == len(rs) || !unicode.IsDigit(rs[i+2])) && (i == 0 || rs[i-1] == ' ') {
+			return false // a vote
+		}
 		return i+1 == len(rs) || i == 0 || !wordRune(rs[i+1]) || !wordRune(rs[i-1])
 	}
 	return false
 }
+
+// tellingSigns are the signs that say something: thumbs and crosses, doubt, laughter, and the mark of what was taken out. Others decorate.
+const tellingSigns = "🙂🤑👍👌✅✔☑🆗👎❌✖🙅⛔🚫🙄🙃😏😒🤔🤨🤦🤷🤡🤥😬🥱😤😠😡🤬🐷💩🖕😑😐🥲🙈👀😕🤮🤢😂🤣😆😅😜😝😛😹🤪😉🙆⭕🟢🔴◌"
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) && r < 0x2E80 || unicode.IsDigit(r) }
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestRead has one case or two of each construction that decides or keeps from deciding.
+// TestRead has one case or two of each construction that decides or keeps from deciding, by the rules alone.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r := New()
+	r := New().Weighing(Weights{}, Weights{})
 	for text, want := range map[string]Decision{
 		// Verdicts, orders, permissions.
 		"approved": Approve, "i approve it": Approve, "you have my blessing. publish the newsletter.": Approve, "looks good, send it": Approve, "yes, shut down the old server": Approve,
@@ -39,6 +39,56 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestRead_Leaning has replies that the rules misread and the words do not lean to, replies that only lean, and such that lean and have something against it.
+func TestRead_Leaning(t *testing.T) {
+	t.Parallel()
+	r := New()
+	rules := r.Weighing(Weights{}, Weights{})
+	for text, want := range map[string]struct{ rules, both Decision }{
+		"您好，我是周总的助理，周总今天在工厂，消息我会转达给他。":                                                        {Approve, None},
+		"i'm sorry but no field trip in exam week. that's school policy and i agree with it.": {Approve, None},
+		"approved": {Approve, Approve},
+		"不同意":      {Refuse, Refuse},
+		"这化肥价格怪得劲，赶紧给俺拉三吨。":          {None, Approve},
+		"my decision is to decline.": {None, Refuse},
+		"这化肥价格怪得劲，如果送货上门，赶紧给俺拉三吨。":   {None, None},
+		"chairs": {None, None},
+		"":       {None, None},
+	} {
+		if got := rules.Read([]string{text}); got.Decision != want.rules || got.Learned {
+			t.Errorf("%q is read as %q by the rules, want %q", text, got.Decision, want.rules)
+		}
+		got := r.Read([]string{text})
+		if got.Decision != want.both || got.Learned != (want.both != want.rules && want.both != None) {
+			t.Errorf("%q is read as %q (%s), learned %v, want %q: %+v", text, got.Decision, got.Why, got.Learned, want.both, got.Leaning)
+		}
+		if got.Learned && (len(got.Words) == 0 || len(got.Evidence) == 0) {
+			t.Errorf("%q decides by words %q in %q", text, got.Words, got.Evidence)
+		}
+		if l := got.Leaning; l.ByWords.Of(Approve)+l.ByWords.Of(Refuse)+l.ByWords.Of(None) < 0.999 || l.Of(Approve) > 1 {
+			t.Errorf("%q leans %+v", text, l)
+		}
+	}
+}
+
+// BenchmarkRead reads a reply of usual length by rules and weights.
+func BenchmarkRead(b *testing.B) {
+	r := New()
+	lines := []string{"hi nora, i went through the offer with the team and it looks fine to us.", "", "please go ahead and order the two machines, we need them before the summer."}
+	for b.Loop() {
+		r.Read(lines)
+	}
+}
+
+// BenchmarkLean compares the features of the same reply with the weights.
+func BenchmarkLean(b *testing.B) {
+	r := New()
+	lines := []string{"hi nora, i went through the offer with the team and it looks fine to us.", "", "please go ahead and order the two machines, we need them before the summer."}
+	for b.Loop() {
+		r.learned.lean(features(lines))
+	}
+}
+
 // TestRead_Why checks that what keeps a reply from deciding is named with words of it.
 func TestRead_Why(t *testing.T) {
 	t.Parallel()
@@ -58,17 +108,17 @@ func TestRead_Why(t *testing.T) {
 	}
 }
 
-// TestTable checks that every class has expressions, so that none is asked for in vain.
+// TestTable checks that every class that is asked for has expressions, and that none is there in vain.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	acts := New().acts
-	for _, c := range []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, refuses, partly, no, reports, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens} {
-		if x := acts[c]; x.english == nil && x.chinese == nil {
+	for _, c := range classes() {
+		if len(acts.classes[c]) == 0 {
 			t.Errorf("the class %s has no expressions", c)
 		}
 	}
-	if len(acts) != 31 {
-		t.Errorf("the table has %d classes, of which some are never asked for", len(acts))
+	if len(acts.classes) != len(classes()) {
+		t.Errorf("the table has %d classes, of which %d are asked for", len(acts.classes), len(classes()))
 	}
 }
 
@@ -86,4 +136,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("a refusal before %q approves by %q", text, got.Evidence)
 		}
 	})
+}
+
+func classes() []class {
+	return []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, laughs, refuses, partly, no, reports, own, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens, corrects, pauses, undoes, rejects, addresses, deeds, times, later, strictly, invites, supposes, outright, withholds, agrees, unresolved, today, turnsNo, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept, holdsDenies}
 }

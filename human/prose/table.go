@@ -3,9 +3,11 @@
 package prose
 
 import (
+	"cmp"
 	_ "embed" // the expressions are a file
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -52,16 +54,52 @@ const (
 	suspends  class = "suspends"
 	reopens   class = "reopens"
 	trails    class = "trails" // by its punctuation alone
+	corrects  class = "corrects"
+	pauses    class = "pauses"
+	laughs    class = "laughs"
+	undoes    class = "undoes"
+	own       class = "own"
+	rejects   class = "rejects"
+	today     class = "today"
+	outright  class = "outright"
+	withholds class = "withholds"
+	addresses class = "addresses"
+	deeds     class = "deeds"
+	times     class = "times"
+	later     class = "later"
+	strictly  class = "strictly"
+	invites   class = "invites"
+	supposes  class = "supposes"
+	agrees    class = "agrees"
+	// unresolved is a correction that says of the sender's own words that they were not meant.
+	unresolved class = "unresolved"
+	turnsNo    class = "turns no"
+)
+
+// What keeps others from deciding, in clauses that decide nothing. Their names are those of the sections without the first word.
+const (
+	holdsCondition class = "holds condition"
+	holdsAsks      class = "holds asks"
+	holdsDefers    class = "holds defers"
+	holdsUnsure    class = "holds unsure"
+	holdsChanges   class = "holds changes"
+	holdsExcept    class = "holds except"
+	holdsDenies    class = "holds denies"
 )
 
 // Reader reads replies. It is built once and never changes, so that any number of goroutines may use it.
 type Reader struct {
 	acts table
+	// learned are the weights from labelled replies.
+	learned learned
 	// contractions are written out before anything is read, so that there is one "not" to look for.
 	contractions []contraction
+	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out, doubled or swapped.
+	known map[string]bool
+	slips map[string]string
 	// turning begins a clause that stands against or follows from the one before it, in the middle of a sentence; quotations are words that are
 	// mentioned, not said; stamped is a name and a time, as chats write them above what somebody said.
-	turning, quotations, stamped *regexp.Regexp
+	turning, quotations, stamped, words *regexp.Regexp
 }
 
 // contraction is a short form and what stands for it.
@@ -74,32 +112,85 @@ type contraction struct {
 func New() *Reader {
 	r := &Reader{
 		acts:       parseTable(actText),
+		learned:    parseWeights(weightText),
 		turning:    regexp.MustCompile(`\b(?:but|however|because|since|due to)\b|\bso (?:no|yes|please|i|we|that|the|it|go|let|this|you|do)\b|\band (?:i|we|no|yes|please|do not|that is|this|it is|so)\b|但是|但|不过|可是|然而|所以|因此|因为|由于`),
 		quotations: regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》`),
+		words:      regexp.MustCompile(`[a-z]{3,}`),
 		stamped:    regexp.MustCompile(`^\[?[\p{Han}a-z. ]{2,20}\s*[0-9]{3,6}\]?$`),
 	}
 	for _, c := range [][2]string{
+		{`([👍👌✅✔☑🆗👎❌✖🙅⛔🚫])`, " ，$1， "},
+		{` /s\b`, " ， jk"}, {`别人`, "他人"},
 		{`\bcan't\b|\bcant\b|\bcannot\b`, "can not"}, {`\bwon't\b|\bwont\b`, "will not"}, {`\bshan't\b`, "shall not"}, {`\bain't\b|\baint\b`, "is not"},
 		{`\b(do|does|did|is|are|was|were|has|have|had|would|could|should|must|need|might)n'?t\b`, "$1 not"},
 		{`\b(i|you|we|they)'ve\b`, "$1 have"}, {`\bive\b`, "i have"}, {`\bi'?m\b`, "i am"}, {`\b(you|we|they)'re\b`, "$1 are"}, {`\b(\w+)'ll\b`, "$1 will"}, {`\b(\w+)'d\b`, "$1 would"},
 		{`\blet'?s\b`, "let us"}, {`\b(it|that|this|he|she|what|who|there|here|where|how|everything|all|one|answer)'s\b`, "$1 is"}, {`\bthats\b`, "that is"}, {`'s\b`, ""}, {`s'(\s|$)`, "s$1"},
+		{`\by+e+s{2,}\b`, "yes"}, {`\b(do it|ship it|send it)t+\b`, "$1"}, {`\bpls\b|\bplz\b`, "please"}, {`\bw/ `, "with "}, {`\btx\b|\btks\b`, "thx"},
 		{`\bgonna\b`, "going to"}, {`\bwanna\b`, "want to"}, {`\bgotta\b`, "have to"}, {`&`, " and "}, {`\b(dr|mr|mrs|ms|prof|st|e\.g|i\.e|incl|approx|vs)\. `, "$1 "}, {`\b([a-hj-z])\. ?([a-z]{2,})`, "$1 $2"},
 		{`([0-9])[.:,]([0-9])`, "$1$2"}, {`\be-mail`, "email"}, {`([a-z])-([a-z])`, "$1 $2"},
 	} {
 		r.contractions = append(r.contractions, contraction{regexp.MustCompile(c[0]), c[1]})
 	}
+	r.known = map[string]bool{}
+	for _, word := range regexp.MustCompile(`[a-z]+`).FindAllString(actText, -1) {
+		r.known[word] = true
+	}
+	for _, run := range regexp.MustCompile(`\p{Han}{2,}`).FindAllString(actText, -1) {
+		for rs := []rune(run); len(rs) > 1; rs = rs[1:] {
+			r.known[string(rs[:2])] = true
+		}
+	}
+	r.slips = slips(r.known)
 	return r
 }
 
-// table is the expressions of each class, for what has English letters in it and for the rest.
-type table map[class]expressions
+// oftenMisspelt are the words that are recognised in spite of a slip.
+const oftenMisspelt = `approve approved approving approval agree agreed accept accepted confirm confirmed authorize authorized authorise authorised proceed ahead reject rejected rejecting decline declined denied disagree refused cancel granted permission`
 
-type expressions struct{ english, chinese *regexp.Regexp }
+// slips are the usual ones in words that decide: a letter left out, doubled or swapped with the next one, never the first or the last. What is a word of
+// the table is none.
+func slips(known map[string]bool) map[string]string {
+	out := map[string]string{}
+	for _, word := range strings.Fields(oftenMisspelt) {
+		for i := 1; i < len(word)-1; i++ {
+			found := []string{word[:i] + word[i+1:], word[:i] + word[i:i+1] + word[i:]}
+			if i+2 < len(word) {
+				found = append(found, word[:i]+word[i+1:i+2]+word[i:i+1]+word[i+2:])
+			}
+			for _, slip := range found {
+				if !known[slip] {
+					out[slip] = word
+				}
+			}
+		}
+	}
+	return out
+}
+
+// table is the expressions of all classes, and which of them a text could match at all.
+type table struct {
+	classes map[class][]*regexp.Regexp
+	// always are the expressions without letters that every match has; by has the others by the first bytes of what a match has to have in it.
+	always []entry
+	by     map[string][]entry
+}
+
+// entry is an expression of a class.
+type entry struct {
+	class class
+	at    int
+}
+
+// view is the part of the table that a text, or what is left of it, could match.
+type view map[class][]*regexp.Regexp
+
+// keyLength is how many bytes of a literal the index goes by: one Chinese character, or three letters.
+const keyLength = 3
 
 // parseTable compiles the expressions. The file is part of the program, so a mistake in it is one of the program.
 func parseTable(text string) table {
 	parts := map[string]string{}
-	english, chinese := map[class][]string{}, map[class][]string{}
+	lines := map[class][]string{}
 	var section class
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -107,10 +198,8 @@ func parseTable(text string) table {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
 			section = class(strings.Trim(line, "[]"))
-		case strings.HasPrefix(line, "en: "):
-			english[section] = append(english[section], `(?:^|\b)(?:`+strings.TrimPrefix(line, "en: ")+`)(?:\b|$)`)
-		case strings.HasPrefix(line, "zh: "):
-			chinese[section] = append(chinese[section], strings.TrimPrefix(line, "zh: "))
+		case strings.HasPrefix(line, "en: "), strings.HasPrefix(line, "zh: "):
+			lines[section] = append(lines[section], line)
 		case isPart:
 			parts["{"+name+"}"] = rest
 		default:
@@ -121,45 +210,148 @@ func parseTable(text string) table {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		pairs = append(pairs, name, parts[name])
 	}
-	begins, fill := regexp.MustCompile(`([^\[\\])\^`), strings.NewReplacer(pairs...)
-	compile := func(list []string) *regexp.Regexp {
-		if len(list) == 0 {
-			return nil
-		}
-		all := fill.Replace(fill.Replace("(?:" + strings.Join(list, ")|(?:") + ")")) // parts may use parts once
-		// What was taken before is not there any more.
-		all = begins.ReplaceAllString(all, `$1^(?:◌ ?)*`)
-		return regexp.MustCompile(strings.ReplaceAll(all, "$", `(?: ?◌)*$`))
-	}
-	out := table{}
-	for _, list := range []map[class][]string{english, chinese} {
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			out[name] = expressions{compile(english[name]), compile(chinese[name])}
+	fill := strings.NewReplacer(pairs...)
+	beginning := regexp.MustCompile(`([^\[\\])\^`) // where an expression wants the beginning of a text
+	out := table{classes: map[class][]*regexp.Regexp{}, by: map[string][]entry{}}
+	for _, name := range slices.Sorted(maps.Keys(lines)) {
+		for _, line := range lines[name] {
+			english := strings.HasPrefix(line, "en: ")
+			for _, one := range alternatives(fill.Replace(fill.Replace(line[len("en: "):]))) { // parts may use parts once
+				out.add(name, one, english, beginning)
+			}
 		}
 	}
 	return out
 }
 
-// of are the expressions of a class that a text could match.
-func (t table) of(c class, text string) []*regexp.Regexp {
-	var latin, other bool
-	for _, r := range text {
-		latin = latin || r < 0x80 && r != ' '
-		other = other || r >= 0x80 && r != '◌'
+// add compiles an alternative. English ones match whole words.
+func (t *table) add(name class, one string, english bool, beginning *regexp.Regexp) {
+	if english {
+		one = `(?:^|\b)(?:` + one + `)(?:\b|$)`
 	}
-	var out []*regexp.Regexp
-	if x := t[c].english; latin && x != nil {
-		out = append(out, x)
+	one = "(?:" + one + ")"
+	needs := literals(one)
+	// What was taken before is not there any more.
+	one = beginning.ReplaceAllString(one, `$1^(?:◌ ?)*`)
+	one = strings.ReplaceAll(one, "$", `(?: ?◌)*$`)
+	e := entry{name, len(t.classes[name])}
+	t.classes[name] = append(t.classes[name], regexp.MustCompile(one))
+	if len(needs) == 0 {
+		t.always = append(t.always, e)
+		return
 	}
-	if x := t[c].chinese; other && x != nil {
-		out = append(out, x)
+	for _, need := range needs {
+		key := need[:min(len(need), keyLength)]
+		if at := t.by[key]; len(at) == 0 || at[len(at)-1] != e {
+			t.by[key] = append(at, e)
+		}
+	}
+}
+
+// alternatives splits an expression where it offers a choice that is not within brackets.
+func alternatives(expression string) []string {
+	var out []string
+	depth, from, class := 0, 0, false
+	for i := 0; i < len(expression); i++ {
+		switch c := expression[i]; {
+		case c == '\\':
+			i++
+		case class:
+			class = c != ']'
+		case c == '[':
+			class = true
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == '|' && depth == 0:
+			out = append(out, expression[from:i])
+			from = i + 1
+		}
+	}
+	return append(out, expression[from:])
+}
+
+// literals are texts of which every match has at least one in it; none if that cannot be said.
+func literals(expression string) []string {
+	re, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		panic("prose: acts.txt: " + err.Error())
+	}
+	return required(re.Simplify())
+}
+
+func required(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{string(re.Rune)}
+	case syntax.OpCharClass:
+		var out []string
+		for i := 0; i+1 < len(re.Rune); i += 2 {
+			if re.Rune[i+1]-re.Rune[i] > 16 || len(out) > 64 {
+				return nil
+			}
+			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+				out = append(out, string(r))
+			}
+		}
+		return out
+	case syntax.OpCapture, syntax.OpPlus:
+		return required(re.Sub[0])
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range re.Sub {
+			if one := required(sub); len(one) > 0 && (best == nil || shortest(one) > shortest(best) || shortest(one) == shortest(best) && len(one) < len(best)) {
+				best = one
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var out []string
+		for _, sub := range re.Sub {
+			one := required(sub)
+			if len(one) == 0 {
+				return nil
+			}
+			out = append(out, one...)
+		}
+		return out
+	}
+	return nil
+}
+
+// shortest is how much of a text the index can go by.
+func shortest(texts []string) int {
+	n := keyLength
+	for _, one := range texts {
+		n = min(n, len(one))
+	}
+	return n
+}
+
+// of is what a text could match, in the order of the table.
+func (t *table) of(text string) view {
+	found := slices.Clone(t.always)
+	seen := map[string]bool{}
+	for i := range len(text) {
+		for n := 1; n <= keyLength && i+n <= len(text); n++ {
+			if key := text[i : i+n]; !seen[key] {
+				seen[key] = true
+				found = append(found, t.by[key]...)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b entry) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.at, b.at)) })
+	out := view{}
+	for _, e := range slices.Compact(found) {
+		out[e.class] = append(out[e.class], t.classes[e.class][e.at])
 	}
 	return out
 }
 
 // find is what a text has of a class.
-func (t table) find(c class, text string) string {
-	for _, x := range t.of(c, text) {
+func (t *table) find(c class, text string) string {
+	for _, x := range t.of(text)[c] {
 		if found := x.FindString(text); found != "" {
 			return found
 		}
@@ -168,19 +360,38 @@ func (t table) find(c class, text string) string {
 }
 
 // finds says whether a text has something of a class in it.
-func (t table) finds(c class, text string) bool {
-	return slices.ContainsFunc(t.of(c, text), func(x *regexp.Regexp) bool { return x.MatchString(text) })
+func (v view) finds(c class, text string) bool {
+	return slices.ContainsFunc(v[c], func(x *regexp.Regexp) bool { return x.MatchString(text) })
 }
 
-// take takes what is of a class out of a text.
-func (t table) take(c class, text string) (rest string, found bool) {
-	for _, x := range t.of(c, text) {
-		if x.MatchString(text) {
-			text, found = x.ReplaceAllString(text, " ◌ "), true
+// take takes what is of a class out of a text: what stands first, and of that the longest.
+func (v view) take(c class, text string) (rest string, found bool) {
+	candidates := slices.Clone(v[c])
+	var b strings.Builder
+	for len(candidates) > 0 {
+		from, to := -1, -1
+		for i := 0; i < len(candidates); i++ {
+			at := candidates[i].FindStringIndex(text)
+			if at == nil || at[0] == at[1] {
+				candidates = slices.Delete(candidates, i, i+1)
+				i--
+				continue
+			}
+			if from < 0 || at[0] < from || at[0] == from && at[1] > to {
+				from, to = at[0], at[1]
+			}
 		}
+		if from < 0 {
+			break
+		}
+		found = true
+		b.WriteString(text[:from])
+		b.WriteString(" ◌ ")
+		text = text[to:]
 	}
 	if !found {
 		return text, false
 	}
-	return strings.Join(strings.Fields(text), " "), true
+	b.WriteString(text)
+	return strings.Join(strings.Fields(b.String()), " "), true
 }

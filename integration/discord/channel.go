@@ -88,7 +88,9 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	case m.To != "":
 		where, err = s.direct(ctx, m.To)
 	default:
-		where, err = readID(settings.Channel)
+		if where, err = readID(settings.Channel); err == nil {
+			err = s.belongs(ctx, where, settings.Server)
+		}
 	}
 	if err != nil {
 		return human.Receipt{}, err
@@ -181,14 +183,44 @@ func (s *session) direct(ctx context.Context, user string) (string, error) {
 
 // readID reads an id that was written as a text or, in YAML, as a number.
 func readID(raw json.RawMessage) (string, error) {
-	var id string
-	if json.Unmarshal(raw, &id) != nil {
-		id = string(raw)
-	}
+	id := plainID(raw)
 	if !snowflake.MatchString(id) {
 		return "", fault.Newf(fault.InvalidConfig, "%q is no channel of Discord; set channel_id to the number that Copy Channel ID gives", id).With("path", "configurations.channel_id")
 	}
 	return id, nil
+}
+
+// plainID is an id as it was written, as a text or as a number.
+func plainID(raw json.RawMessage) string {
+	var id string
+	if json.Unmarshal(raw, &id) != nil {
+		id = string(raw)
+	}
+	return id
+}
+
+// belongs refuses a channel that is not one of the server that the question is for: the number of a channel alone does not tell where its
+// members are. Without a server any channel will do.
+func (s *session) belongs(ctx context.Context, channel string, server json.RawMessage) error {
+	id := plainID(server)
+	if id == "" {
+		return nil
+	}
+	var found struct {
+		Server string `json:"guild_id"`
+	}
+	err := s.call(ctx, "find the channel "+channel, func(api *discordgo.Session, o discordgo.RequestOption) error {
+		endpoint := discordgo.EndpointChannel(channel)
+		raw, err := api.RequestWithBucketID(http.MethodGet, endpoint, nil, endpoint, o)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &found)
+	})
+	if err == nil && found.Server != id {
+		err = fault.Newf(fault.InvalidConfig, "the channel %q is not on the server %q of Discord; set server_id to the number that Copy Server ID gives on the server of the channel", channel, id).With("path", "configurations.server_id")
+	}
+	return err
 }
 
 // threadOf is what replies to a message refer to.

@@ -112,6 +112,8 @@ func (f *fake) answer(c call, r *http.Request) (any, int) {
 	switch {
 	case c.name == "POST /users/@me/channels":
 		return map[string]any{"id": "9" + c.body["recipient_id"].(string)}, 200
+	case r.Method == "GET" && len(parts) == 2 && parts[0] == "channels":
+		return map[string]any{"id": parts[1], "guild_id": "1"}, 200
 	case r.Method == "POST" && len(parts) == 3 && parts[0] == "channels" && parts[2] == "messages":
 		if problem := checkMessage(c.raw); problem != "" {
 			f.t.Errorf("%s: %s\n%s", c.name, problem, c.raw)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -296,10 +297,7 @@ func number(text string) any {
 // complaints are the problems of an answer by the blocks of the form that they are about; false if they are about none.
 func complaints(e *fault.Error, language string, s state) (map[string]string, bool) {
 	raw, err := json.Marshal(e.Details["fields"])
-	var fields []struct {
-		Path    string `json:"path"`
-		Message string `json:"message"`
-	}
+	var fields []api.FaultField
 	if err != nil || json.Unmarshal(raw, &fields) != nil || len(fields) == 0 {
 		return nil, false
 	}
@@ -312,7 +310,7 @@ func complaints(e *fault.Error, language string, s state) (map[string]string, bo
 		if out[block] != "" {
 			out[block] += "; "
 		}
-		out[block] += human.InLanguage(language, f.Message)
+		out[block] += human.FieldIn(language, f)
 	}
 	for block, text := range out {
 		out[block] = clip(text, labelMax)

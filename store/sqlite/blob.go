@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -18,8 +20,8 @@ import (
 	"tandem/store"
 )
 
-// blobs keeps each value in a file named by its content: blobs/<workspace>/ab/cd/abcd…. Files never change once they have
-// their name. A value is written under a passing name first, so a crash leaves at most an unnamed file.
+// blobs keeps each value in a file named by its content: blobs/<workspace>/ab/cd/abcd…, or in parts (blob_parts.go). Files never
+// change once they have their name. A value is written under a passing name first, so a crash leaves at most an unnamed file.
 type blobs struct{ db *DB }
 
 // sweep removes what writes that were cut off by a crash have left. Nobody writes yet.
@@ -64,14 +66,30 @@ func (b blobs) Put(ctx context.Context, p identity.Principal, r io.Reader) (_ st
 	if err := identity.CheckWorkspace(workspace); err != nil {
 		return store.Blob{}, err
 	}
-	blob, err := b.put(ctx, p, workspace, r)
+	blob, err := b.putAny(ctx, p, workspace, r)
 	if err != nil && isFull(err) {
 		err = full(b.db.dir, err)
 	}
 	return blob, err
 }
 
-func (b blobs) put(ctx context.Context, p identity.Principal, workspace string, r io.Reader) (_ store.Blob, err error) {
+// putAny puts a value in parts if it is at hand and made for it, else as one file.
+func (b blobs) putAny(ctx context.Context, p identity.Principal, workspace string, r io.Reader) (store.Blob, error) {
+	if at, ok := r.(*bytes.Reader); ok && at.Len() > minPart && at.Len() <= maxInParts {
+		value := make([]byte, at.Len())
+		if _, err := io.ReadFull(at, value); err != nil {
+			return store.Blob{}, fmt.Errorf("write blob: %w", err)
+		}
+		if blob, ok, err := b.putParts(ctx, p, workspace, value); ok || err != nil {
+			return blob, err
+		}
+		r = bytes.NewReader(value)
+	}
+	return b.put(ctx, p, workspace, r, "")
+}
+
+// put writes a file. It has the name of its content, unless it is the list of the parts of the value that is named.
+func (b blobs) put(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string) (_ store.Blob, err error) {
 	root := b.db.root
 	temp := path.Join(workspace, "tmp", rand.Text())
 	if err := root.MkdirAll(path.Dir(temp), 0o700); err != nil {
@@ -93,9 +111,12 @@ func (b blobs) put(ctx context.Context, p identity.Principal, workspace string, 
 		return store.Blob{}, fmt.Errorf("write blob: %w", errors.Join(err, f.Close()))
 	}
 	blob := store.Blob{Hash: hex.EncodeToString(hash.Sum(nil)), Size: size}
-	final, err := blobPath(p, blob.Hash)
+	final, err := blobPath(p, cmp.Or(partsOf, blob.Hash))
 	if err != nil {
 		return store.Blob{}, errors.Join(err, f.Close())
+	}
+	if partsOf != "" {
+		final += partsSuffix
 	}
 	// A file that has its name has been synced before it got it, so a value that is there costs no second sync.
 	if info, err := root.Stat(final); err == nil && info.Size() == size {
@@ -176,6 +197,9 @@ func (b blobs) Get(ctx context.Context, p identity.Principal, hash string) (io.R
 		return nil, store.Blob{}, err
 	}
 	f, err := b.db.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return b.openParts(p, name, hash)
+	}
 	if err != nil {
 		return nil, store.Blob{}, blobError(hash, err)
 	}
@@ -193,6 +217,10 @@ func (b blobs) Stat(ctx context.Context, p identity.Principal, hash string) (sto
 		return store.Blob{}, err
 	}
 	info, err := b.db.root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		list, err := b.readParts(name, hash)
+		return store.Blob{Hash: hash, Size: list.Size}, err
+	}
 	if err != nil {
 		return store.Blob{}, blobError(hash, err)
 	}

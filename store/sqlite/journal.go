@@ -77,8 +77,12 @@ func (w *writer) append(key executionKey, rows []*store.Append) error {
 // insertRows writes rows with one statement.
 func (w *writer) insertRows(key executionKey, h *head, rows []*store.Append) error {
 	args := w.args[:0]
-	for _, a := range rows {
-		args = append(args, place(h.n, a.After+1), key.workspace, a.Time, a.Body)
+	var workspace, at driver.Value = key.workspace, rows[0].Time // each made once for all rows that share it
+	for i, a := range rows {
+		if i > 0 && a.Time != rows[i-1].Time {
+			at = a.Time
+		}
+		args = append(args, place(h.n, a.After+1), workspace, at, a.Body)
 		w.logged += len(a.Body)
 	}
 	_, err := w.c.exec(w.order[len(rows)-1], args...)
@@ -262,8 +266,8 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	r, err := w.c.exec(`INSERT INTO executions (workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash,
 		status, final, priority, parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, credits, error, created, updated)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (workspace_id, id) DO NOTHING`,
-		key.workspace, e.ID, e.WorkflowID, e.WorkflowName, e.WorkflowVersion, e.Revision, e.RevisionHash,
-		string(now.Status), flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, e.TriggerType, e.User, e.TokenMadeBy, e.Conversation,
+		w.same.text(0, key.workspace), e.ID, w.same.text(1, e.WorkflowID), w.same.text(2, e.WorkflowName), w.same.text(3, e.WorkflowVersion), e.Revision, w.same.text(4, e.RevisionHash),
+		w.same.text(5, string(now.Status)), flag(now.Status.Final()), int64(e.Priority), e.Parent, e.ForkedFrom, w.same.text(6, e.TriggerType), w.same.text(7, e.User), e.TokenMadeBy, e.Conversation,
 		now.Started, now.Ended, now.DurationMS, now.Credits, now.Error, at, updated)
 	if err != nil {
 		return nil, err
@@ -291,6 +295,17 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	}
 	w.tally.moves = append(w.tally.moves, m)
 	return h, nil
+}
+
+// sameTexts are texts that one execution mostly has in common with the one before, as values for the database.
+type sameTexts [8]driver.Value
+
+// text returns the n-th text as a value, the one of before if it is the same.
+func (s *sameTexts) text(n int, text string) driver.Value {
+	if before, ok := s[n].(string); !ok || before != text {
+		s[n] = text
+	}
+	return s[n]
 }
 
 // errNoSummary is a defect: a journal without a summary.

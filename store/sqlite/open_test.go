@@ -56,16 +56,12 @@ func goroutines() string {
 	return strings.Join(left, "\n\n")
 }
 
-func TestOpen_MakesADirectoryFast(t *testing.T) {
+func TestOpen_MakesADirectory(t *testing.T) {
 	t.Parallel()
-	fastest := time.Hour
-	for i := range 3 { // other tests run at the same time
-		begin := time.Now()
-		openDir(t, filepath.Join(t.TempDir(), fmt.Sprint("new", i), "odd name ?#%41&x=1 数据"))
-		fastest = min(fastest, time.Since(begin))
-	}
-	if limit := 150 * time.Millisecond; fastest > limit && !raceEnabled {
-		t.Errorf("opening an empty directory took %v, want less than %v", fastest, limit)
+	dir := filepath.Join(t.TempDir(), "new", "odd name ?#%41&x=1 数据")
+	openDir(t, dir)
+	if _, err := os.Stat(filepath.Join(dir, "tandem.db")); err != nil {
+		t.Error(err)
 	}
 }
 

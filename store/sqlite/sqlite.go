@@ -79,6 +79,7 @@ type DB struct {
 
 	mu     sync.Mutex
 	synced map[string]bool // directories of blobs whose way from the root is durable
+	parts  knownParts      // of blobs
 	closed bool
 }
 

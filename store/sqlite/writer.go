@@ -64,6 +64,7 @@ type writer struct {
 	order *inserts
 	// args are those of the statement that inserts rows, to be used again.
 	args  []driver.Value
+	same  sameTexts
 	tally tally
 	// kept is told of transactions that may have changed what is kept at hand.
 	kept *generations

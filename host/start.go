@@ -1,0 +1,103 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/engine"
+	"tandem/fault"
+)
+
+// Start is what an execution's data begins with. It is part of the first row, before its facts.
+type Start struct {
+	WorkflowID string `json:"workflow_id"`
+	// UserID is who started it, or made the fork; everything is done in their name. Requesters are the others who have started,
+	// retried, skipped or edited something that it came of.
+	UserID     string   `json:"user_id,omitempty"`
+	Requesters []string `json:"requesters,omitempty"`
+	// TokenMadeBy is who made the token that it was started with, if it was somebody else than the user.
+	TokenMadeBy string          `json:"token_made_by,omitempty"`
+	Language    string          `json:"language,omitempty"`
+	Initial     json.RawMessage `json:"initial,omitempty"`
+	Trigger     json.RawMessage `json:"trigger,omitempty"`
+	// ExternalRequest is the id under which somebody outside knows the request that started it.
+	ExternalRequest string `json:"external_request_id,omitempty"`
+	// Outputs are the nodes whose outputs are the execution's; none means its last nodes.
+	Outputs []string `json:"outputs,omitempty"`
+	// Root is the execution that it came of, with others between them, if it was not started by itself.
+	Root string `json:"root,omitempty"`
+	// Ancestors are the executions whose past it shares, the one it was forked from last.
+	Ancestors []string `json:"ancestors,omitempty"`
+	// ErrorOf is the execution whose failure it was started for, itself or what started it.
+	ErrorOf string `json:"error_of,omitempty"`
+	// InputRules is the version of the rules by which its inputs are built; executions that are older than rules have none.
+	InputRules int `json:"input_rules,omitempty"`
+	// Forks are how it came of them, the last one last. Forks of older versions are not told.
+	Forks []Fork `json:"forks,omitempty"`
+	// Above are those of the executions that started it.
+	Above []Fork `json:"above,omitempty"`
+}
+
+// Told are the forks that people are told of, the last one last.
+func (s Start) Told() []Fork { return slices.Concat(s.Above, s.Forks) }
+
+// Level is the level of the execution's own values.
+func (s Start) Level() int { return len(s.Ancestors) }
+
+// owner returns the execution in whose journal a value is.
+func (s Start) owner(self string, p Place) (string, error) {
+	switch {
+	case p.Level == len(s.Ancestors):
+		return self, nil
+	case p.Level < len(s.Ancestors):
+		return s.Ancestors[p.Level], nil
+	}
+	return "", fault.Newf(fault.Internal, "%q is a value of level %d, and execution %q is at level %d", p.Ref(), p.Level, self, len(s.Ancestors))
+}
+
+// WrittenStart is a start as it is kept, and as it is read again.
+type WrittenStart struct {
+	raw  json.RawMessage
+	read Start
+	// known says that read is there, so that it need not be read.
+	known bool
+}
+
+// WriteStart writes a start down.
+func WriteStart(s Start) (WrittenStart, error) {
+	raw, err := json.Marshal(s)
+	if err != nil || len(s.Requesters)+len(s.Outputs)+len(s.Ancestors)+len(s.Forks)+len(s.Above) > 0 {
+		return WrittenStart{raw: raw}, err
+	}
+	// What is in it as JSON may be written in another way than it was given.
+	s.Initial, s.Trigger = member(raw, "initial"), member(raw, "trigger")
+	s.Requesters, s.Outputs, s.Ancestors, s.Forks, s.Above = nil, nil, nil, nil, nil // none are read as nil
+	return WrittenStart{raw, s, true}, nil
+}
+
+// member returns a member of an object as it stands there, nil if there is none.
+func member(object json.RawMessage, name string) json.RawMessage {
+	m := gjson.GetBytes(object, name)
+	if !m.Exists() {
+		return nil
+	}
+	return object[m.Index : m.Index+len(m.Raw) : m.Index+len(m.Raw)]
+}
+
+// PutStart is Put for what the execution is started with.
+func (t *Turn) PutStart(w WrittenStart) engine.Ref {
+	ref := t.Put(w.raw)
+	if w.known {
+		t.started = &w.read
+	}
+	return ref
+}
+
+func readStart(execution string, raw json.RawMessage) (start Start, err error) {
+	if err := json.Unmarshal(raw, &start); err != nil {
+		return start, fault.Newf(fault.Unreadable, "the start of execution %q cannot be read: %w", execution, err)
+	}
+	return start, nil
+}
