@@ -112,6 +112,10 @@ type KindField struct {
 	// Allowed are the values or the range that it may have.
 	Allowed string
 	Meaning api.Text
+	// OlderNames and OlderValues are accepted and not offered.
+	OlderNames, OlderValues []string
+	// With are the values of other fields beside which it is looked at.
+	With map[string][]string
 }
 
 // schema is what is read of a JSON Schema here.
@@ -126,6 +130,11 @@ type schema struct {
 	Default    json.RawMessage    `json:"default"`
 	En         string             `json:"description"`
 	Zh         string             `json:"x-description-zh"`
+
+	OlderNames  []string            `json:"x-older-names"`
+	OlderValues []string            `json:"x-older-values"`
+	With        map[string][]string `json:"x-with"`
+	Need        [][]string          `json:"x-need"`
 }
 
 // UnmarshalJSON reads a schema; one that is only true takes anything.
@@ -146,6 +155,15 @@ func KindFields(config json.RawMessage) ([]KindField, error) {
 	return s.fields(""), nil
 }
 
+// KindNeeds are groups of configurations of which a kind needs one each.
+func KindNeeds(config json.RawMessage) ([][]string, error) {
+	var s schema
+	if err := json.Unmarshal(config, &s); err != nil {
+		return nil, fmt.Errorf("read the schema of the configurations: %w", err)
+	}
+	return s.Need, nil
+}
+
 func (s *schema) fields(prefix string) []KindField {
 	var list []KindField
 	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
@@ -160,7 +178,8 @@ func (s *schema) fields(prefix string) []KindField {
 	})
 	for _, name := range names {
 		p := s.Properties[name]
-		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh}}
+		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh},
+			OlderNames: p.OlderNames, OlderValues: p.OlderValues, With: p.With}
 		list = append(list, f)
 		inner, path := p, f.Name
 		for inner.Items != nil {
@@ -197,13 +216,17 @@ func (s *schema) typeName() string {
 
 func (s *schema) allowed() string {
 	if s.Items != nil && len(s.Items.Enum) > 0 {
-		return s.Items.allowed()
+		inner := *s.Items
+		inner.OlderValues = s.OlderValues
+		return inner.allowed()
 	}
 	switch {
 	case len(s.Enum) > 0:
 		var values []string
 		for _, v := range s.Enum {
-			values = append(values, fmt.Sprint(v))
+			if text := fmt.Sprint(v); !slices.Contains(s.OlderValues, text) {
+				values = append(values, text)
+			}
 		}
 		return strings.Join(values, ", ")
 	case s.Minimum != nil && s.Maximum != nil:
@@ -219,61 +242,60 @@ func (s *schema) allowed() string {
 // digits is a number without an exponent.
 func digits(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// KindExample is a node of a kind as it may stand in a workflow: with the configurations that it must have, and those that
-// have a default.
-func KindExample(k api.NodeKind) (string, error) {
-	var s schema
-	if err := json.Unmarshal(k.ConfigSchema, &s); err != nil {
-		return "", fmt.Errorf("read the schema of the configurations: %w", err)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "id: %s\ndescription: %s\ntype: %s\nsubtype: %s\n", strings.ToLower(k.Subtype), k.Description.En, k.Type, k.Subtype)
-	sample := s.sample(true)
-	if len(s.Properties) > 0 && sample != "{}" {
-		raw, err := toYAML([]byte(sample))
-		if err != nil {
-			return "", err
-		}
-		b.WriteString("configurations:\n")
-		for line := range strings.Lines(string(raw)) {
-			b.WriteString("  " + line)
+// SameFields is the first key before another one that has the same fields; empty: there is none.
+func SameFields(keys []api.NodeKey, i int) string {
+	for _, before := range keys[:i] {
+		if len(keys[i].Fields) > 0 && slices.Equal(before.Fields, keys[i].Fields) {
+			return before.Name
 		}
 	}
-	return b.String(), nil
+	return ""
 }
 
-// sample is a value of a schema, as JSON.
-func (s *schema) sample(top bool) string {
-	if len(s.Default) > 0 {
-		return string(s.Default)
+// KindExample is an example of a kind as a person reads it, in YAML.
+type KindExample struct {
+	// Node is the node as it stands in a workflow, Inputs what its connections bring, Output the payloads by output key.
+	Node   string
+	Inputs []string
+	Output string
+}
+
+// ReadKindExample writes an example of a kind as YAML.
+func ReadKindExample(k api.NodeKind, example api.NodeExample) (KindExample, error) {
+	text := KindExample{Node: fmt.Sprintf("id: %s\ndescription: %s\ntype: %s\nsubtype: %s\n", strings.ToLower(k.Subtype), k.Description.En, k.Type, k.Subtype)}
+	configurations, err := toYAML(example.Configurations)
+	if err != nil {
+		return text, err
 	}
-	if len(s.Enum) > 0 {
-		raw, err := json.Marshal(s.Enum[0])
-		if err == nil {
-			return string(raw)
-		}
+	if strings.TrimSpace(string(configurations)) != "{}" {
+		text.Node += "configurations:\n" + Indented("  ", string(configurations))
 	}
-	switch name := s.typeName(); {
-	case s.Properties != nil || top:
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			p := s.Properties[name]
-			if slices.Contains(s.Required, name) || len(p.Default) > 0 {
-				parts = append(parts, fmt.Sprintf("%q: %s", name, p.sample(false)))
-			}
+	for _, input := range example.Inputs {
+		raw, err := toYAML(input)
+		if err != nil {
+			return text, err
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case strings.HasPrefix(name, "list of"):
-		return "[" + s.Items.sample(false) + "]"
-	case strings.HasPrefix(name, "string"), name == "any":
-		return `"…"`
-	case name == "number", name == "integer":
-		if s.Minimum != nil {
-			return digits(*s.Minimum)
-		}
-		return "1"
-	case name == "boolean":
-		return "true"
+		text.Inputs = append(text.Inputs, string(raw))
 	}
-	return "{}"
+	raw, err := toYAML(example.Output)
+	text.Output = string(raw)
+	return text, err
+}
+
+// Indented is a text with something in front of each of its lines.
+func Indented(with, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(with + line)
+	}
+	return b.String()
+}
+
+// Quoted are values in quotation marks.
+func Quoted(values []string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = strconv.Quote(v)
+	}
+	return list
 }

@@ -15,7 +15,10 @@ var updateNodes = flag.Bool("update", false, "write docs/nodes anew")
 func TestNodesReference(t *testing.T) {
 	t.Parallel()
 	const dir = "../docs/nodes"
-	pages := NodesReference()
+	pages, err := NodesReference()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if *updateNodes {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
+	"tandem/agent"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -152,6 +154,9 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 				t.Errorf("%s does not say what comes out under %s, in English and Chinese", k.About.Name, key.Name)
 			}
 		}
+		if k.About.Name != agent.TaskKind {
+			valuesAreDescribed(t, k)
+		}
 		var defaults struct {
 			Properties map[string]struct {
 				Default json.RawMessage `json:"default"`
@@ -174,6 +179,44 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 	}
 	if checked < 600 {
 		t.Errorf("only %d fields were looked at", checked)
+	}
+}
+
+// valuesAreDescribed says that every field that a kind reads of its input and puts out is told in both languages. That what it tells of its outputs
+// is what comes out is seen by [TestKinds_Examples].
+func valuesAreDescribed(t *testing.T, k node.Kind) {
+	t.Helper()
+	check := func(what string, list []node.Value, schema json.RawMessage) {
+		for _, v := range list {
+			if v.Name == "" || v.Meaning.En == "" || v.Meaning.Zh == "" {
+				t.Errorf("%s: %s has the field %q, which is not told in English and Chinese", k.About.Name, what, v.Name)
+			}
+		}
+		gjson.GetBytes(schema, "properties").ForEach(func(name, _ gjson.Result) bool {
+			if !slices.ContainsFunc(list, func(v node.Value) bool { return v.Name == name.Str }) {
+				t.Errorf("%s does not say what %s of %s means; add the tags doc and zh to it", k.About.Name, name.Str, what)
+			}
+			return true
+		})
+	}
+	if len(k.About.Inputs) == 0 {
+		t.Errorf("%s does not say what it reads of its input", k.About.Name)
+	}
+	check("the input", k.About.Inputs, k.InputSchema.JSON())
+	if len(k.About.Keys) == 0 {
+		t.Errorf("%s does not say what comes out of it", k.About.Name)
+	}
+	for _, key := range k.About.Keys {
+		var schema json.RawMessage
+		if key.Name == workflow.DefaultKey {
+			schema = k.OutputSchema.JSON()
+		}
+		check(key.Name, key.Fields, schema)
+	}
+	for _, also := range k.About.Needs.Also {
+		if also.En == "" || also.Zh == "" {
+			t.Errorf("%s does not say in both languages what it needs", k.About.Name)
+		}
 	}
 }
 

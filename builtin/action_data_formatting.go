@@ -66,7 +66,22 @@ func dataFormatting() node.Kind {
 			Name: "ACTION.DATA_FORMATTING", Title: says("Data formatting", "数据格式化"),
 			Description: says("Turns values into text and back.", "在值与文本之间相互转换。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "result", Meaning: says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。")}},
+			Keys: []node.Key{{Name: "result", Meaning: says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"), Fields: []node.Value{
+				meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
+				meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
+			}}},
+			Inputs: []node.Value{
+				meaning("data", "The value or the text; without it the whole input.", "值或文本；省略时为整个输入。"),
+				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+			},
+			Examples: []node.Example{
+				{
+					Shows:  says("Writes a list as CSV.", "将列表写成 CSV。"),
+					Config: `{"format_type": "csv"}`,
+					Input:  `{"data": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
+					Output: `{"result": {"formatted": "id,total\n1,80\n2,120\n"}}`,
+				},
+			},
 		},
 		func(_ context.Context, call *node.Call, cfg formattingConfig, in json.RawMessage) (json.RawMessage, error) {
 			data := in

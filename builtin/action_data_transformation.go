@@ -76,7 +76,22 @@ func dataTransformation() node.Kind {
 			Name: "ACTION.DATA_TRANSFORMATION", Title: says("Data transformation", "数据转换"),
 			Description: says("Reshapes a list of records.", "重塑一组记录。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "result", Meaning: says("The new records, and how many there are.", "转换后的记录及其数量。")}},
+			Keys: []node.Key{{Name: "result", Meaning: says("The new records, and how many there are.", "转换后的记录及其数量。"), Fields: []node.Value{
+				meaning("transformed_data", "The new records.", "转换后的记录。"),
+				meaning("original_count", "How many there were.", "原有的数量。"),
+				meaning("output_count", "How many there are now.", "现有的数量。"),
+				meaning("transformation_stats", "The operation with both numbers.", "操作及前后数量。"),
+				meaning("formatted", "The records as text, with output_format csv or xml.", "output_format 为 csv 或 xml 时的文本。"),
+			}}},
+			Inputs: append(listInputs(), meaning("right", "The second list of a join, unless join_config.right_path is another.", "join 的第二个列表（未设置 join_config.right_path 时）。")),
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds up the totals of each customer.", "按客户汇总金额。"),
+					Config: `{"operation": "group_by", "items_path": "orders", "group_by_fields": ["customer"], "aggregation_functions": {"total": "sum"}}`,
+					Input:  `{"orders": [{"customer": "Ann", "total": 80}, {"customer": "Ann", "total": 20}, {"customer": "Bob", "total": 120}]}`,
+					Output: `{"result": {"transformed_data": [{"customer": "Ann", "total": 100}, {"customer": "Bob", "total": 120}], "original_count": 3, "output_count": 2, "transformation_stats": {"operation": "group_by", "input_count": 3, "output_count": 2}}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
 			list, err := listInput(in, cfg.ItemsPath)

@@ -40,6 +40,17 @@ type validationRule struct {
 	Message string `json:"message" doc:"What is said when the rule is broken." zh:"违反规则时的提示。"`
 }
 
+// checkedFields are the fields of what comes out, if the data is checked as a whole.
+func checkedFields() []node.Value {
+	return []node.Value{
+		meaning("valid", "Whether nothing is wrong.", "是否全部有效。"),
+		meaning("errors", "What is wrong: where, by which rule, in words.", "问题：位置、规则和说明。"),
+		meaning("data", "What was checked.", "所校验的数据。"),
+		meaning("valid_items", "The items that are valid.", "有效的元素。"),
+		meaning("invalid_items", "The items that are not.", "无效的元素。"),
+	}
+}
+
 // maxProblems is how many problems are told.
 const maxProblems = 100
 
@@ -51,9 +62,21 @@ func dataValidation() node.Kind {
 			Description: says("Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("Whether the data is valid, and what is wrong with it.", "数据是否有效及其问题。")},
-				{Name: "valid", Meaning: says("The data, or the items of it, that is valid.", "有效的数据或元素。")},
-				{Name: "invalid", Meaning: says("The data, or the items of it, that is not.", "无效的数据或元素。")},
+				{Name: "result", Meaning: says("Whether the data is valid, and what is wrong with it.", "数据是否有效及其问题。"), Fields: checkedFields()},
+				{Name: "valid", Meaning: says("The data, or the items of it, that is valid.", "有效的数据或元素。"), Fields: checkedFields()},
+				{Name: "invalid", Meaning: says("The data, or the items of it, that is not.", "无效的数据或元素。"), Fields: checkedFields()},
+			},
+			Inputs: []node.Value{
+				meaning("data", "What is checked, without items_path; without it the whole input.", "未设置 items_path 时校验的数据；省略时为整个输入。"),
+				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+			},
+			Examples: []node.Example{
+				{
+					Shows:  says("Checks the address of a customer.", "校验客户的邮箱地址。"),
+					Config: `{"rules": [{"field": "email", "rule": "email", "message": "An address is needed."}]}`,
+					Input:  `{"data": {"name": "Ann", "email": "ann"}}`,
+					Output: `{"result": {"valid": false, "errors": [{"path": "email", "rule": "email", "message": "An address is needed."}], "data": {"name": "Ann", "email": "ann"}, "valid_items": [], "invalid_items": [{"name": "Ann", "email": "ann"}]}, "invalid": "same as result"}`,
+				},
 			},
 		},
 		func(_ context.Context, call *node.Call, cfg validationConfig, in json.RawMessage) (node.Outcome, error) {

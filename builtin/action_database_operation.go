@@ -29,11 +29,11 @@ type databaseOperationConfig struct {
 }
 
 type databaseResult struct {
-	AffectedRows int64 `json:"affected_rows"`
+	AffectedRows int64 `json:"affected_rows" doc:"How many rows were changed." zh:"受影响的行数。"`
 	// ReturnedRows are the rows that came back: those of returning, or of the last statement that returned any.
-	ReturnedRows json.RawMessage `json:"returned_rows"`
+	ReturnedRows json.RawMessage `json:"returned_rows" doc:"The columns of returning, of the rows that were changed." zh:"受影响行中 returning 所列的列。"`
 	// LastInsertID is the number that the database gave the last row, null if it gave none.
-	LastInsertID json.RawMessage `json:"last_insert_id"`
+	LastInsertID json.RawMessage `json:"last_insert_id" doc:"The key that the database gave to the row that was inserted last; null if it does not say." zh:"最后插入的行由数据库分配的主键；未知时为 null。"`
 }
 
 // databaseOperation writes to a database, in one transaction.
@@ -45,6 +45,14 @@ func databaseOperation(pools *database.Pools) node.Kind {
 			Effect:      workflow.Once,
 			Needs:       node.Needs{Credential: []string{"sql"}},
 			Keys:        []node.Key{{Name: "result", Meaning: says("How many rows were changed, and those that came back.", "受影响的行数和返回的行。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the values name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds an order.", "新增一个订单。"),
+					Config: `{"credential_id": "orders_db", "operation": "insert", "table": "orders", "values": {"id": 3, "customer": "Cem", "total": 40}}`,
+					Output: `{"result": {"affected_rows": 1, "returned_rows": [], "last_insert_id": 3}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg databaseOperationConfig, _ json.RawMessage) (databaseResult, error) {
 			target, err := databaseTarget(ctx, call, pools)

@@ -29,13 +29,13 @@ func (c *databaseQueryConfig) Defaults() { c.MaxRows, c.RowFormat = 1000, "objec
 
 type databaseRows struct {
 	// Rows are objects, or lists when row_format is "arrays".
-	Rows     json.RawMessage   `json:"rows"`
-	RowCount int               `json:"row_count"`
-	Columns  []database.Column `json:"columns"`
+	Rows     json.RawMessage   `json:"rows" doc:"The rows, as objects or lists." zh:"查询到的行，为对象或列表。"`
+	RowCount int               `json:"row_count" doc:"How many rows there are." zh:"行数。"`
+	Columns  []database.Column `json:"columns" doc:"The columns with their names and types." zh:"各列的名称和类型。"`
 	// Truncated says that there were more than max_rows.
-	Truncated bool `json:"truncated"`
+	Truncated bool `json:"truncated" doc:"Whether there were more than max_rows." zh:"是否超过 max_rows 而被截断。"`
 	// SQL is the statement with marks in the place of values.
-	SQL string `json:"sql"`
+	SQL string `json:"sql" doc:"The statement with marks in the place of values." zh:"以占位标记代替值的语句。"`
 }
 
 // databaseQuery reads from a database.
@@ -45,8 +45,17 @@ func databaseQuery(pools *database.Pools, models *Models) node.Kind {
 			Name: "ACTION.DATABASE_QUERY", Title: says("Database query", "数据库查询"),
 			Description: says("Reads from a database with one statement.", "用一条语句读取数据库。"),
 			Effect:      workflow.Idempotent, Older: []string{"SQL"},
-			Needs: node.Needs{Credential: []string{"sql"}},
-			Keys:  []node.Key{{Name: "result", Meaning: says("The rows, their columns and their number.", "查询到的行、列和行数。")}},
+			Needs:  node.Needs{Credential: []string{"sql"}, Also: []node.Text{says("With question a model profile.", "使用 question 时需要模型配置档。")}},
+			Keys:   []node.Key{{Name: "result", Meaning: says("The rows, their columns and their number.", "查询到的行、列和行数。")}},
+			Inputs: []node.Value{meaning("*", "Whatever the placeholders of the statement name.", "语句中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Finds large orders. Values are bound, never spliced into the statement.", "查询大额订单。值以参数绑定，不会拼入语句。"),
+					Config: `{"credential_id": "orders_db", "query": "select id, customer from orders where total > {{limit}}"}`,
+					Input:  `{"limit": 100}`,
+					Output: `{"result": {"rows": [{"id": 1, "customer": "Ann"}], "row_count": 1, "columns": [{"name": "id", "type": "integer"}, {"name": "customer", "type": "text"}], "truncated": false, "sql": "select id, customer from orders where total > ?"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg databaseQueryConfig, _ json.RawMessage) (databaseRows, error) {
 			if cfg.Query == "" && cfg.Question == "" {

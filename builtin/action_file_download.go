@@ -36,10 +36,10 @@ type downloadConfig struct {
 func (c *downloadConfig) Defaults() { c.MaxBytes = 100 << 20 }
 
 type downloadOutput struct {
-	File       *fileValue `json:"file"`
-	Path       string     `json:"path,omitempty"`
-	StatusCode int        `json:"status_code"`
-	Filename   string     `json:"filename"`
+	File       *fileValue `json:"file" doc:"The file, which other nodes can take as it is." zh:"文件，可直接交给其他节点。"`
+	Path       string     `json:"path,omitempty" doc:"Where it is kept among the files of the workspace, with save_path." zh:"设置 save_path 时在工作区文件中的位置。"`
+	StatusCode int        `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Filename   string     `json:"filename" doc:"What the service calls the file." zh:"服务给出的文件名。"`
 }
 
 // sha256Hex is a SHA-256 as people write it.
@@ -56,6 +56,15 @@ func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 			Effect:      workflow.Idempotent,
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Fetches a report and keeps it among the files of the workspace.", "下载报告并保存到工作区文件中。"),
+					Config:  `{"url": "https://api.example.com/report.txt", "save_path": "reports/july.txt"}`,
+					Replies: []string{`Sales: 1500`},
+					Output:  `{"result": {"file": {"name": "july.txt", "content_type": "text/plain", "size": 11, "sha256": "0e9f904b4636c082d4d8660fb616433d8dced95516e7858e20458777515bc977", "path": "reports/july.txt"}, "path": "reports/july.txt", "status_code": 200, "filename": "report.txt"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg downloadConfig, in httpInput) (downloadOutput, error) {
 			x := &download{cfg: cfg, httpCall: httpCall{client: client, call: call, cfg: httpConfig{

@@ -34,15 +34,15 @@ func (c *fileConfig) Defaults() { c.Encoding, c.MaxBytes = "utf8", 10<<20 }
 
 // fileOutput has what the operation can tell; the rest is left out.
 type fileOutput struct {
-	Path     string       `json:"path"`
-	Type     string       `json:"type,omitempty"`
-	Content  *string      `json:"content,omitempty"`
-	File     *fileValue   `json:"file,omitempty"`
-	Files    *[]fileEntry `json:"files,omitempty"`
-	Exists   *bool        `json:"exists,omitempty"`
-	Size     *int64       `json:"size,omitempty"`
-	Modified string       `json:"modified,omitempty"`
-	SHA256   string       `json:"sha256,omitempty"`
+	Path     string       `json:"path" doc:"The file or directory." zh:"文件或目录。"`
+	Type     string       `json:"type,omitempty" doc:"Whether it is a file or a directory." zh:"是文件还是目录。"`
+	Content  *string      `json:"content,omitempty" doc:"What was read, if it is text or small." zh:"读到的内容（文本或较小时）。"`
+	File     *fileValue   `json:"file,omitempty" doc:"The file, which other nodes can take as it is." zh:"文件，可直接交给其他节点。"`
+	Files    *[]fileEntry `json:"files,omitempty" doc:"The files that were listed, packed or unpacked." zh:"列出、打包或解包的文件。"`
+	Exists   *bool        `json:"exists,omitempty" doc:"Whether it is there." zh:"是否存在。"`
+	Size     *int64       `json:"size,omitempty" doc:"Its size in bytes." zh:"大小（字节）。"`
+	Modified string       `json:"modified,omitempty" doc:"When it was changed last." zh:"最后修改时间。"`
+	SHA256   string       `json:"sha256,omitempty" doc:"The SHA-256 of its content." zh:"内容的 SHA-256。"`
 }
 
 type fileEntry struct {
@@ -62,6 +62,14 @@ func fileOperation(store *files.Store) node.Kind {
 			Description: says("Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
 			Effect:      workflow.Idempotent, // a write is a temporary file and a rename
 			Keys:        []node.Key{{Name: "result", Meaning: says("The file or the list of files, with what the operation has found out.", "文件或文件列表，以及操作得到的信息。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Writes a file.", "写入文件。"),
+					Config: `{"operation": "write", "path": "reports/august.txt", "content": "Sales: 900"}`,
+					Output: `{"result": {"path": "reports/august.txt", "type": "file", "exists": true, "size": 10, "modified": "…", "sha256": "5fbd26eb795f49574b93d17bd9b14e9d2c7ddac8edfea61b6b59e8fdd7d5b207"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg fileConfig, _ struct{}) (fileOutput, error) {
 			if err := cfg.check(); err != nil {

@@ -40,20 +40,20 @@ func (c *uploadConfig) Defaults() {
 }
 
 type uploadInput struct {
-	File               json.RawMessage `json:"file,omitempty"`
-	URLVariables       json.RawMessage `json:"url_variables,omitempty"`
-	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty"`
-	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty"`
+	File               json.RawMessage `json:"file,omitempty" doc:"The file, if the configuration names none." zh:"未配置时所用的文件。"`
+	URLVariables       json.RawMessage `json:"url_variables,omitempty" doc:"Values for the names in braces in the address." zh:"地址中花括号名称的值。"`
+	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty" doc:"Further headers." zh:"附加的请求头。"`
+	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty" doc:"Further parameters of the query." zh:"附加的查询参数。"`
 }
 
 type uploadOutput struct {
-	URL        string `json:"url"`
-	StatusCode int    `json:"status_code"`
-	Size       int64  `json:"size"`
-	SHA256     string `json:"sha256"`
-	ETag       string `json:"etag"`
+	URL        string `json:"url" doc:"Where the file is now." zh:"文件的新地址。"`
+	StatusCode int    `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Size       int64  `json:"size" doc:"Its size in bytes." zh:"大小（字节）。"`
+	SHA256     string `json:"sha256" doc:"The SHA-256 of its content." zh:"内容的 SHA-256。"`
+	ETag       string `json:"etag" doc:"What the service calls this content, if it says so." zh:"服务给出的内容标识（若有）。"`
 	// Response is what the service said: a value if it is JSON, else a text.
-	Response json.RawMessage `json:"response"`
+	Response json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
 }
 
 // maxUploadAnswer bounds what a service may say about an upload.
@@ -70,6 +70,14 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 			Effect:      workflow.Once,
 			Needs:       node.Needs{Credential: []string{"http_auth", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
 			Keys:        []node.Key{{Name: "result", Meaning: says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Sends a file of the workspace to a service.", "将工作区中的文件发送到服务。"),
+					Config:  `{"url": "https://api.example.com/reports", "file": "reports/june.txt"}`,
+					Replies: []string{`{"id": "r-1"}`},
+					Output:  `{"result": {"url": "https://api.example.com/reports", "status_code": 200, "size": 12, "sha256": "397d1e17d05255b783d969b6cbfa70f8b69a3fccfa131f57cce1b6901b1f82a2", "etag": "", "response": {"id": "r-1"}}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg uploadConfig, in uploadInput) (uploadOutput, error) {
 			if cfg.Target != "http" {

@@ -23,11 +23,11 @@ func (c *codeConfig) Defaults() {
 }
 
 type codeOutput struct {
-	Result json.RawMessage `json:"result"`
-	Stdout string          `json:"stdout"`
-	Stderr string          `json:"stderr"`
+	Result json.RawMessage `json:"result" doc:"What the function has returned." zh:"函数的返回值。"`
+	Stdout string          `json:"stdout" doc:"What it has printed." zh:"标准输出。"`
+	Stderr string          `json:"stderr" doc:"What it has printed as errors." zh:"标准错误输出。"`
 	// DurationMS is the time the code took.
-	DurationMS int64 `json:"duration_ms"`
+	DurationMS int64 `json:"duration_ms" doc:"How long it ran, in milliseconds." zh:"运行时间（毫秒）。"`
 }
 
 // runCode runs a function in the sandbox. The whole input is its argument.
@@ -38,6 +38,15 @@ func runCode() node.Kind {
 			Description: says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
 			Effect:      workflow.Pure,
 			Keys:        []node.Key{{Name: "result", Meaning: says("What the function has returned as result, and what it has printed.", "函数返回值 result 及其打印内容。")}},
+			Inputs:      []node.Value{meaning("*", "The argument of the function.", "函数的参数。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds value added tax.", "计算含税金额。"),
+					Config: `{"language": "javascript", "code": "function main(input) { return {gross: input.net * 1.2} }"}`,
+					Input:  `{"net": 100}`,
+					Output: `{"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {
 			return runFunction(ctx, call, cfg, in)

@@ -80,11 +80,11 @@ func (c *scriptConfig) Defaults() {
 }
 
 type scriptOutput struct {
-	ExitCode   int    `json:"exit_code"`
-	Stdout     string `json:"stdout"`
-	Stderr     string `json:"stderr"`
-	Truncated  bool   `json:"truncated"`
-	DurationMS int64  `json:"duration_ms"`
+	ExitCode   int    `json:"exit_code" doc:"The code that the process ended with." zh:"进程的退出码。"`
+	Stdout     string `json:"stdout" doc:"What it has printed." zh:"标准输出。"`
+	Stderr     string `json:"stderr" doc:"What it has printed as errors." zh:"标准错误输出。"`
+	Truncated  bool   `json:"truncated" doc:"Whether it has printed more than is kept." zh:"输出是否被截断。"`
+	DurationMS int64  `json:"duration_ms" doc:"How long it ran, in milliseconds." zh:"运行时间（毫秒）。"`
 }
 
 // executeScript runs a host process. Data reaches it as arguments, variables and standard input, never as source.
@@ -95,6 +95,15 @@ func executeScript(s *Scripts) node.Kind {
 			Description: says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
 			Effect:      workflow.Once,
 			Keys:        []node.Key{{Name: "result", Meaning: says("The exit code and what was printed.", "退出码和打印内容。")}},
+			Needs:       node.Needs{Also: []node.Text{says("Host processes, which the operator turns on with --allow-scripts.", "主机进程，由运维人员以 --allow-scripts 开启。")}},
+			Inputs:      []node.Value{meaning("*", "The process reads it as JSON from the variable TANDEM_INPUT.", "进程从变量 TANDEM_INPUT 读取的 JSON。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Counts the words of a text.", "统计文本的词数。"),
+					Config: `{"interpreter": "bash", "script": "wc -w", "stdin": "two words"}`,
+					Output: `{"result": {"exit_code": 0, "stdout": "2\n", "stderr": "", "truncated": false, "duration_ms": "…"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg scriptConfig, in json.RawMessage) (scriptOutput, error) {
 			if s == nil {

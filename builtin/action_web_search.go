@@ -35,24 +35,24 @@ type searchConfig struct {
 func (c *searchConfig) Defaults() { c.MaxResults, c.TimeRange = 10, "any" }
 
 type searchInput struct {
-	Query json.RawMessage `json:"query,omitempty"`
+	Query json.RawMessage `json:"query,omitempty" doc:"What is searched for, if the configuration does not say." zh:"未配置时的搜索内容。"`
 }
 
 type searchResult struct {
-	Title     string   `json:"title"`
-	URL       string   `json:"url"`
-	Snippet   string   `json:"snippet"`
-	Published *string  `json:"published"`
-	Score     *float64 `json:"score"`
-	Content   *string  `json:"content"`
+	Title     string   `json:"title" doc:"The title of the page." zh:"页面标题。"`
+	URL       string   `json:"url" doc:"Its address." zh:"页面地址。"`
+	Snippet   string   `json:"snippet" doc:"A part of it that fits the query." zh:"与搜索相关的摘录。"`
+	Published *string  `json:"published" doc:"When it was published, if anybody says." zh:"发布时间（若有）。"`
+	Score     *float64 `json:"score" doc:"How well it fits, if the service says." zh:"相关度（若有）。"`
+	Content   *string  `json:"content" doc:"Its text, with fetch_content." zh:"设置 fetch_content 时的正文。"`
 
 	at time.Time // when it was published, zero when nobody says
 }
 
 type searchOutput struct {
-	Results  []searchResult `json:"results"`
-	Total    int64          `json:"total"`
-	Provider string         `json:"provider"`
+	Results  []searchResult `json:"results" doc:"The pages that were found, the best first." zh:"搜索到的页面，最相关的在前。"`
+	Total    int64          `json:"total" doc:"How many there are, as far as the service says." zh:"服务给出的结果总数。"`
+	Provider string         `json:"provider" doc:"The service that was asked." zh:"所用的搜索服务。"`
 }
 
 const (
@@ -98,6 +98,14 @@ func webSearch(client *outbound.Client) node.Kind {
 			Effect:      workflow.Idempotent,
 			Needs:       node.Needs{Credential: []string{"search"}},
 			Keys:        []node.Key{{Name: "result", Meaning: says("The results, their number, and who has found them.", "搜索结果、总数和服务名称。")}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Searches the web.", "搜索网页。"),
+					Config:  `{"credential_id": "web_search", "query": "workflow engine", "max_results": 1}`,
+					Replies: []string{`{"results": [{"title": "Tandem", "url": "https://example.com/tandem", "content": "A workflow engine.", "score": 1}]}`},
+					Output:  `{"result": {"results": [{"title": "Tandem", "url": "https://example.com/tandem", "snippet": "A workflow engine.", "published": null, "score": 1, "content": null}], "total": 1, "provider": "searxng"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg searchConfig, in searchInput) (searchOutput, error) {
 			s, provider, err := openSearch(ctx, call, cfg, in, providers)

@@ -49,9 +49,9 @@ func (c *webhookConfig) Defaults() { c.Method, c.CallbackTimeout = http.MethodPo
 
 // webhookOutput is also what the node remembers while it waits.
 type webhookOutput struct {
-	StatusCode int             `json:"status_code"`
-	Response   json.RawMessage `json:"response"`
-	Callback   json.RawMessage `json:"callback"`
+	StatusCode int             `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Response   json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
+	Callback   json.RawMessage `json:"callback" doc:"What the call back has brought; null without one." zh:"回调的内容；没有回调时为 null。"`
 }
 
 // webhookCall posts data and can wait until the service calls back.
@@ -64,8 +64,18 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 			Effect:      workflow.Once, // as the method says
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。")},
-				{Name: "timeout", Meaning: says("The same, when nobody has called back in time.", "未按时收到回调时的输出。")},
+				{Name: "result", Meaning: says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "timeout", Meaning: says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
+			},
+			Inputs: []node.Value{meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Tells a service about an order.", "将订单通知服务。"),
+					Config:  `{"url": "https://api.example.com/hooks/orders"}`,
+					Input:   `{"order": 7}`,
+					Replies: []string{`{"received": true}`},
+					Output:  `{"result": {"status_code": 200, "response": {"received": true}, "callback": null}}`,
+				},
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg webhookConfig, in json.RawMessage) (node.Outcome, error) {

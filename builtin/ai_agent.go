@@ -21,14 +21,14 @@ import (
 )
 
 type agentInput struct {
-	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true"`
-	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true"`
-	Message    json.RawMessage   `json:"message,omitempty" prompt:"true"`
-	Question   json.RawMessage   `json:"question,omitempty" prompt:"true"`
-	Images     []json.RawMessage `json:"images,omitempty"`
-	Context    json.RawMessage   `json:"context,omitempty"`
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true" doc:"What the model is asked, if the configuration does not say." zh:"未配置时对模型的提问。"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Message    json.RawMessage   `json:"message,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Question   json.RawMessage   `json:"question,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Images     []json.RawMessage `json:"images,omitempty" doc:"Pictures that the model looks at." zh:"供模型查看的图片。"`
+	Context    json.RawMessage   `json:"context,omitempty" doc:"What the model is told besides." zh:"补充给模型的内容。"`
 	// Variables are names for the placeholders of the prompts.
-	Variables json.RawMessage `json:"variables,omitempty"`
+	Variables json.RawMessage `json:"variables,omitempty" doc:"Names for the placeholders of the prompts." zh:"提示词占位符的值。"`
 }
 
 // prompt is what the input brings for the model, if it does.
@@ -70,21 +70,51 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			Description: says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
 		}),
 		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, node.About{
 			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: says("Claude", "Claude"),
 			Description: says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
 		}),
 		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, node.About{
 			Name: "AI_AGENT.GOOGLE_GEMINI", Title: says("Gemini", "Gemini"),
 			Description: says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true},
+			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
 		}),
 		withModel[llmConfig](t, agentProvider{"", -1, -1}, node.About{
 			Name: anyModel, Title: says("Language model", "大语言模型"),
@@ -92,6 +122,17 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
 			Older:       []string{"LLM"},
+			Needs:       node.Needs{Also: []node.Text{says("A model profile.", "模型配置档。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}, "finishReason": "stop", "toolCalls": [], "toolResults": []}, "structured_data": "same as result"}`,
+				},
+			},
 		}),
 	}
 }

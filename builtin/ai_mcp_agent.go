@@ -32,18 +32,18 @@ type mcpAgentConfig struct {
 }
 
 type mcpAgentInput struct {
-	Question       json.RawMessage `json:"question,omitempty" prompt:"true"`
-	Params         json.RawMessage `json:"params,omitempty"`
-	ConversationID json.RawMessage `json:"conversation_id,omitempty"`
+	Question       json.RawMessage `json:"question,omitempty" prompt:"true" doc:"The task, if the configuration does not say." zh:"未配置时的任务。"`
+	Params         json.RawMessage `json:"params,omitempty" doc:"Values that the task is given." zh:"提供给任务的值。"`
+	ConversationID json.RawMessage `json:"conversation_id,omitempty" doc:"The conversation that the task belongs to." zh:"任务所属的会话。"`
 }
 
 // mcpAgentOutput is the result of the node.
 type mcpAgentOutput struct {
-	Answer     string          `json:"answer"`
-	TaskID     string          `json:"task_id"`
-	Status     string          `json:"status"`
-	Steps      json.RawMessage `json:"steps"`
-	TokenUsage json.RawMessage `json:"token_usage"`
+	Answer     string          `json:"answer" doc:"What the agent has answered." zh:"智能体的答复。"`
+	TaskID     string          `json:"task_id" doc:"The execution that was the task." zh:"任务对应的执行编号。"`
+	Status     string          `json:"status" doc:"How it has ended." zh:"结束状态。"`
+	Steps      json.RawMessage `json:"steps" doc:"The tools that were used, step by step." zh:"各步骤所用的工具。"`
+	TokenUsage json.RawMessage `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
 }
 
 // mcpAgent gives a question to an agent and waits for its task, which is an execution of its own: its id follows from the activation, so
@@ -54,7 +54,17 @@ func mcpAgent(agents Agents) node.Kind {
 			Name: "AI_AGENT.MCP_AGENT", Title: says("Planning agent", "规划智能体"),
 			Description: says("Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
 			Effect:      workflow.Idempotent, Older: []string{"AGENT"},
-			Keys: []node.Key{{Name: "result", Meaning: says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。")}},
+			Keys:   []node.Key{{Name: "result", Meaning: says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。"), Fields: node.ValuesOf[mcpAgentOutput]()}},
+			Needs:  node.Needs{Also: []node.Text{says("A stored agent, or a model profile; tool servers, if it is to use tools.", "已保存的智能体或模型配置档；使用工具时还需工具服务器。")}},
+			Inputs: []node.Value{meaning("*", "Whatever the placeholders of the question name.", "问题中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Lets an agent answer, which plans and uses tools if it needs to.", "由智能体规划并在需要时使用工具作答。"),
+					Config:  `{"llm_profile": "writer", "question": "Where is Bern?", "language": "en"}`,
+					Replies: []string{`Bern is in Switzerland.`},
+					Output:  `{"result": {"answer": "Bern is in Switzerland.", "task_id": "…", "status": "SUCCESS", "steps": [], "token_usage": {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg mcpAgentConfig, in mcpAgentInput) (node.Outcome, error) {
 			if call.Wake != nil {

@@ -13,8 +13,8 @@ import (
 
 func turnKeys() []node.Key {
 	return []node.Key{
-		{Name: "result", Meaning: says("The answer as text and, if it is JSON, as data; the calls of tools and the tokens used.", "回答文本（为 JSON 时含 data）、工具调用和所用的令牌。")},
-		{Name: "structured_data", Meaning: says("The answer as a value, if JSON was asked for.", "要求 JSON 时的结构化回答。")},
+		{Name: "result", Meaning: says("The answer as text and, if it is JSON, as a value; the calls of tools and the tokens used.", "回答文本（为 JSON 时含其值）、工具调用和所用的令牌。"), Fields: node.ValuesOf[agentOutput]()},
+		{Name: "structured_data", Meaning: says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"), Fields: node.ValuesOf[agentOutput]()},
 	}
 }
 

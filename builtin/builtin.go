@@ -116,3 +116,23 @@ func brief(k node.Kind) node.Kind {
 
 // says is a text in both languages.
 func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
+
+// meaning is a field of an input or an output, and what it means.
+func meaning(name, en, zh string) node.Value {
+	return node.Value{Name: name, Meaning: says(en, zh)}
+}
+
+// handedOn are the fields of the input that a kind hands on.
+func handedOn() node.Value {
+	return meaning("*", "Whatever else the input has.", "输入的其余内容。")
+}
+
+// handsOn are the inputs of kinds that hand on whatever they are given.
+func handsOn() []node.Value {
+	return []node.Value{meaning("*", "Anything; it is handed on.", "任意内容，将原样传递。")}
+}
+
+// listInputs are the input of kinds that work on a list.
+func listInputs() []node.Value {
+	return []node.Value{meaning("*", "A list: at items_path, under a usual name such as data or items, or the only one there is.", "列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表。")}
+}

@@ -23,8 +23,8 @@ type slotConfig struct {
 func (c *slotConfig) Defaults() { c.Ask = true }
 
 type slotInput struct {
-	Data     json.RawMessage `json:"data,omitempty"`
-	Question string          `json:"question,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty" doc:"What is known already." zh:"已知的数据。"`
+	Question string          `json:"question,omitempty" doc:"The text from which the rest is read." zh:"用以提取其余内容的文本。"`
 }
 
 // callSlot fills a schema: from the data it is given, from what the execution knows by name, from a model, from a person. The
@@ -36,7 +36,20 @@ func callSlot(m *Models) node.Kind {
 			Name: node.SlotKind, Title: says("Fill parameters", "参数填充"),
 			Description: says("Fills a schema from data, from what the execution knows, with a model, and asks a person for the rest.", "依据数据、执行上下文和模型填充参数，其余部分向用户询问。"),
 			Effect:      workflow.Idempotent, Older: []string{"SLOT"},
-			Keys: []node.Key{{Name: "result", Meaning: says("slot_data, the names of what was filled in, and what is still missing.", "slot_data、已填字段和仍缺的内容。")}},
+			Keys: []node.Key{{Name: "result", Meaning: says("slot_data, the names of what was filled in, and what is still missing.", "slot_data、已填字段和仍缺的内容。"), Fields: []node.Value{
+				meaning("slot_data", "The values, by the names of the schema.", "按 schema 名称给出的值。"),
+				meaning("filled_fields", "What was filled in.", "已填充的字段。"),
+				meaning("remaining_schema", "What is still missing, as a schema; null if nothing is.", "仍缺内容的 schema；没有时为 null。"),
+			}}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Finds the city that a text names.", "找出文本中提到的城市。"),
+					Config:  `{"profile_id": "writer", "ask": false, "schema": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}}`,
+					Input:   `{"question": "What is the weather in Bern?"}`,
+					Replies: []string{`{"city": "Bern"}`},
+					Output:  `{"result": {"slot_data": {"city": "Bern"}, "filled_fields": ["city"], "remaining_schema": null}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg slotConfig, in slotInput) (node.Outcome, error) {
 			_, schema, err := node.ReadSlots(json.RawMessage(cfg.Schema), json.RawMessage(cfg.OverrideInput))

@@ -21,7 +21,16 @@ func flowIf() node.Kind {
 			Name: "FLOW.IF", Title: says("If", "条件分支"),
 			Description: says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "true", Meaning: says("The input, if the condition holds.", "条件成立时的输入。")}, {Name: "false", Meaning: says("The input, if it does not.", "条件不成立时的输入。")}},
+			Keys:        []node.Key{{Name: "true", Meaning: says("The input, if the condition holds.", "条件成立时的输入。"), Fields: []node.Value{meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), handedOn()}}, {Name: "false", Meaning: says("The input, if it does not.", "条件不成立时的输入。"), Fields: []node.Value{meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), handedOn()}}},
+			Inputs:      handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Sends large orders another way than small ones.", "将大额订单与小额订单分开处理。"),
+					Config: `{"condition_expression": "input.total > 100"}`,
+					Input:  `{"order": 7, "total": 120}`,
+					Output: `{"true": {"order": 7, "total": 120, "condition_result": true}}`,
+				},
+			},
 		},
 		func(_ context.Context, call *node.Call, cfg ifConfig, in json.RawMessage) (node.Outcome, error) {
 			v, err := call.Eval(string(cfg.Condition), nil)

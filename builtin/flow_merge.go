@@ -30,7 +30,22 @@ func flowMerge() node.Kind {
 			Name: "FLOW.MERGE", Title: says("Merge", "合并"),
 			Description: says("Joins branches into one list.", "将多个分支合并为一个列表。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "result", Meaning: says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。")}},
+			Keys: []node.Key{{Name: "result", Meaning: says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。"), Fields: []node.Value{
+				meaning("merged_data", "The list that came of it.", "合并得到的列表。"),
+				meaning("merge_stats", "How was merged, and how many branches and items there were.", "合并方式、分支数和元素数。"),
+				meaning("source_mapping", "Which items came from which branch.", "各元素来自哪个分支。"),
+				meaning("timed_out", "Whether a branch came too late to be part of it.", "是否有分支未按时到达。"),
+			}}},
+			Inputs: []node.Value{meaning("*", "Of each branch a list: at items_path, under a usual name such as data or items, or the only one there is; else the payload is one item.", "各分支的列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表；否则整个内容作为一个元素。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Joins what two branches know of the same orders.", "合并两个分支中同一订单的信息。"),
+					Config: `{"merge_strategy": "by_key", "merge_key": "id", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1, "total": 120}]}`,
+					Also:   []string{`{"orders": [{"id": 1, "customer": "Ann"}]}`},
+					Output: `{"result": {"merged_data": [{"id": 1, "total": 120, "customer": "Ann"}], "merge_stats": {"strategy": "by_key", "source_count": 2, "input_count": 2, "merged_count": 1}, "source_mapping": [{"source": "first", "range": [0, 1]}, {"source": "second", "range": [1, 1]}], "timed_out": false}}`,
+				},
+			},
 		},
 		func(_ context.Context, call *node.Call, cfg mergeConfig, _ json.RawMessage) (node.Outcome, error) {
 			sources, err := cfg.sources(call)

@@ -40,9 +40,25 @@ func flowSort() node.Kind {
 			Description: says("Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The sorted list.", "排序后的列表。")},
+				{Name: "result", Meaning: says("The sorted list.", "排序后的列表。"), Fields: []node.Value{
+					meaning("sorted_data", "The sorted list.", "排序后的列表。"),
+					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				}},
 				{Name: "sorted", Meaning: says("The sorted list.", "排序后的列表。")},
-				{Name: "metadata", Meaning: says("Where each item was before, and how many have moved.", "各元素原来的位置和移动的数量。")},
+				{Name: "metadata", Meaning: says("Where each item was before, and how many have moved.", "各元素原来的位置和移动的数量。"), Fields: []node.Value{
+					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				}},
+			},
+			Inputs: append(listInputs(), meaning("sort_override", "A sort_field and an order that take the place of the configured ones.", "代替配置的 sort_field 和 order。")),
+			Examples: []node.Example{
+				{
+					Shows:  says("Puts the largest order first.", "将金额最大的订单排在最前。"),
+					Config: `{"sort_field": "total", "order": "desc", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
+					Output: `{"result": {"sorted_data": [{"id": 2, "total": 120}, {"id": 1, "total": 80}], "sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "metadata": {"sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "sorted": [{"id": 2, "total": 120}, {"id": 1, "total": 80}]}`,
+				},
 			},
 		},
 		func(_ context.Context, _ *node.Call, cfg sortConfig, in json.RawMessage) (node.Outcome, error) {

@@ -38,10 +38,36 @@ func flowSplit() node.Kind {
 			Description: says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "branch", Meaning: says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。")},
-				{Name: "result", Meaning: says("The results of all branches, in order.", "所有分支的结果，按顺序排列。")},
+				{Name: "branch", Meaning: says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
+					meaning("item", "The item, or the batch.", "元素或一批元素。"),
+					meaning("index", "Its number, from 0.", "序号，从 0 起。"),
+					meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+				}},
+				{Name: "result", Meaning: says("The results of all branches, in order.", "所有分支的结果，按顺序排列。"), Fields: []node.Value{
+					meaning("results", "The results of the branches, with items.", "items 时各分支的结果。"),
+					meaning("successful_iterations", "How many branches have succeeded.", "成功的分支数。"),
+					meaning("failed_iterations", "How many have failed.", "失败的分支数。"),
+					meaning("errors", "What went wrong in them.", "失败的原因。"),
+					meaning("counts", "How many items left under each key, with predicate and by_key.", "predicate 和 by_key 时各键的元素数。"),
+				}},
+				{Name: node.AnyKey, Meaning: says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
 			},
-			Body: &workflow.ScopeKeys{Entry: "branch", Exits: []string{workflow.DefaultKey}},
+			Body:   &workflow.ScopeKeys{Entry: "branch", Exits: []string{workflow.DefaultKey}},
+			Inputs: []node.Value{meaning("*", "A list, or with by_key a record: at items_path, or where one is found.", "列表，或 by_key 时的记录：位于 items_path 或自动查找。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Runs a branch for each order, several at once.", "为每个订单运行一个分支，可同时运行多个。"),
+					Config: `{"split_mode": "items", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1}, {"id": 2}]}`,
+					Output: `{"result": {"results": [{"item": {"id": 1}, "index": 0}, {"item": {"id": 2}, "index": 1}], "successful_iterations": 2, "failed_iterations": 0, "errors": []}}`,
+				},
+				{
+					Shows:  says("Sends urgent orders one way and the others another.", "将紧急订单与其他订单分流。"),
+					Config: `{"split_mode": "predicate", "items_path": "orders", "predicate_paths": {"urgent": "item.urgent"}}`,
+					Input:  `{"orders": [{"id": 1, "urgent": true}, {"id": 2}]}`,
+					Output: `{"result": {"counts": {"unmatched": 1, "urgent": 1}}, "unmatched": [{"id": 2}], "urgent": [{"id": 1, "urgent": true}]}`,
+				},
+			},
 		},
 		node.Body[splitConfig]{
 			Open: func(_ context.Context, call *node.Call, cfg splitConfig) (node.Opening, error) {

@@ -30,7 +30,21 @@ func flowSubWorkflow() node.Kind {
 			Name: "FLOW.SUB_WORKFLOW", Title: says("Sub-workflow", "子工作流"),
 			Description: says("Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
 			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: says("execution_id, status and outputs of the other workflow.", "子工作流的 execution_id、status 和 outputs。")}},
+			Keys: []node.Key{{Name: "result", Meaning: says("execution_id, status and outputs of the other workflow.", "子工作流的 execution_id、status 和 outputs。"), Fields: []node.Value{
+				meaning("execution_id", "The execution of the other workflow.", "子工作流的执行编号。"),
+				meaning("status", "How it has ended; NEW if nobody waits for it.", "结束状态；不等待时为 NEW。"),
+				meaning("outputs", "The outputs of output_nodes, or of the last nodes, by node.", "output_nodes 或末尾节点的输出，按节点编号。"),
+			}}},
+			Needs:  node.Needs{Also: []node.Text{says("The other workflow, deployed unless revision says otherwise.", "另一个工作流；除非 revision 另有说明，须已部署。")}},
+			Inputs: []node.Value{meaning("*", "What the other workflow is started with.", "启动子工作流的输入。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Runs the latest revision of the workflow \"greeting\" and waits for it.", "运行工作流 greeting 的最新版本并等待其结束。"),
+					Config: `{"workflow_id": "greeting", "revision": "latest"}`,
+					Input:  `{"name": "Ann"}`,
+					Output: `{"result": {"execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}}`,
+				},
+			},
 		},
 		func(_ context.Context, call *node.Call, cfg subWorkflowConfig, in json.RawMessage) (node.Outcome, error) {
 			revision := string(cfg.Revision)

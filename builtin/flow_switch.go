@@ -64,6 +64,20 @@ func flowSwitch(models *Models) node.Kind {
 			Description: says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
 			Effect:      workflow.Pure, // unless a model chooses
 			Older:       []string{"CHOICE"},
+			Keys: []node.Key{{
+				Name: node.AnyKey, Meaning: says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
+				Fields: []node.Value{meaning("branch_id", "The branch that was chosen.", "选中的分支。"), handedOn()},
+			}},
+			Needs:  node.Needs{Also: []node.Text{says("With choices a model profile.", "使用 choices 时需要模型配置档。")}},
+			Inputs: handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Sends an order the way of its country.", "按国家分流订单。"),
+					Config: `{"switch_value": "input.country", "cases": [{"case": "CH", "output_key": "domestic"}], "default_output_key": "abroad"}`,
+					Input:  `{"country": "CH"}`,
+					Output: `{"domestic": {"country": "CH", "branch_id": "domestic"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg switchConfig, in json.RawMessage) (node.Outcome, error) {
 			key, err := cfg.choose(ctx, call, models)

@@ -103,11 +103,19 @@ type waitMemo struct {
 	Next     time.Time `json:"next"`
 }
 
+// waited are the fields of all payloads.
+func waited() []node.Value {
+	return []node.Value{
+		meaning("wait_result", "How the wait has ended, and how often the condition was tested.", "等待如何结束及判断次数。"),
+		meaning("trigger_data", "What the signal has brought; null if there was none.", "信号带来的内容；没有时为 null。"), handedOn(),
+	}
+}
+
 type waitResult struct {
-	ConditionMet    bool  `json:"condition_met"`
-	AttemptsMade    int64 `json:"attempts_made"`
-	TimeoutOccurred bool  `json:"timeout_occurred"`
-	WasCancelled    bool  `json:"was_cancelled"`
+	ConditionMet    bool  `json:"condition_met" doc:"Whether what was waited for has come." zh:"是否等到。"`
+	AttemptsMade    int64 `json:"attempts_made" doc:"How often the condition was tested." zh:"条件判断的次数。"`
+	TimeoutOccurred bool  `json:"timeout_occurred" doc:"Whether the time was over before." zh:"是否超时。"`
+	WasCancelled    bool  `json:"was_cancelled" doc:"Whether the wait was cancelled." zh:"是否被取消。"`
 }
 
 // flowWait waits for a time, a signal or a condition. Between checks nothing is held: each is a durable timer.
@@ -118,12 +126,21 @@ func flowWait() node.Kind {
 			Description: says("Waits for a time, a signal or a condition.", "等待某个时间、信号或条件。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "completed", Meaning: says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。")},
-				{Name: "timeout", Meaning: says("The same, when it did not come in time.", "超时后的输入及 wait_result。")},
-				{Name: "cancelled", Meaning: says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。")},
+				{Name: "completed", Meaning: says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
+				{Name: "timeout", Meaning: says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
+				{Name: "cancelled", Meaning: says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
 			},
 			Aliases: map[string]string{workflow.DefaultKey: "completed", "canceled": "cancelled"},
 			Needs:   node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true},
+			Inputs:  handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Waits for a tenth of a second.", "等待十分之一秒。"),
+					Config: `{"wait_type": "timer", "for_seconds": 0.1}`,
+					Input:  `{"order": 7}`,
+					Output: `{"completed": {"order": 7, "wait_result": {"condition_met": true, "attempts_made": 0, "timeout_occurred": false, "was_cancelled": false}, "trigger_data": null}}`,
+				},
+			},
 		},
 		func(_ context.Context, call *node.Call, cfg waitConfig, in json.RawMessage) (node.Outcome, error) {
 			w := waiting{call: call, cfg: cfg, in: in}

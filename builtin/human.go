@@ -350,9 +350,9 @@ func escalateTo(v any) ([]string, error) {
 // humanOutput is the payload of an answered question.
 type humanOutput struct {
 	human.Result
-	Content json.RawMessage `json:"content"`
+	Content json.RawMessage `json:"content" doc:"What the question was about." zh:"问题所涉及的内容。"`
 	// Scores are those of a review.
-	Scores json.RawMessage `json:"scores,omitempty"`
+	Scores json.RawMessage `json:"scores,omitempty" doc:"The scores of a review." zh:"评审的分数。"`
 }
 
 // answered makes the outputs of what came of the question.
@@ -434,6 +434,16 @@ func inAppApproval() node.Kind {
 			Description: says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "approvers": ["user:operator", "user:admin"]}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`{"action": "approve"}`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "user_id": "operator", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "operator", "approvals": [{"person": "operator", "outcome": "confirmed", "data": "…", "channel": "in_app", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg humanConfig) (*humanAsking, error) { return &humanAsking{humanConfig: cfg}, nil },
 		func(p *node.Planning, cfg *humanConfig) { planHuman(p, cfg, "", nil) })

@@ -28,6 +28,15 @@ func formSubmission() node.Kind {
 			Description: says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for an address.", "请求填写地址。"),
+					Config:  `{"title": "Where to?", "approvers": ["user:operator"], "input_fields": [{"name": "city", "required": true}]}`,
+					Replies: []string{`{"field_values": {"city": "Bern"}}`},
+					Output:  `{"result": {"status": "completed", "response_type": "input", "response_data": {"field_values": {"city": "Bern"}, "user_id": "operator", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "operator", "approvals": [{"person": "operator", "outcome": "confirmed", "data": "…", "channel": "in_app", "at": "…", "means": "…"}], "ai_classification": "confirmed", "content": {}}, "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg formConfig) (*humanAsking, error) {
 			if len(cfg.InputFields) == 0 && len(cfg.Schema) == 0 {

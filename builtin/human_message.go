@@ -48,7 +48,17 @@ func gmailInteraction() node.Kind {
 			Description: says("Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"google_oauth", "smtp"}},
+			Needs:  node.Needs{Credential: []string{"google_oauth", "smtp"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "credential_id": "team_mailbox"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`I approve.`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "I approve.", "user_id": "mail:ann@example.org", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "mail:ann@example.org", "approvals": [{"person": "mail:ann@example.org", "outcome": "confirmed", "data": "…", "channel": "email", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "I approve.", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg mailConfig) (*humanAsking, error) { return cfg.asking(nil) },
 		func(p *node.Planning, cfg *mailConfig) { planHuman(p, &cfg.humanConfig, human.Email, nil) })
@@ -71,7 +81,17 @@ func outlookInteraction() node.Kind {
 			Description: says("Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
+			Needs:  node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "priority_level": "high", "credential_id": "team_mailbox"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`I approve.`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "I approve.", "user_id": "mail:ann@example.org", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "mail:ann@example.org", "approvals": [{"person": "mail:ann@example.org", "outcome": "confirmed", "data": "…", "channel": "email", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "I approve.", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg outlookConfig) (*humanAsking, error) {
 			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel})
@@ -96,7 +116,17 @@ func slackInteraction() node.Kind {
 			Description: says("Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"slack_bot"}},
+			Needs:  node.Needs{Credential: []string{"slack_bot"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "channel": "#ops", "approvers": ["slack:U1"], "credential_id": "slack_bot"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`approve`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "slack:U1", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "slack:U1", "approvals": [{"person": "slack:U1", "outcome": "confirmed", "data": "…", "channel": "slack", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg slackAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Slack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
@@ -118,7 +148,17 @@ func discordInteraction() node.Kind {
 			Description: says("Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"discord_bot"}},
+			Needs:  node.Needs{Credential: []string{"discord_bot"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "server_id": "1", "channel_id": "55", "approvers": ["discord:42"], "credential_id": "discord_bot"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`approve`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "discord:42", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "discord:42", "approvals": [{"person": "discord:42", "outcome": "confirmed", "data": "…", "channel": "discord", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg discordAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Discord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
@@ -146,7 +186,17 @@ func telegramInteraction() node.Kind {
 			Description: says("Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"telegram_bot"}},
+			Needs:  node.Needs{Credential: []string{"telegram_bot"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "chat_id": 42, "approvers": ["telegram:42"], "credential_id": "telegram_bot"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`approve`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "telegram:42", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "telegram:42", "approvals": [{"person": "telegram:42", "outcome": "confirmed", "data": "…", "channel": "telegram", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg telegramAskConfig) (*humanAsking, error) {
 			for n, pattern := range cfg.Patterns {
@@ -192,7 +242,17 @@ func teamsInteraction() node.Kind {
 			Description: says("Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs: node.Needs{Credential: []string{"teams_bot"}},
+			Needs:  node.Needs{Credential: []string{"teams_bot"}},
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "user": "29:ann", "approvers": ["teams:29:ann"], "credential_id": "teams_bot"}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`approve`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "teams:29:ann", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "teams:29:ann", "approvals": [{"person": "teams:29:ann", "outcome": "confirmed", "data": "…", "channel": "teams", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg teamsAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Teams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil

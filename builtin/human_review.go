@@ -41,6 +41,16 @@ func manualReview() node.Kind {
 			Description: says("Asks reviewers to judge by criteria; they pass, fail, or disagree.", "请审核人按标准评判：通过、不通过或意见不一。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks a reviewer whether a text is good enough.", "请评审人判断文本是否合格。"),
+					Config:  `{"title": "Review the text", "reviewers": ["user:operator"], "review_criteria": ["correct", "clear"], "scoring_system": "pass_fail", "require_evidence": false}`,
+					Input:   `{"text": "Bern is in Switzerland."}`,
+					Replies: []string{`{"scores": {"correct": "pass", "clear": "pass"}}`},
+					Output:  `{"result": {"status": "completed", "response_type": "review", "response_data": {"scores": {"clear": "pass", "correct": "pass"}, "user_id": "operator", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "operator", "approvals": [{"person": "operator", "outcome": "confirmed", "data": "…", "channel": "in_app", "at": "…", "means": "…"}], "ai_classification": "confirmed", "passed": true, "reviews": "…", "content": {"text": "Bern is in Switzerland."}, "scores": {"clear": "pass", "correct": "pass"}}, "confirmed": "same as result"}`,
+				},
+			},
 		},
 		func(_ *node.Call, cfg reviewConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, approvers: texts(cfg.Reviewers), review: &human.ReviewRules{

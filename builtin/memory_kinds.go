@@ -30,60 +30,141 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			Description: says("Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds a message.", "添加一条消息。"),
+					Config: `{"session_id": "ann", "operation": "add"}`,
+					Input:  `{"message": "I moved to Bern.", "role": "user"}`,
+					Output: `{"result": {"success": true, "operation": "add", "context": "user: I moved to Bern.", "stored": true, "messages": [{"role": "user", "content": "I moved to Bern.", "timestamp": "…"}], "total_messages": 1, "buffer_full": false, "summary": ""}}`,
+				},
+			},
 		}, m.Buffer, nil),
 		memoryKind(call, node.About{
 			Name: "MEMORY.CONVERSATION_SUMMARY", Title: says("Conversation summary", "对话摘要"),
 			Description: says("Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Keeps a summary, which a model writes anew with every message.", "维护由模型逐条更新的摘要。"),
+					Config:  `{"session_id": "ann", "operation": "update", "update_every": 1, "llm_profile": "writer"}`,
+					Input:   `{"messages": [{"role": "user", "content": "I moved to Bern."}]}`,
+					Replies: []string{`The user has moved to Bern.`},
+					Output:  `{"result": {"success": true, "operation": "update", "context": "Summary of the conversation so far: The user has moved to Bern.", "stored": true, "summary": "The user has moved to Bern.", "covered_messages": 1, "pending_messages": 0, "updated_at": "…"}}`,
+				},
+			},
 		}, m.Summary, nil),
 		memoryKind(call, node.About{
 			Name: "MEMORY.VECTOR_DATABASE", Title: says("Vector database", "向量数据库"),
 			Description: says("Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Keeps a text that can be found by its meaning.", "保存可按语义查找的文本。"),
+					Config: `{"session_id": "ann", "operation": "store", "embedding_profile": "writer"}`,
+					Input:  `{"items": [{"id": "a", "content": "Apples are red."}]}`,
+					Output: `{"result": {"success": true, "operation": "store", "context": "- Apples are red.", "stored": true, "results": [{"id": "a", "content": "Apples are red."}], "scores": [], "total_results": 1}}`,
+				},
+			},
 		}, m.Vectors, planVectors),
 		memoryKind(call, node.About{
 			Name: "MEMORY.KEY_VALUE_STORE", Title: says("Key-value store", "键值存储"),
 			Description: says("Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Keeps a value by its key.", "按键保存值。"),
+					Config: `{"session_id": "ann", "operation": "set"}`,
+					Input:  `{"key": "city", "value": "Bern"}`,
+					Output: `{"result": {"success": true, "operation": "set", "context": "city = \"Bern\"", "stored": true, "value": "Bern", "exists": true, "keys": [], "version": 1}}`,
+				},
+			},
 		}, m.KeyValues, planModelless),
 		memoryKind(call, node.About{
 			Name: "MEMORY.DOCUMENT_STORE", Title: says("Document store", "文档存储"),
 			Description: says("Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Keeps a document.", "保存文档。"),
+					Config: `{"session_id": "ann", "operation": "store"}`,
+					Input:  `{"document_id": "lease", "title": "Lease", "content": "The lease ends in May.", "tags": ["home"]}`,
+					Output: `{"result": {"success": true, "operation": "store", "context": "[Lease]\nThe lease ends in May.", "stored": true, "documents": [{"document_id": "lease", "title": "Lease", "content": "The lease ends in May.", "tags": ["home"]}], "total_count": 1, "relevance_scores": [], "search_metadata": {"collection": "documents"}}}`,
+				},
+			},
 		}, m.Documents, planModelless, fileContent(files)),
 		memoryKind(call, node.About{
 			Name: "MEMORY.ENTITY_MEMORY", Title: says("Entity memory", "实体记忆"),
 			Description: says("Keeps people, things and how they are related.", "记住人、事物及其关系。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Remembers who a text is about.", "记住文本涉及的人和事物。"),
+					Config: `{"session_id": "ann", "operation": "extract"}`,
+					Input:  `{"content": "Ada Lovelace works at Acme Corp."}`,
+					Output: `{"result": {"success": true, "operation": "extract", "context": "Ada Lovelace (person); works_at Acme Corp\nAcme Corp (organization)", "stored": true, "entities": [{"id": "…", "name": "Ada Lovelace", "type": "person", "confidence": 0.85, "mentions": 1}, {"id": "…", "name": "Acme Corp", "type": "organization", "confidence": 0.9, "mentions": 1}], "relationships": [{"source": "…", "target": "…", "source_name": "Ada Lovelace", "target_name": "Acme Corp", "type": "works_at", "confidence": 0.85}], "entity_summary": "Ada Lovelace (person); works_at Acme Corp\nAcme Corp (organization)"}}`,
+				},
+			},
 		}, m.Entities, planEntities),
 		memoryKind(call, node.About{
 			Name: "MEMORY.EPISODIC_MEMORY", Title: says("Episodic memory", "情景记忆"),
 			Description: says("Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Remembers what happened.", "记住发生的事情。"),
+					Config: `{"session_id": "ann", "operation": "store", "retention_period": "100 years"}`,
+					Input:  `{"actor": "Ann", "action": "moved", "object": "to Bern", "timestamp": "2026-05-01T10:00:00Z", "importance": 0.9}`,
+					Output: `{"result": {"success": true, "operation": "store", "context": "2026-05-01T10:00:00Z Ann moved to Bern", "stored": true, "episodes": [{"id": "…", "actor": "Ann", "action": "moved", "object": "to Bern", "importance": 0.9, "timestamp": "2026-05-01T10:00:00Z"}], "timeline": [{"timestamp": "2026-05-01T10:00:00Z", "text": "Ann moved to Bern"}], "context_summary": "2026-05-01T10:00:00Z Ann moved to Bern"}}`,
+				},
+			},
 		}, m.Episodes, planEpisodes),
 		memoryKind(call, node.About{
 			Name: "MEMORY.KNOWLEDGE_BASE", Title: says("Knowledge base", "知识库"),
 			Description: says("Keeps facts with how sure they are.", "保存带有置信度的事实。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Keeps a fact.", "保存事实。"),
+					Config: `{"session_id": "ann", "operation": "store"}`,
+					Input:  `{"facts": [{"subject": "Bern", "predicate": "is the capital of", "object": "Switzerland", "domain": "general", "confidence": 0.9}]}`,
+					Output: `{"result": {"success": true, "operation": "store", "context": "- Bern is the capital of Switzerland (0.90)", "stored": true, "facts": [{"id": "…", "subject": "Bern", "predicate": "is the capital of", "object": "Switzerland", "confidence": 0.9, "domain": "general"}], "knowledge_summary": "- Bern is the capital of Switzerland (0.90)", "related_concepts": ["Bern", "Switzerland"]}}`,
+				},
+			},
 		}, m.Knowledge, planKnowledge),
 		memoryKind(call, node.About{
 			Name: "MEMORY.GRAPH_MEMORY", Title: says("Graph memory", "图记忆"),
 			Description: says("Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds a relationship and walks through it.", "添加关系并遍历。"),
+					Config: `{"session_id": "ann", "operation": "add_and_query"}`,
+					Input:  `{"relationships": [{"source": "bern", "target": "switzerland", "type": "part_of", "weight": 0.9}], "start_node": "bern"}`,
+					Output: `{"result": {"success": true, "operation": "add_and_query", "context": "bern -part_of- switzerland (0.90)", "stored": true, "paths": [{"nodes": ["bern", "switzerland"], "relationships": ["part_of"], "strength": 0.9}], "connected_nodes": [{"node_id": "switzerland", "type": "concept", "distance": 1, "connection_strength": 0.9}], "relationship_summary": "bern -part_of- switzerland (0.90)"}}`,
+				},
+			},
 		}, m.Graph, nil),
 		memoryKind(call, node.About{
 			Name: "MEMORY.WORKING_MEMORY", Title: says("Working memory", "工作记忆"),
 			Description: says("Is the scratch space of one execution.", "一次执行的临时空间。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Notes something for later nodes of the same execution.", "为同一次执行中的后续节点做记录。"),
+					Config: `{"operation": "store"}`,
+					Input:  `{"key": "city", "value": "Bern", "importance": 0.9}`,
+					Output: `{"result": {"success": true, "operation": "store", "context": "city = \"Bern\"", "stored": true, "current_state": {"city": "Bern"}, "recent_items": [{"key": "city", "value": "Bern", "importance": 0.9, "updated": "…"}], "operation_result": {"key": "city", "stored": true}, "memory_stats": {"items": 1, "capacity": 100, "evicted": 0}}}`,
+				},
+			},
 		}, m.Working, planModelless),
 	}
 }

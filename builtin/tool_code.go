@@ -43,7 +43,15 @@ func codeTool() node.Kind {
 			Name: "TOOL.CODE_TOOL", Title: says("Code tool", "代码工具"),
 			Description: says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
 			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。")}},
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Offers a function of your own.", "提供自定义的函数。"),
+					Config: `{"language": "javascript", "tool_name": "add_tax", "description": "Adds tax to a price.", "code": "function main(args) { return {gross: args.net * 1.2} }", "parameters": {"type": "object", "properties": {"net": {"type": "number"}}}}`,
+					Input:  `{"function_args": {"net": 100}}`,
+					Output: `{"result": {"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "stdout": "", "stderr": "", "duration_ms": "…"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg codeToolConfig, in toolInput) (toolOutput, error) {
 			fields := cfg.fields()

@@ -50,7 +50,15 @@ func fileProcessor(store *files.Store) node.Kind {
 			Name: "TOOL.FILE_PROCESSOR", Title: says("File tools", "文件工具"),
 			Description: says("Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
 			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。")}},
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Reads a file of the workspace.", "读取工作区中的文件。"),
+					Config: `{"root": "reports"}`,
+					Input:  `{"tool_name": "file_read", "function_args": {"path": "june.txt"}}`,
+					Output: `{"result": {"result": {"path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg fileToolConfig, in toolInput) (out toolOutput, err error) {
 			whole, err := workspaceFiles(store, call)

@@ -63,7 +63,16 @@ func httpClient(client *outbound.Client) node.Kind {
 			Description: says("Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
 			Effect:      workflow.Idempotent, // as the most dangerous method that is allowed
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
-			Keys:        []node.Key{{Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。")}},
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Fetches a page that a model may fetch as well.", "获取模型也可以获取的页面。"),
+					Config:  `{"allowed_domains": ["api.example.com"], "allowed_methods": ["GET"]}`,
+					Input:   `{"tool_name": "http_request", "function_args": {"url": "https://api.example.com/orders/7"}}`,
+					Replies: []string{`{"id": 7}`},
+					Output:  `{"result": {"result": {"status_code": 200, "url": "https://api.example.com/orders/7", "content_type": "application/json", "headers": {}, "json": {"id": 7}, "truncated": false}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "status_code": 200, "url": "https://api.example.com/orders/7", "content_type": "application/json", "headers": {}, "json": {"id": 7}, "truncated": false}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg httpToolConfig, in toolInput) (toolOutput, error) {
 			if len(cfg.AllowedDomains) == 0 {

@@ -57,7 +57,16 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 			Description: says("Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
 			Effect:      workflow.Once,
 			Older:       []string{"TOOL.SLACK_MCP_TOOL", "TOOL.DISCORD_MCP_TOOL", "TOOL.NOTION_MCP_TOOL", "TOOL.GOOGLE_CALENDAR_MCP_TOOL", "TOOL.FIRECRAWL_MCP_TOOL"},
-			Keys:        []node.Key{{Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。")}},
+			Keys:        toolKeys(),
+			Needs:       node.Needs{Also: []node.Text{says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
+			Examples: []node.Example{
+				{
+					Shows:  says("Calls a tool of the server \"weather\".", "调用服务器 weather 的工具。"),
+					Config: `{"server_id": "weather"}`,
+					Input:  `{"tool_name": "forecast", "function_args": {"city": "Bern"}}`,
+					Output: `{"result": {"result": {"degrees": 21, "message": "{\"degrees\":21}"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "degrees": 21, "message": "{\"degrees\":21}"}}`,
+				},
+			},
 		},
 		func(ctx context.Context, call *node.Call, cfg mcpToolConfig, in toolInput) (node.Outcome, error) {
 			s := toolServer{pool: pool, call: call, cfg: &cfg}

@@ -52,18 +52,18 @@ func (i *Item) UnmarshalJSON(raw []byte) error {
 // VectorInput is what a vector database is asked.
 type VectorInput struct {
 	Ask
-	Filters json.RawMessage `json:"filters,omitempty"`
-	Items   []Item          `json:"items,omitempty"`
-	IDs     []string        `json:"ids,omitempty"`
+	Filters json.RawMessage `json:"filters,omitempty" doc:"What the metadata of a find must have." zh:"结果的元数据须满足的条件。"`
+	Items   []Item          `json:"items,omitempty" doc:"The texts to keep, each with an id, content and metadata." zh:"要保存的文本，各有 id、content 和 metadata。"`
+	IDs     []string        `json:"ids,omitempty" doc:"The texts to remove." zh:"要删除的文本编号。"`
 }
 
 // VectorOutput is what a vector database answers.
 type VectorOutput struct {
 	Answer
-	Results []Item    `json:"results"`
-	Scores  []float64 `json:"scores"`
+	Results []Item    `json:"results" doc:"The texts that were found or kept." zh:"查到或保存的文本。"`
+	Scores  []float64 `json:"scores" doc:"How alike each is to the query." zh:"各结果的相似度。"`
 	// TotalResults is how many were found, stored, removed or indexed anew.
-	TotalResults int `json:"total_results"`
+	TotalResults int `json:"total_results" doc:"How many were found, kept, removed or indexed anew." zh:"查到、保存、删除或重建索引的数量。"`
 }
 
 // Sorts of records of vector databases.

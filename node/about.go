@@ -32,12 +32,21 @@ type About struct {
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
 	// TYPE.SUBTYPE.
 	Older []string
+	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
+	Inputs []Value
+	// Examples are what references show of the kind; the first is the simplest.
+	Examples []Example
 }
+
+// AnyKey is the name of a [Key] that stands for those that come from the configuration.
+const AnyKey = "*"
 
 // Key is an output key and what comes out under it.
 type Key struct {
 	Name    string
 	Meaning Text
+	// Fields are those of the payload. For the result of [Define] those of its Go type need not be repeated here.
+	Fields []Value
 }
 
 // Needs is what a kind cannot do without, besides its configuration.
@@ -45,6 +54,8 @@ type Needs struct {
 	// Credential are the types of credential that fit its credential_id; none: it opens no credential. With Optional it also works without one.
 	Credential []string
 	Optional   bool
+	// Also is what else must be there: a model profile, a server that is running, a permission of the operator.
+	Also []Text
 }
 
 // commonConfig are the fields that every kind has. The runtime reads them, so a kind's own configuration passes over them.

@@ -32,6 +32,7 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 		return Done{"result": payload}, nil
 	}, plan...)
 	k.OutputSchema = schemaOf[O](about.Name)
+	k.About = k.About.described(nil, reflect.TypeFor[O]())
 	return k
 }
 
@@ -39,7 +40,7 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	return Kind{
-		About:        about,
+		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
 		InputSchema:  schemaOf[I](about.Name),
 		config:       shape,

@@ -27,6 +27,15 @@ func SchemaText(raw string) SchemaSource {
 	return func() json.RawMessage { return json.RawMessage(raw) }
 }
 
+// What the schema of a configuration says besides what JSON Schema has words for.
+const (
+	SchemaZh          = "x-description-zh"
+	SchemaOlderNames  = "x-older-names"  // accepted spellings of the name
+	SchemaOlderValues = "x-older-values" // those of the enum that older files have
+	SchemaWith        = "x-with"         // the values of other fields beside which it is looked at
+	SchemaNeed        = "x-need"         // of an object: groups of fields, one of each of which must be set
+)
+
 // configSchema is the JSON Schema of a configuration, with what the tags say.
 func configSchema[C any](kind string, s *shape) SchemaSource {
 	return sync.OnceValue(func() json.RawMessage {
@@ -114,6 +123,9 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
 	schema.Required = nil
+	if len(s.needs) > 0 {
+		schema.Extra = map[string]any{SchemaNeed: s.needs}
+	}
 	if s.open {
 		schema.AdditionalProperties = nil
 	}
@@ -145,9 +157,26 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 
 // refine adds what the tags of a field say.
 func (f *shapeField) refine(p *jsonschema.Schema) {
+	extra := map[string]any{}
 	if f.meaning.En != "" {
 		p.Description = f.meaning.En
-		p.Extra = map[string]any{"x-description-zh": f.meaning.Zh}
+		extra[SchemaZh] = f.meaning.Zh
+	}
+	if len(f.older) > 0 {
+		extra[SchemaOlderNames] = f.older
+	}
+	if len(f.legacy) > 0 {
+		extra[SchemaOlderValues] = f.legacy
+	}
+	if len(f.with) > 0 {
+		with := map[string][]string{}
+		for _, c := range f.with {
+			with[c.Field] = c.Values
+		}
+		extra[SchemaWith] = with
+	}
+	if len(extra) > 0 {
+		p.Extra = extra
 	}
 	allowed := p
 	if p.Items != nil { // of a list, its items are among them

@@ -27,6 +27,14 @@ type Field struct {
 // Fields lists the kind's own configuration fields, in the order in which they are written in its code.
 func (k Kind) Fields() []Field { return k.config.list() }
 
+// Needs lists groups of fields, one of each of which must be set.
+func (k Kind) Needs() [][]string {
+	if k.config == nil {
+		return nil
+	}
+	return slices.Clone(k.config.needs)
+}
+
 // Dropped lists the names that files of older versions have and that are ignored with a warning.
 func (k Kind) Dropped() []string {
 	if k.config == nil {

@@ -101,9 +101,14 @@ func (k *Kind) workflowKind() workflow.Kind {
 	aliases := about.keyAliases(typ)
 	keys := []string{workflow.DefaultKey}
 	if len(about.Keys) > 0 {
-		keys = nil
+		fixed := []string{}
 		for _, key := range about.Keys {
-			keys = append(keys, key.Name)
+			if key.Name != AnyKey {
+				fixed = append(fixed, key.Name)
+			}
+		}
+		if len(fixed) > 0 {
+			keys = fixed
 		}
 	}
 	plan, reserved := k.plan, k.reserved

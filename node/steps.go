@@ -90,7 +90,7 @@ type Leader[C, I any] struct {
 func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	kind := Kind{
-		About:        about,
+		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
 		InputSchema:  schemaOf[I](about.Name),
 		config:       shape,

@@ -67,7 +67,24 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
-		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning)})
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning), Fields: tellValues(key.Fields)})
+	}
+	out.Inputs = tellValues(k.About.Inputs)
+	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
+		out.Needs = &api.NodeNeeds{Credential: n.Credential, Optional: n.Optional}
+		for _, also := range n.Also {
+			out.Needs.Also = append(out.Needs.Also, api.Text(also))
+		}
+	}
+	for _, e := range k.About.Examples {
+		told := api.NodeExample{Shows: api.Text(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		if e.Input != "" {
+			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
+		}
+		for _, also := range e.Also {
+			told.Inputs = append(told.Inputs, json.RawMessage(also))
+		}
+		out.Examples = append(out.Examples, told)
 	}
 	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
@@ -78,6 +95,14 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	out.Effect, out.Timeout, out.MaxRetries = string(plan.Effect), float64(plan.TimeoutMS)/1000, plan.MaxRetries
 	out.EffectBy = effectBy(known, typ, subtype, k.ConfigSchema.JSON(), plan.Effect)
 	return out
+}
+
+func tellValues(list []node.Value) []api.NodeValue {
+	var told []api.NodeValue
+	for _, v := range list {
+		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.Text(v.Meaning)})
+	}
+	return told
 }
 
 // effectBy are the fields, of those with few values, that change the effect of a kind, and the effect that each of such values gives.
