@@ -13,7 +13,7 @@ BENCHTIME ?= 1s
 TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint race race-app fuzz bench bench-peers python
+.PHONY: help build run test fmt lint staticcheck race race-app fuzz bench bench-peers python
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
@@ -29,14 +29,17 @@ python: ## Fetch the Python interpreter that is embedded into the binary, once
 run: build ## Build and start the server with the examples (ADDR=127.0.0.1:8080 DATA=data to choose)
 	./bin/tandem serve --addr $(ADDR) --data $(DATA) --workflows examples
 
-test: fmt lint race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
+test: fmt staticcheck race fuzz ## Everything a change must pass: format, lint, tests with the race detector, short fuzzing
 
 fmt: ## Fail if a file is not formatted
 	@files="$$(find . -name '*.go' -not -path './.git/*' -not -path '*/node_modules/*' -exec gofmt -l {} +)"; \
 	if [ -n "$$files" ]; then echo "not formatted; run gofmt -w on:"; echo "$$files"; exit 1; fi
 
-lint: python ## go vet and staticcheck
+# `make test` has no use for a run of go vet of its own: all its checks are made where the tests are built, which costs little more than building them.
+lint: python staticcheck ## go vet and staticcheck
 	$(GO) vet ./...
+
+staticcheck: python ## staticcheck alone
 	$(GO) tool staticcheck ./...
 
 # The race detector needs cgo and a C compiler. Without one the tests still run, and say loudly what they lack. Tests that start
@@ -50,6 +53,8 @@ PURE    = ^(TestClassify|TestReadJudgement|TestCache_|TestPython|TestPrinted|Tes
 CROWDED = ^(TestPeopleDesk|TestPeopleHold|TestStream_|TestChannelWebhook|TestAgentMidTurn|TestLocal_)
 # SQLite is C that was translated into Go: the detector would only slow it down, five times, and finds nothing in it that we could mend.
 RACE    = -race -gcflags=modernc.org/sqlite/lib=-race=false
+# Much of what tests do is waiting (for a process, a disk, a signal), so more of them run at a time than there are cores.
+TESTS   = $(GO) test -vet=all -timeout $(TESTTIME) -p 3 -parallel 4
 # The Python interpreter is compiled first, once and without the detector, with which it would take minutes; all packages share it.
 race: python ## All tests, with the race detector where a C compiler exists
 	@echo "compiling the Python interpreter for the tests, unless it is there"
@@ -57,37 +62,23 @@ race: python ## All tests, with the race detector where a C compiler exists
 	@cc="$$($(GO) env CC)"; \
 	if command -v "$${cc%% *}" >/dev/null 2>&1; then \
 		echo "$(GO) test -race: all but app, then what is crowded in app; without it: app, and what starts many processes"; \
-		CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(TESTTIME) $$($(GO) list ./... | grep -v -e /app$$ -e /human$$ -e /sandbox$$ -e /cmd/) && \
-		CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(TESTTIME) -skip '$(PURE)' ./human ./sandbox && \
-		CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(TESTTIME) -skip '$(PLAIN)' ./cmd/... && \
-		CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(TESTTIME) -run '$(CROWDED)' ./app && \
-		$(GO) test -timeout $(TESTTIME) ./app && $(GO) test -timeout $(TESTTIME) -run '$(PLAIN)' ./cmd/... && $(GO) test -timeout $(TESTTIME) -run '$(PURE)' ./human ./sandbox; \
+		CGO_ENABLED=1 $(TESTS) $(RACE) $$($(GO) list ./... | grep -v -e /app$$ -e /human$$ -e /sandbox$$ -e /cmd/) && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PURE)' ./human ./sandbox && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) -skip '$(PLAIN)' ./cmd/... && \
+		CGO_ENABLED=1 $(TESTS) $(RACE) -run '$(CROWDED)' ./app && \
+		$(TESTS) ./app && $(TESTS) -run '$(PLAIN)' ./cmd/... && $(TESTS) -run '$(PURE)' ./human ./sandbox; \
 	else \
 		echo "NOTICE: no C compiler ($$cc) on this machine: the tests run WITHOUT the race detector."; \
 		echo "NOTICE: install one (Debian: apt-get install gcc libc6-dev) to check for data races."; \
-		CGO_ENABLED=0 $(GO) test -timeout $(TESTTIME) ./...; \
+		CGO_ENABLED=0 $(TESTS) ./...; \
 	fi
 
 race-app: python ## All tests of package app with the race detector, which takes about ten minutes
-	CGO_ENABLED=1 $(GO) test $(RACE) -timeout $(TESTTIME) ./app
+	CGO_ENABLED=1 $(TESTS) $(RACE) ./app
 
-# Go fuzzes one target of one package at a time, so the targets are asked for and run one by one. A race in
-# Go before 1.27 may end a run at its time limit with a bare "context deadline exceeded"; that is told and passed over,
-# but only when no failing input was written. What stands on large libraries takes minutes to instrument: those targets are run
-# with the inputs that are kept, as any test, and by FUZZPACKAGES=./builtin when it is wanted.
-FUZZPACKAGES ?= $$($(GO) list ./... | grep -v -e /app$$ -e /builtin$$ -e /mcp$$ -e /integration/)
-fuzz: python ## Run each fuzz target for FUZZTIME
-	@set -e; log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
-	for pkg in $(FUZZPACKAGES); do \
-		targets="$$($(GO) test -list '^Fuzz' "$$pkg")"; \
-		for target in $$(printf '%s\n' "$$targets" | sed -n 's/^\(Fuzz[A-Za-z0-9_]*\)$$/\1/p'); do \
-			echo "fuzz $$pkg $$target for $(FUZZTIME)"; \
-			if $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$pkg" >"$$log" 2>&1; then tail -n 1 "$$log"; \
-			elif grep -q '^ *context deadline exceeded$$' "$$log" && ! grep -q -e 'Failing input' -e panic "$$log"; then \
-				echo "NOTICE: the run ended at its time limit without an answer of its workers; no failing input was found"; \
-			else cat "$$log"; exit 1; fi; \
-		done; \
-	done
+FUZZDIRS ?=
+fuzz: python ## Run each fuzz target for FUZZTIME (FUZZDIRS=builtin for those of a directory alone)
+	@GO="$(GO)" ./scripts/fuzz.sh $(FUZZTIME) $(FUZZDIRS)
 
 bench: python ## Run all benchmarks (BENCHTIME=3s for steadier numbers)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) -timeout 15m ./...

@@ -141,7 +141,7 @@ func TestFloorRules_PureImports(t *testing.T) {
 			t.Errorf("forbiddenInPure(%q) = false, want true", name)
 		}
 	}
-	for _, name := range []string{"fmt", "errors", "time", "strings", "math", "math/big", "encoding/json", "crypto/sha256", "iter", "slices"} {
+	for _, name := range []string{"fmt", "errors", "time", "strings", "math", "math/big", "encoding/json", "crypto/sha256", "iter", "slices", "net/mail"} {
 		if forbiddenInPure(name) {
 			t.Errorf("forbiddenInPure(%q) = true, want false", name)
 		}

@@ -58,7 +58,7 @@ func floors() map[string]floor {
 		"api":        {level: 4},
 
 		"agent":          {level: 5, pure: true},
-		"human":          {level: 5},
+		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
 		"trigger":        {level: 5},
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
@@ -88,15 +88,19 @@ func floors() map[string]floor {
 		"objectstore/objectstoretest": {level: 6, suite: true}, // above the seam that it is for
 		"store/sqlite/sqlitetest":     {level: 6, suite: true}, // above the store that it opens
 
-		"builtin":       {level: 6},
-		"integration/*": {level: 6},
-		"server":        {level: 6},
-		"gateway":       {level: 6},
-		"fixture":       {level: 6}, // drives folds and revisions as a host does, without a store
+		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
-		"app": {level: 7},
+		"human": {level: 6},
 
-		"cmd/tandem": {level: 8},
+		"builtin":       {level: 7},
+		"integration/*": {level: 7},
+		"server":        {level: 7},
+		"gateway":       {level: 7},
+		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+
+		"app": {level: 8},
+
+		"cmd/tandem": {level: 9},
 	}
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -116,6 +117,54 @@ func TestAbsent_ToolServers(t *testing.T) {
 	if len(list) != 3 || !warned(list, "unknown_server", "nodes[3].configurations.server_id", `did you mean "box"?`) ||
 		!warned(list, "unknown_server", "nodes[4].configurations.mcp_servers[1]", `"mailer" is not registered, so that its tools cannot be used; an administrator registers it with PUT /api/v1/mcp/servers/{id}`) ||
 		!warned(list, "unknown_server", "nodes[5].configurations.tools[1]", `"files" is not registered`) {
+		t.Errorf("%+v", saved.Problems)
+	}
+}
+
+// usesRecords names a record of each kind that is there and one that is not.
+const usesRecords = `
+metadata: {id: uses_records, name: uses records, description: d}
+nodes:
+  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}
+  - {id: filled, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: standrd}}
+  - {id: known_filled, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: standard}}
+  - {id: model, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: demo, fallback_profiles: [demo, other], user_prompt: q}}
+  - {id: calls, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {credential_id: Shop, url: "http://127.0.0.1/"}}
+  - {id: known_calls, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {credential_id: %s, url: "http://127.0.0.1/"}}
+  - {id: child, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: nowhere}}
+  - {id: itself, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: uses_records}}
+  - {id: later, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: "{{which}}"}}
+  - {id: clerk, description: d, type: AI_AGENT, subtype: MCP_AGENT, configurations: {agent_id: clerk, question: q}}
+connections:
+  - {from_node: start, to_node: filled}
+  - {from_node: start, to_node: known_filled}
+  - {from_node: start, to_node: model}
+  - {from_node: start, to_node: calls}
+  - {from_node: start, to_node: known_calls}
+  - {from_node: start, to_node: child}
+  - {from_node: start, to_node: itself}
+  - {from_node: start, to_node: later}
+  - {from_node: start, to_node: clerk}
+`
+
+// Whatever record a node names and nobody has made is told of when the workflow is saved, with what it means and how it is made.
+func TestAbsent_Records(t *testing.T) {
+	t.Parallel()
+	x := openSite(t)
+	want[api.NodeTemplate](t, x.call(t, "editor", "POST", "/node-templates", api.NodeTemplate{ID: "standard", Kind: "CALL.EMPTY", Name: "t"}), http.StatusCreated)
+	shop := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"Shop","type":"http_auth","data":{"scheme":"bearer","token":"0123456789abcdef","allowed_hosts":["127.0.0.1"]}}`), http.StatusCreated).ID
+	saved := want[api.Saved](t, x.call(t, "editor", "POST", "/workflows", fmt.Sprintf(usesRecords, shop), "Content-Type", "application/yaml"), http.StatusCreated)
+	var list []api.Problem
+	for _, p := range saved.Problems {
+		if strings.HasPrefix(p.Code, "unknown_") {
+			list = append(list, p)
+		}
+	}
+	if len(list) != 5 || !warned(list, "unknown_template", "nodes[1].configurations.template_id", `did you mean "standard"?`) ||
+		!warned(list, "unknown_profile", "nodes[3].configurations.fallback_profiles[1]", `"tandem profiles set"`) ||
+		!warned(list, "unknown_credential", "nodes[4].configurations.credential_id", `did you mean "`+shop+`"?`) ||
+		!warned(list, "unknown_workflow", "nodes[6].configurations.workflow_id", `cannot be started`) ||
+		!warned(list, "unknown_agent", "nodes[9].configurations.agent_id", `"tandem agent set"`) {
 		t.Errorf("%+v", saved.Problems)
 	}
 }

@@ -95,7 +95,7 @@ type APIStream struct {
 	MemoryKB  float64 `json:"memory_kb,omitempty"`
 }
 
-// apiGoal is the ratio that is wanted of executions.
+// apiGoal is the ratio that is wanted of every request.
 const apiGoal = 0.5
 
 // MeasureAPI runs the measurement. It takes some minutes.
@@ -333,11 +333,14 @@ type apiLoad struct {
 	clients int
 	// requests are how many a slice has, slices how many times in a round.
 	requests, slices int
-	request          func(c *benchClient, n int) []byte
-	goal             float64
-	took             [2][]time.Duration // per round
-	each             [2][]time.Duration
-	used             [2]time.Duration
+	// request makes the n-th of all requests of the load; both sides are sent the same ones.
+	request func(c *benchClient, n int) []byte
+	goal    float64
+	// sent is how many were sent to each side, first how many are sent before it is measured, in every round.
+	sent, first int
+	took        [2][]time.Duration // per round
+	each        [2][]time.Duration
+	used        [2]time.Duration
 }
 
 func (m *apiMeasurement) loads() []*apiLoad {
@@ -356,17 +359,23 @@ func (m *apiMeasurement) loads() []*apiLoad {
 	}
 	many := slices.Max(m.Clients)
 	middle := m.Clients[len(m.Clients)/2]
-	for _, n := range slices.Compact([]int{1, middle, many}) {
-		add("get, 100 of them", n, min(500+100*n, 4000), 0, func(c *benchClient, n int) []byte {
+	each := slices.Compact([]int{1, middle, many})
+	for _, n := range each {
+		add("get, 100 of them", n, min(500+100*n, 4000), apiGoal, func(c *benchClient, n int) []byte {
 			return c.request("GET", "/executions/"+apiExecution(n%min(100, m.Executions)), "")
 		})
+		loads[len(loads)-1].first = 100
 	}
-	add("get, any of them", middle, 2000, 0, func(c *benchClient, n int) []byte {
-		return c.request("GET", "/executions/"+apiExecution(n*7919%m.Executions), "")
-	})
-	add("list, 20 of them", middle, 1000, 0, func(c *benchClient, _ int) []byte {
-		return c.request("GET", "/executions?page_size=20", "")
-	})
+	for _, n := range each { // another one each time, as long as there are some, so that none was read before
+		add("get, any of them", n, min(400+40*n, 2000), apiGoal, func(c *benchClient, n int) []byte {
+			return c.request("GET", "/executions/"+apiExecution(n*7919%m.Executions), "")
+		})
+	}
+	for _, n := range each {
+		add("list, 20 of them", n, min(200+20*n, 1000), apiGoal, func(c *benchClient, _ int) []byte {
+			return c.request("GET", "/executions?page_size=20", "")
+		})
+	}
 	return loads
 }
 
@@ -399,6 +408,11 @@ func (m *apiMeasurement) run(ctx context.Context) error {
 // measure lets both sides work in turns.
 func (m *apiMeasurement) measure(ctx context.Context, l *apiLoad) error {
 	var took [2]time.Duration
+	for _, side := range m.sides {
+		if _, _, err := side.clients.load(ctx, 1, l.first, l.request); err != nil {
+			return fmt.Errorf("%s: %w", side.name, err)
+		}
+	}
 	for slice := range l.slices {
 		for turn := range m.sides {
 			n := (slice + turn) % len(m.sides)
@@ -407,7 +421,7 @@ func (m *apiMeasurement) measure(ctx context.Context, l *apiLoad) error {
 			if err != nil {
 				return err
 			}
-			t, each, err := side.clients.load(ctx, l.clients, l.requests, l.request)
+			t, each, err := side.clients.load(ctx, l.clients, l.requests, func(c *benchClient, n int) []byte { return l.request(c, l.sent+n) })
 			if err != nil {
 				return fmt.Errorf("%s: %w", side.name, err)
 			}
@@ -419,6 +433,7 @@ func (m *apiMeasurement) measure(ctx context.Context, l *apiLoad) error {
 			l.used[n] += after.CPU - before.CPU
 			l.each[n] = append(l.each[n], each...)
 		}
+		l.sent += l.requests
 	}
 	for n := range took {
 		l.took[n] = append(l.took[n], took[n])

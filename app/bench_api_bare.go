@@ -20,12 +20,14 @@ import (
 
 // bareAPI is the least that a server with a durable journal can be, and so the yardstick of the API: net/http and
 // encoding/json on the bare journal. It decodes what a start carries and writes as many rows as Tandem does, of the same
-// bytes, each on disk before the next; it reads an execution or a page of them with one prepared statement; it tells the
-// readers of a stream what was written. It knows no users, no workflows and no states.
+// bytes, each on disk before the next; it reads the rows of an execution, or a page of executions, with prepared statements, and sends
+// what Tandem would without making it from them; it tells the readers of a stream what was written. It knows no users, no workflows
+// and no states.
 type bareAPI struct {
 	journal *bareJournal
 	read    *sql.DB
 	get     *sql.Stmt
+	rows    *sql.Stmt
 	list    *sql.Stmt
 	sample  apiSample
 	place   atomic.Int64
@@ -75,7 +77,7 @@ func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err e
 	return err
 }
 
-// open makes what is read: one row per execution, with the answer that is given for it.
+// open makes what is read: the summary and the rows of each execution, as long as Tandem's, laid out by execution.
 func (b *bareAPI) open(ctx context.Context, dir string) error {
 	q := url.Values{"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(10000)"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(filepath.Join(dir, "read.db"))}).EscapedPath()+"?"+q.Encode())
@@ -85,31 +87,58 @@ func (b *bareAPI) open(ctx context.Context, dir string) error {
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(4)
 	b.read = db
-	if _, err := db.ExecContext(ctx, `CREATE TABLE executions (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, summary BLOB NOT NULL, body BLOB NOT NULL) STRICT`); err != nil {
+	if _, err := db.ExecContext(ctx, `CREATE TABLE executions (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, summary BLOB NOT NULL) STRICT;
+		CREATE TABLE journal (place INTEGER PRIMARY KEY, time INTEGER NOT NULL, body BLOB NOT NULL) STRICT`); err != nil {
 		return err
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO executions (id, summary, body) VALUES (?, ?, ?)`)
-	if err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	for n := range b.sample.Executions {
-		if _, err := insert.ExecContext(ctx, apiExecution(n), b.sample.Summary, b.sample.Get); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-	}
-	if err := tx.Commit(); err != nil {
+	if err := b.fill(ctx); err != nil {
 		return err
 	}
 	b.total.Store(int64(b.sample.Executions))
-	if b.get, err = db.PrepareContext(ctx, `SELECT body FROM executions WHERE id = ?`); err != nil {
+	for _, s := range []struct {
+		into **sql.Stmt
+		text string
+	}{
+		{&b.get, `SELECT n, summary FROM executions WHERE id = ?`},
+		{&b.rows, `SELECT time, body FROM journal WHERE place > ? AND place < ? ORDER BY place`},
+		{&b.list, `SELECT summary FROM executions ORDER BY n DESC LIMIT 20`},
+	} {
+		if *s.into, err = db.PrepareContext(ctx, s.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bareAPI) fill(ctx context.Context) (err error) {
+	tx, err := b.read.BeginTx(ctx, nil)
+	if err != nil {
 		return err
 	}
-	b.list, err = db.PrepareContext(ctx, `SELECT summary FROM executions ORDER BY n DESC LIMIT 20`)
-	return err
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	execution, err := tx.PrepareContext(ctx, `INSERT INTO executions (n, id, summary) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	row, err := tx.PrepareContext(ctx, `INSERT INTO journal (place, time, body) VALUES (?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	for n := range b.sample.Executions {
+		if _, err := execution.ExecContext(ctx, n+1, apiExecution(n), b.sample.Summary); err != nil {
+			return err
+		}
+		for seq, body := range b.sample.Rows {
+			if _, err := row.ExecContext(ctx, int64(n+1)<<32|int64(seq+1), time.Now().UnixMilli(), body); err != nil {
+				return err
+			}
+		}
+	}
+	return tx.Commit()
 }
 
 func (b *bareAPI) execute(w http.ResponseWriter, r *http.Request) {
@@ -138,12 +167,38 @@ func (b *bareAPI) answer(w http.ResponseWriter, body []byte) {
 }
 
 func (b *bareAPI) getOne(w http.ResponseWriter, r *http.Request) {
-	var body []byte
-	if err := b.get.QueryRowContext(r.Context(), r.PathValue("id")).Scan(&body); err != nil {
+	n, err := b.readRows(r.Context(), r.PathValue("id"))
+	if err == nil && n != len(b.sample.Rows) {
+		err = fmt.Errorf("the execution has %d rows: %w", n, errUnlike)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	b.answer(w, body)
+	b.answer(w, b.sample.Get)
+}
+
+// readRows reads the summary of an execution and its rows, and says how many rows there are.
+func (b *bareAPI) readRows(ctx context.Context, id string) (count int, err error) {
+	var n int64
+	var summary []byte
+	if err := b.get.QueryRowContext(ctx, id).Scan(&n, &summary); err != nil {
+		return 0, err
+	}
+	rows, err := b.rows.QueryContext(ctx, n<<32, (n+1)<<32)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var at int64
+		var body []byte
+		if err := rows.Scan(&at, &body); err != nil {
+			return 0, err
+		}
+		count++
+	}
+	return count, rows.Err()
 }
 
 func (b *bareAPI) listPage(w http.ResponseWriter, r *http.Request) {

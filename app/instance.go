@@ -179,6 +179,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		},
 		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
+		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)

@@ -157,7 +157,7 @@ func pageQuestions() map[string]pageQuestion {
 		"letter":    review("letter_grade", `,"require_evidence":false`, map[string]string{"scores.Clear and complete": "B", "scores.No secrets": "A"}),
 		"checklist": review("checklist", `,"require_evidence":false`, map[string]string{"scores.Clear and complete": "true", "scores.No secrets": "false"}),
 		"custom":    review("custom", `,"require_evidence":false,"score_range":{"min":0,"max":100},"passing_threshold":60`, map[string]string{"scores.Clear and complete": "77.5", "scores.No secrets": "100"}),
-		"tool":      {answer: map[string]string{"action": "approve"}},
+		"tool":      {answer: map[string]string{"approved": "true"}},
 	}
 }
 

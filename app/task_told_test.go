@@ -8,6 +8,7 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
+	"tandem/host"
 )
 
 // A step of a task is what people name: its question, what is done with it and where the task stands go by the step's id.
@@ -101,4 +102,12 @@ func TestTask_IsShownByItsParent(t *testing.T) {
 	x.reaches(t, id, engine.StatusSuccess)
 	e = x.read(t, id)
 	agrees(t, "steps in the end", shown(), []string{"step_1 box/read completed", "step_2 box/pay completed"})
+	// What the task does may change after the parent has ended, so the parent is told anew each time.
+	known := x.hub.Known(host.Ref{Workspace: "default", Execution: id})
+	if known == nil {
+		t.Fatal("nothing is kept of the parent")
+	}
+	if answer, kept := known.Answer(host.Reader{}); kept {
+		t.Errorf("an answer is kept that tells what another execution does: %s", answer)
+	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -496,6 +497,11 @@ func AppendText(out []byte, s string) []byte {
 
 // DecodeFact reads what [AppendFact] has written.
 func DecodeFact(data []byte) (Fact, error) {
+	if name, fact, ok := splitFact(data); ok {
+		if f, err := decodeFact(name, fact); err == nil {
+			return f, nil
+		} // otherwise it is read with care, which says what is wrong with it
+	}
 	var stored struct {
 		Type string          `json:"type"`
 		Fact json.RawMessage `json:"fact"`
@@ -504,6 +510,16 @@ func DecodeFact(data []byte) (Fact, error) {
 		return nil, fmt.Errorf("decode fact: %w", err)
 	}
 	return decodeFact(stored.Type, stored.Fact)
+}
+
+// splitFact takes a fact apart that is written as [AppendFact] writes it, so that it need not be read twice.
+func splitFact(data []byte) (name string, fact []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`))
+	if !ok || !bytes.HasSuffix(rest, []byte("}")) {
+		return "", nil, false
+	}
+	kind, fact, ok := bytes.Cut(rest[:len(rest)-1], []byte(`","fact":`))
+	return string(kind), fact, ok && !bytes.ContainsAny(kind, `"\\`)
 }
 
 func decodeFact(name string, data []byte) (Fact, error) {

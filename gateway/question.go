@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 
 	"tandem/api"
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
 )
 
@@ -27,27 +26,27 @@ const lookAgain = 2 * time.Second
 
 // question is an open question, as results have it.
 type question struct {
-	InteractionID string          `json:"interaction_id"`
-	ExecutionID   string          `json:"execution_id,omitempty"`
-	Purpose       string          `json:"purpose"`
-	Type          string          `json:"interaction_type"`
-	Title         string          `json:"title,omitempty"`
-	Description   string          `json:"description,omitempty"`
-	Tool          string          `json:"tool,omitempty"`
-	Risk          string          `json:"risk,omitempty"`
-	Reason        string          `json:"reason,omitempty"`
-	Warning       string          `json:"warning,omitempty"`
-	Arguments     json.RawMessage `json:"arguments,omitempty"`
-	Content       json.RawMessage `json:"content,omitempty"`
-	Changes       json.RawMessage `json:"changes,omitempty"`
-	Params        map[string]any  `json:"params,omitempty"`
-	TimeoutAt     int64           `json:"timeout_at,omitempty"`
+	InteractionID string                     `json:"interaction_id"`
+	ExecutionID   string                     `json:"execution_id,omitempty"`
+	Purpose       string                     `json:"purpose"`
+	Type          string                     `json:"interaction_type"`
+	Title         string                     `json:"title,omitempty"`
+	Description   string                     `json:"description,omitempty"`
+	Tool          string                     `json:"tool,omitempty"`
+	Risk          string                     `json:"risk,omitempty"`
+	Reason        string                     `json:"reason,omitempty"`
+	Warning       string                     `json:"warning,omitempty"`
+	Arguments     json.RawMessage            `json:"arguments,omitempty"`
+	Content       json.RawMessage            `json:"content,omitempty"`
+	Changes       json.RawMessage            `json:"changes,omitempty"`
+	Params        map[string]json.RawMessage `json:"params,omitempty"`
+	TimeoutAt     int64                      `json:"timeout_at,omitempty"`
 	// MayRespond says whether the caller may answer; WhyNot why they may not.
 	MayRespond   bool            `json:"may_respond"`
 	WhyNot       string          `json:"why_not,omitempty"`
 	AnswerSchema json.RawMessage `json:"answer_schema"`
 
-	form *form
+	form *drawing
 	// hash is that of what is approved; the answer is for nothing else.
 	hash   string
 	status string
@@ -76,18 +75,18 @@ func (r *run) tell(ctx context.Context, q *api.UserInputRequest) (question, erro
 	}
 	// What agents say besides, when they ask.
 	var more struct {
-		Message string         `json:"message"`
-		Tool    string         `json:"tool"`
-		Reason  string         `json:"reason"`
-		Warning string         `json:"warning"`
-		Params  map[string]any `json:"params"`
+		Message string                     `json:"message"`
+		Tool    string                     `json:"tool"`
+		Reason  string                     `json:"reason"`
+		Warning string                     `json:"warning"`
+		Params  map[string]json.RawMessage `json:"params"`
 		// Changes are those of a tool that is not what was accepted.
 		Changes json.RawMessage `json:"changes"`
 	}
 	if err := json.Unmarshal(d.RequestData, &more); err != nil {
 		r.s.o.Log.DebugContext(ctx, "a question is not in the form of one", "interaction", q.InteractionID, "error", err)
 	}
-	f := formOf(q, more.Params)
+	f := drawQuestion(q, more.Params, r.req.ProtocolVersion())
 	told := question{
 		InteractionID: q.InteractionID, ExecutionID: q.ExecutionID, Purpose: q.Purpose, Type: q.InteractionType, Title: q.Title, Description: cmp.Or(q.Description, more.Message),
 		Tool: more.Tool, Risk: q.Risk, Reason: more.Reason, Warning: more.Warning, Arguments: shown(q.Arguments), Content: shown(q.Content), Changes: shown(more.Changes), Params: more.Params, TimeoutAt: q.TimeoutAt,
@@ -146,7 +145,7 @@ func (r *run) askable(ctx context.Context, e *api.Execution) ([]question, error)
 			return nil, err
 		case q.status != "pending":
 			r.answered[id] = true
-		case !q.MayRespond || q.long || !q.form.flat(r.req.ProtocolVersion()):
+		case !q.MayRespond || q.long || !q.form.flat:
 			r.left[id] = true
 		default:
 			list = append(list, q)
@@ -161,7 +160,7 @@ func (r *run) elicitation(q *question) *mcp.ElicitParams {
 	if wrong := r.wrong[q.InteractionID]; wrong != "" {
 		message = "The last answer was not taken: " + wrong + "\n" + message
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema(r.req.ProtocolVersion())}
+	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema()}
 }
 
 // inputRequired is the answer that asks a client without sessions: it calls again, with the answers.
@@ -196,7 +195,7 @@ func (r *run) take(ctx context.Context, answers mcp.InputResponseMap) error {
 		if err != nil {
 			return err
 		}
-		if asked.long || !asked.form.flat(r.req.ProtocolVersion()) {
+		if asked.long || !asked.form.flat {
 			return fault.Newf(fault.InvalidInput, "question %q is none that a form answers; use %s", q.InteractionID, toolResume)
 		}
 		if err := r.answer(ctx, &asked, answer); err != nil {
@@ -252,16 +251,22 @@ func (r *run) elicit(ctx context.Context, q question) error {
 // answer hands on what the client's user has answered. What is not taken is asked again, a few times.
 func (r *run) answer(ctx context.Context, q *question, a *mcp.ElicitResult) error {
 	var data json.RawMessage
+	var wrong form.Problems
 	switch a.Action {
 	case "accept":
-		data = q.form.answer(a.Content)
+		data, wrong = q.form.answer(a.Content)
 	default:
 		if data = q.form.refusal(a.Action); data == nil {
 			r.left[q.InteractionID] = true
 			return nil
 		}
 	}
-	err := r.respond(ctx, q.InteractionID, q.hash, data)
+	var err error
+	if len(wrong) > 0 {
+		err = fault.New(fault.InvalidInput, wrong.Error())
+	} else {
+		err = r.respond(ctx, q.InteractionID, q.hash, data)
+	}
 	switch fault.CodeOf(err) {
 	case fault.Conflict: // somebody was faster, or time was
 		r.answered[q.InteractionID] = true
@@ -277,17 +282,4 @@ func (r *run) answer(ctx context.Context, q *question, a *mcp.ElicitResult) erro
 		return nil
 	}
 	return err
-}
-
-// requestOf is the question as those who ask it write it.
-func requestOf(q *api.UserInputRequest) (human.Request, error) {
-	r := human.Request{Type: q.InteractionType, AllowMultiple: q.AllowMultiple, Schema: q.Schema}
-	read := func(raw json.RawMessage, into any) error {
-		if len(raw) == 0 {
-			return nil
-		}
-		return json.Unmarshal(raw, into)
-	}
-	err := errors.Join(read(q.Options, &r.Options), read(q.InputFields, &r.Fields), read(q.Review, &r.Review))
-	return r, err
 }

@@ -332,82 +332,79 @@ func TestForm(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		q     api.UserInputRequest
-		known map[string]any
+		known map[string]json.RawMessage
 		// flat is the form; empty: there is none.
 		flat string
 		filled
 	}{
 		{name: "Approval", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "approval", Options: json.RawMessage(`[{"value":"buy","label":"Buy it"},"no"]`)},
-			flat:   `{"properties":{"action":{"oneOf":[{"const":"buy","title":"Buy it"},{"const":"no","title":"no"}],"type":"string"},"notes":{"title":"Note","type":"string"}},"required":["action"],"type":"object"}`,
+			flat:   `{"properties":{"action":{"oneOf":[{"const":"buy","title":"Buy it"},{"const":"no","title":"No"}],"type":"string"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["action"],"type":"object"}`,
 			filled: filled{map[string]any{"action": "buy", "notes": "n"}, `{"action":"buy","notes":"n"}`}},
 		{name: "Selection", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a","b"]`)},
-			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"enum":["a","b"],"type":"string"}},"required":["selected_values"],"type":"object"}`,
+			flat:   `{"properties":{"notes":{"title":"Notes (optional)","type":"string"},"selected_values":{"enum":["a","b"],"title":"Choose","type":"string"}},"required":["selected_values"],"type":"object"}`,
 			filled: filled{map[string]any{"selected_values": "b"}, `{"selected_values":["b"]}`}},
 		{name: "SelectionOfMany", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a","b"]`), AllowMultiple: true},
-			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"items":{"enum":["a","b"],"type":"string"},"minItems":1,"type":"array"}},"required":["selected_values"],"type":"object"}`,
+			flat:   `{"properties":{"notes":{"title":"Notes (optional)","type":"string"},"selected_values":{"items":{"enum":["a","b"],"type":"string"},"minItems":1,"title":"Choose","type":"array"}},"required":["selected_values"],"type":"object"}`,
 			filled: filled{map[string]any{"selected_values": []any{"a", "b"}}, `{"selected_values":["a","b"]}`}},
 		{name: "SelectionOfManyLabelled", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`[{"value":"a","label":"The first"},"b"]`), AllowMultiple: true},
-			flat:   `{"properties":{"notes":{"title":"Note","type":"string"},"selected_values":{"items":{"anyOf":[{"const":"a","title":"The first"},{"const":"b","title":"b"}]},"minItems":1,"type":"array"}},"required":["selected_values"],"type":"object"}`,
+			flat:   `{"properties":{"notes":{"title":"Notes (optional)","type":"string"},"selected_values":{"items":{"anyOf":[{"const":"a","title":"The first"},{"const":"b","title":"b"}]},"minItems":1,"title":"Choose","type":"array"}},"required":["selected_values"],"type":"object"}`,
 			filled: filled{map[string]any{"selected_values": []any{"a"}}, `{"selected_values":["a"]}`}},
 		{name: "Choices", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", Schema: json.RawMessage(choicesSchema)},
-			flat: `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"enum":["a","b"],"enumNames":["A","B"],"title":"Which","type":"string"},"many":{"default":["a"],"items":{"enum":["a","b"],"type":"string"},"maxItems":2,"type":"array"},` +
-				`"manyNamed":{"items":{"anyOf":[{"const":"a","title":"A"}]},"type":"array"},"manyTitled":{"items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"b"}]},"type":"array"},"notes":{"title":"Note","type":"string"},` +
-				`"titled":{"default":"b","description":"d","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}],"type":"string"}},"required":["titled"],"type":"object"}`,
+			flat:   `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}],"title":"Which","type":"string"},"many":{"default":["a"],"items":{"enum":["a","b"],"type":"string"},"maxItems":2,"type":"array"},"manyNamed":{"items":{"anyOf":[{"const":"a","title":"A"}]},"type":"array"},"manyTitled":{"items":{"anyOf":[{"const":"a","title":"A"},{"const":"b","title":"b"}]},"type":"array"},"notes":{"title":"Notes (optional)","type":"string"},"numbers":{"enum":["1","2"],"type":"string"},"titled":{"default":"b","description":"d","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"B"}],"type":"string"}},"required":["titled"],"type":"object"}`,
 			filled: filled{map[string]any{"titled": "a", "manyTitled": []any{"a", "b"}}, `{"field_values":{"manyTitled":["a","b"],"titled":"a"}}`}},
 		{name: "Input", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", InputFields: json.RawMessage(`[{"name":"day","type":"date","required":true},{"name":"n","type":"number"},{"name":"room","type":"select","options":["x"]}]`)},
-			flat:   `{"properties":{"day":{"format":"date","title":"day","type":"string"},"n":{"title":"n","type":"number"},"notes":{"title":"Note","type":"string"},"room":{"enum":["x"],"title":"room","type":"string"}},"required":["day"],"type":"object"}`,
+			flat:   `{"properties":{"day":{"format":"date","type":"string"},"n":{"type":"number"},"notes":{"title":"Notes (optional)","type":"string"},"room":{"enum":["x"],"type":"string"}},"required":["day"],"type":"object"}`,
 			filled: filled{map[string]any{"day": "2026-01-01", "n": 2}, `{"field_values":{"day":"2026-01-01","n":2}}`}},
 		{name: "File", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "input", InputFields: json.RawMessage(`[{"name":"f","type":"file","required":true}]`)}},
 		{name: "Review", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "review", Review: json.RawMessage(`{"criteria":["tone"],"scoring_system":"numeric_scale","min":1,"max":5,"require_evidence":true}`)},
-			flat:   `{"properties":{"evidence: tone":{"title":"tone: what it rests on","type":"string"},"notes":{"title":"Note","type":"string"},"tone":{"maximum":5,"minimum":1,"type":"number"}},"required":["tone","evidence: tone"],"type":"object"}`,
+			flat:   `{"properties":{"evidence: tone":{"title":"Evidence for “tone”","type":"string"},"notes":{"title":"Notes (optional)","type":"string"},"tone":{"maximum":5,"minimum":1,"type":"number"}},"required":["tone","evidence: tone"],"type":"object"}`,
 			filled: filled{map[string]any{"tone": 4, "evidence: tone": "all of it"}, `{"evidence":{"tone":"all of it"},"scores":{"tone":4}}`}},
 		{name: "Param", q: api.UserInputRequest{Purpose: "param", InteractionType: "input", Schema: json.RawMessage(`{"type":"object","required":["city","days","opts"],"properties":{"city":{"type":["string","null"],"pattern":"x"},"days":{"type":"integer","minimum":1},"opts":{"type":"object"}}}`)},
-			known:  map[string]any{"days": 3.0, "city": nil, "opts": map[string]any{"a": 1}},
-			flat:   `{"properties":{"city":{"type":"string"},"days":{"default":3,"minimum":1,"type":"integer"}},"required":["city"],"type":"object"}`,
-			filled: filled{map[string]any{"city": "Rome", "days": 3}, `{"content":{"city":"Rome","days":3}}`}},
+			known:  map[string]json.RawMessage{"days": json.RawMessage("3"), "city": json.RawMessage("null"), "opts": json.RawMessage(`{"a":1}`)},
+			flat:   `{"properties":{"city":{"type":"string"},"days":{"default":3,"minimum":1,"type":"integer"},"description":{"title":"Note (optional)","type":"string"}},"required":["city"],"type":"object"}`,
+			filled: filled{map[string]any{"city": "Rome", "days": 3}, `{"content":{"city":"Rome","days":3,"opts":{"a":1}}}`}},
 		{name: "ParamDeep", q: api.UserInputRequest{Purpose: "param", InteractionType: "input", Schema: json.RawMessage(`{"type":"object","required":["where"],"properties":{"where":{"anyOf":[{"type":"string"},{"type":"object"}]}}}`)}},
 		{name: "ParamNoSchema", q: api.UserInputRequest{Purpose: "param", InteractionType: "input"}},
-		{name: "ToolApproval", q: api.UserInputRequest{Purpose: "tool_approval"}, flat: `{"properties":{"approved":{"title":"Allow it?","type":"boolean"}},"required":["approved"],"type":"object"}`,
+		{name: "ToolApproval", q: api.UserInputRequest{Purpose: "tool_approval"}, flat: `{"properties":{"approved":{"title":"Allow it?","type":"boolean"},"notes":{"title":"Notes (optional)","type":"string"}},"required":["approved"],"type":"object"}`,
 			filled: filled{map[string]any{"approved": true}, `{"approved":true}`}},
 		{name: "Drift", q: api.UserInputRequest{Purpose: "drift"}, flat: `{"properties":{"accept":{"title":"Accept it?","type":"boolean"}},"required":["accept"],"type":"object"}`,
 			filled: filled{map[string]any{"accept": false}, `{"accept":false}`}},
-		{name: "Budget", q: api.UserInputRequest{Purpose: "budget"}, flat: `{"properties":{"raise_by":{"title":"Raise it by","type":"number"}},"required":["raise_by"],"type":"object"}`,
+		{name: "Budget", q: api.UserInputRequest{Purpose: "budget"}, flat: `{"properties":{"raise_by":{"title":"Raise the budget by","type":"number"}},"required":["raise_by"],"type":"object"}`,
 			filled: filled{map[string]any{"raise_by": 5}, `{"raise_by":5}`}},
-		{name: "Outcome", q: api.UserInputRequest{Purpose: "outcome_unknown"}, flat: `{"properties":{"outcome":{"enum":["done","not_done","stop"],"title":"Was it done?","type":"string"}},"required":["outcome"],"type":"object"}`,
+		{name: "Outcome", q: api.UserInputRequest{Purpose: "outcome_unknown"}, flat: `{"properties":{"outcome":{"oneOf":[{"const":"done","title":"It was done"},{"const":"not_done","title":"It was not: do it now"},{"const":"stop","title":"Stop"}],"title":"Was it done?","type":"string"}},"required":["outcome"],"type":"object"}`,
 			filled: filled{map[string]any{"outcome": "stop"}, `{"outcome":"stop"}`}},
 		{name: "Unreadable", q: api.UserInputRequest{Purpose: "human_node", InteractionType: "approval", Options: json.RawMessage(`7`)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := formOf(&c.q, c.known)
+			f := drawQuestion(&c.q, c.known, newest)
 			if !json.Valid(f.answerSchema()) {
 				t.Errorf("answer schema %s", f.answerSchema())
 			}
-			if f.flat(newest) != (c.flat != "") {
-				t.Fatalf("flat is %v", f.flat(newest))
+			if f.flat != (c.flat != "") {
+				t.Fatalf("flat is %v", f.flat)
 			}
 			if c.flat == "" {
 				return
 			}
-			if diff := cmp.Diff(c.flat, string(f.flatSchema(newest))); diff != "" {
+			if diff := cmp.Diff(c.flat, string(f.flatSchema())); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if got := string(f.answer(c.content)); got != c.answer {
-				t.Errorf("answer %s, want %s", got, c.answer)
+			if got, wrong := f.answer(c.content); string(got) != c.answer || wrong != nil {
+				t.Errorf("answer %s, want %s; wrong is %v", got, c.answer, wrong)
 			}
 		})
 	}
 	// To a client of an earlier version titles are names beside the values, and what it cannot show is left out where it may be.
-	earlier := formOf(&api.UserInputRequest{Purpose: "human_node", InteractionType: "input", Schema: json.RawMessage(choicesSchema)}, nil)
-	want := `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"enum":["a","b"],"enumNames":["A","B"],"title":"Which","type":"string"},"notes":{"title":"Note","type":"string"},` +
-		`"titled":{"default":"b","description":"d","enum":["a","b"],"enumNames":["A","B"],"type":"string"}},"required":["titled"],"type":"object"}`
-	if !earlier.flat("2025-06-18") {
+	earlier := drawQuestion(&api.UserInputRequest{Purpose: "human_node", InteractionType: "input", Schema: json.RawMessage(choicesSchema)}, nil, "2025-06-18")
+	want := `{"properties":{"constants":{"enum":["a"],"type":"string"},"legacy":{"enum":["a","b"],"enumNames":["A","B"],"title":"Which","type":"string"},"notes":{"title":"Notes (optional)","type":"string"},"numbers":{"enum":["1","2"],"type":"string"},"titled":{"default":"b","description":"d","enum":["a","b"],"enumNames":["A","B"],"type":"string"}},"required":["titled"],"type":"object"}`
+	if !earlier.flat {
 		t.Error("a form with a titled choice is not put to a client of an earlier version")
-	} else if diff := cmp.Diff(want, string(earlier.flatSchema("2025-06-18"))); diff != "" {
+	} else if diff := cmp.Diff(want, string(earlier.flatSchema())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	many := formOf(&api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a"]`), AllowMultiple: true}, nil)
-	if many.flat("2025-06-18") {
+	many := drawQuestion(&api.UserInputRequest{Purpose: "human_node", InteractionType: "selection", Options: json.RawMessage(`["a"]`), AllowMultiple: true}, nil, "2025-06-18")
+	if many.flat {
 		t.Error("a choice of several is put to a client that does not know such a thing")
 	}
 }

@@ -18,6 +18,44 @@ type Finished struct {
 	mu     sync.Mutex
 	values map[engine.Ref]json.RawMessage
 	size   int
+	// answers are what was sent about it, ready to be sent again, and answersSize how many bytes these have.
+	answers     map[Reader][]byte
+	answersSize int
+}
+
+// Reader is what an answer about an execution that has ended depends on besides the execution. Who asks finds it out anew for each
+// request.
+type Reader struct {
+	// Detail says that the reader may see what only operators may.
+	Detail bool
+	// About is what is told of the execution's workflow as it is today.
+	About string
+}
+
+// Answer returns the answer that readers like this one were sent, if it is kept. It must not be changed.
+func (f *Finished) Answer(reader Reader) ([]byte, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answer, ok := f.answers[reader]
+	return answer, ok
+}
+
+// KeepAnswer keeps what readers like this one are sent, unless it is large. It makes room by letting go of the answers for others.
+func (f *Finished) KeepAnswer(reader Reader, answer []byte) {
+	size := len(answer) + len(reader.About)
+	if size > maxFinishedAnswers {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, there := f.answers[reader]; there {
+		return
+	}
+	if f.answers == nil || f.answersSize+size > maxFinishedAnswers {
+		f.answers, f.answersSize = map[Reader][]byte{}, 0
+	}
+	f.answers[reader] = answer
+	f.answersSize += size
 }
 
 // Value returns a value by its reference, if it is at hand.
@@ -45,12 +83,13 @@ func (f *Finished) Add(values map[engine.Ref]json.RawMessage) {
 }
 
 // What a hub keeps of executions that have ended: at most this many per shard, of workflows that are not larger than this, each
-// with so many failures and so many bytes of values.
+// with so many failures and so many bytes of values and of answers.
 const (
-	maxFinished       = 16
-	maxFinishedNodes  = 64
-	maxFinishedErrors = 8
-	maxFinishedValues = 8 << 10
+	maxFinished        = 16
+	maxFinishedNodes   = 64
+	maxFinishedErrors  = 8
+	maxFinishedValues  = 8 << 10
+	maxFinishedAnswers = 16 << 10
 )
 
 // recent are the executions of a shard that were asked for lately. The shard's lock guards it.
@@ -58,6 +97,29 @@ type recent struct {
 	known map[Ref]*Finished
 	// order are the ones in known, oldest first, and some that have left it.
 	order []Ref
+	// changing counts those who are about to append to an execution; nothing is kept of it meanwhile.
+	changing map[Ref]int
+}
+
+// Changing lets go of what is kept of an execution and keeps nothing of it until the function it returns is called. It is for who
+// appends to an execution that has ended: from the moment that the row is on disk nobody is told what was before, though the row
+// is published a little later.
+func (h *Hub) Changing(ref Ref) (done func()) {
+	s := h.shard(ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.recent.known, ref)
+	if s.recent.changing == nil {
+		s.recent.changing = map[Ref]int{}
+	}
+	s.recent.changing[ref]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.recent.changing[ref]--; s.recent.changing[ref] == 0 {
+			delete(s.recent.changing, ref)
+		}
+	}
 }
 
 // Known returns what is kept of an execution that has ended, if anything is.
@@ -81,7 +143,9 @@ func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start, any) *
 		return f, nil
 	}
 	mark := &Finished{} // whoever publishes a row takes it away
-	s.recent.put(ref, mark)
+	if s.recent.changing[ref] == 0 {
+		s.recent.put(ref, mark)
+	}
 	return nil, func(view *View, start Start, summary any) *Finished {
 		f := &Finished{View: view, Start: start, Summary: summary}
 		s.mu.Lock()

@@ -74,3 +74,84 @@ func TestHub_KeepsFew(t *testing.T) {
 		t.Errorf("%d are kept", left)
 	}
 }
+
+// Answers are kept for readers who may see the same, within a bound, and not beyond the view that they were made of.
+func TestFinished_Answers(t *testing.T) {
+	t.Parallel()
+	hub, ref := host.NewHub(), host.Ref{Workspace: "one", Execution: "e"}
+	_, keep := hub.Finished(ref)
+	f := keep(&host.View{Execution: "e", Seq: 3, Status: engine.StatusSuccess}, host.Start{}, nil)
+	all, some := host.Reader{Detail: true, About: "a"}, host.Reader{About: "a"}
+	f.KeepAnswer(all, []byte("all"))
+	if _, kept := f.Answer(some); kept {
+		t.Error("who may see less is shown what was made for others")
+	}
+	f.KeepAnswer(some, []byte("some"))
+	for reader, want := range map[host.Reader]string{all: "all", some: "some"} {
+		if got, kept := f.Answer(reader); !kept || string(got) != want {
+			t.Errorf("%+v is sent %q, want %q", reader, got, want)
+		}
+	}
+	if got, kept := f.Answer(host.Reader{About: "b"}); kept {
+		t.Errorf("what was said of another description is sent: %q", got)
+	}
+	f.KeepAnswer(host.Reader{About: "large"}, make([]byte, 1<<20))
+	if _, kept := f.Answer(host.Reader{About: "large"}); kept {
+		t.Error("a large answer is kept")
+	}
+	size := func() (size int) {
+		for n := range 1000 {
+			reader := host.Reader{About: fmt.Sprint(n)}
+			answer, kept := f.Answer(reader)
+			if size += len(answer); !kept && n == 999 {
+				t.Error("the last answer is not kept")
+			}
+		}
+		return size
+	}
+	for n := range 1000 {
+		f.KeepAnswer(host.Reader{About: fmt.Sprint(n)}, make([]byte, 3000))
+	}
+	if got := size(); got > 20_000 {
+		t.Errorf("%d bytes of answers are kept", got)
+	}
+	hub.Publish(ref, host.Row{Seq: 4})
+	_, keep = hub.Finished(ref)
+	if _, kept := keep(&host.View{Execution: "e", Seq: 4, Status: engine.StatusSuccess}, host.Start{}, nil).Answer(host.Reader{About: "999"}); kept {
+		t.Error("an answer outlives what it was made of")
+	}
+}
+
+// Nothing is kept of an execution while somebody appends to it.
+func TestHub_Changing(t *testing.T) {
+	t.Parallel()
+	hub, ref := host.NewHub(), host.Ref{Workspace: "one", Execution: "e"}
+	read := func() bool {
+		known, keep := hub.Finished(ref)
+		if known == nil {
+			keep(&host.View{Execution: "e", Status: engine.StatusSuccess}, host.Start{}, nil)
+		}
+		return hub.Known(ref) != nil
+	}
+	if !read() {
+		t.Fatal("it is not kept")
+	}
+	_, keep := hub.Finished(host.Ref{Workspace: "one", Execution: "other"})
+	first := hub.Changing(ref)
+	second := hub.Changing(ref)
+	if hub.Known(ref) != nil || read() {
+		t.Error("it is kept while it changes")
+	}
+	first()
+	if read() {
+		t.Error("it is kept while somebody else changes it")
+	}
+	other := hub.Changing(host.Ref{Workspace: "one", Execution: "other"})
+	keep(&host.View{Status: engine.StatusSuccess}, host.Start{}, nil) // it was being read when the change began
+	if other(); hub.Known(host.Ref{Workspace: "one", Execution: "other"}) != nil {
+		t.Error("what was read before a change is kept after it")
+	}
+	if second(); !read() {
+		t.Error("it is not kept after it has changed")
+	}
+}

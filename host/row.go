@@ -145,6 +145,14 @@ func following(i int, begin string) string {
 
 // DecodeRow reads the stored form.
 func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
+	if row, ok := decodePlainRow(seq, time, body); ok {
+		return row, nil
+	}
+	return decodeRow(seq, time, body)
+}
+
+// decodeRow reads the stored form of any row, and says what is wrong with one that cannot be read.
+func decodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	var stored struct {
 		Facts  []json.RawMessage `json:"facts"`
 		Values []json.RawMessage `json:"values"`

@@ -18,18 +18,18 @@ func TestChoices(t *testing.T) {
 		want    []Option
 		answer  string // that of the first
 	}{
-		"Default":  {PurposeNode, Request{Type: Approval}, []Option{{"approve", "Approve", Confirmed}, {"reject", "Reject", Rejected}}, `{"action":"approve"}`},
-		"Chinese":  {PurposeToolApproval, Request{Language: "zh"}, []Option{{"approve", "批准", Confirmed}, {"reject", "拒绝", Rejected}}, `{"action":"approve"}`},
-		"Own":      {PurposeNode, Request{Type: Approval, Options: two}, []Option{{"ship", "Ship it", Neither}, {"NO", "No", Rejected}}, `{"action":"ship"}`},
-		"Select":   {PurposeNode, Request{Type: Selection, Options: two}, []Option{{"ship", "Ship it", Neither}, {"NO", "No", Rejected}}, `{"selected_values":["ship"]}`},
+		"Default":  {PurposeNode, Request{Type: Approval}, []Option{{Value: "approve", Label: "Approve", Outcome: Confirmed}, {Value: "reject", Label: "Reject", Outcome: Rejected}}, `{"action":"approve"}`},
+		"Chinese":  {PurposeToolApproval, Request{Language: "zh"}, []Option{{Value: "approve", Label: "批准", Outcome: Confirmed}, {Value: "reject", Label: "拒绝", Outcome: Rejected}}, `{"action":"approve"}`},
+		"Own":      {PurposeNode, Request{Type: Approval, Options: two}, []Option{{Value: "ship", Label: "Ship it", Outcome: Neither}, {Value: "NO", Label: "No", Outcome: Rejected}}, `{"action":"ship"}`},
+		"Select":   {PurposeNode, Request{Type: Selection, Options: two}, []Option{{Value: "ship", Label: "Ship it", Outcome: Neither}, {Value: "NO", Label: "No", Outcome: Rejected}}, `{"selected_values":["ship"]}`},
 		"Several":  {PurposeNode, Request{Type: Selection, Options: two, AllowMultiple: true}, nil, ""},
 		"Input":    {PurposeNode, Request{Type: Input, Options: two}, nil, ""},
 		"Review":   {PurposeNode, Request{Type: Review}, nil, ""},
-		"Confirm":  {PurposeConfirm, Request{}, []Option{{"confirm", "Confirm", Confirmed}, {"cancel", "Cancel", Rejected}}, `{"confirm":true}`},
-		"Drift":    {PurposeDrift, Request{}, []Option{{"accept", "Accept", Confirmed}, {"decline", "Decline", Rejected}}, `{"accept":true}`},
-		"Unknown":  {PurposeOutcomeUnknown, Request{}, []Option{{"done", "It was done", Confirmed}, {"not_done", "It was not done", Neither}, {"stop", "Stop", Rejected}}, `{"outcome":"done"}`},
+		"Confirm":  {PurposeConfirm, Request{}, []Option{{Value: "confirm", Label: "Confirm", Outcome: Confirmed}, {Value: "cancel", Label: "Cancel", Outcome: Rejected}}, `{"confirm":true}`},
+		"Drift":    {PurposeDrift, Request{}, []Option{{Value: "accept", Label: "Accept", Outcome: Confirmed}, {Value: "decline", Label: "Decline", Outcome: Rejected}}, `{"accept":true}`},
+		"Unknown":  {PurposeOutcomeUnknown, Request{}, []Option{{Value: "done", Label: "It was done", Outcome: Confirmed}, {Value: "not_done", Label: "It was not done", Outcome: Neither}, {Value: "stop", Label: "Stop", Outcome: Rejected}}, `{"outcome":"done"}`},
 		"Budget":   {PurposeBudget, Request{Type: Input}, nil, ""},
-		"Activate": {PurposeActivation, Request{Language: "zh"}, []Option{{"accept", "接受", Confirmed}, {"decline", "不接受", Rejected}}, `{"accept":true}`},
+		"Activate": {PurposeActivation, Request{Language: "zh"}, []Option{{Value: "accept", Label: "接受", Outcome: Confirmed}, {Value: "decline", Label: "不接受", Outcome: Rejected}}, `{"accept":true}`},
 	} {
 		i := store.Interaction{Purpose: c.purpose}
 		got := Choices(i, c.request)

@@ -13,29 +13,29 @@ import (
 	"encoding/json"
 
 	"tandem/api"
-	"tandem/fault"
+	"tandem/human/form"
 	"tandem/identity"
 	"tandem/store"
 )
 
 // The types of questions.
 const (
-	Approval  = "approval"
-	Input     = "input"
-	Selection = "selection"
-	Review    = "review"
+	Approval  = form.Approval
+	Input     = form.Input
+	Selection = form.Selection
+	Review    = form.Review
 )
 
 // The purposes of questions: who asks them and what the answer is about.
 const (
-	PurposeNode           = "human_node"
-	PurposeConfirm        = "confirm"
-	PurposeParam          = "param"
-	PurposeToolApproval   = "tool_approval"
-	PurposeOutcomeUnknown = "outcome_unknown"
-	PurposeBudget         = "budget"
-	PurposeDrift          = "drift"
-	PurposeActivation     = "activation"
+	PurposeNode           = form.PurposeNode
+	PurposeConfirm        = form.PurposeConfirm
+	PurposeParam          = form.PurposeParam
+	PurposeToolApproval   = form.PurposeToolApproval
+	PurposeOutcomeUnknown = form.PurposeOutcomeUnknown
+	PurposeBudget         = form.PurposeBudget
+	PurposeDrift          = form.PurposeDrift
+	PurposeActivation     = form.PurposeActivation
 )
 
 // The channels. In the inbox everything is found, whatever its channel.
@@ -58,12 +58,12 @@ const (
 
 // The classifications of an answer.
 const (
-	Confirmed = "confirmed"
-	Rejected  = "rejected"
+	Confirmed = form.Confirmed
+	Rejected  = form.Rejected
 	Unrelated = "unrelated"
 	TimedOut  = "timeout"
 	// Neither is the outcome of an option that decides nothing by itself.
-	Neither = "none"
+	Neither = form.Neither
 )
 
 // Anyone stands for everybody among approvers: a public form.
@@ -129,53 +129,17 @@ type Request struct {
 	Settings json.RawMessage `json:"settings,omitempty"`
 }
 
-// Option is something to choose. One that is written as a text is its own value and label.
-type Option struct {
-	Value string `json:"value"`
-	Label string `json:"label,omitempty"`
-	// Outcome is confirmed, rejected or none; empty: what the value says by its name.
-	Outcome string `json:"outcome,omitempty"`
-}
-
-// UnmarshalJSON reads both forms.
-func (o *Option) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '"' {
-		return json.Unmarshal(raw, &o.Value)
-	}
-	type plain Option
-	if err := json.Unmarshal(raw, (*plain)(o)); err != nil {
-		return fault.Newf(fault.Invalid, "an option is a text or an object with a value: %w", err)
-	}
-	return nil
-}
-
-// Field is a field of a form.
-type Field struct {
-	Name     string   `json:"name"`
-	Label    string   `json:"label,omitempty"`
-	Type     string   `json:"type,omitempty"` // text, number, email, date, select, boolean, file; empty is text
-	Required bool     `json:"required,omitempty"`
-	Options  []Option `json:"options,omitempty"`
-	// Validation is a regular expression as a text, or {pattern, min, max, min_length, max_length, message}.
-	Validation json.RawMessage `json:"validation,omitempty"`
-}
+// Option, Field and ReviewRules are parts of what is asked; package form has their rules.
+type (
+	Option      = form.Option
+	Field       = form.Field
+	ReviewRules = form.Rules
+)
 
 // Escalation asks others as well after a time.
 type Escalation struct {
 	AfterSeconds int64    `json:"after_seconds"`
 	To           []string `json:"to"`
-}
-
-// ReviewRules say how a review is judged.
-type ReviewRules struct {
-	Type      string   `json:"review_type,omitempty"`
-	Criteria  []string `json:"criteria"`
-	Scoring   string   `json:"scoring_system,omitempty"` // pass_fail, numeric_scale, letter_grade, checklist, custom
-	Min       float64  `json:"min"`
-	Max       float64  `json:"max"`
-	Threshold float64  `json:"passing_threshold"`
-	Evidence  bool     `json:"require_evidence,omitempty"`
-	Consensus bool     `json:"consensus_required,omitempty"`
 }
 
 // Answer is what a person answers: the response_data of an interaction. For questions of other purposes than human_node it is

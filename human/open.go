@@ -16,6 +16,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human/form"
 	"tandem/node"
 	"tandem/store"
 )
@@ -211,7 +212,7 @@ func (r *Request) operational(purpose string) {
 		r.Description = cmp.Or(r.Description, say(
 			"节点在执行中被打断，无法得知其结果。请先查看实际情况，再回答：done（已完成，请给出结果）、not_done（现在执行）或 stop（让节点失败）。",
 			"The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
-		r.Options = []Option{{engine.ChoiceDone, say("已完成", "done"), Neither}, {engine.ChoiceNotDone, say("未完成", "not done"), Neither}, {engine.ChoiceStop, say("停止", "stop"), Neither}}
+		r.Options = []Option{{Value: engine.ChoiceDone, Label: say("已完成", "done"), Outcome: Neither}, {Value: engine.ChoiceNotDone, Label: say("未完成", "not done"), Outcome: Neither}, {Value: engine.ChoiceStop, Label: say("停止", "stop"), Outcome: Neither}}
 		shape = `{"type":"object","required":["outcome"],"properties":{"outcome":{"enum":["done","not_done","stop"]},"result":{}}}`
 	case PurposeConfirm:
 		r.Title = cmp.Or(r.Title, say("是否继续？", "Go on?"))
@@ -270,7 +271,7 @@ func (r *Request) checkShape() error {
 		if f.Options, err = settleOptions(at+".options", Selection, f.Options); err != nil {
 			return err
 		}
-		if _, err := readRule(f.Validation); err != nil {
+		if _, err := form.ReadRule(f.Validation); err != nil {
 			return wrongConfig(at+".validation", "%s", err.Error())
 		}
 	}

@@ -42,7 +42,7 @@ func TestOpen_FillsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := []Option{{"approve", "approve", Confirmed}, {"reject", "reject", Rejected}}
+	options := []Option{{Value: "approve", Label: "approve", Outcome: Confirmed}, {Value: "reject", Label: "reject", Outcome: Rejected}}
 	if diff := cmp.Diff(options, r.Options); diff != "" || r.Language != "en" || r.Risk != "low" || r.TimeoutAction != TimeoutFail || r.MinRejections != 1 {
 		t.Errorf("request %+v\n%s", r, diff)
 	}

@@ -483,5 +483,5 @@ func sayWhy(language string, r Reaction) string {
 	case r.Err.Code == fault.Conflict:
 		return pick(language, "问题已结束，无需再回复。", "The question has ended; nothing is needed any more.")
 	}
-	return pick(language, "回复有误：", "The answer cannot be taken: ") + wrongIn(language, r.Err)
+	return pick(language, "回复有误：", "The answer cannot be taken: ") + InLanguage(language, r.Err)
 }

@@ -123,8 +123,8 @@ func (v *vote) describe(r Request, purpose string) {
 		v.options = []string{a.Action}
 	}
 	if r.Type == Review {
-		var ignored problems
-		_, v.average = r.readScores(a, false, &ignored)
+		q := r.asked(purpose)
+		v.average = q.Average(a.Scores)
 	}
 }
 
@@ -439,7 +439,7 @@ func (s *sitting) raised() (budget string, by float64) {
 	if s.Purpose != PurposeBudget || s.change.Deliver == nil || s.change.Interaction.Status != store.InteractionCompleted || len(s.change.Responses) == 0 {
 		return "", 0
 	}
-	u, err := s.request.readGiven(s.Purpose, s.change.Interaction.Response)
+	u, err := s.request.read(s.Purpose, s.change.Interaction.Response, "somebody", "", Came{})
 	if err != nil {
 		return "", 0
 	}

@@ -55,6 +55,7 @@ func (r *reading) questions(ctx context.Context, values map[engine.Ref]json.RawM
 	if r.view.Status.Final() {
 		return list, nil
 	}
+	r.beyond = true
 	below, err := r.questionsBelow(ctx)
 	return append(list, below...), err
 }

@@ -383,6 +383,7 @@ func (r *reading) tasksBelow(ctx context.Context, e *api.Execution) error {
 			nodes = append(nodes, n.ID)
 		}
 	}
+	r.beyond = r.beyond || len(nodes) > 0
 	for _, id := range nodes {
 		v := r.view.Nodes[id]
 		child := engine.ChildID(r.summary.ID, v.ID, v.Generation)

@@ -33,6 +33,8 @@ type reading struct {
 	known knownValues
 	// trail is what a task has done, once it was asked for.
 	trail *trail
+	// beyond says that something was told that changes without a row of this execution: what others do that it has started.
+	beyond bool
 }
 
 // knownValues are values that are at hand. More can be added to some.
@@ -273,11 +275,15 @@ func outputsByKey(list []engine.Output, values map[engine.Ref]json.RawMessage) m
 // tellError tells why an execution or a node of it failed. What only operators may know is for them.
 func (r *reading) tellError(f *fault.Error, activation engine.ActivationID, at int64) api.ExecutionError {
 	e := executionErrorOf(r.graph, f, activation, at)
-	if r.p.Has(identity.Admin, identity.Operator) {
+	if seesDetail(r.p) {
 		e.StackTrace = f.Detail
 	}
 	return *e
 }
+
+// seesDetail says whether somebody may see what only operators may know. Whatever else a reading shows is for all readers of the
+// workspace alike: answers are kept by this ([host.Reader]).
+func seesDetail(p identity.Principal) bool { return p.Has(identity.Admin, identity.Operator) }
 
 // failure is why the execution failed; nil if it did not.
 func (r *reading) failure() *api.ExecutionError {

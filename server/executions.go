@@ -27,6 +27,8 @@ func (s *Server) executions() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"executions"}}
 	}
+	get := op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node")
+	get.Middlewares = huma.Middlewares{s.getPlainly}
 	one := op(http.MethodGet, "/executions/{id}/activations/{activation...}", "get-activation", "Read one activation, with its input and where that came from")
 	one.Description = "The id of an activation has slashes and brackets where it is inside a loop; it may be sent as it is."
 	value := op(http.MethodGet, "/executions/{id}/values/{hash}", "get-value", "Read a large value")
@@ -41,7 +43,7 @@ func (s *Server) executions() {
 		"A question is for those who are asked it, whatever their role; signals are for editors, operators and approvers."
 
 	handle(s, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), readers(), s.listExecutions)
-	handle(s, op(http.MethodGet, "/executions/{id}", "get-execution", "Read an execution with the latest activation of each node"), readers(), s.getExecution)
+	handle(s, get, readers(), s.getExecution)
 	handle(s, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), readers(), s.listActivations)
 	handle(s, one, readers(), s.getActivation)
 	handle(s, history, readers(), s.getHistory)
@@ -136,20 +138,14 @@ func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *get
 	if err != nil {
 		return nil, err
 	}
-	told, err := r.tell(ctx)
+	about, err := s.aboutWorkflow(ctx, p, r.summary.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
-	checkpoint, err := r.checkpoint(told)
-	if err != nil {
+	out := &executionOutput{}
+	if out.Body, err = r.tellWhole(ctx, about); err != nil {
 		return nil, err
 	}
-	w, err := s.o.Stores.Workflows.Heading(ctx, p, r.summary.WorkflowID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // the workflow may have been deleted since
-		return nil, err
-	}
-	checkpoint.ExecutorDescription = w.Description
-	out := &executionOutput{api.GetExecution{Execution: *told, Checkpoint: checkpoint}}
 	if len(in.Include) > 0 {
 		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.summary.WorkflowID, r.summary.Revision)
 		if err != nil {
@@ -158,6 +154,29 @@ func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *get
 		out.Body.WorkflowDefinition = revision.Definition
 	}
 	return out, nil
+}
+
+// aboutWorkflow is the description of a workflow as it is today; nothing when the workflow has been deleted.
+func (s *Server) aboutWorkflow(ctx context.Context, p identity.Principal, id string) (string, error) {
+	w, err := s.o.Stores.Workflows.Heading(ctx, p, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	return w.Description, nil
+}
+
+// tellWhole tells the execution with where it stands. About is the description of its workflow.
+func (r *reading) tellWhole(ctx context.Context, about string) (api.GetExecution, error) {
+	told, err := r.tell(ctx)
+	if err != nil {
+		return api.GetExecution{}, err
+	}
+	checkpoint, err := r.checkpoint(told)
+	if err != nil {
+		return api.GetExecution{}, err
+	}
+	checkpoint.ExecutorDescription = about
+	return api.GetExecution{Execution: *told, Checkpoint: checkpoint}, nil
 }
 
 type listActivationsInput struct {

@@ -55,7 +55,9 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 	inner := r.WithContext(r.Context())
 	inner.Body = io.NopCloser(bytes.NewReader(message))
 	defer s.o.Metrics.reading("mcp")()
-	s.gateway.ServeHTTP(&patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.open.patience}, inner)
+	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.open.patience}
+	defer out.end()
+	s.gateway.ServeHTTP(out, inner)
 	return nil
 }
 
@@ -69,10 +71,40 @@ type patientWriter struct {
 // Unwrap is for http.ResponseController.
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter.
-func (w *patientWriter) Write(b []byte) (int, error) {
-	if err := w.control.SetWriteDeadline(time.Now().Add(w.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return 0, err
+// Write implements http.ResponseWriter. Each piece of what is long has its full time: a reader may be slow as long as it goes on.
+func (w *patientWriter) Write(b []byte) (written int, err error) {
+	for {
+		if err := w.begin(); err != nil {
+			return written, err
+		}
+		piece := b[written:min(len(b), written+maxFlush)]
+		n, err := w.ResponseWriter.Write(piece)
+		if written += n; err != nil || written == len(b) {
+			return written, err
+		}
 	}
-	return w.ResponseWriter.Write(b)
+}
+
+// FlushError is what http.ResponseController calls. What was written long ago has its full time as well.
+func (w *patientWriter) FlushError() error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}
+
+// begin says that something is sent now.
+func (w *patientWriter) begin() error {
+	if err := w.control.SetWriteDeadline(time.Now().Add(w.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// end is called before the end of the answer is sent, which may be long after the last write: without it the reader would be sent
+// no end. The next request on the connection gets a deadline of its own.
+func (w *patientWriter) end() {
+	if err := w.begin(); err != nil {
+		return // there is no connection any more
+	}
 }

@@ -1,12 +1,19 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tandem/fault"
 )
@@ -94,3 +101,153 @@ func TestGateway_None(t *testing.T) {
 		w.call(w.tokens["admin"], method, "/mcp", `{}`).problem(t, 404, fault.NotFound)
 	}
 }
+
+// Between two writes, before a flush and before the end of an answer any time may pass; a reader that takes nothing is given up.
+func TestPatientWriter(t *testing.T) {
+	t.Parallel()
+	const patience = 10 * time.Second
+	for name, c := range map[string]struct {
+		write func(w *patientWriter) error
+		want  string
+	}{
+		"End": {func(w *patientWriter) error {
+			_, err := io.WriteString(w, "a")
+			err = errors.Join(err, w.FlushError())
+			time.Sleep(2 * patience)
+			return err
+		}, "a"},
+		"Flush": {func(w *patientWriter) error {
+			_, err := io.WriteString(w, "a")
+			time.Sleep(2 * patience)
+			return errors.Join(err, http.NewResponseController(w).Flush())
+		}, "a"},
+		"Write": {func(w *patientWriter) error {
+			_, err := io.WriteString(w, "a")
+			err = errors.Join(err, w.FlushError())
+			time.Sleep(2 * patience)
+			_, again := io.WriteString(w, "b")
+			return errors.Join(err, again)
+		}, "ab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				conn := servePiped(t, func(out http.ResponseWriter, _ *http.Request) {
+					w := &patientWriter{ResponseWriter: out, control: http.NewResponseController(out), patience: patience}
+					defer w.end()
+					if err := c.write(w); err != nil {
+						t.Error(err)
+					}
+				})
+				in := bufio.NewReader(conn)
+				for range 2 { // on one connection
+					if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+						t.Fatal(err)
+					}
+					answer, err := http.ReadResponse(in, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if body, err := io.ReadAll(answer.Body); err != nil || string(body) != c.want {
+						t.Errorf("the answer is %q, %v", body, err)
+					}
+				}
+			})
+		})
+	}
+	t.Run("SlowAndLong", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			const size = 10 * maxFlush
+			conn := servePiped(t, func(out http.ResponseWriter, _ *http.Request) {
+				w := &patientWriter{ResponseWriter: out, control: http.NewResponseController(out), patience: patience}
+				defer w.end()
+				if n, err := w.Write(make([]byte, size)); n != size || err != nil {
+					t.Errorf("%d of %d bytes are written, %v", n, size, err)
+				}
+			})
+			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total := 0
+			for buffer := make([]byte, maxFlush/4); ; time.Sleep(patience / 10) { // some hundred seconds altogether
+				n, err := answer.Body.Read(buffer)
+				if total += n; errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatalf("cut after %d bytes: %v", total, err)
+				}
+			}
+			if total != size {
+				t.Errorf("%d of %d bytes came", total, size)
+			}
+		})
+	})
+	t.Run("Stuck", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			given := make(chan error, 1)
+			conn := servePiped(t, func(out http.ResponseWriter, _ *http.Request) {
+				w := &patientWriter{ResponseWriter: out, control: http.NewResponseController(out), patience: patience}
+				defer w.end()
+				_, err := w.Write(make([]byte, 1<<20))
+				given <- err
+			})
+			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			if err := <-given; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) != patience {
+				t.Errorf("given up after %v with %v", time.Since(begin), err)
+			}
+		})
+	})
+}
+
+// servePiped serves one connection in memory until the test ends.
+func servePiped(t *testing.T, handler http.HandlerFunc) net.Conn {
+	t.Helper()
+	client, served := net.Pipe()
+	listener := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+	listener.conn <- served
+	web := &http.Server{Handler: handler, WriteTimeout: time.Minute}
+	ended := make(chan struct{})
+	go func() { // it ends with Close, below
+		defer close(ended)
+		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		if err := errors.Join(client.Close(), web.Close()); err != nil {
+			t.Error(err)
+		}
+		<-ended
+	})
+	return client
+}
+
+// oneConn is a listener with one connection.
+type oneConn struct {
+	conn   chan net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

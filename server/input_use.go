@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/tidwall/gjson"
@@ -177,21 +176,13 @@ func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
 // maxInputWarnings is how many inputs an answer complains of.
 const maxInputWarnings = 20
 
-// inputUses are the uses of revisions, which never change.
-type inputUses struct {
-	mu    sync.Mutex
-	known map[schemaKey]inputUse
-}
-
 // unusedInputs says which inputs of a start the workflow does not read.
 func (s *Server) unusedInputs(ctx context.Context, p identity.Principal, r *host.StartRequest, inputs json.RawMessage) ([]string, error) {
 	if string(inputs) == "{}" {
 		return nil, nil
 	}
-	key := schemaKey{workspace: p.Workspace, workflow: r.WorkflowID, hash: r.RevisionHash}
-	s.uses.mu.Lock()
-	use, known := s.uses.known[key]
-	s.uses.mu.Unlock()
+	key := revisionKey{workspace: p.Workspace, workflow: r.WorkflowID, hash: r.RevisionHash}
+	use, known := s.uses.get(key)
 	if known {
 		return use.warnings(inputs), nil
 	}
@@ -204,11 +195,6 @@ func (s *Server) unusedInputs(ctx context.Context, p identity.Principal, r *host
 		return nil, wrongDefinition(problems)
 	}
 	use = usesOf(source.Definition, s.o.Kinds)
-	s.uses.mu.Lock()
-	defer s.uses.mu.Unlock()
-	if s.uses.known == nil || len(s.uses.known) >= maxSchemas {
-		s.uses.known = map[schemaKey]inputUse{}
-	}
-	s.uses.known[key] = use
+	s.uses.put(key, use)
 	return use.warnings(inputs), nil
 }

@@ -176,49 +176,49 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse shows the form again with all that is wrong with it, or says why there is none any more. The link is not used up.
-func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *form, err error) {
+func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, err error) {
 	var general []string
 	status := http.StatusUnprocessableEntity
 	if err != nil {
 		told := fault.From(err)
 		switch told.Code.Class() {
 		case fault.ClassInvalid:
-			if general = f.blame(fieldsOf(err)); len(general) == 0 && !f.wrong() {
-				general = []string{human.InLanguage(f.lang, told.Message)}
+			if general = f.blame(human.ProblemsOf(err)); len(general) == 0 && !f.wrong() {
+				general = []string{human.InLanguage(f.Language, told)}
 			}
 		case fault.ClassConflict:
 			// Somebody was faster, or what is asked has changed: look again.
 			again, err := h.view(r)
 			if err != nil {
-				h.fail(w, r, f.lang, err)
+				h.fail(w, r, f.Language, err)
 				return
 			}
 			if again.State != human.LinkOpen {
-				h.closed(w, r, f.lang, again, http.StatusConflict)
+				h.closed(w, r, f.Language, again, http.StatusConflict)
 				return
 			}
-			again.Request = again.Request.In(f.lang, again.Interaction.Purpose)
-			view, status, general = again, http.StatusConflict, []string{human.InLanguage(f.lang, told.Message)}
+			again.Request = again.Request.In(f.Language, again.Interaction.Purpose)
+			view, status, general = again, http.StatusConflict, []string{human.InLanguage(f.Language, told)}
 		case fault.ClassLimit:
 			if told.Code != fault.TooLarge {
-				h.fail(w, r, f.lang, err)
+				h.fail(w, r, f.Language, err)
 				return
 			}
 			status, general = http.StatusRequestEntityTooLarge, []string{f.say("发送的内容过大：文件最大 10 MiB。", "What was sent is too large: a file may have 10 MiB at most.")}
 		default:
-			h.fail(w, r, f.lang, err)
+			h.fail(w, r, f.Language, err)
 			return
 		}
 	}
 	if err := h.keep(r.Context(), view, f); err != nil {
-		h.fail(w, r, f.lang, err)
+		h.fail(w, r, f.Language, err)
 		return
 	}
 	h.form(w, r, status, view, f, general)
 }
 
 // store stores the files that came.
-func (h *responder) store(ctx context.Context, i store.Interaction, f *form) (err error) {
+func (h *responder) store(ctx context.Context, i store.Interaction, f *answerForm) (err error) {
 	for _, c := range f.Controls {
 		if c.upload == nil {
 			continue
@@ -233,7 +233,7 @@ func (h *responder) store(ctx context.Context, i store.Interaction, f *form) (er
 
 // keep lets the page of a refused form carry the files that came, so that nobody has to send them again. Those of strangers are
 // not kept: they could fill the disk.
-func (h *responder) keep(ctx context.Context, view human.LinkView, f *form) error {
+func (h *responder) keep(ctx context.Context, view human.LinkView, f *answerForm) error {
 	if isPublic(view) {
 		return nil
 	}
@@ -273,7 +273,7 @@ type sentForm struct {
 }
 
 // read reads a form into its controls. Its files are not stored yet.
-func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentForm, error) {
+func (h *responder) read(r *http.Request, f *answerForm, i store.Interaction) (sentForm, error) {
 	var sent sentForm
 	body := &io.LimitedReader{R: r.Body, N: maxRespondBody + 1}
 	values, files, err := readForm(r, body)
@@ -310,7 +310,7 @@ func (h *responder) read(r *http.Request, f *form, i store.Interaction) (sentFor
 }
 
 // file takes the file of a control: the one that was sent, else the one that is kept.
-func (h *responder) file(f *form, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
+func (h *responder) file(f *answerForm, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
 	c.file = h.s.openKept(i.ID, kept)
 	if files == nil || len(files.File[c.ID]) == 0 || files.File[c.ID][0].Filename == "" {
 		return nil

@@ -15,7 +15,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
@@ -189,10 +188,4 @@ func (s *Server) openKept(interaction, text string) *answerFile {
 		return nil
 	}
 	return f
-}
-
-// fieldsOf are what an error says about single fields.
-func fieldsOf(err error) []api.FaultField {
-	fields, _ := factsOf(fault.From(err).Details)
-	return fields
 }

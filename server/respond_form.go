@@ -1,10 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"math"
 	"mime/multipart"
 	"net/url"
 	"slices"
@@ -13,20 +10,15 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tidwall/gjson"
-
-	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/store"
 )
 
-// form is the form of a question: its controls, and the buttons that send it. Where a control's value stands in the answer
-// is its path.
-type form struct {
-	lang string
-	// complete says that the page itself sees to what is required: nobody else does before the answer is taken.
-	complete bool
+// answerForm draws the form of a question on a page: its controls, and the buttons that send it.
+type answerForm struct {
+	*form.Form
 	Controls []*control
 	Buttons  []button
 }
@@ -46,7 +38,7 @@ const (
 	controlJSON    = "json"
 )
 
-// control is one thing to fill in.
+// control is one entry of the form as the page draws it.
 type control struct {
 	ID       string
 	Kind     string
@@ -54,12 +46,17 @@ type control struct {
 	Hint     string
 	Required bool
 	Choices  []choice
+	// Open says that besides the choices something else may be written, which is Other.
+	Open  bool
+	Other string
 	// Value is what was typed; Sealed stands for a file that is kept.
 	Value  string
 	Sealed string
 	Error  string
 
-	path []string
+	entry *form.Entry
+	// at is the place of the entry in the form.
+	at int
 	// file is the file as the answer has it; upload is it as long as it is not stored.
 	file   *answerFile
 	upload *multipart.FileHeader
@@ -103,47 +100,44 @@ func (c *control) Target() string {
 	return c.ID
 }
 
-// choice is something to choose. Raw is its value in the answer.
+// choice is something to choose.
 type choice struct {
 	Value, Label string
 	Chosen       bool
-	raw          json.RawMessage
 }
 
-// button sends the form. Raw is what it adds to the answer at its path.
+// button sends the form; one with a value decides.
 type button struct {
 	Value, Label string
 	// Tone is good, bad or plain.
 	Tone string
-	path string
 	raw  json.RawMessage
 }
 
 // buttonName is the name under which a browser sends the button.
 const buttonName = "answer"
 
-func newForm(lang string, i store.Interaction, r human.Request) *form {
-	f := &form{lang: lang}
-	switch i.Purpose {
-	case human.PurposeConfirm:
-		f.press("confirm", "true", f.say("确认", "Confirm"), "good", json.RawMessage("true"))
-		f.press("confirm", "false", f.say("取消", "Cancel"), "bad", json.RawMessage("false"))
-	case human.PurposeParam:
-		f.complete = true
-		f.schema(r.Schema, "content")
-		f.add(&control{Kind: controlArea, Label: f.say("说明（可选）", "Note (optional)"), path: []string{"description"}})
-	case human.PurposeOutcomeUnknown:
-		f.add(&control{Kind: controlJSON, Label: f.say("结果（JSON，可选）", "Result (JSON, optional)"), Hint: f.say("仅当选择“已完成”时需要：该步骤本应给出的结果。", "Only with “It was done”: what the step would have returned."), path: []string{"result"}})
-		f.press("outcome", "done", f.say("已完成", "It was done"), "plain", nil)
-		f.press("outcome", "not_done", f.say("未完成，现在执行", "It was not: do it now"), "plain", nil)
-		f.press("outcome", "stop", f.say("停止", "Stop"), "bad", nil)
-	case human.PurposeBudget:
-		f.add(&control{Kind: controlNumber, Label: f.say("预算增加多少", "Raise the budget by"), Required: true, path: []string{"raise_by"}})
-	case human.PurposeDrift, human.PurposeActivation:
-		f.press("accept", "true", f.say("接受", "Accept"), "good", json.RawMessage("true"))
-		f.press("accept", "false", f.say("不接受", "Do not accept"), "bad", json.RawMessage("false"))
-	default:
-		f.byType(i.Type, r)
+func newForm(lang string, i store.Interaction, r human.Request) *answerForm {
+	r.Language = lang
+	return drawForm(human.FormOf(i, r))
+}
+
+// drawForm draws a form. What the question is about is a button for each choice, except where the choices are for the reader to compare.
+func drawForm(asked *form.Form) *answerForm {
+	f := &answerForm{Form: asked}
+	for n := range asked.Entries {
+		e := &asked.Entries[n]
+		if !e.Decides || e.Name == form.NameChosen {
+			f.draw(e, n)
+			continue
+		}
+		for _, c := range e.Choices {
+			tone := map[string]string{form.Confirmed: "good", form.Rejected: "bad"}[c.Outcome]
+			if tone == "" || e.Name == form.NameOutcome && tone == "good" { // to say how it was is not to agree
+				tone = "plain"
+			}
+			f.Buttons = append(f.Buttons, button{Value: c.Value, Label: c.Label, Tone: tone, raw: c.Raw})
+		}
 	}
 	if len(f.Buttons) == 0 {
 		f.Buttons = []button{{Label: f.say("提交", "Send"), Tone: "good"}}
@@ -151,239 +145,62 @@ func newForm(lang string, i store.Interaction, r human.Request) *form {
 	return f
 }
 
-func (f *form) byType(kind string, r human.Request) {
-	notes := &control{Kind: controlArea, Label: f.say("备注（可选）", "Notes (optional)"), path: []string{"notes"}}
-	switch kind {
-	case human.Input:
-		if len(r.Fields) == 0 {
-			f.schema(r.Schema, "field_values")
-			return
-		}
-		for _, field := range r.Fields {
-			f.field(field)
-		}
-	case human.Selection:
-		c := &control{Kind: controlRadio, Label: f.say("请选择", "Choose"), Required: true, path: []string{"selected_values"}}
-		if r.AllowMultiple {
-			c.Kind, c.Hint = controlChecks, f.say("可多选。", "You may choose several.")
-		}
-		for _, o := range r.Options {
-			c.Choices = append(c.Choices, choice{Value: o.Value, Label: f.option(o)})
-		}
-		f.add(c)
-		f.add(notes)
-	case human.Review:
-		f.review(r.Review)
-		f.add(notes)
-	default:
-		options := r.Options
-		if len(options) == 0 {
-			options = []human.Option{{Value: "approve"}, {Value: "reject"}}
-		}
-		f.add(notes)
-		for _, o := range options {
-			f.press("action", o.Value, f.option(o), toneOf(o), nil)
-		}
-	}
+func (f *answerForm) say(zh, en string) string {
+	return form.Text{English: en, Chinese: zh}.In(f.Language)
 }
 
-func (f *form) say(zh, en string) string {
-	if f.lang == "zh" {
-		return zh
+// draw adds the control of an entry, with what is filled in already.
+func (f *answerForm) draw(e *form.Entry, at int) {
+	c := &control{
+		ID: "q" + strconv.Itoa(len(f.Controls)), Kind: controlFor(e), Label: e.Label, Hint: strings.TrimSpace(e.About + " " + e.Limits), Required: e.Required,
+		Value: e.Text(e.Default), entry: e, at: at,
 	}
-	return en
-}
-
-func (f *form) add(c *control) *control {
-	c.ID = "q" + strconv.Itoa(len(f.Controls))
+	if c.Kind == controlChecked {
+		if c.Value != "true" {
+			c.Value = ""
+		}
+	} else {
+		c.Open = e.Open && len(e.Choices) > 0
+		for _, o := range e.Choices {
+			c.Choices = append(c.Choices, choice{Value: o.Value, Label: o.Label, Chosen: e.Picked(o, e.Default)})
+		}
+	}
 	f.Controls = append(f.Controls, c)
-	return c
 }
 
-func (f *form) press(path, value, label, tone string, raw json.RawMessage) {
-	if raw == nil {
-		raw = jsonText(value)
-	}
-	f.Buttons = append(f.Buttons, button{Value: value, Label: label, Tone: tone, path: path, raw: raw})
-}
-
-// option is how an option is called. Those without a label that everybody knows are put into words.
-func (f *form) option(o human.Option) string {
-	if o.Label != "" && o.Label != o.Value {
-		return o.Label
-	}
-	switch strings.ToLower(o.Value) {
-	case "approve":
-		return f.say("批准", "Approve")
-	case "reject":
-		return f.say("拒绝", "Reject")
-	case "confirm":
-		return f.say("确认", "Confirm")
-	case "deny":
-		return f.say("否决", "Deny")
-	case "yes":
-		return f.say("是", "Yes")
-	case "no":
-		return f.say("否", "No")
-	}
-	return o.Value
-}
-
-func toneOf(o human.Option) string {
-	name := strings.ToLower(o.Value)
-	switch {
-	case o.Outcome == human.Confirmed, o.Outcome == "" && slices.Contains([]string{"approve", "yes", "confirm"}, name):
-		return "good"
-	case o.Outcome == human.Rejected, o.Outcome == "" && slices.Contains([]string{"reject", "no", "deny"}, name):
-		return "bad"
-	}
-	return "plain"
-}
-
-func (f *form) yesNo() []choice {
-	return []choice{{Value: "true", Label: f.say("是", "Yes"), raw: json.RawMessage("true")}, {Value: "false", Label: f.say("否", "No"), raw: json.RawMessage("false")}}
-}
-
-// field adds the control of a configured field.
-func (f *form) field(field human.Field) {
-	c := &control{Kind: controlText, Label: field.Label, Required: field.Required, path: []string{"field_values", field.Name}}
-	if c.Label == "" {
-		c.Label = field.Name
-	}
-	switch field.Type {
-	case "number":
-		c.Kind = controlNumber
-	case "email":
-		c.Kind = controlEmail
-	case "date":
-		c.Kind, c.Hint = controlDate, f.say("年-月-日，例如 2027-03-31。", "Year-month-day, such as 2027-03-31.")
-	case "select":
-		c.Kind = controlSelect
-		for _, o := range field.Options {
-			c.Choices = append(c.Choices, choice{Value: o.Value, Label: f.option(o)})
+// controlFor is the kind of control that an entry is drawn as.
+func controlFor(e *form.Entry) string {
+	switch e.Kind {
+	case form.Area:
+		return controlArea
+	case form.Email:
+		return controlEmail
+	case form.Date:
+		return controlDate
+	case form.YesNo:
+		return controlRadio
+	case form.Tick:
+		return controlChecked
+	case form.One:
+		if e.Decides || e.Group == form.GroupScores {
+			return controlRadio
 		}
-	case "boolean":
-		c.Kind, c.Choices = controlRadio, f.yesNo()
-	case "file":
-		c.Kind, c.Hint = controlFile, f.say("最大 10 MiB。", "At most 10 MiB.")
-	}
-	f.add(c)
-}
-
-// review adds the controls of a review: each criterion with its score, and evidence where it is wanted.
-func (f *form) review(rules *human.ReviewRules) {
-	if rules == nil {
-		return
-	}
-	for _, criterion := range rules.Criteria {
-		c := &control{Label: criterion, Required: true, path: []string{"scores", criterion}}
-		switch rules.Scoring {
-		case "numeric_scale":
-			f.scale(c, rules)
-		case "letter_grade":
-			c.Kind = controlRadio
-			for _, letter := range []string{"A", "B", "C", "D", "F"} {
-				c.Choices = append(c.Choices, choice{Value: letter, Label: letter})
-			}
-		case "custom":
-			f.scale(c, rules)
-		case "checklist":
-			c.Kind, c.Required = controlChecked, false
-		default:
-			c.Kind = controlRadio
-			c.Choices = []choice{{Value: "true", Label: f.say("通过", "Pass"), raw: json.RawMessage("true")}, {Value: "false", Label: f.say("不通过", "Fail"), raw: json.RawMessage("false")}}
+		return controlSelect
+	case form.Some:
+		return controlChecks
+	case form.Number, form.Score:
+		switch {
+		case len(e.Choices) > 0:
+			return controlRadio
+		case e.Kind == form.Number:
+			return controlNumber
 		}
-		f.add(c)
-		if rules.Evidence {
-			f.add(&control{Kind: controlArea, Label: fmt.Sprintf(f.say("“%s”的依据", "Evidence for “%s”"), criterion), Required: true, path: []string{"evidence", criterion}})
-		}
+	case form.File:
+		return controlFile
+	case form.JSON:
+		return controlJSON
 	}
-}
-
-// scale lets choose among few whole numbers, and has any other written.
-func (f *form) scale(c *control, rules *human.ReviewRules) {
-	c.Hint = fmt.Sprintf(f.say("从 %s 到 %s。", "From %s to %s."), decimal(rules.Min), decimal(rules.Max))
-	if rules.Min != math.Trunc(rules.Min) || rules.Max != math.Trunc(rules.Max) || rules.Max-rules.Min > 10 || rules.Max <= rules.Min {
-		c.Kind = controlNumber
-		return
-	}
-	c.Kind = controlRadio
-	for n := rules.Min; n <= rules.Max; n++ {
-		c.Choices = append(c.Choices, choice{Value: decimal(n), Label: decimal(n), raw: json.RawMessage(decimal(n))})
-	}
-}
-
-func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-// schema adds the controls of an object of plain values; anything else is written as JSON.
-func (f *form) schema(schema json.RawMessage, under string) {
-	s := gjson.ParseBytes(schema)
-	var controls []*control
-	flat := s.Get("properties").IsObject()
-	for _, word := range []string{"$ref", "oneOf", "anyOf", "allOf", "if", "patternProperties", "dependentSchemas"} {
-		flat = flat && !s.Get(gjson.Escape(word)).Exists()
-	}
-	s.Get("properties").ForEach(func(name, property gjson.Result) bool {
-		c, ok := f.property(property)
-		if c.path = []string{under, name.Str}; c.Label == "" {
-			c.Label = name.Str
-		}
-		c.Required = slices.ContainsFunc(s.Get("required").Array(), func(r gjson.Result) bool { return r.Str == name.Str })
-		controls = append(controls, c)
-		flat = flat && ok
-		return flat
-	})
-	if flat && len(controls) > 0 {
-		for _, c := range controls {
-			f.add(c)
-		}
-		return
-	}
-	f.add(&control{Kind: controlJSON, Label: f.say("答复（JSON）", "Answer (JSON)"), Hint: f.say("一个 JSON 对象。", "A JSON object."), Required: true, path: []string{under}})
-}
-
-// property is the control of a property; not ok when it is no plain value.
-func (f *form) property(p gjson.Result) (c *control, ok bool) {
-	c = &control{Kind: controlText, Label: p.Get("title").String(), Hint: p.Get("description").String(), Value: p.Get("default").String()}
-	if values := p.Get("enum"); values.IsArray() {
-		c.Kind = controlSelect
-		return c, c.choose(values.Array())
-	}
-	switch p.Get("type").String() {
-	case "string":
-		switch p.Get("format").String() {
-		case "email":
-			c.Kind = controlEmail
-		case "date":
-			c.Kind = controlDate
-		default:
-			if p.Get("maxLength").Int() > 200 {
-				c.Kind = controlArea
-			}
-		}
-	case "number", "integer":
-		c.Kind = controlNumber
-	case "boolean":
-		c.Kind, c.Choices = controlRadio, f.yesNo()
-		c.mark([]string{c.Value})
-	case "array":
-		c.Kind, c.Value = controlChecks, ""
-		return c, p.Get("items.enum").IsArray() && c.choose(p.Get("items.enum").Array())
-	default:
-		return c, false
-	}
-	return c, true
-}
-
-// choose makes choices of plain values.
-func (c *control) choose(values []gjson.Result) bool {
-	for _, v := range values {
-		if v.IsObject() || v.IsArray() {
-			return false
-		}
-		c.Choices = append(c.Choices, choice{Value: v.String(), Label: v.String(), Chosen: v.String() == c.Value, raw: json.RawMessage(v.Raw)})
-	}
-	return true
+	return controlText
 }
 
 func (c *control) mark(values []string) {
@@ -392,13 +209,14 @@ func (c *control) mark(values []string) {
 	}
 }
 
-// maxTyped is how much one control may hold.
-const maxTyped = 256 << 10
-
 // fill takes what was typed.
-func (f *form) fill(values url.Values) {
+func (f *answerForm) fill(values url.Values) {
 	for _, c := range f.Controls {
 		given := values[c.ID]
+		if c.Open && strings.TrimSpace(values.Get(c.ID+"-other")) != "" {
+			c.Other = strings.ToValidUTF8(values.Get(c.ID+"-other"), "\uFFFD")
+			given = nil // what is written goes before what was chosen
+		}
 		c.mark(given)
 		c.Value = ""
 		if len(given) > 0 {
@@ -407,154 +225,93 @@ func (f *form) fill(values url.Values) {
 	}
 }
 
-// data is the answer: what was typed, and the button that was pressed. What it cannot tell is said of the controls.
-func (f *form) data(pressed string) (json.RawMessage, error) {
-	answer := map[string]any{}
+// data is the answer: what was typed, and the button that was pressed. What is wrong with a control is said there.
+func (f *answerForm) data(pressed string) (json.RawMessage, error) {
+	values := form.Values{}
 	for _, c := range f.Controls {
-		raw := f.value(c)
-		if raw == nil && f.complete && c.Required && c.Error == "" {
-			c.Error = f.say("此项必填。", "it is required")
+		value, wrong := c.read()
+		if wrong != nil && c.Error == "" {
+			c.Error = wrong.In(f.Language)
 		}
-		switch name := c.path[len(c.path)-1]; {
-		case len(c.path) == 1 && raw != nil:
-			answer[name] = raw
-		case len(c.path) == 2:
-			inner, ok := answer[c.path[0]].(map[string]json.RawMessage)
-			if !ok {
-				inner = map[string]json.RawMessage{}
-				answer[c.path[0]] = inner
-			}
-			if raw != nil {
-				inner[name] = raw
-			}
+		values[c.at] = value
+	}
+	decision, at := f.Decision()
+	if decision != nil && decision.Name != form.NameChosen {
+		n := slices.IndexFunc(f.Buttons, func(b button) bool { return b.Value == pressed || string(b.raw) == pressed })
+		if n < 0 { // nothing is decided by leaving it open
+			return nil, fault.New(fault.InvalidInput, form.Undecided().In(f.Language))
 		}
+		values[at] = f.Buttons[n].raw
 	}
-	chosen := false
-	for _, b := range f.Buttons {
-		chosen = chosen || b.path == "" || b.Value == pressed
-		if b.path != "" && b.Value == pressed {
-			answer[b.path] = b.raw
-		}
-	}
-	if !chosen { // nothing is decided by leaving it open
-		return nil, fault.New(fault.InvalidInput, f.say("请点击其中一个按钮作答。", "Answer with one of the buttons."))
-	}
-	return json.Marshal(answer)
+	f.blame(f.Missing(values))
+	return f.Answer(values), nil
 }
 
-// value is what a control adds to the answer; nil: nothing.
-func (f *form) value(c *control) json.RawMessage {
-	typed := strings.TrimSpace(c.Value)
-	if len(c.Value) > maxTyped {
-		c.Error = f.say("内容过长。", "This is too long.")
-		return nil
-	}
-	switch c.Kind {
-	case controlFile:
-		if c.file == nil {
-			return nil
-		}
+// read is what a control adds to the answer; nil: nothing.
+func (c *control) read() (json.RawMessage, *form.Text) {
+	switch {
+	case c.Kind == controlFile && c.file == nil:
+		return nil, nil
+	case c.Kind == controlFile:
 		raw, err := json.Marshal(c.file)
 		if err != nil {
-			return nil // it has texts and a number: it can always be written
+			return nil, nil // it has texts and a number: it can always be written
 		}
-		return raw
-	case controlChecked:
-		return json.RawMessage(strconv.FormatBool(typed != ""))
-	case controlRadio, controlSelect, controlChecks:
-		return c.chosen()
-	case controlNumber:
-		if typed != "" && json.Valid([]byte(typed)) && (typed[0] == '-' || typed[0] >= '0' && typed[0] <= '9') {
-			return json.RawMessage(typed)
-		}
-	case controlJSON:
-		if typed != "" && !json.Valid([]byte(typed)) {
-			c.Error = f.say("这不是有效的 JSON。", "This is no valid JSON.")
-			return nil
-		}
-		if typed == "" {
-			return nil
-		}
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(typed)); err != nil {
-			c.Error = f.say("这不是有效的 JSON。", "This is no valid JSON.")
-			return nil
-		}
-		return compact.Bytes()
-	}
-	if typed == "" {
-		return nil
-	}
-	if c.Kind == controlArea {
-		return jsonText(c.Value)
-	}
-	return jsonText(typed)
-}
-
-// chosen is what was chosen: a list where several may be, or where the answer wants one.
-func (c *control) chosen() json.RawMessage {
-	list := []json.RawMessage{}
-	for _, o := range c.Choices {
-		if o.Chosen {
-			if o.raw == nil {
-				o.raw = jsonText(o.Value)
+		return raw, nil
+	case c.Other != "":
+		return c.entry.Read(c.Other)
+	case c.Kind == controlChecks:
+		var names []string
+		for _, o := range c.Choices {
+			if o.Chosen {
+				names = append(names, o.Value)
 			}
-			list = append(list, o.raw)
 		}
+		return c.entry.Choose(names...)
 	}
-	switch {
-	case c.Kind == controlChecks || c.path[0] == "selected_values":
-		if len(list) == 0 && c.path[0] != "selected_values" {
-			return nil
-		}
-		return json.RawMessage("[" + string(bytes.Join(bytesOf(list), []byte(","))) + "]")
-	case len(list) == 0:
-		return nil
-	}
-	return list[0]
-}
-
-func bytesOf(list []json.RawMessage) [][]byte {
-	out := make([][]byte, len(list))
-	for i, raw := range list {
-		out[i] = raw
-	}
-	return out
-}
-
-func jsonText(text string) json.RawMessage {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage(`""`) // a text can always be written
-	}
-	return raw
+	return c.entry.Read(c.Value)
 }
 
 // blame puts what is wrong with an answer beside the controls it is about. What belongs to none is returned.
-func (f *form) blame(fields []api.FaultField) (rest []string) {
-	for _, field := range fields {
-		field.Message = human.FieldIn(f.lang, field)
-		path := strings.TrimPrefix(strings.TrimPrefix(field.Path, "response_data."), "input_data.")
-		var found *control
-		for _, c := range f.Controls {
-			own := strings.Join(c.path, ".")
-			if path == own || strings.HasPrefix(path, own+".") || strings.HasPrefix(path, own+"[") {
-				if found == nil || len(own) > len(strings.Join(found.path, ".")) {
-					found = c
-				}
-			}
-		}
-		switch {
-		case found == nil:
-			rest = append(rest, field.Message)
-		case found.Error == "":
-			found.Error = field.Message
+func (f *answerForm) blame(problems form.Problems) (rest []string) {
+	for _, p := range problems {
+		at := f.About(p.Path)
+		n := slices.IndexFunc(f.Controls, func(c *control) bool { return c.at == at })
+		switch text := p.Text.In(f.Language); {
+		case n < 0:
+			rest = append(rest, text)
+		case f.Controls[n].Error == "":
+			f.Controls[n].Error = text
 		}
 	}
 	return rest
 }
 
 // wrong says that something is wrong with a control.
-func (f *form) wrong() bool {
+func (f *answerForm) wrong() bool {
 	return slices.ContainsFunc(f.Controls, func(c *control) bool { return c.Error != "" })
+}
+
+// told is what was filled in, as people read it.
+func (c *control) told(f *answerForm) string {
+	var chosen []string
+	for _, o := range c.Choices {
+		if o.Chosen {
+			chosen = append(chosen, o.Label)
+		}
+	}
+	switch {
+	case c.Other != "":
+		return c.Other
+	case len(c.Choices) > 0:
+		return strings.Join(chosen, f.say("、", ", "))
+	case c.Kind == controlFile && c.file != nil:
+		return c.file.Name
+	case c.Kind == controlChecked && c.Value == "":
+		return f.say("否", "No")
+	case c.Kind == controlChecked:
+		return f.say("是", "Yes")
+	}
+	text, _ := cut(c.Value, 2000)
+	return text
 }

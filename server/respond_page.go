@@ -19,6 +19,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/identity"
 	"tandem/payload"
 	"tandem/store"
@@ -75,7 +76,7 @@ type respondPage struct {
 	// Hash is that of the arguments, to come back with the answer.
 	Hash string
 
-	Form *form
+	Form *answerForm
 	// Own says that the form answers in the name of whom the link was made for.
 	Own bool
 	// Multipart says that the form carries files.
@@ -136,10 +137,10 @@ func (h *responder) render(w http.ResponseWriter, r *http.Request, status int, p
 }
 
 // form shows the form of an open question.
-func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, view human.LinkView, f *form, general []string) {
-	page, err := h.question(r, view, f.lang)
+func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, view human.LinkView, f *answerForm, general []string) {
+	page, err := h.question(r, view, f.Language)
 	if err != nil {
-		h.fail(w, r, f.lang, err)
+		h.fail(w, r, f.Language, err)
 		return
 	}
 	page.Form, page.Own, page.General, page.Hash = f, !isPublic(view), general, view.Interaction.ArgumentsHash
@@ -232,11 +233,11 @@ func (p *respondPage) left(d time.Duration) string {
 }
 
 // recorded says what was answered.
-func (h *responder) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *form, pressed string) {
-	page := &respondPage{Lang: f.lang, Heading: f.say("您的答复已记录", "Your answer was recorded")}
+func (h *responder) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, pressed string) {
+	page := &respondPage{Lang: f.Language, Heading: f.say("您的答复已记录", "Your answer was recorded")}
 	page.Recorded = append(page.Recorded, pageFact{Label: f.say("问题", "Question"), Value: cmp.Or(view.Request.Title, view.Request.Description)})
 	for _, b := range f.Buttons {
-		if b.path != "" && b.Value == pressed {
+		if b.Value != "" && (b.Value == pressed || string(b.raw) == pressed) {
 			page.Recorded = append(page.Recorded, pageFact{Label: f.say("答复", "Answer"), Value: b.Label})
 		}
 	}
@@ -251,28 +252,6 @@ func (h *responder) recorded(w http.ResponseWriter, r *http.Request, view human.
 		page.Lines = append(page.Lines, f.say("流程将据此继续，您可以关闭此页面。", "It goes on accordingly. You may close this page."))
 	}
 	h.render(w, r, http.StatusOK, page)
-}
-
-// told is what was filled in, as people read it.
-func (c *control) told(f *form) string {
-	var chosen []string
-	for _, o := range c.Choices {
-		if o.Chosen {
-			chosen = append(chosen, o.Label)
-		}
-	}
-	switch {
-	case len(c.Choices) > 0:
-		return strings.Join(chosen, f.say("、", ", "))
-	case c.Kind == controlFile && c.file != nil:
-		return c.file.Name
-	case c.Kind == controlChecked && c.Value == "":
-		return f.say("否", "No")
-	case c.Kind == controlChecked:
-		return f.say("是", "Yes")
-	}
-	text, _ := cut(c.Value, 2000)
-	return text
 }
 
 // closed says that there is nothing to answer any more, and why.
@@ -314,7 +293,7 @@ func (p *respondPage) ending(view human.LinkView) string {
 		label := action
 		for _, o := range view.Request.Options {
 			if o.Value == action {
-				label = (&form{lang: p.Lang}).option(o)
+				label = form.Caption(o, p.Lang)
 			}
 		}
 		return fmt.Sprintf(p.Say("已于 %s 答复：%s。", "It was answered on %s: %s."), at, label)

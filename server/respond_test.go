@@ -354,7 +354,7 @@ func TestRespond_Kinds(t *testing.T) {
 			url.Values{"Count": {"10"}, "Name": {"Ann"}}, url.Values{"Name": {"Ann"}, "Count": {"9"}, "Sure": {"true"}, "Kinds": {"b"}, "Level": {"2"}},
 			`{"field_values":{"kinds":["b"],"level":2,"n":9,"name":"Ann","sure":true}}`},
 		"JSON": {human.PurposeNode, human.Request{Type: human.Input, Title: "t", Schema: nested},
-			url.Values{"Answer (JSON)": {`{"list":`}}, url.Values{"Answer (JSON)": {`{"list": [{"a":1}]}`}}, `{"field_values":{"list":[{"a":1}]}}`},
+			url.Values{"list": {`[{"a":`}}, url.Values{"list": {`[{"a": 1}]`}}, `{"field_values":{"list":[{"a":1}]}}`},
 		"PassFail": {human.PurposeNode, human.Request{Type: human.Review, Title: "t", Review: rules("pass_fail", true)},
 			url.Values{"Quality": {"true"}}, url.Values{"Quality": {"true"}, "Safety": {"false"}, "Evidence for “Quality”": {"seen"}, "Evidence for “Safety”": {"not"}},
 			`{"scores":{"Quality":true,"Safety":false},"evidence":{"Quality":"seen","Safety":"not"}}`},
@@ -365,7 +365,7 @@ func TestRespond_Kinds(t *testing.T) {
 		"Confirm": {human.PurposeConfirm, human.Request{Title: "t"}, url.Values{}, url.Values{"": {"true"}}, `{"confirm":true}`},
 		"Param": {human.PurposeParam, human.Request{Title: "t", Schema: schema},
 			url.Values{"Name": {"Ann"}}, url.Values{"Name": {"Ann"}, "Count": {"3"}, "Note": {"hi"}}, `{"content":{"n":3,"name":"Ann"},"description":"hi"}`},
-		"Tool":    {human.PurposeToolApproval, human.Request{Title: "t", Arguments: json.RawMessage(`{"a":1}`)}, url.Values{}, url.Values{"": {"reject"}}, `{"action":"reject"}`},
+		"Tool":    {human.PurposeToolApproval, human.Request{Title: "t", Arguments: json.RawMessage(`{"a":1}`)}, url.Values{}, url.Values{"": {"reject"}}, `{"approved":false}`},
 		"Accept":  {human.PurposeDrift, human.Request{Title: "t"}, url.Values{}, url.Values{"": {"false"}}, `{"accept":false}`},
 		"Outcome": {human.PurposeOutcomeUnknown, human.Request{}, url.Values{"Result": {"{"}, "": {"done"}}, url.Values{"Result": {` {"id": 7} `}, "": {"done"}}, `{"outcome":"done","result":{"id":7}}`},
 	} {

@@ -77,9 +77,11 @@ type Server struct {
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
-	// schemas are those of triggers.
-	schemas inputSchemas
-	uses    inputUses
+	// schemas are those of triggers, ready to be used; nil for a trigger that has none. Uses are the inputs that workflows read,
+	// speaking the nodes whose output is for the user.
+	schemas  revisionFacts[*node.Schema]
+	uses     revisionFacts[inputUse]
+	speaking revisionFacts[map[string]bool]
 	// starts counts who starts how many tasks.
 	starts *window
 	bodies *bodies

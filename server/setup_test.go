@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/agent"
 	"tandem/api"
 	"tandem/credential"
@@ -68,6 +70,9 @@ func testKinds() []node.Kind {
 		return node.Define(info, func(_ context.Context, _ *node.Call, _ struct {
 			Pass bool `json:"pass_through"`
 		}, in json.RawMessage) (json.RawMessage, error) {
+			if name == "CALL.EMPTY" && gjson.GetBytes(in, "break").Bool() {
+				panic("broken as it was told to")
+			}
 			return in, nil
 		})
 	}
@@ -95,6 +100,28 @@ type world struct {
 	mu    sync.Mutex
 	clock time.Duration
 	ready error
+	// appended, when it is set, hears of rows that are on disk and not yet published.
+	appended func([]*store.Append)
+}
+
+// toldJournal tells of what was appended to it.
+type toldJournal struct {
+	store.Journal
+	w *world
+}
+
+// Append implements [store.Journal].
+func (j toldJournal) Append(ctx context.Context, p identity.Principal, rows ...*store.Append) error {
+	if err := j.Journal.Append(ctx, p, rows...); err != nil {
+		return err
+	}
+	j.w.mu.Lock()
+	appended := j.w.appended
+	j.w.mu.Unlock()
+	if appended != nil {
+		appended(rows)
+	}
+	return nil
 }
 
 func (w *world) now() time.Time {
@@ -143,8 +170,9 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	}
 	metrics := NewMetrics()
 	driver, err := local.New(t.Context(), local.Options{
-		Journal: w.stores.Journal, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
+		Journal: toldJournal{w.stores.Journal, w}, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
 		Revision: revision, Child: request, Workers: 2,
+		Reopening: func(ref store.Ref) func() { return hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, _ []engine.Command) {
 			hub.Publish(host.Ref(ref), row)
 			metrics.Recorded(row, graph)

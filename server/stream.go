@@ -127,9 +127,13 @@ func (s *Server) newReader(ctx context.Context, p identity.Principal, execution 
 
 func (r *reader) close() { r.sub.Close() }
 
-// toUser are the nodes whose output is for the user while it is made.
+// toUser are the nodes whose output is for the user while it is made. The map is shared.
 func (s *Server) toUser(ctx context.Context, p identity.Principal, workflow, hash string) (map[string]bool, error) {
 	hash, _, _ = strings.Cut(hash, "+") // what follows names the templates that the execution was started with
+	key := revisionKey{workspace: p.Workspace, workflow: workflow, hash: hash}
+	if nodes, known := s.speaking.get(key); known {
+		return nodes, nil
+	}
 	revision, err := s.o.Stores.Workflows.RevisionByHash(ctx, p, workflow, hash)
 	if err != nil {
 		return nil, err
@@ -141,6 +145,7 @@ func (s *Server) toUser(ctx context.Context, p identity.Principal, workflow, has
 		}
 		return true
 	})
+	s.speaking.put(key, nodes)
 	return nodes, nil
 }
 

@@ -329,7 +329,9 @@ func TestStream_StuckReader(t *testing.T) {
 			st.row(plain(engine.ExecutionStarted{}))
 			st.row(st.completes("start", "result", `{}`))
 			st.row(st.opens("each", 1<<40))
-			st.server.open.patience = 200 * time.Millisecond
+			impatient := st.serve() // for the reader that is stuck; the other one may be slow
+			impatient.open.patience = 200 * time.Millisecond
+			defer impatient.Close()
 			givenUp := make(chan struct{})
 			web := st.web(func(web *httptest.Server) {
 				web.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
@@ -342,6 +344,8 @@ func TestStream_StuckReader(t *testing.T) {
 				web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("X-Stuck") != "" {
 						defer close(givenUp)
+						impatient.Handler().ServeHTTP(w, r.WithContext(As(r.Context(), stageUser())))
+						return
 					}
 					inside.ServeHTTP(w, r)
 				})
@@ -368,6 +372,7 @@ func TestStream_StuckReader(t *testing.T) {
 			good := st.dial(web, streamPath)
 			counted := make(chan int)
 			go func() {
+				<-givenUp // it is slower than the patience with the other
 				list, _ := messages(t, good)
 				counted <- len(list)
 			}()

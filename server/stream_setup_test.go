@@ -144,22 +144,28 @@ func newStageOf(t testing.TB, definition, start string) *stage {
 	st := &stage{t: t, workflow: cmp.Or(def.Metadata.ID, "wf"), graph: graph, source: []byte(definition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
 	j := st.journal()
 	st.fold = host.NewFold(graph, stageRevision{}, agent.Programs(), j.Loader(t.Context()))
-	st.server = &Server{
-		o: Options{
-			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}, Interactions: stageInteractions{}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
-			Revision: func(context.Context, identity.Principal, string, string) (*workflow.Graph, host.Revision, error) {
-				return graph, stageRevision{}, nil
-			},
-		},
-		log: stageLog(t), mux: newRoutes(), open: newOpenStreams(),
-	}
-	st.server.api = newAPI(st.server.mux, "test")
-	st.server.streams()
-	st.server.root = st.server.edge()
+	st.server = st.serve()
 	st.row(func(put func(json.RawMessage) engine.Ref) engine.Fact {
 		return engine.ExecutionCreated{Semantics: engine.Semantics, Execution: stageExecution, Revision: graph.Hash, Input: put(json.RawMessage(start))}
 	})
 	return st
+}
+
+// serve makes a server of the execution.
+func (st *stage) serve() *Server {
+	s := &Server{
+		o: Options{
+			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}, Interactions: stageInteractions{}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
+			Revision: func(context.Context, identity.Principal, string, string) (*workflow.Graph, host.Revision, error) {
+				return st.graph, stageRevision{}, nil
+			},
+		},
+		log: stageLog(st.t), mux: newRoutes(), open: newOpenStreams(),
+	}
+	s.api = newAPI(s.mux, "test")
+	s.streams()
+	s.root = s.edge()
+	return s
 }
 
 func (st *stage) journal() host.Journal {

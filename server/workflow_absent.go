@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
+	"tandem/agent"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
@@ -19,15 +21,19 @@ import (
 
 // The codes of problems that only a server can find: a file alone cannot say who and what is there.
 const (
-	problemUnknownApprover = "unknown_approver"
-	problemUnknownWorkflow = "unknown_workflow"
-	problemUnknownServer   = "unknown_server"
+	problemUnknownApprover   = "unknown_approver"
+	problemUnknownWorkflow   = "unknown_workflow"
+	problemUnknownServer     = "unknown_server"
+	problemUnknownTemplate   = "unknown_template"
+	problemUnknownProfile    = "unknown_profile"
+	problemUnknownCredential = "unknown_credential"
+	problemUnknownAgent      = "unknown_agent"
 )
 
 // humanType is the type of the nodes that ask people.
 const humanType = "HUMAN_IN_THE_LOOP"
 
-// absent warns of what a definition names and the workspace does not have: approvers, tool servers and the error workflow. They may be made later,
+// absent warns of what a definition names and the workspace does not have: approvers, the error workflow and the records of [Server.mentions]. They may be made later,
 // so that none of it is an error.
 func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow.Definition) ([]workflow.Problem, error) {
 	var problems []workflow.Problem
@@ -43,7 +49,7 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 			return nil, err
 		}
 	}
-	if err := s.absentServers(ctx, p, def, warn); err != nil {
+	if err := s.absentRecords(ctx, p, def, warn); err != nil {
 		return nil, err
 	}
 	if err := s.idleFillings(ctx, p, def, warn); err != nil {
@@ -70,29 +76,95 @@ func (s *Server) absent(ctx context.Context, p identity.Principal, def *workflow
 	return problems, nil
 }
 
-// absentServers warns of tool servers that nodes name and nobody has registered.
-func (s *Server) absentServers(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
-	var ids []string
-	listed := false
-	for i := range def.Nodes {
-		n := &def.Nodes[i]
-		for _, named := range serversIn(n, fmt.Sprintf("nodes[%d].configurations.", i)) {
-			if !listed {
-				list, err := s.o.Stores.MCPServers.List(ctx, p)
-				if err != nil {
-					return err
-				}
+// mention is a way in which nodes name a record of the workspace.
+type mention struct {
+	// code is that of the warning, what, without and remedy are its words: "the WHAT "id" WITHOUT; REMEDY".
+	code, what, without, remedy string
+	// in are the records that a node names.
+	in func(n *workflow.Node, at string) []named
+	// missing says whether a record is not there, and of those that are, which is named most like it, if any.
+	missing func(id string) (missing bool, near string, err error)
+}
+
+// mentions are all the ways in which nodes name records, except for people. What is there is asked as the system: a run finds it whoever saves.
+func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workflow.Definition) []mention {
+	system := identity.System(p.Workspace)
+	among := func(list func() ([]string, error)) func(string) (bool, string, error) {
+		ids := sync.OnceValues(list)
+		return func(id string) (bool, string, error) {
+			known, err := ids()
+			if err != nil || slices.Contains(known, id) {
+				return false, "", err
+			}
+			return true, fault.Nearest(id, known), nil
+		}
+	}
+	noWorkflow := func(id string) (bool, string, error) {
+		_, err := s.o.Stores.Workflows.Get(ctx, system, id)
+		if id == def.Metadata.ID || errors.Is(err, store.ErrNotFound) {
+			return id != def.Metadata.ID, "", nil
+		}
+		return false, "", err
+	}
+	return []mention{
+		{problemUnknownServer, "tool server", "is not registered, so that its tools cannot be used", "an administrator registers it with PUT /api/v1/mcp/servers/{id}",
+			serversIn, among(func() (ids []string, err error) {
+				list, err := s.o.Stores.MCPServers.List(ctx, system)
 				for _, one := range list {
 					ids = append(ids, one.ID)
 				}
-				listed = true
-			}
-			if !slices.Contains(ids, named.text) {
-				hint := fault.Nearest(named.text, ids)
-				if hint != "" {
-					hint = fmt.Sprintf("did you mean %q? If not, ", hint)
+				return ids, err
+			})},
+		{problemUnknownTemplate, "template", "does not exist, so that no start is possible", "save it, or name another one",
+			namedAs("template_id"), among(func() (ids []string, err error) {
+				list, err := s.o.Stores.Templates.List(ctx, system)
+				for _, one := range list {
+					ids = append(ids, one.ID)
 				}
-				warn(problemUnknownServer, named.path, "the tool server %q is not registered, so that its tools cannot be used; %san administrator registers it with PUT /api/v1/mcp/servers/{id}", named.text, hint)
+				return ids, err
+			})},
+		{problemUnknownProfile, "profile", "does not exist, so that no model can be asked", `make it with "tandem profiles set", or name another one`,
+			profilesIn, among(func() (ids []string, err error) {
+				list, err := s.o.Models.Profiles(ctx, system)
+				for _, one := range list {
+					ids = append(ids, one.ID)
+				}
+				return ids, err
+			})},
+		{problemUnknownCredential, "credential", "does not exist, so that the node cannot sign in", `make it with "tandem credentials set", or name another one`,
+			namedAs("credential_id"), func(id string) (bool, string, error) {
+				list, err := s.o.Stores.Credentials.List(ctx, system)
+				if err != nil || slices.ContainsFunc(list, func(c store.Credential) bool { return c.ID == id }) {
+					return false, "", err
+				}
+				if i := slices.IndexFunc(list, func(c store.Credential) bool { return c.Name == id }); i >= 0 {
+					return true, list[i].ID, nil // people write the name for the id
+				}
+				return true, "", nil
+			}},
+		{problemUnknownWorkflow, "workflow", "does not exist, so that it cannot be started", "save it, or name another one",
+			namedBy("FLOW.SUB_WORKFLOW", "workflow_id"), noWorkflow},
+		{problemUnknownAgent, "agent", "does not exist, so that it cannot be asked", `make it with "tandem agent set", or name another one`,
+			namedBy("AI_AGENT.MCP_AGENT", "agent_id"), func(id string) (bool, string, error) { return noWorkflow(agent.WorkflowID(id)) }},
+	}
+}
+
+// absentRecords warns of records that nodes name and that are not there.
+func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *workflow.Definition, warn func(code, path, format string, args ...any)) error {
+	for _, m := range s.mentions(ctx, p, def) {
+		for i := range def.Nodes {
+			for _, one := range m.in(&def.Nodes[i], fmt.Sprintf("nodes[%d].configurations.", i)) {
+				missing, near, err := m.missing(one.text)
+				if err != nil {
+					return err
+				}
+				if !missing {
+					continue
+				}
+				if near != "" {
+					near = fmt.Sprintf("did you mean %q? If not, ", near)
+				}
+				warn(m.code, one.path, "the %s %q %s; %s%s", m.what, one.text, m.without, near, m.remedy)
 			}
 		}
 	}
@@ -110,7 +182,7 @@ func (s *Server) idleFillings(ctx context.Context, p identity.Principal, def *wo
 		}
 		template, err := s.o.Stores.Templates.Get(ctx, p, id)
 		if errors.Is(err, store.ErrNotFound) {
-			continue // a start says so
+			continue // absentRecords says so
 		}
 		if err != nil {
 			return err
@@ -138,6 +210,26 @@ func serversIn(n *workflow.Node, at string) (list []named) {
 		}
 	}
 	return list
+}
+
+// namedAs finds what any node names in a field.
+func namedAs(field string) func(*workflow.Node, string) []named {
+	return func(n *workflow.Node, at string) []named { return namedIn(n, at, field) }
+}
+
+// namedBy finds what nodes of a kind name in a field.
+func namedBy(kind, field string) func(*workflow.Node, string) []named {
+	return func(n *workflow.Node, at string) []named {
+		if n.Kind() != kind {
+			return nil
+		}
+		return namedIn(n, at, field)
+	}
+}
+
+// profilesIn are the profiles of models that a node names.
+func profilesIn(n *workflow.Node, at string) []named {
+	return namedIn(n, at, "llm_profile", "profile_id", "fallback_profiles", "filling_profile", "vision_profile", "embedding_profile")
 }
 
 // named is a text in a configuration that names somebody or something, and where.

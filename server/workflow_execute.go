@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -304,27 +303,11 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 	return fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("fields", fields)
 }
 
-// schemaKey names the trigger of a revision. A revision never changes, so neither does what its trigger wants.
-type schemaKey struct {
-	workspace, workflow, hash, node string
-}
-
-// inputSchemas are the schemas of triggers, ready to be used; nil for a trigger that has none.
-type inputSchemas struct {
-	mu    sync.Mutex
-	known map[schemaKey]*node.Schema
-}
-
-// maxSchemas is how many are kept; more are made again when they are needed.
-const maxSchemas = 1000
-
 // inputSchema is what the trigger of a start wants its inputs to be; nil for one that wants nothing, or that can only tell in the
 // execution.
 func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.StartRequest) (*node.Schema, error) {
-	key := schemaKey{p.Workspace, r.WorkflowID, r.RevisionHash, r.Trigger}
-	s.schemas.mu.Lock()
-	schema, known := s.schemas.known[key]
-	s.schemas.mu.Unlock()
+	key := revisionKey{p.Workspace, r.WorkflowID, r.RevisionHash, r.Trigger}
+	schema, known := s.schemas.get(key)
 	if known {
 		return schema, nil
 	}
@@ -337,12 +320,7 @@ func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.
 			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
 		}
 	}
-	s.schemas.mu.Lock()
-	defer s.schemas.mu.Unlock()
-	if s.schemas.known == nil || len(s.schemas.known) >= maxSchemas {
-		s.schemas.known = map[schemaKey]*node.Schema{}
-	}
-	s.schemas.known[key] = schema
+	s.schemas.put(key, schema)
 	return schema, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -30,17 +31,13 @@ func (s *Server) executePlainly(execute func(context.Context, identity.Principal
 		p := principalOf(ctx)
 		out, err := execute(ctx, p, in)
 		if err != nil {
-			problem := s.problem(ctx, p, err)
-			for name, values := range problem.headers {
-				w.Header()[name] = values
-			}
-			s.sendPlainly(w, r, problem.Status, problemType, problem)
+			s.refusePlainly(ctx, w, r, p, err)
 			return
 		}
 		if out.Location != "" {
 			w.Header().Set("Location", out.Location)
 		}
-		s.sendPlainly(w, r, out.Status, "application/json", &out.Body)
+		s.sendPlainly(w, r, out.Status, "application/json", encodePlainly(&out.Body))
 	}
 }
 
@@ -55,9 +52,7 @@ func plainExecute(r *http.Request) (*executeInput, bool) {
 	default:
 		return nil, false
 	}
-	switch r.Header.Get("Accept") {
-	case "", "*/*", "application/json":
-	default:
+	if !takesJSON(r) {
 		return nil, false
 	}
 	in := &executeInput{WorkflowPath: WorkflowPath{r.PathValue("id")}}
@@ -85,15 +80,39 @@ func plainExecute(r *http.Request) (*executeInput, bool) {
 // maxPlainID is how long the id of a workflow may be that is started plainly.
 const maxPlainID = 128
 
-// sendPlainly sends an answer as the framework does.
-func (s *Server) sendPlainly(w http.ResponseWriter, r *http.Request, status int, contentType string, v any) {
+// takesJSON says that a request wants its answer in JSON, in plain words: others are for the framework to understand.
+func takesJSON(r *http.Request) bool {
+	switch r.Header.Get("Accept") {
+	case "", "*/*", "application/json":
+		return true
+	}
+	return false
+}
+
+// encodePlainly encodes an answer as the framework does.
+func encodePlainly(v any) []byte {
 	var body bytes.Buffer
 	if err := huma.DefaultJSONFormat.Marshal(&body, v); err != nil {
 		panic(err) // a defect, which is told as one
 	}
+	return body.Bytes()
+}
+
+// refusePlainly sends an error as the framework does.
+func (s *Server) refusePlainly(ctx context.Context, w http.ResponseWriter, r *http.Request, p identity.Principal, err error) {
+	problem := s.problem(ctx, p, err)
+	for name, values := range problem.headers {
+		w.Header()[name] = values
+	}
+	s.sendPlainly(w, r, problem.Status, problemType, encodePlainly(problem))
+}
+
+// sendPlainly sends an answer as the framework does. It says how long the answer is, so that it need not be sent in pieces.
+func (s *Server) sendPlainly(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	if _, err := w.Write(body.Bytes()); err != nil {
+	if _, err := w.Write(body); err != nil {
 		s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"tandem/api"
 	"tandem/human"
+	"tandem/human/form"
 )
 
 // taskScreen is a task whose steps and answer go to different places, as with a pipe.
@@ -123,7 +124,7 @@ func TestTaskShow_Clean(t *testing.T) {
 
 func taskQuestion(t *testing.T, purpose, request string) *question {
 	t.Helper()
-	q, err := newQuestion(asked(t, purpose, request))
+	q, err := newQuestion(asked(t, purpose, request), "en")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +168,17 @@ func TestQuestion_MissingParameters(t *testing.T) {
 	for _, c := range []struct{ name, params, want string }{
 		{"Some", `{"city":null,"day":"today"}`, "content.city! description"},
 		{"NotInTheSchema", `{"other":null}`, "content.other! description"},
-		{"Nothing", `{"city":"Oslo"}`, "content.city! content.day! content.hours"},
-		{"Unknown", `{}`, "content.city! content.day! content.hours"},
+		{"Nothing", `{"city":"Oslo"}`, "content.city! content.day! content.hours description"},
+		{"Unknown", `{}`, "content.city! content.day! content.hours description"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := taskQuestion(t, human.PurposeParam, `{"params":`+c.params+`,"schema":`+schema+`}`)
 			var got []string
-			for _, b := range q.blanks {
-				got = append(got, b.path()+map[bool]string{true: "!"}[b.required])
+			for _, e := range q.form.Entries {
+				if !e.Known {
+					got = append(got, e.Path()+map[bool]string{true: "!"}[e.Required])
+				}
 			}
 			if text := strings.Join(got, " "); text != c.want {
 				t.Errorf("got %s, want %s", text, c.want)
@@ -183,8 +186,8 @@ func TestQuestion_MissingParameters(t *testing.T) {
 		})
 	}
 	q := taskQuestion(t, human.PurposeParam, `{"params":{"city":null},"schema":`+schema+`}`)
-	answer, err := q.answer(filled{0: json.RawMessage(`"Oslo"`), 1: json.RawMessage(`"the capital"`)})
-	if err != nil || string(answer) != `{"content":{"city":"Oslo"},"description":"the capital"}` {
-		t.Errorf("got %s, %v", answer, err)
+	n := len(q.form.Entries) - 1
+	if answer := q.form.Answer(form.Values{0: json.RawMessage(`"Oslo"`), n: json.RawMessage(`"the capital"`)}); string(answer) != `{"content":{"city":"Oslo"},"description":"the capital"}` {
+		t.Errorf("got %s", answer)
 	}
 }

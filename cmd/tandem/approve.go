@@ -13,6 +13,7 @@ import (
 	"tandem/app"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/store"
 )
 
@@ -41,7 +42,7 @@ enough as make it unique; "tandem inbox" lists them. Other questions are answere
 				if err != nil {
 					return err
 				}
-				q, err := newQuestion(d.Interaction)
+				q, err := newQuestion(d.Interaction, userLanguage())
 				if err != nil {
 					return err
 				}
@@ -70,42 +71,31 @@ func hand(ctx context.Context, cmd *cobra.Command, c *app.Connection, q *questio
 
 // decide is the answer that says yes or no.
 func (q *question) decide(outcome, note string) (json.RawMessage, error) {
-	n := q.decision()
-	if n >= 0 && q.blanks[n].kind == blankDecision {
-		raw, err := json.Marshal(outcome == human.Confirmed)
-		if err != nil {
-			return nil, err
-		}
-		return q.noted(filled{n: raw}, note)
-	}
-	if n < 0 || q.blanks[n].name != nameAction {
+	decision, n := q.form.Decision()
+	if decision == nil || decision.Kind != form.YesNo && decision.Name != form.NameAction {
 		return nil, fault.Newf(fault.Conflict, "question %q wants more than a yes or no; answer it with: tandem %s", q.ID, q.how())
 	}
-	chosen := q.blanks[n].meaning(outcome)
+	chosen := decision.Outcome(outcome)
 	if len(chosen) != 1 {
 		return nil, fault.Newf(fault.Conflict, "question %q has %s that mean this; choose with: tandem %s", q.ID, count(len(chosen), "option", "options"), q.how())
 	}
-	raw, err := json.Marshal(q.blanks[n].options[chosen[0]].Value)
-	if err != nil {
-		return nil, err
-	}
-	return q.noted(filled{n: raw}, note)
+	return q.noted(form.Values{n: chosen[0].Raw}, note)
 }
 
 // noted is an answer with a note, where questions of the sort have one.
-func (q *question) noted(given filled, note string) (json.RawMessage, error) {
-	answer, err := q.answer(given)
-	if err != nil || note == "" {
-		return answer, err
+func (q *question) noted(given form.Values, note string) (json.RawMessage, error) {
+	answer := q.form.Answer(given)
+	if note == "" {
+		return answer, nil
 	}
 	return withNote(answer, q.Purpose, note)
 }
 
 // withNote adds a note to an answer.
 func withNote(answer json.RawMessage, purpose, note string) (json.RawMessage, error) {
-	name := nameNotes
+	name := form.NameNotes
 	if purpose == human.PurposeParam {
-		name = nameDescription
+		name = form.NameDescription
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil {
@@ -121,32 +111,38 @@ func withNote(answer json.RawMessage, purpose, note string) (json.RawMessage, er
 
 // wants describes what is to be filled in by name, a line for each. A decision has its options in how.
 func (q *question) wants() []string {
-	if q.decision() >= 0 {
+	if decision, _ := q.form.Decision(); decision != nil {
 		return nil
 	}
 	var lines []string
-	for n := range q.blanks {
-		b := &q.blanks[n]
-		if b.name == "" || b.group == groupEvidence || b.group == "" && (b.name == nameNotes || b.name == nameDescription) {
+	for n := range q.form.Entries {
+		e := &q.form.Entries[n]
+		if e.Name == "" || e.Group == form.GroupEvidence || remarks(e) || e.Known {
 			continue
 		}
-		line := "  " + oneLine(b.name) + ":"
-		if b.label != b.name {
-			line += " " + oneLine(b.label)
+		line := "  " + oneLine(e.Name) + ":"
+		if e.Prompt != e.Name {
+			line += " " + oneLine(e.Prompt)
 		}
-		switch b.kind {
-		case blankNumber:
+		switch e.Kind {
+		case form.Number:
 			line += ", a number"
-		case blankYesNo:
+		case form.YesNo, form.Tick:
 			line += ", yes or no"
-		case blankChoice:
-			line += ", one of " + oneLine(b.optionNames())
-		case blankChoices:
-			line += ", some of " + oneLine(b.optionNames())
-		case blankJSON:
+		case form.One:
+			line += ", one of " + oneLine(e.ChoiceNames())
+		case form.Some:
+			line += ", some of " + oneLine(e.ChoiceNames())
+		case form.JSON:
 			line += ", JSON"
 		}
-		if b.required {
+		if e.Limits != "" && (e.Kind == form.Number || e.Kind == form.Line || e.Kind == form.Area) && e.Group != form.GroupScores {
+			line += " (" + oneLine(e.Limits) + ")"
+		}
+		if e.Default != nil {
+			line += ", " + oneLine(e.Text(e.Default)) + " unless you say otherwise"
+		}
+		if e.Required {
 			line += ", required"
 		}
 		lines = append(lines, strings.Replace(line, ":,", ":", 1))
@@ -157,27 +153,25 @@ func (q *question) wants() []string {
 // how is the command line that answers a question.
 func (q *question) how() string {
 	command := "inbox answer " + q.ID
-	if n := q.decision(); n >= 0 {
-		switch b := &q.blanks[n]; {
-		case b.kind == blankDecision:
+	if decision, _ := q.form.Decision(); decision != nil {
+		if decision.Kind == form.YesNo {
 			return fmt.Sprintf("approve %s, or reject", q.ID)
-		default:
-			return command + " --choose OPTION (" + oneLine(b.optionNames()) + ")"
 		}
+		return command + " --choose OPTION (" + oneLine(decision.ChoiceNames()) + ")"
 	}
-	for _, b := range q.blanks {
-		switch {
-		case b.name == "":
+	for n := range q.form.Entries {
+		switch e := &q.form.Entries[n]; {
+		case e.Name == "":
 			return command + " --value JSON"
-		case (b.name == nameNotes || b.name == nameDescription) && b.group == "":
-		case b.group == groupEvidence:
-			command += fmt.Sprintf(" --evidence '%s=...'", oneLine(b.name))
-		case b.kind == blankChoice:
-			command += fmt.Sprintf(" --set '%s=OPTION'", oneLine(b.name))
-		case b.kind == blankFile:
-			command += fmt.Sprintf(" --set '%s=@FILE'", oneLine(b.name))
+		case remarks(e), e.Known:
+		case e.Group == form.GroupEvidence:
+			command += fmt.Sprintf(" --evidence '%s=...'", oneLine(e.Name))
+		case e.Kind == form.One:
+			command += fmt.Sprintf(" --set '%s=OPTION'", oneLine(e.Name))
+		case e.Kind == form.File:
+			command += fmt.Sprintf(" --set '%s=@FILE'", oneLine(e.Name))
 		default:
-			command += fmt.Sprintf(" --set '%s=...'", oneLine(b.name))
+			command += fmt.Sprintf(" --set '%s=...'", oneLine(e.Name))
 		}
 	}
 	return command
@@ -223,36 +217,44 @@ func (f *answerFlags) read(q *question) (json.RawMessage, error) {
 		}
 		return withNote(raw, q.Purpose, f.note)
 	}
-	given := filled{}
+	given := form.Values{}
 	if len(f.choose) > 0 {
-		n := q.decision()
-		if n < 0 {
+		decision, n := q.form.Decision()
+		if decision == nil {
 			return nil, usageError{fmt.Errorf("question %q has nothing to choose from; answer it with: tandem %s", q.ID, q.how())}
 		}
-		b := &q.blanks[n]
 		var err error
-		switch {
-		case b.kind == blankChoices:
-			given[n], err = b.choices(f.choose)
-		case len(f.choose) > 1:
-			err = fmt.Errorf("only one may be chosen")
-		default:
-			given[n], err = b.read(f.choose[0])
-		}
-		if err != nil {
+		if given[n], err = chosen(decision, q.form.Language, f.choose); err != nil {
 			return nil, usageError{fmt.Errorf("--choose: %w", err)}
 		}
 	}
-	wrong := q.fillIn(given, "set", f.set, func(b *blank) bool { return b.group != groupEvidence })
-	wrong = append(wrong, q.fillIn(given, "evidence", f.evidence, func(b *blank) bool { return b.group == groupEvidence })...)
+	wrong := q.fillIn(given, "set", f.set, func(e *form.Entry) bool { return e.Group != form.GroupEvidence })
+	wrong = append(wrong, q.fillIn(given, "evidence", f.evidence, func(e *form.Entry) bool { return e.Group == form.GroupEvidence })...)
 	if len(wrong) > 0 {
 		return nil, usageError{errors.New(strings.Join(wrong, "; "))}
 	}
 	return q.noted(given, f.note)
 }
 
-// fillIn fills in blanks from name=value pairs and returns everything that is wrong with them.
-func (q *question) fillIn(given filled, flag string, pairs []string, of func(*blank) bool) (wrong []string) {
+// chosen is a choice by names or numbers.
+func chosen(e *form.Entry, language string, names []string) (json.RawMessage, error) {
+	if len(names) == 1 {
+		return readTyped(e, language, names[0])
+	}
+	for n, name := range names {
+		if one, ok := byNumbers(&form.Entry{Choices: e.Choices}, name); ok {
+			names[n] = one[0]
+		}
+	}
+	value, wrong := e.Choose(names...)
+	if wrong != nil {
+		return nil, errors.New(wrong.In(language))
+	}
+	return value, nil
+}
+
+// fillIn fills in entries from name=value pairs and returns everything that is wrong with them.
+func (q *question) fillIn(given form.Values, flag string, pairs []string, of func(*form.Entry) bool) (wrong []string) {
 	for _, pair := range pairs {
 		name, text, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
@@ -261,9 +263,9 @@ func (q *question) fillIn(given filled, flag string, pairs []string, of func(*bl
 		}
 		at := -1
 		var names []string
-		for n := range q.blanks {
-			if b := &q.blanks[n]; of(b) && b.name != "" {
-				if names = append(names, b.name); b.name == name && at < 0 {
+		for n := range q.form.Entries {
+			if e := &q.form.Entries[n]; of(e) && e.Name != "" {
+				if names = append(names, e.Name); e.Name == name && at < 0 {
 					at = n
 				}
 			}
@@ -276,7 +278,7 @@ func (q *question) fillIn(given filled, flag string, pairs []string, of func(*bl
 			wrong = append(wrong, fmt.Sprintf("--%s: question %q has no %q to fill in; %s", flag, q.ID, name, hint))
 			continue
 		}
-		value, err := q.blanks[at].read(text)
+		value, err := readTyped(&q.form.Entries[at], q.form.Language, text)
 		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("--%s %s: %v", flag, name, err))
 			continue
@@ -308,7 +310,7 @@ which flags a question wants. Everything that is wrong with an answer is told at
 				if err != nil {
 					return err
 				}
-				q, err := newQuestion(d.Interaction)
+				q, err := newQuestion(d.Interaction, userLanguage())
 				if err != nil {
 					return err
 				}

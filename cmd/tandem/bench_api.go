@@ -32,8 +32,8 @@ func newBenchAPI() *cobra.Command {
 		Short: "Measure how fast the API of this machine answers",
 		Long: `Api starts a server and asks it over HTTP, in turns with a bare server: net/http and encoding/json on a
 bare journal. For an execution of five nodes that do nothing the bare server decodes the same body and
-writes the same rows, each on disk before the next, with commits that are shared. For reads it answers
-with the same bytes from one row. It checks no token and knows no workflows.
+writes the same rows, each on disk before the next, with commits that are shared. For reads it reads the
+same rows and answers with the same bytes. It checks no token and knows no workflows.
 
 Measured are executions that are waited for, reads of an execution and of a list with 100,000
 executions, and how fast 2,000 readers of a stream learn of a row. Each side has a process of its own;

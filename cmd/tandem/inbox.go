@@ -169,7 +169,7 @@ func responded(cmd *cobra.Command, c *app.Connection, show *listing, i api.Inter
 
 // title is what a question is called, of whatever form it is.
 func title(i *api.Interaction) string {
-	q, err := newQuestion(*i)
+	q, err := newQuestion(*i, userLanguage())
 	if err != nil {
 		return i.Purpose
 	}
@@ -391,7 +391,7 @@ func printInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 		row(w, "delegated", strings.TrimSuffix(text+": "+h.Note, ": "))
 	}
 	fmt.Fprintln(w)
-	q, err := newQuestion(d.Interaction)
+	q, err := newQuestion(d.Interaction, userLanguage())
 	if err != nil { // shown as it is
 		fmt.Fprintln(w, oneLine(payload.JSON(d.RequestData)))
 	} else {

@@ -154,7 +154,7 @@ it was an override, by whom and why, and those who were asked are told.`,
 				return errors.New("say why with --reason")
 			}
 			return change(cmd, at, &show, args[0], "overridden", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				q, err := newQuestion(d.Interaction)
+				q, err := newQuestion(d.Interaction, userLanguage())
 				if err != nil {
 					return api.Interaction{}, err
 				}
@@ -205,7 +205,7 @@ lists the replies and what they were taken for.`,
 				}
 				r := api.OverruleRequest{Reason: reason}
 				if f.given() {
-					q, err := newQuestion(d.Interaction)
+					q, err := newQuestion(d.Interaction, userLanguage())
 					if err != nil {
 						return api.Interaction{}, err
 					}

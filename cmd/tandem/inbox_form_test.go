@@ -61,16 +61,16 @@ func TestAsker_EverySortOfQuestion(t *testing.T) {
 		typed                        []string
 		shows, hides                 string
 	}{
-		{"Yes", human.PurposeToolApproval, tool, `{"approved":true}`, []string{"y"}, "  amount: 5", "\x1b"},
-		{"No", human.PurposeToolApproval, tool, `{"approved":false}`, []string{"perhaps", " NO "}, "y or n was expected", ""},
-		{"Chinese", human.PurposeToolApproval, tool, `{"approved":true}`, []string{"是"}, "Allow it? [y/n]", ""},
+		{"Yes", human.PurposeToolApproval, tool, `{"approved":true,"notes":"once"}`, []string{"y", "once"}, "  amount: 5", "\x1b"},
+		{"No", human.PurposeToolApproval, tool, `{"approved":false}`, []string{"perhaps", " NO ", ""}, "y or n was expected", ""},
+		{"Chinese", human.PurposeToolApproval, tool, `{"approved":true}`, []string{"是", ""}, "Allow it? [y/n]", ""},
 		{"NobodyThere", human.PurposeToolApproval, tool, "", nil, "Allow it?", ""},
 		{"Confirm", human.PurposeConfirm, `{"title":"Send it?"}`, `{"confirm":false}`, []string{"n"}, "Send it?", ""},
 		{"Drift", human.PurposeDrift, `{}`, `{"accept":true}`, []string{"y"}, "Accept it?", ""},
 		{"Activation", human.PurposeActivation, `{}`, `{"accept":false}`, []string{"n"}, "Accept it?", ""},
 		{"Budget", human.PurposeBudget, `{"title":"The budget is used up","budget":"m/day/1"}`, `{"raise_by":5}`, []string{"", "lots", "+5"}, "a number was expected", ""},
-		{"Slots", human.PurposeParam, slots, `{"content":{"n":3,"to":"42","z":{"deep":[1]}}}`, []string{"3", "", "", "42", `{"deep":[1]}`}, "n (how many):", "known"},
-		{"SlotsBrokenOff", human.PurposeParam, slots, "", []string{"3"}, "   1  a", ""},
+		{"Slots", human.PurposeParam, slots, `{"content":{"n":3,"to":"42","z":{"deep":[1]}}}`, []string{"3", "", "42", "", `{"deep":[1]}`, ""}, "n (how many):", "known"},
+		{"SlotsBrokenOff", human.PurposeParam, slots, "", []string{"3", "42"}, "   1  a", ""},
 		{"NotDone", human.PurposeOutcomeUnknown, `{"url":"https://bank"}`, `{"outcome":"not_done"}`, []string{"perhaps", "not_done"}, "  url: \"https://bank\"", "Its result"},
 		{"Done", human.PurposeOutcomeUnknown, `{"url":"https://bank"}`, `{"outcome":"done","result":{"id":7}}`, []string{"1", `{"id":7}`}, "Its result, as JSON", ""},
 		{"Approval", human.PurposeNode, `{"title":"T","description":"one\ntwo\u001b[2J","content":{"amount":500}}`, `{"action":"reject","notes":"no money"}`, []string{"2", "no money"}, "    \"amount\": 500", "\x1b"},
@@ -92,7 +92,7 @@ func TestAsker_EverySortOfQuestion(t *testing.T) {
 		{"ReviewNumbers", human.PurposeNode, review("numeric_scale", `,"min":1,"max":10,"require_evidence":true`),
 			`{"evidence":{"clear":"read it","right":"ran it"},"scores":{"clear":7,"right":9.5}}`, []string{"good", "7", "", "read it", "9.5", "ran it", ""}, "clear (1 to 10):", ""},
 		{"ReviewLetters", human.PurposeNode, review("letter_grade", ""), `{"scores":{"clear":"A","right":"F"}}`, []string{"a", "E", "5", ""}, `"E" is none of A, B, C, D, F`, ""},
-		{"ReviewCustom", human.PurposeNode, review("custom", ""), `{"scores":{"clear":3,"right":"pass"}}`, []string{"3", "pass", ""}, "a letter from A to F", ""},
+		{"ReviewCustom", human.PurposeNode, review("custom", ""), `{"scores":{"clear":"B","right":true}}`, []string{"E", "b", "pass", ""}, "a letter from A to F", ""},
 		{"UnknownPurpose", "something_new", `{"title":"New"}`, `{"a":1}`, []string{"", `{"a":1}`}, "The answer, as JSON", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAnswerFlags(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q, err := newQuestion(c.question)
+			q, err := newQuestion(c.question, "en")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,7 +240,7 @@ func TestQuestion_Decide(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			q, err := newQuestion(asked(t, c.purpose, c.request))
+			q, err := newQuestion(asked(t, c.purpose, c.request), "en")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,6 +22,7 @@ import (
 	"tandem/client"
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
 )
 
@@ -31,6 +32,8 @@ type asker struct {
 	typed *typed
 	// follow is what draws meanwhile; nil: nothing does.
 	follow follower
+	// language is that of who sits there: zh, or English.
+	language string
 }
 
 // newAsker returns nil when nobody can be asked: there must be a terminal on both sides.
@@ -45,7 +48,7 @@ func newAsker(in io.Reader, out io.Writer, f follower) *asker {
 	if _, drawn := f.(*treePrinter); f != nil && !drawn {
 		return nil
 	}
-	a := &asker{out: out, typed: newTyped(), follow: f}
+	a := &asker{out: out, typed: newTyped(), follow: f, language: userLanguage()}
 	go a.typed.read(in) // it lives as long as the process: nothing can call a read of a terminal back
 	return a
 }
@@ -123,7 +126,7 @@ func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.Raw
 		}
 		defer a.follow.resume()
 	}
-	q, err := newQuestion(i)
+	q, err := newQuestion(i, a.language)
 	if err == nil {
 		err = a.print("\n" + strings.Join(q.tell(time.Now(), shownLines), "\n") + "\n")
 	}
@@ -146,74 +149,73 @@ func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.Raw
 	return err
 }
 
-// fill asks for all blanks, hands them in, and asks again for those that were found wrong.
+// fill asks for all entries, hands them in, and asks again for those that were found wrong. What a step knows already is not asked for.
 func (a *asker) fill(ctx context.Context, q *question, answer func(json.RawMessage) error) error {
-	given := filled{}
-	for blanks := q.blamed(nil); ; {
-		for _, n := range blanks {
+	given := form.Values{}
+	for entries := q.blamed(nil); ; {
+		for _, n := range entries {
 			delete(given, n)
-			if !q.wanted(n, given) {
+			if !q.form.Wanted(n, given) || q.form.Entries[n].Known {
 				continue
 			}
-			value, err := a.blank(ctx, &q.blanks[n], q.request.AllowMultiple)
+			value, err := a.entry(ctx, &q.form.Entries[n])
 			if err != nil {
 				return err
 			}
-			if value != nil {
-				given[n] = value
-			}
+			given[n] = value
 		}
-		whole, err := q.answer(given)
-		if err != nil {
-			return err
-		}
-		err = answer(whole)
+		whole := q.form.Answer(given)
+		err := answer(whole)
 		told, ok := errors.AsType[*client.Error](err)
 		if !ok || fault.CodeOf(err) != fault.InvalidInput {
 			return err
 		}
-		text := "It was not taken:\n"
-		for _, p := range told.Errors {
-			_, at, _ := strings.Cut(p.Path, ".")
-			text += "  " + oneLine(strings.TrimPrefix(at+": "+p.Message, ": ")) + "\n"
-		}
-		if len(told.Errors) == 0 {
-			text += "  " + oneLine(told.Detail) + "\n"
-		}
-		if err := a.print(text); err != nil {
+		if err := a.print(a.say(refused) + "\n" + q.wrong(told, whole, a.language)); err != nil {
 			return err
 		}
-		blanks = q.blamed(told.Errors)
+		entries = q.blamed(told.Errors)
 	}
 }
 
-// blank asks for one value until it can be one. Nil: it was left empty, which only what is not required may be.
-func (a *asker) blank(ctx context.Context, b *blank, many bool) (json.RawMessage, error) {
-	prompt, list := oneLine(b.label), ""
-	switch {
-	case b.kind == blankDecision:
-		prompt += " [y/n] "
-	case b.kind == blankYesNo:
-		prompt += " [y/n]: "
-	case b.kind == blankChoice || b.kind == blankChoices:
-		if prompt != "" {
-			list = prompt + ":\n"
+// wrong are lines that say what is wrong with an answer, each with its field. The server says it in English; the form knows it in the
+// reader's language.
+func (q *question) wrong(told *client.Error, answer json.RawMessage, language string) string {
+	fields := told.Errors
+	if _, err := q.asked.Read(answer, true); form.IsChinese(language) {
+		if problems, ok := errors.AsType[form.Problems](err); ok {
+			fields = nil
+			for _, p := range problems {
+				fields = append(fields, api.FaultField{Path: p.Path, Message: p.Text.In(language)})
+			}
 		}
-		list += b.listed()
-		prompt = "Which one? "
-		if yes, no, ok := b.eitherOr(); ok {
-			prompt = fmt.Sprintf("Which one? [y: %s, n: %s] ", oneLine(b.options[yes].Value), oneLine(b.options[no].Value))
-		}
-		if b.kind == blankChoices && many {
-			prompt = "Which ones, separated by commas? "
-		}
-	default:
-		prompt += ": "
 	}
-	if !b.required {
-		prompt = "(optional) " + prompt
+	text := ""
+	for _, p := range fields {
+		_, at, _ := strings.Cut(p.Path, ".")
+		text += "  " + oneLine(strings.TrimPrefix(at+": "+p.Message, ": ")) + "\n"
 	}
-	if err := a.print(list); err != nil {
+	if len(fields) == 0 {
+		text = "  " + oneLine(told.Detail) + "\n"
+	}
+	return text
+}
+
+// What a terminal says around the entries of a form. They are read-only.
+var (
+	refused    = form.Text{English: "It was not taken:", Chinese: "未被接受："}
+	optional   = form.Text{English: "(optional) ", Chinese: "（可选）"}
+	whichOne   = form.Text{English: "Which one? ", Chinese: "选哪一项？"}
+	whichOnes  = form.Text{English: "Which ones, separated by commas? ", Chinese: "选哪几项（用逗号分隔）？"}
+	whichOf    = form.Text{English: "Which one? [y: %s, n: %s] ", Chinese: "选哪一项？[y: %s, n: %s] "}
+	unlessElse = form.Text{English: " [%s]", Chinese: " [%s]"}
+)
+
+func (a *asker) say(t form.Text) string { return t.In(a.language) }
+
+// entry asks for one value until it can be one. Nil: it was left empty, which only what is not required may be. Enter takes what is proposed.
+func (a *asker) entry(ctx context.Context, e *form.Entry) (json.RawMessage, error) {
+	prompt, above := a.prompt(e)
+	if err := a.print(above); err != nil {
 		return nil, err
 	}
 	for {
@@ -222,12 +224,12 @@ func (a *asker) blank(ctx context.Context, b *blank, many bool) (json.RawMessage
 			return nil, err
 		}
 		if line == "" {
-			if !b.required {
-				return nil, nil
+			if !e.Required || e.Default != nil {
+				return e.Default, nil
 			}
 			continue
 		}
-		value, err := b.read(line)
+		value, err := readTyped(e, a.language, line)
 		if err == nil {
 			return value, nil
 		}
@@ -237,17 +239,66 @@ func (a *asker) blank(ctx context.Context, b *blank, many bool) (json.RawMessage
 	}
 }
 
-// listed are the options of a choice, a line each.
-func (b *blank) listed() string {
+// prompt is what is asked on one line, and what stands above it: the choices, or what may be filled in.
+func (a *asker) prompt(e *form.Entry) (prompt, above string) {
+	prompt = oneLine(e.Prompt)
+	proposed := ""
+	if e.Default != nil {
+		proposed = a.say(unlessElse.With(oneLine(e.Text(e.Default))))
+	}
+	switch {
+	case e.Kind == form.YesNo && e.Decides:
+		prompt += proposed + " [y/n] "
+	case e.Kind == form.YesNo || e.Kind == form.Tick:
+		prompt += proposed + " [y/n]: "
+	case e.Kind == form.One || e.Kind == form.Some:
+		if !e.Decides { // else the question itself says what is chosen
+			above = prompt + ":\n"
+		}
+		if e.Kind == form.Some && !e.Decides {
+			above += limitLine(e)
+		}
+		above += listed(e)
+		prompt = a.say(whichOne)
+		if yes, no, ok := e.EitherOr(); ok {
+			prompt = a.say(whichOf.With(oneLine(yes.Value), oneLine(no.Value)))
+		}
+		if e.Kind == form.Some {
+			prompt = a.say(whichOnes)
+		}
+		if proposed != "" {
+			prompt = strings.TrimSpace(prompt) + proposed + " "
+		}
+	default:
+		if e.Group != form.GroupScores && e.Kind != form.Date && e.Kind != form.File && e.Kind != form.JSON { // these say it in the prompt
+			above = limitLine(e)
+		}
+		prompt += proposed + ": "
+	}
+	if !e.Required {
+		prompt = a.say(optional) + prompt
+	}
+	return prompt, above
+}
+
+func limitLine(e *form.Entry) string {
+	if e.Limits == "" {
+		return ""
+	}
+	return "  " + oneLine(e.Limits) + "\n"
+}
+
+// listed are the choices of an entry, a line each.
+func listed(e *form.Entry) string {
 	text := ""
-	for n, o := range b.options {
+	for n, c := range e.Choices {
 		number := "  "
-		if b.numbered() {
+		if numbered(e) {
 			number = fmt.Sprintf("%4d  ", n+1)
 		}
-		text += number + oneLine(o.Value)
-		if o.Label != "" && o.Label != o.Value {
-			text += "  " + oneLine(o.Label)
+		text += number + oneLine(c.Value)
+		if c.Label != "" && !strings.EqualFold(c.Label, c.Value) {
+			text += "  " + oneLine(c.Label)
 		}
 		text += "\n"
 	}

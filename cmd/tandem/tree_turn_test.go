@@ -217,7 +217,7 @@ func TestAsker(t *testing.T) {
 	tool := asked(t, human.PurposeToolApproval, `{"title":"May pay be called?","description":"A model wants to.","arguments":{"amount":5,"to":"a\u001b[2Jb"}}`)
 	t.Run("ForgetsWhatWasTypedBefore", func(t *testing.T) {
 		t.Parallel()
-		a, _ := setupAsker(t, "n")
+		a, _ := setupAsker(t, "n", "")
 		a.typed.add(false, "y", "y") // perhaps meant for another question
 		if got, err := answered(t.Context(), a, tool); err != nil || got != `{"approved":false}` {
 			t.Errorf("answer %s, %v", got, err)
@@ -264,7 +264,7 @@ func TestAsker(t *testing.T) {
 	})
 	t.Run("DrawsOnAfterwards", func(t *testing.T) {
 		t.Parallel()
-		a, f := setupAsker(t, "y")
+		a, f := setupAsker(t, "y", "")
 		if err := a.follow.frame(nodeEvent(1, 0, "first", engine.NodeDone)); err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ type held struct {
 	row      host.Row
 	commands []engine.Command
 	status   engine.Status
-	// moved says that the row changes the execution's status.
-	moved bool
+	// moved says that the row changes the execution's status, ended that the execution had ended before it.
+	moved, ended bool
 }
 
 // What is held at most, since it is in memory only.
@@ -156,6 +156,9 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 		rows[i] = list[i].append
 	}
 	start := rows[0].Create != nil
+	if list[0].ended && o.host.opts.Reopening != nil {
+		defer o.host.opts.Reopening(o.ref)()
+	}
 	if err := o.untilRoom(ctx, start, func() error { return o.host.opts.Journal.Append(ctx, o.principal(), rows...) }); err != nil {
 		return fmt.Errorf("append to execution %q: %w", o.ref.Execution, err)
 	}

@@ -151,9 +151,9 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	o.stale = slices.DeleteFunc(o.stale, func(id string) bool { // one that is set again is waited for
 		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
 	})
-	moved := status != o.status
+	h := held{append: a, row: *row, commands: commands, status: status, moved: status != o.status, ended: o.status.Final()}
 	o.status, o.awaits, o.startedChildren = status, awaits, nil
-	return held{append: a, row: *row, commands: commands, status: status, moved: moved}, nil
+	return h, nil
 }
 
 // maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.

@@ -66,6 +66,9 @@ type Options struct {
 	// die. Nil: it does not know, and nothing is blamed on a run.
 	Register Register
 	Log      *slog.Logger
+	// Reopening is told before rows are appended to an execution that has ended, and what it returns is called when they were
+	// recorded or refused. May be nil.
+	Reopening func(store.Ref) (done func())
 	// Recorded is told of every row that is on disk, with its revision and what is to be done, in the order of each execution. It
 	// is called by the execution's owner, which waits for it. May be nil.
 	Recorded func(store.Ref, *workflow.Graph, host.Row, []engine.Command)

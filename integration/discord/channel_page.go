@@ -16,6 +16,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
 )
 
@@ -155,52 +156,45 @@ func (p *page) write(to *discordgo.MessageSend) {
 		}
 		to.Components = p.components()
 		if len(to.Components) == 0 {
-			add("—", w.inbox)
+			add("—", form.Instead(false).In(r.Language))
 		}
 	}
 	to.Embeds = []*discordgo.MessageEmbed{e}
 }
 
-// components are what can be pressed: a button or a menu for the choices, a button that opens a form, and one for the link.
+// components are what can be pressed: a button or a menu for the choices, a button that opens a form where there is more to fill in, and one for the link.
 func (p *page) components() []discordgo.MessageComponent {
-	m, w := p.message, p.words()
+	m := p.message
 	t := touch{interaction: m.Interaction.ID, hash: m.Interaction.ArgumentsHash}
+	f := human.FormOf(m.Interaction, m.Request)
 	link := p.linkButton()
-	options := human.Choices(m.Interaction, m.Request)
-	several := severalOf(m)
-	if len(several) > 0 {
-		options = several
-	}
-	var rows []discordgo.MessageComponent
-	var buttons []discordgo.MessageComponent
-	count := len(options)
+	room := rowMax * rowsMax
 	if link != nil {
-		count++
+		room--
 	}
+	var rows, buttons []discordgo.MessageComponent
+	decision, _ := f.Decision()
 	switch {
-	case len(options) == 0:
-		t.do = doForm
-		if _, ok := modal(m.Interaction, m.Request, t); ok {
-			buttons = append(buttons, discordgo.Button{Label: clip(w.form, labelMax), Style: discordgo.PrimaryButton, CustomID: t.text()})
-		}
-	case len(several) == 0 && count <= rowMax*rowsMax:
+	case decision == nil:
+	case decision.Kind != form.Some && len(decision.Choices) <= room:
 		t.do = doChoose
-		for n, o := range options {
+		for n, c := range decision.Choices {
 			t.n = n
-			style := map[string]discordgo.ButtonStyle{human.Confirmed: discordgo.SuccessButton, human.Rejected: discordgo.DangerButton}[o.Outcome]
-			buttons = append(buttons, discordgo.Button{Label: label(o, labelMax), Style: cmp.Or(style, discordgo.SecondaryButton), CustomID: t.text()})
+			style := map[string]discordgo.ButtonStyle{human.Confirmed: discordgo.SuccessButton, human.Rejected: discordgo.DangerButton}[c.Outcome]
+			buttons = append(buttons, discordgo.Button{Label: label(c, labelMax), Style: cmp.Or(style, discordgo.SecondaryButton), CustomID: t.text()})
 		}
-	case len(options) <= optionsMax:
+	case len(decision.Choices) <= optionsMax:
 		t.do = doSelect
-		one := 1
-		menu := discordgo.SelectMenu{MenuType: discordgo.StringSelectMenu, CustomID: t.text(), Placeholder: w.choose, MinValues: &one, MaxValues: 1}
-		if len(several) > 0 {
-			menu.MaxValues = len(options)
+		rows = append(rows, discordgo.ActionsRow{Components: []discordgo.MessageComponent{p.menu(decision, t)}})
+	}
+	decides := len(rows)+len(buttons) > 0
+	t.do, t.n = doForm, 0
+	if entries, ok := form.Discord().Draw(f); ok && (!decides || len(entries) > 1 && len(buttons) < room) {
+		style := discordgo.PrimaryButton
+		if decides {
+			style = discordgo.SecondaryButton
 		}
-		for n, o := range options {
-			menu.Options = append(menu.Options, discordgo.SelectMenuOption{Label: label(o, optionMax), Value: strconv.Itoa(n)})
-		}
-		rows = append(rows, discordgo.ActionsRow{Components: []discordgo.MessageComponent{menu}})
+		buttons = append(buttons, discordgo.Button{Label: clip(f.Opens(decides).In(m.Request.Language), labelMax), Style: style, CustomID: t.text()})
 	}
 	if t.text() == "" {
 		rows, buttons = nil, nil
@@ -217,23 +211,28 @@ func (p *page) components() []discordgo.MessageComponent {
 	return rows
 }
 
-// severalOf are the options of a selection of which several can be chosen.
-func severalOf(m human.Message) []human.Option {
-	if cmp.Or(m.Request.Type, m.Interaction.Type) == human.Selection && m.Request.AllowMultiple {
-		return m.Request.Options
+// menu offers choices by their numbers.
+func (p *page) menu(decision *form.Entry, t touch) discordgo.SelectMenu {
+	one := 1
+	menu := discordgo.SelectMenu{MenuType: discordgo.StringSelectMenu, CustomID: t.text(), Placeholder: p.words().choose, MinValues: &one, MaxValues: 1}
+	if decision.Kind == form.Some {
+		menu.MaxValues = len(decision.Choices)
 	}
-	return nil
+	for n, c := range decision.Choices {
+		menu.Options = append(menu.Options, discordgo.SelectMenuOption{Label: label(c, optionMax), Value: strconv.Itoa(n)})
+	}
+	return menu
 }
 
-func label(o human.Option, limit int) string {
-	return cmp.Or(clip(strings.TrimSpace(cmp.Or(o.Label, o.Value)), limit), "-")
+func label(c form.Choice, limit int) string {
+	return cmp.Or(clip(strings.TrimSpace(cmp.Or(c.Label, c.Value)), limit), "-")
 }
 
 func (p *page) linkButton() *discordgo.Button {
 	if p.message.Link == "" || size(p.message.Link) > urlMax {
 		return nil
 	}
-	return &discordgo.Button{Label: clip(p.words().link, labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
+	return &discordgo.Button{Label: clip(form.Instead(true).In(p.message.Request.Language), labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
 }
 
 var mentioned = regexp.MustCompile(`^<?@?(&?)!?([0-9]{5,20})>?$`)

@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 )
 
 const (
@@ -192,7 +193,7 @@ func (v *visit) openForm(ctx context.Context, t touch) error {
 	}
 	data, ok := modal(o.Interaction, o.Request, t)
 	if !ok {
-		return v.whisper(w.inbox)
+		return v.whisper(form.Instead(false).In(o.Request.Language))
 	}
 	return v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseModal, Data: data})
 }
@@ -258,15 +259,7 @@ func (v *visit) say(o outcome) string {
 
 // take reads an answer by its question, since it is made of numbers, and hands it in.
 func (v *visit) take(ctx context.Context, t touch) (human.Reaction, error) {
-	reply := v.from(t)
-	look := reply
-	look.Look, look.Dedup = true, ""
-	shown, err := v.handle(ctx, look)
-	if err != nil || shown.Err != nil || shown.Ended {
-		return shown, err
-	}
-	i, r := shown.Interaction, shown.Request
-	unknown := human.Reaction{Request: r, Err: fault.New(fault.Conflict, "what was chosen is no option of this question any more; look at it again")}
+	var read func(f *form.Form) (form.Values, form.Problems)
 	switch t.do {
 	case doSubmit:
 		typed := map[string]string{}
@@ -275,42 +268,38 @@ func (v *visit) take(ctx context.Context, t touch) (human.Reaction, error) {
 				typed[c.CustomID] = c.Value
 			}
 		}
-		a, ok := answer(i, r, typed)
-		if !ok {
-			return unknown, nil
-		}
-		reply.Answer = a
-	case doChoose, doSelect:
-		options := human.Choices(i, r)
-		if several := severalOf(human.Message{Interaction: i, Request: r}); len(several) > 0 {
-			options = several
-		}
-		numbers := []int{t.n}
-		if t.do == doSelect {
-			numbers = nil
-			for _, value := range v.pressed.Data.Values {
-				n, err := strconv.Atoi(value)
-				if err != nil {
-					return unknown, nil
-				}
-				numbers = append(numbers, n)
+		read = func(f *form.Form) (form.Values, form.Problems) { return readInputs(f, typed) }
+	case doChoose:
+		read = byNumbers(strconv.Itoa(t.n))
+	case doSelect:
+		read = byNumbers(v.pressed.Data.Values...)
+	default:
+		read = byNumbers()
+	}
+	reaction, _, err := v.handle.Fill(ctx, v.from(t), read)
+	return reaction, err
+}
+
+// byNumbers reads the choices of a question by their numbers.
+func byNumbers(numbers ...string) func(f *form.Form) (form.Values, form.Problems) {
+	return func(f *form.Form) (form.Values, form.Problems) {
+		gone := form.Problems{{Text: form.Gone()}}
+		decision, _ := f.Decision()
+		var chosen []int
+		for _, number := range numbers {
+			n, err := strconv.Atoi(number)
+			if err != nil || decision == nil || n < 0 || n >= len(decision.Choices) {
+				return nil, gone
 			}
-			slices.Sort(numbers)
-			numbers = slices.Compact(numbers)
+			chosen = append(chosen, n)
+		}
+		if slices.Sort(chosen); len(chosen) == 0 {
+			return nil, gone
 		}
 		var values []string
-		for _, n := range numbers {
-			if n < 0 || n >= len(options) {
-				return unknown, nil
-			}
-			values = append(values, options[n].Value)
+		for _, n := range slices.Compact(chosen) {
+			values = append(values, decision.Choices[n].Value)
 		}
-		if len(values) == 0 {
-			return unknown, nil
-		}
-		reply.Answer = human.Chosen(cmp.Or(r.Type, i.Type), i.Purpose, values...)
-	default:
-		return unknown, nil
+		return human.Choose(values...)(f)
 	}
-	return v.handle(ctx, reply)
 }

@@ -102,7 +102,7 @@ func TestChannel_Receive(t *testing.T) {
 		}
 		want := []human.Reply{{
 			Account: store.Account{Workspace: "w1", Channel: "discord", Credential: "cred"}, Interaction: m.Interaction.ID, Threads: []string{"55:1001"},
-			From: "42", Name: "Ann Lee", Verified: true, Answer: &human.Answer{Action: "reject"}, ArgumentsHash: m.Interaction.ArgumentsHash, Dedup: "interaction:777",
+			From: "42", Name: "Ann Lee", Verified: true, Answer: &human.Answer{Given: json.RawMessage(`{"action":"reject"}`)}, ArgumentsHash: m.Interaction.ArgumentsHash, Dedup: "interaction:777",
 		}}
 		if diff := cmp.Diff(want, d.got()); diff != "" {
 			t.Error(diff)
@@ -133,12 +133,12 @@ func TestChannel_Receive(t *testing.T) {
 		if _, err := f.post(d, press(t, 3, id, map[string]any{"component_type": 3, "values": []string{"2", "0", "2"}})); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&human.Answer{Chosen: []string{"a", "c"}}, d.got()[0].Answer); diff != "" {
-			t.Error(diff)
+		if got := d.got()[0].Answer; string(got.Given) != `{"selected_values":["a","c"]}` {
+			t.Errorf("the answer is %s", got.Given)
 		}
 		for _, values := range [][]string{{"3"}, {"-1"}, {"x"}, {}} {
 			got, err := f.post(d, press(t, 3, id, map[string]any{"values": values}))
-			if err != nil || !strings.Contains(whispered(t, got), "no option") || len(d.got()) != 1 {
+			if err != nil || !strings.Contains(whispered(t, got), "not an option") || len(d.got()) != 1 {
 				t.Errorf("%v: %v %v, replies %v", values, got, err, d.got())
 			}
 		}
@@ -184,7 +184,8 @@ func TestChannel_Receive_Form(t *testing.T) {
 		change func(*human.Message)
 		inputs []string
 		typed  typed
-		want   *human.Answer
+		want   string
+		told   string // instead of an answer
 	}{
 		"Input": {
 			func(m *human.Message) {
@@ -194,33 +195,33 @@ func TestChannel_Receive_Form(t *testing.T) {
 					{Name: "team", Type: "select", Options: []human.Option{{Value: "a", Label: "Team A"}, {Value: "b"}}}, {Name: "urgent", Type: "boolean"},
 				}
 			},
-			[]string{"0 1 true ", "1 2 false ", "2 1 false like 2006-01-02", "3 1 false one of: Team A, b", "4 1 false yes / no"},
+			[]string{"0 1 true ", "1 2 false ", "2 1 false Year-month-day, such as 2027-03-31", "3 1 false one of: Team A, b", "4 1 false yes or no"},
 			typed{"0": " 12.50 ", "1": "", "3": "team a", "4": "No"},
-			&human.Answer{Fields: map[string]json.RawMessage{"amount": json.RawMessage("12.50"), "team": json.RawMessage(`"a"`), "urgent": json.RawMessage("false")}},
+			`{"field_values":{"amount":12.50,"team":"a","urgent":false}}`, "",
 		},
 		"Odd": {
 			func(m *human.Message) {
 				m.Request.Type, m.Request.Language = human.Input, "zh"
 				m.Request.Fields = []human.Field{{Name: "n", Type: "number"}, {Name: "y", Type: "boolean"}, {Name: "s", Type: "select", Options: []human.Option{{Value: "a"}}}}
 			},
-			[]string{"0 1 false ", "1 1 false 是 / 否", "2 1 false 可选：a"},
+			[]string{"0 1 false ", "1 1 false 是 / 否", "2 1 false 可选：a", "3 2 false "},
 			typed{"0": "many", "1": "perhaps", "2": "z"},
-			&human.Answer{Fields: map[string]json.RawMessage{"n": json.RawMessage(`"many"`), "y": json.RawMessage(`"perhaps"`), "s": json.RawMessage(`"z"`)}},
+			"", `回复有误：n：请填写数字。 y：请填写 y 或 n（是或否）。 s："z" 不在可选项之中：a。`,
 		},
 		"Review": {
 			func(m *human.Message) {
 				m.Request.Type, m.Request.Review = human.Review, &human.ReviewRules{Criteria: []string{"tone", "facts"}, Scoring: "numeric_scale", Min: 1, Max: 5, Evidence: true}
 			},
-			[]string{"0 1 true a number from 1 to 5", "1 2 true ", "2 1 true a number from 1 to 5", "3 2 true ", "4 2 false "},
+			[]string{"0 1 true From 1 to 5", "1 2 true ", "2 1 true From 1 to 5", "3 2 true ", "4 2 false "},
 			typed{"0": "4", "1": "kind", "2": "2.5", "4": "note"},
-			&human.Answer{Scores: map[string]json.RawMessage{"tone": json.RawMessage("4"), "facts": json.RawMessage("2.5")}, Evidence: map[string]string{"tone": "kind"}, Notes: "note"},
+			`{"evidence":{"tone":"kind"},"notes":"note","scores":{"facts":2.5,"tone":4}}`, "",
 		},
 		"Budget": {
 			func(m *human.Message) {
 				m.Interaction.Purpose, m.Request.Type = human.PurposeBudget, human.Input
 				m.Request.Schema = json.RawMessage(`{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number"}}}`)
 			},
-			[]string{"0 1 true "}, typed{"0": "5000"}, &human.Answer{Given: json.RawMessage(`{"raise_by":5000}`)},
+			[]string{"0 1 true "}, typed{"0": "5000"}, `{"raise_by":5000}`, "",
 		},
 	} {
 		f := newFake(t)
@@ -254,11 +255,17 @@ func TestChannel_Receive_Form(t *testing.T) {
 			rows = append(rows, map[string]any{"type": 1, "components": []any{map[string]any{"type": 4, "custom_id": id, "value": value}}})
 		}
 		got, err = f.post(d, press(t, 5, data["custom_id"].(string), map[string]any{"components": rows}))
+		if c.told != "" {
+			if said := whispered(t, got); said != safe(c.told, contentMax) || err != nil || len(d.got()) != 0 {
+				t.Errorf("%s: told %q, %v; handed in %v", name, said, err, d.got())
+			}
+			continue
+		}
 		if err != nil || whispered(t, got) != "Thank you." {
 			t.Fatalf("%s: %v %v", name, got, err)
 		}
 		reply := d.got()[0]
-		if diff := cmp.Diff(c.want, reply.Answer); diff != "" || reply.ArgumentsHash != m.Interaction.ArgumentsHash || reply.From != "42" {
+		if diff := cmp.Diff(c.want, string(reply.Answer.Given)); diff != "" || reply.ArgumentsHash != m.Interaction.ArgumentsHash || reply.From != "42" {
 			t.Errorf("%s: %s %+v", name, diff, reply)
 		}
 	}

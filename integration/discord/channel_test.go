@@ -107,7 +107,7 @@ func TestChannel_Send(t *testing.T) {
 		}
 		posted := f.sent(posts)[0]
 		list := components(t, posted)
-		if len(list) != 3 || list[0].Label != "Approve" || list[0].Style != 3 || list[1].Style != 4 || list[2].URL != m.Link {
+		if len(list) != 4 || list[0].Label != "Approve" || list[0].Style != 3 || list[1].Style != 4 || list[2].Label != "With a note" || list[3].URL != m.Link {
 			t.Fatalf("components %+v", list)
 		}
 		if got, ok := readTouch(list[1].CustomID); !ok || got != (touch{do: doChoose, interaction: m.Interaction.ID, hash: m.Interaction.ArgumentsHash, n: 1}) {
@@ -134,7 +134,7 @@ func TestChannel_Send(t *testing.T) {
 	// The checks are in the fake: it refuses what is longer than Discord takes.
 	t.Run("StaysWithinBounds", func(t *testing.T) {
 		t.Parallel()
-		for n, want := range map[int]int{1: 2, 24: 25, 25: 2, 26: 1} { // buttons and the link, or a menu and the link, or only the link
+		for n, want := range map[int]int{1: 3, 23: 25, 24: 25, 25: 3, 26: 1} { // buttons or a menu, a form for a note where there is room, and the link; or only the link
 			f := newFake(t)
 			long := strings.Repeat("<*`_ 😀 长", 4000)
 			send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) {
@@ -203,7 +203,7 @@ func TestChannel_Send(t *testing.T) {
 				if len(list) != 0 || decode(t, r.Body)["live"] != nil || !strings.Contains(string(posted.raw), "inbox of Tandem") {
 					t.Errorf("%s: %+v, want a word about the inbox", name, list)
 				}
-			} else if len(list) != 1 || list[0].Type != c.kind || decode(t, r.Body)["live"] != true {
+			} else if list[0].Type != c.kind || len(list) != map[int]int{2: 1, 3: 2}[c.kind] || decode(t, r.Body)["live"] != true { // beside a menu is a form for a note
 				t.Errorf("%s: %+v, want one of type %d", name, list, c.kind)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
 )
 
@@ -25,11 +26,8 @@ const (
 	buttonTextMax  = 75
 	buttonValueMax = 2000
 	rowMax         = 5
-	choicesMax     = 25
 	confirmMax     = 300
 	optionTextMax  = 75
-	optionValueMax = 150
-	optionsMax     = 100
 	urlMax         = 3000
 )
 
@@ -46,8 +44,6 @@ type touch struct {
 	Value       string `json:"v,omitempty"`
 	// Hash is the arguments that were shown.
 	Hash     string `json:"h,omitempty"`
-	Type     string `json:"t,omitempty"`
-	Purpose  string `json:"p,omitempty"`
 	Language string `json:"l,omitempty"`
 	// Channel and TS are where a form was opened.
 	Channel string `json:"c,omitempty"`
@@ -133,37 +129,41 @@ func (p *page) facts() []slack.Block {
 	return []slack.Block{slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, strings.Join(facts, "  ·  "), false, true))}
 }
 
-// actions are the buttons: one for each choice, or one that opens a form, and one for the link.
+// actions are the buttons: one for each choice, one that opens a form where there is more to fill in, and one for the link.
 func (p *page) actions() []slack.Block {
 	m, r, w := p.message, p.message.Request, p.words()
 	var buttons []slack.BlockElement
-	t := touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Type: cmp.Or(r.Type, m.Interaction.Type), Purpose: purposeOf(m), Language: r.Language}
-	for n, o := range choices(m, t) {
-		t.Value = o.Value
-		b := slack.NewButtonBlockElement(actionChoose+strconv.Itoa(n), t.text(), plain(o.Label, buttonTextMax))
-		switch o.Outcome {
+	t := touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Language: r.Language}
+	f := human.FormOf(m.Interaction, r)
+	choices, more := choices(f, t)
+	for n, c := range choices {
+		t.Value = c.Value
+		b := slack.NewButtonBlockElement(actionChoose+strconv.Itoa(n), t.text(), plain(c.Label, buttonTextMax))
+		switch c.Outcome {
 		case human.Confirmed:
 			b.Style = slack.StylePrimary
 		case human.Rejected:
 			b.Style = slack.StyleDanger
 		}
-		if r.Risk == "high" && o.Outcome == human.Confirmed {
+		if r.Risk == "high" && c.Outcome == human.Confirmed {
 			b.Confirm = slack.NewConfirmationBlockObject(plain(w.sure, 100), plain(fmt.Sprintf(w.sureText, p.message.Headline()), confirmMax), plain(w.yes, 30), plain(w.no, 30))
 		}
 		buttons = append(buttons, b)
 	}
 	t.Value = ""
-	if len(buttons) == 0 {
-		if _, ok := modal(m.Interaction, r, t); ok {
-			buttons = append(buttons, slack.NewButtonBlockElement(actionForm, t.text(), plain(w.form, buttonTextMax)).WithStyle(slack.StylePrimary))
+	if _, drawn := modal(m.Interaction, r, t); drawn && (more || len(choices) == 0) {
+		b := slack.NewButtonBlockElement(actionForm, t.text(), plain(f.Opens(more).In(r.Language), buttonTextMax))
+		if len(choices) == 0 {
+			b = b.WithStyle(slack.StylePrimary)
 		}
+		buttons = append(buttons, b)
 	}
 	p.live = len(buttons) > 0
 	if b := p.linkButton(); b != nil {
 		buttons = append(buttons, b)
 	}
 	if len(buttons) == 0 {
-		return section(nil, "", w.inbox)
+		return section(nil, "", form.Instead(false).In(r.Language))
 	}
 	var rows []slack.Block
 	for len(buttons) > 0 {
@@ -174,33 +174,25 @@ func (p *page) actions() []slack.Block {
 	return rows
 }
 
-// choices are those that can be buttons: all of them or none.
-func choices(m human.Message, t touch) []human.Option {
-	list := human.Choices(m.Interaction, m.Request)
-	if len(list) > choicesMax {
-		return nil
+// choices are those that can be buttons: all of them or none. More says that there is something to fill in besides.
+func choices(f *form.Form, t touch) (list []form.Choice, more bool) {
+	decision, more := form.Slack().Decides(f)
+	if decision == nil {
+		return nil, false
 	}
-	for _, o := range list {
-		if t.Value = o.Value; size(t.text()) > buttonValueMax {
-			return nil
+	for _, c := range decision.Choices {
+		if t.Value = c.Value; size(t.text()) > buttonValueMax {
+			return nil, false
 		}
 	}
-	return list
-}
-
-// purposeOf is short for the usual one.
-func purposeOf(m human.Message) string {
-	if m.Interaction.Purpose == human.PurposeNode {
-		return ""
-	}
-	return m.Interaction.Purpose
+	return decision.Choices, more
 }
 
 func (p *page) linkButton() slack.BlockElement {
 	if p.message.Link == "" || size(p.message.Link) > urlMax {
 		return nil
 	}
-	return slack.NewButtonBlockElement(actionLink, "", plain(p.words().link, buttonTextMax)).WithURL(p.message.Link)
+	return slack.NewButtonBlockElement(actionLink, "", plain(form.Instead(true).In(p.message.Request.Language), buttonTextMax)).WithURL(p.message.Link)
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -26,7 +27,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		})
 	}
 	metadata := func(m human.Message) string {
-		return touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Type: m.Request.Type, Language: "en"}.text()
+		return touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Language: "en"}.text()
 	}
 	t.Run("Opens", func(t *testing.T) {
 		t.Parallel()
@@ -53,7 +54,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		if err := json.Unmarshal([]byte(view["private_metadata"].(string)), &back); err != nil {
 			t.Fatal(err)
 		}
-		if want := (touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Type: human.Input, Language: "en", Channel: "C0PS", TS: "1700000000.000001"}); back != want {
+		if want := (touch{Interaction: m.Interaction.ID, Hash: m.Interaction.ArgumentsHash, Language: "en", Channel: "C0PS", TS: "1700000000.000001"}); back != want {
 			t.Errorf("the form brings back %+v, want %+v", back, want)
 		}
 		var shown []string
@@ -63,8 +64,8 @@ func TestChannel_Receive_Form(t *testing.T) {
 			}
 		})
 		want := []string{
-			"field:amount number_input number <nil>", "field:why plain_text_input text true", "field:mail email_text_input text true", "field:day datepicker date true",
-			"field:team static_select one true", "field:urgent radio_buttons boolean true", "notes plain_text_input text true",
+			"field_values.amount number_input number <nil>", "field_values.why plain_text_input line true", "field_values.mail email_text_input email true", "field_values.day datepicker date true",
+			"field_values.team static_select one true", "field_values.urgent radio_buttons yes_no true", "notes plain_text_input area true",
 		}
 		if diff := cmp.Diff(want, shown); diff != "" {
 			t.Error(diff)
@@ -105,28 +106,27 @@ func TestChannel_Receive_Form(t *testing.T) {
 		}
 	}
 	filled := map[string]any{
-		"field:amount": map[string]any{"number": map[string]any{"type": "number_input", "value": "12.50"}},
-		"field:why":    map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "broken"}},
-		"field:mail":   map[string]any{"text": map[string]any{"type": "email_text_input", "value": nil}},
-		"field:day":    map[string]any{"date": map[string]any{"type": "datepicker", "selected_date": "2026-03-04"}},
-		"field:team":   map[string]any{"one": map[string]any{"type": "static_select", "selected_option": map[string]any{"value": "b"}}},
-		"field:urgent": map[string]any{"boolean": map[string]any{"type": "radio_buttons", "selected_option": map[string]any{"value": "false"}}},
-		"notes":        map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "soon"}},
+		"field_values.amount": map[string]any{"number": map[string]any{"type": "number_input", "value": "12.50"}},
+		"field_values.why":    map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "broken"}},
+		"field_values.mail":   map[string]any{"text": map[string]any{"type": "email_text_input", "value": nil}},
+		"field_values.day":    map[string]any{"date": map[string]any{"type": "datepicker", "selected_date": "2026-03-04"}},
+		"field_values.team":   map[string]any{"one": map[string]any{"type": "static_select", "selected_option": map[string]any{"value": "b"}}},
+		"field_values.urgent": map[string]any{"boolean": map[string]any{"type": "radio_buttons", "selected_option": map[string]any{"value": "false"}}},
+		"notes":               map[string]any{"text": map[string]any{"type": "plain_text_input", "value": "soon"}},
 	}
 	t.Run("Submits", func(t *testing.T) {
 		t.Parallel()
-		f, d := newFake(t), &desk{reaction: accepted("Thank you.")}
+		f := newFake(t)
 		m := question(f)
+		d := &desk{reaction: accepted("Thank you."), question: shown(m)}
 		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := &human.Answer{Notes: "soon", Fields: map[string]json.RawMessage{
-			"amount": json.RawMessage("12.50"), "why": json.RawMessage(`"broken"`), "day": json.RawMessage(`"2026-03-04"`), "team": json.RawMessage(`"b"`), "urgent": json.RawMessage("false"),
-		}}
+		want := `{"field_values":{"amount":12.50,"day":"2026-03-04","team":"b","urgent":false,"why":"broken"},"notes":"soon"}`
 		got := d.got()[0]
-		if diff := cmp.Diff(want, got.Answer); diff != "" {
-			t.Error(diff)
+		if string(got.Answer.Given) != want {
+			t.Errorf("the answer is %s, want %s", got.Answer.Given, want)
 		}
 		if got.From != "U1" || got.Mail != "ann@example.org" || got.ArgumentsHash != m.Interaction.ArgumentsHash || got.Interaction != m.Interaction.ID || got.Dedup != "view:V1:h1:trig.2" || !got.Verified {
 			t.Errorf("reply %+v", got)
@@ -143,19 +143,14 @@ func TestChannel_Receive_Form(t *testing.T) {
 		t.Parallel()
 		f := newFake(t)
 		m := question(f)
-		// As it comes from the rules: any list of paths and messages.
-		type field struct {
-			Path    string `json:"path"`
-			Message string `json:"message"`
-		}
-		d := &desk{reaction: human.Reaction{Err: fault.New(fault.InvalidInput, "two fields are wrong").With("fields", []field{
-			{"response_data.field_values.amount", "must be positive"}, {"response_data.field_values.why", "is too short"}, {"response_data.field_values.amount", "must be whole"},
+		d := &desk{question: shown(m), reaction: human.Reaction{Err: fault.New(fault.InvalidInput, "two fields are wrong").With("fields", []api.FaultField{
+			{Path: "response_data.field_values.amount", Message: "must be positive"}, {Path: "response_data.field_values.why", Message: "is too short"}, {Path: "response_data.field_values.amount", Message: "must be whole"},
 		})}}
 		w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]any{"response_action": "errors", "errors": map[string]any{"field:amount": "must be positive; must be whole", "field:why": "is too short"}}
+		want := map[string]any{"response_action": "errors", "errors": map[string]any{"field_values.amount": "must be positive; must be whole", "field_values.why": "is too short"}}
 		if diff := cmp.Diff(want, decode(t, w.Body.Bytes())); diff != "" {
 			t.Error(diff)
 		}
@@ -168,7 +163,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		// What was typed stays when it could not be recorded.
 		d.err = errors.New("disk full")
 		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
-		if err != nil || !strings.Contains(w.Body.String(), `"errors":{"field:amount":"`+wordsIn("en").tryAgain) {
+		if err != nil || !strings.Contains(w.Body.String(), `"errors":{"field_values.amount":"`+wordsIn("en").tryAgain) {
 			t.Errorf("%v %s", err, w.Body)
 		}
 	})
@@ -180,12 +175,14 @@ func TestChannel_Receive_Form(t *testing.T) {
 			change func(*human.Message)
 			blocks string
 			values map[string]any
-			want   *human.Answer
+			want   string
 		}{
 			"Several": {
-				func(m *human.Message) { m.Request.Type, m.Request.AllowMultiple = human.Selection, true }, "checkboxes",
-				map[string]any{"chosen": one("many", map[string]any{"selected_options": []any{map[string]any{"value": "a"}, map[string]any{"value": "b"}}})},
-				&human.Answer{Chosen: []string{"a", "b"}},
+				func(m *human.Message) {
+					m.Request.Type, m.Request.AllowMultiple, m.Request.Options = human.Selection, true, []human.Option{{Value: "a"}, {Value: "b"}, {Value: "c"}}
+				}, "checkboxes",
+				map[string]any{"selected_values": one("many", map[string]any{"selected_options": []any{map[string]any{"value": "a"}, map[string]any{"value": "b"}}})},
+				`{"selected_values":["a","b"]}`,
 			},
 			"Many": {
 				func(m *human.Message) {
@@ -194,37 +191,37 @@ func TestChannel_Receive_Form(t *testing.T) {
 						m.Request.Options = append(m.Request.Options, human.Option{Value: fmt.Sprint(n)})
 					}
 				}, "static_select",
-				map[string]any{"chosen": one("one", pick("77")), "notes": one("text", map[string]any{"value": "n"})},
-				&human.Answer{Chosen: []string{"77"}, Notes: "n"},
+				map[string]any{"selected_values": one("one", pick("77")), "notes": one("text", map[string]any{"value": "n"})},
+				`{"notes":"n","selected_values":["77"]}`,
 			},
 			"Review": {
 				func(m *human.Message) {
 					m.Request.Type, m.Request.Review = human.Review, &human.ReviewRules{Criteria: []string{"tone", "facts"}, Scoring: "numeric_scale", Min: 1, Max: 5, Evidence: true}
 				}, "number_input",
 				map[string]any{
-					"score:tone": one("number", map[string]any{"value": "4"}), "score:facts": one("number", map[string]any{"value": "2.5"}),
-					"evidence:tone": one("text", map[string]any{"value": "kind"}),
+					"scores.tone": one("number", map[string]any{"value": "4"}), "scores.facts": one("number", map[string]any{"value": "2.5"}),
+					"evidence.tone": one("text", map[string]any{"value": "kind"}),
 				},
-				&human.Answer{Scores: map[string]json.RawMessage{"tone": json.RawMessage("4"), "facts": json.RawMessage("2.5")}, Evidence: map[string]string{"tone": "kind"}},
+				`{"evidence":{"tone":"kind"},"scores":{"facts":2.5,"tone":4}}`,
 			},
 			"PassFail": {
 				func(m *human.Message) {
 					m.Request.Type, m.Request.Review = human.Review, &human.ReviewRules{Criteria: []string{"tone"}}
 				}, "radio_buttons",
-				map[string]any{"score:tone": one("boolean", pick("true"))}, &human.Answer{Scores: map[string]json.RawMessage{"tone": json.RawMessage("true")}},
+				map[string]any{"scores.tone": one("boolean", pick("true"))}, `{"scores":{"tone":true}}`,
 			},
 			"Letters": {
 				func(m *human.Message) {
 					m.Request.Type, m.Request.Review = human.Review, &human.ReviewRules{Criteria: []string{"tone"}, Scoring: "letter_grade"}
 				}, "static_select",
-				map[string]any{"score:tone": one("one", pick("B"))}, &human.Answer{Scores: map[string]json.RawMessage{"tone": json.RawMessage(`"B"`)}},
+				map[string]any{"scores.tone": one("one", pick("B"))}, `{"scores":{"tone":"B"}}`,
 			},
 			"Budget": {
 				func(m *human.Message) {
 					m.Interaction.Purpose, m.Request.Type = human.PurposeBudget, human.Input
 					m.Request.Schema = json.RawMessage(`{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","description":"tokens"}}}`)
 				}, "number_input",
-				map[string]any{"field:raise_by": one("number", map[string]any{"value": "5000"})}, &human.Answer{Given: json.RawMessage(`{"raise_by":5000}`)},
+				map[string]any{"raise_by": one("number", map[string]any{"value": "5000"})}, `{"raise_by":5000}`,
 			},
 		} {
 			f := newFake(t)
@@ -249,8 +246,8 @@ func TestChannel_Receive_Form(t *testing.T) {
 			if _, err := f.post(ch, f.account(), d.handle, formType, sentPayload(t, sent)); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, d.got()[0].Answer); diff != "" {
-				t.Errorf("%s: %s", name, diff)
+			if got := d.got(); len(got) != 1 || string(got[0].Answer.Given) != c.want {
+				t.Errorf("%s: %+v, want %s", name, got, c.want)
 			}
 		}
 	})

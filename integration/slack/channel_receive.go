@@ -17,6 +17,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 )
 
 const (
@@ -51,11 +52,11 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 	case err == nil && media == "application/json":
 		return v.event(ctx, body)
 	case err == nil && media == "application/x-www-form-urlencoded":
-		form, err := url.ParseQuery(string(body))
+		posted, err := url.ParseQuery(string(body))
 		if err != nil {
 			return fault.New(fault.Invalid, "the form cannot be read").WithCause(err)
 		}
-		return v.interaction(ctx, form.Get("payload"))
+		return v.interaction(ctx, posted.Get("payload"))
 	}
 	return fault.New(fault.Unsupported, "Slack posts JSON or a form")
 }
@@ -91,6 +92,8 @@ type visit struct {
 type outcome struct {
 	human.Reaction
 	err error
+	// form is that of the question, if something was filled in.
+	form *form.Form
 	// mine says that this visit did the work, and did not only wait for another that brought the same.
 	mine bool
 }
@@ -110,30 +113,39 @@ func (o outcome) text(w words) string {
 	return w.recorded
 }
 
+// reader makes values of what was filled in; nil: the reply is prose, or only looks.
+type reader = func(f *form.Form) (form.Values, form.Problems)
+
 // hand finds out who a reply is from and hands it in.
-func (v *visit) hand(ctx context.Context, who person, reply human.Reply) outcome {
+func (v *visit) hand(ctx context.Context, who person, reply human.Reply, read reader) outcome {
 	known := v.session.identify(ctx, &reply, who)
-	reaction, err := v.handle(ctx, reply)
-	if !known && reaction.Err != nil && reaction.Err.Code == fault.Forbidden {
-		// Perhaps they are listed by their address, which nobody could tell.
-		reaction.Text = wordsIn(cmp.Or(reaction.Request.Language, who.language)).unknownMail
+	var o outcome
+	if read != nil {
+		o.Reaction, o.form, o.err = v.handle.Fill(ctx, reply, read)
+	} else {
+		o.Reaction, o.err = v.handle(ctx, reply)
 	}
-	return outcome{Reaction: reaction, err: err}
+	if !known && o.Err != nil && o.Err.Code == fault.Forbidden {
+		// Perhaps they are listed by their address, which nobody could tell.
+		o.Text = wordsIn(cmp.Or(o.Request.Language, who.language)).unknownMail
+	}
+	return o
 }
 
 // work hands a reply in, while the visit waits. Two visits that bring the same reply share it.
-func (v *visit) work(ctx context.Context, who person, reply human.Reply) <-chan outcome {
+func (v *visit) work(ctx context.Context, who person, reply human.Reply, read reader) <-chan outcome {
 	out := make(chan outcome, 1)
 	mine := false
 	results := v.channel.replies.DoChan(v.account.Workspace+"/"+v.account.Credential+"/"+reply.Dedup, func() (any, error) {
 		mine = true
-		o := v.hand(ctx, who, reply)
-		return o.Reaction, o.err
+		o := v.hand(ctx, who, reply, read)
+		return o, o.err
 	})
 	go func() {
 		r := <-results
-		reaction, _ := r.Val.(human.Reaction)
-		out <- outcome{Reaction: reaction, err: r.Err, mine: mine}
+		o, _ := r.Val.(outcome)
+		o.err, o.mine = r.Err, mine
+		out <- o
 	}()
 	return out
 }
@@ -258,7 +270,7 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 	}
 	results := v.work(ctx, who, human.Reply{
 		Account: v.account.Account, Threads: []string{threadOf(m.Channel, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
-	})
+	}, nil)
 	o, ok := v.soon(results)
 	switch {
 	case !ok:
@@ -351,15 +363,15 @@ func (v *visit) interaction(ctx context.Context, payload string) error {
 	switch {
 	case p.Type == "block_actions" && len(p.Actions) > 0:
 		action := p.Actions[0]
-		choose, form := strings.HasPrefix(action.ActionID, actionChoose), action.ActionID == actionForm
+		choose, opens := strings.HasPrefix(action.ActionID, actionChoose), action.ActionID == actionForm
 		var t touch
-		if !choose && !form { // the link opens by itself
+		if !choose && !opens { // the link opens by itself
 			return v.reply(http.StatusOK, nil)
 		}
 		if json.Unmarshal([]byte(action.Value), &t) != nil || t.Interaction == "" {
 			return fault.New(fault.Invalid, "the button brings nothing back that can be read")
 		}
-		if form {
+		if opens {
 			return v.openForm(ctx, p, t)
 		}
 		return v.choose(ctx, p, t)
@@ -377,8 +389,8 @@ func (v *visit) interaction(ctx context.Context, payload string) error {
 func (v *visit) choose(ctx context.Context, p pressed, t touch) error {
 	results := v.work(ctx, p.person(t), human.Reply{
 		Account: v.account.Account, Interaction: t.Interaction, Threads: []string{threadOf(p.Channel.ID, p.Message.TS)},
-		Answer: human.Chosen(t.Type, t.Purpose, t.Value), ArgumentsHash: t.Hash, Dedup: "action:" + p.TriggerID + ":" + p.Actions[0].ActionTS,
-	})
+		ArgumentsHash: t.Hash, Dedup: "action:" + p.TriggerID + ":" + p.Actions[0].ActionTS,
+	}, human.Choose(t.Value))
 	o, ok := v.soon(results)
 	if err := v.early(http.StatusOK); err != nil {
 		return err
@@ -415,7 +427,7 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 	w := wordsIn(t.Language)
 	text := ""
 	reply := human.Reply{Account: v.account.Account, Interaction: t.Interaction, ArgumentsHash: t.Hash, Look: true}
-	o := v.hand(quick, p.person(t), reply)
+	o := v.hand(quick, p.person(t), reply, nil)
 	switch {
 	case o.err != nil:
 		v.warn("the question of a form cannot be read", o.err)
@@ -428,7 +440,7 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 		t.Channel, t.TS = p.Channel.ID, p.Message.TS
 		view, ok := modal(o.Interaction, o.Request, t)
 		if !ok {
-			text = w.inbox
+			text = form.Instead(false).In(t.Language)
 			break
 		}
 		if _, err := v.session.api.OpenViewContext(quick, p.TriggerID, view); err != nil {
@@ -449,13 +461,13 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 	values := p.View.State.Values
 	reply := human.Reply{
-		Account: v.account.Account, Interaction: t.Interaction, Answer: values.answer(t), ArgumentsHash: t.Hash,
+		Account: v.account.Account, Interaction: t.Interaction, ArgumentsHash: t.Hash,
 		Dedup: "view:" + p.View.ID + ":" + p.View.Hash + ":" + p.TriggerID,
 	}
 	if t.Channel != "" && t.TS != "" {
 		reply.Threads = []string{threadOf(t.Channel, t.TS)}
 	}
-	results := v.work(ctx, p.person(t), reply)
+	results := v.work(ctx, p.person(t), reply, values.read)
 	o, ok := v.soon(results)
 	if !ok {
 		if err := v.early(http.StatusOK); err != nil { // closes the form
@@ -476,7 +488,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 		return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(map[string]string{firstBlock(values): w.tryAgain}))
 	}
 	if o.Err != nil && !o.Ended {
-		if at, ok := complaints(o.Err, cmp.Or(o.Request.Language, t.Language), values); ok {
+		if at, ok := complaints(o.Err, o.form, cmp.Or(o.Request.Language, t.Language), values); ok {
 			return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(at))
 		}
 	}

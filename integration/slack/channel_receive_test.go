@@ -69,7 +69,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		}
 		want := []human.Reply{{
 			Account: store.Account{Workspace: "w1", Channel: "slack", Credential: "cred"}, Interaction: "i1", Threads: []string{"C0PS:1700000000.000001"},
-			From: "U1", Mail: "ann@example.org", Name: "Ann Lee", Verified: true, Answer: &human.Answer{Action: "approve"}, ArgumentsHash: "hash",
+			From: "U1", Mail: "ann@example.org", Name: "Ann Lee", Verified: true, Answer: &human.Answer{Given: json.RawMessage(`{"action":"approve"}`)}, ArgumentsHash: "hash",
 			Dedup: "action:trig.1:1700000001.1",
 		}}
 		if diff := cmp.Diff(want, d.got()); diff != "" {
@@ -82,9 +82,10 @@ func TestChannel_Receive_Click(t *testing.T) {
 	})
 	t.Run("ByPurpose", func(t *testing.T) {
 		t.Parallel()
-		for purpose, want := range map[string]string{"confirm": `{"confirm":true}`, "drift": `{"accept":false}`, "outcome_unknown": `{"outcome":"confirm"}`} {
-			f, d := newFake(t), &desk{reaction: accepted("")}
-			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", `{"i":"i1","v":"confirm","p":"`+purpose+`"}`))); err != nil {
+		for purpose, c := range map[string][2]string{"confirm": {"confirm", `{"confirm":true}`}, "drift": {"decline", `{"accept":false}`}, "outcome_unknown": {"not_done", `{"outcome":"not_done"}`}, "tool_approval": {"approve", `{"approved":true}`}} {
+			want := c[1]
+			f, d := newFake(t), &desk{reaction: accepted(""), question: human.Reaction{Interaction: store.Interaction{ID: "i1", Purpose: purpose}}}
+			if _, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", `{"i":"i1","v":"`+c[0]+`","p":"`+purpose+`"}`))); err != nil {
 				t.Fatal(err)
 			}
 			if got := d.got()[0].Answer; string(got.Given) != want || got.Action != "" {
@@ -381,7 +382,9 @@ func TestChannel_Receive_AnswersInTime(t *testing.T) {
 	d := &desk{reaction: accepted("Late, but it counts.")}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := c.Receive(w, r, f.account(), func(ctx context.Context, r human.Reply) (human.Reaction, error) {
-			<-finish
+			if !r.Look {
+				<-finish
+			}
 			if ctx.Err() != nil {
 				t.Error("the work was given up because Slack hung up")
 			}

@@ -80,17 +80,17 @@ func TestChannel_Send(t *testing.T) {
 			t.Errorf("posted to %q, thread %q", got, posted.form.Get("thread_ts"))
 		}
 		list := elements(t, posted)
-		if len(list) != 3 {
-			t.Fatalf("%d buttons, want approve, reject and the link", len(list))
+		if len(list) != 4 {
+			t.Fatalf("%d buttons, want approve, reject, one for a note and the link", len(list))
 		}
 		var back touch
 		if err := json.Unmarshal([]byte(list[0].Value), &back); err != nil {
 			t.Fatal(err)
 		}
-		if want := (touch{Interaction: m.Interaction.ID, Value: "approve", Hash: m.Interaction.ArgumentsHash, Type: human.Approval, Language: "en"}); back != want {
+		if want := (touch{Interaction: m.Interaction.ID, Value: "approve", Hash: m.Interaction.ArgumentsHash, Language: "en"}); back != want {
 			t.Errorf("the button brings back %+v, want %+v", back, want)
 		}
-		if list[0].label() != "Approve" || list[0].Style != "primary" || list[0].Confirm == nil || list[1].Style != "danger" || list[1].Confirm != nil || list[2].URL != m.Link {
+		if list[0].label() != "Approve" || list[0].Style != "primary" || list[0].Confirm == nil || list[1].Style != "danger" || list[1].Confirm != nil || list[2].label() != "With a note" || list[2].ActionID != actionForm || list[3].URL != m.Link {
 			t.Errorf("buttons %+v", list)
 		}
 		blocks := posted.form.Get("blocks")
@@ -126,7 +126,7 @@ func TestChannel_Send(t *testing.T) {
 				m.Link = "https://tandem.example.org/respond/x"
 			})
 			send(t, NewChannel(f.client, nil), m)
-			if list := elements(t, f.sent("chat.postMessage")[0]); len(list) != 26 {
+			if list := elements(t, f.sent("chat.postMessage")[0]); len(list) != 27 {
 				t.Errorf("%d buttons", len(list))
 			}
 		}
@@ -244,7 +244,7 @@ func TestChannel_Send(t *testing.T) {
 		again.Request.Settings = json.RawMessage(`{"channel":"#ops","auto_thread":false}`)
 		r = send(t, c, again)
 		posted = f.sent("chat.postMessage")[2]
-		if posted.form.Get("thread_ts") != "" || len(elements(t, posted)) != 3 || len(r.Threads) != 1 {
+		if posted.form.Get("thread_ts") != "" || len(elements(t, posted)) != 4 || len(r.Threads) != 1 {
 			t.Errorf("without auto_thread a reminder is a question of its own, not %v", posted.form)
 		}
 	})

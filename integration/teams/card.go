@@ -2,32 +2,24 @@ package teams
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
-	"tandem/store"
 )
 
 const (
 	cardType = "application/vnd.microsoft.card.adaptive"
 	// maxCard is how many bytes a card may have; the service refuses larger messages.
-	maxCard = 28 << 10
-	// maxButtons is how many actions a card shows.
-	maxButtons  = 6
+	maxCard     = 28 << 10
 	maxTitle    = 256
 	maxLabel    = 80
 	maxAbstract = 1000
 )
 
-// The names of what a card sends back. Fields have a prefix, so that none is called like the rest.
-const (
-	markKey     = "tandem"
-	choiceInput = "choice"
-	notesInput  = "notes"
-	fieldInput  = "field."
-)
+// markKey is the name of what a button brings back besides what was filled in.
+const markKey = "tandem"
 
 // mark is what a button brings back of its question.
 type mark struct {
@@ -105,7 +97,7 @@ func question(m human.Message, buttons bool) (object, error) {
 		body = paragraphs(m, false)
 	}
 	if m.Link == "" {
-		body = append(body, plain(pick(m.Request.Language, "请在收件箱中回答。", "Please answer it in the inbox."), nil))
+		body = append(body, plain(form.Instead(false).In(m.Request.Language), nil))
 	}
 	return card(body, links(m)), nil
 }
@@ -125,89 +117,7 @@ func links(m human.Message) []any {
 	if m.Link == "" {
 		return nil
 	}
-	return []any{object{"type": "Action.OpenUrl", "title": pick(m.Request.Language, "打开回复页面", "Open the response page"), "url": m.Link}}
-}
-
-// asked are the inputs and buttons of a question; not ok: it needs the response page.
-func asked(m human.Message) (body, actions []any, ok bool) {
-	i, r := m.Interaction, m.Request
-	submit := func(title, option, style string) object {
-		a := object{"type": "Action.Submit", "title": clip(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
-		if style != "" {
-			a["style"] = style
-		}
-		return a
-	}
-	send := pick(r.Language, "提交", "Submit")
-	if first(r.Type, i.Type) == human.Selection && r.AllowMultiple {
-		return []any{choiceSet(choiceInput, "", r.Options, true, true)}, []any{submit(send, "", "positive")}, len(r.Options) > 0
-	}
-	if options := human.Choices(i, r); len(options) > maxButtons {
-		return []any{choiceSet(choiceInput, "", options, false, true)}, []any{submit(send, "", "positive")}, true
-	} else if len(options) > 0 {
-		for _, o := range options {
-			style := map[string]string{human.Confirmed: "positive", human.Rejected: "destructive"}[o.Outcome]
-			actions = append(actions, submit(o.Label, o.Value, style))
-		}
-		if first(r.Type, i.Type) == human.Approval && i.Purpose == human.PurposeNode {
-			body = append(body, object{"type": "Input.Text", "id": notesInput, "isMultiline": true, "placeholder": pick(r.Language, "备注（可不填）", "Notes (optional)")})
-		}
-		return body, actions, true
-	}
-	fields, ok := human.Form(i, r)
-	if !ok || len(fields) == 0 {
-		return nil, nil, false
-	}
-	for _, f := range fields {
-		in, ok := input(f)
-		if !ok {
-			return nil, nil, false
-		}
-		body = append(body, in)
-	}
-	return body, []any{submit(send, "", "positive")}, true
-}
-
-// choiceSet offers options by their numbers: values may hold commas, which separate several.
-func choiceSet(id, title string, options []human.Option, several, required bool) object {
-	var list []any
-	for n, o := range options {
-		list = append(list, object{"title": first(o.Label, o.Value), "value": strconv.Itoa(n)})
-	}
-	set := object{"type": "Input.ChoiceSet", "id": id, "choices": list, "isRequired": required}
-	if title != "" {
-		set["label"] = title
-	}
-	if several {
-		set["isMultiSelect"] = true
-	} else {
-		set["style"] = "compact"
-	}
-	return set
-}
-
-// input is what a field is filled in with. Files cannot be sent from a card.
-func input(f human.Field) (object, bool) {
-	title := first(f.Label, f.Name)
-	in := object{"id": fieldInput + f.Name, "label": title, "isRequired": f.Required}
-	switch f.Type {
-	case "", "text":
-		in["type"] = "Input.Text"
-	case "email":
-		in["type"], in["style"] = "Input.Text", "Email"
-	case "number":
-		in["type"] = "Input.Number"
-	case "date":
-		in["type"] = "Input.Date"
-	case "boolean":
-		in["type"], in["title"], in["value"] = "Input.Toggle", title, "false"
-		delete(in, "isRequired") // it would have to be switched on
-	case "select":
-		return choiceSet(fieldInput+f.Name, title, f.Options, false, f.Required), true
-	default:
-		return nil, false
-	}
-	return in, true
+	return []any{object{"type": "Action.OpenUrl", "title": form.Instead(true).In(m.Request.Language), "url": m.Link}}
 }
 
 // content is what the question is about, as people read it; code says that it is not prose.
@@ -219,80 +129,4 @@ func content(raw json.RawMessage) (text string, code bool) {
 		return text, false
 	}
 	return payload.Indented(raw), true
-}
-
-// submitted is what a card sent back, read against its question. Numbers that are none and numbers of options that do not
-// exist are passed on as they are, for the question's own rules to refuse.
-func submitted(values map[string]json.RawMessage, option string, i store.Interaction, r human.Request) *human.Answer {
-	kind := first(r.Type, i.Type)
-	var answer *human.Answer
-	switch fields, form := human.Form(i, r); {
-	case option != "":
-		answer = human.Chosen(kind, i.Purpose, option)
-	case form:
-		filled := map[string]json.RawMessage{}
-		for _, f := range fields {
-			if v, ok := field(f, values[fieldInput+f.Name]); ok {
-				filled[f.Name] = v
-			}
-		}
-		answer = human.Filled(i.Purpose, filled)
-	default:
-		options := human.Choices(i, r)
-		if kind == human.Selection && r.AllowMultiple {
-			options = r.Options
-		}
-		var chosen []string
-		for n := range strings.SplitSeq(textOf(values[choiceInput]), ",") {
-			if n = strings.TrimSpace(n); n != "" {
-				chosen = append(chosen, valueOf(options, n))
-			}
-		}
-		answer = human.Chosen(kind, i.Purpose, chosen...)
-	}
-	answer.Notes = strings.TrimSpace(textOf(values[notesInput]))
-	return answer
-}
-
-// valueOf is the value of the option of a number.
-func valueOf(options []human.Option, number string) string {
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 || n >= len(options) {
-		return number
-	}
-	return options[n].Value
-}
-
-// field is the value of a field as its type wants it; cards send texts. Not ok: nothing was filled in.
-func field(f human.Field, raw json.RawMessage) (json.RawMessage, bool) {
-	text := textOf(raw)
-	if strings.TrimSpace(text) == "" {
-		return nil, false
-	}
-	switch f.Type {
-	case "number", "boolean":
-		if v := json.RawMessage(strings.TrimSpace(text)); json.Valid(v) {
-			return v, true
-		}
-	case "select":
-		text = valueOf(f.Options, text)
-	}
-	return quote(text), true
-}
-
-// textOf is a value as a text: cards send texts, but numbers are taken as well.
-func textOf(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	if len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && string(raw) != "null" {
-		return string(raw)
-	}
-	return ""
-}
-
-func quote(text string) json.RawMessage {
-	raw, _ := json.Marshal(text) // a text can always be written
-	return raw
 }

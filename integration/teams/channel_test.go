@@ -320,13 +320,13 @@ func TestQuestion_Inputs(t *testing.T) {
 		inputs  []string // nil: only a link
 		buttons int
 	}{
-		"Form":     {human.Request{Type: human.Input, Fields: form}, []string{"Input.Number", "Input.Text", "Input.Date", "Input.Text", "Input.Toggle", "Input.ChoiceSet"}, 1},
-		"Several":  {human.Request{Type: human.Selection, AllowMultiple: true, Options: many}, []string{"Input.ChoiceSet"}, 1},
-		"Many":     {human.Request{Type: human.Selection, Options: many}, []string{"Input.ChoiceSet"}, 1},
-		"Few":      {human.Request{Type: human.Selection, Options: many[:3]}, nil, 3},
+		"Form":     {human.Request{Type: human.Input, Fields: form}, []string{"Input.Number", "Input.Text", "Input.Date", "Input.Text", "Input.ChoiceSet", "Input.ChoiceSet", "Input.Text"}, 1},
+		"Several":  {human.Request{Type: human.Selection, AllowMultiple: true, Options: many}, []string{"Input.ChoiceSet", "Input.Text"}, 1},
+		"Many":     {human.Request{Type: human.Selection, Options: many}, []string{"Input.ChoiceSet", "Input.Text"}, 1},
+		"Few":      {human.Request{Type: human.Selection, Options: many[:3]}, []string{"Input.Text"}, 3},
 		"Approval": {human.Request{Type: human.Approval}, []string{"Input.Text"}, 2},
 		"File":     {human.Request{Type: human.Input, Fields: []human.Field{{Name: "f", Type: "file"}}}, nil, 0},
-		"Review":   {human.Request{Type: human.Review, Review: &human.ReviewRules{Criteria: []string{"c"}}}, nil, 0},
+		"Review":   {human.Request{Type: human.Review, Review: &human.ReviewRules{Criteria: []string{"c"}}}, []string{"Input.ChoiceSet", "Input.Text"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

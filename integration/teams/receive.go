@@ -127,19 +127,11 @@ func (b *bot) click(ctx context.Context, a human.Account, in activity, values ma
 	if err != nil {
 		return "", err
 	}
-	reply.Interaction, reply.Look = m.Interaction, true
-	asked, err := handle(ctx, reply) // what was filled in is read as the question wants it
-	switch {
-	case err != nil:
-		return "", err
-	case asked.Err != nil && asked.Err.Code == fault.NotFound:
+	reply.Interaction, reply.ArgumentsHash = m.Interaction, m.Hash
+	reaction, _, err := handle.Fill(ctx, reply, submitted(values, m.Option))
+	if err == nil && reaction.Err != nil && reaction.Err.Code == fault.NotFound {
 		return pick(in.Locale, "这个问题已不存在。", "This question is not there any more."), nil
-	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
-		return asked.Text, nil
 	}
-	reply.Look, reply.ArgumentsHash = false, m.Hash
-	reply.Answer = submitted(values, m.Option, asked.Interaction, asked.Request)
-	reaction, err := handle(ctx, reply)
 	return reaction.Text, err
 }
 

@@ -34,7 +34,7 @@ func TestChannel_Receive_Submit(t *testing.T) {
 	want := []human.Reply{{
 		Account: store.Account{Workspace: "w", Channel: "teams", Credential: "bot"}, Interaction: questionA, Threads: []string{"a:conv-1|200"},
 		From: "aad-ann", Aliases: []string{"29:ann"}, Mail: "ann@example.com", Name: "Ann", Verified: true,
-		Answer: &human.Answer{Action: "approve", Notes: "fine"}, ArgumentsHash: "hash-1", Dedup: "a:conv-1|1700",
+		Answer: &human.Answer{Given: json.RawMessage(`{"action":"approve","notes":"fine"}`)}, ArgumentsHash: "hash-1", Dedup: "a:conv-1|1700",
 	}}
 	if diff := cmp.Diff(want, o.replies); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
@@ -70,7 +70,7 @@ func TestChannel_Receive_Invoke(t *testing.T) {
 	a := s.submit(nil)
 	a["type"], a["name"], a["value"] = "invoke", "adaptiveCard/action", map[string]any{"action": map[string]any{"type": "Action.Execute", "data": pressed("reject", nil)}}
 	w, err := s.bring(t, New(s.Client()), o.bot(s), o.handle, a, "")
-	if err != nil || len(o.replies) != 1 || o.replies[0].Answer.Action != "reject" {
+	if err != nil || len(o.replies) != 1 || string(o.replies[0].Answer.Given) != `{"action":"reject"}` {
 		t.Fatalf("error %v, replies %+v", err, o.replies)
 	}
 	if got := strings.TrimSpace(w.Body.String()); got != `{"statusCode":200,"type":"application/vnd.microsoft.activity.message","value":"Thank you"}` {
@@ -319,24 +319,24 @@ func TestChannel_Receive_Errors(t *testing.T) {
 func TestSubmitted(t *testing.T) {
 	t.Parallel()
 	options := []human.Option{{Value: "a,b"}, {Value: "c"}, {Value: "d"}}
-	raw := func(v string) json.RawMessage { return json.RawMessage(v) }
 	for name, c := range map[string]struct {
-		purpose string
-		request human.Request
-		option  string
-		values  string
-		want    human.Answer
+		purpose     string
+		request     human.Request
+		option      string
+		values      string
+		want, wrong string
 	}{
-		"Several": {"", human.Request{Type: human.Selection, AllowMultiple: true, Options: options}, "", `{"choice":"0,2"}`, human.Answer{Chosen: []string{"a,b", "d"}}},
-		"One":     {"", human.Request{Type: human.Selection, Options: options}, "", `{"choice":"1"}`, human.Answer{Chosen: []string{"c"}}},
-		"None":    {"", human.Request{Type: human.Selection, Options: options}, "", `{}`, human.Answer{}},
-		"Beyond":  {"", human.Request{Type: human.Selection, Options: options}, "", `{"choice":"7"}`, human.Answer{Chosen: []string{"7"}}},
-		"Confirm": {human.PurposeConfirm, human.Request{}, "confirm", `{}`, human.Answer{Given: raw(`{"confirm":true}`)}},
+		"Several": {"", human.Request{Type: human.Selection, AllowMultiple: true, Options: options}, "", `{"choice":"0,2"}`, `{"selected_values":["a,b","d"]}`, ""},
+		"One":     {"", human.Request{Type: human.Selection, Options: options}, "", `{"choice":"1"}`, `{"selected_values":["c"]}`, ""},
+		"None":    {"", human.Request{Type: human.Selection, Options: options}, "", `{}`, `{}`, ""},
+		"Beyond":  {"", human.Request{Type: human.Selection, Options: options}, "", `{"choice":"7"}`, `{}`, `selected_values: "7" is none of a,b, c, d`},
+		"Confirm": {human.PurposeConfirm, human.Request{}, "confirm", `{}`, `{"confirm":true}`, ""},
+		// As cards send it that were made before: a switch, fields with their prefix.
 		"Form": {"", human.Request{Type: human.Input, Fields: []human.Field{
 			{Name: "sum", Type: "number"}, {Name: "odd", Type: "number"}, {Name: "sure", Type: "boolean"}, {Name: "size", Type: "select", Options: options}, {Name: "why"}, {Name: "empty"},
-		}}, "", `{"field.sum":"3.5","field.odd":"three","field.sure":"true","field.size":"0","field.why":"\"x\"","field.empty":" ","field.other":"y"}`, human.Answer{Fields: map[string]json.RawMessage{
-			"sum": raw(`3.5`), "odd": raw(`"three"`), "sure": raw(`true`), "size": raw(`"a,b"`), "why": raw(`"\"x\""`),
-		}}},
+		}}, "", `{"field.sum":"3.5","field.odd":"three","field.sure":"true","field.size":"0","field.why":"\"x\"","field.empty":" ","field.other":"y"}`,
+			`{"field_values":{"size":"a,b","sum":3.5,"sure":true,"why":"\"x\""}}`, "field_values.odd: a number was expected"},
+		"Budget": {human.PurposeBudget, human.Request{Type: human.Input}, "", `{"field.raise_by":"5"}`, `{"raise_by":5}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,8 +348,10 @@ func TestSubmitted(t *testing.T) {
 			if i.Purpose == "" {
 				i.Purpose = human.PurposeNode
 			}
-			if diff := cmp.Diff(&c.want, submitted(values, c.option, i, c.request)); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
+			f := human.FormOf(i, c.request)
+			filled, wrong := submitted(values, c.option)(f)
+			if got := string(f.Answer(filled)); got != c.want || wrong.Error() != c.wrong {
+				t.Errorf("answer %s, want %s; wrong %q, want %q", got, c.want, wrong, c.wrong)
 			}
 		})
 	}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"database/sql/driver"
+	"errors"
 	"iter"
+	"strconv"
 	"strings"
 
 	"tandem/engine"
@@ -22,14 +24,85 @@ func scanExecution(s scanner) (e store.Execution, err error) {
 		&e.Parent, &e.ForkedFrom, &e.TriggerType, &e.User, &e.TokenMadeBy, &e.Conversation, &e.Started, &e.Ended, &e.DurationMS, &e.Credits, &e.Error, &e.Created, &e.Updated)
 }
 
+// To read a column costs more than most columns hold, so that a row of an execution is read as one text: all that is not a number
+// with a fraction, one after the other, with a character between them that texts do not have. Should one have it all the same, the
+// row has too many parts, and the columns are read one by one.
+const (
+	executionParts = `concat_ws(x'1f', workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
+	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, error, created, updated), credits`
+	partsMark = "\x1f"
+)
+
+var errParts = errors.New("a text has the character that stands between texts") // read-only
+
+// scanExecutionParts is scanExecution for [executionParts]. It fails with errParts.
+func scanExecutionParts(s scanner) (e store.Execution, err error) {
+	var text, status string
+	if err := s.Scan(&text, &e.Credits); err != nil {
+		return e, err
+	}
+	var priority int64
+	left, more := text, true
+	next := func(to *string) {
+		if !more {
+			err = errParts // there are too few
+			return
+		}
+		*to, left, more = strings.Cut(left, partsMark)
+	}
+	number := func(to *int64) {
+		var digits string
+		if next(&digits); err == nil {
+			if *to, err = strconv.ParseInt(digits, 10, 64); err != nil {
+				err = errParts
+			}
+		}
+	}
+	next(&e.Workspace)
+	next(&e.ID)
+	next(&e.WorkflowID)
+	next(&e.WorkflowName)
+	next(&e.WorkflowVersion)
+	number(&e.Revision)
+	next(&e.RevisionHash)
+	next(&status)
+	number(&priority)
+	next(&e.Parent)
+	next(&e.ForkedFrom)
+	next(&e.TriggerType)
+	next(&e.User)
+	next(&e.TokenMadeBy)
+	next(&e.Conversation)
+	number(&e.Started)
+	number(&e.Ended)
+	number(&e.DurationMS)
+	next(&e.Error)
+	number(&e.Created)
+	number(&e.Updated)
+	if err == nil && more {
+		err = errParts
+	}
+	e.Status, e.Priority = engine.Status(status), int(priority)
+	return e, err
+}
+
 // Get implements [store.Executions].
 func (x executions) Get(ctx context.Context, p identity.Principal, id string) (store.Execution, error) {
 	workspace, err := store.Scope(p)
 	if err != nil {
 		return store.Execution{}, err
 	}
-	return queryOne(ctx, x.db, notFound("execution", id), `SELECT `+executionColumns+` FROM executions WHERE workspace_id = ? AND id = ?`,
-		scanExecution, workspace, id)
+	found, err := query(ctx, x.db, `SELECT `+executionParts+` FROM executions WHERE workspace_id = ? AND id = ?`, scanExecutionParts, workspace, id)
+	if errors.Is(err, errParts) {
+		found, err = query(ctx, x.db, `SELECT `+executionColumns+` FROM executions WHERE workspace_id = ? AND id = ?`, scanExecution, workspace, id)
+	}
+	if err == nil && len(found) == 0 {
+		err = notFound("execution", id)
+	}
+	if err != nil {
+		return store.Execution{}, err
+	}
+	return found[0], nil
 }
 
 // List implements [store.Executions].
@@ -64,7 +137,10 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 		count = "SELECT coalesce(sum(count), 0) FROM execution_counts"
 	}
 	var page store.ExecutionPage
-	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution, count)
+	page.Executions, page.Total, err = list(ctx, x.db, "executions", executionParts, f, "n DESC", q.Page, scanExecutionParts, count)
+	if errors.Is(err, errParts) {
+		page.Executions, page.Total, err = list(ctx, x.db, "executions", executionColumns, f, "n DESC", q.Page, scanExecution, count)
+	}
 	return page, err
 }
 
@@ -108,7 +184,10 @@ func list[T any](ctx context.Context, db *DB, table, columns string, f filter, o
 				return err
 			}
 			total = counts[0]
-			page, err = readAll(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset))
+			if room := min(limit, total-offset); room > 0 {
+				page = make([]T, 0, room)
+			}
+			page, err = readInto(ctx, c, "SELECT "+columns+from+" ORDER BY "+order+" LIMIT ? OFFSET ?", scan, append(f.args, limit, offset), page)
 			return err
 		})
 	})

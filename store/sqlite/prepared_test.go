@@ -25,12 +25,12 @@ func Prepared(t *testing.T, db *DB) map[string]int {
 		}
 	}
 	look(db.writer.c.raw)
-	for range cap(db.read.free) {
-		c := <-db.read.free
-		defer func() { db.read.free <- c }()
-		if c != nil {
-			look(c.raw)
-		}
+	for range cap(db.read.turns) { // until nobody reads
+		db.read.turns <- struct{}{}
+		defer func() { <-db.read.turns }()
+	}
+	for _, c := range db.read.free {
+		look(c.raw)
 	}
 	return seen
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 )
 
 // readers are the connections that reads share, a fixed number of them, each with the statements that it has prepared. They do
@@ -15,8 +16,12 @@ import (
 // which is more work than most reads are. A read that has begun is finished instead; none takes long.
 type readers struct {
 	path string
-	// free are those that nobody uses; nil is one that was not opened yet.
-	free chan *conn
+	// turns has room for those that read.
+	turns chan struct{}
+	mu    sync.Mutex
+	// free are the connections that nobody uses, the last used last. That one is taken first: it has at hand what was read last, and
+	// what comes one after the other opens one connection.
+	free []*conn
 }
 
 // maxStatements is how many statements a reading connection keeps prepared. Some listings have texts of their own; with too
@@ -24,35 +29,29 @@ type readers struct {
 const maxStatements = 500
 
 func newReaders(path string, n int) *readers {
-	r := &readers{path: path, free: make(chan *conn, n)}
-	for range n {
-		r.free <- nil
-	}
-	return r
+	return &readers{path: path, turns: make(chan struct{}, n)}
 }
 
 // use hands a connection to a function.
-func (r *readers) use(ctx context.Context, f func(*conn) error) (err error) {
+func (r *readers) use(ctx context.Context, f func(*conn) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var c *conn
 	select {
-	case c = <-r.free:
+	case r.turns <- struct{}{}:
 	default:
 		select {
-		case c = <-r.free:
+		case r.turns <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	defer func() { r.free <- c }()
-	if c == nil {
-		if c, err = openConn(r.path, "query_only(1)", "cache_size(-1024)"); err != nil {
-			c = nil
-			return readError(ctx, err)
-		}
+	defer func() { <-r.turns }()
+	c, err := r.take()
+	if err != nil {
+		return readError(ctx, err)
 	}
+	defer r.put(c)
 	if len(c.stmts) > maxStatements {
 		if err := c.forget(); err != nil {
 			return readError(ctx, err)
@@ -61,14 +60,37 @@ func (r *readers) use(ctx context.Context, f func(*conn) error) (err error) {
 	return f(c)
 }
 
-// close waits until nobody reads, then closes all connections.
-func (r *readers) close() error {
-	var errs []error
-	for range cap(r.free) {
-		if c := <-r.free; c != nil {
-			errs = append(errs, c.close())
-		}
+// take returns a connection that nobody uses.
+func (r *readers) take() (*conn, error) {
+	r.mu.Lock()
+	if last := len(r.free) - 1; last >= 0 {
+		defer r.mu.Unlock()
+		c := r.free[last]
+		r.free = r.free[:last]
+		return c, nil
 	}
+	r.mu.Unlock()
+	return openConn(r.path, "query_only(1)", "cache_size(-1024)")
+}
+
+func (r *readers) put(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.free = append(r.free, c)
+}
+
+// close waits until nobody reads, then closes all connections. Nobody can read from then on.
+func (r *readers) close() error {
+	for range cap(r.turns) {
+		r.turns <- struct{}{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for _, c := range r.free {
+		errs = append(errs, c.close())
+	}
+	r.free = nil
 	return errors.Join(errs...)
 }
 

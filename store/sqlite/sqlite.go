@@ -324,7 +324,12 @@ func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (
 
 // readAll is query on a connection.
 func readAll[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any) (all []T, err error) {
-	err = c.each(ctx, text, args, func(s scanner) (bool, error) {
+	return readInto(ctx, c, text, scan, args, nil)
+}
+
+// readInto is readAll into a list that may have room already.
+func readInto[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any, all []T) ([]T, error) {
+	err := c.each(ctx, text, args, func(s scanner) (bool, error) {
 		one, err := scan(s)
 		if err != nil {
 			return false, readError(ctx, err)

@@ -1,0 +1,161 @@
+// Package formtest is what every medium must do that draws the form of a question: whatever somebody fills in, the answer is the same as
+// everywhere else. Only tests import it.
+package formtest
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/human/form"
+	"tandem/payload"
+)
+
+// Case is a question, what somebody fills in, and what comes of it.
+type Case struct {
+	Name     string
+	Question form.Question
+	// Fill is what is filled in, by the path of the entry: as it is typed or, of choices, their values.
+	Fill map[string][]string
+	// Answer is the answer; empty: there is none, and Wrong are the paths of what is wrong.
+	Answer string
+	Wrong  []string
+	// Left are the media that leave the question to the response page.
+	Left []string
+}
+
+// Filled is what came of filling in a form.
+type Filled struct {
+	// Drawn says that the medium drew the form at all.
+	Drawn bool
+	// Answer is what it hands in, Wrong what it found wrong itself.
+	Answer json.RawMessage
+	Wrong  form.Problems
+}
+
+// Run lets a medium draw, fill in and read back every question.
+func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
+	t.Helper()
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			got := fill(t, c)
+			if left := slices.Contains(c.Left, medium); left == got.Drawn {
+				t.Fatalf("drawn is %v, and it is to be left to the page: %v", got.Drawn, left)
+			}
+			if got.Drawn {
+				c.check(t, got)
+			}
+		})
+	}
+}
+
+func (c *Case) check(t *testing.T, got Filled) {
+	t.Helper()
+	wrong := got.Wrong
+	if len(wrong) == 0 {
+		_, err := c.Question.Read(got.Answer, true)
+		if err != nil && !errors.As(err, &wrong) {
+			t.Fatalf("the answer %s cannot be read: %v", got.Answer, err)
+		}
+	}
+	var paths []string
+	for _, p := range wrong {
+		if p.Text.English == "" || p.Text.Chinese == "" {
+			t.Errorf("%s is not told in both languages: %+v", p.Path, p.Text)
+		}
+		paths = append(paths, strings.TrimPrefix(strings.TrimPrefix(p.Path, "response_data."), "input_data."))
+	}
+	slices.Sort(paths)
+	if paths = slices.Compact(paths); !slices.Equal(paths, c.Wrong) {
+		t.Fatalf("wrong are %q, want %q; the answer is %s (%v)", paths, c.Wrong, got.Answer, wrong)
+	}
+	if len(wrong) == 0 && plain(t, got.Answer) != plain(t, json.RawMessage(c.Answer)) {
+		t.Errorf("the answer is %s, want %s", got.Answer, c.Answer)
+	}
+}
+
+// plain is JSON in one form only.
+func plain(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%q is not JSON: %v", raw, err)
+	}
+	out, err := payload.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Form is the form of a case, in English.
+func (c *Case) Form() *form.Form { return form.New(c.Question, "en") }
+
+// Typed is what is filled in as one text.
+func (c *Case) Typed(e *form.Entry) string { return strings.Join(c.Fill[e.Path()], ", ") }
+
+// Unused are the paths that are filled in and that no entry has: a case that checks nothing.
+func (c *Case) Unused() []string {
+	f := c.Form()
+	var list []string
+	for _, path := range slices.Sorted(maps.Keys(c.Fill)) {
+		if !slices.ContainsFunc(f.Entries, func(e form.Entry) bool { return e.Path() == path }) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// Read reads what is filled in as texts, entry by entry: what a medium does that has nothing but texts.
+func (c *Case) Read() Filled {
+	f := c.Form()
+	values := form.Values{}
+	var wrong form.Problems
+	for n := range f.Entries {
+		e := &f.Entries[n]
+		typed, filled := c.Fill[e.Path()]
+		if !filled {
+			if e.Default != nil && !e.Known { // it is there already
+				values[n] = e.Default
+			}
+			continue
+		}
+		value, no := e.Read(strings.Join(typed, ", "))
+		if no != nil {
+			wrong = append(wrong, form.Problem{Path: e.Path(), Text: *no})
+		}
+		values[n] = value
+	}
+	return Filled{Drawn: true, Answer: f.Answer(values), Wrong: append(wrong, f.Missing(values)...)}
+}
+
+// Request is the question as its record has it: the request_data of an interaction.
+func (c *Case) Request(t *testing.T) json.RawMessage {
+	t.Helper()
+	q := c.Question
+	object := map[string]any{"interaction_type": q.Type, "title": c.Name, "allow_multiple": q.Multiple}
+	for name, value := range map[string]any{"options": q.Options, "input_fields": q.Fields, "review": q.Review, "schema": q.Schema, "params": q.Params} {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(raw) != "null" {
+			object[name] = json.RawMessage(raw)
+		}
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// Touches says that nothing is filled in but what the question is about: a button is enough.
+func (c *Case) Touches() bool {
+	decision, _ := c.Form().Decision()
+	return decision != nil && len(c.Fill) == 1 && len(c.Fill[decision.Path()]) == 1
+}

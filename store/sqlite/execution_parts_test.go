@@ -1,0 +1,70 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"tandem/engine"
+	"tandem/identity"
+	"tandem/store"
+	"tandem/store/sqlite"
+	"tandem/store/sqlite/sqlitetest"
+)
+
+// An execution is read as it was written, whatever its texts hold: the character that stands between them when they are read, too.
+func TestExecutions_ReadAsWritten(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: sqlitetest.Dir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	stores, p := db.Stores(), identity.System("w")
+	texts := []string{"", "plain", "\x1f", "a\x1fb", "\x1f7\x1f8\x1f", "名\x00<b>\"'\\", "\x1e\x1d", "7"}
+	query := func(workflow string) store.ExecutionQuery { return store.ExecutionQuery{WorkflowID: workflow} }
+	for n, text := range texts {
+		for place := range 5 {
+			want := store.Execution{
+				Workspace: "w", ID: fmt.Sprintf("e%d.%d", n, place), WorkflowID: fmt.Sprintf("f%d.%d", n, place), WorkflowName: "name", WorkflowVersion: "1.0", Revision: 1 << 60, RevisionHash: "hash+set",
+				Status: engine.StatusError, Priority: -3, Parent: "parent", ForkedFrom: "source", TriggerType: "API", User: "ann", TokenMadeBy: "bob", Conversation: "talk",
+				Started: 2, Ended: 1794809501713, DurationMS: 4, Credits: 0.1 + 0.2*float64(n), Error: "why", Created: 1, Updated: 1,
+			}
+			switch place {
+			case 0:
+				want.WorkflowName = text
+			case 1:
+				want.Error = text
+			case 2:
+				want.User = text
+			case 3:
+				want.WorkflowVersion, want.Conversation = text, text
+			case 4:
+				want.ID += text
+			}
+			create := want
+			if err := stores.Journal.Append(t.Context(), p, &store.Append{Execution: want.ID, Time: 1, Body: []byte("{}"), Create: &create}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := stores.Executions.Get(t.Context(), p, want.ID)
+			if err != nil || got != want {
+				t.Errorf("it is read as\n%+v, %v\nand was written as\n%+v", got, err, want)
+			}
+			page, err := stores.Executions.List(t.Context(), p, query(want.WorkflowID))
+			if err != nil || page.Total != 1 || len(page.Executions) != 1 || page.Executions[0] != want {
+				t.Errorf("it is listed as\n%+v, %v\nand was written as\n%+v", page, err, want)
+			}
+		}
+	}
+	page, err := stores.Executions.List(t.Context(), p, store.ExecutionQuery{Page: store.Page{Size: 100}})
+	if err != nil || page.Total != 5*len(texts) || len(page.Executions) != page.Total {
+		t.Errorf("%d of %d are listed, %v", len(page.Executions), page.Total, err)
+	}
+	if _, err := stores.Executions.Get(t.Context(), p, "e0"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what is not there is read with the error %v", err)
+	}
+}
