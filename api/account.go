@@ -19,11 +19,45 @@ type NodeKind struct {
 	InputSchema  json.RawMessage `json:"input_schema"`
 	OutputSchema json.RawMessage `json:"output_schema"`
 	OutputKeys   []string        `json:"output_keys"`
-	Effect       string          `json:"effect" doc:"of the default configuration"`
+	// Inputs and Keys say what goes in and what comes out.
+	Inputs   []NodeValue   `json:"inputs,omitempty" doc:"the fields of the input that the kind reads; * stands for whatever else there is"`
+	Keys     []NodeKey     `json:"keys,omitempty" doc:"what comes out under the output keys that every node of the kind has; * stands for those that come from the configuration"`
+	Needs    *NodeNeeds    `json:"needs,omitempty" doc:"what must be there besides the configuration"`
+	Examples []NodeExample `json:"examples,omitempty" doc:"nodes to copy, each with what it is given and what comes of it"`
+	Effect   string        `json:"effect" doc:"of the default configuration"`
 	// EffectBy are the fields that decide about the effect: what it is with each of their values that changes it.
 	EffectBy   map[string]map[string]string `json:"effect_by,omitempty" doc:"fields of the configuration whose values change the effect: which effect a value gives"`
 	Timeout    float64                      `json:"timeout" doc:"seconds"`
 	MaxRetries int                          `json:"max_retries"`
+}
+
+// NodeKey is an output key and what comes out under it.
+type NodeKey struct {
+	Name    string      `json:"name"`
+	Meaning Text        `json:"meaning"`
+	Fields  []NodeValue `json:"fields,omitempty" doc:"the fields of the payload; * stands for whatever else there is"`
+}
+
+// NodeValue is a field of what goes into a node or comes out of it.
+type NodeValue struct {
+	Name    string `json:"name" doc:"a path: results[].title"`
+	Meaning Text   `json:"meaning"`
+}
+
+// NodeNeeds is what a kind cannot do without, besides its configuration.
+type NodeNeeds struct {
+	Credential []string `json:"credential,omitempty" doc:"the types of credential that fit credential_id"`
+	Optional   bool     `json:"optional,omitempty" doc:"it also works without a credential"`
+	Also       []Text   `json:"also,omitempty" doc:"what else must be there"`
+}
+
+// NodeExample is a node to copy, with what it is given and what comes of it.
+type NodeExample struct {
+	Shows          Text              `json:"shows" doc:"what it is an example of"`
+	Configurations json.RawMessage   `json:"configurations"`
+	Inputs         []json.RawMessage `json:"inputs,omitempty" doc:"what each of its connections brings"`
+	Replies        []string          `json:"replies,omitempty" doc:"what whoever is asked replies, in turn: a model, a service, a person"`
+	Output         json.RawMessage   `json:"output" doc:"the payloads by output key; … stands for what differs from run to run, and a text \"same as KEY\" for the payload of another key"`
 }
 
 // NodeKinds lists them, by name.

@@ -25,7 +25,7 @@ func (c *Connection) Save(ctx context.Context, def *workflow.Definition) (api.Sa
 	return saved, err
 }
 
-// ApplyFile keeps the definition in a file. Whether it is right is for the API to say, whose catalogue may be another than
+// ApplyFile keeps the definition in a file. Whether it is right is for the API to say, whose kinds may be others than
 // this program's. A file with errors is reported and nothing is kept.
 func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader) (Report, api.Saved, error) {
 	data, problem := readFile(file, stdin)

@@ -321,14 +321,18 @@ func TestNodeKinds(t *testing.T) {
 			}
 			seen[f.Name] = true
 		}
-		example, err := KindExample(k)
+		if len(k.Examples) == 0 {
+			t.Errorf("%s has no example", k.Name)
+			continue
+		}
+		example, err := ReadKindExample(k, k.Examples[0])
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 			continue
 		}
 		text := "metadata: {name: x, description: d}\nnodes:\n"
 		prefix := "  - "
-		for line := range strings.Lines(example) {
+		for line := range strings.Lines(example.Node) {
 			text += prefix + line
 			prefix = "    "
 		}

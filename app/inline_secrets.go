@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/credential"
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -19,10 +20,10 @@ func inlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflo
 	}
 	var problems []workflow.Problem
 	for _, found := range credential.FindInline(document) {
-		if slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Code == problemInlineSecret && p.Path == found.Path }) {
+		if slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Code == node.ProblemInlineSecret && p.Path == found.Path }) {
 			continue
 		}
-		p := workflow.Problem{Severity: workflow.SeverityError, Code: problemInlineSecret, Path: found.Path}
+		p := workflow.Problem{Severity: workflow.SeverityError, Code: node.ProblemInlineSecret, Path: found.Path}
 		remedy := "create a credential with it (POST /api/v1/credentials), set credential_id to its id and remove it here"
 		if !strings.Contains(found.Path, ".configurations.") {
 			remedy = "keep it in a credential of the node that needs it, or hand it over as an input when an execution is started"

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/credential"
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -48,7 +49,7 @@ connections:
 	report := Validate("w.yaml", []byte(file))
 	var got []string
 	for _, p := range report.Problems {
-		if p.Code != problemInlineSecret {
+		if p.Code != node.ProblemInlineSecret {
 			continue
 		}
 		got = append(got, string(p.Severity)+" "+p.Path)

@@ -136,7 +136,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), kinds: Kinds(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
@@ -150,7 +150,8 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)
 	}
-	i.registry.Register(builtin.Kinds(builtin.Options{
+	i.kinds = &i.registry
+	register(&i.registry, builtin.Options{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
 		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 		Agents: agents{i},
@@ -159,7 +160,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			return i.stores.Users.List(ctx, identity.System(workspace))
 		},
 		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
-	})...)
+	})
 	i.desk = i.people(client, o)
 	var register local.Register
 	if !o.Rest {

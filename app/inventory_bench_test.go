@@ -413,7 +413,7 @@ func (w *workbench) embed(rw http.ResponseWriter, body []byte) {
 // saidText is what models answer.
 const saidText = `{"word":"hi"}`
 
-// sayAs answers a completion in the words of the provider whose address was called. In the scenes "tool" and "pair" the model calls
+// sayAs answers a completion in the words of the provider whose address was called. The scene "replies" is followed by what is said. In the scenes "tool" and "pair" the model calls
 // the first tool that it is offered, once or twice, until it has the results.
 func sayAs(rw http.ResponseWriter, path string, body []byte, scene, address string) {
 	all := gjson.ParseBytes(body)
@@ -433,6 +433,9 @@ func sayAs(rw http.ResponseWriter, path string, body []byte, scene, address stri
 		args = fmt.Sprintf(`{"url":%q}`, address+"/meet")
 	}
 	text := saidText
+	if said, ok := strings.CutPrefix(scene, "replies "); ok {
+		text = said
+	}
 	switch scene {
 	case "words":
 		text = "Hi there."

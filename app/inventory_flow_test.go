@@ -122,7 +122,7 @@ func TestInventory_Flow(t *testing.T) {
 				"case_sensitive":    {with: `"items_path": "items", "sort_field": "k"`, one: `true`, other: `false`, input: rows},
 				"items_path":        {with: `"sort_field": "n"`, one: `"items"`, other: `"other"`, input: rows},
 			},
-			"FLOW.FILTER": {
+			"FLOW.FILTER": also(conditionProofs("conditions", `"items_path": "items", "filter_mode": "include"`, true), map[string]proof{
 				"filter_mode":            {with: `"items_path": "items", "conditions": [{"field": "n", "operator": "greater_than", "value": 1}]`, one: `"include"`, other: `"exclude"`, input: rows},
 				"filter_type":            {with: `"items_path": "items", "conditions": [{"field": "k", "value": "b"}]`, one: `"fuzzy_match"`, other: `"array_contains"`, input: rows},
 				"conditions":             {with: `"items_path": "items", "filter_mode": "include"`, one: `[{"field": "n", "operator": "greater_than", "value": 1}]`, other: `[{"field": "n", "operator": "greater_than", "value": 3}]`, input: rows},
@@ -136,7 +136,7 @@ func TestInventory_Flow(t *testing.T) {
 				"sort_order":             {with: filter + `, "items_path": "items", "sort_filtered_results": true, "sort_field": "n"`, one: `"asc"`, other: `"desc"`, input: rows},
 				"error_handling":         {with: `"items_path": "items", "filter_mode": "include", "conditions": [{"field": "n", "operator": "greater_than", "value": "x"}]`, one: `"skip_invalid"`, other: `"fail_on_error"`, input: rows},
 				"items_path":             {with: filter, one: `"items"`, other: `"other"`, input: rows},
-			},
+			}),
 			"FLOW.SPLIT": {
 				"split_mode":      {with: `"items_path": "items", "predicate_paths": {"big": "item.n > 1"}`, one: `"items"`, other: `"predicate"`, input: rows},
 				"items_path":      {one: `"items"`, other: `"other"`, input: rows},

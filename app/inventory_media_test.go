@@ -33,11 +33,11 @@ type mediaBench struct {
 	stand    []string
 }
 
-func newMediaBench(t *testing.T) *mediaBench {
+func newMediaBench(t *testing.T, change ...func(*Options)) *mediaBench {
 	t.Helper()
 	m := &mediaBench{}
 	m.mail = mailOn(t, func(t *testing.T) channelSite {
-		m.workbench = newWorkbench(t)
+		m.workbench = newWorkbench(t, change...)
 		return channelSite{m.workbench.site}
 	})
 	m.people, m.strict = m.mail.channelSite, true

@@ -32,7 +32,6 @@ func TestInventory_People(t *testing.T) {
 		return `@` + form + `, "input_fields": [{"name": "a", ` + inner + `}]`
 	}
 	every := map[string]proof{
-		"on_unknown":                {shown: "TestPeopleCrash_AskAndAnswer", why: "it decides what is done when a process has died while it asked"},
 		"interaction_type":          {with: ask + `, "input_fields": [{"name": "a"}]`, one: `"approval"`, other: `"input"`},
 		"title":                     {with: `"description": "D $KEY"`, one: `"one"`, other: `"two"`},
 		"description":               {with: ask, one: `"one"`, other: `"two"`},

@@ -6,11 +6,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -118,7 +120,7 @@ func (v fieldInventory) check(t *testing.T) {
 	}
 	t.Run("shared", func(t *testing.T) {
 		t.Parallel()
-		v.walk(t, v.sample, parseShape(commonConfig), v.shared)
+		v.walk(t, v.sample, &shape{fields: node.CommonFields()}, v.shared)
 	})
 }
 
@@ -204,14 +206,28 @@ func hasTest(t *testing.T, name string) bool {
 	return false
 }
 
+// shape are the fields of a configuration.
+type shape struct {
+	fields  []node.Field
+	dropped []string
+}
+
+// shapeOfKind are the fields of a kind's own configuration.
+func shapeOfKind(t *testing.T, name string) *shape {
+	t.Helper()
+	k, ok := theKinds().Get(name)
+	if !ok {
+		t.Fatalf("there is no kind %s", name)
+	}
+	return &shape{k.Fields(), k.Dropped()}
+}
+
 // paths are the fields by name, those of objects below them with dots.
 func (s *shape) paths(prefix string) []string {
 	var list []string
 	for _, f := range s.fields {
-		list = append(list, prefix+f.name)
-		if f.inner != nil {
-			list = append(list, f.inner.paths(prefix+f.name+".")...)
-		}
+		list = append(list, prefix+f.Name)
+		list = append(list, (&shape{fields: f.Fields}).paths(prefix+f.Name+".")...)
 	}
 	return list
 }
@@ -241,6 +257,9 @@ func configOf(t *testing.T, with, path, value string) string {
 	return config
 }
 
+// listIndex matches the place in a list.
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
 // fieldProblems is what validation says about a field of a node, in its own words.
 func fieldProblems(t *testing.T, kind, config, path string) string {
 	t.Helper()
@@ -252,8 +271,9 @@ func fieldProblems(t *testing.T, kind, config, path string) string {
 	_, problems := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(config)})
 	var told []string
 	for _, p := range problems {
-		of := strings.HasPrefix("configurations."+path, p.Path+".") && p.Path != "configurations" // of what it is a part of
-		if of || strings.HasPrefix(p.Path, "configurations."+path) {
+		at := listIndex.ReplaceAllString(p.Path, "")
+		of := strings.HasPrefix("configurations."+path, at+".") && at != "configurations" // of what it is a part of
+		if of || strings.HasPrefix(at, "configurations."+path) {
 			told = append(told, p.Message)
 		}
 	}

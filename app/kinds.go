@@ -1,3 +1,7 @@
+// Package app puts a Tandem together: which kinds of nodes there are, an instance on a data directory, the server around it, and what the commands
+// do.
+//
+// The command line and programs that embed Tandem import app; no package below it may.
 package app
 
 import (
@@ -7,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tandem/agent"
 	"tandem/api"
@@ -21,6 +26,7 @@ import (
 	"tandem/objectstore"
 	"tandem/outbound"
 	"tandem/server"
+	"tandem/workflow"
 )
 
 // objectStores are the stores that files can be put into, by the target that names them.
@@ -28,16 +34,52 @@ func objectStores(client *outbound.Client) map[string]objectstore.Store {
 	return map[string]objectstore.Store{"s3": aws.S3(client), "gcs": gcp.Storage(client), "azure_blob": azure.Blobs(client)}
 }
 
+// Kinds is every kind that a workflow can name, as definitions are checked against them.
+func Kinds() workflow.Kinds { return theKinds() }
+
+// theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
+var theKinds = sync.OnceValue(func() *node.Registry {
+	var registry node.Registry
+	register(&registry, builtin.Options{
+		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
+	})
+	return &registry
+})
+
+// register fills a registry with the kinds that run and the names of those that do not yet.
+func register(registry *node.Registry, o builtin.Options) {
+	registry.Register(builtin.Kinds(o)...)
+	registry.Reserve(reservedKinds()...)
+}
+
+// reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking
+// them says so.
+func reservedKinds() []node.About {
+	older := map[string][]string{
+		"EXTERNAL_ACTION.API_CALL": {"API"}, "TOOL.GOOGLE_CALENDAR_TOOL": {"TOOL.GOOGLE_CALENDAR"}, "TOOL.OUTLOOK_CALENDAR_TOOL": {"TOOL.OUTLOOK_CALENDAR"},
+		"TOOL.CALENDAR_GENERIC_TOOL": {"TOOL.CALENDAR_GENERIC"},
+	}
+	var list []node.About
+	for typ, subtypes := range map[string]string{ // order does not matter: a registry has none
+		"TRIGGER": "WEBHOOK CRON EMAIL GITHUB SLACK",
+		"EXTERNAL_ACTION": "API_CALL WEBHOOK NOTIFICATION SLACK DISCORD_ACTION TELEGRAM_ACTION EMAIL GITHUB GITLAB_ACTION JIRA_ACTION GOOGLE_CALENDAR TRELLO NOTION " +
+			"AWS_ACTION GCP_ACTION AZURE_ACTION",
+		"TOOL": "GOOGLE_CALENDAR_TOOL OUTLOOK_CALENDAR_TOOL CALENDAR_GENERIC_TOOL EMAIL_TOOL GMAIL_TOOL",
+	} {
+		for _, subtype := range strings.Fields(subtypes) {
+			name := typ + "." + subtype
+			list = append(list, node.About{Name: name, Older: older[name]})
+		}
+	}
+	return list
+}
+
 // NodeKinds lists the kinds that this program can run, as a server of it does.
 func NodeKinds() []api.NodeKind {
-	var registry node.Registry
-	registry.Register(builtin.Kinds(builtin.Options{
-		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
-	})...)
-	kinds := Kinds()
+	kinds := theKinds()
 	var list []api.NodeKind
-	for _, k := range registry.List() {
-		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+	for _, k := range kinds.List() {
+		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			list = append(list, server.TellKind(kinds, k))
 		}
 	}
@@ -69,6 +111,11 @@ type KindField struct {
 	Default  string
 	// Allowed are the values or the range that it may have.
 	Allowed string
+	Meaning api.Text
+	// OlderNames and OlderValues are accepted and not offered.
+	OlderNames, OlderValues []string
+	// With are the values of other fields beside which it is looked at.
+	With map[string][]string
 }
 
 // schema is what is read of a JSON Schema here.
@@ -81,6 +128,13 @@ type schema struct {
 	Minimum    *float64           `json:"minimum"`
 	Maximum    *float64           `json:"maximum"`
 	Default    json.RawMessage    `json:"default"`
+	En         string             `json:"description"`
+	Zh         string             `json:"x-description-zh"`
+
+	OlderNames  []string            `json:"x-older-names"`
+	OlderValues []string            `json:"x-older-values"`
+	With        map[string][]string `json:"x-with"`
+	Need        [][]string          `json:"x-need"`
 }
 
 // UnmarshalJSON reads a schema; one that is only true takes anything.
@@ -101,6 +155,15 @@ func KindFields(config json.RawMessage) ([]KindField, error) {
 	return s.fields(""), nil
 }
 
+// KindNeeds are groups of configurations of which a kind needs one each.
+func KindNeeds(config json.RawMessage) ([][]string, error) {
+	var s schema
+	if err := json.Unmarshal(config, &s); err != nil {
+		return nil, fmt.Errorf("read the schema of the configurations: %w", err)
+	}
+	return s.Need, nil
+}
+
 func (s *schema) fields(prefix string) []KindField {
 	var list []KindField
 	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
@@ -115,7 +178,8 @@ func (s *schema) fields(prefix string) []KindField {
 	})
 	for _, name := range names {
 		p := s.Properties[name]
-		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed()}
+		f := KindField{Name: prefix + name, Type: p.typeName(), Required: slices.Contains(s.Required, name), Default: string(p.Default), Allowed: p.allowed(), Meaning: api.Text{En: p.En, Zh: p.Zh},
+			OlderNames: p.OlderNames, OlderValues: p.OlderValues, With: p.With}
 		list = append(list, f)
 		inner, path := p, f.Name
 		for inner.Items != nil {
@@ -152,13 +216,17 @@ func (s *schema) typeName() string {
 
 func (s *schema) allowed() string {
 	if s.Items != nil && len(s.Items.Enum) > 0 {
-		return s.Items.allowed()
+		inner := *s.Items
+		inner.OlderValues = s.OlderValues
+		return inner.allowed()
 	}
 	switch {
 	case len(s.Enum) > 0:
 		var values []string
 		for _, v := range s.Enum {
-			values = append(values, fmt.Sprint(v))
+			if text := fmt.Sprint(v); !slices.Contains(s.OlderValues, text) {
+				values = append(values, text)
+			}
 		}
 		return strings.Join(values, ", ")
 	case s.Minimum != nil && s.Maximum != nil:
@@ -174,61 +242,60 @@ func (s *schema) allowed() string {
 // digits is a number without an exponent.
 func digits(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// KindExample is a node of a kind as it may stand in a workflow: with the configurations that it must have, and those that
-// have a default.
-func KindExample(k api.NodeKind) (string, error) {
-	var s schema
-	if err := json.Unmarshal(k.ConfigSchema, &s); err != nil {
-		return "", fmt.Errorf("read the schema of the configurations: %w", err)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "id: %s\ndescription: %s\ntype: %s\nsubtype: %s\n", strings.ToLower(k.Subtype), k.Description.En, k.Type, k.Subtype)
-	sample := s.sample(true)
-	if len(s.Properties) > 0 && sample != "{}" {
-		raw, err := toYAML([]byte(sample))
-		if err != nil {
-			return "", err
-		}
-		b.WriteString("configurations:\n")
-		for line := range strings.Lines(string(raw)) {
-			b.WriteString("  " + line)
+// SameFields is the first key before another one that has the same fields; empty: there is none.
+func SameFields(keys []api.NodeKey, i int) string {
+	for _, before := range keys[:i] {
+		if len(keys[i].Fields) > 0 && slices.Equal(before.Fields, keys[i].Fields) {
+			return before.Name
 		}
 	}
-	return b.String(), nil
+	return ""
 }
 
-// sample is a value of a schema, as JSON.
-func (s *schema) sample(top bool) string {
-	if len(s.Default) > 0 {
-		return string(s.Default)
+// KindExample is an example of a kind as a person reads it, in YAML.
+type KindExample struct {
+	// Node is the node as it stands in a workflow, Inputs what its connections bring, Output the payloads by output key.
+	Node   string
+	Inputs []string
+	Output string
+}
+
+// ReadKindExample writes an example of a kind as YAML.
+func ReadKindExample(k api.NodeKind, example api.NodeExample) (KindExample, error) {
+	text := KindExample{Node: fmt.Sprintf("id: %s\ndescription: %s\ntype: %s\nsubtype: %s\n", strings.ToLower(k.Subtype), k.Description.En, k.Type, k.Subtype)}
+	configurations, err := toYAML(example.Configurations)
+	if err != nil {
+		return text, err
 	}
-	if len(s.Enum) > 0 {
-		raw, err := json.Marshal(s.Enum[0])
-		if err == nil {
-			return string(raw)
-		}
+	if strings.TrimSpace(string(configurations)) != "{}" {
+		text.Node += "configurations:\n" + Indented("  ", string(configurations))
 	}
-	switch name := s.typeName(); {
-	case s.Properties != nil || top:
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			p := s.Properties[name]
-			if slices.Contains(s.Required, name) || len(p.Default) > 0 {
-				parts = append(parts, fmt.Sprintf("%q: %s", name, p.sample(false)))
-			}
+	for _, input := range example.Inputs {
+		raw, err := toYAML(input)
+		if err != nil {
+			return text, err
 		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case strings.HasPrefix(name, "list of"):
-		return "[" + s.Items.sample(false) + "]"
-	case strings.HasPrefix(name, "string"), name == "any":
-		return `"…"`
-	case name == "number", name == "integer":
-		if s.Minimum != nil {
-			return digits(*s.Minimum)
-		}
-		return "1"
-	case name == "boolean":
-		return "true"
+		text.Inputs = append(text.Inputs, string(raw))
 	}
-	return "{}"
+	raw, err := toYAML(example.Output)
+	text.Output = string(raw)
+	return text, err
+}
+
+// Indented is a text with something in front of each of its lines.
+func Indented(with, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(with + line)
+	}
+	return b.String()
+}
+
+// Quoted are values in quotation marks.
+func Quoted(values []string) []string {
+	list := make([]string, len(values))
+	for i, v := range values {
+		list[i] = strconv.Quote(v)
+	}
+	return list
 }

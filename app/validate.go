@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tidwall/gjson"
 
@@ -21,8 +20,12 @@ import (
 	"tandem/workflow"
 )
 
-// The code of problems that are found here, besides those of package workflow and of the kinds.
-const problemUnreadable = "unreadable"
+// The codes of problems that are found here, besides those of package workflow and of the kinds (package node).
+const (
+	problemUnreadable   = "unreadable"
+	problemInvalidCode  = "invalid_code"
+	problemMissingField = "missing_field"
+)
 
 // Report is what is wrong with one file.
 type Report struct {
@@ -93,8 +96,8 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
 		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
 			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
-		} else if known && !runnable()[n.Kind()] {
-			p.Code, p.Message = problemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
+		} else if known && !runnable(n.Kind()) {
+			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
 		} else {
 			continue
 		}
@@ -110,31 +113,19 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 	return append(problems, found...)
 }
 
-// runnable are the kinds that this program can run. read-only
-var runnable = sync.OnceValue(func() map[string]bool {
-	kinds := map[string]bool{}
-	for name := range inputSchemas() {
-		kinds[name] = true
-	}
-	return kinds
-})
-
-// inputSchemas are what the kinds that this program can run say of their input. read-only
-var inputSchemas = sync.OnceValue(func() map[string]json.RawMessage {
-	schemas := map[string]json.RawMessage{}
-	for _, k := range NodeKinds() {
-		schemas[k.Name] = k.InputSchema
-	}
-	return schemas
-})
+// runnable says that this program can run a kind that somebody has written.
+func runnable(kind string) bool {
+	_, runs := theKinds().Get(kind)
+	return runs && kind != agent.TaskKind
+}
 
 // idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
 func idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
-		schema, runs := inputSchemas()[n.Kind()]
-		if !runs || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(schema) ||
+		k, _ := theKinds().Get(n.Kind())
+		if !runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
 			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
 			continue
 		}
@@ -169,7 +160,7 @@ func references(raw json.RawMessage) []workflow.Reference {
 		switch {
 		case r.Problem != "":
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Problem: r.Problem})
-		case r.Raw != toBeChosen:
+		case r.Raw != node.ToBeChosen:
 			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -53,17 +54,17 @@ func TestValidate_WhatCannotRun(t *testing.T) {
 	}
 }
 
-// Every kind of the catalogue runs, or is refused.
+// Every kind runs, or is refused.
 func TestValidate_EveryKindRunsOrIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, name := range Kinds().Names() {
+	for _, name := range append(Kinds().Names(), strings.Fields(reserved)...) {
 		typ, subtype, _ := strings.Cut(name, ".")
 		_, problems := check([]byte("metadata: {id: f, name: f}\nnodes: [{id: n, type: "+typ+", subtype: "+subtype+"}]\n"), Kinds(), nil)
 		refused := slices.ContainsFunc(problems, func(p workflow.Problem) bool {
-			return p.Path == "nodes[0].subtype" && (p.Code == problemUnsupported || p.Code == workflow.ProblemUnknownKind)
+			return p.Path == "nodes[0].subtype" && (p.Code == node.ProblemUnsupported || p.Code == workflow.ProblemUnknownKind)
 		})
-		if refused == runnable()[name] {
-			t.Errorf("%s: runs %v, refused %v", name, runnable()[name], refused)
+		if refused == runnable(name) {
+			t.Errorf("%s: runs %v, refused %v", name, runnable(name), refused)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -152,8 +153,8 @@ func TestDocs_NameEveryCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes := []string{
-		problemUnknownConfiguration, problemInlineSecret, problemDropped, problemNeverChanges, problemDuplicateCase,
-		problemCredentialMissing, problemUnsupported, problemUnreadable,
+		node.ProblemUnknownConfiguration, node.ProblemInlineSecret, node.ProblemDropped, node.ProblemNeverChanges, node.ProblemDuplicateCase,
+		node.ProblemCredentialMissing, node.ProblemUnsupported, problemUnreadable,
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "workflow", "problem_code.go"), nil, 0)
 	if err != nil {

@@ -14,17 +14,20 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type formattingConfig struct {
-	Format    string        `json:"format_type" required:"true" enum:"template|json|csv|xml|yaml|markdown|html|date|number|text|base64|url"`
-	Direction string        `json:"direction" enum:"format|parse"`
-	Template  any           `json:"template"`
-	Options   formatOptions `json:"options"`
+	Format    string        `json:"format_type" required:"true" enum:"template|json|csv|xml|yaml|markdown|html|date|number|text|base64|url" doc:"The format." zh:"格式。"`
+	Direction string        `json:"direction" enum:"format|parse" doc:"Whether values become text, or text becomes values." zh:"由值生成文本，还是由文本解析值。"`
+	Template  any           `json:"template" takes:"text" with:"format_type=template" doc:"The text with placeholders, for template." zh:"template 格式的带占位符文本。"`
+	Options   formatOptions `json:"options" doc:"What the format can be told besides." zh:"该格式的其他选项。"`
 }
 
 func (c *formattingConfig) Defaults() { c.Direction = "format" }
@@ -32,34 +35,54 @@ func (c *formattingConfig) Defaults() { c.Direction = "format" }
 // formatOptions are the options of all formats; each reads its own.
 type formatOptions struct {
 	// json
-	Indent int64 `json:"indent" range:"0..16"`
+	Indent int64 `json:"indent" range:"0..16" doc:"How many spaces each level is indented by, in JSON." zh:"JSON 每级缩进的空格数。"`
 	// csv
-	Delimiter string   `json:"delimiter"`
-	Header    *bool    `json:"header"`
-	Columns   []string `json:"columns"`
+	Delimiter string   `json:"delimiter" doc:"What separates the columns of CSV." zh:"CSV 的列分隔符。"`
+	Header    *bool    `json:"header" doc:"Whether CSV has a line of names." zh:"CSV 是否有标题行。"`
+	Columns   []string `json:"columns" doc:"The columns of CSV and their order." zh:"CSV 的列及其顺序。"`
 	// xml
-	Root string `json:"root"`
-	Item string `json:"item"`
+	Root string `json:"root" doc:"The name of the outermost element of XML." zh:"XML 根元素名。"`
+	Item string `json:"item" doc:"The name of the elements of a list in XML." zh:"XML 列表元素名。"`
 	// date
-	DateFormat string `json:"date_format"`
-	Timezone   string `json:"timezone"`
+	DateFormat string `json:"date_format" doc:"The layout of a date, such as YYYY-MM-DD." zh:"日期格式，如 YYYY-MM-DD。"`
+	Timezone   string `json:"timezone" doc:"The time zone of a date." zh:"日期的时区。"`
 	// number
-	Decimals           *int64 `json:"decimals" range:"0..100"`
-	ThousandsSeparator string `json:"thousands_separator"`
-	DecimalSeparator   string `json:"decimal_separator"`
+	Decimals           *int64 `json:"decimals" range:"0..100" doc:"How many digits a number has behind the separator." zh:"数字的小数位数。"`
+	ThousandsSeparator string `json:"thousands_separator" doc:"What separates the thousands of a number." zh:"千位分隔符。"`
+	DecimalSeparator   string `json:"decimal_separator" doc:"What separates the fraction of a number." zh:"小数分隔符。"`
 	// text
-	Case string `json:"case" enum:"upper|lower"`
-	Trim bool   `json:"trim"`
+	Case string `json:"case" enum:"upper|lower" doc:"The letter case of a text." zh:"文本的大小写。"`
+	Trim bool   `json:"trim" doc:"Whether blanks around a text are removed." zh:"是否去除首尾空白。"`
 	// base64
-	URLSafe bool `json:"url_safe"`
+	URLSafe bool `json:"url_safe" doc:"Whether base64 is written in the alphabet for addresses." zh:"base64 是否使用 URL 安全字符。"`
 	// url
-	Query bool `json:"query"`
+	Query bool `json:"query" doc:"Whether parse reads the query of an address, names with values." zh:"parse 时是否按查询参数（名称与值）解析。"`
 }
 
 // dataFormatting turns values into text and back.
 func dataFormatting() node.Kind {
 	return node.Define(
-		info("ACTION.DATA_FORMATTING", "Data formatting", "数据格式化", "Turns values into text and back.", "在值与文本之间相互转换。"),
+		node.About{
+			Name: "ACTION.DATA_FORMATTING", Title: says("Data formatting", "数据格式化"),
+			Description: says("Turns values into text and back.", "在值与文本之间相互转换。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{{Name: "result", Meaning: says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"), Fields: []node.Value{
+				meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
+				meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
+			}}},
+			Inputs: []node.Value{
+				meaning("data", "The value or the text; without it the whole input.", "值或文本；省略时为整个输入。"),
+				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+			},
+			Examples: []node.Example{
+				{
+					Shows:  says("Writes a list as CSV.", "将列表写成 CSV。"),
+					Config: `{"format_type": "csv"}`,
+					Input:  `{"data": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
+					Output: `{"result": {"formatted": "id,total\n1,80\n2,120\n"}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg formattingConfig, in json.RawMessage) (json.RawMessage, error) {
 			data := in
 			if own, ok := (path{"data"}).walk(in); ok {
@@ -77,7 +100,7 @@ func dataFormatting() node.Kind {
 				return nil, err
 			}
 			return object([]member{field("formatted", text)}), nil
-		})
+		}, planFormatting)
 }
 
 func (c *formattingConfig) format(call *node.Call, data json.RawMessage) (string, error) {
@@ -404,4 +427,15 @@ func (g *gathering) members() []member {
 		}
 	}
 	return list
+}
+
+func planFormatting(p *node.Planning, c *formattingConfig) {
+	if c.Format == "template" {
+		p.Require("template", `when format_type is "template"`)
+	}
+	if layout := p.Value("options").Get("date_format"); layout.Type == gjson.String && layout.Str != "" && !node.Dynamic(layout) {
+		if _, err := expr.ReadDateLayout(layout.Str); err != nil {
+			p.Invalid(p.At("options")+".date_format", "is not a layout of a date: it %s", err.Error())
+		}
+	}
 }

@@ -3,25 +3,27 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type transformConfig struct {
-	Operation     string            `json:"operation" enum:"map|filter|aggregate|sort|group_by|join|flatten|pivot|custom|extract_fields"`
-	Mapping       node.Object       `json:"field_mapping"`
-	ItemsPath     string            `json:"items_path"`
-	Conditions    []filterCondition `json:"filter_conditions"`
-	Sort          transformSort     `json:"sort_config"`
-	GroupBy       []string          `json:"group_by_fields"`
-	Aggregations  node.Object       `json:"aggregation_functions"`
-	Join          transformJoin     `json:"join_config"`
-	Flatten       transformFlatten  `json:"flatten_config"`
-	Pivot         transformPivot    `json:"pivot_config"`
-	Script        string            `json:"transformation_script"`
-	OutputFormat  string            `json:"output_format" enum:"json|array|csv|xml"`
-	KeepsMetadata bool              `json:"preserve_metadata"`
+	Operation     string            `json:"operation" enum:"map|filter|aggregate|sort|group_by|join|flatten|pivot|custom" legacy:"extract_fields" doc:"What is done with the records." zh:"对记录进行的操作。"`
+	Mapping       node.Object       `json:"field_mapping" doc:"New field names with the path or expression that each is made of." zh:"新字段名及其来源路径或表达式。"`
+	ItemsPath     string            `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
+	Conditions    []filterCondition `json:"filter_conditions" checked:"plan" with:"operation=filter" doc:"The conditions for filter." zh:"filter 的条件。"`
+	Sort          transformSort     `json:"sort_config" with:"operation=sort" doc:"How sort orders the records." zh:"sort 的排序方式。"`
+	GroupBy       []string          `json:"group_by_fields" doc:"The fields that group_by groups by." zh:"group_by 分组所依据的字段。"`
+	Aggregations  node.Object       `json:"aggregation_functions" doc:"Fields with the function that sums each up: count, sum, avg, min, max and so on." zh:"各字段的聚合函数：count、sum、avg、min、max 等。"`
+	Join          transformJoin     `json:"join_config" with:"operation=join" doc:"How join matches two lists." zh:"join 如何匹配两个列表。"`
+	Flatten       transformFlatten  `json:"flatten_config" with:"operation=flatten" doc:"What flatten takes apart." zh:"flatten 展开的内容。"`
+	Pivot         transformPivot    `json:"pivot_config" with:"operation=pivot" doc:"How pivot makes columns of rows." zh:"pivot 如何将行转为列。"`
+	Script        node.Source       `json:"transformation_script" with:"operation=custom" doc:"A function that is given all records and returns the new ones, for custom." zh:"custom 时接收全部记录并返回新记录的函数。"`
+	OutputFormat  string            `json:"output_format" enum:"json|array|csv|xml" doc:"What the result looks like." zh:"结果的格式。"`
+	KeepsMetadata bool              `json:"preserve_metadata" doc:"Whether the other fields of the input are handed on." zh:"是否传递输入的其他字段。"`
 }
 
 func (c *transformConfig) Defaults() {
@@ -32,33 +34,33 @@ func (c *transformConfig) Defaults() {
 }
 
 type transformSort struct {
-	Field     string `json:"field"`
-	Direction string `json:"direction" enum:"asc|desc"`
+	Field     string `json:"field" doc:"The field to sort by." zh:"排序字段。"`
+	Direction string `json:"direction" enum:"asc|desc" doc:"The order." zh:"顺序。"`
 }
 
 func (c *transformSort) Defaults() { c.Direction = "asc" }
 
 type transformJoin struct {
-	RightPath string `json:"right_path"`
-	LeftKey   string `json:"left_key"`
-	RightKey  string `json:"right_key"`
-	Type      string `json:"type" enum:"inner|left|right|full"`
+	RightPath string `json:"right_path" doc:"Where the second list is in the input." zh:"第二个列表在输入中的路径。"`
+	LeftKey   string `json:"left_key" doc:"The field of the first list that is matched." zh:"第一个列表的匹配字段。"`
+	RightKey  string `json:"right_key" doc:"The field of the second list that is matched." zh:"第二个列表的匹配字段。"`
+	Type      string `json:"type" enum:"inner|left|right|full" doc:"Which records without a match are kept." zh:"保留哪些没有匹配的记录。"`
 }
 
 func (c *transformJoin) Defaults() { c.RightPath, c.Type = "right", "inner" }
 
 type transformFlatten struct {
-	Path  string `json:"path"`
-	Depth int64  `json:"depth" range:"1.."`
+	Path  string `json:"path" doc:"The field whose list is taken apart." zh:"要展开的字段。"`
+	Depth int64  `json:"depth" range:"1.." doc:"How many levels are taken apart." zh:"展开的层数。"`
 }
 
 func (c *transformFlatten) Defaults() { c.Depth = 1 }
 
 type transformPivot struct {
-	Index    any    `json:"index"`
-	Columns  string `json:"columns"`
-	Values   string `json:"values"`
-	Function string `json:"function"`
+	Index    any    `json:"index" takes:"text|list" doc:"The field, or fields, that a row stands for." zh:"每行所代表的一个或多个字段。"`
+	Columns  string `json:"columns" doc:"The field whose values become columns." zh:"其值成为列的字段。"`
+	Values   string `json:"values" doc:"The field whose values fill the columns." zh:"填入各列的字段。"`
+	Function string `json:"function" doc:"How several values of a cell are summed up." zh:"同一单元格多个值的汇总方式。"`
 }
 
 type transformStats struct {
@@ -70,7 +72,27 @@ type transformStats struct {
 // dataTransformation reshapes a list of records.
 func dataTransformation() node.Kind {
 	return node.Define(
-		info("ACTION.DATA_TRANSFORMATION", "Data transformation", "数据转换", "Reshapes a list of records.", "重塑一组记录。"),
+		node.About{
+			Name: "ACTION.DATA_TRANSFORMATION", Title: says("Data transformation", "数据转换"),
+			Description: says("Reshapes a list of records.", "重塑一组记录。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{{Name: "result", Meaning: says("The new records, and how many there are.", "转换后的记录及其数量。"), Fields: []node.Value{
+				meaning("transformed_data", "The new records.", "转换后的记录。"),
+				meaning("original_count", "How many there were.", "原有的数量。"),
+				meaning("output_count", "How many there are now.", "现有的数量。"),
+				meaning("transformation_stats", "The operation with both numbers.", "操作及前后数量。"),
+				meaning("formatted", "The records as text, with output_format csv or xml.", "output_format 为 csv 或 xml 时的文本。"),
+			}}},
+			Inputs: append(listInputs(), meaning("right", "The second list of a join, unless join_config.right_path is another.", "join 的第二个列表（未设置 join_config.right_path 时）。")),
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds up the totals of each customer.", "按客户汇总金额。"),
+					Config: `{"operation": "group_by", "items_path": "orders", "group_by_fields": ["customer"], "aggregation_functions": {"total": "sum"}}`,
+					Input:  `{"orders": [{"customer": "Ann", "total": 80}, {"customer": "Ann", "total": 20}, {"customer": "Bob", "total": 120}]}`,
+					Output: `{"result": {"transformed_data": [{"customer": "Ann", "total": 100}, {"customer": "Bob", "total": 120}], "original_count": 3, "output_count": 2, "transformation_stats": {"operation": "group_by", "input_count": 3, "output_count": 2}}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg transformConfig, in json.RawMessage) (json.RawMessage, error) {
 			list, err := listInput(in, cfg.ItemsPath)
 			if err != nil {
@@ -99,7 +121,7 @@ func dataTransformation() node.Kind {
 				fields = append(fields, field("formatted", formatXML(array(out), formatOptions{})))
 			}
 			return object(fields), nil
-		})
+		}, planTransformation)
 }
 
 // transformation is one run.
@@ -354,4 +376,29 @@ func joinKeys(records []json.RawMessage, name, side string) ([]string, error) {
 		}
 	}
 	return keys, nil
+}
+
+func planTransformation(p *node.Planning, c *transformConfig) {
+	needed := map[string]string{ // flattening and joining have usable defaults
+		"filter": "filter_conditions", "sort": "sort_config", "group_by": "group_by_fields",
+		"pivot": "pivot_config", "custom": "transformation_script", "aggregate": "aggregation_functions",
+	}[c.Operation]
+	if needed != "" {
+		p.Require(needed, `when operation is "`+c.Operation+`"`)
+	}
+	if !p.Dynamic("filter_conditions") {
+		node.CheckItems[filterCondition](p, "filter_conditions", node.Only{
+			Optional: []string{"field", "operator", "value", "expression", "pattern", "min_value", "max_value", "inclusive", "exists", "type", "mode", "threshold"},
+		})
+	}
+	for i, item := range p.Items("filter_conditions") { // what a condition has tells how it tests, and no test that is told so reads these
+		for _, name := range []string{"mode", "threshold"} {
+			if item.Get(name).Exists() {
+				p.Warn(workflow.ProblemConfig, fmt.Sprintf("%s[%d].%s", p.At("filter_conditions"), i, name), "%s does nothing here: it is for conditions of FLOW.FILTER; remove it", name)
+			}
+		}
+	}
+	if p.Has("field_mapping") { // it is written in the expression language, which binds placeholders as values
+		p.Shielded = append(p.Shielded, p.At("field_mapping"))
+	}
 }

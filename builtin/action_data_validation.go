@@ -12,27 +12,43 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type validationConfig struct {
-	Schema    json.RawMessage  `json:"schema"`
-	Rules     []validationRule `json:"rules"`
-	Each      bool             `json:"each"`
-	OnInvalid string           `json:"on_invalid" enum:"route|fail"`
-	ItemsPath string           `json:"items_path"`
+	_ struct{} `need:"schema|rules"`
+
+	Schema    json.RawMessage  `json:"schema" takes:"object" doc:"A JSON Schema that the data must fit." zh:"数据须满足的 JSON Schema。"`
+	Rules     []validationRule `json:"rules" doc:"Rules about single fields." zh:"针对单个字段的规则。"`
+	Each      bool             `json:"each" doc:"Whether each item of a list is checked by itself." zh:"是否逐项校验列表。"`
+	OnInvalid string           `json:"on_invalid" enum:"route|fail" doc:"Whether invalid data leaves under the key invalid, or fails the node." zh:"无效数据经 invalid 键输出还是使节点失败。"`
+	ItemsPath string           `json:"items_path" doc:"Where the data is in the input." zh:"数据在输入中的路径。"`
 }
 
 func (c *validationConfig) Defaults() { c.OnInvalid = "route" }
 
 type validationRule struct {
-	Field   string `json:"field" required:"true"`
-	Rule    string `json:"rule" required:"true" enum:"required|type|min|max|length|pattern|enum|email|url|date|unique|expression"`
-	Value   any    `json:"value"`
-	Message string `json:"message"`
+	Field   string `json:"field" required:"true" doc:"The field that is checked." zh:"校验的字段。"`
+	Rule    string `json:"rule" required:"true" enum:"required|type|min|max|length|pattern|enum|email|url|date|unique|expression" doc:"What is checked." zh:"校验的规则。"`
+	Value   any    `json:"value" doc:"What the rule compares with: a bound, a pattern, a list, an expression." zh:"规则的比较值：界限、模式、列表或表达式。"`
+	Message string `json:"message" doc:"What is said when the rule is broken." zh:"违反规则时的提示。"`
+}
+
+// checkedFields are the fields of what comes out, if the data is checked as a whole.
+func checkedFields() []node.Value {
+	return []node.Value{
+		meaning("valid", "Whether nothing is wrong.", "是否全部有效。"),
+		meaning("errors", "What is wrong: where, by which rule, in words.", "问题：位置、规则和说明。"),
+		meaning("data", "What was checked.", "所校验的数据。"),
+		meaning("valid_items", "The items that are valid.", "有效的元素。"),
+		meaning("invalid_items", "The items that are not.", "无效的元素。"),
+	}
 }
 
 // maxProblems is how many problems are told.
@@ -41,7 +57,28 @@ const maxProblems = 100
 // dataValidation checks data against a schema and rules, tells every problem at once and routes the data.
 func dataValidation() node.Kind {
 	return node.Raw(
-		info("ACTION.DATA_VALIDATION", "Data validation", "数据校验", "Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
+		node.About{
+			Name: "ACTION.DATA_VALIDATION", Title: says("Data validation", "数据校验"),
+			Description: says("Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("Whether the data is valid, and what is wrong with it.", "数据是否有效及其问题。"), Fields: checkedFields()},
+				{Name: "valid", Meaning: says("The data, or the items of it, that is valid.", "有效的数据或元素。"), Fields: checkedFields()},
+				{Name: "invalid", Meaning: says("The data, or the items of it, that is not.", "无效的数据或元素。"), Fields: checkedFields()},
+			},
+			Inputs: []node.Value{
+				meaning("data", "What is checked, without items_path; without it the whole input.", "未设置 items_path 时校验的数据；省略时为整个输入。"),
+				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+			},
+			Examples: []node.Example{
+				{
+					Shows:  says("Checks the address of a customer.", "校验客户的邮箱地址。"),
+					Config: `{"rules": [{"field": "email", "rule": "email", "message": "An address is needed."}]}`,
+					Input:  `{"data": {"name": "Ann", "email": "ann"}}`,
+					Output: `{"result": {"valid": false, "errors": [{"path": "email", "rule": "email", "message": "An address is needed."}], "data": {"name": "Ann", "email": "ann"}, "valid_items": [], "invalid_items": [{"name": "Ann", "email": "ann"}]}, "invalid": "same as result"}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg validationConfig, in json.RawMessage) (node.Outcome, error) {
 			check, err := newDataCheck(call, cfg)
 			if err != nil {
@@ -79,7 +116,7 @@ func dataValidation() node.Kind {
 				key = "invalid"
 			}
 			return node.Done{"result": result, key: result}, nil
-		})
+		}, planValidation)
 }
 
 // each checks the items of a list one by one; the branches get those that belong to them.
@@ -427,4 +464,13 @@ func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]node.SchemaProb
 		}
 	}
 	return found, nil
+}
+
+// planValidation: the value of a rule of the sort "expression" is one.
+func planValidation(p *node.Planning, _ *validationConfig) {
+	for i, item := range p.Items("rules") {
+		if value := item.Get("value"); strings.EqualFold(item.Get("rule").Str, "expression") && value.Type == gjson.String {
+			p.AddExpression(fmt.Sprintf("%s[%d].value", p.At("rules"), i), value.Str)
+		}
+	}
 }

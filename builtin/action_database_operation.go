@@ -4,40 +4,56 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/database"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type databaseOperationConfig struct {
-	Operation    string            `json:"operation" enum:"insert|update|delete|upsert|execute|transaction" required:"true"`
-	Table        string            `json:"table"`
-	Rows         []json.RawMessage `json:"rows"`
-	Values       node.Object       `json:"values"`
-	Where        node.Object       `json:"where"`
-	ConflictKeys []string          `json:"conflict_keys"`
-	Returning    []string          `json:"returning"`
-	Statement    string            `json:"statement"`
-	Statements   []json.RawMessage `json:"statements"`
-	Parameters   json.RawMessage   `json:"parameters"`
-	AllowAllRows bool              `json:"allow_all_rows"`
+	Operation    string            `json:"operation" enum:"insert|update|delete|upsert|execute|transaction" required:"true" doc:"What is done." zh:"进行的操作。"`
+	Table        string            `json:"table" doc:"The table." zh:"表名。"`
+	Rows         []json.RawMessage `json:"rows" doc:"The rows to insert." zh:"要插入的行。"`
+	Values       node.Object       `json:"values" doc:"The values of one row, or those to set." zh:"一行的值，或要更新的值。"`
+	Where        node.Object       `json:"where" doc:"Which rows are changed or removed: columns with their values." zh:"更改或删除哪些行：列及其值。"`
+	ConflictKeys []string          `json:"conflict_keys" doc:"The columns that tell whether a row is there already, for upsert." zh:"upsert 时判断行是否已存在的列。"`
+	Returning    []string          `json:"returning" doc:"The columns that come back." zh:"返回的列。"`
+	Statement    node.SQL          `json:"statement" doc:"The statement, for execute." zh:"execute 的语句。"`
+	Statements   []json.RawMessage `json:"statements" doc:"The statements of a transaction: texts, or objects with statement and parameters." zh:"事务的语句：文本，或含 statement 与 parameters 的对象。"`
+	Parameters   json.RawMessage   `json:"parameters" takes:"list|object" doc:"Values for the marks of the statement." zh:"语句参数的值。"`
+	AllowAllRows bool              `json:"allow_all_rows" doc:"Whether update and delete may go without where." zh:"是否允许不带 where 的更新和删除。"`
 }
 
 type databaseResult struct {
-	AffectedRows int64 `json:"affected_rows"`
+	AffectedRows int64 `json:"affected_rows" doc:"How many rows were changed." zh:"受影响的行数。"`
 	// ReturnedRows are the rows that came back: those of returning, or of the last statement that returned any.
-	ReturnedRows json.RawMessage `json:"returned_rows"`
+	ReturnedRows json.RawMessage `json:"returned_rows" doc:"The columns of returning, of the rows that were changed." zh:"受影响行中 returning 所列的列。"`
 	// LastInsertID is the number that the database gave the last row, null if it gave none.
-	LastInsertID json.RawMessage `json:"last_insert_id"`
+	LastInsertID json.RawMessage `json:"last_insert_id" doc:"The key that the database gave to the row that was inserted last; null if it does not say." zh:"最后插入的行由数据库分配的主键；未知时为 null。"`
 }
 
 // databaseOperation writes to a database, in one transaction.
 func databaseOperation(pools *database.Pools) node.Kind {
 	return node.Define(
-		info("ACTION.DATABASE_OPERATION", "Database operation", "数据库操作", "Writes to a database in one transaction.", "在一个事务中写入数据库。"),
+		node.About{
+			Name: "ACTION.DATABASE_OPERATION", Title: says("Database operation", "数据库操作"),
+			Description: says("Writes to a database in one transaction.", "在一个事务中写入数据库。"),
+			Effect:      workflow.Once,
+			Needs:       node.Needs{Credential: []string{"sql"}},
+			Keys:        []node.Key{{Name: "result", Meaning: says("How many rows were changed, and those that came back.", "受影响的行数和返回的行。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the values name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds an order.", "新增一个订单。"),
+					Config: `{"credential_id": "orders_db", "operation": "insert", "table": "orders", "values": {"id": 3, "customer": "Cem", "total": 40}}`,
+					Output: `{"result": {"affected_rows": 1, "returned_rows": [], "last_insert_id": 3}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg databaseOperationConfig, _ json.RawMessage) (databaseResult, error) {
 			target, err := databaseTarget(ctx, call, pools)
 			if err != nil {
@@ -55,7 +71,7 @@ func databaseOperation(pools *database.Pools) node.Kind {
 			}
 			databaseDetail(call, map[string]any{"operation": o.Kind, "affected_rows": result.Affected})
 			return databaseResult{AffectedRows: result.Affected, ReturnedRows: result.Returned, LastInsertID: result.LastID}, nil
-		})
+		}, planDatabaseOperation)
 }
 
 // read makes an operation of the configuration.
@@ -81,7 +97,7 @@ func (c *databaseOperationConfig) read(call *node.Call) (database.Operation, err
 		if c.Statement == "" {
 			return o, required("statement")
 		}
-		text, err := databaseText(call, c.Statement, c.Parameters)
+		text, err := databaseText(call, string(c.Statement), c.Parameters)
 		o.Statements = []database.Text{text}
 		return o, err
 	case database.Transaction:
@@ -127,4 +143,53 @@ func (c *databaseOperationConfig) statement(call *node.Call, i int, v gjson.Resu
 		return database.Text{}, wrong(fmt.Sprintf(`has %q; only "statement" and "parameters" are known`, unknown))
 	}
 	return databaseText(call, v.Get("statement").Str, parameters)
+}
+
+func planDatabaseOperation(p *node.Planning, c *databaseOperationConfig) {
+	if c.Operation == "upsert" {
+		p.Effect = workflow.Idempotent
+	}
+	because := `when operation is "` + c.Operation + `"`
+	switch c.Operation {
+	case "insert", "upsert", "update", "delete":
+		p.Require("table", because)
+	case "execute":
+		p.Require("statement", because)
+	case "transaction":
+		p.Require("statements", because)
+	}
+	switch {
+	case c.Operation == "upsert":
+		p.Require("conflict_keys", because)
+		fallthrough
+	case c.Operation == "insert":
+		if !p.Has("rows") {
+			p.Require("values", because+" and rows is not set")
+		}
+	case c.Operation == "update":
+		p.Require("values", because)
+	}
+	planStatements(p)
+	where := strings.TrimSpace(p.Value("where").Raw)
+	if (c.Operation == "update" || c.Operation == "delete") && (where == "" || where == "{}") && !c.AllowAllRows && !p.Templated() {
+		p.Invalid(p.At("where"), "is required %s; set allow_all_rows to true if every row is meant", because)
+	}
+}
+
+// planStatements: the statements of a transaction are SQL, alone or with parameters of their own.
+func planStatements(p *node.Planning) {
+	if p.Value("statements").Type == gjson.String {
+		p.Bound = append(p.Bound, p.At("statements")) // a placeholder is a value and never SQL, also not a list of it
+	}
+	for i, item := range p.Items("statements") {
+		at := fmt.Sprintf("%s[%d]", p.At("statements"), i)
+		switch {
+		case item.IsObject():
+			p.Bound = append(p.Bound, at+".statement")
+		case item.Type == gjson.String:
+			p.Bound = append(p.Bound, at)
+		default:
+			p.Invalid(at, `must be an SQL text, or an object with "statement" and "parameters", not %s`, node.Excerpt(item))
+		}
+	}
 }

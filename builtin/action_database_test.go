@@ -25,7 +25,7 @@ func newDatabaseRig(t *testing.T) *databaseRig {
 	t.Cleanup(pools.Close)
 	r := &databaseRig{t: t, kinds: map[string]node.Kind{}}
 	for _, k := range builtin.Kinds(builtin.Options{Databases: pools}) {
-		r.kinds[k.Info.Name] = k
+		r.kinds[k.About.Name] = k
 	}
 	return r
 }

@@ -20,25 +20,26 @@ import (
 	"tandem/files"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type downloadConfig struct {
-	URL          string      `json:"url" required:"true"`
-	Headers      node.Object `json:"headers"`
-	SavePath     string      `json:"save_path"`
-	Overwrite    bool        `json:"overwrite"`
-	MaxBytes     int64       `json:"max_bytes" range:"1.."`
-	AllowedTypes []string    `json:"allowed_types"`
-	SHA256       string      `json:"sha256"`
+	URL          string      `json:"url" required:"true" doc:"The address of the file." zh:"文件的地址。"`
+	Headers      node.Object `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	SavePath     string      `json:"save_path" doc:"Where the file is kept in the workspace; without it the file is only handed on." zh:"保存到工作区的路径；省略时只传递文件。"`
+	Overwrite    bool        `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`
+	MaxBytes     int64       `json:"max_bytes" range:"1.." doc:"The most bytes that are fetched." zh:"最多获取的字节数。"`
+	AllowedTypes []string    `json:"allowed_types" doc:"The content types that are accepted; without them all." zh:"允许的内容类型；省略时不限。"`
+	SHA256       string      `json:"sha256" doc:"The SHA-256 that the content must have." zh:"内容须符合的 SHA-256。"`
 }
 
 func (c *downloadConfig) Defaults() { c.MaxBytes = 100 << 20 }
 
 type downloadOutput struct {
-	File       *fileValue `json:"file"`
-	Path       string     `json:"path,omitempty"`
-	StatusCode int        `json:"status_code"`
-	Filename   string     `json:"filename"`
+	File       *fileValue `json:"file" doc:"The file, which other nodes can take as it is." zh:"文件，可直接交给其他节点。"`
+	Path       string     `json:"path,omitempty" doc:"Where it is kept among the files of the workspace, with save_path." zh:"设置 save_path 时在工作区文件中的位置。"`
+	StatusCode int        `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Filename   string     `json:"filename" doc:"What the service calls the file." zh:"服务给出的文件名。"`
 }
 
 // sha256Hex is a SHA-256 as people write it.
@@ -49,7 +50,22 @@ var sha256Hex = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.FILE_DOWNLOAD", "File download", "文件下载", "Fetches a file from an address.", "从一个地址获取文件。"),
+		node.About{
+			Name: "ACTION.FILE_DOWNLOAD", Title: says("File download", "文件下载"),
+			Description: says("Fetches a file from an address.", "从一个地址获取文件。"),
+			Effect:      workflow.Idempotent,
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Fetches a report and keeps it among the files of the workspace.", "下载报告并保存到工作区文件中。"),
+					Config:  `{"url": "https://api.example.com/report.txt", "save_path": "reports/july.txt"}`,
+					Replies: []string{`Sales: 1500`},
+					Output:  `{"result": {"file": {"name": "july.txt", "content_type": "text/plain", "size": 11, "sha256": "0e9f904b4636c082d4d8660fb616433d8dced95516e7858e20458777515bc977", "path": "reports/july.txt"}, "path": "reports/july.txt", "status_code": 200, "filename": "report.txt"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg downloadConfig, in httpInput) (downloadOutput, error) {
 			x := &download{cfg: cfg, httpCall: httpCall{client: client, call: call, cfg: httpConfig{
 				Method: http.MethodGet, URL: cfg.URL, Headers: cfg.Headers, BodyType: "none", FollowRedirects: true, MaxRedirects: 5,

@@ -15,33 +15,34 @@ import (
 	"tandem/files"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type fileConfig struct {
-	Operation   string          `json:"operation" enum:"read|write|append|copy|move|delete|list|exists|stat|mkdir|hash|archive|extract" required:"true"`
-	Path        string          `json:"path" required:"true"`
-	Destination string          `json:"destination"`
-	Content     json.RawMessage `json:"content"`
-	Encoding    string          `json:"encoding" enum:"utf8|base64"`
-	Overwrite   bool            `json:"overwrite"`
-	Recursive   bool            `json:"recursive"`
-	Pattern     string          `json:"pattern"`
-	MaxBytes    int64           `json:"max_bytes" range:"1.."`
+	Operation   string          `json:"operation" enum:"read|write|append|copy|move|delete|list|exists|stat|mkdir|hash|archive|extract" required:"true" doc:"What is done with the file." zh:"对文件进行的操作。"`
+	Path        string          `json:"path" required:"true" doc:"The file or directory, inside the files of the workspace." zh:"工作区内的文件或目录。"`
+	Destination string          `json:"destination" with:"operation=copy|move|archive|extract" doc:"Where it goes, for copy, move, archive and extract." zh:"copy、move、archive、extract 的目标。"`
+	Content     json.RawMessage `json:"content" takes:"text" with:"operation=write|append" doc:"What is written." zh:"写入的内容。"`
+	Encoding    string          `json:"encoding" enum:"utf8|base64" doc:"How content is written in the configuration or the result." zh:"内容的编码。"`
+	Overwrite   bool            `json:"overwrite" doc:"Whether a file that is there may be replaced." zh:"是否允许覆盖已有文件。"`
+	Recursive   bool            `json:"recursive" doc:"Whether directories are taken with everything in them." zh:"是否包含目录中的全部内容。"`
+	Pattern     string          `json:"pattern" doc:"Which files are listed or packed, such as *.csv." zh:"列出或打包哪些文件，如 *.csv。"`
+	MaxBytes    int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are read." zh:"最多读取的字节数。"`
 }
 
 func (c *fileConfig) Defaults() { c.Encoding, c.MaxBytes = "utf8", 10<<20 }
 
 // fileOutput has what the operation can tell; the rest is left out.
 type fileOutput struct {
-	Path     string       `json:"path"`
-	Type     string       `json:"type,omitempty"`
-	Content  *string      `json:"content,omitempty"`
-	File     *fileValue   `json:"file,omitempty"`
-	Files    *[]fileEntry `json:"files,omitempty"`
-	Exists   *bool        `json:"exists,omitempty"`
-	Size     *int64       `json:"size,omitempty"`
-	Modified string       `json:"modified,omitempty"`
-	SHA256   string       `json:"sha256,omitempty"`
+	Path     string       `json:"path" doc:"The file or directory." zh:"文件或目录。"`
+	Type     string       `json:"type,omitempty" doc:"Whether it is a file or a directory." zh:"是文件还是目录。"`
+	Content  *string      `json:"content,omitempty" doc:"What was read, if it is text or small." zh:"读到的内容（文本或较小时）。"`
+	File     *fileValue   `json:"file,omitempty" doc:"The file, which other nodes can take as it is." zh:"文件，可直接交给其他节点。"`
+	Files    *[]fileEntry `json:"files,omitempty" doc:"The files that were listed, packed or unpacked." zh:"列出、打包或解包的文件。"`
+	Exists   *bool        `json:"exists,omitempty" doc:"Whether it is there." zh:"是否存在。"`
+	Size     *int64       `json:"size,omitempty" doc:"Its size in bytes." zh:"大小（字节）。"`
+	Modified string       `json:"modified,omitempty" doc:"When it was changed last." zh:"最后修改时间。"`
+	SHA256   string       `json:"sha256,omitempty" doc:"The SHA-256 of its content." zh:"内容的 SHA-256。"`
 }
 
 type fileEntry struct {
@@ -56,7 +57,20 @@ type fileEntry struct {
 // be repeated; what a crashed attempt has done already is found to be done.
 func fileOperation(store *files.Store) node.Kind {
 	return node.Define(
-		info("ACTION.FILE_OPERATION", "File operation", "文件操作", "Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
+		node.About{
+			Name: "ACTION.FILE_OPERATION", Title: says("File operation", "文件操作"),
+			Description: says("Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
+			Effect:      workflow.Idempotent, // a write is a temporary file and a rename
+			Keys:        []node.Key{{Name: "result", Meaning: says("The file or the list of files, with what the operation has found out.", "文件或文件列表，以及操作得到的信息。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Writes a file.", "写入文件。"),
+					Config: `{"operation": "write", "path": "reports/august.txt", "content": "Sales: 900"}`,
+					Output: `{"result": {"path": "reports/august.txt", "type": "file", "exists": true, "size": 10, "modified": "…", "sha256": "5fbd26eb795f49574b93d17bd9b14e9d2c7ddac8edfea61b6b59e8fdd7d5b207"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg fileConfig, _ struct{}) (fileOutput, error) {
 			if err := cfg.check(); err != nil {
 				return fileOutput{}, err
@@ -74,7 +88,7 @@ func fileOperation(store *files.Store) node.Kind {
 				err = fault.From(err).Final() // what could not be added was taken back: a known outcome
 			}
 			return out, err
-		})
+		}, planFileOperation)
 }
 
 // check is about fields that an operation needs, or that would be passed over in silence.
@@ -299,4 +313,14 @@ func (x *fileWork) append(ctx context.Context) (files.Info, error) {
 		return files.Info{}, err
 	}
 	return x.dir.Append(x.cfg.Path, data)
+}
+
+func planFileOperation(p *node.Planning, c *fileConfig) {
+	if operation := p.Choice("operation", c.Operation); operation == "append" || operation == "" {
+		p.Effect = workflow.Once
+	}
+	switch c.Operation {
+	case "copy", "move", "archive", "extract":
+		p.Require("destination", `when operation is "`+c.Operation+`"`)
+	}
 }

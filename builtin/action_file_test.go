@@ -40,7 +40,7 @@ func newFileRig(t *testing.T, handler http.HandlerFunc) *fileRig {
 	client := outbound.New(outbound.Options{Allow: allow, Resolver: loopback{}})
 	t.Cleanup(client.Close)
 	for _, k := range builtin.Kinds(builtin.Options{HTTP: client, Files: files.New(base)}) {
-		r.kinds[k.Info.Name] = k
+		r.kinds[k.About.Name] = k
 	}
 	return r
 }

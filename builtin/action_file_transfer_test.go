@@ -551,7 +551,7 @@ func BenchmarkFileUpload(b *testing.B) {
 	defer client.Close()
 	var kind node.Kind
 	for _, k := range builtin.Kinds(builtin.Options{HTTP: client}) {
-		if k.Info.Name == uploadKind {
+		if k.About.Name == uploadKind {
 			kind = k
 		}
 	}

@@ -20,18 +20,19 @@ import (
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type uploadConfig struct {
-	Target    string          `json:"target" enum:"http|s3|gcs|azure_blob"`
-	URL       string          `json:"url"`
-	Method    string          `json:"method" enum:"POST|PUT"`
-	FieldName string          `json:"field_name"`
-	Headers   node.Object     `json:"headers"`
-	Bucket    string          `json:"bucket"`
-	Key       string          `json:"key"`
-	File      json.RawMessage `json:"file"`
-	MaxBytes  int64           `json:"max_bytes" range:"1.."`
+	Target    string          `json:"target" enum:"http|s3|gcs|azure_blob" doc:"Where the file goes." zh:"上传目标。"`
+	URL       string          `json:"url" with:"target=http" doc:"The address, for http." zh:"http 时的地址。"`
+	Method    string          `json:"method" enum:"POST|PUT" with:"target=http" doc:"The method of the call." zh:"调用方法。"`
+	FieldName string          `json:"field_name" with:"target=http" doc:"The name of the file in the form that is sent." zh:"表单中文件字段的名称。"`
+	Headers   node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	Bucket    string          `json:"bucket" with:"target=s3|gcs|azure_blob" doc:"The bucket or container of an object store." zh:"对象存储的桶或容器。"`
+	Key       string          `json:"key" with:"target=s3|gcs|azure_blob" doc:"The name of the object; without one that of the file." zh:"对象名；省略时用文件名。"`
+	File      json.RawMessage `json:"file" takes:"file" doc:"The file: a path, or a file that another node has produced." zh:"文件：路径，或其他节点产生的文件。"`
+	MaxBytes  int64           `json:"max_bytes" range:"1.." doc:"The most bytes that are sent." zh:"最多发送的字节数。"`
 }
 
 func (c *uploadConfig) Defaults() {
@@ -39,20 +40,20 @@ func (c *uploadConfig) Defaults() {
 }
 
 type uploadInput struct {
-	File               json.RawMessage `json:"file,omitempty"`
-	URLVariables       json.RawMessage `json:"url_variables,omitempty"`
-	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty"`
-	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty"`
+	File               json.RawMessage `json:"file,omitempty" doc:"The file, if the configuration names none." zh:"未配置时所用的文件。"`
+	URLVariables       json.RawMessage `json:"url_variables,omitempty" doc:"Values for the names in braces in the address." zh:"地址中花括号名称的值。"`
+	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty" doc:"Further headers." zh:"附加的请求头。"`
+	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty" doc:"Further parameters of the query." zh:"附加的查询参数。"`
 }
 
 type uploadOutput struct {
-	URL        string `json:"url"`
-	StatusCode int    `json:"status_code"`
-	Size       int64  `json:"size"`
-	SHA256     string `json:"sha256"`
-	ETag       string `json:"etag"`
+	URL        string `json:"url" doc:"Where the file is now." zh:"文件的新地址。"`
+	StatusCode int    `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Size       int64  `json:"size" doc:"Its size in bytes." zh:"大小（字节）。"`
+	SHA256     string `json:"sha256" doc:"The SHA-256 of its content." zh:"内容的 SHA-256。"`
+	ETag       string `json:"etag" doc:"What the service calls this content, if it says so." zh:"服务给出的内容标识（若有）。"`
 	// Response is what the service said: a value if it is JSON, else a text.
-	Response json.RawMessage `json:"response"`
+	Response json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
 }
 
 // maxUploadAnswer bounds what a service may say about an upload.
@@ -63,7 +64,21 @@ const maxUploadAnswer = 1 << 20
 func fileUpload(client *outbound.Client, store *files.Store, stores map[string]objectstore.Store) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.FILE_UPLOAD", "File upload", "文件上传", "Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
+		node.About{
+			Name: "ACTION.FILE_UPLOAD", Title: says("File upload", "文件上传"),
+			Description: says("Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
+			Effect:      workflow.Once,
+			Needs:       node.Needs{Credential: []string{"http_auth", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
+			Keys:        []node.Key{{Name: "result", Meaning: says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Sends a file of the workspace to a service.", "将工作区中的文件发送到服务。"),
+					Config:  `{"url": "https://api.example.com/reports", "file": "reports/june.txt"}`,
+					Replies: []string{`{"id": "r-1"}`},
+					Output:  `{"result": {"url": "https://api.example.com/reports", "status_code": 200, "size": 12, "sha256": "397d1e17d05255b783d969b6cbfa70f8b69a3fccfa131f57cce1b6901b1f82a2", "etag": "", "response": {"id": "r-1"}}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg uploadConfig, in uploadInput) (uploadOutput, error) {
 			if cfg.Target != "http" {
 				return putObject(ctx, store, stores[cfg.Target], call, cfg, in)
@@ -76,7 +91,7 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 				return uploadOutput{}, x.failed(err)
 			}
 			return out, nil
-		})
+		}, planUpload)
 	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
 	return k
 }
@@ -243,4 +258,19 @@ func (x *upload) answer(ctx context.Context, r *outbound.Response) (uploadOutput
 	clean := x.auth.redact.JSON(encode(out))
 	out = uploadOutput{}
 	return out, json.Unmarshal(clean, &out)
+}
+
+func planUpload(p *node.Planning, c *uploadConfig) {
+	switch p.Choice("target", c.Target) {
+	case "s3", "gcs", "azure_blob":
+		p.Effect = workflow.Idempotent
+	default:
+		p.Effect = effectOfMethod(p.Choice("method", c.Method))
+	}
+	switch c.Target {
+	case "http":
+		p.Require("url", `when target is "http"`)
+	case "s3", "gcs", "azure_blob":
+		p.Require("bucket", `when target is "`+c.Target+`"`)
+	}
 }

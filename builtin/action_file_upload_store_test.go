@@ -49,7 +49,7 @@ func newShelfRig(t *testing.T) (*fileRig, *shelf) {
 	s := &shelf{}
 	r := newFileRig(t, nil)
 	for _, k := range builtin.Kinds(builtin.Options{Files: files.New(strings.TrimSuffix(r.dir, "/acme")), ObjectStores: map[string]objectstore.Store{"s3": s}}) {
-		r.kinds[k.Info.Name] = k
+		r.kinds[k.About.Name] = k
 	}
 	r.put("docs/a.txt", "hello")
 	r.creds["keys"] = `{"access_key_id": "a"}`

@@ -28,21 +28,22 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type httpConfig struct {
-	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
-	URL               string          `json:"url" required:"true"`
-	Headers           node.Object     `json:"headers"`
-	QueryParams       node.Object     `json:"query_params"`
-	Body              json.RawMessage `json:"body"`
-	BodyType          string          `json:"body_type" enum:"json|form|raw|none"`
-	FollowRedirects   bool            `json:"follow_redirects"`
-	MaxRedirects      int             `json:"max_redirects" range:"0..20"`
-	ResponseType      string          `json:"response_type" enum:"auto|json|text|file"`
-	FailOnStatus      bool            `json:"fail_on_status"`
-	IdempotencyHeader string          `json:"idempotency_header"`
-	Pagination        *httpPages      `json:"pagination"`
+	Method            string          `json:"method" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS" doc:"The method of the call." zh:"调用方法。"`
+	URL               string          `json:"url" required:"true" doc:"The address." zh:"地址。"`
+	Headers           node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	QueryParams       node.Object     `json:"query_params" doc:"Parameters that are added to the address." zh:"附加到地址的查询参数。"`
+	Body              json.RawMessage `json:"body" doc:"What is sent; without it the body of the input." zh:"发送的内容；省略时取输入的 body。"`
+	BodyType          string          `json:"body_type" enum:"json|form|raw|none" doc:"How the body is written." zh:"请求体的格式。"`
+	FollowRedirects   bool            `json:"follow_redirects" doc:"Whether redirects are followed." zh:"是否跟随重定向。"`
+	MaxRedirects      int             `json:"max_redirects" range:"0..20" with:"follow_redirects=true" doc:"How many redirects are followed." zh:"最多跟随几次重定向。"`
+	ResponseType      string          `json:"response_type" enum:"auto|json|text|file" doc:"How the answer is read." zh:"如何读取响应。"`
+	FailOnStatus      bool            `json:"fail_on_status" doc:"Whether a status of 400 or more fails the node." zh:"状态码不小于 400 时节点是否失败。"`
+	IdempotencyHeader string          `json:"idempotency_header" doc:"A header that lets the service recognise a repeated call; with it the call may be repeated." zh:"使服务识别重复调用的请求头；设置后可安全重试。"`
+	Pagination        *httpPages      `json:"pagination" doc:"How further pages are fetched and put together." zh:"如何获取并合并后续页面。"`
 }
 
 func (c *httpConfig) Defaults() {
@@ -52,26 +53,26 @@ func (c *httpConfig) Defaults() {
 
 // httpInput is what data may add to a call. It never replaces what the author has fixed.
 type httpInput struct {
-	Body               json.RawMessage `json:"body,omitempty"`
-	URLVariables       json.RawMessage `json:"url_variables,omitempty"`
-	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty"`
-	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty"`
+	Body               json.RawMessage `json:"body,omitempty" doc:"What is sent, if the configuration has no body." zh:"未配置 body 时发送的内容。"`
+	URLVariables       json.RawMessage `json:"url_variables,omitempty" doc:"Values for the names in braces in the address." zh:"地址中花括号名称的值。"`
+	DynamicHeaders     json.RawMessage `json:"dynamic_headers,omitempty" doc:"Further headers." zh:"附加的请求头。"`
+	DynamicQueryParams json.RawMessage `json:"dynamic_query_params,omitempty" doc:"Further parameters of the query." zh:"附加的查询参数。"`
 }
 
 type httpOutput struct {
-	StatusCode int               `json:"status_code"`
-	Headers    map[string]string `json:"headers"`
-	Body       string            `json:"body"`
-	JSON       json.RawMessage   `json:"json"`
-	Success    bool              `json:"success"`
+	StatusCode int               `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Headers    map[string]string `json:"headers" doc:"The headers of the answer, in lower case." zh:"响应头，名称为小写。"`
+	Body       string            `json:"body" doc:"The body of the answer as text." zh:"响应正文。"`
+	JSON       json.RawMessage   `json:"json" doc:"The body as a value, if it is JSON; else null." zh:"正文为 JSON 时的值，否则为 null。"`
+	Success    bool              `json:"success" doc:"Whether the status is one of success, 200 to 299." zh:"状态码是否为 200 至 299。"`
 	// ResponseTime is in milliseconds, of all pages together.
-	ResponseTime int64      `json:"response_time"`
-	URL          string     `json:"url"`
-	Redirects    []httpHop  `json:"redirects,omitempty"`
-	File         *fileValue `json:"file,omitempty"`
+	ResponseTime int64      `json:"response_time" doc:"How long the call took, in milliseconds." zh:"调用耗时（毫秒）。"`
+	URL          string     `json:"url" doc:"The address that answered." zh:"作出响应的地址。"`
+	Redirects    []httpHop  `json:"redirects,omitempty" doc:"The addresses that led there." zh:"经过的重定向。"`
+	File         *fileValue `json:"file,omitempty" doc:"The body as a file, with response_type file." zh:"response_type 为 file 时的文件。"`
 	// Pages and Truncated are about pagination: how many were read, and whether there are more.
-	Pages     int  `json:"pages,omitempty"`
-	Truncated bool `json:"truncated,omitempty"`
+	Pages     int  `json:"pages,omitempty" doc:"How many pages were fetched, with pagination." zh:"分页时获取的页数。"`
+	Truncated bool `json:"truncated,omitempty" doc:"Whether there were more pages than max_pages." zh:"是否超过 max_pages 而未取完。"`
 }
 
 type httpHop struct {
@@ -92,7 +93,21 @@ const (
 func httpRequest(client *outbound.Client) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("ACTION.HTTP_REQUEST", "HTTP request", "HTTP 请求", "Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
+		node.About{
+			Name: "ACTION.HTTP_REQUEST", Title: says("HTTP request", "HTTP 请求"),
+			Description: says("Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
+			Effect:      workflow.Idempotent, // as the method says
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The status, the headers and the body of the answer; json, if it is that.", "响应的状态码、头和正文；若为 JSON 则含 json。")}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks a service for an order.", "向服务查询订单。"),
+					Config:  `{"method": "GET", "url": "https://api.example.com/orders/7", "credential_id": "api_token"}`,
+					Replies: []string{`{"id": 7, "total": 120}`},
+					Output:  `{"result": {"status_code": 200, "headers": {"content-length": "23", "content-type": "application/json"}, "body": "{\"id\": 7, \"total\": 120}", "json": {"id": 7, "total": 120}, "success": true, "response_time": "…", "url": "https://api.example.com/orders/7"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg httpConfig, in httpInput) (httpOutput, error) {
 			x := &httpCall{client: client, call: call, cfg: cfg, once: onceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
 			out, err := x.run(ctx, in, tokens)
@@ -100,7 +115,7 @@ func httpRequest(client *outbound.Client) node.Kind {
 				return httpOutput{}, x.failed(err)
 			}
 			return out, nil
-		})
+		}, planHTTPRequest)
 	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
 	k.Sent = sentRequest
 	return k
@@ -610,4 +625,20 @@ func scalarText(raw json.RawMessage) (string, bool) {
 		return strconv.FormatBool(v.Bool()), true
 	}
 	return "", false
+}
+
+func planHTTPRequest(p *node.Planning, c *httpConfig) {
+	p.Effect = effectOfMethod(p.Choice("method", c.Method))
+	if p.Has("idempotency_header") {
+		p.Effect = workflow.Idempotent
+	}
+}
+
+// effectOfMethod is the class of an HTTP call: what is repeatable by the protocol is idempotent.
+func effectOfMethod(method string) workflow.Effect {
+	switch strings.ToUpper(method) {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete:
+		return workflow.Idempotent
+	}
+	return workflow.Once // also when the method is only known at run time
 }

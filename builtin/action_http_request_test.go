@@ -55,7 +55,7 @@ func newHTTPRig(t *testing.T, handler http.HandlerFunc) *httpRig {
 	t.Cleanup(client.Close)
 	r := &httpRig{t: t, server: server, details: map[string]any{}, files: map[string][]byte{}, creds: map[string]string{}}
 	for _, k := range builtin.Kinds(builtin.Options{HTTP: client}) {
-		if k.Info.Name == "ACTION.HTTP_REQUEST" {
+		if k.About.Name == "ACTION.HTTP_REQUEST" {
 			r.kind = k
 		}
 	}

@@ -7,14 +7,15 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type codeConfig struct {
-	Code        string `json:"code" required:"true"`
-	Language    string `json:"language" enum:"python|javascript"`
-	Entry       string `json:"entry"`
-	TimeLimitMS int64  `json:"time_limit_ms" range:"10..120000"`
-	MemoryMB    int64  `json:"memory_mb" range:"16..1024"`
+	Code        node.Source `json:"code" required:"true" doc:"The program: a function that is given the input and returns the result." zh:"程序：以输入为参数并返回结果的函数。"`
+	Language    string      `json:"language" enum:"python|javascript" doc:"The language of the program." zh:"程序语言。"`
+	Entry       string      `json:"entry" doc:"The name of the function that is called." zh:"被调用的函数名。"`
+	TimeLimitMS int64       `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
+	MemoryMB    int64       `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
 }
 
 func (c *codeConfig) Defaults() {
@@ -22,17 +23,31 @@ func (c *codeConfig) Defaults() {
 }
 
 type codeOutput struct {
-	Result json.RawMessage `json:"result"`
-	Stdout string          `json:"stdout"`
-	Stderr string          `json:"stderr"`
+	Result json.RawMessage `json:"result" doc:"What the function has returned." zh:"函数的返回值。"`
+	Stdout string          `json:"stdout" doc:"What it has printed." zh:"标准输出。"`
+	Stderr string          `json:"stderr" doc:"What it has printed as errors." zh:"标准错误输出。"`
 	// DurationMS is the time the code took.
-	DurationMS int64 `json:"duration_ms"`
+	DurationMS int64 `json:"duration_ms" doc:"How long it ran, in milliseconds." zh:"运行时间（毫秒）。"`
 }
 
 // runCode runs a function in the sandbox. The whole input is its argument.
 func runCode() node.Kind {
 	return node.Define(
-		info("ACTION.RUN_CODE", "Run code", "运行代码", "Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
+		node.About{
+			Name: "ACTION.RUN_CODE", Title: says("Run code", "运行代码"),
+			Description: says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
+			Effect:      workflow.Pure,
+			Keys:        []node.Key{{Name: "result", Meaning: says("What the function has returned as result, and what it has printed.", "函数返回值 result 及其打印内容。")}},
+			Inputs:      []node.Value{meaning("*", "The argument of the function.", "函数的参数。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Adds value added tax.", "计算含税金额。"),
+					Config: `{"language": "javascript", "code": "function main(input) { return {gross: input.net * 1.2} }"}`,
+					Input:  `{"net": 100}`,
+					Output: `{"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {
 			return runFunction(ctx, call, cfg, in)
 		})
@@ -40,7 +55,7 @@ func runCode() node.Kind {
 
 func runFunction(ctx context.Context, call *node.Call, cfg codeConfig, in json.RawMessage) (codeOutput, error) {
 	result, err := call.Code(ctx, node.Code{
-		Language: cfg.Language, Source: cfg.Code, Entry: cfg.Entry, Input: in,
+		Language: cfg.Language, Source: string(cfg.Code), Entry: cfg.Entry, Input: in,
 		TimeLimit: time.Duration(cfg.TimeLimitMS) * time.Millisecond, MemoryMB: int(cfg.MemoryMB),
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"tandem/node"
 	"tandem/payload"
 	"tandem/shortage"
+	"tandem/workflow"
 )
 
 // Scripts is what an operator allows of host processes. They run with the rights of the server: the limits here keep an
@@ -62,14 +63,16 @@ const (
 )
 
 type scriptConfig struct {
-	Interpreter  string        `json:"interpreter" enum:"bash|sh|python|node|pwsh"`
-	Script       string        `json:"script"`
-	Command      string        `json:"command"`
-	Args         []node.Scalar `json:"args"`
-	Env          node.Object   `json:"env"`
-	Stdin        node.Words    `json:"stdin"`
-	WorkingDir   string        `json:"working_dir"`
-	SuccessCodes []int64       `json:"success_codes"`
+	_ struct{} `need:"script|command"`
+
+	Interpreter  string        `json:"interpreter" enum:"bash|sh|python|node|pwsh" doc:"What runs the script." zh:"运行脚本的解释器。"`
+	Script       node.Source   `json:"script" doc:"The text of the script." zh:"脚本内容。"`
+	Command      string        `json:"command" doc:"A command that the operator has allowed, in the place of a script." zh:"代替脚本的、运维人员允许的命令。"`
+	Args         []node.Scalar `json:"args" doc:"The arguments." zh:"参数。"`
+	Env          node.Object   `json:"env" doc:"Environment variables by name." zh:"环境变量。"`
+	Stdin        node.Words    `json:"stdin" doc:"What the process reads from its standard input." zh:"进程从标准输入读取的内容。"`
+	WorkingDir   string        `json:"working_dir" doc:"The directory it runs in, inside the files of the workspace." zh:"运行目录（位于工作区文件内）。"`
+	SuccessCodes []int64       `json:"success_codes" doc:"The exit codes that count as success." zh:"视为成功的退出码。"`
 }
 
 func (c *scriptConfig) Defaults() {
@@ -77,17 +80,31 @@ func (c *scriptConfig) Defaults() {
 }
 
 type scriptOutput struct {
-	ExitCode   int    `json:"exit_code"`
-	Stdout     string `json:"stdout"`
-	Stderr     string `json:"stderr"`
-	Truncated  bool   `json:"truncated"`
-	DurationMS int64  `json:"duration_ms"`
+	ExitCode   int    `json:"exit_code" doc:"The code that the process ended with." zh:"进程的退出码。"`
+	Stdout     string `json:"stdout" doc:"What it has printed." zh:"标准输出。"`
+	Stderr     string `json:"stderr" doc:"What it has printed as errors." zh:"标准错误输出。"`
+	Truncated  bool   `json:"truncated" doc:"Whether it has printed more than is kept." zh:"输出是否被截断。"`
+	DurationMS int64  `json:"duration_ms" doc:"How long it ran, in milliseconds." zh:"运行时间（毫秒）。"`
 }
 
 // executeScript runs a host process. Data reaches it as arguments, variables and standard input, never as source.
 func executeScript(s *Scripts) node.Kind {
 	return node.Define(
-		info("ACTION.EXECUTE_SCRIPT", "Execute script", "执行脚本", "Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
+		node.About{
+			Name: "ACTION.EXECUTE_SCRIPT", Title: says("Execute script", "执行脚本"),
+			Description: says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
+			Effect:      workflow.Once,
+			Keys:        []node.Key{{Name: "result", Meaning: says("The exit code and what was printed.", "退出码和打印内容。")}},
+			Needs:       node.Needs{Also: []node.Text{says("Host processes, which the operator turns on with --allow-scripts.", "主机进程，由运维人员以 --allow-scripts 开启。")}},
+			Inputs:      []node.Value{meaning("*", "The process reads it as JSON from the variable TANDEM_INPUT.", "进程从变量 TANDEM_INPUT 读取的 JSON。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Counts the words of a text.", "统计文本的词数。"),
+					Config: `{"interpreter": "bash", "script": "wc -w", "stdin": "two words"}`,
+					Output: `{"result": {"exit_code": 0, "stdout": "2\n", "stderr": "", "truncated": false, "duration_ms": "…"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg scriptConfig, in json.RawMessage) (scriptOutput, error) {
 			if s == nil {
 				return scriptOutput{}, fault.New(fault.DisabledByOperator, "host processes are off; the operator turns them on with --allow-scripts")

@@ -48,7 +48,7 @@ func newScriptRig(t *testing.T, s builtin.Scripts) *scriptRig {
 		t.Fatal(err)
 	}
 	for _, k := range builtin.Kinds(builtin.Options{Scripts: &s}) {
-		if k.Info.Name == "ACTION.EXECUTE_SCRIPT" {
+		if k.About.Name == "ACTION.EXECUTE_SCRIPT" {
 			r.kind = k
 		}
 	}
@@ -436,7 +436,7 @@ func TestExecuteScript_Process(t *testing.T) {
 	}
 	r := newScriptRig(t, builtin.Scripts{Interpreters: map[string]string{"bash": "/bin/bash"}})
 	for _, k := range builtin.Kinds(builtin.Options{Scripts: &builtin.Scripts{Files: dir, Interpreters: map[string]string{"bash": "/bin/bash"}}}) {
-		if k.Info.Name == "ACTION.EXECUTE_SCRIPT" {
+		if k.About.Name == "ACTION.EXECUTE_SCRIPT" {
 			r.kind = k
 		}
 	}

@@ -17,41 +17,42 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/workflow"
 )
 
 type searchConfig struct {
-	Provider       string         `json:"provider" enum:"searxng|brave|tavily|bing|json"`
-	Query          node.Scalar    `json:"query"`
-	MaxResults     int            `json:"max_results" range:"1..50"`
-	Language       string         `json:"language"`
-	TimeRange      string         `json:"time_range" enum:"any|day|week|month|year"`
-	IncludeDomains []string       `json:"include_domains"`
-	ExcludeDomains []string       `json:"exclude_domains"`
-	FetchContent   bool           `json:"fetch_content"`
-	Mapping        *searchMapping `json:"mapping"`
+	Provider       string         `json:"provider" enum:"searxng|brave|tavily|bing|json" doc:"The search service; without one that of the credential." zh:"搜索服务；省略时由凭据决定。"`
+	Query          node.Template  `json:"query" doc:"What is searched for; without it the query of the input." zh:"搜索内容；省略时取输入的 query。"`
+	MaxResults     int            `json:"max_results" range:"1..50" doc:"The most results." zh:"最多返回的结果数。"`
+	Language       string         `json:"language" doc:"The language of the results." zh:"结果的语言。"`
+	TimeRange      string         `json:"time_range" enum:"any|day|week|month|year" doc:"How old results may be." zh:"结果的时间范围。"`
+	IncludeDomains []string       `json:"include_domains" doc:"Only results of these domains." zh:"只包含这些域名的结果。"`
+	ExcludeDomains []string       `json:"exclude_domains" doc:"No results of these domains." zh:"排除这些域名的结果。"`
+	FetchContent   bool           `json:"fetch_content" doc:"Whether the pages are fetched and their text added." zh:"是否获取页面并附上正文。"`
+	Mapping        *searchMapping `json:"mapping" with:"provider=json" doc:"How a service is asked and read that is not known here, for json." zh:"json 时如何调用并读取其他服务。"`
 }
 
 func (c *searchConfig) Defaults() { c.MaxResults, c.TimeRange = 10, "any" }
 
 type searchInput struct {
-	Query json.RawMessage `json:"query,omitempty"`
+	Query json.RawMessage `json:"query,omitempty" doc:"What is searched for, if the configuration does not say." zh:"未配置时的搜索内容。"`
 }
 
 type searchResult struct {
-	Title     string   `json:"title"`
-	URL       string   `json:"url"`
-	Snippet   string   `json:"snippet"`
-	Published *string  `json:"published"`
-	Score     *float64 `json:"score"`
-	Content   *string  `json:"content"`
+	Title     string   `json:"title" doc:"The title of the page." zh:"页面标题。"`
+	URL       string   `json:"url" doc:"Its address." zh:"页面地址。"`
+	Snippet   string   `json:"snippet" doc:"A part of it that fits the query." zh:"与搜索相关的摘录。"`
+	Published *string  `json:"published" doc:"When it was published, if anybody says." zh:"发布时间（若有）。"`
+	Score     *float64 `json:"score" doc:"How well it fits, if the service says." zh:"相关度（若有）。"`
+	Content   *string  `json:"content" doc:"Its text, with fetch_content." zh:"设置 fetch_content 时的正文。"`
 
 	at time.Time // when it was published, zero when nobody says
 }
 
 type searchOutput struct {
-	Results  []searchResult `json:"results"`
-	Total    int64          `json:"total"`
-	Provider string         `json:"provider"`
+	Results  []searchResult `json:"results" doc:"The pages that were found, the best first." zh:"搜索到的页面，最相关的在前。"`
+	Total    int64          `json:"total" doc:"How many there are, as far as the service says." zh:"服务给出的结果总数。"`
+	Provider string         `json:"provider" doc:"The service that was asked." zh:"所用的搜索服务。"`
 }
 
 const (
@@ -91,7 +92,21 @@ type searchCredential struct {
 func webSearch(client *outbound.Client) node.Kind {
 	providers := searchProviders()
 	return node.Define(
-		info("ACTION.WEB_SEARCH", "Web search", "网页搜索", "Searches the web through a search service.", "通过搜索服务检索网页。"),
+		node.About{
+			Name: "ACTION.WEB_SEARCH", Title: says("Web search", "网页搜索"),
+			Description: says("Searches the web through a search service.", "通过搜索服务检索网页。"),
+			Effect:      workflow.Idempotent,
+			Needs:       node.Needs{Credential: []string{"search"}},
+			Keys:        []node.Key{{Name: "result", Meaning: says("The results, their number, and who has found them.", "搜索结果、总数和服务名称。")}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Searches the web.", "搜索网页。"),
+					Config:  `{"credential_id": "web_search", "query": "workflow engine", "max_results": 1}`,
+					Replies: []string{`{"results": [{"title": "Tandem", "url": "https://example.com/tandem", "content": "A workflow engine.", "score": 1}]}`},
+					Output:  `{"result": {"results": [{"title": "Tandem", "url": "https://example.com/tandem", "snippet": "A workflow engine.", "published": null, "score": 1, "content": null}], "total": 1, "provider": "searxng"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg searchConfig, in searchInput) (searchOutput, error) {
 			s, provider, err := openSearch(ctx, call, cfg, in, providers)
 			if err != nil {

@@ -177,15 +177,15 @@ func publishedAt(v gjson.Result, text string) (time.Time, bool) {
 // searchMapping says how a service that nobody has written for is asked and read.
 type searchMapping struct {
 	// URL has {query}, {max_results}, {page}, {offset}, {language} and {time_range} in it; relative to the credential's base_url.
-	URL string `json:"url" required:"true"`
+	URL string `json:"url" required:"true" doc:"The address, with {query} and other names in braces." zh:"地址，可含 {query} 等名称。"`
 	// ResultsPath is where the list is; empty: found as in any input. TotalPath is where their number is.
-	ResultsPath string `json:"results_path"`
-	TotalPath   string `json:"total_path"`
+	ResultsPath string `json:"results_path" doc:"Where the list of results is." zh:"结果列表所在的路径。"`
+	TotalPath   string `json:"total_path" doc:"Where their number is." zh:"结果总数所在的路径。"`
 	// Fields are the paths of title, url, snippet, published and score in a result; by default their own names.
-	Fields node.Object `json:"fields"`
+	Fields node.Object `json:"fields" doc:"Where a result has title, url, snippet, published and score." zh:"结果中 title、url、snippet、published、score 的路径。"`
 	// KeyHeader or KeyParam is where the key goes; by default it is a bearer token.
-	KeyHeader string `json:"key_header"`
-	KeyParam  string `json:"key_param"`
+	KeyHeader string `json:"key_header" doc:"The header that the key is sent in." zh:"发送密钥的请求头。"`
+	KeyParam  string `json:"key_param" doc:"The parameter that the key is sent in." zh:"发送密钥的参数。"`
 }
 
 func invalidMapping(field, format string, args ...any) error {

@@ -43,7 +43,7 @@ func newServiceRig(t *testing.T, name string, callbacks builtin.Callbacks, handl
 	client := outbound.New(outbound.Options{Allow: allow, Resolver: loopback{}})
 	t.Cleanup(client.Close)
 	for _, k := range builtin.Kinds(builtin.Options{HTTP: client, Callbacks: callbacks}) {
-		if k.Info.Name == name {
+		if k.About.Name == name {
 			r.kind = k
 		}
 	}

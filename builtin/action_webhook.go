@@ -13,6 +13,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // Callback is what a service may call back: one activation, in one generation, until a time. It is also what keeps call
@@ -36,35 +37,54 @@ type Callbacks func(Callback) (address string, err error)
 const callbackSlack = time.Second
 
 type webhookConfig struct {
-	URL             string          `json:"url" required:"true"`
-	Method          string          `json:"method" enum:"POST|PUT|GET"`
-	Headers         node.Object     `json:"headers"`
-	Payload         json.RawMessage `json:"payload"`
-	WaitForCallback bool            `json:"wait_for_callback"`
-	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000"`
+	URL             string          `json:"url" required:"true" doc:"The address." zh:"地址。"`
+	Method          string          `json:"method" enum:"POST|PUT|GET" doc:"The method of the call." zh:"调用方法。"`
+	Headers         node.Object     `json:"headers" doc:"Further headers." zh:"附加的请求头。"`
+	Payload         json.RawMessage `json:"payload" doc:"What is sent; without it the input." zh:"发送的内容；省略时为输入。"`
+	WaitForCallback bool            `json:"wait_for_callback" doc:"Whether the node waits until the service calls back." zh:"是否等待服务回调。"`
+	CallbackTimeout int64           `json:"callback_timeout_seconds" range:"1..2592000" with:"wait_for_callback=true" doc:"How long it waits for that, in seconds." zh:"等待回调的时间（秒）。"`
 }
 
 func (c *webhookConfig) Defaults() { c.Method, c.CallbackTimeout = http.MethodPost, 3600 }
 
 // webhookOutput is also what the node remembers while it waits.
 type webhookOutput struct {
-	StatusCode int             `json:"status_code"`
-	Response   json.RawMessage `json:"response"`
-	Callback   json.RawMessage `json:"callback"`
+	StatusCode int             `json:"status_code" doc:"The status of the answer." zh:"响应的状态码。"`
+	Response   json.RawMessage `json:"response" doc:"The answer, as a value if it is JSON." zh:"响应内容；为 JSON 时是其值。"`
+	Callback   json.RawMessage `json:"callback" doc:"What the call back has brought; null without one." zh:"回调的内容；没有回调时为 null。"`
 }
 
 // webhookCall posts data and can wait until the service calls back.
 func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Raw(
-		info("ACTION.WEBHOOK_CALL", "Webhook call", "Webhook 调用", "Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+		node.About{
+			Name: "ACTION.WEBHOOK_CALL", Title: says("Webhook call", "Webhook 调用"),
+			Description: says("Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+			Effect:      workflow.Once, // as the method says
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "timeout", Meaning: says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
+			},
+			Inputs: []node.Value{meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Tells a service about an order.", "将订单通知服务。"),
+					Config:  `{"url": "https://api.example.com/hooks/orders"}`,
+					Input:   `{"order": 7}`,
+					Replies: []string{`{"received": true}`},
+					Output:  `{"result": {"status_code": 200, "response": {"received": true}, "callback": null}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg webhookConfig, in json.RawMessage) (node.Outcome, error) {
 			w := &webhook{client: client, call: call, cfg: cfg, callbacks: callbacks}
 			if call.Wake != nil {
 				return w.woken()
 			}
 			return w.send(ctx, in, tokens)
-		})
+		}, planWebhookCall)
 	k.EffectFirst = true
 	k.Sent = func(call *node.Call) (any, error) {
 		cfg, err := node.Configuration[webhookConfig](call.Config)
@@ -227,4 +247,8 @@ func responseOf(answer *httpOutput) json.RawMessage {
 		return json.RawMessage(text)
 	}
 	return encode(answer.Body)
+}
+
+func planWebhookCall(p *node.Planning, c *webhookConfig) {
+	p.Effect = effectOfMethod(p.Choice("method", c.Method))
 }

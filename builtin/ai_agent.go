@@ -21,14 +21,14 @@ import (
 )
 
 type agentInput struct {
-	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true"`
-	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true"`
-	Message    json.RawMessage   `json:"message,omitempty" prompt:"true"`
-	Question   json.RawMessage   `json:"question,omitempty" prompt:"true"`
-	Images     []json.RawMessage `json:"images,omitempty"`
-	Context    json.RawMessage   `json:"context,omitempty"`
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true" doc:"What the model is asked, if the configuration does not say." zh:"未配置时对模型的提问。"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Message    json.RawMessage   `json:"message,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Question   json.RawMessage   `json:"question,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Images     []json.RawMessage `json:"images,omitempty" doc:"Pictures that the model looks at." zh:"供模型查看的图片。"`
+	Context    json.RawMessage   `json:"context,omitempty" doc:"What the model is told besides." zh:"补充给模型的内容。"`
 	// Variables are names for the placeholders of the prompts.
-	Variables json.RawMessage `json:"variables,omitempty"`
+	Variables json.RawMessage `json:"variables,omitempty" doc:"Names for the placeholders of the prompts." zh:"提示词占位符的值。"`
 }
 
 // prompt is what the input brings for the model, if it does.
@@ -65,18 +65,79 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	}
 	t := turns{models: m, files: store, tools: tools}
 	return []node.Kind{
-		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, info("AI_AGENT.OPENAI_CHATGPT", "ChatGPT", "ChatGPT",
-			"A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
-		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, info("AI_AGENT.ANTHROPIC_CLAUDE", "Claude", "Claude",
-			"A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
-		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, info("AI_AGENT.GOOGLE_GEMINI", "Gemini", "Gemini",
-			"A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
-		withModel[llmConfig](t, agentProvider{"", -1, -1}, info(anyModel, "Language model", "大语言模型",
-			"A turn with the model of any profile.", "与任意配置档的模型对话。")),
+		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, node.About{
+			Name: "AI_AGENT.OPENAI_CHATGPT", Title: says("ChatGPT", "ChatGPT"),
+			Description: says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
+		}),
+		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, node.About{
+			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: says("Claude", "Claude"),
+			Description: says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
+		}),
+		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, node.About{
+			Name: "AI_AGENT.GOOGLE_GEMINI", Title: says("Gemini", "Gemini"),
+			Description: says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
+				},
+			},
+		}),
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, node.About{
+			Name: anyModel, Title: says("Language model", "大语言模型"),
+			Description: says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
+			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
+			Keys:        turnKeys(),
+			Older:       []string{"LLM"},
+			Needs:       node.Needs{Also: []node.Text{says("A model profile.", "模型配置档。")}},
+			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+					Input:   `{"city": "Bern"}`,
+					Replies: []string{`{"country": "Switzerland"}`},
+					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}, "finishReason": "stop", "toolCalls": [], "toolResults": []}, "structured_data": "same as result"}`,
+				},
+			},
+		}),
 	}
 }
 
-func withModel[C turnSettings](t turns, p agentProvider, about node.Info) node.Kind {
+func withModel[C turnSettings](t turns, p agentProvider, about node.About) node.Kind {
 	t.kind, t.provider = about.Name, p
 	k := node.Lead(about, node.Leader[C, agentInput]{
 		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given,
@@ -90,15 +151,8 @@ func withModel[C turnSettings](t turns, p agentProvider, about node.Info) node.K
 		Close: func(ctx context.Context, call *node.Call, _ C, e node.Ending) (node.Done, error) {
 			return t.close(call, e)
 		},
-	})
+	}, func(p *node.Planning, cfg *C) { planTurn(p, (*cfg).base()) })
 	k.Own = promptNames()
-	open, end := k.Steps.Open, k.Steps.Close
-	k.Steps.Open = func(ctx context.Context, call *node.Call) (node.Led, error) {
-		return open(ctx, withoutFields(call, providerBlocks))
-	}
-	k.Steps.Close = func(ctx context.Context, call *node.Call, e node.Ending) (node.Done, error) {
-		return end(ctx, withoutFields(call, providerBlocks), e)
-	}
 	return k
 }
 

@@ -36,7 +36,7 @@ func scriptedModels(rules ...llm.Rule) *builtin.Models {
 func kindWith(t *testing.T, o builtin.Options, name string) node.Kind {
 	t.Helper()
 	for _, k := range builtin.Kinds(o) {
-		if k.Info.Name == name {
+		if k.About.Name == name {
 			return k
 		}
 	}

@@ -15,31 +15,31 @@ import (
 
 // agentConfig is what the configurations of all turns with a model have in common.
 type agentConfig struct {
-	Model        string     `json:"model"`
-	ProfileID    string     `json:"profile_id" older:"llm_profile"`
-	SystemPrompt node.Words `json:"system_prompt" older:"system" prompt:"true"`
-	UserPrompt   node.Words `json:"user_prompt" older:"user" prompt:"true"`
-	Prompt       node.Words `json:"prompt" prompt:"true"`
+	// Blocks of older files that mean nothing here.
+	_ struct{} `dropped:"provider_config,model_config,openai_config,anthropic_config,gemini_config,claude_config"`
 
-	MaxTokens      int64           `json:"max_tokens" range:"1.."`
-	ResponseFormat string          `json:"response_format" enum:"text|json|schema"`
-	OutputSchema   node.Object     `json:"output_schema"`
-	MaxIterations  int             `json:"max_tool_iterations" range:"0..50"`
-	Parallel       bool            `json:"parallel_tool_calls"`
-	ToolApproval   json.RawMessage `json:"tool_approval"`
-	HistorySize    int             `json:"history_size" range:"0.."`
-	Stream         bool            `json:"stream"`
-	FirstToken     float64         `json:"first_token_timeout_seconds" range:"1.."`
-	Total          float64         `json:"llm_timeout_seconds" range:"1.."`
-	Fallbacks      []string        `json:"fallback_profiles"`
+	Model        string     `json:"model" doc:"The model, by the name that the provider has for it." zh:"模型名称（以服务商为准）。"`
+	ProfileID    string     `json:"profile_id" older:"llm_profile" doc:"The model profile: provider, model, credential and limits." zh:"模型配置档：服务商、模型、凭据和限额。"`
+	SystemPrompt node.Words `json:"system_prompt" older:"system" prompt:"true" doc:"What the model is told about its part." zh:"系统提示词。"`
+	UserPrompt   node.Words `json:"user_prompt" older:"user" prompt:"true" doc:"What the model is asked." zh:"用户提示词。"`
+	Prompt       node.Words `json:"prompt" prompt:"true" doc:"What the model is asked, if user_prompt is not set." zh:"未设置 user_prompt 时的提示词。"`
+
+	MaxTokens      int64           `json:"max_tokens" range:"1.." doc:"The most tokens of an answer." zh:"回答的最多令牌数。"`
+	ResponseFormat string          `json:"response_format" enum:"text|json|schema" doc:"Whether the answer is text, JSON, or JSON of output_schema." zh:"回答格式：文本、JSON 或符合 output_schema 的 JSON。"`
+	OutputSchema   node.Object     `json:"output_schema" doc:"The JSON Schema of the answer, for schema." zh:"schema 格式的 JSON Schema。"`
+	MaxIterations  int             `json:"max_tool_iterations" range:"0..50" doc:"How often the model may use tools before it must answer." zh:"回答前最多使用工具的轮数。"`
+	Parallel       bool            `json:"parallel_tool_calls" doc:"Whether it may use several tools at once." zh:"是否可同时使用多个工具。"`
+	ToolApproval   json.RawMessage `json:"tool_approval" doc:"Whether a person is asked before tools are used: never, once, always, or a list of tools." zh:"使用工具前是否询问：never、once、always 或工具列表。"`
+	HistorySize    int             `json:"history_size" range:"0.." doc:"How many earlier rounds of the conversation it is told." zh:"提供给模型的历史轮数。"`
+	Stream         bool            `json:"stream" doc:"Whether the answer is handed out while it is written." zh:"是否流式输出。"`
+	FirstToken     float64         `json:"first_token_timeout_seconds" range:"1.." doc:"How long to wait for the beginning of an answer, in seconds." zh:"等待首个令牌的时间（秒）。"`
+	Total          float64         `json:"llm_timeout_seconds" range:"1.." doc:"How long to wait for a whole answer, in seconds." zh:"等待完整回答的时间（秒）。"`
+	Fallbacks      []string        `json:"fallback_profiles" doc:"The profiles that are tried when the first fails." zh:"首选失败时依次尝试的配置档。"`
 
 	// What older files have.
-	GenerationConfig node.Object `json:"generation_config"`
-	OutputProcessing node.Object `json:"output_processing"`
+	GenerationConfig node.Of[generationConfig] `json:"generation_config" open:"true" doc:"Parameters as older files have them." zh:"旧文件中的参数。"`
+	OutputProcessing node.Of[outputProcessing] `json:"output_processing" open:"true" doc:"The format of the answer as older files have it." zh:"旧文件中的输出设置。"`
 }
-
-// providerBlocks are configurations of older files that mean nothing here; saving a workflow says so. read-only
-var providerBlocks = []string{"provider_config", "model_config", "openai_config", "anthropic_config", "gemini_config", "claude_config"}
 
 func (c *agentConfig) Defaults() {
 	c.MaxTokens, c.ResponseFormat, c.MaxIterations, c.Parallel, c.HistorySize, c.Stream = 8192, "text", 10, true, 3, true
@@ -57,15 +57,19 @@ type turnConfig struct {
 // turnSettings is a kind's own configuration.
 type turnSettings interface {
 	turn(call *node.Call) (turnConfig, error)
+	base() agentConfig
 }
 
+func (c agentConfig) base() agentConfig { return c }
+
 type openAIConfig struct {
+	_ struct{} `need:"model|profile_id"`
 	agentConfig
-	Temperature      *float64 `json:"temperature" range:"0..2"`
-	TopP             *float64 `json:"top_p" range:"0..1"`
-	FrequencyPenalty *float64 `json:"frequency_penalty" range:"-2..2"`
-	PresencePenalty  *float64 `json:"presence_penalty" range:"-2..2"`
-	ReasoningEffort  string   `json:"reasoning_effort" enum:"low|medium|high"`
+	Temperature      *float64 `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
+	TopP             *float64 `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
+	FrequencyPenalty *float64 `json:"frequency_penalty" range:"-2..2" doc:"How much words are avoided that come often." zh:"频率惩罚。"`
+	PresencePenalty  *float64 `json:"presence_penalty" range:"-2..2" doc:"How much words are avoided that came before." zh:"存在惩罚。"`
+	ReasoningEffort  string   `json:"reasoning_effort" enum:"low|medium|high" doc:"How much the model thinks before it answers." zh:"推理强度。"`
 }
 
 func (c openAIConfig) turn(call *node.Call) (turnConfig, error) {
@@ -75,12 +79,13 @@ func (c openAIConfig) turn(call *node.Call) (turnConfig, error) {
 }
 
 type claudeConfig struct {
+	_ struct{} `need:"model|profile_id"`
 	agentConfig
-	Temperature    *float64        `json:"temperature" range:"0..1"`
-	TopP           *float64        `json:"top_p" range:"0..1"`
-	TopK           *int64          `json:"top_k" range:"1.."`
-	ThinkingBudget int64           `json:"thinking_budget_tokens" range:"0.."`
-	ThinkingMode   json.RawMessage `json:"thinking_mode"`
+	Temperature    *float64        `json:"temperature" range:"0..1" doc:"How freely the model chooses its words." zh:"采样温度。"`
+	TopP           *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
+	TopK           *int64          `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
+	ThinkingBudget int64           `json:"thinking_budget_tokens" range:"0.." doc:"How many tokens the model may think; 0 for none." zh:"思考可用的令牌数；0 表示不思考。"`
+	ThinkingMode   json.RawMessage `json:"thinking_mode" doc:"What older files have for thinking_budget_tokens." zh:"旧文件中代替 thinking_budget_tokens 的设置。"`
 }
 
 // thinkingMode is the budget that the older switch stands for.
@@ -94,11 +99,12 @@ func (c claudeConfig) turn(call *node.Call) (turnConfig, error) {
 }
 
 type geminiConfig struct {
+	_ struct{} `need:"model|profile_id"`
 	agentConfig
-	Temperature    *float64    `json:"temperature" range:"0..2"`
-	TopP           *float64    `json:"top_p" range:"0..1"`
-	TopK           *int64      `json:"top_k" range:"1.."`
-	SafetySettings node.Object `json:"safety_settings"`
+	Temperature    *float64    `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
+	TopP           *float64    `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
+	TopK           *int64      `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
+	SafetySettings node.Object `json:"safety_settings" doc:"What the provider is to block, by category." zh:"按类别设置的安全过滤。"`
 }
 
 func (c geminiConfig) turn(call *node.Call) (turnConfig, error) {
@@ -106,12 +112,13 @@ func (c geminiConfig) turn(call *node.Call) (turnConfig, error) {
 }
 
 type llmConfig struct {
+	_ struct{} `must:"profile_id" need:"prompt|messages|user_prompt|system_prompt"`
 	agentConfig
-	Temperature *float64        `json:"temperature" range:"0..2"`
-	TopP        *float64        `json:"top_p" range:"0..1"`
-	Messages    json.RawMessage `json:"messages" prompt:"true"`
-	Tools       json.RawMessage `json:"tools"`
-	Parameters  llmParameters   `json:"parameters"`
+	Temperature *float64        `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
+	TopP        *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
+	Messages    json.RawMessage `json:"messages" prompt:"true" takes:"list" doc:"A whole conversation, in the place of the prompts." zh:"代替提示词的完整对话。"`
+	Tools       json.RawMessage `json:"tools" takes:"list" doc:"Tools besides those attached: server/tool, or functions that end the turn." zh:"附加节点之外的工具：server/tool，或结束回合的函数。"`
+	Parameters  llmParameters   `json:"parameters" doc:"Parameters of the completion, together." zh:"集中书写的生成参数。"`
 }
 
 // Defaults are those of all turns, but for the pieces of an answer: they are told to those who ask for them.
@@ -147,14 +154,14 @@ func configured(call *node.Call, name string) bool {
 
 // llmParameters are the parameters of a completion where they stand together: as a node of the kind LLM writes them, and in older files.
 type llmParameters struct {
-	Temperature      *float64        `json:"temperature" range:"0..2"`
-	MaxTokens        int64           `json:"max_tokens" older:"max_output_tokens,max_completion_tokens" range:"1.."`
-	TopP             *float64        `json:"top_p" range:"0..1"`
-	TopK             *int64          `json:"top_k" range:"1.."`
-	Stop             json.RawMessage `json:"stop" older:"stop_sequences"`
-	FrequencyPenalty *float64        `json:"frequency_penalty" range:"-2..2"`
-	PresencePenalty  *float64        `json:"presence_penalty" range:"-2..2"`
-	ReasoningEffort  string          `json:"reasoning_effort" enum:"low|medium|high"`
+	Temperature      *float64        `json:"temperature" range:"0..2" doc:"How freely the model chooses its words." zh:"采样温度。"`
+	MaxTokens        int64           `json:"max_tokens" older:"max_output_tokens,max_completion_tokens" range:"1.." doc:"The most tokens of an answer." zh:"回答的最多令牌数。"`
+	TopP             *float64        `json:"top_p" range:"0..1" doc:"How much of what is likely the model chooses from." zh:"核采样概率。"`
+	TopK             *int64          `json:"top_k" range:"1.." doc:"How many words the model chooses from." zh:"候选词数量。"`
+	Stop             json.RawMessage `json:"stop" older:"stop_sequences" takes:"text|list" doc:"Texts at which the answer ends." zh:"使回答结束的文本。"`
+	FrequencyPenalty *float64        `json:"frequency_penalty" range:"-2..2" doc:"How much words are avoided that come often." zh:"频率惩罚。"`
+	PresencePenalty  *float64        `json:"presence_penalty" range:"-2..2" doc:"How much words are avoided that came before." zh:"存在惩罚。"`
+	ReasoningEffort  string          `json:"reasoning_effort" enum:"low|medium|high" doc:"How much the model thinks before it answers." zh:"推理强度。"`
 }
 
 func (p llmParameters) params(at string) (llm.Params, error) {
@@ -175,25 +182,25 @@ func (p llmParameters) params(at string) (llm.Params, error) {
 // generationConfig is the generation_config of older files.
 type generationConfig struct {
 	llmParameters
-	ResponseMimeType string      `json:"response_mime_type"`
-	ResponseSchema   node.Object `json:"response_schema"`
+	ResponseMimeType string      `json:"response_mime_type" doc:"application/json for an answer in JSON." zh:"要求 JSON 回答时为 application/json。"`
+	ResponseSchema   node.Object `json:"response_schema" doc:"The JSON Schema of the answer." zh:"回答的 JSON Schema。"`
 }
 
 // outputProcessing is the output_processing of older files.
 type outputProcessing struct {
-	Format       string      `json:"format" older:"response_format" enum:"text|json|schema"`
-	ParseJSON    bool        `json:"parse_json"`
-	OutputSchema node.Object `json:"output_schema" older:"schema"`
+	Format       string      `json:"format" older:"response_format" enum:"text|json|schema" doc:"The format of the answer." zh:"回答的格式。"`
+	ParseJSON    bool        `json:"parse_json" doc:"Whether the answer is read as JSON." zh:"是否将回答解析为 JSON。"`
+	OutputSchema node.Object `json:"output_schema" older:"schema" doc:"The JSON Schema of the answer." zh:"回答的 JSON Schema。"`
 }
 
 // with completes a configuration with what older files say in their blocks. What a node says by the present names counts.
 func (c agentConfig) with(call *node.Call, own llm.Params) (turnConfig, error) {
 	out := turnConfig{agentConfig: c, params: own}
-	generation, err := olderBlock[generationConfig](call, "generation_config", c.GenerationConfig)
+	generation, err := olderBlock[generationConfig](call, "generation_config", node.Object(c.GenerationConfig))
 	if err != nil {
 		return out, err
 	}
-	processing, err := olderBlock[outputProcessing](call, "output_processing", c.OutputProcessing)
+	processing, err := olderBlock[outputProcessing](call, "output_processing", node.Object(c.OutputProcessing))
 	if err != nil {
 		return out, err
 	}

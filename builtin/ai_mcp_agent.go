@@ -11,43 +11,61 @@ import (
 	"tandem/agent"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // mcpAgentConfig names an agent, or describes one.
 type mcpAgentConfig struct {
-	AgentID     string      `json:"agent_id"`
-	LLMProfile  string      `json:"llm_profile" older:"profile_id"`
-	MCPServers  []string    `json:"mcp_servers"`
-	AutoExecute bool        `json:"auto_execute"`
-	Policy      node.Object `json:"policy"`
-	Limits      node.Object `json:"limits"`
-	Language    string      `json:"language" enum:"zh|en"`
+	_ struct{} `need:"agent_id|llm_profile"`
 
-	Question       node.Words  `json:"question" prompt:"true"`
-	Params         node.Object `json:"params"`
-	ConversationID node.Scalar `json:"conversation_id"`
+	AgentID     string      `json:"agent_id" doc:"The stored agent that does the task." zh:"执行任务的已保存智能体。"`
+	LLMProfile  string      `json:"llm_profile" older:"profile_id" doc:"The model profile of an agent that the node describes itself." zh:"节点自述智能体的模型配置档。"`
+	MCPServers  []string    `json:"mcp_servers" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
+	AutoExecute bool        `json:"auto_execute" doc:"Whether plans are carried out without asking first." zh:"是否不经询问直接执行计划。"`
+	Policy      node.Object `json:"policy" doc:"What it may do without asking." zh:"无需询问即可执行的范围。"`
+	Limits      node.Object `json:"limits" doc:"How much a task may use." zh:"一次任务的用量上限。"`
+	Language    string      `json:"language" enum:"zh|en" doc:"The language in which it speaks." zh:"使用的语言。"`
+
+	Question       node.Words    `json:"question" prompt:"true" doc:"The task; without it the question of the input." zh:"任务内容；省略时取输入的 question。"`
+	Params         node.Object   `json:"params" doc:"Values that the task is given." zh:"提供给任务的参数。"`
+	ConversationID node.Template `json:"conversation_id" doc:"The conversation that the task belongs to." zh:"任务所属的对话。"`
 }
 
 type mcpAgentInput struct {
-	Question       json.RawMessage `json:"question,omitempty" prompt:"true"`
-	Params         json.RawMessage `json:"params,omitempty"`
-	ConversationID json.RawMessage `json:"conversation_id,omitempty"`
+	Question       json.RawMessage `json:"question,omitempty" prompt:"true" doc:"The task, if the configuration does not say." zh:"未配置时的任务。"`
+	Params         json.RawMessage `json:"params,omitempty" doc:"Values that the task is given." zh:"提供给任务的值。"`
+	ConversationID json.RawMessage `json:"conversation_id,omitempty" doc:"The conversation that the task belongs to." zh:"任务所属的会话。"`
 }
 
 // mcpAgentOutput is the result of the node.
 type mcpAgentOutput struct {
-	Answer     string          `json:"answer"`
-	TaskID     string          `json:"task_id"`
-	Status     string          `json:"status"`
-	Steps      json.RawMessage `json:"steps"`
-	TokenUsage json.RawMessage `json:"token_usage"`
+	Answer     string          `json:"answer" doc:"What the agent has answered." zh:"智能体的答复。"`
+	TaskID     string          `json:"task_id" doc:"The execution that was the task." zh:"任务对应的执行编号。"`
+	Status     string          `json:"status" doc:"How it has ended." zh:"结束状态。"`
+	Steps      json.RawMessage `json:"steps" doc:"The tools that were used, step by step." zh:"各步骤所用的工具。"`
+	TokenUsage json.RawMessage `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
 }
 
 // mcpAgent gives a question to an agent and waits for its task, which is an execution of its own: its id follows from the activation, so
 // that starting it again after a crash finds the one that runs.
 func mcpAgent(agents Agents) node.Kind {
 	k := node.Raw(
-		info("AI_AGENT.MCP_AGENT", "Planning agent", "规划智能体", "Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
+		node.About{
+			Name: "AI_AGENT.MCP_AGENT", Title: says("Planning agent", "规划智能体"),
+			Description: says("Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
+			Effect:      workflow.Idempotent, Older: []string{"AGENT"},
+			Keys:   []node.Key{{Name: "result", Meaning: says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。"), Fields: node.ValuesOf[mcpAgentOutput]()}},
+			Needs:  node.Needs{Also: []node.Text{says("A stored agent, or a model profile; tool servers, if it is to use tools.", "已保存的智能体或模型配置档；使用工具时还需工具服务器。")}},
+			Inputs: []node.Value{meaning("*", "Whatever the placeholders of the question name.", "问题中占位符所引用的值。")},
+			Examples: []node.Example{
+				{
+					Shows:   says("Lets an agent answer, which plans and uses tools if it needs to.", "由智能体规划并在需要时使用工具作答。"),
+					Config:  `{"llm_profile": "writer", "question": "Where is Bern?", "language": "en"}`,
+					Replies: []string{`Bern is in Switzerland.`},
+					Output:  `{"result": {"answer": "Bern is in Switzerland.", "task_id": "…", "status": "SUCCESS", "steps": [], "token_usage": {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg mcpAgentConfig, in mcpAgentInput) (node.Outcome, error) {
 			if call.Wake != nil {
 				return mcpAgentDone(cfg, call.Wake)
@@ -61,7 +79,7 @@ func mcpAgent(agents Agents) node.Kind {
 				return nil, err
 			}
 			return node.Wait{Child: &node.Child{Workflow: id, Revision: "latest", Input: request, Outputs: []string{agent.TaskNode}}}, nil
-		})
+		}, planMCPAgent)
 	k.OutputSchema = node.SchemaText(`{"type":"object","required":["answer","task_id","status","steps","token_usage"],"properties":{"answer":{"type":"string"},"task_id":{"type":"string"},"status":{"type":"string"},"steps":{"type":"array","items":{"type":"object"}},"token_usage":{"type":"object"}}}`)
 	return k
 }

@@ -19,22 +19,22 @@ import (
 // agentOutput is the result of a turn.
 type agentOutput struct {
 	// Content is the answer: a text, or the object that was asked for.
-	Content       json.RawMessage `json:"content"`
-	Response      string          `json:"response"`
-	ExtractedData json.RawMessage `json:"extracted_data"`
-	Metadata      turnMetadata    `json:"metadata"`
-	TokenUsage    turnUsage       `json:"token_usage"`
-	Usage         turnUsage       `json:"usage"`
-	FinishReason  string          `json:"finish_reason"`
-	FunctionCalls []turnCall      `json:"function_calls"`
-	ToolCalls     []turnCall      `json:"tool_calls"`
-	ToolResults   []toolAnswer    `json:"tool_results"`
-	Reasoning     string          `json:"reasoning,omitempty"`
-	Context       turnContext     `json:"context"`
+	Content       json.RawMessage `json:"content" doc:"The answer: a text, or the value that was asked for." zh:"回答：文本，或所要求的值。"`
+	Response      string          `json:"response" doc:"The answer as text." zh:"回答文本。"`
+	ExtractedData json.RawMessage `json:"extracted_data" doc:"The answer as a value, if it is JSON; else null." zh:"回答为 JSON 时的值，否则为 null。"`
+	Metadata      turnMetadata    `json:"metadata" doc:"Which model and profile have answered, in how many completions, and what it cost." zh:"所用的模型与配置档、调用次数和费用。"`
+	TokenUsage    turnUsage       `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
+	Usage         turnUsage       `json:"usage" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	FinishReason  string          `json:"finish_reason" doc:"Why the model has ended." zh:"模型结束的原因。"`
+	FunctionCalls []turnCall      `json:"function_calls" doc:"All calls of tools and functions that the model has made." zh:"模型作出的所有工具和函数调用。"`
+	ToolCalls     []turnCall      `json:"tool_calls" doc:"The calls of its last answer, which are not run here." zh:"最后一次回答中的调用，此处不执行。"`
+	ToolResults   []toolAnswer    `json:"tool_results" doc:"What they have returned." zh:"工具的返回结果。"`
+	Reasoning     string          `json:"reasoning,omitempty" doc:"What the model has thought, if it says." zh:"模型的思考过程（若有）。"`
+	Context       turnContext     `json:"context" doc:"The conversation, as the next turn is told it." zh:"会话内容，供下一轮使用。"`
 	// AI_AGENT.LLM has these as well, in the spelling of the workflows that it comes from.
-	OldFinishReason string       `json:"finishReason,omitempty"`
-	OldToolCalls    []turnCall   `json:"toolCalls,omitzero"`
-	OldToolResults  []toolAnswer `json:"toolResults,omitzero"`
+	OldFinishReason string       `json:"finishReason,omitempty" doc:"finish_reason as AI_AGENT.LLM has it besides." zh:"finish_reason（AI_AGENT.LLM 的旧拼写）。"`
+	OldToolCalls    []turnCall   `json:"toolCalls,omitzero" doc:"tool_calls as AI_AGENT.LLM has it besides." zh:"tool_calls（AI_AGENT.LLM 的旧拼写）。"`
+	OldToolResults  []toolAnswer `json:"toolResults,omitzero" doc:"tool_results as AI_AGENT.LLM has it besides." zh:"tool_results（AI_AGENT.LLM 的旧拼写）。"`
 }
 
 type turnMetadata struct {

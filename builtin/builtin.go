@@ -3,8 +3,9 @@
 //
 // A kind is one file: its texts, its configuration, what it does. Only two are led by a program and so have many steps, with files
 // of their own: the turn of a model (ai_*.go) and the task of an agent (task*.go), of which package agent decides what is next. The
-// value_*.go files are what kinds share: reading lists and paths, comparing values, handing an input on. What a definition may contain is checked elsewhere, before
-// anything runs; a kind checks again only what a placeholder or a template can still get wrong.
+// value_*.go files are what kinds share: reading lists and paths, comparing values, handing an input on. What a definition may contain is checked
+// before anything runs, by what a kind says of itself (its fields, and its plan); when it runs it checks again only what a placeholder or a
+// template can still get wrong.
 //
 // Nothing here opens a connection or a file by itself: calls of services go through the guarded client, files through the
 // call and the files directory. Time that decides anything comes with the call, and conditions are evaluated by it.
@@ -113,7 +114,25 @@ func brief(k node.Kind) node.Kind {
 	return k
 }
 
-// info spares every kind the names of four fields.
-func info(name, titleEn, titleZh, textEn, textZh string) node.Info {
-	return node.Info{Name: name, Title: node.Text{En: titleEn, Zh: titleZh}, Description: node.Text{En: textEn, Zh: textZh}}
+// says is a text in both languages.
+func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
+
+// meaning is a field of an input or an output, and what it means.
+func meaning(name, en, zh string) node.Value {
+	return node.Value{Name: name, Meaning: says(en, zh)}
+}
+
+// handedOn are the fields of the input that a kind hands on.
+func handedOn() node.Value {
+	return meaning("*", "Whatever else the input has.", "输入的其余内容。")
+}
+
+// handsOn are the inputs of kinds that hand on whatever they are given.
+func handsOn() []node.Value {
+	return []node.Value{meaning("*", "Anything; it is handed on.", "任意内容，将原样传递。")}
+}
+
+// listInputs are the input of kinds that work on a list.
+func listInputs() []node.Value {
+	return []node.Value{meaning("*", "A list: at items_path, under a usual name such as data or items, or the only one there is.", "列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表。")}
 }

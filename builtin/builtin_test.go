@@ -32,10 +32,10 @@ func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 			Properties map[string]any `json:"properties"`
 		}
 		if err := json.Unmarshal(k.ConfigSchema.JSON(), &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
-			t.Errorf("%s: schema %s: %v", k.Info.Name, k.ConfigSchema.JSON(), err)
+			t.Errorf("%s: schema %s: %v", k.About.Name, k.ConfigSchema.JSON(), err)
 		}
-		if !strings.ContainsFunc(k.Info.Title.Zh+k.Info.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
-			t.Errorf("%s: the Chinese texts have no Chinese in them", k.Info.Name)
+		if !strings.ContainsFunc(k.About.Title.Zh+k.About.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
+			t.Errorf("%s: the Chinese texts have no Chinese in them", k.About.Name)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 func TestKinds_RefuseUnknownConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, k := range builtin.Kinds(builtin.Options{}) {
-		_, err := run(t, k.Info.Name, newCall(t, `{"no_such_field": 1}`, `{"data": []}`))
+		_, err := run(t, k.About.Name, newCall(t, `{"no_such_field": 1}`, `{"data": []}`))
 		wantError(t, err, fault.InvalidConfig, "no_such_field")
 	}
 }

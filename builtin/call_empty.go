@@ -5,16 +5,31 @@ import (
 	"encoding/json"
 
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type emptyConfig struct {
-	PassThrough bool `json:"pass_through"`
+	PassThrough bool `json:"pass_through" doc:"Whether the input is handed on as it is." zh:"是否原样传递输入。"`
 }
 
 // callEmpty does nothing: a place for connections to meet or to end.
 func callEmpty() node.Kind {
 	return node.Define(
-		info("CALL.EMPTY", "Empty", "空操作", "Does nothing; hands its input on if asked to.", "不执行任何操作；可按需原样传递输入。"),
+		node.About{
+			Name: "CALL.EMPTY", Title: says("Empty", "空操作"),
+			Description: says("Does nothing; hands its input on if asked to.", "不执行任何操作；可按需原样传递输入。"),
+			Effect:      workflow.Pure, Older: []string{"END", "EMPTY"},
+			Keys:   []node.Key{{Name: "result", Meaning: says("The input if pass_through is set, else an empty object.", "设置 pass_through 时为输入，否则为空对象。"), Fields: []node.Value{handedOn()}}},
+			Inputs: handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Hands its input on.", "原样传递输入。"),
+					Config: `{"pass_through": true}`,
+					Input:  `{"order": 7}`,
+					Output: `{"result": {"order": 7}}`,
+				},
+			},
+		},
 		func(_ context.Context, _ *node.Call, cfg emptyConfig, in json.RawMessage) (json.RawMessage, error) {
 			if cfg.PassThrough {
 				return in, nil

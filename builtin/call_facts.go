@@ -8,30 +8,45 @@ import (
 	"tandem/fault"
 	"tandem/memory"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type factsConfig struct {
-	ProfileID string `json:"profile_id" older:"llm_profile"`
-	MaxFacts  int    `json:"max_facts" range:"1.."`
+	ProfileID string `json:"profile_id" older:"llm_profile" doc:"The model profile that finds the facts; without one rules do." zh:"提取事实的模型配置档；省略时按规则提取。"`
+	MaxFacts  int    `json:"max_facts" range:"1.." doc:"The most facts that are returned." zh:"最多返回的事实数。"`
 }
 
 func (c *factsConfig) Defaults() { c.MaxFacts = 20 }
 
 type factsInput struct {
-	Messages json.RawMessage `json:"messages,omitempty"`
-	Content  json.RawMessage `json:"content,omitempty"`
+	Messages json.RawMessage `json:"messages,omitempty" doc:"The messages that are read." zh:"要读取的消息。"`
+	Content  json.RawMessage `json:"content,omitempty" doc:"A text, in their place." zh:"代替消息的文本。"`
 }
 
 type factsOutput struct {
-	Facts      []string  `json:"facts"`
-	Domain     []string  `json:"domain"`
-	TokenUsage turnUsage `json:"token_usage"`
+	Facts      []string  `json:"facts" doc:"What is worth remembering, a sentence each." zh:"值得记住的内容，每条一句。"`
+	Domain     []string  `json:"domain" doc:"What the facts are about." zh:"事实所属的领域。"`
+	TokenUsage turnUsage `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
 }
 
 // callFacts takes facts from a conversation.
 func callFacts(m *Models) node.Kind {
 	k := node.Raw(
-		info("CALL.FACTS", "Facts", "事实提取", "Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+		node.About{
+			Name: "CALL.FACTS", Title: says("Facts", "事实提取"),
+			Description: says("Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+			Effect:      workflow.Idempotent, Older: []string{"FACTS"},
+			Keys: []node.Key{{Name: "result", Meaning: says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。"), Fields: node.ValuesOf[factsOutput]()}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Notes what is worth remembering.", "记录值得记住的内容。"),
+					Config:  `{"profile_id": "writer"}`,
+					Input:   `{"content": "Ann lives in Bern."}`,
+					Replies: []string{`{"facts": ["Ann lives in Bern."], "domain": ["people"]}`},
+					Output:  `{"result": {"facts": ["Ann lives in Bern."], "domain": ["people"], "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg factsConfig, in factsInput) (node.Outcome, error) {
 			messages, err := messagesOf(in.Messages, "messages")
 			if err != nil {

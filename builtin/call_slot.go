@@ -10,20 +10,21 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type slotConfig struct {
-	Schema        node.Object `json:"schema" required:"true"`
-	ProfileID     string      `json:"profile_id" older:"llm_profile"`
-	OverrideInput node.Object `json:"override_input"`
-	Ask           bool        `json:"ask"`
+	Schema        node.Object `json:"schema" required:"true" doc:"The JSON Schema of what is to be filled in." zh:"待填内容的 JSON Schema。"`
+	ProfileID     string      `json:"profile_id" older:"llm_profile" doc:"The model profile that fills in what the data does not have." zh:"填补缺失内容的模型配置档。"`
+	OverrideInput node.Object `json:"override_input" doc:"A schema that is laid over schema." zh:"覆盖在 schema 之上的模式。"`
+	Ask           bool        `json:"ask" doc:"Whether a person is asked for what is still missing." zh:"是否就仍缺的内容询问人员。"`
 }
 
 func (c *slotConfig) Defaults() { c.Ask = true }
 
 type slotInput struct {
-	Data     json.RawMessage `json:"data,omitempty"`
-	Question string          `json:"question,omitempty"`
+	Data     json.RawMessage `json:"data,omitempty" doc:"What is known already." zh:"已知的数据。"`
+	Question string          `json:"question,omitempty" doc:"The text from which the rest is read." zh:"用以提取其余内容的文本。"`
 }
 
 // callSlot fills a schema: from the data it is given, from what the execution knows by name, from a model, from a person. The
@@ -31,7 +32,25 @@ type slotInput struct {
 func callSlot(m *Models) node.Kind {
 	f := &filler{m}
 	k := node.Raw(
-		info(node.SlotKind, "Fill parameters", "参数填充", "Fills a schema from data, from what the execution knows, with a model, and asks a person for the rest.", "依据数据、执行上下文和模型填充参数，其余部分向用户询问。"),
+		node.About{
+			Name: node.SlotKind, Title: says("Fill parameters", "参数填充"),
+			Description: says("Fills a schema from data, from what the execution knows, with a model, and asks a person for the rest.", "依据数据、执行上下文和模型填充参数，其余部分向用户询问。"),
+			Effect:      workflow.Idempotent, Older: []string{"SLOT"},
+			Keys: []node.Key{{Name: "result", Meaning: says("slot_data, the names of what was filled in, and what is still missing.", "slot_data、已填字段和仍缺的内容。"), Fields: []node.Value{
+				meaning("slot_data", "The values, by the names of the schema.", "按 schema 名称给出的值。"),
+				meaning("filled_fields", "What was filled in.", "已填充的字段。"),
+				meaning("remaining_schema", "What is still missing, as a schema; null if nothing is.", "仍缺内容的 schema；没有时为 null。"),
+			}}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Finds the city that a text names.", "找出文本中提到的城市。"),
+					Config:  `{"profile_id": "writer", "ask": false, "schema": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}}`,
+					Input:   `{"question": "What is the weather in Bern?"}`,
+					Replies: []string{`{"city": "Bern"}`},
+					Output:  `{"result": {"slot_data": {"city": "Bern"}, "filled_fields": ["city"], "remaining_schema": null}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg slotConfig, in slotInput) (node.Outcome, error) {
 			_, schema, err := node.ReadSlots(json.RawMessage(cfg.Schema), json.RawMessage(cfg.OverrideInput))
 			if err != nil {

@@ -10,31 +10,46 @@ import (
 	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type summaryConfig struct {
-	ProfileID   string `json:"profile_id" older:"llm_profile"`
-	MaxChars    int    `json:"max_chars" range:"1.."`
-	HistorySize int    `json:"history_size" range:"0.."`
-	Language    string `json:"language" enum:"zh|en"`
+	ProfileID   string `json:"profile_id" older:"llm_profile" doc:"The model profile that writes the summary; without one the messages are shortened by rules." zh:"生成摘要的模型配置档；省略时按规则缩短。"`
+	MaxChars    int    `json:"max_chars" range:"1.." doc:"The most characters of the summary." zh:"摘要的最多字符数。"`
+	HistorySize int    `json:"history_size" range:"0.." doc:"How many past steps of the execution are looked at when no messages are given." zh:"未提供消息时回看多少个步骤。"`
+	Language    string `json:"language" enum:"zh|en" doc:"The language of the summary." zh:"摘要的语言。"`
 }
 
 func (c *summaryConfig) Defaults() { c.MaxChars, c.HistorySize = 2000, 10 }
 
 type summaryInput struct {
-	Messages json.RawMessage `json:"messages,omitempty"`
+	Messages json.RawMessage `json:"messages,omitempty" doc:"The messages that are summarised; without them the conversation." zh:"要概括的消息；省略时为会话内容。"`
 }
 
 type summaryOutput struct {
-	Summary    string    `json:"summary"`
-	Text       string    `json:"text"`
-	TokenUsage turnUsage `json:"token_usage"`
+	Summary    string    `json:"summary" doc:"The summary." zh:"摘要。"`
+	Text       string    `json:"text" doc:"The same, for nodes that look for a text." zh:"同上，供查找文本的节点使用。"`
+	TokenUsage turnUsage `json:"token_usage" doc:"The tokens that were used." zh:"所用的令牌数。"`
 }
 
 // callSummary makes a summary of what was said and done.
 func callSummary(m *Models) node.Kind {
 	k := node.Raw(
-		info("CALL.SUMMARY", "Summary", "总结", "Summarises messages, or what was said and done so far.", "总结给定的消息，或到目前为止的对话与执行历史。"),
+		node.About{
+			Name: "CALL.SUMMARY", Title: says("Summary", "总结"),
+			Description: says("Summarises messages, or what was said and done so far.", "总结给定的消息，或到目前为止的对话与执行历史。"),
+			Effect:      workflow.Idempotent, Older: []string{"SUMMARY"},
+			Keys: []node.Key{{Name: "result", Meaning: says("The summary as summary and text, and the tokens used.", "摘要（summary 与 text）和所用的令牌。"), Fields: node.ValuesOf[summaryOutput]()}},
+			Examples: []node.Example{
+				{
+					Shows:   says("Summarises a conversation.", "概括一段对话。"),
+					Config:  `{"profile_id": "writer"}`,
+					Input:   `{"messages": [{"role": "user", "content": "I moved to Bern."}]}`,
+					Replies: []string{`The user has moved to Bern.`},
+					Output:  `{"result": {"summary": "The user has moved to Bern.", "text": "The user has moved to Bern.", "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg summaryConfig, in summaryInput) (node.Outcome, error) {
 			messages, err := messagesOf(in.Messages, "messages")
 			if err != nil {

@@ -72,7 +72,7 @@ func newCalls(t *testing.T, name string, m *talker, p builtin.Purse, config, inp
 	}
 	x := &calls{t: t}
 	for _, k := range builtin.Kinds(o) {
-		if k.Info.Name == name {
+		if k.About.Name == name {
 			x.kind = k
 		}
 	}

@@ -9,13 +9,14 @@ import (
 
 	"tandem/engine"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // cancelSignal is the name of the signal that ends a delay or a wait early.
 const cancelSignal = "cancel"
 
 type delayConfig struct {
-	Seconds float64 `json:"duration_seconds" range:"0..31536000"`
+	Seconds float64 `json:"duration_seconds" range:"0..31536000" doc:"How long to wait, in seconds." zh:"等待多久（秒）。"`
 }
 
 func (c *delayConfig) Defaults() { c.Seconds = 5 }
@@ -24,7 +25,25 @@ func (c *delayConfig) Defaults() { c.Seconds = 5 }
 // pause moves it.
 func flowDelay() node.Kind {
 	return node.Raw(
-		info("FLOW.DELAY", "Delay", "延迟", "Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+		node.About{
+			Name: "FLOW.DELAY", Title: says("Delay", "延迟"),
+			Description: says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。"), Fields: delayed()},
+				{Name: "cancelled", Meaning: says("The same, when a signal has ended the delay early.", "被信号提前结束时的输入及 delay_info。"), Fields: delayed()},
+			},
+			Aliases: map[string]string{"delayed": workflow.DefaultKey, "canceled": "cancelled"},
+			Inputs:  handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Hands an order on after five seconds.", "五秒后传递订单。"),
+					Config: `{"duration_seconds": 5}`,
+					Input:  `{"order": 7}`,
+					Output: `{"result": {"order": 7, "delay_info": {"duration_seconds": 5, "started_at": "…", "ends_at": "…", "cancelled": false}}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg delayConfig, in json.RawMessage) (node.Outcome, error) {
 			end := call.Now.Add(seconds(cfg.Seconds))
 			told := func(cancelled bool) json.RawMessage {
@@ -40,11 +59,16 @@ func flowDelay() node.Kind {
 		})
 }
 
+// delayed are the fields of both payloads.
+func delayed() []node.Value {
+	return []node.Value{meaning("delay_info", "How long the delay was, from when until when, and whether it was cancelled.", "延迟时长、起止时间及是否被取消。"), handedOn()}
+}
+
 type delayInfo struct {
-	Seconds   float64 `json:"duration_seconds"`
-	StartedAt string  `json:"started_at"`
-	EndsAt    string  `json:"ends_at"`
-	Cancelled bool    `json:"cancelled"`
+	Seconds   float64 `json:"duration_seconds" doc:"How long the delay was to be." zh:"延迟时长。"`
+	StartedAt string  `json:"started_at" doc:"When it began." zh:"开始时间。"`
+	EndsAt    string  `json:"ends_at" doc:"When it was to end." zh:"应结束的时间。"`
+	Cancelled bool    `json:"cancelled" doc:"Whether a signal has ended it early." zh:"是否被信号提前结束。"`
 }
 
 // cancels says that a signal ends the wait: one called "cancel" does by its name unless it says {"cancel": false}.

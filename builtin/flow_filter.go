@@ -3,26 +3,31 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
+	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type filterConfig struct {
-	Mode           string            `json:"filter_mode" enum:"include|exclude|partition"`
-	Type           string            `json:"filter_type" enum:"simple_condition|complex_expression|custom_function|regex_pattern|range_filter|exists_filter|type_filter|array_contains|fuzzy_match"`
-	Conditions     []filterCondition `json:"conditions"`
-	Logic          string            `json:"logical_operator" enum:"AND|OR|NOT"`
-	CustomFunction string            `json:"custom_filter_function"`
-	CaseSensitive  bool              `json:"case_sensitive"`
-	Nulls          string            `json:"null_handling" enum:"include|exclude|treat_as_empty"`
-	MaxResults     int64             `json:"max_results" range:"-1.."`
-	SortResults    bool              `json:"sort_filtered_results"`
-	SortField      string            `json:"sort_field"`
-	SortOrder      string            `json:"sort_order" enum:"asc|desc"`
-	Errors         string            `json:"error_handling" enum:"skip_invalid|fail_on_error|include_with_warning"`
-	ItemsPath      string            `json:"items_path"`
+	Mode           string            `json:"filter_mode" enum:"include|exclude|partition" doc:"Whether matching items are kept, left out, or told apart from the others." zh:"保留、排除匹配的元素，或将两者分开。"`
+	Type           string            `json:"filter_type" enum:"simple_condition|complex_expression|custom_function|regex_pattern|range_filter|exists_filter|type_filter|array_contains|fuzzy_match" doc:"What a condition looks like." zh:"条件的形式。"`
+	Conditions     []filterCondition `json:"conditions" checked:"plan" doc:"The conditions; which of their fields count depends on filter_type." zh:"条件列表；其字段取决于 filter_type。"`
+	Logic          string            `json:"logical_operator" enum:"AND|OR|NOT" doc:"How several conditions are joined." zh:"多个条件的组合方式。"`
+	CustomFunction node.Source       `json:"custom_filter_function" with:"filter_type=custom_function" doc:"A function in Python or JavaScript that says whether an item is kept." zh:"判断是否保留元素的 Python 或 JavaScript 函数。"`
+	CaseSensitive  bool              `json:"case_sensitive" doc:"Whether upper and lower case differ." zh:"是否区分大小写。"`
+	Nulls          string            `json:"null_handling" enum:"include|exclude|treat_as_empty" doc:"What becomes of items whose field is null." zh:"字段为 null 的元素如何处理。"`
+	MaxResults     int64             `json:"max_results" range:"-1.." doc:"The most items that are kept; -1 keeps all." zh:"最多保留几个元素；-1 表示全部。"`
+	SortResults    bool              `json:"sort_filtered_results" doc:"Whether the kept items are sorted." zh:"是否对保留的元素排序。"`
+	SortField      string            `json:"sort_field" with:"sort_filtered_results=true" doc:"The field that they are sorted by." zh:"排序所依据的字段。"`
+	SortOrder      string            `json:"sort_order" enum:"asc|desc" with:"sort_filtered_results=true" doc:"The order in which they are sorted." zh:"排序顺序。"`
+	Errors         string            `json:"error_handling" enum:"skip_invalid|fail_on_error|include_with_warning" doc:"What becomes of items that cannot be judged." zh:"无法判断的元素如何处理。"`
+	ItemsPath      string            `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
 }
 
 func (c *filterConfig) Defaults() {
@@ -48,7 +53,39 @@ type filterError struct {
 // flowFilter keeps the items that match. Every item comes out once: among the kept or among the excluded.
 func flowFilter() node.Kind {
 	return node.Raw(
-		info("FLOW.FILTER", "Filter", "过滤", "Keeps the items of a list that match.", "保留列表中匹配的元素。"),
+		node.About{
+			Name: "FLOW.FILTER", Title: says("Filter", "过滤"),
+			Description: says("Keeps the items of a list that match.", "保留列表中匹配的元素。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The items that are kept.", "保留的元素。"), Fields: []node.Value{
+					meaning("filtered_data", "The items that are kept.", "保留的元素。"),
+					meaning("excluded_data", "The others.", "其余元素。"),
+					meaning("filter_stats", "How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"),
+					meaning("validation_errors", "Which items could not be judged, and why.", "无法判断的元素及原因。"),
+				}},
+				{Name: "statistics", Meaning: says("How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"), Fields: []node.Value{
+					meaning("total_count", "How many items there were.", "元素总数。"),
+					meaning("kept_count", "How many were kept.", "保留数。"),
+					meaning("excluded_count", "How many were left out.", "排除数。"),
+					meaning("error_count", "How many could not be judged.", "无法判断的数量。"),
+					meaning("limited_count", "How many matched and were left out because of max_results.", "因 max_results 而舍去的匹配数。"),
+					meaning("filter_mode", "The filter_mode.", "过滤模式。"),
+					meaning("filter_type", "The filter_type.", "过滤类型。"),
+				}},
+				{Name: "passed", Meaning: says("The items that match.", "匹配的元素。")},
+				{Name: "filtered", Meaning: says("The items that do not.", "不匹配的元素。")},
+			},
+			Inputs: listInputs(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Keeps the orders above 100.", "保留金额大于 100 的订单。"),
+					Config: `{"conditions": [{"field": "total", "operator": "greater_than", "value": 100}], "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
+					Output: `{"result": {"filtered_data": [{"id": 2, "total": 120}], "excluded_data": [{"id": 1, "total": 80}], "filter_stats": {"total_count": 2, "kept_count": 1, "excluded_count": 1, "error_count": 0, "limited_count": 0, "filter_mode": "include", "filter_type": "simple_condition"}, "validation_errors": []}, "passed": [{"id": 2, "total": 120}], "statistics": {"total_count": 2, "kept_count": 1, "excluded_count": 1, "error_count": 0, "limited_count": 0, "filter_mode": "include", "filter_type": "simple_condition"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg filterConfig, in json.RawMessage) (node.Outcome, error) {
 			list, err := listInput(in, cfg.ItemsPath)
 			if err != nil {
@@ -62,7 +99,52 @@ func flowFilter() node.Kind {
 				return nil, err
 			}
 			return cfg.run(call, f, list.items)
-		})
+		}, planFilter)
+}
+
+// filterShapes are the fields that a condition has, by filter_type.
+func filterShapes() map[string]node.Only {
+	return map[string]node.Only{
+		"simple_condition":   {Required: []string{"field", "operator"}, Optional: []string{"value"}},
+		"complex_expression": {Required: []string{"expression"}},
+		"regex_pattern":      {Required: []string{"field", "pattern"}},
+		"range_filter":       {Required: []string{"field"}, Optional: []string{"min_value", "max_value", "inclusive"}, OneOf: []string{"min_value", "max_value"}},
+		"exists_filter":      {Required: []string{"field"}, Optional: []string{"exists"}},
+		"type_filter":        {Required: []string{"field", "type"}},
+		"array_contains":     {Required: []string{"field", "value"}, Optional: []string{"mode"}},
+		"fuzzy_match":        {Required: []string{"field", "value"}, Optional: []string{"threshold"}},
+	}
+}
+
+func planFilter(p *node.Planning, c *filterConfig) {
+	if c.Type == "custom_function" {
+		p.Require("custom_filter_function", `when filter_type is "custom_function"`)
+		return
+	}
+	p.Require("conditions", `unless filter_type is "custom_function"`)
+	only, ok := filterShapes()[c.Type]
+	if !ok || !p.Has("conditions") || p.Dynamic("conditions") {
+		return
+	}
+	if len(p.Items("conditions")) == 0 {
+		p.Invalid(p.At("conditions"), "must not be empty")
+	}
+	node.CheckItems[filterCondition](p, "conditions", only)
+	if c.Type != "regex_pattern" {
+		return
+	}
+	for i, item := range p.Items("conditions") {
+		if p.Full() {
+			break // judging a pattern takes time
+		}
+		pattern := item.Get("pattern")
+		if pattern.Type != gjson.String || node.Dynamic(pattern) {
+			continue
+		}
+		if err := expr.CheckPattern(pattern.Str); err != nil {
+			p.Invalid(fmt.Sprintf("%s[%d].pattern", p.At("conditions"), i), "cannot be used: %s", fault.From(err).Message)
+		}
+	}
 }
 
 func (c *filterConfig) run(call *node.Call, f *filter, items []json.RawMessage) (node.Outcome, error) {

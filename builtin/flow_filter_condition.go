@@ -14,18 +14,18 @@ import (
 
 // filterCondition is a condition of any type; which of its fields count depends on the type.
 type filterCondition struct {
-	Field      string      `json:"field"`
-	Operator   string      `json:"operator" enum:"equals|not_equals|greater_than|greater_or_equal|less_than|less_or_equal|in|not_in|contains|not_contains|starts_with|ends_with|is_null|is_not_null"`
-	Value      any         `json:"value"`
-	Expression node.Scalar `json:"expression"`
-	Pattern    string      `json:"pattern"`
-	Min        any         `json:"min_value"`
-	Max        any         `json:"max_value"`
-	Inclusive  bool        `json:"inclusive"`
-	Exists     bool        `json:"exists"`
-	Type       string      `json:"type"`
-	Mode       string      `json:"mode" enum:"any|all"`
-	Threshold  float64     `json:"threshold" range:"0..1"`
+	Field      string    `json:"field" doc:"The field of the item that is looked at." zh:"要判断的字段。"`
+	Operator   string    `json:"operator" enum:"equals|not_equals|greater_than|greater_or_equal|less_than|less_or_equal|in|not_in|contains|not_contains|starts_with|ends_with|is_null|is_not_null" doc:"How the field is compared, for a simple condition." zh:"简单条件的比较方式。"`
+	Value      any       `json:"value" doc:"What the field is compared with." zh:"与字段比较的值。"`
+	Expression node.Expr `json:"expression" doc:"An expression about the item." zh:"关于元素的表达式。"`
+	Pattern    string    `json:"pattern" doc:"A regular expression that the field must match." zh:"字段须匹配的正则表达式。"`
+	Min        any       `json:"min_value" doc:"The least value of a range." zh:"范围的最小值。"`
+	Max        any       `json:"max_value" doc:"The greatest value of a range." zh:"范围的最大值。"`
+	Inclusive  bool      `json:"inclusive" doc:"Whether the ends belong to the range." zh:"范围是否包含两端。"`
+	Exists     bool      `json:"exists" doc:"Whether the field must be there, or must not." zh:"字段须存在还是须不存在。"`
+	Type       string    `json:"type" doc:"The type that the field must have." zh:"字段须具有的类型。"`
+	Mode       string    `json:"mode" enum:"any|all" doc:"Whether any or all of the values must be in the list." zh:"列表须包含任一值还是全部值。"`
+	Threshold  float64   `json:"threshold" range:"0..1" doc:"How alike two texts must be, from 0 to 1." zh:"两段文本的相似度下限（0 到 1）。"`
 }
 
 func (c *filterCondition) Defaults() {

@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"math"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type loopConfig struct {
-	Type          string      `json:"loop_type" enum:"for_range|for_each|while"`
-	Start         float64     `json:"start_value"`
-	End           float64     `json:"end_value"`
-	Step          float64     `json:"step"`
-	ArrayPath     string      `json:"array_path" older:"items_path"`
-	Condition     node.Scalar `json:"loop_condition"`
-	Variable      string      `json:"iteration_variable"`
-	MaxIterations int64       `json:"max_iterations" range:"1..10000000"`
-	OnLimit       string      `json:"on_limit" enum:"fail|complete"`
+	Type          string    `json:"loop_type" enum:"for_range|for_each|while" doc:"What the loop goes by: a range of numbers, a list, or a condition." zh:"循环方式：数字范围、列表或条件。"`
+	Start         float64   `json:"start_value" whole:"true" with:"loop_type=for_range" doc:"The first number of a range." zh:"范围的第一个数。"`
+	End           float64   `json:"end_value" whole:"true" with:"loop_type=for_range" doc:"The last number of a range." zh:"范围的最后一个数。"`
+	Step          float64   `json:"step" whole:"true" with:"loop_type=for_range" doc:"How much each number differs from the one before." zh:"相邻两数之差。"`
+	ArrayPath     string    `json:"array_path" older:"items_path" with:"loop_type=for_each" doc:"Where the list is in the input, for for_each." zh:"for_each 时列表在输入中的路径。"`
+	Condition     node.Expr `json:"loop_condition" with:"loop_type=while" doc:"The condition that is tested before each iteration, for while." zh:"while 时每次迭代前判断的条件。"`
+	Variable      string    `json:"iteration_variable" doc:"The name under which the body finds the current value." zh:"循环体中当前值的名称。"`
+	MaxIterations int64     `json:"max_iterations" range:"1..10000000" doc:"The most iterations that are run." zh:"最多迭代次数。"`
+	OnLimit       string    `json:"on_limit" enum:"fail|complete" doc:"What happens at max_iterations: the node fails, or the loop ends as usual." zh:"达到 max_iterations 时失败还是正常结束。"`
 	loopCommon
 }
 
@@ -39,7 +42,20 @@ func (c *loopConfig) turning() whileLoop {
 // flowLoop repeats its body over a range, over a list, or while a condition holds.
 func flowLoop() node.Kind {
 	return node.Loop(
-		info("FLOW.LOOP", "Loop", "循环", "Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+		node.About{
+			Name: "FLOW.LOOP", Title: says("Loop", "循环"),
+			Description: says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
+			Older:  []string{"LOOP"},
+			Inputs: []node.Value{meaning("*", "With for_each the list, at array_path; with while whatever the condition looks at.", "for_each 时为 array_path 处的列表；while 时为条件所涉及的内容。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Runs the body with the numbers 1 to 3.", "以 1 到 3 各执行一次主体。"),
+					Config: `{"loop_type": "for_range", "start_value": 1, "end_value": 3}`,
+					Output: `{"completed": {"results": [{"item": 1, "index": 0}, {"item": 2, "index": 1}, {"item": 3, "index": 2}], "iteration_results": [{"item": 1, "index": 0}, {"item": 2, "index": 1}, {"item": 3, "index": 2}], "final_result": {"counter": 3}, "successful_iterations": 3, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}}`,
+				},
+			},
+		},
 		node.Body[loopConfig]{
 			Open: func(_ context.Context, call *node.Call, cfg loopConfig) (node.Opening, error) {
 				if err := needsBody(call, "iteration"); err != nil {
@@ -91,7 +107,18 @@ func flowLoop() node.Kind {
 			Close: func(_ context.Context, call *node.Call, cfg loopConfig, t node.Closing) (node.Done, error) {
 				return completed(t, cfg.CollectResults, cfg.final(call, t))
 			},
-		})
+		}, planLoop)
+}
+
+func planLoop(p *node.Planning, c *loopConfig) {
+	switch c.Type {
+	case "for_range":
+		if step := p.Value("step"); step.Type == gjson.Number && step.Num == 0 {
+			p.Invalid(p.At("step"), "must not be 0, or the loop would never end")
+		}
+	case "while":
+		p.Require("loop_condition", `when loop_type is "while"`)
+	}
 }
 
 // open counts the iterations of a range or a list.

@@ -8,6 +8,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // What the loops have in common: how a body is given its iterations, when it ends early, and what comes of it.
@@ -16,9 +17,9 @@ import (
 const maxResults = 64 << 20
 
 type loopCommon struct {
-	BreakOnError   bool        `json:"break_on_error"`
-	BreakCondition node.Scalar `json:"break_condition"`
-	CollectResults bool        `json:"collect_results"`
+	BreakOnError   bool      `json:"break_on_error" doc:"Whether the first failed iteration ends the loop." zh:"首次迭代失败时是否结束循环。"`
+	BreakCondition node.Expr `json:"break_condition" doc:"An expression that ends the loop when it holds after an iteration." zh:"迭代后成立即结束循环的表达式。"`
+	CollectResults bool      `json:"collect_results" doc:"Whether the results of all iterations are kept." zh:"是否保留每次迭代的结果。"`
 }
 
 func loopDefaults() loopCommon { return loopCommon{BreakOnError: true, CollectResults: true} }
@@ -319,3 +320,30 @@ func (w whileLoop) test(call *node.Call, t node.Turn, state loopState, source st
 	v, err := call.Eval(source, names)
 	return expr.Truth(v), err
 }
+
+// loopBody are the keys of every loop: what is connected to the first runs for each iteration.
+func loopBody() *workflow.ScopeKeys {
+	return &workflow.ScopeKeys{Entry: "iteration", Exits: []string{"completed"}}
+}
+
+func loopKeys() []node.Key {
+	return []node.Key{
+		{Name: "iteration", Meaning: says("What one iteration gets; what is connected here runs for each.", "一次迭代的输入；所连接的节点每次迭代都运行。"), Fields: []node.Value{
+			meaning("item", "The element, or the batch, or the number of a range.", "元素、一批元素或范围中的数。"),
+			meaning("index", "The number of the iteration, from 0.", "迭代序号，从 0 起。"),
+			meaning("*", "The element again by the name that iteration_variable gives it, and with a condition what the iteration before has made.", "以 iteration_variable 命名的元素；条件循环时还有上一次迭代的结果。"),
+		}},
+		{Name: "completed", Meaning: says("The results of the iterations, and how the loop has ended.", "各次迭代的结果及循环如何结束。"), Fields: []node.Value{
+			meaning("results", "The result of each iteration; null of those that failed.", "各次迭代的结果；失败的为 null。"),
+			meaning("iteration_results", "The same, by an older name.", "同上（旧名称）。"),
+			meaning("final_result", "What the last iteration has left, of loops that have such.", "最后一次迭代留下的结果（若有）。"),
+			meaning("successful_iterations", "How many iterations have succeeded.", "成功的迭代数。"),
+			meaning("failed_iterations", "How many have failed.", "失败的迭代数。"),
+			meaning("errors", "What went wrong in them.", "失败的原因。"),
+			meaning("limit_reached", "Whether max_iterations has ended the loop.", "是否因 max_iterations 结束。"),
+			meaning("broken", "Whether an error or the break_condition has ended it.", "是否因错误或 break_condition 结束。"),
+		}},
+	}
+}
+
+func loopAliases() map[string]string { return map[string]string{workflow.DefaultKey: "completed"} }

@@ -6,17 +6,18 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type mergeConfig struct {
-	Strategy     string  `json:"merge_strategy" enum:"concatenate|union|by_key|first|zip|first_complete"`
-	Key          string  `json:"merge_key"`
-	ItemsPath    string  `json:"items_path"`
-	Duplicates   string  `json:"handle_duplicates" enum:"keep_all|keep_first|keep_last|remove_duplicates"`
-	Join         string  `json:"join" enum:"outer|inner|left"`
-	ZipLength    string  `json:"zip_length" enum:"longest|shortest"`
-	Timeout      float64 `json:"timeout_seconds" range:"0..2592000"`
-	CancelLosers bool    `json:"cancel_losers"`
+	Strategy     string  `json:"merge_strategy" enum:"concatenate|union|by_key|first|zip" fixed:"true" legacy:"first_complete" doc:"How the lists of the branches become one." zh:"各分支的列表如何合并。"`
+	Key          string  `json:"merge_key" doc:"The field that belongs together, for by_key." zh:"by_key 时用来对应的字段。"`
+	ItemsPath    string  `json:"items_path" doc:"Where each branch has its list." zh:"列表在各分支数据中的路径。"`
+	Duplicates   string  `json:"handle_duplicates" enum:"keep_all|keep_first|keep_last|remove_duplicates" doc:"What becomes of items that come more than once." zh:"重复元素的处理方式。"`
+	Join         string  `json:"join" enum:"outer|inner|left" with:"merge_strategy=by_key" doc:"Which keys are kept, for by_key: those of any branch, of all, or of the first." zh:"by_key 时保留哪些键：任一分支、所有分支或第一个分支。"`
+	ZipLength    string  `json:"zip_length" enum:"longest|shortest" with:"merge_strategy=zip" doc:"Whether zip goes on to the end of the longest list or of the shortest." zh:"zip 以最长还是最短的列表为准。"`
+	Timeout      float64 `json:"timeout_seconds" range:"0..2592000" fixed:"true" with:"merge_strategy=concatenate|union|by_key|zip" doc:"How long to wait for the other branches after the first, in seconds; 0 waits for all." zh:"首个分支到达后等待其余分支的时间（秒）；0 表示等待全部。"`
+	CancelLosers bool    `json:"cancel_losers" fixed:"true" with:"merge_strategy=first|first_complete" doc:"Whether branches that came too late are cancelled." zh:"是否取消未能及时到达的分支。"`
 }
 
 func (c *mergeConfig) Defaults() { c.Strategy, c.Join, c.ZipLength = "concatenate", "outer", "longest" }
@@ -25,7 +26,27 @@ func (c *mergeConfig) Defaults() { c.Strategy, c.Join, c.ZipLength = "concatenat
 // is only what is made of the contributions.
 func flowMerge() node.Kind {
 	return node.Raw(
-		info("FLOW.MERGE", "Merge", "合并", "Joins branches into one list.", "将多个分支合并为一个列表。"),
+		node.About{
+			Name: "FLOW.MERGE", Title: says("Merge", "合并"),
+			Description: says("Joins branches into one list.", "将多个分支合并为一个列表。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{{Name: "result", Meaning: says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。"), Fields: []node.Value{
+				meaning("merged_data", "The list that came of it.", "合并得到的列表。"),
+				meaning("merge_stats", "How was merged, and how many branches and items there were.", "合并方式、分支数和元素数。"),
+				meaning("source_mapping", "Which items came from which branch.", "各元素来自哪个分支。"),
+				meaning("timed_out", "Whether a branch came too late to be part of it.", "是否有分支未按时到达。"),
+			}}},
+			Inputs: []node.Value{meaning("*", "Of each branch a list: at items_path, under a usual name such as data or items, or the only one there is; else the payload is one item.", "各分支的列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表；否则整个内容作为一个元素。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Joins what two branches know of the same orders.", "合并两个分支中同一订单的信息。"),
+					Config: `{"merge_strategy": "by_key", "merge_key": "id", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1, "total": 120}]}`,
+					Also:   []string{`{"orders": [{"id": 1, "customer": "Ann"}]}`},
+					Output: `{"result": {"merged_data": [{"id": 1, "total": 120, "customer": "Ann"}], "merge_stats": {"strategy": "by_key", "source_count": 2, "input_count": 2, "merged_count": 1}, "source_mapping": [{"source": "first", "range": [0, 1]}, {"source": "second", "range": [1, 1]}], "timed_out": false}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg mergeConfig, _ json.RawMessage) (node.Outcome, error) {
 			sources, err := cfg.sources(call)
 			if err != nil {
@@ -43,7 +64,22 @@ func flowMerge() node.Kind {
 			return node.Done{"result": object([]member{
 				{"merged_data", array(mergedValues(merged))}, field("merge_stats", stats), field("source_mapping", cfg.mapping(sources, merged)), field("timed_out", call.TimedOut),
 			})}, nil
-		})
+		}, planMerge)
+}
+
+// planMerge says how the node waits for its branches.
+func planMerge(p *node.Planning, c *mergeConfig) {
+	p.Join = workflow.Join{
+		First:        c.Strategy == "first" || c.Strategy == "first_complete",
+		TimeoutMS:    p.Milliseconds("timeout_seconds"),
+		CancelLosers: c.CancelLosers,
+	}
+	if p.Join.First {
+		p.Join.TimeoutMS = 0 // it fires with the first arrival, so there is nothing to wait for after it
+	}
+	if c.Strategy == "by_key" {
+		p.Require("merge_key", `when merge_strategy is "by_key"`)
+	}
 }
 
 // mergeRange says which items of merged_data came from a source: from the first position up to, and without, the second.

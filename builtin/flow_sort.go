@@ -8,23 +8,26 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type sortConfig struct {
-	Field         string      `json:"sort_field"`
-	Fields        []sortField `json:"sort_fields"`
-	Order         string      `json:"order" enum:"asc|desc"`
-	Nulls         string      `json:"nulls" enum:"last|first"`
-	CaseSensitive bool        `json:"case_sensitive"`
-	ItemsPath     string      `json:"items_path"`
+	_ struct{} `need:"sort_field|sort_fields"`
+
+	Field         string      `json:"sort_field" doc:"The field to sort by." zh:"排序字段。"`
+	Fields        []sortField `json:"sort_fields" doc:"Several fields to sort by, the most important first." zh:"多个排序字段，重要的在前。"`
+	Order         string      `json:"order" enum:"asc|desc" doc:"The order for sort_field." zh:"sort_field 的顺序。"`
+	Nulls         string      `json:"nulls" enum:"last|first" doc:"Whether items without the field come last or first." zh:"无该字段的元素排在最后还是最前。"`
+	CaseSensitive bool        `json:"case_sensitive" doc:"Whether upper and lower case differ." zh:"是否区分大小写。"`
+	ItemsPath     string      `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
 }
 
 func (c *sortConfig) Defaults() { c.Order, c.Nulls, c.CaseSensitive = "asc", "last", true }
 
 type sortField struct {
-	Field string `json:"field" required:"true"`
-	Order string `json:"order" enum:"asc|desc"`
-	Nulls string `json:"nulls" enum:"last|first"`
+	Field string `json:"field" required:"true" doc:"The field to sort by." zh:"排序字段。"`
+	Order string `json:"order" enum:"asc|desc" doc:"Its order." zh:"该字段的顺序。"`
+	Nulls string `json:"nulls" enum:"last|first" doc:"Whether items without it come last or first." zh:"无该字段的元素排在最后还是最前。"`
 }
 
 func (f *sortField) Defaults() { f.Order, f.Nulls = "asc", "last" }
@@ -32,7 +35,32 @@ func (f *sortField) Defaults() { f.Order, f.Nulls = "asc", "last" }
 // flowSort orders a list. The input may bring another order in "sort_override".
 func flowSort() node.Kind {
 	return node.Raw(
-		info("FLOW.SORT", "Sort", "排序", "Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
+		node.About{
+			Name: "FLOW.SORT", Title: says("Sort", "排序"),
+			Description: says("Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "result", Meaning: says("The sorted list.", "排序后的列表。"), Fields: []node.Value{
+					meaning("sorted_data", "The sorted list.", "排序后的列表。"),
+					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				}},
+				{Name: "sorted", Meaning: says("The sorted list.", "排序后的列表。")},
+				{Name: "metadata", Meaning: says("Where each item was before, and how many have moved.", "各元素原来的位置和移动的数量。"), Fields: []node.Value{
+					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				}},
+			},
+			Inputs: append(listInputs(), meaning("sort_override", "A sort_field and an order that take the place of the configured ones.", "代替配置的 sort_field 和 order。")),
+			Examples: []node.Example{
+				{
+					Shows:  says("Puts the largest order first.", "将金额最大的订单排在最前。"),
+					Config: `{"sort_field": "total", "order": "desc", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
+					Output: `{"result": {"sorted_data": [{"id": 2, "total": 120}, {"id": 1, "total": 80}], "sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "metadata": {"sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "sorted": [{"id": 2, "total": 120}, {"id": 1, "total": 80}]}`,
+				},
+			},
+		},
 		func(_ context.Context, _ *node.Call, cfg sortConfig, in json.RawMessage) (node.Outcome, error) {
 			if err := cfg.override(in); err != nil {
 				return nil, err

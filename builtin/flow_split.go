@@ -3,23 +3,27 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type splitConfig struct {
-	Mode         string      `json:"split_mode" enum:"items|predicate|by_key"`
-	ItemsPath    string      `json:"items_path"`
-	Predicates   node.Object `json:"predicate_paths"`
-	Match        string      `json:"match" enum:"first|all"`
-	ByKey        []string    `json:"by_key"`
-	BatchSize    int64       `json:"batch_size" range:"1.."`
-	Concurrency  int64       `json:"max_concurrency" range:"1..100"`
-	BreakOnError bool        `json:"break_on_error"`
+	Mode         string      `json:"split_mode" enum:"items|predicate|by_key" fixed:"true" doc:"What is split: a list into its items, a list by predicates, or a record by its fields." zh:"拆分方式：按元素、按条件或按字段。"`
+	ItemsPath    string      `json:"items_path" doc:"Where the list is in the input." zh:"列表在输入中的路径。"`
+	Predicates   node.Object `json:"predicate_paths" fixed:"true" with:"split_mode=predicate" doc:"Output keys with the path or expression that an item must satisfy for each, for predicate." zh:"predicate 时各输出键对应的路径或表达式。"`
+	Match        string      `json:"match" enum:"first|all" with:"split_mode=predicate" doc:"Whether an item goes to the first key that it satisfies, or to all." zh:"元素送往首个匹配的键还是所有匹配的键。"`
+	ByKey        []string    `json:"by_key" fixed:"true" checked:"plan" with:"split_mode=by_key" doc:"The fields of a record, each of which leaves under its own output key." zh:"记录中各自成为输出键的字段。"`
+	BatchSize    int64       `json:"batch_size" range:"1.." with:"split_mode=items" doc:"How many items one branch gets." zh:"每个分支取几个元素。"`
+	Concurrency  int64       `json:"max_concurrency" range:"1..100" with:"split_mode=items" doc:"How many branches run at once." zh:"同时运行的分支数。"`
+	BreakOnError bool        `json:"break_on_error" with:"split_mode=items" doc:"Whether the first failed branch ends the split." zh:"首个分支失败时是否结束拆分。"`
 }
 
 func (c *splitConfig) Defaults() {
@@ -29,7 +33,42 @@ func (c *splitConfig) Defaults() {
 // flowSplit spreads a list or a record over branches. Only the split into items runs a body; the other two choose keys.
 func flowSplit() node.Kind {
 	return node.Loop(
-		info("FLOW.SPLIT", "Split", "拆分", "Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
+		node.About{
+			Name: "FLOW.SPLIT", Title: says("Split", "拆分"),
+			Description: says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "branch", Meaning: says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
+					meaning("item", "The item, or the batch.", "元素或一批元素。"),
+					meaning("index", "Its number, from 0.", "序号，从 0 起。"),
+					meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+				}},
+				{Name: "result", Meaning: says("The results of all branches, in order.", "所有分支的结果，按顺序排列。"), Fields: []node.Value{
+					meaning("results", "The results of the branches, with items.", "items 时各分支的结果。"),
+					meaning("successful_iterations", "How many branches have succeeded.", "成功的分支数。"),
+					meaning("failed_iterations", "How many have failed.", "失败的分支数。"),
+					meaning("errors", "What went wrong in them.", "失败的原因。"),
+					meaning("counts", "How many items left under each key, with predicate and by_key.", "predicate 和 by_key 时各键的元素数。"),
+				}},
+				{Name: node.AnyKey, Meaning: says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
+			},
+			Body:   &workflow.ScopeKeys{Entry: "branch", Exits: []string{workflow.DefaultKey}},
+			Inputs: []node.Value{meaning("*", "A list, or with by_key a record: at items_path, or where one is found.", "列表，或 by_key 时的记录：位于 items_path 或自动查找。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Runs a branch for each order, several at once.", "为每个订单运行一个分支，可同时运行多个。"),
+					Config: `{"split_mode": "items", "items_path": "orders"}`,
+					Input:  `{"orders": [{"id": 1}, {"id": 2}]}`,
+					Output: `{"result": {"results": [{"item": {"id": 1}, "index": 0}, {"item": {"id": 2}, "index": 1}], "successful_iterations": 2, "failed_iterations": 0, "errors": []}}`,
+				},
+				{
+					Shows:  says("Sends urgent orders one way and the others another.", "将紧急订单与其他订单分流。"),
+					Config: `{"split_mode": "predicate", "items_path": "orders", "predicate_paths": {"urgent": "item.urgent"}}`,
+					Input:  `{"orders": [{"id": 1, "urgent": true}, {"id": 2}]}`,
+					Output: `{"result": {"counts": {"unmatched": 1, "urgent": 1}}, "unmatched": [{"id": 2}], "urgent": [{"id": 1, "urgent": true}]}`,
+				},
+			},
+		},
 		node.Body[splitConfig]{
 			Open: func(_ context.Context, call *node.Call, cfg splitConfig) (node.Opening, error) {
 				var done node.Done
@@ -59,7 +98,54 @@ func flowSplit() node.Kind {
 				}
 				return node.Done{"result": splitResult(results, t)}, nil
 			},
+		}, planSplit)
+}
+
+// plainPathPattern matches a predicate that is only a path.
+var plainPathPattern = regexp.MustCompile(`^[\p{L}_$][\p{L}\d_$-]*(\.[\p{L}\d_$-]+|\[\d+\]|\["[^"]*"\])*$`)
+
+// planSplit finds the keys of a split. Only the split into items runs a body.
+func planSplit(p *node.Planning, c *splitConfig) {
+	p.Unscoped = c.Mode != "items"
+	var keys []string
+	seen := map[string]bool{}
+	add := func(at, key string) {
+		switch {
+		case reservedKey(key, "unmatched", "branch"):
+			p.Invalid(at, "cannot be the key %q, which is reserved", key)
+		case seen[key]:
+			p.Invalid(at, "is the second key called %q; keep one", key)
+		default:
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	switch c.Mode {
+	case "predicate":
+		p.Require("predicate_paths", `when split_mode is "predicate"`)
+		p.Value("predicate_paths").ForEach(func(key, value gjson.Result) bool {
+			at := node.Under(p.At("predicate_paths"), key.Str)
+			add(at, key.Str)
+			if value.Type != gjson.String {
+				p.Invalid(at, "must be a path or an expression, not %s", node.Excerpt(value))
+			} else if !plainPathPattern.MatchString(value.Str) {
+				p.AddExpression(at, value.Str)
+			}
+			return true
 		})
+		p.Keys = append(keys, "unmatched", workflow.DefaultKey)
+	case "by_key":
+		p.Require("by_key", `when split_mode is "by_key"`)
+		for i, item := range p.Items("by_key") {
+			at := fmt.Sprintf("%s[%d]", p.At("by_key"), i)
+			if item.Type != gjson.String || node.Dynamic(item) || item.Str == "" {
+				p.Invalid(at, "must be the name of a field, not %s", node.Excerpt(item))
+				continue
+			}
+			add(at, item.Str)
+		}
+		p.Keys = append(keys, workflow.DefaultKey)
+	}
 }
 
 func splitResult(results json.RawMessage, t node.Closing) json.RawMessage {

@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type subWorkflowConfig struct {
-	WorkflowID  string      `json:"workflow_id" required:"true"`
-	Revision    node.Scalar `json:"revision"`
-	Wait        bool        `json:"wait"`
-	OutputNodes []string    `json:"output_nodes"`
+	WorkflowID  string      `json:"workflow_id" required:"true" doc:"The workflow to run." zh:"要运行的工作流。"`
+	Revision    node.Scalar `json:"revision" doc:"Which revision: deployed, latest, or a number." zh:"运行哪个版本：deployed、latest 或版本号。"`
+	Wait        bool        `json:"wait" doc:"Whether the node waits for the end of the other workflow." zh:"是否等待子工作流结束。"`
+	OutputNodes []string    `json:"output_nodes" doc:"The nodes whose outputs come back; without them the last ones." zh:"返回哪些节点的输出；省略时为末尾节点。"`
 }
 
 func (c *subWorkflowConfig) Defaults() { c.Revision, c.Wait = "deployed", true }
@@ -23,7 +26,26 @@ func (c *subWorkflowConfig) Defaults() { c.Revision, c.Wait = "deployed", true }
 // after a crash finds the one that runs already.
 func flowSubWorkflow() node.Kind {
 	return node.Raw(
-		info("FLOW.SUB_WORKFLOW", "Sub-workflow", "子工作流", "Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
+		node.About{
+			Name: "FLOW.SUB_WORKFLOW", Title: says("Sub-workflow", "子工作流"),
+			Description: says("Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
+			Effect:      workflow.Idempotent,
+			Keys: []node.Key{{Name: "result", Meaning: says("execution_id, status and outputs of the other workflow.", "子工作流的 execution_id、status 和 outputs。"), Fields: []node.Value{
+				meaning("execution_id", "The execution of the other workflow.", "子工作流的执行编号。"),
+				meaning("status", "How it has ended; NEW if nobody waits for it.", "结束状态；不等待时为 NEW。"),
+				meaning("outputs", "The outputs of output_nodes, or of the last nodes, by node.", "output_nodes 或末尾节点的输出，按节点编号。"),
+			}}},
+			Needs:  node.Needs{Also: []node.Text{says("The other workflow, deployed unless revision says otherwise.", "另一个工作流；除非 revision 另有说明，须已部署。")}},
+			Inputs: []node.Value{meaning("*", "What the other workflow is started with.", "启动子工作流的输入。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Runs the latest revision of the workflow \"greeting\" and waits for it.", "运行工作流 greeting 的最新版本并等待其结束。"),
+					Config: `{"workflow_id": "greeting", "revision": "latest"}`,
+					Input:  `{"name": "Ann"}`,
+					Output: `{"result": {"execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg subWorkflowConfig, in json.RawMessage) (node.Outcome, error) {
 			revision := string(cfg.Revision)
 			if n, err := strconv.ParseUint(revision, 10, 63); revision != "deployed" && revision != "latest" && (err != nil || n == 0) {
@@ -40,7 +62,20 @@ func flowSubWorkflow() node.Kind {
 				return nil, err
 			}
 			return subWorkflowDone(wake.Child, wake.Status, pick(wake.Payload, cfg.OutputNodes)), nil
-		})
+		}, planSubWorkflow)
+}
+
+func planSubWorkflow(p *node.Planning, c *subWorkflowConfig) {
+	if c.Wait && !p.Dynamic("workflow_id") && !p.Dynamic("revision") {
+		p.Child = &workflow.ChildWorkflow{Workflow: c.WorkflowID, Revision: string(c.Revision)}
+	}
+	v := p.Value("revision")
+	if p.Dynamic("revision") {
+		return
+	}
+	if v.Type == gjson.Number && v.Num < 1 || v.Type == gjson.String && v.Str != "deployed" && v.Str != "latest" {
+		p.Invalid(p.At("revision"), `must be "deployed", "latest" or the number of a revision, not %s`, node.Excerpt(v))
+	}
 }
 
 func subWorkflowDone(child string, status engine.Status, outputs json.RawMessage) node.Done {

@@ -10,62 +10,82 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 type switchConfig struct {
-	Value      node.Scalar    `json:"switch_value"`
-	Cases      []switchCase   `json:"cases"`
-	Branches   []switchBranch `json:"branches"`
-	DefaultKey string         `json:"default_output_key" older:"default_output_port"`
+	Value      node.Expr      `json:"switch_value" doc:"The expression whose value is compared with the cases." zh:"与各个 case 比较的表达式。"`
+	Cases      []switchCase   `json:"cases" fixed:"true" doc:"The values to compare with and the output key of each." zh:"要比较的值及其输出键。"`
+	Branches   []switchBranch `json:"branches" fixed:"true" doc:"Branches with conditions of their own; the first whose conditions hold is taken." zh:"各带条件的分支，取第一个条件成立的分支。"`
+	DefaultKey string         `json:"default_output_key" older:"default_output_port" fixed:"true" doc:"The output key when nothing matches." zh:"没有匹配时的输出键。"`
 
 	// A model chooses among these.
-	Propose    node.Words     `json:"propose" prompt:"true"`
-	Choices    []switchChoice `json:"choices" prompt:"true"`
-	LLMProfile string         `json:"llm_profile" older:"profile_id"`
+	Propose    node.Words     `json:"propose" prompt:"true" doc:"What the model is asked in order to choose among the choices." zh:"请模型在 choices 中选择时所提的问题。"`
+	Choices    []switchChoice `json:"choices" prompt:"true" fixed:"true" doc:"The branches that a model chooses from." zh:"供模型选择的分支。"`
+	LLMProfile string         `json:"llm_profile" older:"profile_id" doc:"The model profile that chooses." zh:"作选择的模型配置档。"`
 }
 
 func (c *switchConfig) Defaults() { c.DefaultKey = "default" }
 
 type switchCase struct {
-	Case      json.RawMessage `json:"case"`
-	OutputKey string          `json:"output_key" older:"output_port"`
+	Case      json.RawMessage `json:"case" doc:"The value that is compared with switch_value." zh:"与 switch_value 比较的值。"`
+	OutputKey string          `json:"output_key" older:"output_port" fixed:"true" doc:"The output key of this case; without one the value is its own key." zh:"该值的输出键；省略时以值本身为键。"`
 }
 
 type switchBranch struct {
-	ID          string            `json:"branch_id" required:"true"`
-	Logic       string            `json:"logic" enum:"and|or"`
-	Conditions  []switchCondition `json:"conditions"`
-	Condition   node.Scalar       `json:"condition"`
-	IsDefault   bool              `json:"is_default"`
-	Name        string            `json:"name"`
-	Description string            `json:"description"`
+	ID          string            `json:"branch_id" required:"true" fixed:"true" doc:"The output key of the branch." zh:"分支的输出键。"`
+	Logic       string            `json:"logic" enum:"and|or" doc:"Whether all conditions must hold or one of them." zh:"条件须全部成立还是任一成立。"`
+	Conditions  []switchCondition `json:"conditions" doc:"Comparisons of two values." zh:"两个值之间的比较。"`
+	Condition   node.Expr         `json:"condition" doc:"An expression that decides instead of the conditions." zh:"代替 conditions 的表达式。"`
+	IsDefault   bool              `json:"is_default" fixed:"true" doc:"Marks the branch that is taken when no other is." zh:"标记没有其他分支匹配时采用的分支。"`
+	Name        string            `json:"name" doc:"A name for people." zh:"供人阅读的名称。"`
+	Description string            `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
 }
 
 func (b *switchBranch) Defaults() { b.Logic = "and" }
 
 type switchCondition struct {
-	Left    any    `json:"left"`
-	Operate string `json:"operate" required:"true"`
-	Right   any    `json:"right"`
+	Left    any    `json:"left" doc:"The value that is compared." zh:"被比较的值。"`
+	Operate string `json:"operate" required:"true" fixed:"true" doc:"How the two are compared: equal, greater, contain and so on." zh:"比较方式：equal、greater、contain 等。"`
+	Right   any    `json:"right" doc:"What it is compared with." zh:"与之比较的值。"`
 }
 
 type switchChoice struct {
-	Branch      string     `json:"branch" required:"true"`
-	Description node.Words `json:"description"`
+	Branch      string     `json:"branch" required:"true" fixed:"true" doc:"The output key of the choice." zh:"该选项的输出键。"`
+	Description node.Words `json:"description" doc:"When the model is to choose it." zh:"何时应选择该项。"`
 }
 
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default
 // comes last wherever it stands.
 func flowSwitch(models *Models) node.Kind {
 	return node.Raw(
-		info("FLOW.SWITCH", "Switch", "多路分支", "Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
+		node.About{
+			Name: "FLOW.SWITCH", Title: says("Switch", "多路分支"),
+			Description: says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
+			Effect:      workflow.Pure, // unless a model chooses
+			Older:       []string{"CHOICE"},
+			Keys: []node.Key{{
+				Name: node.AnyKey, Meaning: says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
+				Fields: []node.Value{meaning("branch_id", "The branch that was chosen.", "选中的分支。"), handedOn()},
+			}},
+			Needs:  node.Needs{Also: []node.Text{says("With choices a model profile.", "使用 choices 时需要模型配置档。")}},
+			Inputs: handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Sends an order the way of its country.", "按国家分流订单。"),
+					Config: `{"switch_value": "input.country", "cases": [{"case": "CH", "output_key": "domestic"}], "default_output_key": "abroad"}`,
+					Input:  `{"country": "CH"}`,
+					Output: `{"domestic": {"country": "CH", "branch_id": "domestic"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg switchConfig, in json.RawMessage) (node.Outcome, error) {
 			key, err := cfg.choose(ctx, call, models)
 			if err != nil {
 				return waitOrFail(err)
 			}
 			return node.Done{key: handOn(in, field("branch_id", key))}, nil
-		})
+		}, planSwitch)
 }
 
 func (c *switchConfig) choose(ctx context.Context, call *node.Call, models *Models) (string, error) {

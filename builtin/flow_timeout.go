@@ -11,12 +11,13 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type timeoutConfig struct {
-	Seconds   float64     `json:"timeout_seconds" range:"0.1..31536000"`
-	Deadline  node.Scalar `json:"deadline"`
-	Condition node.Scalar `json:"condition_expression" older:"condition"`
+	Seconds   float64       `json:"timeout_seconds" range:"0.1..31536000" doc:"How long the body may take, in seconds." zh:"主体最多允许的时间（秒）。"`
+	Deadline  node.Template `json:"deadline" doc:"A point in time that takes the place of timeout_seconds." zh:"代替 timeout_seconds 的截止时刻。"`
+	Condition node.Expr     `json:"condition_expression" older:"condition" doc:"A condition with which there is no deadline." zh:"成立时不设截止时间的条件。"`
 }
 
 func (c *timeoutConfig) Defaults() { c.Seconds = 300 }
@@ -25,7 +26,33 @@ func (c *timeoutConfig) Defaults() { c.Seconds = 300 }
 // exactly one of the two keys comes.
 func flowTimeout() node.Kind {
 	return node.Loop(
-		info("FLOW.TIMEOUT", "Timeout", "超时", "Puts a deadline on its body.", "为其主体设置截止时间。"),
+		node.About{
+			Name: "FLOW.TIMEOUT", Title: says("Timeout", "超时"),
+			Description: says("Puts a deadline on its body.", "为其主体设置截止时间。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "body", Meaning: says("The input; what is connected here has the deadline.", "输入；所连接的节点受截止时间约束。"), Fields: []node.Value{handedOn()}},
+				{Name: "result", Meaning: says("What the body has produced in time.", "主体按时得到的结果。"), Fields: []node.Value{
+					meaning("*", "The payload of the last node of the body.", "主体最后一个节点的输出。"),
+				}},
+				{Name: "timeout", Meaning: says("What there was of the body, when it took too long.", "主体超时时已有的结果。"), Fields: []node.Value{
+					meaning("timed_out", "Always true here.", "此处恒为 true。"),
+					meaning("elapsed_seconds", "How long the body has taken.", "主体已用的时间（秒）。"),
+					meaning("unfinished", "The nodes of the body that had not ended.", "主体中未结束的节点。"),
+					meaning("partial", "What the body had produced.", "主体已得到的结果。"),
+				}},
+			},
+			Body:   &workflow.ScopeKeys{Entry: "body", Exits: []string{workflow.DefaultKey, "timeout"}, Once: true},
+			Inputs: []node.Value{meaning("*", "What the body gets.", "主体的输入。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Gives the body a minute; here it hands on what it gets at once.", "主体限时一分钟；此例的主体立即传递其输入。"),
+					Config: `{"timeout_seconds": 60}`,
+					Input:  `{"order": 7}`,
+					Output: `{"result": {"order": 7}}`,
+				},
+			},
+		},
 		node.Body[timeoutConfig]{
 			Open: func(_ context.Context, call *node.Call, cfg timeoutConfig) (node.Opening, error) {
 				if err := needsBody(call, "body"); err != nil {

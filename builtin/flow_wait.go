@@ -4,37 +4,97 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"regexp"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type waitConfig struct {
-	Type       string      `json:"wait_type" enum:"timer|webhook|signal|event|condition|api_response|file|database_change|approval|resource|queue_message"`
-	ForSeconds *float64    `json:"for_seconds" range:"0.."`
-	Until      node.Scalar `json:"until"`
-	Timezone   string      `json:"timezone"`
-	SignalName node.Scalar `json:"signal_name"`
-	Condition  node.Scalar `json:"wait_condition"`
+	Type       string        `json:"wait_type" enum:"timer|webhook|signal|event|condition|api_response|file|database_change" legacy:"approval|resource|queue_message" doc:"What is waited for: a time, a signal, an event or a condition." zh:"等待的对象：时间、信号、事件或条件。"`
+	ForSeconds *float64      `json:"for_seconds" range:"0.." with:"wait_type=timer" doc:"How long to wait, in seconds, for timer." zh:"timer 时等待多久（秒）。"`
+	Until      node.Template `json:"until" with:"wait_type=timer" doc:"The point in time to wait for, for timer." zh:"timer 时等待到的时刻。"`
+	Timezone   string        `json:"timezone" with:"wait_type=timer" doc:"The time zone of until, if it names none." zh:"until 未注明时采用的时区。"`
+	SignalName node.Template `json:"signal_name" with:"wait_type=signal|event" doc:"The name of the signal that ends the wait." zh:"结束等待的信号名称。"`
+	Condition  node.Expr     `json:"wait_condition" with:"wait_type=condition" doc:"The condition that is tested again and again." zh:"反复判断的条件。"`
 
-	CheckSeconds float64 `json:"check_interval_seconds" range:"0.1..3600"`
-	Backoff      bool    `json:"exponential_backoff"`
-	Multiplier   float64 `json:"backoff_multiplier" range:"1.1..3"`
-	MaxAttempts  int64   `json:"max_attempts" range:"-1.."`
-	Timeout      float64 `json:"timeout_seconds" range:"0..31536000"`
+	CheckSeconds float64 `json:"check_interval_seconds" range:"0.1..3600" with:"wait_type=condition" doc:"How long to wait between two tests, in seconds." zh:"两次判断的间隔（秒）。"`
+	Backoff      bool    `json:"exponential_backoff" with:"wait_type=condition" doc:"Whether the interval grows with every test." zh:"间隔是否逐次增长。"`
+	Multiplier   float64 `json:"backoff_multiplier" range:"1.1..3" with:"wait_type=condition,exponential_backoff=true" doc:"By how much the interval grows." zh:"间隔的增长倍数。"`
+	MaxAttempts  int64   `json:"max_attempts" range:"-1.." with:"wait_type=condition" doc:"The most tests; -1 for no limit." zh:"最多判断次数；-1 表示不限。"`
+	Timeout      float64 `json:"timeout_seconds" range:"0..31536000" doc:"When to give up, in seconds." zh:"多久后放弃（秒）。"`
 
 	// Sources outside, which cannot be asked yet.
-	Webhook  node.Object `json:"webhook_config"`
-	API      node.Object `json:"api_config"`
-	File     node.Object `json:"file_config"`
-	Database node.Object `json:"database_config"`
+	Webhook  node.Of[waitWebhook]  `json:"webhook_config" with:"wait_type=webhook" doc:"For wait_type webhook, which cannot be used yet." zh:"用于尚不支持的 webhook 等待。"`
+	API      node.Of[waitAPI]      `json:"api_config" with:"wait_type=api_response" doc:"For wait_type api_response, which cannot be used yet." zh:"用于尚不支持的 api_response 等待。"`
+	File     node.Of[waitFile]     `json:"file_config" with:"wait_type=file" doc:"For wait_type file, which cannot be used yet." zh:"用于尚不支持的 file 等待。"`
+	Database node.Of[waitDatabase] `json:"database_config" with:"wait_type=database_change" doc:"For wait_type database_change, which cannot be used yet." zh:"用于尚不支持的 database_change 等待。"`
 }
 
 func (c *waitConfig) Defaults() {
 	c.Type, c.CheckSeconds, c.Multiplier, c.MaxAttempts, c.Timeout = "condition", 5, 1.5, -1, 300
+}
+
+// What the sources outside are to be asked, once they can be.
+type (
+	waitWebhook struct {
+		Method         string `json:"method" doc:"The method of the call that ends the wait." zh:"结束等待的调用方法。"`
+		Payload        any    `json:"expected_payload" doc:"What the call must bring." zh:"调用须带来的内容。"`
+		Authentication bool   `json:"authentication_required" doc:"Whether the call must prove who makes it." zh:"是否要求调用方证明身份。"`
+	}
+	waitAPI struct {
+		URL      node.Template `json:"url" required:"true" doc:"The address that is asked." zh:"查询的地址。"`
+		Method   string        `json:"method" doc:"The method of the call." zh:"调用方法。"`
+		Headers  node.Object   `json:"headers" doc:"The headers of the call." zh:"调用的请求头。"`
+		Response any           `json:"expected_response" doc:"What the answer must have." zh:"响应须包含的内容。"`
+	}
+	waitFile struct {
+		Path    node.Template `json:"file_path" required:"true" doc:"The file that is looked for." zh:"查找的文件。"`
+		Content any           `json:"expected_content" doc:"What it must have." zh:"文件须包含的内容。"`
+	}
+	waitDatabase struct {
+		Query node.SQL `json:"query" required:"true" doc:"The query whose result is to change." zh:"结果将发生变化的查询。"`
+	}
+)
+
+func (c *waitWebhook) Defaults() { c.Method, c.Authentication = "POST", true }
+
+// changing matches what can be different at the next check of a waiting condition.
+var changing = regexp.MustCompile(`\b(poll|runtime|steps|now|context|variables)\b|\{\{|\$\{`)
+
+func planWait(p *node.Planning, c *waitConfig) {
+	switch c.Type {
+	case "timer", "webhook", "signal", "event", "condition":
+	default:
+		p.Effect = workflow.Idempotent // it asks a source outside, again and again
+	}
+	because := `when wait_type is "` + c.Type + `"`
+	switch c.Type {
+	case "timer":
+		if !p.Has("until") {
+			p.Require("for_seconds", because+" and until is not set")
+		}
+	case "signal", "event":
+		p.Require("signal_name", because)
+	case "condition":
+		p.Require("wait_condition", because)
+		if v := p.Value("wait_condition"); v.Type == gjson.String && !changing.MatchString(v.Str) {
+			p.Warn(node.ProblemNeverChanges, p.At("wait_condition"), "the condition reads nothing that changes while it waits; use steps, runtime, poll or now()")
+		}
+	case "webhook", "api_response", "file", "database_change":
+		if name := map[string]string{"api_response": "api_config", "file": "file_config", "database_change": "database_config"}[c.Type]; name != "" {
+			p.Require(name, because)
+		}
+		p.Refuse(node.ProblemUnsupported, p.At("wait_type"), "waiting for %q cannot be done by this version; use wait_type \"signal\" and let the source send one, or \"condition\"", c.Type)
+	case "approval", "resource", "queue_message":
+		p.Refuse(node.ProblemUnsupported, p.At("wait_type"), "waiting for %q is not supported; use a HUMAN_IN_THE_LOOP node for approvals, wait_type \"signal\" for the rest", c.Type)
+	}
 }
 
 // waitMemo is what a waiting condition remembers between two checks.
@@ -43,17 +103,45 @@ type waitMemo struct {
 	Next     time.Time `json:"next"`
 }
 
+// waited are the fields of all payloads.
+func waited() []node.Value {
+	return []node.Value{
+		meaning("wait_result", "How the wait has ended, and how often the condition was tested.", "等待如何结束及判断次数。"),
+		meaning("trigger_data", "What the signal has brought; null if there was none.", "信号带来的内容；没有时为 null。"), handedOn(),
+	}
+}
+
 type waitResult struct {
-	ConditionMet    bool  `json:"condition_met"`
-	AttemptsMade    int64 `json:"attempts_made"`
-	TimeoutOccurred bool  `json:"timeout_occurred"`
-	WasCancelled    bool  `json:"was_cancelled"`
+	ConditionMet    bool  `json:"condition_met" doc:"Whether what was waited for has come." zh:"是否等到。"`
+	AttemptsMade    int64 `json:"attempts_made" doc:"How often the condition was tested." zh:"条件判断的次数。"`
+	TimeoutOccurred bool  `json:"timeout_occurred" doc:"Whether the time was over before." zh:"是否超时。"`
+	WasCancelled    bool  `json:"was_cancelled" doc:"Whether the wait was cancelled." zh:"是否被取消。"`
 }
 
 // flowWait waits for a time, a signal or a condition. Between checks nothing is held: each is a durable timer.
 func flowWait() node.Kind {
 	kind := node.Raw(
-		info("FLOW.WAIT", "Wait", "等待", "Waits for a time, a signal or a condition.", "等待某个时间、信号或条件。"),
+		node.About{
+			Name: "FLOW.WAIT", Title: says("Wait", "等待"),
+			Description: says("Waits for a time, a signal or a condition.", "等待某个时间、信号或条件。"),
+			Effect:      workflow.Pure,
+			Keys: []node.Key{
+				{Name: "completed", Meaning: says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
+				{Name: "timeout", Meaning: says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
+				{Name: "cancelled", Meaning: says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
+			},
+			Aliases: map[string]string{workflow.DefaultKey: "completed", "canceled": "cancelled"},
+			Needs:   node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true},
+			Inputs:  handsOn(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Waits for a tenth of a second.", "等待十分之一秒。"),
+					Config: `{"wait_type": "timer", "for_seconds": 0.1}`,
+					Input:  `{"order": 7}`,
+					Output: `{"completed": {"order": 7, "wait_result": {"condition_met": true, "attempts_made": 0, "timeout_occurred": false, "was_cancelled": false}, "trigger_data": null}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg waitConfig, in json.RawMessage) (node.Outcome, error) {
 			w := waiting{call: call, cfg: cfg, in: in}
 			switch cfg.Type {
@@ -69,7 +157,7 @@ func flowWait() node.Kind {
 				return nil, fault.Newf(fault.Unsupported, "waiting for %q is not supported; use wait_type %q", cfg.Type, "signal")
 			}
 			return nil, fault.Newf(fault.Unsupported, "waiting for %q is not supported yet; use wait_type %q and let the source send one", cfg.Type, "signal")
-		})
+		}, planWait)
 	kind.Fresh = true // a condition waits for what other nodes write meanwhile
 	return kind
 }

@@ -17,67 +17,77 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 // humanConfig is what every question to a person says. A question is put by returning a wait: the record of it, the messages and
 // their answers are package human's, and nothing is held meanwhile.
 type humanConfig struct {
-	Type        string          `json:"interaction_type" enum:"approval|input|selection|review"`
-	Title       node.Words      `json:"title" older:"email_subject,review_title"`
-	Description node.Words      `json:"description" older:"message_template,clarification_question_template,email_template,review_description"`
-	Content     json.RawMessage `json:"content"`
-	UserMention node.Scalar     `json:"user_mention"`
+	_ struct{} `need:"title|description"`
 
-	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800"`
-	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080"`
-	TimeoutAction   string      `json:"timeout_action" enum:"fail|continue|default_response"`
-	TimeoutResponse node.Object `json:"timeout_default_response"`
+	Type        string          `json:"interaction_type" enum:"approval|input|selection|review" fixed:"true" doc:"What is asked for: a decision, values, a choice, or a judgement." zh:"询问的类型：审批、填写、选择或评审。"`
+	Title       node.Words      `json:"title" older:"email_subject,review_title" doc:"The question in one line." zh:"问题标题。"`
+	Description node.Words      `json:"description" older:"message_template,clarification_question_template,email_template,review_description" doc:"The question in full." zh:"问题的详细说明。"`
+	Content     json.RawMessage `json:"content" doc:"What the question is about; without it the input." zh:"问题所涉及的内容；省略时为输入。"`
+	UserMention node.Template   `json:"user_mention" doc:"Who is mentioned in the message." zh:"消息中提及的人。"`
+
+	TimeoutSeconds  int64       `json:"timeout_seconds" older:"response_timeout,review_deadline" range:"60..604800" doc:"How long to wait for an answer, in seconds." zh:"等待答复的时间（秒）。"`
+	TimeoutMinutes  float64     `json:"timeout_minutes" range:"1..10080" doc:"The same in minutes, in the place of timeout_seconds." zh:"以分钟计的等待时间，代替 timeout_seconds。"`
+	TimeoutAction   string      `json:"timeout_action" enum:"fail|continue|default_response" doc:"What happens when nobody answers in time." zh:"超时后的处理。"`
+	TimeoutResponse node.Object `json:"timeout_default_response" with:"timeout_action=default_response" doc:"The answer that is taken then, for default_response." zh:"default_response 时采用的答复。"`
 
 	// Options are texts, or objects with a value.
-	ApprovalOptions  []any        `json:"approval_options"`
-	InputFields      []humanField `json:"input_fields"`
-	SelectionOptions []any        `json:"selection_options"`
-	AllowMultiple    bool         `json:"allow_multiple"`
-	Criteria         []string     `json:"review_criteria"`
+	ApprovalOptions  []node.Of[humanOption] `json:"approval_options" takes:"list|any" with:"interaction_type=approval" doc:"What can be chosen in an approval: texts, or objects." zh:"审批的选项：文本或对象。"`
+	InputFields      []humanField           `json:"input_fields" with:"interaction_type=input" doc:"The values that are asked for." zh:"要填写的字段。"`
+	SelectionOptions []node.Of[humanOption] `json:"selection_options" takes:"list|any" with:"interaction_type=selection" doc:"What can be chosen in a selection: texts, or objects." zh:"选择题的选项：文本或对象。"`
+	AllowMultiple    bool                   `json:"allow_multiple" with:"interaction_type=selection" doc:"Whether several options can be chosen." zh:"是否可多选。"`
+	Criteria         []string               `json:"review_criteria" with:"interaction_type=review" doc:"What a review judges by." zh:"评审标准。"`
 
-	Approvers        []node.Scalar    `json:"approvers"`
-	MinApprovals     int64            `json:"min_approvals" range:"1.."`
-	MinRejections    int64            `json:"min_rejections" range:"1.."`
-	ExcludeRequester bool             `json:"exclude_requester"`
-	AllowDelegation  bool             `json:"allow_delegation"`
-	Advisory         bool             `json:"advisory"`
-	Escalation       *humanEscalation `json:"escalation"`
-	ReminderSeconds  int64            `json:"reminder_seconds" range:"0.."`
-	Risk             string           `json:"risk" enum:"low|medium|high"`
-	Priority         int64            `json:"priority" range:"1..5"`
+	Approvers        []node.Scalar    `json:"approvers" doc:"Who is asked: users, roles such as role:approver, or addresses." zh:"询问的对象：用户、角色（如 role:approver）或地址。"`
+	MinApprovals     int64            `json:"min_approvals" range:"1.." doc:"How many must approve." zh:"需要几人同意。"`
+	MinRejections    int64            `json:"min_rejections" range:"1.." doc:"How many must reject." zh:"需要几人拒绝。"`
+	ExcludeRequester bool             `json:"exclude_requester" doc:"Whether who has started the execution may not answer." zh:"是否排除发起人。"`
+	AllowDelegation  bool             `json:"allow_delegation" doc:"Whether the question can be handed to somebody else." zh:"是否允许转交。"`
+	Advisory         bool             `json:"advisory" doc:"Whether the question only informs, so that it can be passed over." zh:"是否仅供参考，可以跳过。"`
+	Escalation       *humanEscalation `json:"escalation" doc:"Who is asked as well after some time." zh:"一段时间后追加询问的对象。"`
+	ReminderSeconds  int64            `json:"reminder_seconds" range:"0.." doc:"After how many seconds people are reminded; 0 for never." zh:"多少秒后提醒；0 表示不提醒。"`
+	Risk             string           `json:"risk" enum:"low|medium|high" doc:"How much depends on the answer." zh:"风险级别。"`
+	Priority         int64            `json:"priority" range:"1..5" doc:"How urgent it is, from 1 to 5." zh:"紧急程度（1 到 5）。"`
 
-	AnalysisModel   string     `json:"ai_analysis_model"`
-	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true"`
-	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route"`
+	AnalysisModel   string     `json:"ai_analysis_model" doc:"The model profile that reads answers in prose." zh:"解读文字答复的模型配置档。"`
+	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true" doc:"What that model is told besides." zh:"给该模型的补充说明。"`
+	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route" doc:"What becomes of answers that are about something else." zh:"无关答复的处理。"`
 
-	Channel    string      `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams"`
-	WebhookURL node.Scalar `json:"webhook_url"`
+	Channel    string        `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams" doc:"Where people are asked besides the inbox." zh:"除收件箱外的询问渠道。"`
+	WebhookURL node.Template `json:"webhook_url" with:"channel_type=webhook|teams" doc:"The address that the question is sent to, for webhook." zh:"webhook 渠道的地址。"`
+}
+
+// humanOption is an option that is written as an object; most are only a text.
+type humanOption struct {
+	Value   any    `json:"value" required:"true" takes:"text" doc:"The option, which is an output key of the node." zh:"选项，也是节点的输出键。"`
+	Label   string `json:"label" doc:"What people see." zh:"显示的名称。"`
+	Outcome string `json:"outcome" enum:"confirmed|rejected|none" doc:"Whether choosing it confirms or rejects." zh:"选择它表示确认还是拒绝。"`
 }
 
 type humanField struct {
-	Name       string `json:"name" required:"true"`
-	Label      string `json:"label"`
-	Type       string `json:"type" enum:"text|number|email|date|select|boolean|file"`
-	Required   bool   `json:"required"`
-	Options    []any  `json:"options"`
-	Validation any    `json:"validation"`
+	Name       string `json:"name" required:"true" doc:"The name of the value in the answer." zh:"答复中的字段名。"`
+	Label      string `json:"label" doc:"What people see." zh:"显示的名称。"`
+	Type       string `json:"type" enum:"text|number|email|date|select|boolean|file" doc:"What kind of value it is." zh:"值的类型。"`
+	Required   bool   `json:"required" doc:"Whether it must be filled in." zh:"是否必填。"`
+	Options    []any  `json:"options" doc:"What can be chosen, for select." zh:"select 的选项。"`
+	Validation any    `json:"validation" doc:"Bounds and patterns that the value must fit." zh:"值须满足的界限或模式。"`
 }
 
 func (f *humanField) Defaults() { f.Type = "text" }
 
 type humanEscalation struct {
-	AfterSeconds float64 `json:"after_seconds" range:"1.." required:"true"`
-	To           any     `json:"to" required:"true"`
+	AfterSeconds float64 `json:"after_seconds" range:"1.." required:"true" doc:"After how many seconds." zh:"多少秒后。"`
+	To           any     `json:"to" required:"true" doc:"Who is asked: one, or a list." zh:"询问的对象：一个或列表。"`
 }
 
 func (c *humanConfig) Defaults() {
 	c.Type, c.TimeoutSeconds, c.MinApprovals, c.MinRejections, c.Risk, c.Priority = human.Approval, 3600, 1, 1, "low", 1
-	c.ApprovalOptions = []any{"approve", "reject"}
+	c.ApprovalOptions = []node.Of[humanOption]{node.Of[humanOption](`"approve"`), node.Of[humanOption](`"reject"`)}
 }
 
 // humanAsking is a question with what its kind does differently.
@@ -277,7 +287,7 @@ var reservedOptions = []string{
 }
 
 // readOptions reads options, each of which is an output key.
-func readOptions(name string, from []any, to *[]human.Option) error {
+func readOptions(name string, from []node.Of[humanOption], to *[]human.Option) error {
 	if err := readAs(name, from, to); err != nil {
 		return err
 	}
@@ -340,9 +350,9 @@ func escalateTo(v any) ([]string, error) {
 // humanOutput is the payload of an answered question.
 type humanOutput struct {
 	human.Result
-	Content json.RawMessage `json:"content"`
+	Content json.RawMessage `json:"content" doc:"What the question was about." zh:"问题所涉及的内容。"`
 	// Scores are those of a review.
-	Scores json.RawMessage `json:"scores,omitempty"`
+	Scores json.RawMessage `json:"scores,omitempty" doc:"The scores of a review." zh:"评审的分数。"`
 }
 
 // answered makes the outputs of what came of the question.
@@ -419,19 +429,35 @@ func takenBack(result human.Result) string {
 // inAppApproval asks in the inbox, and wherever channel_type says besides.
 func inAppApproval() node.Kind {
 	return humanKind(
-		info("HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "Ask in the inbox", "站内审批", "Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
-		func(_ *node.Call, cfg humanConfig) (*humanAsking, error) { return &humanAsking{humanConfig: cfg}, nil })
+		node.About{
+			Name: "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", Title: says("Ask in the inbox", "站内审批"),
+			Description: says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
+			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
+			Keys: humanKeys(), Aliases: humanAliases(),
+			Inputs: humanInputs(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
+					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "approvers": ["user:operator", "user:admin"]}`,
+					Input:   `{"invoice": 7}`,
+					Replies: []string{`{"action": "approve"}`},
+					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "user_id": "operator", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "operator", "approvals": [{"person": "operator", "outcome": "confirmed", "data": "…", "channel": "in_app", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
+				},
+			},
+		},
+		func(_ *node.Call, cfg humanConfig) (*humanAsking, error) { return &humanAsking{humanConfig: cfg}, nil },
+		func(p *node.Planning, cfg *humanConfig) { planHuman(p, cfg, "", nil) })
 }
 
 // humanKind makes a kind of what is particular to it.
-func humanKind[C any](i node.Info, particular func(call *node.Call, cfg C) (*humanAsking, error)) node.Kind {
-	k := node.Raw(i, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
+func humanKind[C any](about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error), plan func(p *node.Planning, cfg *C)) node.Kind {
+	k := node.Raw(about, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
 		a, err := particular(call, cfg)
 		if err != nil {
 			return nil, err
 		}
 		return a.ask(call, in)
-	})
+	}, plan)
 	k.EffectFirst = true
 	return k
 }

@@ -17,18 +17,19 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // taskConfig is the configuration of a task: an [agent.Spec].
 type taskConfig struct {
-	Name        string      `json:"name"`
-	Description string      `json:"description"`
-	LLMProfile  string      `json:"llm_profile" required:"true"`
-	MCPServers  []string    `json:"mcp_servers"`
-	AutoExecute bool        `json:"auto_execute"`
-	Policy      node.Object `json:"policy"`
-	Limits      node.Object `json:"limits"`
-	Language    string      `json:"language" enum:"zh|en"`
+	Name        string      `json:"name" doc:"What the agent is called." zh:"智能体的名称。"`
+	Description string      `json:"description" doc:"What the agent is for." zh:"智能体的用途。"`
+	LLMProfile  string      `json:"llm_profile" required:"true" doc:"The model profile that it plans with." zh:"规划所用的模型配置档。"`
+	MCPServers  []string    `json:"mcp_servers" doc:"The tool servers that it may use." zh:"可使用的工具服务器。"`
+	AutoExecute bool        `json:"auto_execute" doc:"Whether plans are carried out without asking first." zh:"是否不经询问直接执行计划。"`
+	Policy      node.Object `json:"policy" doc:"What it may do without asking." zh:"无需询问即可执行的范围。"`
+	Limits      node.Object `json:"limits" doc:"How much a task may use." zh:"一次任务的用量上限。"`
+	Language    string      `json:"language" enum:"zh|en" doc:"The language in which it speaks." zh:"使用的语言。"`
 }
 
 // spec is the agent that the configuration describes.
@@ -86,8 +87,20 @@ const taskCallMS = int64((100*time.Minute + time.Minute) / time.Millisecond)
 func task(m *Models, tools *mcp.Pool, agents Agents) node.Kind {
 	t := &tasks{m, tools, agents}
 	return node.Lead(
-		info(agent.TaskKind, "Task of an agent", "智能体任务", "Plans and does a task with the tools of an agent. Agents make it.", "使用智能体的工具规划并执行任务，由智能体生成。"),
-		node.Leader[taskConfig, json.RawMessage]{Program: agent.Name, Open: t.open, Step: t.step, Given: t.given, Close: t.close})
+		node.About{
+			Name: agent.TaskKind, Title: says("Task of an agent", "智能体任务"),
+			Description: says("Plans and does a task with the tools of an agent. Agents make it.", "使用智能体的工具规划并执行任务，由智能体生成。"),
+			Effect:      workflow.Idempotent,
+			Keys:        []node.Key{{Name: "result", Meaning: says("The answer, the steps and the tokens used.", "答复、步骤和所用的令牌。")}},
+		},
+		node.Leader[taskConfig, json.RawMessage]{Program: agent.Name, Open: t.open, Step: t.step, Given: t.given, Close: t.close},
+		planTask)
+}
+
+func planTask(p *node.Planning, _ *taskConfig) {
+	p.Whole = true
+	// What an agent is called and is for are its author's words, and braces in them are braces.
+	p.Shielded = append(p.Shielded, p.At("name"), p.At("description"))
 }
 
 // taskKinds are the kinds that need agents: there are none without a model, tools and somebody who keeps agents.

@@ -296,7 +296,7 @@ func (r *taskRig) begin(request string) {
 	}
 	registry := &node.Registry{}
 	for _, k := range builtin.Kinds(r.options()) {
-		if k.Info.Name == agent.TaskKind || k.Info.Name == "TRIGGER.MANUAL" {
+		if k.About.Name == agent.TaskKind || k.About.Name == "TRIGGER.MANUAL" {
 			registry.Register(k)
 		}
 	}

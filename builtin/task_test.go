@@ -502,8 +502,8 @@ func TestTask_IsThereWithEverythingItNeeds(t *testing.T) {
 		o := r.options()
 		change(&o)
 		for _, k := range builtin.Kinds(o) {
-			if k.Info.Name == agent.TaskKind || k.Info.Name == "AI_AGENT.MCP_AGENT" {
-				t.Errorf("%s is there", k.Info.Name)
+			if k.About.Name == agent.TaskKind || k.About.Name == "AI_AGENT.MCP_AGENT" {
+				t.Errorf("%s is there", k.About.Name)
 			}
 		}
 	}

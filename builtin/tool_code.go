@@ -7,22 +7,23 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type codeToolConfig struct {
-	AvailableTools []string        `json:"available_tools"`
-	ToolPrefix     string          `json:"tool_prefix"`
-	Approval       string          `json:"approval" enum:"inherit|never|always"`
-	FunctionArgs   node.Object     `json:"function_args"`
-	Context        json.RawMessage `json:"context"`
-	CallID         string          `json:"call_id"`
-	Language       string          `json:"language" enum:"python|javascript"`
-	ToolName       string          `json:"tool_name"`
-	Description    string          `json:"description"`
-	Code           string          `json:"code"`
-	Parameters     node.Object     `json:"parameters"`
-	TimeLimitMS    int64           `json:"time_limit_ms" range:"10..120000"`
-	MemoryMB       int64           `json:"memory_mb" range:"16..1024"`
+	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
+	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
+	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
+	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
+	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
+	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
+	Language       string          `json:"language" enum:"python|javascript" doc:"The language of the code." zh:"代码语言。"`
+	ToolName       string          `json:"tool_name" doc:"The name of the tool." zh:"工具名称。"`
+	Description    string          `json:"description" doc:"What the model is told about the tool." zh:"告知模型的工具说明。"`
+	Code           node.Source     `json:"code" doc:"The function that the tool runs; without it the model writes the code." zh:"工具运行的函数；省略时由模型编写代码。"`
+	Parameters     node.Object     `json:"parameters" doc:"The JSON Schema of the arguments of a fixed function." zh:"固定函数参数的 JSON Schema。"`
+	TimeLimitMS    int64           `json:"time_limit_ms" range:"10..120000" doc:"How long it may run, in milliseconds." zh:"运行时间上限（毫秒）。"`
+	MemoryMB       int64           `json:"memory_mb" range:"16..1024" doc:"How much memory it may use, in megabytes." zh:"内存上限（MB）。"`
 }
 
 func (c *codeToolConfig) Defaults() {
@@ -38,14 +39,27 @@ type codeArgs struct {
 // codeTool gives a model code: a function that the author has fixed, or one that the model writes.
 func codeTool() node.Kind {
 	k := node.Define(
-		info("TOOL.CODE_TOOL", "Code tool", "代码工具", "Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
+		node.About{
+			Name: "TOOL.CODE_TOOL", Title: says("Code tool", "代码工具"),
+			Description: says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
+			Effect:      workflow.Idempotent,
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Offers a function of your own.", "提供自定义的函数。"),
+					Config: `{"language": "javascript", "tool_name": "add_tax", "description": "Adds tax to a price.", "code": "function main(args) { return {gross: args.net * 1.2} }", "parameters": {"type": "object", "properties": {"net": {"type": "number"}}}}`,
+					Input:  `{"function_args": {"net": 100}}`,
+					Output: `{"result": {"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "stdout": "", "stderr": "", "duration_ms": "…"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg codeToolConfig, in toolInput) (toolOutput, error) {
 			fields := cfg.fields()
 			if in.ToolName == "" {
 				fields.ToolName = cfg.ToolName // there is no other
 			}
 			return runTool(ctx, call, fields, in, []tool{cfg.tool(call)})
-		})
+		}, planCodeTool)
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[codeToolConfig](call.Config)
 		if err != nil {
@@ -83,11 +97,11 @@ func (c *codeToolConfig) tool(call *node.Call) tool {
 	if c.Code == "" {
 		text := "Runs " + c.Language + " code without network or files. Define a function main(input) that returns the result; input is what is given as input."
 		return newTool(c.ToolName, reads, cmp.Or(c.Description, text), func(ctx context.Context, args codeArgs) (any, error) {
-			limits.Code = args.Code
+			limits.Code = node.Source(args.Code)
 			return runForModel(ctx, call, limits, args.Input)
 		})
 	}
-	limits.Code = c.Code
+	limits.Code = node.Source(c.Code)
 	parameters := func() json.RawMessage {
 		if isNull(json.RawMessage(c.Parameters)) {
 			return json.RawMessage(`{"type":"object"}`)
@@ -118,4 +132,11 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 		return fault.Newf(fault.ToolError, "the arguments do not fit the parameters: %s", problems[0]).With("path", "function_args")
 	}
 	return nil
+}
+
+// planCodeTool: parameters are those of a fixed function.
+func planCodeTool(p *node.Planning, _ *codeToolConfig) {
+	if p.Has("parameters") && !p.Has("code") && !p.Templated() {
+		p.Warn(workflow.ProblemConfig, p.At("parameters"), "parameters does nothing without code: a model that writes the code gives it an input of its own; set code, or remove parameters")
+	}
 }

@@ -14,14 +14,15 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type fileToolConfig struct {
 	toolFields
-	Root     string   `json:"root"`
-	ReadOnly bool     `json:"read_only"`
-	MaxBytes int64    `json:"max_bytes" range:"1.."`
-	Formats  []string `json:"formats"`
+	Root     string   `json:"root" doc:"The directory of the workspace below which files are offered." zh:"提供文件的工作区目录。"`
+	ReadOnly bool     `json:"read_only" doc:"Whether files can only be read." zh:"是否只读。"`
+	MaxBytes int64    `json:"max_bytes" range:"1.." doc:"The most bytes of a file that is read or written." zh:"读写文件的最多字节数。"`
+	Formats  []string `json:"formats" doc:"The formats of files that are offered." zh:"提供的文件格式。"`
 }
 
 func (c *fileToolConfig) Defaults() {
@@ -45,7 +46,20 @@ const (
 // fileProcessor gives a model files of the workspace: those below root, of the formats named, and no more.
 func fileProcessor(store *files.Store) node.Kind {
 	k := node.Define(
-		info("TOOL.FILE_PROCESSOR", "File tools", "文件工具", "Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
+		node.About{
+			Name: "TOOL.FILE_PROCESSOR", Title: says("File tools", "文件工具"),
+			Description: says("Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
+			Effect:      workflow.Idempotent,
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Reads a file of the workspace.", "读取工作区中的文件。"),
+					Config: `{"root": "reports"}`,
+					Input:  `{"tool_name": "file_read", "function_args": {"path": "june.txt"}}`,
+					Output: `{"result": {"result": {"path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg fileToolConfig, in toolInput) (out toolOutput, err error) {
 			whole, err := workspaceFiles(store, call)
 			if err != nil {
@@ -59,7 +73,7 @@ func fileProcessor(store *files.Store) node.Kind {
 			defer func() { err = errors.Join(err, dir.Close()) }()
 			x := &fileTools{dir: dir, cfg: cfg}
 			return runTool(ctx, call, cfg.toolFields, in, x.tools())
-		})
+		}, planFileTools)
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[fileToolConfig](call.Config)
 		if err != nil {
@@ -370,3 +384,5 @@ func (x *fileTools) write(ctx context.Context, a fileWriteArgs) (any, error) {
 	}
 	return fileWriteResult{i.Path, i.Size, sum}, nil
 }
+
+func planFileTools(p *node.Planning, _ *fileToolConfig) { planToolSet(p, (&fileTools{}).tools()) }

@@ -255,7 +255,7 @@ func FuzzPDF(f *testing.F) {
 	}
 	var tool node.Kind
 	for _, k := range builtin.Kinds(builtin.Options{Files: files.New(base)}) {
-		if k.Info.Name == fileTool {
+		if k.About.Name == fileTool {
 			tool = k
 		}
 	}

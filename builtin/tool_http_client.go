@@ -17,9 +17,9 @@ import (
 
 type httpToolConfig struct {
 	toolFields
-	AllowedDomains []string `json:"allowed_domains" required:"true"`
-	AllowedMethods []string `json:"allowed_methods" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS"`
-	MaxBytes       int64    `json:"max_bytes" range:"1.."`
+	AllowedDomains []string `json:"allowed_domains" required:"true" doc:"The hosts that may be called." zh:"允许调用的主机。"`
+	AllowedMethods []string `json:"allowed_methods" enum:"GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS" doc:"The methods that may be used." zh:"允许使用的方法。"`
+	MaxBytes       int64    `json:"max_bytes" range:"1.." doc:"The most bytes of an answer." zh:"响应的最多字节数。"`
 }
 
 func (c *httpToolConfig) Defaults() {
@@ -58,14 +58,29 @@ const (
 func httpClient(client *outbound.Client) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
-		info("TOOL.HTTP_CLIENT", "HTTP tool", "HTTP 工具", "Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
+		node.About{
+			Name: "TOOL.HTTP_CLIENT", Title: says("HTTP tool", "HTTP 工具"),
+			Description: says("Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
+			Effect:      workflow.Idempotent, // as the most dangerous method that is allowed
+			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:   says("Fetches a page that a model may fetch as well.", "获取模型也可以获取的页面。"),
+					Config:  `{"allowed_domains": ["api.example.com"], "allowed_methods": ["GET"]}`,
+					Input:   `{"tool_name": "http_request", "function_args": {"url": "https://api.example.com/orders/7"}}`,
+					Replies: []string{`{"id": 7}`},
+					Output:  `{"result": {"result": {"status_code": 200, "url": "https://api.example.com/orders/7", "content_type": "application/json", "headers": {}, "json": {"id": 7}, "truncated": false}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "status_code": 200, "url": "https://api.example.com/orders/7", "content_type": "application/json", "headers": {}, "json": {"id": 7}, "truncated": false}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg httpToolConfig, in toolInput) (toolOutput, error) {
 			if len(cfg.AllowedDomains) == 0 {
 				return toolOutput{}, fault.New(fault.InvalidConfig, `"allowed_domains" is empty; name the hosts that may be called`).With("path", "configurations.allowed_domains")
 			}
 			x := &httpTool{client: client, call: call, cfg: cfg, tokens: tokens}
 			return runTool(ctx, call, cfg.toolFields, in, x.tools())
-		})
+		}, planHTTPClient)
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[httpToolConfig](call.Config)
 		if err != nil {
@@ -277,4 +292,12 @@ func (t *httpTool) read(x *httpCall, r *outbound.Response) (*httpToolResult, err
 	}
 	out.Truncated = len(out.Text) < len(text)
 	return out, nil
+}
+
+// planHTTPClient: the node is as dangerous as the most dangerous method that is allowed.
+func planHTTPClient(p *node.Planning, _ *httpToolConfig) {
+	methods, known := p.Listed("allowed_methods", http.MethodGet)
+	if !known || slices.ContainsFunc(methods, func(m string) bool { return effectOfMethod(m) == workflow.Once }) {
+		p.Effect = workflow.Once
+	}
 }

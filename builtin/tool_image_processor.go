@@ -24,13 +24,14 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type imageToolConfig struct {
 	toolFields
-	MaxPixels     int64  `json:"max_pixels" range:"1.."`
-	OutputFormat  string `json:"output_format" enum:"png|jpeg"`
-	VisionProfile string `json:"vision_profile"`
+	MaxPixels     int64  `json:"max_pixels" range:"1.." doc:"The most pixels of a picture." zh:"图片的最多像素数。"`
+	OutputFormat  string `json:"output_format" enum:"png|jpeg" doc:"The format of pictures that are made." zh:"生成图片的格式。"`
+	VisionProfile string `json:"vision_profile" doc:"The model profile that describes pictures." zh:"描述图片的模型配置档。"`
 }
 
 func (c *imageToolConfig) Defaults() {
@@ -54,11 +55,24 @@ const (
 func imageProcessor(store *files.Store, models *Models) node.Kind {
 	big, small := make(chan struct{}, 1), make(chan struct{}, smallImages)
 	k := node.Define(
-		info("TOOL.IMAGE_PROCESSOR", "Image tools", "图像工具", "Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
+		node.About{
+			Name: "TOOL.IMAGE_PROCESSOR", Title: says("Image tools", "图像工具"),
+			Description: says("Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
+			Effect:      workflow.Idempotent,
+			Keys:        toolKeys(),
+			Examples: []node.Example{
+				{
+					Shows:  says("Measures a picture.", "读取图片的尺寸。"),
+					Config: `{}`,
+					Input:  `{"tool_name": "image_info", "function_args": {"file": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==", "name": "a.png"}}}`,
+					Output: `{"result": {"result": {"format": "png", "content_type": "image/png", "width": 2, "height": 2, "size": 73, "frames": 1, "color_model": "rgba", "orientation": 1}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "format": "png", "content_type": "image/png", "width": 2, "height": 2, "size": 73, "frames": 1, "color_model": "rgba", "orientation": 1}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg imageToolConfig, in toolInput) (toolOutput, error) {
 			x := &imageTools{store: store, models: models, call: call, cfg: cfg, big: big, small: small}
 			return runTool(ctx, call, cfg.toolFields, in, x.tools())
-		})
+		}, planImageTools)
 	k.Tools = func(_ context.Context, call *node.Call) ([]node.Tool, error) {
 		cfg, err := node.Configuration[imageToolConfig](call.Config)
 		if err != nil {
@@ -597,4 +611,8 @@ func encodeImage(w io.Writer, m image.Image, format string) error {
 		return tiff.Encode(w, m, &tiff.Options{Compression: tiff.Deflate})
 	}
 	return png.Encode(w, m)
+}
+
+func planImageTools(p *node.Planning, _ *imageToolConfig) {
+	planToolSet(p, (&imageTools{cfg: imageToolConfig{VisionProfile: "any"}}).tools())
 }

@@ -19,20 +19,21 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type mcpToolConfig struct {
-	ServerID       string          `json:"server_id" required:"true"`
-	AvailableTools []string        `json:"available_tools"`
-	ToolPrefix     string          `json:"tool_prefix"`
-	Approval       string          `json:"approval" enum:"inherit|never|always"`
-	ToolName       string          `json:"tool_name"`
-	FunctionArgs   node.Object     `json:"function_args"`
-	Context        json.RawMessage `json:"context"`
-	CallID         string          `json:"call_id"`
-	CallTimeout    int64           `json:"call_timeout_seconds" range:"1..600"`
+	ServerID       string          `json:"server_id" required:"true" doc:"The registered tool server." zh:"已登记的工具服务器。"`
+	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
+	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
+	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
+	ToolName       string          `json:"tool_name" doc:"The tool that a node runs which stands alone." zh:"独立节点运行的工具。"`
+	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
+	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
+	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
+	CallTimeout    int64           `json:"call_timeout_seconds" range:"1..600" doc:"How long a server may be silent during a call, in seconds." zh:"调用期间服务器最长无响应时间（秒）。"`
 	// ServerURL is what older files have; it starts nothing.
-	ServerURL json.RawMessage `json:"mcp_server_url"`
+	ServerURL json.RawMessage `json:"mcp_server_url" doc:"What older files have; it is ignored." zh:"旧文件中的字段，已忽略。"`
 }
 
 func (c *mcpToolConfig) Defaults() { c.Approval, c.CallTimeout = "inherit", 60 }
@@ -51,14 +52,29 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		return nil
 	}
 	k := node.Raw(
-		info("TOOL.MCP_TOOL", "MCP tools", "MCP 工具", "Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
+		node.About{
+			Name: "TOOL.MCP_TOOL", Title: says("MCP tools", "MCP 工具"),
+			Description: says("Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
+			Effect:      workflow.Once,
+			Older:       []string{"TOOL.SLACK_MCP_TOOL", "TOOL.DISCORD_MCP_TOOL", "TOOL.NOTION_MCP_TOOL", "TOOL.GOOGLE_CALENDAR_MCP_TOOL", "TOOL.FIRECRAWL_MCP_TOOL"},
+			Keys:        toolKeys(),
+			Needs:       node.Needs{Also: []node.Text{says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
+			Examples: []node.Example{
+				{
+					Shows:  says("Calls a tool of the server \"weather\".", "调用服务器 weather 的工具。"),
+					Config: `{"server_id": "weather"}`,
+					Input:  `{"tool_name": "forecast", "function_args": {"city": "Bern"}}`,
+					Output: `{"result": {"result": {"degrees": 21, "message": "{\"degrees\":21}"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "degrees": 21, "message": "{\"degrees\":21}"}}`,
+				},
+			},
+		},
 		func(ctx context.Context, call *node.Call, cfg mcpToolConfig, in toolInput) (node.Outcome, error) {
 			s := toolServer{pool: pool, call: call, cfg: &cfg}
 			if err := s.settle(ctx); err != nil {
 				return nil, err
 			}
 			return s.run(ctx, in)
-		})
+		}, planMCPTool)
 	k.OutputSchema = codeTool().OutputSchema // that of every set of tools
 	k.Ready = func(ctx context.Context, call *node.Call) (*node.Wait, error) {
 		cfg, err := node.Configuration[mcpToolConfig](call.Config)
@@ -505,4 +521,11 @@ func summaries(changes []mcp.Change) []string {
 		list[i] = c.Summary
 	}
 	return list
+}
+
+// planMCPTool: a server is registered by an administrator; a workflow can only name it.
+func planMCPTool(p *node.Planning, _ *mcpToolConfig) {
+	if p.Has("mcp_server_url") {
+		p.Warn(node.ProblemDropped, p.At("mcp_server_url"), "a workflow starts no server; have an administrator register it, set server_id and remove %q", "mcp_server_url")
+	}
 }

@@ -89,7 +89,7 @@ func newToolWorld(t *testing.T) *toolWorld {
 		t.Fatal(err)
 	}
 	for _, k := range builtin.Kinds(builtin.Options{Tools: w.pool}) {
-		if k.Info.Name == "TOOL.MCP_TOOL" {
+		if k.About.Name == "TOOL.MCP_TOOL" {
 			w.kind = k
 		}
 	}

@@ -25,32 +25,40 @@ import (
 // toolFields are the configurations of every set. Approval is asked for what a model wants to do; a node that stands
 // alone does what its author wrote.
 type toolFields struct {
-	AvailableTools []string        `json:"available_tools"`
-	ToolPrefix     string          `json:"tool_prefix"`
-	Approval       string          `json:"approval" enum:"inherit|never|always"`
-	ToolName       string          `json:"tool_name"`
-	FunctionArgs   node.Object     `json:"function_args"`
-	Context        json.RawMessage `json:"context"`
-	CallID         string          `json:"call_id"`
+	AvailableTools []string        `json:"available_tools" doc:"The tools that are offered; without them all." zh:"提供哪些工具；省略时为全部。"`
+	ToolPrefix     string          `json:"tool_prefix" doc:"What stands before the names of the tools." zh:"工具名称的前缀。"`
+	Approval       string          `json:"approval" enum:"inherit|never|always" doc:"Whether a person is asked before a tool is used; inherit leaves it to the agent." zh:"使用工具前是否询问人员；inherit 由智能体决定。"`
+	ToolName       string          `json:"tool_name" doc:"The tool that a node runs which stands alone." zh:"独立节点运行的工具。"`
+	FunctionArgs   node.Object     `json:"function_args" doc:"The arguments of the tool, for a node that stands alone." zh:"独立节点调用工具的参数。"`
+	Context        json.RawMessage `json:"context" doc:"Anything that comes back with the result." zh:"随结果一并返回的任意内容。"`
+	CallID         string          `json:"call_id" doc:"A name of the call that comes back with the result." zh:"随结果一并返回的调用编号。"`
 }
 
 type toolInput struct {
-	ToolName     string          `json:"tool_name,omitempty"`
-	FunctionArgs json.RawMessage `json:"function_args,omitempty"`
-	Context      json.RawMessage `json:"context,omitempty"`
-	CallID       string          `json:"call_id,omitempty"`
+	ToolName     string          `json:"tool_name,omitempty" doc:"The tool, if the configuration does not say." zh:"未配置时所用的工具。"`
+	FunctionArgs json.RawMessage `json:"function_args,omitempty" doc:"Its arguments." zh:"工具的参数。"`
+	Context      json.RawMessage `json:"context,omitempty" doc:"Whatever is to come back with the result." zh:"随结果返回的内容。"`
+	CallID       string          `json:"call_id,omitempty" doc:"A name of the call, which comes back with the result." zh:"调用的编号，随结果返回。"`
+}
+
+// toolKeys are the output keys of sets of tools.
+func toolKeys() []node.Key {
+	return []node.Key{{
+		Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。"),
+		Fields: append(node.ValuesOf[toolOutput](), meaning("*", "The fields of what the tool has returned.", "工具返回值的各字段。")),
+	}}
 }
 
 type toolOutput struct {
-	Result       json.RawMessage `json:"result"`
-	Success      bool            `json:"success"`
-	ErrorMessage string          `json:"error_message"`
+	Result       json.RawMessage `json:"result" doc:"What the tool has returned." zh:"工具的返回值。"`
+	Success      bool            `json:"success" doc:"Whether it did what it was asked." zh:"是否成功。"`
+	ErrorMessage string          `json:"error_message" doc:"What went wrong, if anything did." zh:"出错时的说明。"`
 	// ExecutionTime is in milliseconds.
-	ExecutionTime int64 `json:"execution_time"`
-	Cached        bool  `json:"cached"`
+	ExecutionTime int64 `json:"execution_time" doc:"How long the call took, in milliseconds." zh:"调用耗时（毫秒）。"`
+	Cached        bool  `json:"cached" doc:"Whether the result of an earlier call was used." zh:"是否使用了先前调用的结果。"`
 	// CallID and Context are those that the node was given, so that what follows knows which call it was.
-	CallID  string          `json:"call_id,omitempty"`
-	Context json.RawMessage `json:"context,omitempty"`
+	CallID  string          `json:"call_id,omitempty" doc:"The call_id of the input." zh:"输入的 call_id。"`
+	Context json.RawMessage `json:"context,omitempty" doc:"The context of the input." zh:"输入的 context。"`
 }
 
 // of is the output with what the node was given to know the call by; what is configured wins.
@@ -237,4 +245,20 @@ func fitJSON(text string, room int) (string, bool) {
 		}
 	}
 	return text, false
+}
+
+// planToolSet checks the names of tools that are made available. All tools of a fixed set may be repeated; one that is known only at run time may not.
+func planToolSet(p *node.Planning, tools []tool) {
+	var all []string
+	for _, t := range tools {
+		all = append(all, t.name)
+	}
+	if available, known := p.Listed("available_tools"); known && slices.ContainsFunc(available, func(name string) bool { return !slices.Contains(all, name) }) {
+		p.Effect = workflow.Once
+	}
+	for i, item := range p.Items("available_tools") {
+		if item.Type == gjson.String && !node.Dynamic(item) && !slices.Contains(all, item.Str) {
+			p.Invalid(fmt.Sprintf("%s[%d]", p.At("available_tools"), i), "is not a tool of %s; it has %s%s", p.Kind(), strings.Join(all, ", "), p.Suggest(item.Str, all))
+		}
+	}
 }

@@ -7,12 +7,13 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/workflow"
 )
 
 type manualConfig struct {
-	TriggerName string      `json:"trigger_name"`
-	Description string      `json:"description"`
-	InputSchema node.Object `json:"input_schema"`
+	TriggerName string      `json:"trigger_name" doc:"The name of the trigger, which its output has as trigger_message." zh:"触发器名称，输出为 trigger_message。"`
+	Description string      `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
+	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入须满足的 JSON Schema。"`
 }
 
 func (c *manualConfig) Defaults() { c.TriggerName = "Manual Trigger" }
@@ -21,7 +22,21 @@ func (c *manualConfig) Defaults() { c.TriggerName = "Manual Trigger" }
 // who started it and when is ours to say, so those fields win over inputs of the same name.
 func triggerManual() node.Kind {
 	return node.Define(
-		info("TRIGGER.MANUAL", "Manual trigger", "手动触发", "Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
+		node.About{
+			Name: "TRIGGER.MANUAL", Title: says("Manual trigger", "手动触发"),
+			Description: says("Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
+			Effect:      workflow.Pure, Older: []string{"START"},
+			Keys:   []node.Key{{Name: "result", Meaning: says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.", "启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"), Fields: append([]node.Value{meaning("trigger_time", "When it was started.", "启动时间。"), meaning("execution_id", "The execution.", "执行编号。"), meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), meaning("user_id", "Who has started it.", "启动者。")}, handedOn())}},
+			Inputs: []node.Value{meaning("*", "What the execution is started with.", "启动执行的输入。")},
+			Examples: []node.Example{
+				{
+					Shows:  says("Starts with an order, which must have a number.", "以订单启动；订单必须有编号。"),
+					Config: `{"input_schema": {"type": "object", "required": ["order"]}}`,
+					Input:  `{"order": 7}`,
+					Output: `{"result": {"order": 7, "trigger_time": "…", "execution_id": "…", "trigger_message": "Manual Trigger", "user_id": "operator"}}`,
+				},
+			},
+		},
 		func(_ context.Context, call *node.Call, cfg manualConfig, in json.RawMessage) (json.RawMessage, error) {
 			if cfg.InputSchema != nil {
 				check, err := node.CompileSchema(json.RawMessage(cfg.InputSchema))

@@ -179,23 +179,23 @@ func came(o store.Origin) Came {
 
 // Result is what an execution learns of a question of a node: the value of the wake.
 type Result struct {
-	Status         string          `json:"status"` // completed, timeout, cancelled
-	ResponseType   string          `json:"response_type"`
-	ResponseData   json.RawMessage `json:"response_data"`
-	InteractionID  string          `json:"interaction_id"`
-	Responder      string          `json:"responder,omitempty"`
-	Approvals      []Vote          `json:"approvals"`
-	Classification string          `json:"ai_classification,omitempty"`
+	Status         string          `json:"status" doc:"How the question has ended: completed, timeout or cancelled." zh:"问题如何结束：completed、timeout 或 cancelled。"` // completed, timeout, cancelled
+	ResponseType   string          `json:"response_type" doc:"What was asked for: approval, input, selection or review." zh:"询问的类型：approval、input、selection 或 review。"`
+	ResponseData   json.RawMessage `json:"response_data" doc:"The answer that counts, and who gave it by which means." zh:"生效的答复，以及答复人和途径。"`
+	InteractionID  string          `json:"interaction_id" doc:"The question in the inbox." zh:"收件箱中的问题编号。"`
+	Responder      string          `json:"responder,omitempty" doc:"Who has answered." zh:"答复人。"`
+	Approvals      []Vote          `json:"approvals" doc:"What everybody has said." zh:"所有人的答复。"`
+	Classification string          `json:"ai_classification,omitempty" doc:"What the answer means: confirmed, rejected or unrelated." zh:"答复的含义：confirmed、rejected 或 unrelated。"`
 	// Options are the values that were chosen, each of which is an output key.
-	Options      []string `json:"options,omitempty"`
-	UserResponse string   `json:"user_response,omitempty"`
+	Options      []string `json:"options,omitempty" doc:"The options that were chosen." zh:"所选的选项。"`
+	UserResponse string   `json:"user_response,omitempty" doc:"The answer in their own words." zh:"答复原文。"`
 	// Average, Passed, Reviews and Disagreement are those of a review.
-	Average      *float64 `json:"average,omitempty"`
-	Passed       *bool    `json:"passed,omitempty"`
-	Disagreement bool     `json:"disagreement,omitempty"`
-	Reviews      []Vote   `json:"reviews,omitempty"`
+	Average      *float64 `json:"average,omitempty" doc:"The mean of the scores." zh:"平均分。"`
+	Passed       *bool    `json:"passed,omitempty" doc:"Whether the review has passed." zh:"评审是否通过。"`
+	Disagreement bool     `json:"disagreement,omitempty" doc:"Whether the reviewers disagree." zh:"评审人是否意见不一。"`
+	Reviews      []Vote   `json:"reviews,omitempty" doc:"What each reviewer has said." zh:"各评审人的意见。"`
 	// ArgumentsHash is what was approved, if something particular was.
-	ArgumentsHash string `json:"arguments_hash,omitempty"`
+	ArgumentsHash string `json:"arguments_hash,omitempty" doc:"What was approved, if it was something particular." zh:"批准的具体内容（若有）的摘要值。"`
 }
 
 // Vote is what one person said.

@@ -59,11 +59,11 @@ type summary struct {
 
 // BufferConfig are the configurations of a conversation buffer.
 type BufferConfig struct {
-	Operation string `json:"operation" enum:"add|get|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"add|get|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	MaxMessages    int  `json:"max_messages" range:"1..1000"`
-	AutoSummarize  bool `json:"auto_summarize"`
-	SummarizeCount int  `json:"summarize_count" range:"1.."`
+	MaxMessages    int  `json:"max_messages" range:"1..1000" doc:"How many messages are kept." zh:"保留多少条消息。"`
+	AutoSummarize  bool `json:"auto_summarize" doc:"Whether older messages go into a summary." zh:"是否将较早的消息归入摘要。"`
+	SummarizeCount int  `json:"summarize_count" range:"1.." doc:"How many messages are summarised at once." zh:"一次归入摘要的消息数。"`
 }
 
 // Defaults sets what is not configured.
@@ -74,20 +74,20 @@ func (c *BufferConfig) Defaults() {
 // BufferInput is what a conversation buffer is asked.
 type BufferInput struct {
 	Ask
-	Message     string          `json:"message,omitempty"`
-	Role        string          `json:"role,omitempty"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"`
-	RecentCount int             `json:"recent_count,omitempty"`
+	Message     string          `json:"message,omitempty" doc:"The message to add." zh:"要添加的消息。"`
+	Role        string          `json:"role,omitempty" doc:"Who says it: user, assistant or system." zh:"消息的角色：user、assistant 或 system。"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"What is kept with the message." zh:"随消息保存的内容。"`
+	RecentCount int             `json:"recent_count,omitempty" doc:"How many messages are returned." zh:"返回的消息数。"`
 }
 
 // BufferOutput is what a conversation buffer answers.
 type BufferOutput struct {
 	Answer
-	Messages      []Message `json:"messages"`
-	TotalMessages int       `json:"total_messages"`
+	Messages      []Message `json:"messages" doc:"The messages, the oldest first." zh:"消息，最早的在前。"`
+	TotalMessages int       `json:"total_messages" doc:"How many are kept." zh:"保存的消息数。"`
 	// BufferFull says that the buffer was within five messages of being full.
-	BufferFull bool   `json:"buffer_full"`
-	Summary    string `json:"summary"`
+	BufferFull bool   `json:"buffer_full" doc:"Whether the buffer is almost full." zh:"缓冲是否将满。"`
+	Summary    string `json:"summary" doc:"What is known of older messages." zh:"较早消息的摘要。"`
 }
 
 type buffer struct {
@@ -346,10 +346,10 @@ func (e Exchange) messages() []Message {
 
 // SummaryConfig are the configurations of a running summary.
 type SummaryConfig struct {
-	Operation string `json:"operation" enum:"update|get|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"update|get|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	MaxSummaryChars int `json:"max_summary_chars" range:"1.."`
-	UpdateEvery     int `json:"update_every" range:"1.."`
+	MaxSummaryChars int `json:"max_summary_chars" range:"1.." doc:"The most characters of the summary." zh:"摘要的最多字符数。"`
+	UpdateEvery     int `json:"update_every" range:"1.." doc:"After how many messages the summary is written anew." zh:"每多少条消息更新一次摘要。"`
 }
 
 // Defaults sets what is not configured.
@@ -358,17 +358,17 @@ func (c *SummaryConfig) Defaults() { c.Common, c.MaxSummaryChars, c.UpdateEvery 
 // SummaryInput is what a running summary is asked.
 type SummaryInput struct {
 	Ask
-	Messages []Message `json:"messages,omitempty"`
+	Messages []Message `json:"messages,omitempty" doc:"The messages to take in." zh:"要纳入的消息。"`
 }
 
 // SummaryOutput is what a running summary answers.
 type SummaryOutput struct {
 	Answer
-	Summary string `json:"summary"`
+	Summary string `json:"summary" doc:"The summary." zh:"摘要。"`
 	// CoveredMessages is how many messages are in the summary; PendingMessages how many are not yet.
-	CoveredMessages int   `json:"covered_messages"`
-	PendingMessages int   `json:"pending_messages"`
-	UpdatedAt       int64 `json:"updated_at"`
+	CoveredMessages int   `json:"covered_messages" doc:"How many messages are in it." zh:"已纳入的消息数。"`
+	PendingMessages int   `json:"pending_messages" doc:"How many are not in it yet." zh:"尚未纳入的消息数。"`
+	UpdatedAt       int64 `json:"updated_at" doc:"When it was written, in Unix milliseconds." zh:"更新时间（Unix 毫秒）。"`
 }
 
 type running struct {

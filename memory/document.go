@@ -14,13 +14,13 @@ import (
 
 // DocumentConfig are the configurations of a document store.
 type DocumentConfig struct {
-	Operation string `json:"operation" enum:"search|store|update|delete|get|load_context|remember"`
+	Operation string `json:"operation" enum:"search|store|update|delete|get" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	CollectionName    string   `json:"collection_name" required:"true"`
-	SearchFields      []string `json:"search_fields" enum:"content|title|description|tags|metadata"`
-	MaxResults        int      `json:"max_results" range:"1.."`
-	RelevanceScoring  string   `json:"relevance_scoring" enum:"bm25|tf_idf|hybrid"`
-	AutoCaptureFromAI bool     `json:"auto_capture_from_ai"`
+	CollectionName    string   `json:"collection_name" required:"true" doc:"The collection that the documents are in." zh:"文档所在的集合。"`
+	SearchFields      []string `json:"search_fields" enum:"content|title|description|tags|metadata" doc:"The fields that are searched." zh:"检索的字段。"`
+	MaxResults        int      `json:"max_results" range:"1.." doc:"The most documents that are found." zh:"最多返回的文档数。"`
+	RelevanceScoring  string   `json:"relevance_scoring" enum:"bm25|tf_idf|hybrid" doc:"How documents are ranked." zh:"相关度的计算方式。"`
+	AutoCaptureFromAI bool     `json:"auto_capture_from_ai" doc:"Whether what a model says is stored when the memory is attached to it." zh:"附加到模型时是否保存其回答。"`
 }
 
 // Defaults sets what is not configured.
@@ -44,23 +44,23 @@ type Document struct {
 // DocumentInput is what a document store is asked. A file has become content before.
 type DocumentInput struct {
 	Ask
-	Filters     json.RawMessage `json:"filters,omitempty"`
-	Content     *string         `json:"content,omitempty"`
-	File        json.RawMessage `json:"file,omitempty"`
-	DocumentID  string          `json:"document_id,omitempty"`
-	Title       *string         `json:"title,omitempty"`
-	Description *string         `json:"description,omitempty"`
-	Tags        []string        `json:"tags,omitempty"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Filters     json.RawMessage `json:"filters,omitempty" doc:"What the metadata of a find must have." zh:"结果的元数据须满足的条件。"`
+	Content     *string         `json:"content,omitempty" doc:"The text." zh:"正文。"`
+	File        json.RawMessage `json:"file,omitempty" doc:"A file whose text is kept, in the place of content." zh:"代替 content 的文件。"`
+	DocumentID  string          `json:"document_id,omitempty" doc:"The document; without it a new one." zh:"文档编号；省略时新建。"`
+	Title       *string         `json:"title,omitempty" doc:"Its title." zh:"标题。"`
+	Description *string         `json:"description,omitempty" doc:"Its description." zh:"说明。"`
+	Tags        []string        `json:"tags,omitempty" doc:"Words to find it by." zh:"标签。"`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"What is kept with it." zh:"随文档保存的内容。"`
 }
 
 // DocumentOutput is what a document store answers.
 type DocumentOutput struct {
 	Answer
-	Documents       []Document     `json:"documents"`
-	TotalCount      int            `json:"total_count"`
-	RelevanceScores []float64      `json:"relevance_scores"`
-	SearchMetadata  SearchMetadata `json:"search_metadata"`
+	Documents       []Document     `json:"documents" doc:"The documents that were found, kept or removed." zh:"查到、保存或删除的文档。"`
+	TotalCount      int            `json:"total_count" doc:"How many there are." zh:"数量。"`
+	RelevanceScores []float64      `json:"relevance_scores" doc:"How well each fits the query." zh:"各文档的相关度。"`
+	SearchMetadata  SearchMetadata `json:"search_metadata" doc:"Where and how was searched." zh:"检索的集合与方式。"`
 }
 
 // SearchMetadata says how a search was made.

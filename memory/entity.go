@@ -14,10 +14,10 @@ import (
 
 // EntityConfig are the configurations of a memory of entities.
 type EntityConfig struct {
-	Operation string `json:"operation" enum:"extract|get|search|merge|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"extract|get|search|merge|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	EntityTypes         []string `json:"entity_types"`
-	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1"`
+	EntityTypes         []string `json:"entity_types" doc:"The types of things that are remembered." zh:"记住哪些类型的事物。"`
+	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1" doc:"How sure a find must be, from 0 to 1." zh:"置信度下限（0 到 1）。"`
 }
 
 // Defaults sets what is not configured.
@@ -29,18 +29,18 @@ func (c *EntityConfig) Defaults() {
 // EntityInput is what a memory of entities is asked.
 type EntityInput struct {
 	Ask
-	Content string   `json:"content,omitempty"`
-	Name    string   `json:"name,omitempty"`
-	IDs     []string `json:"ids,omitempty"`
-	ID      string   `json:"id,omitempty"`
+	Content string   `json:"content,omitempty" doc:"The text to read." zh:"要读取的文本。"`
+	Name    string   `json:"name,omitempty" doc:"The name of what is looked for." zh:"要查找的名称。"`
+	IDs     []string `json:"ids,omitempty" doc:"The entities that are the same, for merge." zh:"merge 时指同一事物的实体。"`
+	ID      string   `json:"id,omitempty" doc:"The entity to remove." zh:"要删除的实体。"`
 }
 
 // EntityOutput is what a memory of entities answers.
 type EntityOutput struct {
 	Answer
-	Entities      []Entity       `json:"entities"`
-	Relationships []Relationship `json:"relationships"`
-	EntitySummary string         `json:"entity_summary"`
+	Entities      []Entity       `json:"entities" doc:"People and things, with how sure it is." zh:"人和事物及其置信度。"`
+	Relationships []Relationship `json:"relationships" doc:"How they are related." zh:"它们之间的关系。"`
+	EntitySummary string         `json:"entity_summary" doc:"All of it as text." zh:"以上内容的文本。"`
 }
 
 // Entity is a person, a place, a thing.

@@ -17,11 +17,11 @@ import (
 
 // EpisodicConfig are the configurations of a memory of what happened.
 type EpisodicConfig struct {
-	Operation string `json:"operation" enum:"store|query|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"store|query|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	ImportanceThreshold   float64 `json:"importance_threshold" range:"0..1"`
-	RetentionPeriod       string  `json:"retention_period"`
-	TemporalContextWindow string  `json:"temporal_context_window"`
+	ImportanceThreshold   float64 `json:"importance_threshold" range:"0..1" doc:"How important an episode must be to be kept, from 0 to 1." zh:"保留事件的重要性下限（0 到 1）。"`
+	RetentionPeriod       string  `json:"retention_period" doc:"How long episodes are kept, such as 30 days." zh:"事件的保留时间，如 30 days。"`
+	TemporalContextWindow string  `json:"temporal_context_window" doc:"How far back a model is told about, such as 7 days." zh:"提供给模型的时间范围，如 7 days。"`
 }
 
 // Defaults sets what is not configured.
@@ -32,20 +32,20 @@ func (c *EpisodicConfig) Defaults() {
 // EpisodicInput is what a memory of what happened is asked.
 type EpisodicInput struct {
 	Ask
-	Actor  string `json:"actor,omitempty"`
-	Action string `json:"action,omitempty"`
+	Actor  string `json:"actor,omitempty" doc:"Who has done something." zh:"谁做的。"`
+	Action string `json:"action,omitempty" doc:"What was done." zh:"做了什么。"`
 	// Object and Outcome are texts, or whatever else describes them.
-	Object     json.RawMessage `json:"object,omitempty"`
-	Details    json.RawMessage `json:"context,omitempty"`
-	Outcome    json.RawMessage `json:"outcome,omitempty"`
-	Importance *float64        `json:"importance,omitempty"`
+	Object     json.RawMessage `json:"object,omitempty" doc:"To whom or what." zh:"对象。"`
+	Details    json.RawMessage `json:"context,omitempty" doc:"What is worth knowing besides." zh:"相关背景。"`
+	Outcome    json.RawMessage `json:"outcome,omitempty" doc:"What came of it." zh:"结果。"`
+	Importance *float64        `json:"importance,omitempty" doc:"How important it is, from 0 to 1." zh:"重要程度（0 到 1）。"`
 	// Timestamp is RFC 3339, or seconds or milliseconds since 1970.
-	Timestamp json.RawMessage `json:"timestamp,omitempty"`
-	EventType string          `json:"event_type,omitempty"`
+	Timestamp json.RawMessage `json:"timestamp,omitempty" doc:"When it was; without it now." zh:"发生时间；省略时为当前时间。"`
+	EventType string          `json:"event_type,omitempty" doc:"What sort of event it is." zh:"事件类型。"`
 	// QueryParams narrow a query; ID and IDs name episodes to remove.
-	QueryParams *EpisodeQuery `json:"query_params,omitempty"`
-	ID          string        `json:"id,omitempty"`
-	IDs         []string      `json:"ids,omitempty"`
+	QueryParams *EpisodeQuery `json:"query_params,omitempty" doc:"What is looked for: who, what, from when until when." zh:"查询条件：谁、什么、何时。"`
+	ID          string        `json:"id,omitempty" doc:"The episode to remove." zh:"要删除的情景。"`
+	IDs         []string      `json:"ids,omitempty" doc:"The episodes to remove." zh:"要删除的多个情景。"`
 }
 
 // EpisodeQuery narrows a query. Empty fields do not.
@@ -67,10 +67,10 @@ type EpisodeQuery struct {
 type EpisodicOutput struct {
 	Answer
 	// Episodes are the latest first, the timeline is as it went.
-	Episodes       []Episode `json:"episodes"`
-	Timeline       []Moment  `json:"timeline"`
-	ContextSummary string    `json:"context_summary"`
-	Deleted        int       `json:"deleted,omitempty"`
+	Episodes       []Episode `json:"episodes" doc:"What has happened." zh:"发生的事情。"`
+	Timeline       []Moment  `json:"timeline" doc:"The same in the order of time, as text." zh:"按时间排列的文本。"`
+	ContextSummary string    `json:"context_summary" doc:"All of it as text." zh:"以上内容的文本。"`
+	Deleted        int       `json:"deleted,omitempty" doc:"How many were removed." zh:"删除的数量。"`
 }
 
 // Episode is something that happened.

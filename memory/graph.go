@@ -14,12 +14,12 @@ import (
 
 // GraphConfig are the configurations of a graph.
 type GraphConfig struct {
-	Operation string `json:"operation" enum:"add|query|add_and_query|path|delete|load_context|remember"`
+	Operation string `json:"operation" enum:"add|query|add_and_query|path|delete" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	NodeTypes                     []string `json:"node_types"`
-	RelationshipTypes             []string `json:"relationship_types"`
-	TraversalDepth                int      `json:"traversal_depth" range:"1..10"`
-	RelationshipStrengthThreshold float64  `json:"relationship_strength_threshold" range:"0..1"`
+	NodeTypes                     []string `json:"node_types" doc:"The types of nodes." zh:"节点类型。"`
+	RelationshipTypes             []string `json:"relationship_types" doc:"The types of relationships." zh:"关系类型。"`
+	TraversalDepth                int      `json:"traversal_depth" range:"1..10" doc:"How many steps a walk takes from its start." zh:"从起点遍历的步数。"`
+	RelationshipStrengthThreshold float64  `json:"relationship_strength_threshold" range:"0..1" doc:"How strong a relationship must be to be walked along, from 0 to 1." zh:"可遍历关系的强度下限（0 到 1）。"`
 }
 
 // Defaults sets what is not configured.
@@ -58,13 +58,13 @@ type GraphEdge struct {
 // GraphInput is what a graph is asked.
 type GraphInput struct {
 	Ask
-	Nodes         []GraphNode   `json:"nodes,omitempty"`
-	Relationships []GraphEdge   `json:"relationships,omitempty"`
-	StartNode     string        `json:"start_node,omitempty"`
-	Filters       *GraphFilters `json:"filters,omitempty"`
-	From          string        `json:"from,omitempty"`
-	To            string        `json:"to,omitempty"`
-	ID            string        `json:"id,omitempty"`
+	Nodes         []GraphNode   `json:"nodes,omitempty" doc:"The nodes to add or remove." zh:"要添加或删除的节点。"`
+	Relationships []GraphEdge   `json:"relationships,omitempty" doc:"The relationships to add or remove." zh:"要添加或删除的关系。"`
+	StartNode     string        `json:"start_node,omitempty" doc:"Where a walk begins." zh:"遍历的起点。"`
+	Filters       *GraphFilters `json:"filters,omitempty" doc:"Which nodes and relationships a walk takes." zh:"遍历哪些节点和关系。"`
+	From          string        `json:"from,omitempty" doc:"Where a path begins." zh:"路径的起点。"`
+	To            string        `json:"to,omitempty" doc:"Where it ends." zh:"路径的终点。"`
+	ID            string        `json:"id,omitempty" doc:"The node to remove." zh:"要删除的节点。"`
 }
 
 // GraphFilters narrow a traversal.
@@ -80,10 +80,10 @@ type GraphFilters struct {
 // GraphOutput is what a graph answers.
 type GraphOutput struct {
 	Answer
-	Paths               []GraphPath `json:"paths"`
-	ConnectedNodes      []Connected `json:"connected_nodes"`
-	RelationshipSummary string      `json:"relationship_summary"`
-	Deleted             int         `json:"deleted,omitempty"`
+	Paths               []GraphPath `json:"paths" doc:"The ways that were found, the strongest first." zh:"找到的路径，最强的在前。"`
+	ConnectedNodes      []Connected `json:"connected_nodes" doc:"The nodes that can be reached, with their distance." zh:"可到达的节点及其距离。"`
+	RelationshipSummary string      `json:"relationship_summary" doc:"All of it as text." zh:"以上内容的文本。"`
+	Deleted             int         `json:"deleted,omitempty" doc:"How many were removed." zh:"删除的数量。"`
 }
 
 // GraphPath is a way through a graph.

@@ -15,12 +15,12 @@ import (
 
 // KeyValueConfig are the configurations of a key-value store.
 type KeyValueConfig struct {
-	Operation string `json:"operation" enum:"get|delete|exists|set|keys|increment|clear|load_context|remember"`
+	Operation string `json:"operation" enum:"get|delete|exists|set|keys|increment|clear" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
 	// DefaultTTL is in seconds; zero: for ever.
-	DefaultTTL int64  `json:"default_ttl" range:"0.."`
-	KeyPrefix  string `json:"key_prefix"`
-	MaxKeys    int    `json:"max_keys" range:"1..100000"`
+	DefaultTTL int64  `json:"default_ttl" range:"0.." doc:"After how many seconds a value is forgotten; 0 for never." zh:"值的有效秒数；0 表示永久。"`
+	KeyPrefix  string `json:"key_prefix" doc:"What stands before every key." zh:"每个键的前缀。"`
+	MaxKeys    int    `json:"max_keys" range:"1..100000" doc:"The most keys that are kept." zh:"最多保留的键数。"`
 }
 
 // Defaults sets what is not configured.
@@ -29,10 +29,10 @@ func (c *KeyValueConfig) Defaults() { c.Common, c.MaxKeys = common(), 1000 }
 // KeyValueInput is what a key-value store is asked.
 type KeyValueInput struct {
 	Ask
-	Key     string           `json:"key,omitempty"`
-	Value   json.RawMessage  `json:"value,omitempty"`
-	By      *json.Number     `json:"by,omitempty"`
-	Options *KeyValueOptions `json:"options,omitempty"`
+	Key     string           `json:"key,omitempty" doc:"The key." zh:"键。"`
+	Value   json.RawMessage  `json:"value,omitempty" doc:"The value to keep." zh:"要保存的值。"`
+	By      *json.Number     `json:"by,omitempty" doc:"How much increment adds; 1 without it." zh:"increment 的增量；省略时为 1。"`
+	Options *KeyValueOptions `json:"options,omitempty" doc:"ttl, if_absent, if_version, or the pattern of keys." zh:"ttl、if_absent、if_version 或键的模式 pattern。"`
 }
 
 // KeyValueOptions are what an operation on a key can be told.
@@ -49,11 +49,11 @@ type KeyValueOptions struct {
 // KeyValueOutput is what a key-value store answers.
 type KeyValueOutput struct {
 	Answer
-	Value  json.RawMessage `json:"value"`
-	Exists bool            `json:"exists"`
-	Keys   []string        `json:"keys"`
+	Value  json.RawMessage `json:"value" doc:"The value; null if there is none." zh:"值；没有时为 null。"`
+	Exists bool            `json:"exists" doc:"Whether there is one." zh:"是否存在。"`
+	Keys   []string        `json:"keys" doc:"The keys, for keys." zh:"keys 操作列出的键。"`
 	// Version counts the changes of the value; zero: there is none.
-	Version int64 `json:"version"`
+	Version int64 `json:"version" doc:"How often the value was changed." zh:"值被更改的次数。"`
 }
 
 // sortKey is the sort of the records of key-value stores.

@@ -14,10 +14,10 @@ import (
 
 // KnowledgeConfig are the configurations of a knowledge base.
 type KnowledgeConfig struct {
-	Operation string `json:"operation" enum:"store|query|update|delete|extract_and_store|load_context|remember"`
+	Operation string `json:"operation" enum:"store|query|update|delete" legacy:"extract_and_store|load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1"`
-	KnowledgeDomains    []string `json:"knowledge_domains"`
+	ConfidenceThreshold float64  `json:"confidence_threshold" range:"0..1" doc:"How sure a fact must be, from 0 to 1." zh:"置信度下限（0 到 1）。"`
+	KnowledgeDomains    []string `json:"knowledge_domains" doc:"The domains that facts belong to." zh:"事实所属的领域。"`
 }
 
 // Defaults sets what is not configured.
@@ -50,23 +50,23 @@ type GivenFact struct {
 // KnowledgeInput is what a knowledge base is asked.
 type KnowledgeInput struct {
 	Ask
-	Facts      []GivenFact `json:"facts,omitempty"`
-	Content    string      `json:"content,omitempty"`
-	Domain     string      `json:"domain,omitempty"`
-	ID         string      `json:"id,omitempty"`
-	Subject    string      `json:"subject,omitempty"`
-	Predicate  string      `json:"predicate,omitempty"`
-	Object     string      `json:"object,omitempty"`
-	Confidence *float64    `json:"confidence,omitempty"`
+	Facts      []GivenFact `json:"facts,omitempty" doc:"The facts to keep." zh:"要保存的事实。"`
+	Content    string      `json:"content,omitempty" doc:"A text from which facts are read." zh:"从中提取事实的文本。"`
+	Domain     string      `json:"domain,omitempty" doc:"What they are about." zh:"所属领域。"`
+	ID         string      `json:"id,omitempty" doc:"The fact to change or remove." zh:"要更改或删除的事实。"`
+	Subject    string      `json:"subject,omitempty" doc:"What the fact is about." zh:"主语。"`
+	Predicate  string      `json:"predicate,omitempty" doc:"How it is related to the object." zh:"谓语。"`
+	Object     string      `json:"object,omitempty" doc:"What it is related to." zh:"宾语。"`
+	Confidence *float64    `json:"confidence,omitempty" doc:"How sure it is, from 0 to 1." zh:"置信度（0 到 1）。"`
 }
 
 // KnowledgeOutput is what a knowledge base answers.
 type KnowledgeOutput struct {
 	Answer
-	Facts            []Fact   `json:"facts"`
-	KnowledgeSummary string   `json:"knowledge_summary"`
-	RelatedConcepts  []string `json:"related_concepts"`
-	Deleted          int      `json:"deleted,omitempty"`
+	Facts            []Fact   `json:"facts" doc:"The facts that were found, kept or removed." zh:"查到、保存或删除的事实。"`
+	KnowledgeSummary string   `json:"knowledge_summary" doc:"All of it as text." zh:"以上内容的文本。"`
+	RelatedConcepts  []string `json:"related_concepts" doc:"What the facts are about." zh:"事实涉及的概念。"`
+	Deleted          int      `json:"deleted,omitempty" doc:"How many were removed." zh:"删除的数量。"`
 }
 
 const sortFact = "fact"

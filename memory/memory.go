@@ -71,9 +71,12 @@ type Call struct {
 
 // Common are the configurations of all memories.
 type Common struct {
-	SessionID       string `json:"session_id"`
-	MaxContextChars int    `json:"max_context_chars" range:"1.."`
-	LLMProfile      string `json:"llm_profile" older:"profile_id"`
+	// Where older files keep a memory does not matter: it is kept here.
+	_ struct{} `dropped:"storage_backend,connection_config,database_provider,database_url,table_name,graph_database"`
+
+	SessionID       string `json:"session_id" doc:"Whose memory it is: records of other sessions are not seen." zh:"会话编号；其他会话的记录不可见。"`
+	MaxContextChars int    `json:"max_context_chars" range:"1.." doc:"The most characters that a model is given of the memory." zh:"提供给模型的最多字符数。"`
+	LLMProfile      string `json:"llm_profile" older:"profile_id" doc:"The model profile that summarises or extracts; without one rules do." zh:"用于总结或提取的模型配置档；省略时按规则处理。"`
 }
 
 // common is the defaults of all memories.
@@ -82,22 +85,22 @@ func common() Common { return Common{MaxContextChars: 8000} }
 // Ask is what the input of every memory can have.
 type Ask struct {
 	// Operation is what to do, unless the configurations say so.
-	Operation string `json:"operation,omitempty"`
+	Operation string `json:"operation,omitempty" doc:"What is done, if the configuration does not say." zh:"未配置时的操作。"`
 	// Query is what load_context is asked about, and what searches look for.
-	Query string `json:"query,omitempty"`
+	Query string `json:"query,omitempty" doc:"What is looked for." zh:"查找的内容。"`
 	// User and Assistant are the exchange that remember takes in.
-	User      string `json:"user,omitempty"`
-	Assistant string `json:"assistant,omitempty"`
+	User      string `json:"user,omitempty" doc:"What the user has said, for remember." zh:"remember 时用户所说的话。"`
+	Assistant string `json:"assistant,omitempty" doc:"What the model has said, for remember." zh:"remember 时模型所说的话。"`
 }
 
 // Answer is what the output of every memory has.
 type Answer struct {
-	Success   bool   `json:"success"`
-	Operation string `json:"operation"`
+	Success   bool   `json:"success" doc:"Whether it was done." zh:"是否成功。"`
+	Operation string `json:"operation" doc:"What was done." zh:"执行的操作。"`
 	// Context is what a model is told: for load_context of the question, for other operations of what they have found or kept.
-	Context string `json:"context"`
+	Context string `json:"context" doc:"What was found or kept, as a model is told it." zh:"查到或保存的内容，以供模型阅读。"`
 	// Stored says whether something was taken in, for operations that do that.
-	Stored *bool `json:"stored,omitempty"`
+	Stored *bool `json:"stored,omitempty" doc:"Whether something was taken in." zh:"是否保存了内容。"`
 }
 
 // The operations that every memory has.

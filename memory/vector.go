@@ -12,12 +12,12 @@ import (
 
 // VectorConfig are the configurations of a vector database.
 type VectorConfig struct {
-	Operation string `json:"operation" enum:"search|store|update|delete|reindex|load_context|remember"`
+	Operation string `json:"operation" enum:"search|store|update|delete|reindex" legacy:"load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	EmbeddingProfile string `json:"embedding_profile"`
+	EmbeddingProfile string `json:"embedding_profile" doc:"The profile whose embedding model makes vectors; without one words are compared." zh:"生成向量的配置档；省略时按词语比较。"`
 	// SimilarityThreshold is 0.7 for profiles and 0.3 for the local embedder, unless it is set.
-	SimilarityThreshold *float64 `json:"similarity_threshold" range:"0..1"`
-	MaxResults          int      `json:"max_results" range:"1..50"`
+	SimilarityThreshold *float64 `json:"similarity_threshold" range:"0..1" doc:"How alike a text must be to be found, from 0 to 1." zh:"相似度下限（0 到 1）。"`
+	MaxResults          int      `json:"max_results" range:"1..50" doc:"The most texts that are found." zh:"最多返回的文本数。"`
 }
 
 // Defaults sets what is not configured.
@@ -52,18 +52,18 @@ func (i *Item) UnmarshalJSON(raw []byte) error {
 // VectorInput is what a vector database is asked.
 type VectorInput struct {
 	Ask
-	Filters json.RawMessage `json:"filters,omitempty"`
-	Items   []Item          `json:"items,omitempty"`
-	IDs     []string        `json:"ids,omitempty"`
+	Filters json.RawMessage `json:"filters,omitempty" doc:"What the metadata of a find must have." zh:"结果的元数据须满足的条件。"`
+	Items   []Item          `json:"items,omitempty" doc:"The texts to keep, each with an id, content and metadata." zh:"要保存的文本，各有 id、content 和 metadata。"`
+	IDs     []string        `json:"ids,omitempty" doc:"The texts to remove." zh:"要删除的文本编号。"`
 }
 
 // VectorOutput is what a vector database answers.
 type VectorOutput struct {
 	Answer
-	Results []Item    `json:"results"`
-	Scores  []float64 `json:"scores"`
+	Results []Item    `json:"results" doc:"The texts that were found or kept." zh:"查到或保存的文本。"`
+	Scores  []float64 `json:"scores" doc:"How alike each is to the query." zh:"各结果的相似度。"`
 	// TotalResults is how many were found, stored, removed or indexed anew.
-	TotalResults int `json:"total_results"`
+	TotalResults int `json:"total_results" doc:"How many were found, kept, removed or indexed anew." zh:"查到、保存、删除或重建索引的数量。"`
 }
 
 // Sorts of records of vector databases.

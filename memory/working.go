@@ -15,13 +15,13 @@ import (
 
 // WorkingConfig are the configurations of a scratch space.
 type WorkingConfig struct {
-	Operation string `json:"operation" enum:"store|get|list|delete|clear|retrieve|load_context|remember"`
+	Operation string `json:"operation" enum:"store|get|list|delete|clear" legacy:"retrieve|load_context|remember" doc:"What is done; without it the input says so." zh:"执行的操作；省略时由输入决定。"`
 	Common
-	CapacityLimit  int    `json:"capacity_limit" range:"1..1000"`
-	EvictionPolicy string `json:"eviction_policy" enum:"importance|lru|fifo"`
+	CapacityLimit  int    `json:"capacity_limit" range:"1..1000" doc:"How many values are kept." zh:"保留的值数。"`
+	EvictionPolicy string `json:"eviction_policy" enum:"importance|lru|fifo" doc:"Which value makes room for a new one." zh:"空间不足时移除哪个值。"`
 	// TTLSeconds is zero for as long as the execution lasts.
-	TTLSeconds int64  `json:"ttl_seconds" range:"0.."`
-	Namespace  string `json:"namespace"`
+	TTLSeconds int64  `json:"ttl_seconds" range:"0.." doc:"After how many seconds a value is forgotten; 0 for the end of the execution." zh:"值的有效秒数；0 表示直至执行结束。"`
+	Namespace  string `json:"namespace" doc:"A name that keeps values of several nodes apart." zh:"用于区分不同节点的命名空间。"`
 }
 
 // Defaults sets what is not configured.
@@ -32,22 +32,22 @@ func (c *WorkingConfig) Defaults() {
 // WorkingInput is what a scratch space is asked.
 type WorkingInput struct {
 	Ask
-	Key         string          `json:"key,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"`
-	Importance  *float64        `json:"importance,omitempty"`
-	Tags        []string        `json:"tags,omitempty"`
-	TTLOverride *int64          `json:"ttl_override,omitempty"`
+	Key         string          `json:"key,omitempty" doc:"The key." zh:"键。"`
+	Value       json.RawMessage `json:"value,omitempty" doc:"The value to keep." zh:"要保存的值。"`
+	Importance  *float64        `json:"importance,omitempty" doc:"How important it is, from 0 to 1." zh:"重要程度（0 到 1）。"`
+	Tags        []string        `json:"tags,omitempty" doc:"Words to find it by." zh:"标签。"`
+	TTLOverride *int64          `json:"ttl_override,omitempty" doc:"How long it is kept, in seconds, in the place of ttl_seconds." zh:"代替 ttl_seconds 的保存时间（秒）。"`
 }
 
 // WorkingOutput is what a scratch space answers.
 type WorkingOutput struct {
 	Answer
 	// CurrentState is every value by its key.
-	CurrentState map[string]json.RawMessage `json:"current_state"`
-	RecentItems  []WorkingItem              `json:"recent_items"`
+	CurrentState map[string]json.RawMessage `json:"current_state" doc:"All values by key." zh:"所有键值。"`
+	RecentItems  []WorkingItem              `json:"recent_items" doc:"The values with what is known of each, the latest first." zh:"各值及其信息，最新的在前。"`
 	// OperationResult is the value that was asked for, or what became of the operation.
-	OperationResult json.RawMessage `json:"operation_result"`
-	MemoryStats     WorkingStats    `json:"memory_stats"`
+	OperationResult json.RawMessage `json:"operation_result" doc:"What the operation has found or done." zh:"操作的结果。"`
+	MemoryStats     WorkingStats    `json:"memory_stats" doc:"How many values there are, how many there may be, and how many had to go." zh:"数量、上限和被移出的数量。"`
 }
 
 // WorkingItem is one thing in a scratch space.

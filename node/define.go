@@ -17,9 +17,10 @@ import (
 // Define makes a kind of a typed function. What it returns is the payload of "result".
 //
 // C is a struct of the kind's own configuration fields, read as [Configuration] says. I is what the function wants to
-// know of the input: json.RawMessage for all of it as it came, or a struct.
-func Define[C, I, O any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (O, error)) Kind {
-	k := Raw(info, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
+// know of the input: json.RawMessage for all of it as it came, or a struct. Plan, if there is one, checks a configuration when a workflow is
+// saved, beyond what the tags of C say, and decides what they cannot; see [Planning].
+func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (O, error), plan ...func(p *Planning, cfg *C)) Kind {
+	k := Raw(about, func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error) {
 		out, err := run(ctx, call, cfg, in)
 		if err != nil {
 			return nil, err
@@ -29,22 +30,25 @@ func Define[C, I, O any](info Info, run func(ctx context.Context, call *Call, cf
 			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
 		}
 		return Done{"result": payload}, nil
-	})
-	k.OutputSchema = schemaOf[O](info.Name)
+	}, plan...)
+	k.OutputSchema = schemaOf[O](about.Name)
+	k.About = k.About.described(nil, reflect.TypeFor[O]())
 	return k
 }
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
-func Raw[C, I any](info Info, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error)) Kind {
+func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	return Kind{
-		Info:         info,
-		ConfigSchema: configSchema[C](info.Name, shape),
-		InputSchema:  schemaOf[I](info.Name),
+		About:        about.described(reflect.TypeFor[I](), nil),
+		ConfigSchema: configSchema[C](about.Name, shape),
+		InputSchema:  schemaOf[I](about.Name),
+		config:       shape,
+		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Run: func(ctx context.Context, call *Call) (out Outcome, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -68,11 +72,11 @@ type Body[C any] struct {
 }
 
 // Loop makes a kind that runs a body.
-func Loop[C any](info Info, body Body[C]) Kind {
+func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Opening{}, err
@@ -80,7 +84,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Open(ctx, call, cfg)
 		},
 		Iteration: func(call *Call, state json.RawMessage, index int64) (it Iteration, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Iteration{}, err
@@ -88,7 +92,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Iteration(call, cfg, state, index)
 		},
 		Close: func(ctx context.Context, call *Call, t Closing) (d Done, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -98,7 +102,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 	}
 	if body.Share != nil {
 		s.Share = func(call *Call) (path []string, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return nil, err
@@ -108,7 +112,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 	}
 	if body.Turn != nil {
 		s.Turn = func(ctx context.Context, call *Call, t Turn) (a Advance, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			cfg, err := configuration[C](shape, call.Config)
 			if err != nil {
 				return Advance{}, err
@@ -116,7 +120,7 @@ func Loop[C any](info Info, body Body[C]) Kind {
 			return body.Turn(ctx, call, cfg, t)
 		}
 	}
-	return Kind{Info: info, Scope: s, ConfigSchema: configSchema[C](info.Name, shape)}
+	return Kind{About: about, Scope: s, ConfigSchema: configSchema[C](about.Name, shape), config: shape, plan: planned(shape, plan)}
 }
 
 // recovered turns a panic of a kind into an error of its node: a defect of one kind harms no other node.

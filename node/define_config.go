@@ -19,11 +19,22 @@ import (
 // Configuration reads a kind's own fields. The fields of a struct are named by their json tags; further tags say what
 // a Go type cannot:
 //
+//	doc:"…" zh:"…"          what the field means, in English and in Chinese
 //	older:"condition,cond"  accepted older spellings
 //	enum:"a|b|c"            the values of a text, accepted in any letter case and read as written here
+//	legacy:"d|e"            further values that older files have: accepted, and not offered
 //	range:"0..100"          the bounds of a number; either end may be left out
 //	required:"true"         absent and null are refused
+//	fixed:"true"            it is read when the workflow is compiled, so a placeholder is refused
+//	whole:"true"            a number as it is written must be whole, although one that a placeholder brings need not be
+//	takes:"text|list"       what may be written where the Go type takes more: text, integer, list, object, file
+//	with:"mode=a|b,flag=true"  it is only looked at beside these values of other fields; a warning says so where it is not
+//	checked:"plan"          the kind's plan checks what stands in it
+//	open:"true"             an object that may have further names, which are left out
 //	prompt:"true"           a model reads it: placeholders in it that nothing answers to stay as written, with a warning
+//
+// Fields called _ have tags that are about several fields: need:"a|b" (one of them must be set), must:"a,b" (what an embedded struct
+// does not require), dropped:"a,b" (names of older files that are ignored, with a warning when the workflow is saved).
 //
 // Null counts as absent. A camel-cased spelling means its snake_case. A type with a method Defaults() on its pointer
 // sets its defaults there, before it is read; structs inside it are read by the same rules. What all kinds have in
@@ -51,6 +62,9 @@ func configuration[C any](s *shape, raw json.RawMessage) (C, error) {
 type shape struct {
 	fields   []shapeField
 	defaults bool
+	needs    [][]string
+	dropped  []string
+	open     bool
 }
 
 // shapeField is one field, embedded structs flattened.
@@ -58,12 +72,20 @@ type shapeField struct {
 	name     string
 	older    []string
 	enum     []string
+	legacy   []string
 	lo, hi   *float64
 	required bool
 	prompt   bool
-	typ      reflect.Type
-	index    []int
-	inner    *shape // of a struct, or of the structs of a list
+	fixed    bool
+	later    bool // the plan checks what is inside
+	with     []Condition
+	meaning  Text
+	// takes is what may be written, usual the default as text; empty: there is none.
+	takes []string
+	usual string
+	typ   reflect.Type
+	index []int
+	inner *shape // of a struct, or of the structs of a list
 }
 
 // shapeOf reads the tags of a struct. A type that no configuration can have is a defect of its kind and panics.
@@ -73,31 +95,115 @@ func shapeOf(t reflect.Type) *shape {
 	}
 	s := &shape{defaults: reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Defaults() }]())}
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Anonymous {
+		if f.Anonymous || f.Name == "_" || f.Name == "" {
 			continue
 		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" || !f.IsExported() {
 			panic(fmt.Sprintf("node: configuration field %s.%s has no name for JSON", t, f.Name))
 		}
-		field := shapeField{name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", typ: f.Type, index: f.Index}
+		field := shapeField{
+			name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", fixed: f.Tag.Get("fixed") == "true", later: f.Tag.Get("checked") == "plan",
+			meaning: Text{En: f.Tag.Get("doc"), Zh: f.Tag.Get("zh")}, with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index,
+		}
 		if older := f.Tag.Get("older"); older != "" {
 			field.older = strings.Split(older, ",")
 		}
 		if enum := f.Tag.Get("enum"); enum != "" {
 			field.enum = strings.Split(enum, "|")
 		}
+		if legacy := f.Tag.Get("legacy"); legacy != "" {
+			field.legacy = strings.Split(legacy, "|")
+		}
 		field.lo, field.hi = bounds(f.Tag.Get("range"))
-		inner := f.Type
-		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
-			inner = inner.Elem()
-		}
-		if inner.Kind() == reflect.Struct && !reflect.PointerTo(inner).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		if inner := innerType(f.Type); inner != nil {
 			field.inner = shapeOf(inner)
+			field.inner.open = f.Tag.Get("open") == "true"
 		}
+		field.takes = takesOf(f)
 		s.fields = append(s.fields, field)
 	}
+	s.together(t)
+	s.checkConditions(t)
+	s.usuals(t)
 	return s
+}
+
+// usuals notes the defaults.
+func (s *shape) usuals(t reflect.Type) {
+	v := reflect.New(t)
+	if s.defaults {
+		v.Interface().(interface{ Defaults() }).Defaults()
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
+		switch value := v.Elem().FieldByIndex(f.index); {
+		case value.IsZero():
+		case value.Kind() == reflect.String:
+			f.usual = value.String()
+		case value.Kind() != reflect.Struct:
+			raw, err := Marshal(value.Interface())
+			if err != nil {
+				panic(fmt.Sprintf("node: the default of %s of %s cannot be written: %v", f.name, t, err))
+			}
+			f.usual = string(raw)
+		}
+	}
+}
+
+// innerType is the struct that a field has as an object, or as the objects of a list; nil: there is none.
+func innerType(t reflect.Type) reflect.Type {
+	for {
+		if of, ok := reflect.Zero(t).Interface().(interface{ of() reflect.Type }); ok {
+			return of.of()
+		}
+		if t.Kind() != reflect.Pointer && t.Kind() != reflect.Slice {
+			break
+		}
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return t
+	}
+	return nil
+}
+
+// together reads the tags that are about several fields, those of embedded structs first.
+func (s *shape) together(t reflect.Type) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			s.together(f.Type)
+		}
+		if f.Name != "_" {
+			continue
+		}
+		if need := f.Tag.Get("need"); need != "" {
+			s.needs = append(s.needs, strings.Split(need, "|"))
+		}
+		if dropped := f.Tag.Get("dropped"); dropped != "" {
+			s.dropped = append(s.dropped, strings.Split(dropped, ",")...)
+		}
+		if must := f.Tag.Get("must"); must != "" {
+			for _, name := range strings.Split(must, ",") {
+				s.fields[s.index(t, name)].required = true
+			}
+		}
+	}
+	for _, names := range s.needs {
+		for _, name := range names {
+			s.index(t, name)
+		}
+	}
+}
+
+// index finds a field that a tag names; a name that there is not is a defect and panics.
+func (s *shape) index(t reflect.Type, name string) int {
+	i := slices.IndexFunc(s.fields, func(f shapeField) bool { return f.name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("node: a tag of %s names %q, which is not a field of it", t, name))
+	}
+	return i
 }
 
 // promptFields says of a key whether it is a field that models read.
@@ -127,6 +233,26 @@ type Scalar string
 // Words are a text that people or models read: whatever value stands there, such as that of a placeholder alone, is read as text.
 type Words string
 
+// Template is a text with placeholders. What a placeholder that stands alone brings may also be a number or a boolean, which is read as text.
+type Template string
+
+// Expr is an expression, which the kind evaluates with [Call.Eval]. It may also be written as a number or a boolean.
+type Expr string
+
+// SQL is a statement. Placeholders in it become values beside it ([Call.Bind]); nothing is ever spliced into it.
+type SQL string
+
+// Source is the source of a program. It is never searched for placeholders.
+type Source string
+
+// Of is a value that is kept as it was written and read by the kind itself, later. T says what an object there may have.
+type Of[T any] json.RawMessage
+
+func (Of[T]) of() reflect.Type { return reflect.TypeFor[T]() }
+
+// MarshalJSON writes the value as it is, null when there is none.
+func (v Of[T]) MarshalJSON() ([]byte, error) { return Object(v).MarshalJSON() }
+
 // Object is a JSON object whose fields keep the order in which they were written.
 type Object json.RawMessage
 
@@ -148,11 +274,8 @@ func (o Object) Each(visit func(key string, value json.RawMessage) error) error 
 	return err
 }
 
-// commonFields are those of every kind; the runtime has read them already. read-only
-var commonFields = []string{
-	"timeout", "max_retries", "retry_attempts", "on_error", "default_output", "on_unknown", "enabled", "credential_id",
-	"template_id", "enable_filling", "filling_profile", "to_user", "credit_cost",
-}
+// commonShape is that of the fields of every kind; the runtime reads them. read-only
+var commonShape = shapeOf(reflect.TypeFor[commonConfig]())
 
 func invalidConfig(path, format string, args ...any) error {
 	return fault.Newf(fault.InvalidConfig, "%q %s", path, fmt.Sprintf(format, args...)).With("path", "configurations."+path)
@@ -168,7 +291,9 @@ func (s *shape) read(path string, object gjson.Result, v reflect.Value) error {
 		at := under(path, key.Str)
 		i := s.field(key.Str)
 		switch {
-		case i < 0 && path == "" && (slices.Contains(commonFields, key.Str) || slices.Contains(commonFields, snake(key.Str))):
+		case i < 0 && path == "" && commonShape.field(key.Str) >= 0:
+			return true
+		case i < 0 && (s.open || slices.Contains(s.dropped, key.Str)):
 			return true
 		case i < 0:
 			err = invalidConfig(at, "is no configuration of this kind%s", s.nearest(key.Str))
@@ -201,7 +326,11 @@ func under(path, name string) string {
 }
 
 func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error {
-	wrong := func() error { return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), excerpt(value)) }
+	wrong := func() error { return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), Excerpt(value)) }
+	if _, ok := v.Interface().(interface{ of() reflect.Type }); ok {
+		v.SetBytes([]byte(value.Raw))
+		return nil
+	}
 	switch target := v.Addr().Interface().(type) {
 	case *json.RawMessage:
 		*target = json.RawMessage(value.Raw)
@@ -212,13 +341,13 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 		}
 		*target = Object(value.Raw)
 		return nil
-	case *Scalar:
+	case *Scalar, *Template, *Expr:
 		if value.Type != gjson.String && value.Type != gjson.Number && !value.IsBool() {
 			return wrong()
 		}
-		*target = Scalar(value.Raw)
+		v.SetString(value.Raw)
 		if value.Type == gjson.String {
-			*target = Scalar(value.Str)
+			v.SetString(value.Str)
 		}
 		return nil
 	case *Words:
@@ -244,11 +373,11 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 		}
 		text := value.Str
 		if f.enum != nil {
-			i := slices.IndexFunc(f.enum, func(e string) bool { return strings.EqualFold(e, text) })
-			if i < 0 {
+			known, ok := f.known(text)
+			if !ok {
 				return wrong()
 			}
-			text = f.enum[i]
+			text = known
 		}
 		v.SetString(text)
 	case reflect.Bool:
@@ -289,6 +418,16 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 	return nil
 }
 
+// known is a value of the field's enum as it is written there, those of older files included.
+func (f *shapeField) known(text string) (string, bool) {
+	for _, values := range [][]string{f.enum, f.legacy} {
+		if i := slices.IndexFunc(values, func(e string) bool { return strings.EqualFold(e, text) }); i >= 0 {
+			return values[i], true
+		}
+	}
+	return "", false
+}
+
 // field finds the field that a key means, -1 when there is none.
 func (s *shape) field(key string) int {
 	find := func(name string) int {
@@ -323,27 +462,18 @@ func (f *shapeField) describe(t reflect.Type) string {
 	}
 	text := wordOf(t)
 	switch t {
-	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words]():
+	case reflect.TypeFor[Scalar](), reflect.TypeFor[Words](), reflect.TypeFor[Template](), reflect.TypeFor[Expr]():
 		text = "a text"
 	case reflect.TypeFor[Object]():
 		text = "an object"
 	case reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]():
 		text = "a value"
 	}
-	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-	switch {
-	case f.lo != nil && f.hi != nil:
-		text += " from " + number(*f.lo) + " to " + number(*f.hi)
-	case f.lo != nil:
-		text += " of at least " + number(*f.lo)
-	case f.hi != nil:
-		text += " of at most " + number(*f.hi)
-	}
-	return text
+	return text + f.rangeWords()
 }
 
-// excerpt shows a value without flooding the message.
-func excerpt(v gjson.Result) string {
+// Excerpt shows a value without flooding the message.
+func Excerpt(v gjson.Result) string {
 	switch {
 	case v.IsObject():
 		return "an object"

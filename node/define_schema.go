@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -25,6 +26,15 @@ func (s SchemaSource) JSON() json.RawMessage {
 func SchemaText(raw string) SchemaSource {
 	return func() json.RawMessage { return json.RawMessage(raw) }
 }
+
+// What the schema of a configuration says besides what JSON Schema has words for.
+const (
+	SchemaZh          = "x-description-zh"
+	SchemaOlderNames  = "x-older-names"  // accepted spellings of the name
+	SchemaOlderValues = "x-older-values" // those of the enum that older files have
+	SchemaWith        = "x-with"         // the values of other fields beside which it is looked at
+	SchemaNeed        = "x-need"         // of an object: groups of fields, one of each of which must be set
+)
 
 // configSchema is the JSON Schema of a configuration, with what the tags say.
 func configSchema[C any](kind string, s *shape) SchemaSource {
@@ -56,17 +66,47 @@ func schemaOf[T any](kind string) SchemaSource {
 
 // inferred is the schema of a Go type. A type that has none is a defect of the kind and panics.
 func inferred(kind string, t reflect.Type) *jsonschema.Schema {
-	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	types := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[json.Number]():     {Type: "number"},
 		reflect.TypeFor[Object]():          {Type: "object"},
 		reflect.TypeFor[Words]():           {Type: "string"},
+		reflect.TypeFor[Template]():        {Type: "string"},
+		reflect.TypeFor[Expr]():            {Types: []string{"string", "number", "boolean"}},
 		reflect.TypeFor[Scalar]():          {Types: []string{"string", "number", "boolean"}},
-	}})
+	}
+	keptTypes(t, types)
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: types})
 	if err != nil {
 		panic(fmt.Sprintf("node: kind %q: schema of %s: %v", kind, t, err))
 	}
 	return schema
+}
+
+// keptTypes finds the types [Of] something in a struct: they are schemas of what they are of.
+func keptTypes(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		if _, ok := types[t]; ok {
+			return
+		}
+		if of, ok := reflect.Zero(t).Interface().(interface{ of() reflect.Type }); ok {
+			types[t] = &jsonschema.Schema{}
+			inner, err := jsonschema.ForType(of.of(), &jsonschema.ForOptions{TypeSchemas: types})
+			if err != nil {
+				panic(fmt.Sprintf("node: schema of %s: %v", of.of(), err))
+			}
+			types[t] = inner
+			return
+		}
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct {
+		for _, f := range reflect.VisibleFields(t) {
+			if f.IsExported() {
+				keptTypes(f.Type, types)
+			}
+		}
+	}
 }
 
 func written(kind string, schema *jsonschema.Schema) json.RawMessage {
@@ -83,36 +123,90 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 		v.Addr().Interface().(interface{ Defaults() }).Defaults()
 	}
 	schema.Required = nil
-	for _, f := range s.fields {
+	if len(s.needs) > 0 {
+		schema.Extra = map[string]any{SchemaNeed: s.needs}
+	}
+	if s.open {
+		schema.AdditionalProperties = nil
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
 		p := schema.Properties[f.name]
 		if f.required {
 			schema.Required = append(schema.Required, f.name)
 		}
-		allowed := p
-		if p.Items != nil { // of a list, its items are among them
-			allowed = p.Items
-		}
-		for _, e := range f.enum {
-			allowed.Enum = append(allowed.Enum, e)
-		}
-		p.Minimum, p.Maximum = f.lo, f.hi
-		if f.inner == nil {
-			if value := v.FieldByIndex(f.index); !value.IsZero() {
-				raw, err := Marshal(value.Interface())
-				if err != nil {
-					panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
-				}
-				p.Default = raw
+		f.refine(p)
+		if value := v.FieldByIndex(f.index); !value.IsZero() && value.Kind() != reflect.Struct {
+			raw, err := Marshal(value.Interface())
+			if err != nil {
+				panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
 			}
+			p.Default = raw
+		}
+		if f.inner == nil {
 			continue
 		}
-		inner := f.typ
-		for inner.Kind() == reflect.Slice || inner.Kind() == reflect.Pointer {
-			if inner.Kind() == reflect.Slice {
-				p = p.Items
+		if p.Items != nil {
+			if p = p.Items; slices.Contains(f.takes, takesAny) {
+				p.Type, p.Types = "", nil // an object, or something else
 			}
-			inner = inner.Elem()
 		}
-		f.inner.refine(kind, p, reflect.New(inner).Elem())
+		f.inner.refine(kind, p, reflect.New(innerType(f.typ)).Elem())
 	}
+}
+
+// refine adds what the tags of a field say.
+func (f *shapeField) refine(p *jsonschema.Schema) {
+	extra := map[string]any{}
+	if f.meaning.En != "" {
+		p.Description = f.meaning.En
+		extra[SchemaZh] = f.meaning.Zh
+	}
+	if len(f.older) > 0 {
+		extra[SchemaOlderNames] = f.older
+	}
+	if len(f.legacy) > 0 {
+		extra[SchemaOlderValues] = f.legacy
+	}
+	if len(f.with) > 0 {
+		with := map[string][]string{}
+		for _, c := range f.with {
+			with[c.Field] = c.Values
+		}
+		extra[SchemaWith] = with
+	}
+	if len(extra) > 0 {
+		p.Extra = extra
+	}
+	allowed := p
+	if p.Items != nil { // of a list, its items are among them
+		allowed = p.Items
+	}
+	for _, values := range [][]string{f.enum, f.legacy} {
+		for _, e := range values {
+			allowed.Enum = append(allowed.Enum, e)
+		}
+	}
+	p.Minimum, p.Maximum = f.lo, f.hi
+	if types := f.written(); types != nil && p.Items == nil && len(p.Properties) == 0 {
+		p.Type, p.Types = "", types
+		if len(types) == 1 {
+			p.Type, p.Types = types[0], nil
+		}
+	}
+}
+
+// written are the JSON types of what may be written in a field, nil where the Go type says it all.
+func (f *shapeField) written() []string {
+	var types []string
+	for _, t := range f.takes {
+		json, ok := map[string][]string{
+			takesText: {"string"}, takesInteger: {"integer"}, takesList: {"array"}, takesObject: {"object"}, takesFile: {"string", "object"},
+		}[t]
+		if !ok {
+			return nil
+		}
+		types = append(types, json...)
+	}
+	return types
 }

@@ -90,7 +90,7 @@ func TestConfiguration_Refuses(t *testing.T) {
 	}
 }
 
-var anInfo = node.Info{Name: "TEST.KIND", Title: node.Text{Zh: "测试", En: "Test"}, Description: node.Text{Zh: "测试", En: "A test."}}
+var anInfo = node.About{Name: "TEST.KIND", Title: node.Text{Zh: "测试", En: "Test"}, Description: node.Text{Zh: "测试", En: "A test."}}
 
 type sum struct {
 	Total int    `json:"total"`

@@ -12,24 +12,10 @@ import (
 	"tandem/workflow"
 )
 
-// Text is a text in the two languages that people read.
-type Text struct {
-	Zh string `json:"zh"`
-	En string `json:"en"`
-}
-
-// Info describes a kind to people and programs.
-type Info struct {
-	// Name is TYPE.SUBTYPE.
-	Name        string
-	Title       Text
-	Description Text
-}
-
 // Kind is a kind of node that can be run. Exactly one of Run, Scope and Steps is set. Make one with [Define], [Raw], [Loop] or
 // [Lead], which infer the schemas.
 type Kind struct {
-	Info Info
+	About About
 	// Run does one run of an attempt: the work from its start, or what follows a wait.
 	Run func(ctx context.Context, c *Call) (Outcome, error)
 	// Scope is set for kinds that run a body, Steps for kinds whose work a program of the engine leads.
@@ -70,6 +56,12 @@ type Kind struct {
 	// Own tells of single configuration fields what their placeholders find before the input and the layers: an object
 	// made of the node's input. Other fields find the input itself.
 	Own map[string]func(input json.RawMessage) json.RawMessage
+
+	// config are the kind's own configuration fields, plan what its configuration decides about a node; nil: nothing.
+	config *shape
+	plan   func(p *Planning)
+	// reserved says that it is only a name.
+	reserved bool
 
 	// prompt says of a configuration's key, as it is written, whether models read it; promptInputs are the fields of the input that they
 	// read. Nil: none.

@@ -5,11 +5,22 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
+
+	"tandem/workflow"
 )
 
 // Registry holds the kinds of one program by name. It is filled when the program is put together and only read after
 // that, so readers need no lock. The zero Registry is empty.
-type Registry struct{ kinds map[string]Kind }
+//
+// It implements [workflow.Kinds]: what a kind says of itself is what definitions are checked against.
+type Registry struct {
+	kinds map[string]Kind
+	// plans are the kinds as graphs see them, those that are reserved included.
+	plans map[string]workflow.Kind
+	// older are the names of older files.
+	older map[string]string
+}
 
 // kindName is TYPE.SUBTYPE.
 var kindName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\.[A-Z][A-Z0-9_]*$`)
@@ -19,25 +30,70 @@ var kindName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\.[A-Z][A-Z0-9_]*$`)
 func (r *Registry) Register(kinds ...Kind) {
 	for _, k := range kinds {
 		if problem := r.problem(k); problem != "" {
-			panic(fmt.Sprintf("node: kind %q %s", k.Info.Name, problem))
+			panic(fmt.Sprintf("node: kind %q %s", k.About.Name, problem))
 		}
 		if r.kinds == nil {
 			r.kinds = map[string]Kind{}
 		}
-		r.kinds[k.Info.Name] = k
+		r.kinds[k.About.Name] = k
+		r.add(k.workflowKind(), k.About.Older)
 	}
 }
 
+// Reserve makes the names of kinds known that this program cannot run: files that have them can be read and drawn, and whoever checks them
+// says that they cannot be run. They are in no list.
+func (r *Registry) Reserve(kinds ...About) {
+	for _, about := range kinds {
+		if _, taken := r.plans[about.Name]; taken || !kindName.MatchString(about.Name) {
+			panic(fmt.Sprintf("node: kind %q cannot be reserved", about.Name))
+		}
+		k := Kind{About: about, reserved: true, config: &shape{open: true}, plan: func(p *Planning) { p.Keys = nil }}
+		r.add(k.workflowKind(), about.Older)
+	}
+}
+
+func (r *Registry) add(k workflow.Kind, older []string) {
+	if r.plans == nil {
+		r.plans, r.older = map[string]workflow.Kind{}, map[string]string{}
+	}
+	r.plans[k.Name] = k
+	for _, name := range older {
+		if other, taken := r.older[name]; taken {
+			panic(fmt.Sprintf("node: %q is an older name of both %q and %q", name, other, k.Name))
+		}
+		r.older[name] = k.Name
+	}
+}
+
+// Kind implements [workflow.Kinds].
+func (r *Registry) Kind(name string) (workflow.Kind, bool) {
+	k, ok := r.plans[name]
+	return k, ok
+}
+
+// Alias implements [workflow.Kinds]: names in any letter case, step types without a subtype, and renamed subtypes.
+func (r *Registry) Alias(typ, subtype string) (string, bool) {
+	name := strings.ToUpper(strings.TrimSpace(typ))
+	if subtype = strings.ToUpper(strings.TrimSpace(subtype)); subtype != "" {
+		name += "." + subtype
+	}
+	if _, ok := r.plans[name]; ok {
+		return name, true
+	}
+	target, ok := r.older[name]
+	return target, ok
+}
+
 func (r *Registry) problem(k Kind) string {
-	if !kindName.MatchString(k.Info.Name) {
+	if !kindName.MatchString(k.About.Name) {
 		return "has no name of the form TYPE.SUBTYPE"
 	}
-	if _, taken := r.kinds[k.Info.Name]; taken {
+	if _, taken := r.kinds[k.About.Name]; taken {
 		return "is registered twice"
 	}
 	for _, text := range []struct{ what, value string }{
-		{"title in zh", k.Info.Title.Zh}, {"title in en", k.Info.Title.En},
-		{"description in zh", k.Info.Description.Zh}, {"description in en", k.Info.Description.En},
+		{"title in zh", k.About.Title.Zh}, {"title in en", k.About.Title.En},
+		{"description in zh", k.About.Description.Zh}, {"description in en", k.About.Description.En},
 	} {
 		if text.value == "" {
 			return "has no " + text.what

@@ -16,12 +16,12 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("an empty registry has %v", names)
 	}
 	second := adder()
-	second.Info.Name = "ANOTHER.KIND"
+	second.About.Name = "ANOTHER.KIND"
 	r.Register(adder(), second)
 	if got := r.Names(); !slices.Equal(got, []string{"ANOTHER.KIND", "TEST.KIND"}) {
 		t.Errorf("names %v", got)
 	}
-	if list := r.List(); len(list) != 2 || list[0].Info.Name != "ANOTHER.KIND" {
+	if list := r.List(); len(list) != 2 || list[0].About.Name != "ANOTHER.KIND" {
 		t.Errorf("list %v", list)
 	}
 	if k, ok := r.Get("TEST.KIND"); !ok || k.Run == nil {
@@ -39,14 +39,14 @@ func TestRegistry_RefusesDefects(t *testing.T) {
 		part   string
 	}{
 		"Twice":        {func(*node.Kind) {}, "twice"},
-		"Name":         {func(k *node.Kind) { k.Info.Name = "test" }, "TYPE.SUBTYPE"},
-		"ChineseTitle": {func(k *node.Kind) { k.Info.Name, k.Info.Title.Zh = "A.B", "" }, "title in zh"},
-		"EnglishTitle": {func(k *node.Kind) { k.Info.Name, k.Info.Title.En = "A.B", "" }, "title in en"},
-		"ChineseText":  {func(k *node.Kind) { k.Info.Name, k.Info.Description.Zh = "A.B", "" }, "description in zh"},
-		"EnglishText":  {func(k *node.Kind) { k.Info.Name, k.Info.Description.En = "A.B", "" }, "description in en"},
-		"Neither":      {func(k *node.Kind) { k.Info.Name, k.Run = "A.B", nil }, "neither"},
-		"Both":         {func(k *node.Kind) { k.Info.Name, k.Scope = "A.B", &node.Scope{} }, "more than one"},
-		"EmptyScope":   {func(k *node.Kind) { k.Info.Name, k.Run, k.Scope = "A.B", nil, &node.Scope{} }, "lacks"},
+		"Name":         {func(k *node.Kind) { k.About.Name = "test" }, "TYPE.SUBTYPE"},
+		"ChineseTitle": {func(k *node.Kind) { k.About.Name, k.About.Title.Zh = "A.B", "" }, "title in zh"},
+		"EnglishTitle": {func(k *node.Kind) { k.About.Name, k.About.Title.En = "A.B", "" }, "title in en"},
+		"ChineseText":  {func(k *node.Kind) { k.About.Name, k.About.Description.Zh = "A.B", "" }, "description in zh"},
+		"EnglishText":  {func(k *node.Kind) { k.About.Name, k.About.Description.En = "A.B", "" }, "description in en"},
+		"Neither":      {func(k *node.Kind) { k.About.Name, k.Run = "A.B", nil }, "neither"},
+		"Both":         {func(k *node.Kind) { k.About.Name, k.Scope = "A.B", &node.Scope{} }, "more than one"},
+		"EmptyScope":   {func(k *node.Kind) { k.About.Name, k.Run, k.Scope = "A.B", nil, &node.Scope{} }, "lacks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 // briefKind hands on what the call says of its execution, and fails when it is told to. What a run left in its call, the next
 // would find.
 func briefKind(t *testing.T) Kind {
-	return Kind{Info: Info{Name: "TEST.BRIEF"}, Brief: true, Run: func(_ context.Context, c *Call) (Outcome, error) {
+	return Kind{About: About{Name: "TEST.BRIEF"}, Brief: true, Run: func(_ context.Context, c *Call) (Outcome, error) {
 		if c.Kept != nil || c.Wake != nil || c.Memo != nil || len(c.Contributions) != 1 {
 			t.Errorf("%s begins with what another run has left: %+v", c.ExecutionID, c)
 		}

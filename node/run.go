@@ -53,7 +53,7 @@ func (r *Revision) Run(ctx context.Context, job Job) Result {
 	if after := x.node.kind.After; after != nil && x.outputs != nil {
 		result.After = func(ctx context.Context) (err error) {
 			defer x.release()
-			defer recovered(x.node.kind.Info.Name, &err)
+			defer recovered(x.node.kind.About.Name, &err)
 			x.ctx = ctx
 			return after(ctx, &x.call, x.outputs)
 		}
@@ -257,7 +257,7 @@ func (x *run) keyed(payloads int) bool {
 	if x.job.InputRules == 0 {
 		return payloads > 1
 	}
-	return payloads > 0 && x.node.kind.Info.Name == mergeKind
+	return payloads > 0 && x.node.kind.About.Name == mergeKind
 }
 
 // mergeKind is the kind that is given the payloads of its connections apart.
@@ -302,7 +302,7 @@ func (x *run) payloads() ([]dataflow.Payload, error) {
 		}
 		return []dataflow.Payload{{Value: value}}, nil
 	}
-	if strings.HasPrefix(x.node.kind.Info.Name, "TRIGGER.") && len(job.Start) > 0 {
+	if strings.HasPrefix(x.node.kind.About.Name, "TRIGGER.") && len(job.Start) > 0 {
 		return []dataflow.Payload{{Value: job.Start}}, nil
 	}
 	payloads := make([]dataflow.Payload, 0, len(job.Run.Inputs))
@@ -445,7 +445,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 	case Replied:
 		return x.replied(o)
 	}
-	return nil, fault.Newf(fault.Internal, "kind %s ended a run with %T", x.node.kind.Info.Name, o)
+	return nil, fault.Newf(fault.Internal, "kind %s ended a run with %T", x.node.kind.About.Name, o)
 }
 
 func (x *run) suspended(w Wait) factOf {

@@ -60,13 +60,13 @@ type rig struct {
 func newRig(t *testing.T, kind Kind, config, params string, connections ...workflow.Connection) *rig {
 	t.Helper()
 	text := Text{Zh: "测试", En: "test"}
-	kind.Info.Title, kind.Info.Description = text, text
+	kind.About.Title, kind.About.Description = text, text
 	var registry Registry
 	registry.Register(kind, Kind{
-		Info: Info{Name: "TEST.STEP", Title: text, Description: text},
-		Run:  func(context.Context, *Call) (Outcome, error) { return Done{}, nil },
+		About: About{Name: "TEST.STEP", Title: text, Description: text},
+		Run:   func(context.Context, *Call) (Outcome, error) { return Done{}, nil },
 	})
-	typ, subtype := kind.Info.Name[:4], kind.Info.Name[5:]
+	typ, subtype := kind.About.Name[:4], kind.About.Name[5:]
 	def := &workflow.Definition{
 		Nodes: []workflow.Node{
 			{ID: "from", Name: "from", Type: "TEST", Subtype: "STEP", Configurations: json.RawMessage("{}")},
@@ -121,7 +121,7 @@ func (r *rig) run(cause engine.Cause) engine.Fact {
 }
 
 func step(run func(context.Context, *Call) (Outcome, error)) Kind {
-	return Kind{Info: Info{Name: "TEST.KIND"}, Run: run}
+	return Kind{About: About{Name: "TEST.KIND"}, Run: run}
 }
 
 func connect(key, conversion string) workflow.Connection {
@@ -358,7 +358,7 @@ func TestRun_Expressions(t *testing.T) {
 
 func TestRun_Scopes(t *testing.T) {
 	t.Parallel()
-	loop := Kind{Info: Info{Name: "TEST.LOOP"}, Scope: &Scope{
+	loop := Kind{About: About{Name: "TEST.LOOP"}, Scope: &Scope{
 		Open: func(_ context.Context, c *Call) (Opening, error) {
 			return Opening{Count: 3, Concurrency: 2, KeepGoing: true, State: json.RawMessage(`{"at":0}`), Deadline: c.Now.Add(time.Second)}, nil
 		},
@@ -442,7 +442,7 @@ func TestPrepare_RefusesAKindThatCannotBeRun(t *testing.T) {
 // A field that sees names of its own finds them before the input and the layers; the others do not find them.
 func TestRun_OwnNames(t *testing.T) {
 	t.Parallel()
-	kind := Raw(Info{Name: "TEST.OWN"}, func(_ context.Context, call *Call, cfg struct {
+	kind := Raw(About{Name: "TEST.OWN"}, func(_ context.Context, call *Call, cfg struct {
 		URL   string `json:"url"`
 		Other string `json:"other"`
 	}, _ json.RawMessage) (Outcome, error) {
@@ -468,7 +468,7 @@ func TestRun_OwnNames(t *testing.T) {
 
 func TestRun_TellsWhenToRetry(t *testing.T) {
 	t.Parallel()
-	kind := Kind{Info: Info{Name: "TEST.BUSY"}, Run: func(context.Context, *Call) (Outcome, error) {
+	kind := Kind{About: About{Name: "TEST.BUSY"}, Run: func(context.Context, *Call) (Outcome, error) {
 		return nil, &Failure{Err: fault.New(fault.RateLimited, "slow down"), RetryAfter: 90 * time.Second}
 	}}
 	fact, ok := newRig(t, kind, `{}`, `{}`).run(engine.Cause{}).(engine.NodeFailed)

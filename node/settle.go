@@ -424,7 +424,7 @@ func (r *Revision) Iterations(job Job) (func(state json.RawMessage, index int64)
 	x := &run{revision: r, job: job, owner: job.Run.Node, node: &r.nodes[job.Run.Node]}
 	scope := x.node.kind.Scope
 	if scope == nil {
-		return nil, nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.Info.Name)
+		return nil, nil, fault.Newf(fault.Internal, "%s runs no body", x.node.kind.About.Name)
 	}
 	if err := x.prepare(); err != nil {
 		return nil, nil, err

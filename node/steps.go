@@ -87,18 +87,20 @@ type Leader[C, I any] struct {
 }
 
 // Lead makes a kind whose work a program leads.
-func Lead[C, I any](info Info, l Leader[C, I]) Kind {
+func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *C)) Kind {
 	shape := shapeOf(reflect.TypeFor[C]())
 	kind := Kind{
-		Info:         info,
-		ConfigSchema: configSchema[C](info.Name, shape),
-		InputSchema:  schemaOf[I](info.Name),
+		About:        about.described(reflect.TypeFor[I](), nil),
+		ConfigSchema: configSchema[C](about.Name, shape),
+		InputSchema:  schemaOf[I](about.Name),
+		config:       shape,
+		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
 		promptInputs: promptInputs(reflect.TypeFor[I]()),
 		Steps: &Steps{
 			Program: l.Program,
 			Open: func(ctx context.Context, call *Call) (led Led, err error) {
-				defer recovered(info.Name, &err)
+				defer recovered(about.Name, &err)
 				cfg, err := configuration[C](shape, call.Config)
 				if err != nil {
 					return Led{}, err
@@ -110,11 +112,11 @@ func Lead[C, I any](info Info, l Leader[C, I]) Kind {
 				return l.Open(ctx, call, cfg, in)
 			},
 			Step: func(ctx context.Context, call *Call, s Step) (out Outcome, err error) {
-				defer recovered(info.Name, &err)
+				defer recovered(about.Name, &err)
 				return l.Step(ctx, call, s)
 			},
 			Close: func(ctx context.Context, call *Call, e Ending) (done Done, err error) {
-				defer recovered(info.Name, &err)
+				defer recovered(about.Name, &err)
 				cfg, err := configuration[C](shape, call.Config)
 				if err != nil {
 					return nil, err
@@ -125,7 +127,7 @@ func Lead[C, I any](info Info, l Leader[C, I]) Kind {
 	}
 	if l.Given != nil {
 		kind.Steps.Given = func(call *Call, s Step, output json.RawMessage) (r Replied, err error) {
-			defer recovered(info.Name, &err)
+			defer recovered(about.Name, &err)
 			return l.Given(call, s, output)
 		}
 	}
@@ -188,7 +190,7 @@ func (x *run) step() (factOf, error) {
 	}
 	steps := x.node.kind.Steps
 	if steps == nil {
-		return nil, fault.Newf(fault.Internal, "%s is led by no program and has the step %q", x.node.kind.Info.Name, s.Name)
+		return nil, fault.Newf(fault.Internal, "%s is led by no program and has the step %q", x.node.kind.About.Name, s.Name)
 	}
 	if err := x.wake(); err != nil {
 		return nil, err
@@ -302,7 +304,7 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 	}
 	kind := inner.node.kind
 	if kind.Run == nil {
-		return nil, fault.Newf(fault.Unsupported, "node %q (%s) cannot be used by another node", id, kind.Info.Name)
+		return nil, fault.Newf(fault.Unsupported, "node %q (%s) cannot be used by another node", id, kind.About.Name)
 	}
 	if err := inner.wake(); err != nil {
 		return nil, err
@@ -321,7 +323,7 @@ func (x *run) offered(ctx context.Context, id string) ([]Tool, error) {
 	}
 	kind := inner.node.kind
 	if kind.Tools == nil {
-		return nil, fault.Newf(fault.Unsupported, "node %q (%s) offers no tools to a model", id, kind.Info.Name)
+		return nil, fault.Newf(fault.Unsupported, "node %q (%s) offers no tools to a model", id, kind.About.Name)
 	}
 	return kind.Tools(ctx, &inner.call)
 }

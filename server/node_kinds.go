@@ -37,7 +37,7 @@ func (s *Server) nodeKinds() {
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
 	out := &nodeKindsOutput{api.NodeKinds{NodeKinds: []api.NodeKind{}}}
 	for _, k := range s.o.Registry.List() {
-		if k.Info.Name != agent.TaskKind { // agents are made of it, people are not to
+		if k.About.Name != agent.TaskKind { // agents are made of it, people are not to
 			out.Body.NodeKinds = append(out.Body.NodeKinds, s.tellKind(k))
 		}
 	}
@@ -58,23 +58,51 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 
 func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds, k) }
 
-// TellKind adds what the catalogue says of a node without configurations. What is wrong with such a node does not matter:
+// TellKind adds what the plan of a node without configurations says. What is wrong with such a node does not matter:
 // its plan holds the defaults all the same.
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
-	typ, subtype, _ := strings.Cut(k.Info.Name, ".")
+	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
-		Name: k.Info.Name, Type: typ, Subtype: subtype, Title: api.Text(k.Info.Title), Description: api.Text(k.Info.Description),
+		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.Text(k.About.Title), Description: api.Text(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
-	known, ok := kinds.Kind(k.Info.Name)
+	for _, key := range k.About.Keys {
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning), Fields: tellValues(key.Fields)})
+	}
+	out.Inputs = tellValues(k.About.Inputs)
+	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
+		out.Needs = &api.NodeNeeds{Credential: n.Credential, Optional: n.Optional}
+		for _, also := range n.Also {
+			out.Needs.Also = append(out.Needs.Also, api.Text(also))
+		}
+	}
+	for _, e := range k.About.Examples {
+		told := api.NodeExample{Shows: api.Text(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		if e.Input != "" {
+			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
+		}
+		for _, also := range e.Also {
+			told.Inputs = append(told.Inputs, json.RawMessage(also))
+		}
+		out.Examples = append(out.Examples, told)
+	}
+	known, ok := kinds.Kind(k.About.Name)
 	if !ok {
-		return out // registered by a program that did not tell the catalogue
+		return out // a kind that validation does not know
 	}
 	plan, _ := known.Plan(&workflow.Node{ID: "n", Name: "n", Type: typ, Subtype: subtype, Configurations: json.RawMessage(`{}`)})
 	out.OutputKeys = append(out.OutputKeys, plan.Keys...)
 	out.Effect, out.Timeout, out.MaxRetries = string(plan.Effect), float64(plan.TimeoutMS)/1000, plan.MaxRetries
 	out.EffectBy = effectBy(known, typ, subtype, k.ConfigSchema.JSON(), plan.Effect)
 	return out
+}
+
+func tellValues(list []node.Value) []api.NodeValue {
+	var told []api.NodeValue
+	for _, v := range list {
+		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.Text(v.Meaning)})
+	}
+	return told
 }
 
 // effectBy are the fields, of those with few values, that change the effect of a kind, and the effect that each of such values gives.

@@ -26,7 +26,7 @@ type Options struct {
 	Host   host.Host
 	Source host.Source
 	Hub    *host.Hub
-	// Kinds is the catalogue, for validation; Registry the kinds that can be run.
+	// Kinds answers validation; Registry has the kinds that can be run.
 	Kinds    workflow.Kinds
 	Registry *node.Registry
 	// Check parses and validates a definition (JSON or YAML); without a definition the problems say why.

@@ -66,7 +66,7 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 // testKinds are those kinds as they run. A task answers with its question.
 func testKinds() []node.Kind {
 	pass := func(name string) node.Kind {
-		info := node.Info{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
+		info := node.About{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
 		return node.Define(info, func(_ context.Context, _ *node.Call, _ struct {
 			Pass bool `json:"pass_through"`
 		}, in json.RawMessage) (json.RawMessage, error) {
@@ -76,7 +76,7 @@ func testKinds() []node.Kind {
 			return in, nil
 		})
 	}
-	task := node.Define(node.Info{Name: "CALL.TASK", Title: node.Text{Zh: "任务", En: "Task"}, Description: node.Text{Zh: "回答", En: "Answers"}},
+	task := node.Define(node.About{Name: "CALL.TASK", Title: node.Text{Zh: "任务", En: "Task"}, Description: node.Text{Zh: "回答", En: "Answers"}},
 		func(_ context.Context, _ *node.Call, _ agent.Spec, in struct {
 			Question string `json:"question"`
 		}) (map[string]string, error) {

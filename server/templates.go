@@ -116,7 +116,7 @@ func (s *Server) keepTemplate(ctx context.Context, p identity.Principal, in api.
 	return &templateOutput{tellTemplate(t)}, nil
 }
 
-// checkTemplate reports everything that is wrong with a template, and returns the kind as the catalogue spells it.
+// checkTemplate reports everything that is wrong with a template, and returns the kind as it is registered.
 func (s *Server) checkTemplate(in api.NodeTemplate) (string, error) {
 	if strings.Trim(in.ID, ".") == "" {
 		return "", wrongField("id", "%q cannot be an id", in.ID)

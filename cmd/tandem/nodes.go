@@ -125,6 +125,23 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%s  %s\n%s\n\n", k.Name, textIn(language, k.Title), textIn(language, k.Description))
 	row(w, "output keys", strings.Join(k.OutputKeys, ", "))
+	for i, key := range k.Keys {
+		row(w, "  "+key.Name, textIn(language, key.Meaning))
+		if same := app.SameFields(k.Keys, i); same != "" {
+			row(w, "    …", "as "+same)
+			continue
+		}
+		for _, f := range key.Fields {
+			row(w, "    "+f.Name, textIn(language, f.Meaning))
+		}
+	}
+	if len(k.Inputs) > 0 {
+		row(w, "input", "what it reads")
+	}
+	for _, f := range k.Inputs {
+		row(w, "  "+f.Name, textIn(language, f.Meaning))
+	}
+	printNeeds(w, k.Needs, language)
 	effects := map[string]string{"pure": "pure: it may be repeated, nothing outside notices", "idempotent": "idempotent: it may be repeated", "once": "once: it is never repeated without knowing how it went"}
 	row(w, "effect", cmp.Or(effects[k.Effect], k.Effect))
 	for _, field := range slices.Sorted(maps.Keys(k.EffectBy)) {
@@ -139,6 +156,39 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	}
 	row(w, "timeout", fmt.Sprintf("%gs for one attempt", k.Timeout))
 	row(w, "retries", fmt.Sprintf("up to %d, of errors that may pass", k.MaxRetries))
+	if err := printFields(w, k, language); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nEvery kind also takes timeout, max_retries, on_error, default_output, on_unknown, enabled,\ncredential_id, template_id and credit_cost.")
+	for _, e := range k.Examples {
+		if err := printExample(w, k, e, language); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	return nil
+}
+
+func printNeeds(w *tabwriter.Writer, needs *api.NodeNeeds, language string) {
+	if needs == nil {
+		return
+	}
+	if types := strings.Join(needs.Credential, " or "); types != "" {
+		may := "a credential of type "
+		if needs.Optional {
+			may = "nothing; it can use a credential of type "
+		}
+		row(w, "needs", may+types)
+	}
+	for _, also := range needs.Also {
+		row(w, "needs", textIn(language, also))
+	}
+}
+
+// printFields explains the configurations of a kind.
+func printFields(w *tabwriter.Writer, k api.NodeKind, language string) error {
 	fields, err := app.KindFields(k.ConfigSchema)
 	if err != nil {
 		return err
@@ -146,29 +196,80 @@ func printKind(cmd *cobra.Command, k api.NodeKind, language string) error {
 	fmt.Fprintln(w)
 	if len(fields) == 0 {
 		fmt.Fprintln(w, "It has no configurations of its own.")
-	} else {
-		row(w, "CONFIGURATION", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED")
-		for _, f := range fields {
-			required := ""
-			if f.Required {
-				required = "yes"
-			}
-			row(w, f.Name, f.Type, required, f.Default, f.Allowed)
-		}
+		return nil
 	}
-	fmt.Fprintln(w, "\nEvery kind also takes timeout, max_retries, on_error, default_output, on_unknown, enabled,\ncredential_id, template_id and credit_cost.")
-	example, err := app.KindExample(k)
+	row(w, "CONFIGURATION", "TYPE", "REQUIRED", "DEFAULT", "ALLOWED")
+	for _, f := range fields {
+		required := ""
+		if f.Required {
+			required = "yes"
+		}
+		row(w, f.Name, f.Type, required, f.Default, f.Allowed)
+	}
+	fmt.Fprintln(w)
+	row(w, "CONFIGURATION", "MEANING")
+	for _, f := range fields {
+		row(w, f.Name, textIn(language, f.Meaning))
+	}
+	return printConditions(w, k, fields)
+}
+
+// printConditions tells which configurations go together, and what older files call them.
+func printConditions(w *tabwriter.Writer, k api.NodeKind, fields []app.KindField) error {
+	needs, err := app.KindNeeds(k.ConfigSchema)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nexample\n")
+	for i, group := range needs {
+		if i == 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "One of %s must be set.\n", strings.Join(group, ", "))
+	}
+	title := func(text string, told bool) {
+		if !told {
+			fmt.Fprintln(w)
+			row(w, "CONFIGURATION", text)
+		}
+	}
+	told := false
+	for _, f := range fields {
+		for _, other := range slices.Sorted(maps.Keys(f.With)) {
+			title("ONLY LOOKED AT WITH", told)
+			told = true
+			row(w, f.Name, other+" "+strings.Join(f.With[other], " or "))
+		}
+	}
+	told = false
+	for _, f := range fields {
+		if len(f.OlderNames)+len(f.OlderValues) == 0 {
+			continue
+		}
+		title("OLDER SPELLINGS, ALSO TAKEN", told)
+		told = true
+		row(w, f.Name, strings.Join(append(f.OlderNames, app.Quoted(f.OlderValues)...), ", "))
+	}
+	return nil
+}
+
+// printExample shows a node to copy, with what it is given and what comes of it.
+func printExample(w *tabwriter.Writer, k api.NodeKind, e api.NodeExample, language string) error {
+	text, err := app.ReadKindExample(k, e)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nexample: %s\n", textIn(language, e.Shows))
 	prefix := "  - "
-	for line := range strings.Lines(example) {
+	for line := range strings.Lines(text.Node) {
 		fmt.Fprint(w, prefix+line)
 		prefix = "    "
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+	for _, input := range text.Inputs {
+		fmt.Fprint(w, "input:\n", app.Indented("  ", input))
 	}
+	for _, reply := range e.Replies {
+		fmt.Fprintf(w, "reply:\n  %s\n", reply)
+	}
+	fmt.Fprint(w, "output:\n", app.Indented("  ", text.Output))
 	return nil
 }

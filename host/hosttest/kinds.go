@@ -106,7 +106,7 @@ func plan(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
 func (p *process) registry() *node.Registry {
 	r := &node.Registry{}
 	add := func(name string, run func(context.Context, *node.Call, settings, json.RawMessage) (node.Outcome, error)) {
-		r.Register(node.Kind{Info: kindInfo(name), Brief: name == "TEST.BRIEF", Run: func(ctx context.Context, c *node.Call) (node.Outcome, error) {
+		r.Register(node.Kind{About: kindInfo(name), Brief: name == "TEST.BRIEF", Run: func(ctx context.Context, c *node.Call) (node.Outcome, error) {
 			s, err := settingsOf(c)
 			if err != nil {
 				return nil, err
@@ -130,12 +130,12 @@ func (p *process) registry() *node.Registry {
 	add("TEST.ASK", p.ask)
 	add("TEST.CHILD", p.child)
 	r.Register(node.Raw(kindInfo("TEST.PANIC"), func(context.Context, *node.Call, struct{}, struct{}) (node.Outcome, error) { panic("on purpose") }))
-	r.Register(node.Kind{Info: kindInfo("TEST.EACH"), Scope: &node.Scope{Open: p.open, Iteration: iteration, Turn: turn, Close: closeLoop}})
+	r.Register(node.Kind{About: kindInfo("TEST.EACH"), Scope: &node.Scope{Open: p.open, Iteration: iteration, Turn: turn, Close: closeLoop}})
 	return r
 }
 
-func kindInfo(name string) node.Info {
-	return node.Info{Name: name, Title: node.Text{Zh: name, En: name}, Description: node.Text{Zh: name, En: name}}
+func kindInfo(name string) node.About {
+	return node.About{Name: name, Title: node.Text{Zh: name, En: name}, Description: node.Text{Zh: name, En: name}}
 }
 
 func settingsOf(c *node.Call) (settings, error) {

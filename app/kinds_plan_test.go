@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/node"
 	"tandem/workflow"
 )
 
@@ -44,24 +45,17 @@ func TestPlan_Problems(t *testing.T) {
 		{"TemplateBringsTheRest", "FLOW.IF", `{"template_id": "t"}`, nil},
 
 		// Secrets and credentials.
-		{"InlineToken", "EXTERNAL_ACTION.SLACK", `{"channel": "#a", "bot_token": "xoxb-1", "credential_id": "c"}`, []string{"inline_secret configurations.bot_token"}},
 		{"InlineKey", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "openai_api_key": "sk"}`, []string{"inline_secret configurations.openai_api_key"}},
 		{"InlineConnection", "ACTION.DATABASE_QUERY", `{"query": "select 1", "connection_string": "postgres://u:p@h/d", "credential_id": "c"}`, []string{"inline_secret configurations.connection_string"}},
-		{"SecretToBeChosen", "EXTERNAL_ACTION.SLACK", `{"channel": "#a", "bot_token": "{{$placeholder}}", "credential_id": "c"}`, []string{"warning credential_missing configurations.bot_token"}},
-		{"CredentialToBeChosen", "EXTERNAL_ACTION.SLACK", `{"channel": "#a", "credential_id": "{{$placeholder}}"}`, []string{"warning credential_missing configurations.credential_id"}},
-		{"CredentialMissing", "EXTERNAL_ACTION.SLACK", `{"channel": "#a"}`, []string{"warning credential_missing configurations.credential_id"}},
 		{"CredentialOptional", "ACTION.HTTP_REQUEST", `{"url": "https://example.com"}`, nil},
+		{"InlineToken", "ACTION.DATABASE_QUERY", `{"query": "select 1", "bot_token": "xoxb-1", "credential_id": "c"}`, []string{"inline_secret configurations.bot_token"}},
+		{"InlineTokenOfAReservedKind", "EXTERNAL_ACTION.SLACK", `{"channel": "#a", "bot_token": "xoxb-1", "credential_id": "c"}`, []string{"inline_secret configurations.bot_token"}},
+		{"SecretToBeChosen", "ACTION.DATABASE_QUERY", `{"query": "select 1", "bot_token": "{{$placeholder}}", "credential_id": "c"}`, []string{"warning credential_missing configurations.bot_token"}},
+		{"CredentialToBeChosen", "ACTION.DATABASE_QUERY", `{"query": "select 1", "credential_id": "{{$placeholder}}"}`, []string{"warning credential_missing configurations.credential_id"}},
+		{"CredentialMissing", "ACTION.DATABASE_QUERY", `{"query": "select 1"}`, []string{"warning credential_missing configurations.credential_id"}},
 		{"DroppedInMemory", "MEMORY.VECTOR_DATABASE", `{"database_url": "x", "storage_backend": "y"}`, []string{"warning dropped_configuration configurations.database_url", "warning dropped_configuration configurations.storage_backend"}},
 
 		// Triggers.
-		{"CronMacro", "TRIGGER.CRON", `{"cron_expression": "@daily"}`, nil},
-		{"CronSeconds", "TRIGGER.CRON", `{"cron_expression": "0 */5 9-17 * * MON-FRI"}`, nil},
-		{"CronMacroUnknown", "TRIGGER.CRON", `{"cron_expression": "@daly"}`, []string{"invalid_config configurations.cron_expression"}},
-		{"CronTooShort", "TRIGGER.CRON", `{"cron_expression": "0 9"}`, []string{"invalid_config configurations.cron_expression"}},
-		{"CronOddField", "TRIGGER.CRON", `{"cron_expression": "0 9 ! * *"}`, []string{"invalid_config configurations.cron_expression"}},
-		{"WebhookPath", "TRIGGER.WEBHOOK", `{"webhook_path": "orders"}`, []string{"invalid_config configurations.webhook_path"}},
-		{"WebhookMethod", "TRIGGER.WEBHOOK", `{"allowed_methods": ["POST", "FETCH"]}`, []string{"invalid_config configurations.allowed_methods[1]"}},
-		{"Repository", "TRIGGER.GITHUB", `{"repository": "tandem", "credential_id": "c"}`, []string{"invalid_config configurations.repository"}},
 
 		// Agents.
 		{"AgentWithoutModel", "AI_AGENT.OPENAI_CHATGPT", `{"prompt": "hi"}`, []string{"invalid_config configurations"}},
@@ -71,7 +65,7 @@ func TestPlan_Problems(t *testing.T) {
 		{"AgentTemperature", "AI_AGENT.ANTHROPIC_CLAUDE", `{"model": "m", "temperature": 1.5}`, []string{"invalid_config configurations.temperature"}},
 		{"AgentInner", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "parameters": {"maxTokens": "many", "seed": 1, "stop": ["END"], "maxOutputTokens": 7}}`, []string{"invalid_config configurations.parameters.maxTokens", "unknown_configuration configurations.parameters.seed", "invalid_config configurations.parameters.maxOutputTokens"}},
 		{"AgentOlderBlocks", "AI_AGENT.GOOGLE_GEMINI", `{"model": "m", "temperature": 1, "generation_config": {"temperature": 0, "maxOutputTokens": 7, "candidateCount": 2}, "output_processing": {"parse_json": true, "retries": 2}}`,
-			[]string{"warning invalid_config configurations.generation_config.temperature", "warning dropped_configuration configurations.generation_config.candidateCount", "warning dropped_configuration configurations.output_processing.retries"}},
+			[]string{"warning dropped_configuration configurations.generation_config.candidateCount", "warning dropped_configuration configurations.output_processing.retries", "warning invalid_config configurations.generation_config.temperature"}},
 		{"AgentSchemaOfText", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "response_format": "text", "output_schema": {}}`, []string{"warning invalid_config configurations.output_schema"}},
 		{"AgentCredentialBesideProfile", "AI_AGENT.OPENAI_CHATGPT", `{"profile_id": "p", "credential_id": "c"}`, []string{"warning invalid_config configurations.credential_id"}},
 		{"AgentTools", "AI_AGENT.LLM", `{"profile_id": "p", "prompt": "hi", "tools": ["box/put", {"type": "function", "function": {"name": "box/get"}}, "put", {"description": "d"}, {"type": "web_search", "name": "x"}, 7, {"name": "own"}]}`,
@@ -87,13 +81,6 @@ func TestPlan_Problems(t *testing.T) {
 		{"CredentialOfNobody", "MEMORY.KEY_VALUE_STORE", `{"credential_id": "c", "on_unknown": "ask"}`, []string{"warning invalid_config configurations.on_unknown", "warning invalid_config configurations.credential_id"}},
 
 		// Operations.
-		{"OperationUnknown", "EXTERNAL_ACTION.GITHUB", `{"action_type": "creat_issue", "repository_config": {"full_name": "a/b"}, "credential_id": "c"}`, []string{"unsupported configurations.action_type"}},
-		{"OperationOlder", "EXTERNAL_ACTION.SLACK", `{"action_type": "post_message", "message": "hi", "channel": "#a", "credential_id": "c"}`, nil},
-		{"OperationPrefix", "EXTERNAL_ACTION.GOOGLE_CALENDAR", `{"action_type": "google_calendar_list_events", "credential_id": "c"}`, nil},
-		{"OperationRequired", "EXTERNAL_ACTION.AWS_ACTION", `{"credential_id": "c"}`, []string{"invalid_config configurations.action_type"}},
-		{"OperationParameter", "EXTERNAL_ACTION.TRELLO", `{"list_id": "l", "name": "n", "labels": ["a"], "limit": 5000, "credential_id": "c"}`, []string{"invalid_config configurations.limit"}},
-		{"ChannelType", "EXTERNAL_ACTION.NOTIFICATION", `{"message": "hi", "channels": [{"type": "fax"}, {"to": "x"}, "slack"]}`,
-			[]string{"invalid_config configurations.channels[0].type", "invalid_config configurations.channels[1].type", "invalid_config configurations.channels[2]"}},
 
 		// Actions.
 		{"TransformSort", "ACTION.DATA_TRANSFORMATION", `{"operation": "sort"}`, []string{"invalid_config configurations.sort_config"}},
@@ -155,7 +142,7 @@ func TestPlan_Problems(t *testing.T) {
 		{"HumanDefaultResponse", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "timeout_action": "default_response"}`, []string{"invalid_config configurations.timeout_default_response"}},
 
 		// Tools.
-		{"ToolUnknown", "TOOL.GMAIL_TOOL", `{"available_tools": ["gmail_serch"], "credential_id": "c"}`, []string{"invalid_config configurations.available_tools[0]"}},
+		{"ToolUnknown", "TOOL.FILE_PROCESSOR", `{"available_tools": ["file_reed"]}`, []string{"invalid_config configurations.available_tools[0]"}},
 		{"ToolServerURL", "TOOL.MCP_TOOL", `{"server_id": "s", "mcp_server_url": "http://x"}`, []string{"warning dropped_configuration configurations.mcp_server_url"}},
 	}
 	for _, c := range cases {
@@ -177,12 +164,10 @@ func TestPlan_Problems(t *testing.T) {
 func TestPlan_MessagesNameTheRemedy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, config, want string }{
-		{"EXTERNAL_ACTION.SLACK", `{"chanel": "#a", "channel": "#a", "credential_id": "c"}`, `did you mean "channel"?`},
+		{"FLOW.FOR_EACH", `{"batch_sise": 2}`, `did you mean "batch_size"?`},
 		{"CALL.EMPTY", `{"timeout": 0}`, `"timeout" must be a whole number from 1 to 86400, not 0`},
 		{"FLOW.MERGE", `{"merge_strategy": "concat"}`, `must be one of "concatenate", "union", "by_key", "first", "zip", not "concat"`},
-		{"EXTERNAL_ACTION.SLACK", `{"channel": "#a", "credential_id": "c", "bot_token": "x"}`, `set credential_id`},
 		{"FLOW.IF", `{}`, `"condition_expression" is required; set it to an expression`},
-		{"EXTERNAL_ACTION.GITHUB", `{"action_type": "creat_issue", "repository_config": {}, "credential_id": "c"}`, `did you mean "create_issue"?`},
 	} {
 		_, problems := planOf(t, c.kind, c.config)
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, c.want) {
@@ -193,7 +178,7 @@ func TestPlan_MessagesNameTheRemedy(t *testing.T) {
 
 func TestPlan_Secrets(t *testing.T) {
 	t.Parallel()
-	_, problems := planOf(t, "EXTERNAL_ACTION.SLACK", `{"channel": "#a", "credential_id": "c", "bot_token": "canary-4711"}`)
+	_, problems := planOf(t, "ACTION.DATABASE_QUERY", `{"query": "select 1", "credential_id": "c", "bot_token": "canary-4711"}`)
 	for _, p := range problems {
 		if strings.Contains(p.Message, "canary") || strings.Contains(p.Path, "canary") {
 			t.Errorf("problem %v shows the secret", p)
@@ -275,33 +260,15 @@ func TestPlan_Effects(t *testing.T) {
 		{"ACTION.FILE_UPLOAD", `{"target": "s3"}`, workflow.Idempotent},
 		{"ACTION.DATABASE_OPERATION", `{"operation": "insert"}`, workflow.Once},
 		{"ACTION.DATABASE_OPERATION", `{"operation": "upsert"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.API_CALL", `{"endpoint": "GET /api/test"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.API_CALL", `{"operation_id": "create"}`, workflow.Once},
-		{"EXTERNAL_ACTION.SLACK", `{}`, workflow.Once},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "post_message"}`, workflow.Once},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "add_reaction"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "get_channel_history"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "request", "method": "GET"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "request"}`, workflow.Once},
-		{"EXTERNAL_ACTION.SLACK", `{"action_type": "{{a}}"}`, workflow.Once},
-		{"EXTERNAL_ACTION.AWS_ACTION", `{"action_type": "sqs_send_message", "queue_url": "https://q/1/a.fifo"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.AWS_ACTION", `{"action_type": "sqs_send_message", "queue_url": "https://q/1/a"}`, workflow.Once},
-		{"EXTERNAL_ACTION.GCP_ACTION", `{"action_type": "function_invoke", "method": "GET"}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.GCP_ACTION", `{"action_type": "function_invoke"}`, workflow.Once},
-		{"EXTERNAL_ACTION.NOTIFICATION", `{"channels": [{"type": "in_app"}]}`, workflow.Idempotent},
-		{"EXTERNAL_ACTION.NOTIFICATION", `{"channels": [{"type": "in_app"}, {"type": "email"}]}`, workflow.Once},
 		{"FLOW.SWITCH", `{"choices": []}`, workflow.Idempotent},
 		{"FLOW.SWITCH", `{"cases": []}`, workflow.Pure},
 		{"FLOW.WAIT", `{"wait_type": "api_response"}`, workflow.Idempotent},
-		{"TOOL.GMAIL_TOOL", `{}`, workflow.Once},
-		{"TOOL.GMAIL_TOOL", `{"available_tools": ["gmail_search"]}`, workflow.Idempotent},
 		{"TOOL.FILE_PROCESSOR", `{}`, workflow.Idempotent},
 		{"TOOL.HTTP_CLIENT", `{"allowed_methods": ["GET", "POST"]}`, workflow.Once},
 		{"TOOL.HTTP_CLIENT", `{}`, workflow.Idempotent},
 		{"HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{}`, workflow.Once},
 
 		// What is only known when it runs is never taken for the harmless default.
-		{"TOOL.GMAIL_TOOL", `{"available_tools": "{{t}}"}`, workflow.Once},
 		{"TOOL.FILE_PROCESSOR", `{"available_tools": "{{t}}"}`, workflow.Idempotent},
 		{"TOOL.HTTP_CLIENT", `{"allowed_methods": "{{m}}"}`, workflow.Once},
 		{"TOOL.HTTP_CLIENT", `{"allowed_methods": ["{{m}}"]}`, workflow.Once},
@@ -309,8 +276,6 @@ func TestPlan_Effects(t *testing.T) {
 		{"ACTION.HTTP_REQUEST", `{"template_id": "t"}`, workflow.Once},
 		{"ACTION.HTTP_REQUEST", `{"template_id": "t", "method": "GET"}`, workflow.Idempotent},
 		{"ACTION.FILE_UPLOAD", `{"template_id": "t", "target": "http"}`, workflow.Once},
-		{"EXTERNAL_ACTION.GOOGLE_CALENDAR", `{"template_id": "t"}`, workflow.Once},
-		{"EXTERNAL_ACTION.GOOGLE_CALENDAR", `{}`, workflow.Idempotent},
 	} {
 		if p, _ := planOf(t, c.kind, c.config); p.Effect != c.want {
 			t.Errorf("%s %s: effect %q, want %q", c.kind, c.config, p.Effect, c.want)
@@ -413,8 +378,8 @@ func TestPlan_ManyEntries(t *testing.T) {
 		{"Branches", "FLOW.SWITCH", `{"branches": [` + list(`{"branch_id": "k#", "condition": "true"}`) + `]}`, n + 1, 0},
 		{"Predicates", "FLOW.SPLIT", `{"split_mode": "predicate", "predicate_paths": {` + list(`"k#": "item.a > #"`) + `}}`, n + 2, 0},
 		{"Options", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", `{"title": "?", "approval_options": [` + list(`"k#"`) + `]}`, n + 5, 0},
-		{"UnknownNames", "CALL.EMPTY", `{` + list(`"timeou#": 1`) + `}`, 1, maxProblems},
-		{"WrongValues", "TRIGGER.WEBHOOK", `{"allowed_methods": [` + list(`"POS#"`) + `]}`, 1, maxProblems},
+		{"UnknownNames", "CALL.EMPTY", `{` + list(`"timeou#": 1`) + `}`, 1, node.MaxProblems},
+		{"WrongValues", "TOOL.HTTP_CLIENT", `{"allowed_domains": ["a"], "allowed_methods": [` + list(`"POS#"`) + `]}`, 1, node.MaxProblems},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -11,19 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
 
+	"tandem/agent"
+	"tandem/node"
 	"tandem/workflow"
 )
 
-// inventory is every kind a workflow can name. A kind that disappears breaks the workflows that use it.
+// inventory is every kind that runs. A kind that disappears breaks the workflows that use it.
 const inventory = `
-	TRIGGER.MANUAL TRIGGER.WEBHOOK TRIGGER.CRON TRIGGER.EMAIL TRIGGER.GITHUB TRIGGER.SLACK
+	TRIGGER.MANUAL
 
 	AI_AGENT.OPENAI_CHATGPT AI_AGENT.ANTHROPIC_CLAUDE AI_AGENT.GOOGLE_GEMINI AI_AGENT.LLM AI_AGENT.MCP_AGENT
-
-	EXTERNAL_ACTION.API_CALL EXTERNAL_ACTION.WEBHOOK EXTERNAL_ACTION.NOTIFICATION EXTERNAL_ACTION.SLACK
-	EXTERNAL_ACTION.DISCORD_ACTION EXTERNAL_ACTION.TELEGRAM_ACTION EXTERNAL_ACTION.EMAIL EXTERNAL_ACTION.GITHUB
-	EXTERNAL_ACTION.GITLAB_ACTION EXTERNAL_ACTION.JIRA_ACTION EXTERNAL_ACTION.GOOGLE_CALENDAR EXTERNAL_ACTION.TRELLO
-	EXTERNAL_ACTION.NOTION EXTERNAL_ACTION.AWS_ACTION EXTERNAL_ACTION.GCP_ACTION EXTERNAL_ACTION.AZURE_ACTION
 
 	ACTION.RUN_CODE ACTION.EXECUTE_SCRIPT ACTION.DATA_TRANSFORMATION ACTION.DATA_VALIDATION ACTION.DATA_FORMATTING
 	ACTION.FILE_OPERATION ACTION.FILE_UPLOAD ACTION.FILE_DOWNLOAD ACTION.HTTP_REQUEST ACTION.WEBHOOK_CALL
@@ -36,14 +33,24 @@ const inventory = `
 	HUMAN_IN_THE_LOOP.DISCORD_INTERACTION HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION HUMAN_IN_THE_LOOP.TEAMS_INTERACTION
 	HUMAN_IN_THE_LOOP.IN_APP_APPROVAL HUMAN_IN_THE_LOOP.FORM_SUBMISSION HUMAN_IN_THE_LOOP.MANUAL_REVIEW
 
-	TOOL.MCP_TOOL TOOL.GOOGLE_CALENDAR_TOOL TOOL.OUTLOOK_CALENDAR_TOOL TOOL.CALENDAR_GENERIC_TOOL TOOL.EMAIL_TOOL
-	TOOL.GMAIL_TOOL TOOL.HTTP_CLIENT TOOL.FILE_PROCESSOR TOOL.IMAGE_PROCESSOR TOOL.CODE_TOOL
+	TOOL.MCP_TOOL TOOL.HTTP_CLIENT TOOL.FILE_PROCESSOR TOOL.IMAGE_PROCESSOR TOOL.CODE_TOOL
 
 	MEMORY.CONVERSATION_BUFFER MEMORY.CONVERSATION_SUMMARY MEMORY.VECTOR_DATABASE MEMORY.KEY_VALUE_STORE
 	MEMORY.DOCUMENT_STORE MEMORY.ENTITY_MEMORY MEMORY.EPISODIC_MEMORY MEMORY.KNOWLEDGE_BASE MEMORY.GRAPH_MEMORY
 	MEMORY.WORKING_MEMORY
 
 	CALL.EMPTY CALL.SUMMARY CALL.TASK CALL.FACTS CALL.SLOT`
+
+// reserved are the names of kinds that do not run yet. Files that have them can be read.
+const reserved = `
+	TRIGGER.WEBHOOK TRIGGER.CRON TRIGGER.EMAIL TRIGGER.GITHUB TRIGGER.SLACK
+
+	EXTERNAL_ACTION.API_CALL EXTERNAL_ACTION.WEBHOOK EXTERNAL_ACTION.NOTIFICATION EXTERNAL_ACTION.SLACK
+	EXTERNAL_ACTION.DISCORD_ACTION EXTERNAL_ACTION.TELEGRAM_ACTION EXTERNAL_ACTION.EMAIL EXTERNAL_ACTION.GITHUB
+	EXTERNAL_ACTION.GITLAB_ACTION EXTERNAL_ACTION.JIRA_ACTION EXTERNAL_ACTION.GOOGLE_CALENDAR EXTERNAL_ACTION.TRELLO
+	EXTERNAL_ACTION.NOTION EXTERNAL_ACTION.AWS_ACTION EXTERNAL_ACTION.GCP_ACTION EXTERNAL_ACTION.AZURE_ACTION
+
+	TOOL.GOOGLE_CALENDAR_TOOL TOOL.OUTLOOK_CALENDAR_TOOL TOOL.CALENDAR_GENERIC_TOOL TOOL.EMAIL_TOOL TOOL.GMAIL_TOOL`
 
 var sharedKinds = sync.OnceValue(Kinds)
 
@@ -94,7 +101,7 @@ func TestKinds_Inventory(t *testing.T) {
 				t.Errorf("keys %q must not name %q, which every kind has", p.Keys, workflow.ErrorKey)
 			}
 			for _, key := range p.KeyAliases {
-				if name != "FLOW.IF" && name != "FLOW.SWITCH" && !slices.Contains(p.Keys, key) {
+				if name != "FLOW.IF" && !slices.Contains(p.Keys, key) {
 					t.Errorf("an alias means %q, which is not among the keys %q", key, p.Keys)
 				}
 			}
@@ -125,53 +132,110 @@ func TestKinds_Inventory(t *testing.T) {
 	}
 }
 
-// Every default must pass the check that a written value has to pass, or leaving a field out would be better than
-// writing down what it is anyway.
-func TestKinds_DefaultsAreValid(t *testing.T) {
+// Every field says in both languages what it means, every key what comes out under it, and every default passes the check that a written value has
+// to pass: leaving a field out must not be better than writing down what it is anyway.
+func TestKinds_FieldsAreDescribed(t *testing.T) {
 	t.Parallel()
-	families := map[string]string{"TRIGGER": triggerCommon, "HUMAN_IN_THE_LOOP": humanCommon, "TOOL": toolCommon, "MEMORY": memoryCommon}
 	checked := 0
-	for typ, kinds := range map[string][]kind{
-		"TRIGGER": triggerKinds(), "AI_AGENT": agentKinds(), "EXTERNAL_ACTION": externalKinds(), "ACTION": actionKinds(), "FLOW": flowKinds(),
-		"HUMAN_IN_THE_LOOP": humanKinds(), "TOOL": toolKinds(), "MEMORY": memoryKinds(), "CALL": callKinds(),
-	} {
-		for _, k := range kinds {
-			s := parseShape(commonConfig, families[typ], k.config, k.operations.notation())
-			for _, f := range s.fields {
-				if !f.hasDef {
-					continue
-				}
-				checked++
-				raw := f.def
-				switch {
-				case strings.HasPrefix(raw, "["):
-					list, _ := json.Marshal(strings.FieldsFunc(raw[1:len(raw)-1], func(r rune) bool { return r == ',' }))
-					raw = string(list)
-				case !slices.ContainsFunc(f.types, func(t string) bool { return t == "int" || t == "num" || t == "bool" }) || !json.Valid([]byte(raw)):
-					quoted, _ := json.Marshal(raw)
-					raw = string(quoted)
-				}
-				c := &config{node: &workflow.Node{}, shape: s}
-				c.checkField(f.name, &f, gjson.Parse(raw))
-				if len(c.problems) > 0 {
-					t.Errorf("%s.%s: the default of %q is refused: %v", typ, k.subtype, f.name, c.problems[0])
+	var look func(kind, at string, fields []node.Field)
+	look = func(kind, at string, fields []node.Field) {
+		for _, f := range fields {
+			if checked++; f.Meaning.En == "" || f.Meaning.Zh == "" {
+				t.Errorf("%s does not say what %s%s means, in English (doc) and Chinese (zh)", kind, at, f.Name)
+			}
+			look(kind, at+f.Name+".", f.Fields)
+		}
+	}
+	look("every kind", "", node.CommonFields())
+	for _, k := range theKinds().List() {
+		look(k.About.Name, "", k.Fields())
+		for _, key := range k.About.Keys {
+			if key.Meaning.En == "" || key.Meaning.Zh == "" {
+				t.Errorf("%s does not say what comes out under %s, in English and Chinese", k.About.Name, key.Name)
+			}
+		}
+		if k.About.Name != agent.TaskKind {
+			valuesAreDescribed(t, k)
+		}
+		var defaults struct {
+			Properties map[string]struct {
+				Default json.RawMessage `json:"default"`
+			} `json:"properties"`
+		}
+		if err := json.Unmarshal(k.ConfigSchema.JSON(), &defaults); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range defaults.Properties {
+			if p.Default == nil {
+				continue
+			}
+			_, problems := planOf(t, k.About.Name, fmt.Sprintf(`{%q: %s}`, name, p.Default))
+			for _, problem := range problems {
+				if problem.Path == "configurations."+name && problem.Severity == workflow.SeverityError {
+					t.Errorf("%s: the default of %q is refused: %v", k.About.Name, name, problem)
 				}
 			}
 		}
 	}
-	if checked < 300 {
-		t.Errorf("only %d defaults were checked", checked)
+	if checked < 600 {
+		t.Errorf("only %d fields were looked at", checked)
 	}
 }
 
-func TestKinds_DuplicatePanics(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), `"CALL.EMPTY" is registered twice`) {
-			t.Errorf("recovered %v, want a panic that names the kind", r)
+// valuesAreDescribed says that every field that a kind reads of its input and puts out is told in both languages. That what it tells of its outputs
+// is what comes out is seen by [TestKinds_Examples].
+func valuesAreDescribed(t *testing.T, k node.Kind) {
+	t.Helper()
+	check := func(what string, list []node.Value, schema json.RawMessage) {
+		for _, v := range list {
+			if v.Name == "" || v.Meaning.En == "" || v.Meaning.Zh == "" {
+				t.Errorf("%s: %s has the field %q, which is not told in English and Chinese", k.About.Name, what, v.Name)
+			}
 		}
-	}()
-	newCatalogue(family{"CALL", callKinds(), ""}, family{"CALL", callKinds(), ""})
+		gjson.GetBytes(schema, "properties").ForEach(func(name, _ gjson.Result) bool {
+			if !slices.ContainsFunc(list, func(v node.Value) bool { return v.Name == name.Str }) {
+				t.Errorf("%s does not say what %s of %s means; add the tags doc and zh to it", k.About.Name, name.Str, what)
+			}
+			return true
+		})
+	}
+	if len(k.About.Inputs) == 0 {
+		t.Errorf("%s does not say what it reads of its input", k.About.Name)
+	}
+	check("the input", k.About.Inputs, k.InputSchema.JSON())
+	if len(k.About.Keys) == 0 {
+		t.Errorf("%s does not say what comes out of it", k.About.Name)
+	}
+	for _, key := range k.About.Keys {
+		var schema json.RawMessage
+		if key.Name == workflow.DefaultKey {
+			schema = k.OutputSchema.JSON()
+		}
+		check(key.Name, key.Fields, schema)
+	}
+	for _, also := range k.About.Needs.Also {
+		if also.En == "" || also.Zh == "" {
+			t.Errorf("%s does not say in both languages what it needs", k.About.Name)
+		}
+	}
+}
+
+// Names that no kind runs under can be read, are in no list, and are refused when a workflow is checked.
+func TestKinds_Reserved(t *testing.T) {
+	t.Parallel()
+	for _, name := range strings.Fields(reserved) {
+		if slices.Contains(Kinds().Names(), name) {
+			t.Errorf("%s is listed", name)
+		}
+		if plan, problems := planOf(t, name, `{"anything": 1, "credential_id": "c"}`); plan.Keys != nil || plan.Effect != workflow.Once || len(problems) > 0 {
+			t.Errorf("%s: plan %+v, problems %v", name, plan, problems)
+		}
+		typ, subtype, _ := strings.Cut(name, ".")
+		_, problems := check([]byte("metadata: {id: f, name: f}\nnodes: [{id: n, type: "+typ+", subtype: "+subtype+"}]\n"), Kinds(), nil)
+		if !slices.Contains(told(problems), "unsupported nodes[0].subtype") {
+			t.Errorf("%s: problems %v", name, problems)
+		}
+	}
 }
 
 func TestKinds_Alias(t *testing.T) {
@@ -197,38 +261,5 @@ func TestKinds_Alias(t *testing.T) {
 		if got, ok := kinds.Alias(c.typ, c.subtype); got != c.want || ok != (c.want != "") {
 			t.Errorf("Alias(%q, %q) = %q, %v; want %q", c.typ, c.subtype, got, ok, c.want)
 		}
-	}
-}
-
-func TestParseShape_RejectsBadNotation(t *testing.T) {
-	t.Parallel()
-	for _, notation := range []string{`a:strange`, `a{x|y`, `a[1-2]`, `a="x`, `old -> missing`, `a)`} {
-		t.Run(notation, func(t *testing.T) {
-			t.Parallel()
-			defer func() {
-				if recover() == nil {
-					t.Errorf("notation %q was accepted", notation)
-				}
-			}()
-			parseShape(notation)
-		})
-	}
-}
-
-func TestParseShape_ReadsEveryPart(t *testing.T) {
-	t.Parallel()
-	s := parseShape(`a, b*!:list/obj{x|~y}=[x][1..5](in:int; ...); old -> a; need a|b; drop gone, lost; cred* smtp/imap`)
-	f, ok := s.field("b")
-	if !ok {
-		t.Fatal("no field b")
-	}
-	if !f.required || !f.fixed || f.def != "[x]" || *f.lo != 1 || *f.hi != 5 || !f.inner.open {
-		t.Errorf("field %+v", f)
-	}
-	got := []any{f.types, f.enum, f.older, s.older, s.needs, s.dropped, s.cred, s.credRequired, f.inner.names()}
-	want := []any{[]string{"list", "obj"}, []string{"x"}, []string{"y"}, map[string]string{"old": "a"}, [][]string{{"a", "b"}},
-		[]string{"gone", "lost"}, []string{"smtp", "imap"}, true, []string{"in"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

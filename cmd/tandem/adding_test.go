@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// echoKind is a kind that somebody adds.
+const echoKind = `package builtin
+
+import (
+	"context"
+	"encoding/json"
+
+	"tandem/node"
+	"tandem/workflow"
+)
+
+type echoConfig struct {
+	Loud bool ` + "`" + `json:"loud" doc:"Whether it answers at all." zh:"是否应答。"` + "`" + `
+}
+
+func flowEcho() node.Kind {
+	return node.Define(node.About{
+		Name: "FLOW.ECHO", Title: says("Echo", "回声"), Description: says("Says what it is told.", "原样应答。"), Effect: workflow.Pure,
+		Keys:   []node.Key{{Name: "result", Meaning: says("What it is told.", "所听到的内容。"), Fields: []node.Value{handedOn()}}},
+		Inputs: handsOn(),
+		Examples: []node.Example{{
+			Shows: says("Answers.", "应答。"), Config: "{\"loud\": true}", Input: "{\"said\": \"hello\"}", Output: "{\"result\": {\"said\": \"hello\"}}",
+		}},
+	}, func(_ context.Context, _ *node.Call, cfg echoConfig, in json.RawMessage) (json.RawMessage, error) {
+		if !cfg.Loud {
+			return json.RawMessage("{}"), nil
+		}
+		return in, nil
+	})
+}
+`
+
+// TestAddingAKind adds a kind to a copy of the files that CONTRIBUTING names and to no others. The program is built with them and lists the kind, and
+// the tests that look at all kinds pass. What the copy differs in from the repository is what is named there, file by file.
+func TestAddingAKind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the program anew")
+	}
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	edit := func(file, before, after string) {
+		t.Helper()
+		raw, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(string(raw), before, after, 1)
+		if before != "" && text == string(raw) {
+			t.Fatalf("%s has no %q", file, before)
+		}
+		write(t, filepath.Join(copied, file), text)
+	}
+	write(t, filepath.Join(copied, "builtin/flow_echo.go"), echoKind)
+	edit("builtin/builtin.go", "\t\tbrief(flowDelay()),\n", "\t\tbrief(flowDelay()),\n\t\tflowEcho(),\n")
+	edit("app/kinds_test.go", " FLOW.DELAY\n", " FLOW.DELAY FLOW.ECHO\n")
+	edit("app/inventory_flow_test.go", "\t\t\t\"FLOW.DELAY\": {", "\t\t\t\"FLOW.ECHO\": {\"loud\": {one: `true`, other: `false`, input: `{\"said\": 1}`}},\n\t\t\t\"FLOW.DELAY\": {")
+	overlay := map[string]string{} // what is built is the repository with these files over it
+	for _, file := range files(t, copied) {
+		overlay[filepath.Join(root, file)] = filepath.Join(copied, file)
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	write(t, filepath.Join(bin, "overlay.json"), string(raw))
+	pages, err := filepath.Glob(filepath.Join(root, "docs/nodes/*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		edit(filepath.Join("docs/nodes", filepath.Base(page)), "", "")
+	}
+	command(t, root, "go", "build", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "tandem"), "./cmd/tandem")
+	if told := command(t, bin, filepath.Join(bin, "tandem"), "nodes", "--lang", "en"); !strings.Contains(told, "  FLOW.ECHO ") {
+		t.Errorf("the program does not list the kind:\n%s", told)
+	}
+	if told := command(t, bin, filepath.Join(bin, "tandem"), "nodes", "FLOW.ECHO", "--lang", "zh"); !strings.Contains(told, "\nexample: 应答。\n") || !strings.Contains(told, "是否应答。") {
+		t.Errorf("the program does not explain the kind:\n%s", told)
+	}
+	command(t, root, "go", "test", "-c", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
+	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^TestNodesReference$", "-update")
+	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow)$/^(FLOW.)?ECHO")
+
+	var touched []string
+	for _, file := range files(t, copied) {
+		before, err := os.ReadFile(filepath.Join(root, file))
+		after, wrong := os.ReadFile(filepath.Join(copied, file))
+		if wrong != nil {
+			t.Fatal(wrong)
+		}
+		if err != nil || string(before) != string(after) {
+			touched = append(touched, file)
+		}
+	}
+	guide, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(guide), "`TestAddingAKind`")
+	_, list, _ = strings.Cut(list, "```text\n")
+	list, _, _ = strings.Cut(list, "```")
+	named := strings.Fields(list)
+	slices.Sort(named)
+	if !slices.Equal(touched, named) {
+		t.Errorf("a kind touches %q, and CONTRIBUTING says %q", touched, named)
+	}
+}
+
+// write writes a file and the directories that it is in.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files are those of a directory, sorted, with slashes.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		file, err := filepath.Rel(dir, path)
+		list = append(list, filepath.ToSlash(file))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// command runs a program in a directory and returns what it prints.
+func command(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", filepath.Base(name), args, err, out)
+	}
+	return string(out)
+}

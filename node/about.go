@@ -1,0 +1,79 @@
+package node
+
+import (
+	"tandem/workflow"
+)
+
+// Text is a text in the two languages that people read.
+type Text struct {
+	Zh string `json:"zh"`
+	En string `json:"en"`
+}
+
+// About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
+// read it from here.
+type About struct {
+	// Name is TYPE.SUBTYPE.
+	Name        string
+	Title       Text
+	Description Text
+	// Effect says what repeating a run means. A kind that does not say so is taken for [workflow.Once]. Where the configuration decides, the
+	// kind's plan sets another.
+	Effect workflow.Effect
+	// Keys are the output keys besides "error"; none means "result" alone. Where the configuration decides, the kind's plan changes them.
+	Keys []Key
+	// Aliases are further spellings of output keys, for files of older versions.
+	Aliases map[string]string
+	// Body is set for kinds that run a body: which of the keys begin and end it.
+	Body  *workflow.ScopeKeys
+	Needs Needs
+	// OnUnknown is what becomes of a run whose outcome nobody knows, unless the node says so; empty: a person is asked.
+	OnUnknown workflow.OnUnknown
+	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
+	// TYPE.SUBTYPE.
+	Older []string
+	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
+	Inputs []Value
+	// Examples are what references show of the kind; the first is the simplest.
+	Examples []Example
+}
+
+// AnyKey is the name of a [Key] that stands for those that come from the configuration.
+const AnyKey = "*"
+
+// Key is an output key and what comes out under it.
+type Key struct {
+	Name    string
+	Meaning Text
+	// Fields are those of the payload. For the result of [Define] those of its Go type need not be repeated here.
+	Fields []Value
+}
+
+// Needs is what a kind cannot do without, besides its configuration.
+type Needs struct {
+	// Credential are the types of credential that fit its credential_id; none: it opens no credential. With Optional it also works without one.
+	Credential []string
+	Optional   bool
+	// Also is what else must be there: a model profile, a server that is running, a permission of the operator.
+	Also []Text
+}
+
+// commonConfig are the fields that every kind has. The runtime reads them, so a kind's own configuration passes over them.
+type commonConfig struct {
+	Timeout        int    `json:"timeout" range:"1..86400" fixed:"true" doc:"How long one attempt may take, in seconds." zh:"一次尝试最多允许的时间（秒）。"`
+	MaxRetries     int    `json:"max_retries" older:"retry_attempts" range:"0..10" fixed:"true" doc:"How often a failure that may pass is tried again." zh:"可恢复的失败最多重试几次。"`
+	OnError        string `json:"on_error" enum:"fail|continue|default_output" fixed:"true" doc:"What becomes of a failure: the execution fails, goes on under the key error, or goes on with default_output." zh:"失败时的处理：整个执行失败、经 error 键继续，或以 default_output 继续。"`
+	DefaultOutput  any    `json:"default_output" doc:"What stands for the result when on_error is default_output." zh:"on_error 为 default_output 时代替结果的值。"`
+	OnUnknown      string `json:"on_unknown" enum:"ask|retry|fail" fixed:"true" doc:"What becomes of a run whose outcome is not known after a crash: a person is asked, it is repeated, or it fails." zh:"崩溃后结果未知时的处理：询问人员、重试或判为失败。"`
+	Enabled        bool   `json:"enabled" fixed:"true" doc:"Whether the node does its work; if not, it hands its input on." zh:"节点是否执行；关闭时原样传递输入。"`
+	CredentialID   string `json:"credential_id" doc:"The id of the stored credential that the node opens." zh:"节点所用凭据的编号。"`
+	TemplateID     string `json:"template_id" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
+	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"是否由执行上下文、模型或人员补全缺少的输入。"`
+	FillingProfile string `json:"filling_profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`
+	ToUser         bool   `json:"to_user" doc:"Whether the output is shown to who follows the execution as an answer." zh:"是否将输出作为答复展示给用户。"`
+	CreditCost     int    `json:"credit_cost" range:"0.." doc:"What a success costs, in credits, besides tokens." zh:"一次成功所计的点数（令牌费用除外）。"`
+}
+
+func (c *commonConfig) Defaults() {
+	c.Timeout, c.MaxRetries, c.OnError, c.OnUnknown, c.Enabled = 420, 3, string(workflow.OnErrorFail), string(workflow.OnUnknownAsk), true
+}

@@ -1,0 +1,370 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// The codes of problems that kinds report about a configuration; workflow has those of the format. They are stored and sent, so none ever
+// changes its meaning.
+const (
+	ProblemUnknownConfiguration = "unknown_configuration"
+	ProblemInlineSecret         = "inline_secret"
+	ProblemDropped              = "dropped_configuration"
+	ProblemNeverChanges         = "condition_never_changes"
+	ProblemDuplicateCase        = "duplicate_case"
+	ProblemToolEndsTurn         = "tool_ends_turn"
+	ProblemNeedsModel           = "needs_model"
+
+	ProblemCredentialMissing = string(fault.CredentialMissing)
+	ProblemUnsupported       = string(fault.Unsupported)
+)
+
+// ToBeChosen is the value of a credential that is chosen when the workflow is deployed.
+const ToBeChosen = "{{$placeholder}}"
+
+// Bounds of what a hostile file can cost: nobody reads more, and looking for similar names takes time.
+const (
+	MaxProblems    = 1000 // per node
+	maxSuggestions = 50   // per node
+)
+
+// Planning is a node while its configurations are checked: what is written, the problems found so far, and the plan that comes of it. A kind's
+// plan function is called when every field has been checked by itself. It reports what fields say together, and fills the plan with what the
+// configuration decides.
+//
+// The typed configuration beside it holds what is known now: a field whose value is a placeholder, or is wrong, is zero there; what is not
+// written has its default.
+type Planning struct {
+	workflow.Plan
+
+	node     *workflow.Node
+	shape    *shape
+	problems []workflow.Problem
+	values   map[string]gjson.Result // by name, older spellings resolved; null counts as absent
+	paths    map[string]string       // where each value stands
+	// otherwise is what fields without a default are when they are not written.
+	otherwise map[string]string
+}
+
+// planned makes a plan function of one with a typed configuration.
+func planned[C any](own *shape, plan []func(p *Planning, cfg *C)) func(p *Planning) {
+	if len(plan) == 0 {
+		return nil
+	}
+	return func(p *Planning) {
+		var cfg C
+		own.known(p.values, reflect.ValueOf(&cfg).Elem())
+		for _, f := range plan {
+			f(p, &cfg)
+		}
+	}
+}
+
+// known reads what is known of a configuration before it runs.
+func (s *shape) known(values map[string]gjson.Result, v reflect.Value) {
+	if s.defaults {
+		v.Addr().Interface().(interface{ Defaults() }).Defaults()
+	}
+	for i := range s.fields {
+		f := &s.fields[i]
+		value, set := values[f.name]
+		if !set {
+			continue
+		}
+		to := v.FieldByIndex(f.index)
+		usual := reflect.New(to.Type()).Elem()
+		if f.fixed {
+			usual.Set(to) // a fixed field whose value was refused counts as not set, so that the plan stays usable
+		}
+		if dynamic(value) && !slices.Contains(f.takes, takesCode) || f.read(f.name, value, to) != nil {
+			to.Set(usual)
+		}
+	}
+}
+
+// workflowKind is the kind as a graph sees it.
+func (k *Kind) workflowKind() workflow.Kind {
+	about := k.About
+	typ, _, _ := strings.Cut(about.Name, ".")
+	whole := commonShape.with(k.config)
+	aliases := about.keyAliases(typ)
+	keys := []string{workflow.DefaultKey}
+	if len(about.Keys) > 0 {
+		fixed := []string{}
+		for _, key := range about.Keys {
+			if key.Name != AnyKey {
+				fixed = append(fixed, key.Name)
+			}
+		}
+		if len(fixed) > 0 {
+			keys = fixed
+		}
+	}
+	plan, reserved := k.plan, k.reserved
+	return workflow.Kind{Name: about.Name, Scope: about.Body, Plan: func(n *workflow.Node) (workflow.Plan, []workflow.Problem) {
+		p := &Planning{node: n, shape: whole}
+		p.read(about.Needs)
+		p.Keys, p.KeyAliases = slices.Clone(keys), maps.Clone(aliases)
+		p.common(&about, typ)
+		if plan != nil {
+			plan(p)
+		}
+		if !reserved {
+			p.check(&about, typ)
+		}
+		return p.Plan, p.problems
+	}}
+}
+
+// with are the fields of a shape and those of another one behind them.
+func (s *shape) with(other *shape) *shape {
+	if other == nil {
+		return s
+	}
+	whole := *other
+	whole.fields = slices.Concat(s.fields, other.fields)
+	return &whole
+}
+
+// keyAliases are the accepted spellings of a kind's output keys. "main" is "result" or what the kind has instead of it.
+func (a *About) keyAliases(typ string) map[string]string {
+	aliases := map[string]string{"main": workflow.DefaultKey}
+	if slices.Contains([]string{"ACTION", "EXTERNAL_ACTION", "AI_AGENT", "TOOL"}, typ) {
+		aliases["success"], aliases["response"] = workflow.DefaultKey, workflow.DefaultKey
+	}
+	maps.Copy(aliases, a.Aliases)
+	if key, ok := aliases[workflow.DefaultKey]; ok {
+		aliases["main"] = key
+	}
+	return aliases
+}
+
+// read checks what is written against the fields that there are.
+func (p *Planning) read(needs Needs) {
+	root := gjson.ParseBytes(p.node.Configurations)
+	if len(p.node.Configurations) == 0 || root.Type == gjson.Null {
+		root = gjson.Parse("{}")
+	}
+	if !root.IsObject() {
+		p.Invalid("configurations", "must be an object")
+		root = gjson.Parse("{}")
+	}
+	p.values, p.paths = p.readObject("configurations", root, p.shape)
+	if needs.Credential == nil {
+		return
+	}
+	value, set := p.values["credential_id"]
+	types := strings.Join(quoteAll(needs.Credential), " or ")
+	switch {
+	case set && strings.TrimSpace(value.Str) == ToBeChosen:
+		p.Warn(ProblemCredentialMissing, p.paths["credential_id"], "choose a credential of type %s before deploying", types)
+	case !set && !needs.Optional && !p.Templated():
+		p.Warn(ProblemCredentialMissing, "configurations.credential_id", "%s needs a credential of type %s; set credential_id before deploying", p.node.Kind(), types)
+	}
+}
+
+// common fills in what the fields of every kind decide.
+func (p *Planning) common(about *About, typ string) {
+	c := commonConfig{}
+	commonShape.known(p.values, reflect.ValueOf(&c).Elem())
+	if !p.Has("on_unknown") && about.OnUnknown != "" {
+		c.OnUnknown = string(about.OnUnknown)
+	}
+	p.TimeoutMS = p.Milliseconds("timeout")
+	retries, written := p.number("max_retries")
+	if !written {
+		retries = float64(c.MaxRetries)
+	}
+	p.MaxRetries = int(max(0, min(retries, 10)))
+	p.Credits, _ = p.number("credit_cost")
+	p.OnError, p.OnUnknown, p.Disabled = workflow.OnError(c.OnError), workflow.OnUnknown(c.OnUnknown), !c.Enabled
+	if p.OnError == workflow.OnErrorDefault && !p.Has("default_output") && !p.Templated() {
+		p.Invalid("configurations.default_output", "is required when on_error is %q", workflow.OnErrorDefault)
+	}
+	if typ == "TRIGGER" || about.Body != nil {
+		p.MaxRetries = 0
+		if p.Has("max_retries") {
+			p.Idle("max_retries", "a trigger has run when it is asked, and what fails in a body is retried inside of it")
+		}
+	}
+	if about.Body != nil && c.EnableFilling {
+		p.Warn(workflow.ProblemConfig, p.At("enable_filling"), "enable_filling does nothing here: a node that runs a body is not filled; set it on the nodes of the body")
+	}
+	p.SkipDisabled = typ == "HUMAN_IN_THE_LOOP"
+	if p.Effect = about.Effect; p.Effect == "" {
+		p.Effect = workflow.Once
+	}
+}
+
+// check looks at what the whole plan makes of the common fields.
+func (p *Planning) check(about *About, typ string) {
+	if p.Has("on_unknown") && p.Effect != workflow.Once {
+		p.Warn(workflow.ProblemConfig, p.At("on_unknown"), "on_unknown does nothing here: what the node does may be repeated, so nobody is asked whether it was done; remove it")
+	}
+	if p.Has("credential_id") && about.Needs.Credential == nil && typ != "HUMAN_IN_THE_LOOP" { // a question goes by the channel it names
+		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing here: %s opens no credential; remove it", p.node.Kind())
+	}
+	p.checkIdle()
+	p.checkStandIn(typ)
+}
+
+// checkStandIn refuses what would stand for the node's work under a key that it does not have.
+func (p *Planning) checkStandIn(typ string) {
+	if _, ok := p.MainKey(); ok || len(p.Keys) == 0 {
+		return
+	}
+	keys := strings.Join(quoteAll(p.Keys), ", ")
+	if p.Disabled && !p.SkipDisabled && typ != "TRIGGER" {
+		p.Invalid(p.At("enabled"), "cannot be false here: %s has no key under which its input could be handed on, only %s; remove the node and connect what is around it", p.node.Kind(), keys)
+	}
+	value, set := p.values["default_output"]
+	if p.OnError != workflow.OnErrorDefault || !set || dynamic(value) {
+		return
+	}
+	members := value.Map()
+	if !value.IsObject() || len(members) == 0 {
+		p.Invalid(p.At("default_output"), "must be an object with a payload for one of the keys of %s: %s", p.node.Kind(), keys)
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(p.Keys, key) {
+			p.Invalid(Under(p.At("default_output"), key), "is not a key of %s; it has %s", p.node.Kind(), keys)
+		}
+	}
+}
+
+// Kind is the name of the node's kind, ID that of the node.
+func (p *Planning) Kind() string { return p.node.Kind() }
+
+// ID is the id of the node.
+func (p *Planning) ID() string { return p.node.ID }
+
+// Has says that a field is written, with whatever value but null. A field that the kind does not have is a defect and panics.
+func (p *Planning) Has(name string) bool {
+	if p.shape.field(name) < 0 {
+		panic(fmt.Sprintf("node: the plan of %s asks for the field %q, which it does not have", p.node.Kind(), name))
+	}
+	_, ok := p.values[name]
+	return ok
+}
+
+// Knows says that the kind has a field.
+func (p *Planning) Knows(name string) bool { return p.shape.field(name) >= 0 }
+
+// Templated says that a template brings values of its own, so that what is missing may come from there.
+func (p *Planning) Templated() bool { _, ok := p.values["template_id"]; return ok }
+
+// Dynamic says that a field's value has a placeholder, so that it is known only when the node runs.
+func (p *Planning) Dynamic(name string) bool { return dynamic(p.values[name]) }
+
+// Value is a field as it is written.
+func (p *Planning) Value(name string) gjson.Result { return p.values[name] }
+
+// Items are the elements of a list as they are written; nil when there is no list.
+func (p *Planning) Items(name string) []gjson.Result {
+	if v := p.values[name]; v.IsArray() {
+		return v.Array()
+	}
+	return nil
+}
+
+// Listed are the elements of a list of texts, or its default. The second result is false when they are known only when the node runs.
+func (p *Planning) Listed(name string, usual ...string) (items []string, known bool) {
+	if !p.Has(name) {
+		return usual, !p.Templated()
+	}
+	for _, item := range p.Items(name) {
+		items = append(items, item.String())
+	}
+	return items, !p.Dynamic(name)
+}
+
+// Choice is the value of a field that decides how dangerous a node is: "" also when a template may bring the value, so that a default is
+// never taken for what will run.
+func (p *Planning) Choice(name, value string) string {
+	if !p.Has(name) && p.Templated() {
+		return ""
+	}
+	return value
+}
+
+// At is the path of a field as it was written, or as it would be.
+func (p *Planning) At(name string) string {
+	if path, ok := p.paths[name]; ok {
+		return path
+	}
+	return Under("configurations", name)
+}
+
+// Milliseconds is the value of a field of seconds; one that cannot be used, which was reported, counts as the default.
+func (p *Planning) Milliseconds(name string) int64 {
+	f := &p.shape.fields[p.shape.field(name)]
+	n, ok := p.number(name)
+	if !ok || !f.holds(n) {
+		n, _ = strconv.ParseFloat(f.usual, 64)
+	}
+	return int64(math.Round(n * 1000))
+}
+
+// number is a number as it is written, whether or not the field's range has it.
+func (p *Planning) number(name string) (float64, bool) {
+	v := p.values[name]
+	return v.Num, v.Type == gjson.Number
+}
+
+// Require reports a field that another field's value makes necessary.
+func (p *Planning) Require(name, because string) {
+	if !p.Has(name) && !p.Templated() {
+		p.Invalid(Under("configurations", name), "is required %s", because)
+	}
+}
+
+// Invalid reports a value that cannot be used; the message begins with the name of what is wrong.
+func (p *Planning) Invalid(path, format string, args ...any) {
+	p.Refuse(workflow.ProblemConfig, path, "%s %s", strconv.Quote(strings.TrimPrefix(path, "configurations.")), fmt.Sprintf(format, args...))
+}
+
+// Refuse reports an error.
+func (p *Planning) Refuse(code, path, format string, args ...any) {
+	p.report(workflow.SeverityError, code, path, format, args...)
+}
+
+// Warn reports what should be looked at and stops nothing.
+func (p *Planning) Warn(code, path, format string, args ...any) {
+	p.report(workflow.SeverityWarning, code, path, format, args...)
+}
+
+func (p *Planning) report(severity workflow.Severity, code, path, format string, args ...any) {
+	if !p.Full() {
+		p.problems = append(p.problems, workflow.Problem{Severity: severity, Code: code, Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+// Full says that there are more problems than anybody reads, so that looking for others is not worth its cost.
+func (p *Planning) Full() bool { return len(p.problems) >= MaxProblems }
+
+// Failed says that an error was reported.
+func (p *Planning) Failed() bool { return workflow.HasErrors(p.problems) }
+
+// Suggest is the end of a message that offers the most similar name, as long as there are not too many problems already.
+func (p *Planning) Suggest(name string, candidates []string) string {
+	if len(p.problems) >= maxSuggestions {
+		return ""
+	}
+	best := fault.Nearest(name, candidates)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
