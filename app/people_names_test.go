@@ -273,7 +273,7 @@ func TestNames_Addresses(t *testing.T) {
 		s := openSlack(t)
 		_, q, asked := s.ask(t, "#ops", `approvers: ["user:approver"]`)
 		want[api.User](t, s.call(t, "admin", "PUT", "/users/approver", api.UserRequest{Name: "approver", Addresses: []string{"slack:U2"}, Roles: []string{"approver"}}), http.StatusOK)
-		action, value := slackButton(t, asked, "approve")
+		action, value := slackButton(t, asked, "Approve")
 		want[any](t, s.form(t, slackSigning, s.click("U2", action, value, "1.1")), http.StatusOK)
 		_, payload := s.seen(t, q)
 		m := s.detail(t, q.ID).Responses[0].Means

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"tandem/api"
 	"tandem/human"
 	"tandem/human/form"
@@ -92,9 +94,9 @@ func (d *drawing) simple(e *form.Entry) map[string]any {
 			about = append(about, e.Written(d.Language))
 		}
 	case form.One:
-		maps.Copy(schema, d.choice(e.Choices))
+		maps.Copy(schema, d.choice(e.Choices, gjson.GetBytes(e.Schema, "enumNames").Exists()))
 	case form.Some:
-		schema["type"], schema["items"] = "array", itemsOf(d.choice(e.Choices))
+		schema["type"], schema["items"] = "array", itemsOf(d.choice(e.Choices, false))
 		if put(schema, "minItems", e.MinItems); e.Required && e.MinItems == nil {
 			schema["minItems"] = 1
 		}
@@ -162,8 +164,9 @@ func fits(e *form.Entry, value any) bool {
 	return false
 }
 
-// choice is one of several texts, with what they are called for people: earlier versions have the names beside the values.
-func (d *drawing) choice(choices []form.Choice) map[string]any {
+// choice is one of several texts, with what they are called for people: earlier versions have the names beside the values, and so has every version
+// where the author wrote them that way.
+func (d *drawing) choice(choices []form.Choice, beside bool) map[string]any {
 	constants, values, labels, labelled := make([]any, len(choices)), make([]any, len(choices)), make([]any, len(choices)), false
 	for n, c := range choices {
 		constants[n] = map[string]any{"const": c.Value, "title": c.Label}
@@ -173,7 +176,7 @@ func (d *drawing) choice(choices []form.Choice) map[string]any {
 	switch {
 	case !labelled:
 		return map[string]any{"enum": values}
-	case d.version < manyVersion:
+	case d.version < manyVersion, beside:
 		return map[string]any{"enum": values, "enumNames": labels}
 	}
 	return map[string]any{"oneOf": constants}
