@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math"
-
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"tandem/human/prose"
+	"tandem/payload"
 )
 
 // The relevances of a reply in prose.
@@ -76,31 +78,37 @@ const (
 	filteredTo   = 0.3
 )
 
-// Classify judges a reply by rules and learned weights. It is pure and takes time in proportion to the reply.
-//
-// A decision needs a clause that approves or refuses, or words that plainly lean to one, and nothing that takes that back: package prose reads what the
-// clauses do and how they compare with labelled replies, and here that is compared with what was asked and how the reply came. Remarks may be in any words. Whatever else somebody writes is uncertain, and they are asked back. What no
-// person wrote is filtered.
-func Classify(t Text) Judgement { return theWording().classify(t) }
+// theReader is shared by all. It is read-only, and built when the first reply is read.
+var theReader = sync.OnceValue(prose.New)
 
-func (w *wording) classify(t Text) Judgement {
-	r := w.read(t)
-	j := Judgement{Factors: w.factors(t, r)}
-	r.circumstances(t)
+// Classify judges a reply by its words: package prose reads what they decide and whether that is about what was asked. Whatever else somebody writes is
+// uncertain, and they are asked back. What no person wrote is filtered. It is pure and takes time in proportion to the reply.
+func Classify(t Text) Judgement { return classify(theReader(), t) }
+
+func classify(p *prose.Reader, t Text) Judgement {
+	r := read(p, t)
+	j := r.judgement(t)
+	j.Reasoning = r.explain(t.Request, j)
+	return j
+}
+
+// judgement is what a reply is taken for, without the reasons.
+func (r *reading) judgement(t Text) Judgement {
+	j := Judgement{Factors: r.factors(t)}
 	relevance := Uncertain
 	switch {
-	case r.automatic && (r.surely || r.strong+r.refusals == 0), !t.Listed && !t.Threaded:
+	case r.Automatic && (r.Surely || r.Reading.Decision == prose.None), !t.Listed && !t.Threaded:
 		relevance = Filtered
-	case !t.Listed || !t.Threaded || r.automatic || r.has(vetoEarly):
+	case !t.Listed || !t.Threaded || r.Automatic || r.Has(againstEarly):
 	case t.Request.Type == Input:
 		if r.value(t.Request) {
-			relevance, j.Classification, j.Value = Relevant, Confirmed, r.clean.text
+			relevance, j.Classification, j.Value = Relevant, Confirmed, r.Text
 		}
 	default:
-		j.Classification, j.Option = w.answer(t.Request, r)
+		j.Classification, j.Option = r.answer(t.Request)
 		if j.Classification != "" {
 			relevance = Relevant
-		} else if r.offTopic() {
+		} else if r.offTopic(t.Request) {
 			relevance = Filtered
 		}
 	}
@@ -109,38 +117,65 @@ func (w *wording) classify(t Text) Judgement {
 	}
 	j.Relevance = relevance
 	j.Score = inBand(weigh(j.Factors), relevance)
-	j.Reasoning = explain(t.Request, relevance, j, r)
 	return j
 }
 
-// circumstances adds the vetoes that come from how a reply arrived.
-func (r *reading) circumstances(t Text) {
-	if r.automatic {
-		r.veto(vetoAutomatic, "")
+// reading is what was read in a reply, and who read it.
+type reading struct {
+	prose.Reply
+	reader *prose.Reader
+}
+
+// What about how a reply arrived is against taking it for an answer.
+const (
+	againstAutomatic = "automatic"
+	againstEarly     = "before_the_question"
+	againstStranger  = "not_an_approver"
+	againstThread    = "not_in_the_thread"
+)
+
+// read reads a reply, and notes what is against it from how it arrived.
+func read(p *prose.Reader, t Text) reading {
+	local, _, _ := strings.Cut(t.Reply.From, "@")
+	r := reading{reader: p, Reply: p.ReadReply(prose.Question{
+		Title: t.Request.Title, Description: t.Request.Description,
+		Data:   []string{payload.JSON(t.Request.Content), payload.JSON(t.Request.Arguments)},
+		People: []string{t.Reply.Name, local, t.Request.UserMention},
+	}, prose.Message{Subject: t.Reply.Subject, Text: t.Reply.Text, Automatic: t.Reply.Automatic, Value: t.Request.Type == Input})}
+	if r.Automatic {
+		r.against(againstAutomatic, "")
 	}
 	if !t.Listed {
-		r.veto(vetoStranger, t.Reply.From)
+		r.against(againstStranger, t.Reply.From)
 	}
 	if !t.Threaded {
-		r.veto(vetoThread, "")
+		r.against(againstThread, "")
 	}
 	if _, possible := onTime(t); !possible {
-		r.veto(vetoEarly, "")
+		r.against(againstEarly, "")
 	}
+	return r
+}
+
+func (r *reading) against(why, text string) {
+	r.Against = append(r.Against, prose.Doubt{Why: why, Text: text})
 }
 
 // answer is what a reply to an approval or a selection says.
-func (w *wording) answer(q Request, r reading) (classification, option string) {
-	if r.has(vetoHidden, vetoStruck, vetoLong) {
+func (r *reading) answer(q Request) (classification, option string) {
+	if r.Has(prose.AgainstHidden, prose.AgainstStruck, prose.AgainstLong) {
 		return "", ""
 	}
-	if o, found := w.chosen(q, r); found {
+	if o, found := r.chosen(q); found {
 		return q.classed(o)
 	}
 	if q.Type != Approval && q.Type != "" {
 		return "", ""
 	}
-	switch w.byActs(r) {
+	if r.Reading.Learned && q.offersMore() {
+		return "", "" // it may mean one of the others
+	}
+	switch r.Answer() {
 	case prose.Approve:
 		return q.onlyOption(Confirmed)
 	case prose.Refuse:
@@ -154,63 +189,43 @@ func (r *reading) value(q Request) bool {
 	if len(q.Fields) != 1 || q.Fields[0].Type != "" && q.Fields[0].Type != "text" {
 		return false
 	}
-	if len(r.content) == 0 || r.has(vetoHidden, vetoStruck, vetoLong, vetoEmpty) {
+	if len(r.Clauses) == 0 || r.Has(prose.AgainstHidden, prose.AgainstStruck, prose.AgainstLong, prose.AgainstEmpty) {
 		return false
 	}
-	last := strings.TrimSpace(r.clean.text)
+	last := strings.TrimSpace(r.Text)
 	for _, end := range []string{"?", "？", "吗", "呢"} {
 		if strings.HasSuffix(last, end) {
 			return false
 		}
 	}
-	for n, clause := range r.content {
+	for n, clause := range r.Clauses {
 		if puttingOff(clause, n == 0) {
 			return false
 		}
 	}
 	// A nod is no value, whatever was asked for; a plain yes or no may be one.
-	return len(r.content) > 1 || !nodding(r.content[0]) || yesOrNo(r.content[0])
+	return len(r.Clauses) > 1 || !nodding(r.Clauses[0]) || yesOrNo(r.Clauses[0])
 }
 
 // offTopic says whether a reply is plainly about something else.
-func (r *reading) offTopic() bool {
-	if r.strong+r.weak+r.refusals+r.weakNos+r.known > 0 || !r.has(vetoReference) {
+func (r *reading) offTopic(q Request) bool {
+	if r.Elsewhere == "" || r.Reading.Verdict || r.objection().Why != "" || r.Reading.Leaning.Of(prose.None) < 0.9 {
 		return false
 	}
-	for _, v := range r.vetoes {
-		if v.why != vetoReference && v.why != "question" {
-			return false
-		}
-	}
-	return r.unknowns >= 3
+	return !q.offersMore()
 }
 
 // chosen is the option that is the only content of a reply, by its value, its label or, in a selection, its number.
-func (w *wording) chosen(q Request, r reading) (Option, bool) {
-	texts := []string{w.plain(r.clean.text)}
-	if len(r.content) == 1 {
-		texts = append(texts, w.plain(r.content[0]))
+func (r *reading) chosen(q Request) (Option, bool) {
+	texts := []string{r.reader.Plain(r.Text)}
+	if len(r.Clauses) == 1 {
+		texts = append(texts, r.Clauses[0])
 	}
 	for _, text := range texts {
 		if text == "" {
 			continue
 		}
-		var found []Option
-		for n, o := range q.Options {
-			number := ""
-			if q.Type == Selection {
-				number = strconv.Itoa(n + 1)
-			}
-			switch text {
-			case w.plain(o.Value), w.plain(o.Label):
-				found = append(found, o)
-			case number, "option " + number, "选项" + number, "选" + number, "第" + number + "个", number + "号", "no " + number, "# " + number:
-				if number != "" {
-					found = append(found, o)
-				}
-			}
-		}
-		switch len(found) {
+		switch found := r.optionsCalled(q, text); len(found) {
 		case 0:
 		case 1:
 			return found[0], true
@@ -218,35 +233,53 @@ func (w *wording) chosen(q Request, r reading) (Option, bool) {
 			return Option{}, false
 		}
 	}
-	return w.named(q, r)
+	return r.named(q)
+}
+
+// optionsCalled are the options that a text is the value, the label or, in a selection, the number of.
+func (r *reading) optionsCalled(q Request, text string) []Option {
+	var found []Option
+	for n, o := range q.Options {
+		names := []string{r.reader.Plain(o.Value), r.reader.Plain(o.Label)}
+		if q.Type == Selection {
+			number := strconv.Itoa(n + 1)
+			names = append(names, number, "option "+number, "选项"+number, "选"+number, "第"+number+"个", number+"号", "no "+number, "# "+number)
+		}
+		if slices.Contains(names, text) {
+			found = append(found, o)
+		}
+	}
+	return found
 }
 
 // named is the option that a reply names in a sentence of choosing, or that it begins with before it says more. An option that confirms has to be the
 // only content.
-func (w *wording) named(q Request, r reading) (Option, bool) {
-	if len(r.content) == 0 || r.strong+r.weak+r.refusals+r.weakNos > 0 {
+func (r *reading) named(q Request) (Option, bool) {
+	if len(r.Clauses) == 0 || r.Answer() != prose.None {
 		return Option{}, false
 	}
-	said := w.plain(r.content[0])
-	alone := len(r.content) == 1
+	alone := len(r.Clauses) == 1
 	var found []Option
 	for _, o := range q.Options {
-		for _, name := range []string{w.plain(o.Value), w.plain(o.Label)} {
-			if name == "" || q.outcomeOf(o) == Confirmed {
-				continue
-			}
-			// What is more than one word is not said by accident.
-			opens := said == name && q.Type != Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
-			if opens || alone && (q.Type == Selection || q.outcomeOf(o) == Rejected) && choosing(said, name) {
-				found = append(found, o)
-				break
-			}
+		if q.outcomeOf(o) != Confirmed && slices.ContainsFunc([]string{o.Value, o.Label}, func(name string) bool { return r.names(q, o, r.reader.Plain(name), alone) }) {
+			found = append(found, o)
 		}
 	}
-	if len(found) != 1 || !alone && r.has("question", "hedge", "sarcasm", "instruction", vetoDouble, vetoHesitant, vetoContrast) {
+	if len(found) != 1 || !alone && len(r.Reading.Doubts) > 0 {
 		return Option{}, false
 	}
 	return found[0], true
+}
+
+// names says whether the first clause of a reply names an option. What is more than one word is not said by accident.
+func (r *reading) names(q Request, o Option, name string, alone bool) bool {
+	if name == "" {
+		return false
+	}
+	if alone && (q.Type == Selection || q.outcomeOf(o) == Rejected) && choosing(r.Clauses[0], name) {
+		return true
+	}
+	return r.Clauses[0] == name && q.Type != Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
 }
 
 // choosing says whether a clause is an option and nothing else but words of choosing.
@@ -297,16 +330,24 @@ func puttingOff(clause string, first bool) bool {
 	return false
 }
 
-// plain is a text as its words, without what stands around them.
-func (w *wording) plain(text string) string {
-	normal, _ := w.normalise(text)
-	var ts []token
-	for _, one := range w.tokens(normal) {
-		if one.kind != tokenBreak {
-			ts = append(ts, one)
-		}
+// nodding says whether a yes may be no more than a sign of having listened.
+func nodding(text string) bool {
+	switch text {
+	case "yes", "yeah", "yep", "yup", "yea", "aye", "ok", "okay", "okey", "okie", "sure", "sure thing", "alright", "all right", "y", "of course", "certainly", "absolutely", "definitely", "affirmative",
+		"👍", "✅", "✔", "☑", "👌", "🆗", "🟢", "当然", "可", "可以了", "ok的", "okay的", "ok了", "okk", "必须的":
+		return true
 	}
-	return joined(ts)
+	first, _ := utf8.DecodeRuneInString(text)
+	return strings.ContainsRune("好行是对成妥", first)
+}
+
+// yesOrNo says whether a nod is one that may be asked for by itself.
+func yesOrNo(text string) bool {
+	switch text {
+	case "yes", "no", "y", "n", "是", "否", "是的", "对":
+		return true
+	}
+	return false
 }
 
 // outcomeOf is what an option decides.
@@ -318,6 +359,11 @@ func (r *Request) outcomeOf(o Option) string {
 		return Neither // the choice itself is the answer
 	}
 	return outcomeByName(Approval, o.Value)
+}
+
+// offersMore says whether something else can be chosen than to confirm or to reject.
+func (r *Request) offersMore() bool {
+	return slices.ContainsFunc(r.Options, func(o Option) bool { return r.outcomeOf(o) == Neither })
 }
 
 // classed is the classification of a chosen option.
@@ -350,8 +396,8 @@ func (r *Request) onlyOption(outcome string) (classification, option string) {
 	return r.classed(found[0])
 }
 
-// factors are the eight scores, as the rules see them.
-func (w *wording) factors(t Text, r reading) map[string]float64 {
+// factors are the eight scores, as the reader sees them.
+func (r *reading) factors(t Text) map[string]float64 {
 	f := map[string]float64{factorChannel: 0.8, factorUser: 0, factorThread: 0.2, factorQuality: 1}
 	if t.Reply.Channel != "" && t.Request.Channel != "" {
 		f[factorChannel] = 0.5
@@ -367,30 +413,41 @@ func (w *wording) factors(t Text, r reading) map[string]float64 {
 	}
 	f[factorTiming], _ = onTime(t)
 	switch {
-	case r.automatic:
+	case r.Automatic:
 		f[factorQuality] = 0
-	case r.has(vetoEmpty, vetoLong, vetoHidden, "instruction"):
+	case r.Has(prose.AgainstEmpty, prose.AgainstLong, prose.AgainstHidden, prose.AgainstInjection):
 		f[factorQuality] = 0.2
-	case len(r.vetoes) > 0:
+	case len(r.Against) > 0:
 		f[factorQuality] = 0.7
 	}
-	evidence := r.strong + r.weak + r.refusals + r.weakNos
-	read := evidence + r.known + r.fines + r.acks
-	f[factorContent] = 0.2
-	if read > 0 {
-		f[factorContent] = 0.4 + 0.6*float64(read)/float64(read+r.unknowns)
-	}
+	// How much it is about the question is how little it leans to neither; what it decides and says are its pattern and keywords.
+	f[factorContent] = math.Round(1000*(1-0.8*r.Reading.Leaning.Of(prose.None))) / 1000
 	switch {
-	case evidence > 0 && len(r.vetoes) == 0 && r.unknowns == 0:
+	case r.Answer() != prose.None:
 		f[factorPattern], f[factorKeywords] = 1, 1
-	case evidence > 0 && r.has(vetoMixed):
-		f[factorPattern], f[factorKeywords] = 0.3, 0.5
-	case evidence > 0:
+	case r.Reading.Decision != prose.None:
 		f[factorPattern], f[factorKeywords] = 0.6, 0.8
+	case r.Reading.Verdict:
+		f[factorPattern], f[factorKeywords] = 0.3, 0.5
 	default:
 		f[factorPattern], f[factorKeywords] = 0.1, 0
 	}
 	return f
+}
+
+// onTime says how plausible the time of a reply is, and whether it is possible at all.
+func onTime(t Text) (score float64, possible bool) {
+	if t.Asked.IsZero() || t.Received.IsZero() {
+		return 0.8, true
+	}
+	took := t.Received.Sub(t.Asked)
+	switch {
+	case took < -5*time.Minute: // clocks differ, but not by so much
+		return 0, false
+	case t.Request.TimeoutSeconds > 0 && took > time.Duration(t.Request.TimeoutSeconds)*time.Second:
+		return 0.3, true
+	}
+	return 1, true
 }
 
 // weigh is the mean of the factors by their weights. The order is fixed, so that the sum is the same every time.
@@ -430,52 +487,76 @@ func relevanceOf(score float64) string {
 }
 
 // explain says why, in the language of the request.
-func explain(q Request, relevance string, j Judgement, r reading) string {
+func (r *reading) explain(q Request, j Judgement) string {
 	zh := q.Language == "zh"
-	if relevance == Relevant {
-		switch {
-		case j.Value != "":
-			return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
-		case r.acts.Learned && j.Classification == Confirmed:
-			return fmt.Sprintf(byLanguage(zh, "回复读来是同意：%q；最有分量的词：%s", "the reply reads as an approval: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
-		case r.acts.Learned && j.Classification == Rejected:
-			return fmt.Sprintf(byLanguage(zh, "回复读来是拒绝：%q；最有分量的词：%s", "the reply reads as a refusal: %q; the words that weigh most: %s"), shortened(r.evidence()), r.weighty())
-		case j.Classification == Confirmed:
-			return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), shortened(r.evidence()))
-		case j.Classification == Rejected:
-			return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), shortened(r.evidence()))
-		}
-		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
+	if j.Relevance == Relevant {
+		return r.explainAnswer(zh, j)
 	}
-	if len(r.vetoes) > 0 {
-		// What happened to the reply weighs more than how it is worded.
-		v := r.vetoes[0]
-		if r.acts.Why != "" {
-			v = veto{r.acts.Why, r.acts.Text}
-		}
-		for _, one := range r.vetoes {
-			switch one.why {
-			case vetoAutomatic, vetoStranger, vetoThread, vetoEarly:
-				v = one
-			}
-		}
-		return fmt.Sprintf(byLanguage(zh, "不能视为答复（%s）：%q", "not taken for an answer (%s): %q"), v.why, shortened(v.text))
+	if why := r.objection(); why.Why != "" {
+		return fmt.Sprintf(byLanguage(zh, "不能视为答复（%s）：%q", "not taken for an answer (%s): %q"), why.Why, shortened(why.Text))
 	}
 	switch {
-	case r.unknowns > 0:
-		return fmt.Sprintf(byLanguage(zh, "规则看不懂的内容：%q", "the rules cannot read %q"), shortened(r.strange))
-	case r.strong+r.weak+r.refusals+r.weakNos == 0:
-		return byLanguage(zh, "回复中没有同意或拒绝", "the reply neither approves nor refuses")
-	case q.Risk == "high" && r.refusals+r.weakNos == 0:
+	case r.Reading.Decision == prose.None:
+		return byLanguage(zh, "回复中没有明确的同意或拒绝", "the reply neither approves nor refuses plainly")
+	case q.Risk == "high" && r.Reading.Decision == prose.Approve:
 		return byLanguage(zh, "高风险的同意不采用文字回复", "an approval of high risk is not taken from prose")
 	}
 	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
 }
 
+// explainAnswer says why a reply is an answer.
+func (r *reading) explainAnswer(zh bool, j Judgement) string {
+	said := shortened(r.evidence())
+	switch {
+	case j.Value != "":
+		return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
+	case r.Answer() == prose.None || j.Classification != Confirmed && j.Classification != Rejected:
+		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
+	case r.Reading.Learned && j.Classification == Confirmed:
+		return fmt.Sprintf(byLanguage(zh, "回复读来是同意：%q；最有分量的词：%s", "the reply reads as an approval: %q; the words that weigh most: %s"), said, r.weighty())
+	case r.Reading.Learned:
+		return fmt.Sprintf(byLanguage(zh, "回复读来是拒绝：%q；最有分量的词：%s", "the reply reads as a refusal: %q; the words that weigh most: %s"), said, r.weighty())
+	case j.Classification == Confirmed:
+		return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), said)
+	}
+	return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), said)
+}
+
+// objection is what weighs most against taking a reply for an answer: how it came, then what it says, then what else is against it.
+func (r *reading) objection() prose.Doubt {
+	for _, d := range r.Against {
+		switch d.Why {
+		case againstAutomatic, againstStranger, againstThread, againstEarly:
+			return d
+		}
+	}
+	if r.Reading.Why != "" {
+		return prose.Doubt{Why: r.Reading.Why, Text: r.Reading.Text}
+	}
+	if len(r.Against) > 0 {
+		return r.Against[0]
+	}
+	if r.Reading.Decision == prose.None && len(r.Reading.Doubts) > 0 {
+		return r.Reading.Doubts[0]
+	}
+	return prose.Doubt{}
+}
+
+// evidence is what a decision goes by.
+func (r *reading) evidence() string {
+	switch {
+	case len(r.Reading.Evidence) > 0:
+		return strings.Join(r.Reading.Evidence, ", ")
+	case len(r.Clauses) > 0:
+		return r.Clauses[0]
+	}
+	return ""
+}
+
 // weighty are the words that weighed most, as a person reads them.
 func (r *reading) weighty() string {
 	var words []string
-	for _, word := range r.acts.Words {
+	for _, word := range r.reader.Telling(r.Reading) {
 		words = append(words, strconv.Quote(word))
 	}
 	return strings.Join(words, ", ")

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tandem/fault"
+	"tandem/human/prose"
 )
 
 // verdictOf is what a model that believes everything answers.
@@ -109,7 +110,7 @@ func TestReadJudgement_Corpus(t *testing.T) {
 // TestReadJudgement_Objection checks that what the rules hold against a model's verdict is either how the reply came or words that stand in it.
 func TestReadJudgement_Objection(t *testing.T) {
 	t.Parallel()
-	circumstances := []string{vetoAutomatic, vetoStranger, vetoThread, vetoEarly, vetoEmpty, vetoHidden, vetoStruck, vetoLong, vetoForm, vetoSubject, vetoOpen, vetoUnlike}
+	circumstances := []string{againstAutomatic, againstStranger, againstThread, againstEarly, againstUnlike, prose.AgainstEmpty, prose.AgainstHidden, prose.AgainstStruck, prose.AgainstLong, prose.AgainstForm, prose.AgainstSubject, prose.AgainstOpen}
 	bare := func(s string) string {
 		return strings.Map(func(r rune) rune {
 			if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -118,27 +119,26 @@ func TestReadJudgement_Objection(t *testing.T) {
 			return -1
 		}, s)
 	}
-	w, objections := theWording(), 0
+	p, objections := theReader(), 0
 	for n, l := range readCorpus(t) {
 		text := l.asText()
 		if text.Request.Type != Approval || n%3 != 0 {
 			continue
 		}
-		r := w.read(text)
-		r.circumstances(text)
+		r := read(p, text)
 		for _, said := range []string{Confirmed, Rejected} {
-			classification, _, _, against := w.upheld(text, r, said)
-			if (classification == "") != (against.why != "") {
+			classification, _, _, against := r.upheld(text, said)
+			if (classification == "") != (against.Why != "") {
 				t.Errorf("%q, %s: classified %q in spite of %v", l.Text, said, classification, against)
 			}
-			if classification != "" || slices.Contains(circumstances, against.why) {
+			if classification != "" || slices.Contains(circumstances, against.Why) {
 				continue
 			}
 			objections++
-			has := bare(w.spelledOut(l.Text) + w.spelledOut(r.clean.text))
-			for _, part := range strings.Split(against.text, "〃") { // words in quotation marks
-				if against.text == "" || !strings.Contains(has, bare(w.spelledOut(part))) {
-					t.Errorf("%q, %s: the rules object to %q (%s), which is not in it", l.Text, said, against.text, against.why)
+			has := bare(p.Plain(l.Text) + p.Plain(r.Text))
+			for _, part := range strings.Split(against.Text, "〃") { // words in quotation marks
+				if against.Text == "" || !strings.Contains(has, bare(p.Plain(part))) {
+					t.Errorf("%q, %s: the rules object to %q (%s), which is not in it", l.Text, said, against.Text, against.Why)
 				}
 			}
 		}
@@ -146,12 +146,6 @@ func TestReadJudgement_Objection(t *testing.T) {
 	if objections < 500 {
 		t.Errorf("only %d objections were checked", objections)
 	}
-}
-
-// spelledOut is a text as its tokens.
-func (w *wording) spelledOut(text string) string {
-	normal, _ := w.normalise(text)
-	return w.keyOf(w.tokens(normal))
 }
 
 func TestReadJudgement_Invalid(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,7 +63,33 @@ func (l labelled) asText() Text {
 	return t
 }
 
+// readCorpus reads the corpus of replies with questions, once for all tests.
 func readCorpus(t *testing.T) []labelled {
+	t.Helper()
+	corpusOnce.Do(func() { corpusRead = parseCorpus(t) })
+	return corpusRead
+}
+
+// judgeCorpus is what each reply of the corpus is taken for, judged once for all tests.
+func judgeCorpus(t *testing.T) []Judgement {
+	t.Helper()
+	corpusJudgedOnce.Do(func() {
+		all := readCorpus(t)
+		corpusJudged = make([]Judgement, len(all))
+		atOnce(len(all), func(i int) { corpusJudged[i] = Classify(all[i].asText()) })
+	})
+	return corpusJudged
+}
+
+// What was read and judged of the corpus.
+var (
+	corpusOnce       sync.Once
+	corpusRead       []labelled
+	corpusJudgedOnce sync.Once
+	corpusJudged     []Judgement
+)
+
+func parseCorpus(t *testing.T) []labelled {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", "replies.jsonl"))
 	if err != nil {
@@ -123,11 +150,11 @@ func (c count) row(name string) string {
 // TestClassify_Corpus wants no false answer at all, most of the true ones found, and the table as it was committed.
 func TestClassify_Corpus(t *testing.T) {
 	t.Parallel()
-	corpus := readCorpus(t)
+	corpus, judged := readCorpus(t), judgeCorpus(t)
 	byLabel, byCategory, byBatch, languages := map[string]*count{}, map[string]*count{}, map[string]*count{}, map[string]int{}
 	var missed []string
-	for _, l := range corpus {
-		j := Classify(l.asText())
+	for i, l := range corpus {
+		j := judged[i]
 		got := j.Classification
 		switch got {
 		case "":
@@ -216,8 +243,8 @@ func TestClassify_JudgementIsConsistent(t *testing.T) {
 	t.Parallel()
 	want := factorNames()
 	slices.Sort(want)
-	for _, l := range readCorpus(t) {
-		j := Classify(l.asText())
+	for i, l := range readCorpus(t) {
+		j := judgeCorpus(t)[i]
 		if got := relevanceOf(j.Score); got != j.Relevance {
 			t.Errorf("%q: score %v means %s, but it is %s", l.Text, j.Score, got, j.Relevance)
 		}
@@ -235,7 +262,7 @@ func TestClassify_JudgementIsConsistent(t *testing.T) {
 				t.Errorf("%q: %s is %v", l.Text, name, f)
 			}
 		}
-		if again := Classify(l.asText()); !cmp.Equal(again, j) {
+		if i%5 == 0 && !cmp.Equal(Classify(l.asText()), j) {
 			t.Errorf("%q is judged differently the second time", l.Text)
 		}
 	}
@@ -247,18 +274,18 @@ func TestClassify_Monotone(t *testing.T) {
 	doubts := []string{"but not before Friday", "Rejected.", "if Bob agrees", "really?", "ignore previous instructions", "不同意", "但是先等等", "如果可以", "是吗", "just kidding", "不", "👎", "🙄", "INV-9999", "however", "zzzqqq", "maybe", "明天再说"}
 	n := 0
 	for i, l := range readCorpus(t) {
-		if i%10 != 0 || l.Label != Confirmed || l.question != nil && l.question.Type != Approval || Classify(l.asText()).Classification != Confirmed {
+		if i%10 != 0 || l.Label != Confirmed || l.question != nil && l.question.Type != Approval || judgeCorpus(t)[i].Classification != Confirmed {
 			continue
 		}
 		for _, doubt := range doubts {
 			before := l
 			before.Text = doubt + "\n" + l.Text
-			if j := Classify(before.asText()); j.Classification == Confirmed {
+			if taken(before.asText()) == Confirmed {
 				t.Errorf("%q before %q is taken for an approval", doubt, l.Text)
 			}
 			after := l
 			after.Text = l.Text + "\n" + doubt
-			if j := Classify(after.asText()); j.Classification == Confirmed && !strings.ContainsAny(l.Text, ">\n<") {
+			if taken(after.asText()) == Confirmed && !strings.ContainsAny(l.Text, ">\n<") {
 				t.Errorf("%q after %q is taken for an approval", doubt, l.Text)
 			}
 			n++
@@ -391,42 +418,21 @@ func BenchmarkClassify(b *testing.B) {
 	}
 }
 
-// TestClassify_PhrasesAreOnce looks for phrases that stand in two lists: only one of them would count.
-func TestClassify_PhrasesAreOnce(t *testing.T) {
-	t.Parallel()
-	w := theWording()
-	seen := map[string]class{}
-	for _, l := range phrases() {
-		for _, p := range l.phrases {
-			key := w.key(p)
-			if was, ok := seen[key]; ok && was != l.is && l.is != saysGlue && l.is != saysDomain {
-				t.Errorf("%q is in two lists (%d, %d)", p, was, l.is)
-			}
-			if _, ok := seen[key]; !ok {
-				seen[key] = l.is
-			}
-			if normal, _ := w.normalise(p); normal != p {
-				t.Errorf("%q would be written %q", p, normal)
-			}
-		}
-	}
-}
-
 func FuzzCleanReply(f *testing.F) {
 	for _, seed := range []string{"Approved\n\nOn Mon, May 6, 2024 Bob <b@x.y> wrote:\n> no", "同意\n\n发件人: a\n发送时间: b\n收件人: c\n\n不", "<div>ok<blockquote>no</blockquote></div>", "-- \nBob", "\xff\u202e👍🏽", "> \n>", "Thanks,\nBob\n\nThis email is confidential"} {
 		f.Add(seed)
 	}
-	w := theWording()
+	p := theReader()
 	f.Fuzz(func(t *testing.T, raw string) {
-		c := w.cleanReply(raw)
-		for _, line := range c.lines {
+		c := p.Clean(raw)
+		for _, line := range c.Lines {
 			if strings.ContainsAny(line, "\n\r\u200b\u202e") || line != strings.TrimSpace(line) {
 				t.Fatalf("a line is not normal: %q", line)
 			}
 		}
 		// Cleaning takes away and adds nothing: what is left of what is left is no more.
-		if again := w.cleanReply(c.text); len(again.lines) > len(c.lines)+strings.Count(c.text, "\n")+1 {
-			t.Fatalf("cleaning twice makes more: %q, then %q", c.lines, again.lines)
+		if again := p.Clean(c.Text); len(again.Lines) > len(c.Lines)+strings.Count(c.Text, "\n")+1 {
+			t.Fatalf("cleaning twice makes more: %q, then %q", c.Lines, again.Lines)
 		}
 		// A refusal after whatever was written is never an approval.
 		if j := Classify(replyTo("en", "Not approved. 不同意\n"+raw)); j.Classification == Confirmed {

@@ -48,7 +48,11 @@ func (r *Reader) clauses(lines []string) []clause {
 
 // writtenOut is a line without short forms and slips, and with a mark for words that are mentioned, not said.
 func (r *Reader) writtenOut(line string) string {
-	line = r.quotations.ReplaceAllString(line, " 〃 ")
+	return r.inFull(r.quotations.ReplaceAllString(line, " 〃 "))
+}
+
+// inFull is a line without short forms and slips.
+func (r *Reader) inFull(line string) string {
 	for _, c := range r.contractions {
 		line = c.short.ReplaceAllString(line, c.long)
 	}

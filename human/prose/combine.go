@@ -1,83 +1,170 @@
 package prose
 
-import "slices"
-
-// The bars that a leaning has to reach for a decision. They were chosen by cross-validation on the corpora that the weights were learned from
-// (TestClassify_Folds of package human), for as few false decisions as possible first and then for what is found.
-const (
-	// approvesFrom and refusesFrom are how much the words have to lean to what the rules read. A false refusal does less harm.
-	// Where they lean to it less, what the clauses do has to lean to it by actsFrom.
-	approvesFrom, refusesFrom, actsFrom = 0.15, 0.1, 0.9
-	// sureFrom is how much both comparisons have to lean to a decision where the rules find none, heldFrom where they find one that something beside it
-	// leaves open, though not always.
-	sureFrom, heldFrom = 0.92, 0.8
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
 )
 
-// combined is what a reply decides by the rules and by its leaning: what both say, or what one is sure of while the other finds nothing against it.
-func (r *Reader) combined(rules Reading, steps []step) Reading {
-	switch rules.Decision {
-	case Approve, Refuse:
-		bar := approvesFrom
-		if rules.Decision == Refuse {
-			bar = refusesFrom
-		}
-		if rules.Leaning.ByWords.Of(rules.Decision) < bar && rules.Leaning.ByActs.Of(rules.Decision) < actsFrom {
-			rules.Why, rules.Text = "unlike", rules.Evidence[0]
-			rules.Decision, rules.Evidence, rules.Context, rules.Explicit = None, nil, nil, false
-		}
-		return rules
+// bars are what the chance of a decision has to reach, by what the rules make of a reply and by how long it is. They were chosen by what
+// TestClassify_Writers of package human measures: networks that were learned without a writer, on the replies of that writer. As few false decisions as
+// possible come first, then what is found.
+type bars struct {
+	// brief holds where the rules decide the same and a word or two is all that is said, explicit where they do in so many words, agreed in others.
+	brief, explicit, agreed float64
+	// silent holds where the rules find neither a decision nor anything against one, in a short and in a long reply.
+	silent, silentLong float64
+	// soft holds where they find something against it that is nothing more often than not.
+	soft float64
+	// held holds where they find more, which in a long reply is often about something else.
+	held, heldLong float64
+}
+
+// barsOf are the bars of a decision.
+func barsOf(d Decision) bars {
+	if d == Approve {
+		return bars{explicit: 0.8, agreed: 0.95, brief: 0.5, silent: 0.998, silentLong: 0.95, soft: 0.985, held: never, heldLong: 0.99}
 	}
+	return bars{explicit: 0.9, agreed: 0.98, brief: 0.6, silent: 0.98, silentLong: 0.98, soft: 0.99, held: 0.999, heldLong: 0.99}
+}
+
+// The lengths from which a reply is more than brief, and long for an approval or a refusal, in words.
+const (
+	briefTo      = 4
+	longApproval = 14
+	longRefusal  = 8
+)
+
+// Unlike is the reason where the words decide by the rules, and compare with replies that do not.
+const Unlike = "unlike"
+
+// combined is what a reply decides by the rules and by its leaning: what both say, or what the leaning is sure of while the rules find nothing against it.
+func (r *Reader) combined(rules Reading, steps []step) Reading {
 	for _, d := range []Decision{Approve, Refuse} {
-		bar := sureFrom
-		if rules.Why != "" {
-			bar = heldFrom
-		}
-		if rules.Leaning.Of(d) < bar || !mayYield(rules, steps, d) {
+		if rules.Leaning.Of(d) < bar(rules, steps, d) || rules.Decision != d && d == Approve && !r.aside(steps) {
 			continue
 		}
-		rules.Decision, rules.Learned, rules.Why, rules.Text = d, true, "", ""
-		rules.Evidence = r.leaningSentences(steps, d)
-		rules.Context = rules.Evidence
-		rules.Words = r.learned.telling(rules.Features, d)
+		if rules.Decision == d {
+			return rules
+		}
+		rules.Decision, rules.Learned, rules.Why, rules.Text, rules.Explicit = d, true, "", "", false
+		rules.Evidence = r.leaning(steps, d)
+		rules.Context = context(steps, rules.Evidence)
 		return rules
+	}
+	if rules.Decision != None {
+		rules.Why, rules.Text = Unlike, rules.Evidence[0]
+		rules.Decision, rules.Evidence, rules.Context, rules.Explicit = None, nil, nil, false
 	}
 	return rules
 }
 
-// mayYield says whether nothing that the rules find stands against a decision, or only what they are often wrong about: remarks of which they do not
-// know what they do, and for a refusal questions and words in favour, which it may answer.
-func mayYield(rules Reading, steps []step, d Decision) bool {
-	var yields, stands []class
-	if d == Approve {
-		yields = []class{"", "remark", "order", spoils}
-		stands = []class{condition, asks, defers, changes, mocks, reports, present, refuses, double}
-		if slices.ContainsFunc(steps, func(s step) bool { return s.hold != "" && s.hold != "unsure" && !s.does[past] }) {
-			return false
-		}
-	} else {
-		yields = []class{"", "mixed", asks, refuses, no, reopens}
-		stands = []class{condition, reports, present, double}
+// never is a bar that nothing reaches.
+const never = 2
+
+// bar is how much a reply has to lean to a decision.
+func bar(rules Reading, steps []step, d Decision) float64 {
+	bars, length := barsOf(d), length(steps)
+	long := d == Approve && length >= longApproval || d == Refuse && length >= longRefusal
+	switch {
+	case rules.Decision == d && length < briefTo:
+		return bars.brief
+	case rules.Decision == d && rules.Explicit:
+		return bars.explicit
+	case rules.Decision == d:
+		return bars.agreed
+	case rules.Decision != None:
+		return never
+	case rules.Why == "" && len(rules.Doubts) == 0:
+		return either(long, bars.silentLong, bars.silent)
+	case rules.soft(d):
+		return either(long || rules.Why != "", bars.soft, bars.silent)
+	case rules.stands(d):
+		return never
 	}
-	if d == Approve && rules.Why == "remark" && words(rules.Text) < 3 {
-		return false // a word that nobody knows may be anything
-	}
-	return slices.Contains(yields, class(rules.Why)) && !slices.ContainsFunc(rules.Doubts, func(d Doubt) bool { return slices.Contains(stands, class(d.Why)) })
+	return either(long, bars.heldLong, bars.held)
 }
 
-// leaningSentences are the clauses of the sentences that lean to a decision; all, if none does by itself.
-func (r *Reader) leaningSentences(steps []step, d Decision) []string {
+func either(is bool, a, b float64) float64 {
+	if is {
+		return a
+	}
+	return b
+}
+
+// length is how many words the clauses of a reply have. Two Chinese characters are one.
+func length(steps []step) int {
+	halves := 0
+	for _, s := range steps {
+		for _, word := range wordsOf(s.text) {
+			switch first := firstRune(word); {
+			case isHan(first):
+				halves++
+			case unicode.IsLetter(first) || first == '#':
+				halves += 2
+			}
+		}
+	}
+	return halves / 2
+}
+
+// soft says whether what the rules find against an approval is nothing more often than not: remarks of which they do not know what they do, and orders that
+// say more.
+func (r Reading) soft(d Decision) bool {
+	if d == Refuse {
+		return false
+	}
+	switch class(r.Why) {
+	case "remark":
+		if len(spoken(r.Text)) < 3 {
+			return false // a word that nobody knows may be anything
+		}
+	case "", "order", spoils:
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(r.Doubts, func(d Doubt) bool {
+		return slices.Contains([]class{condition, asks, defers, changes, mocks, reports, present, refuses, no, double}, class(d.Why))
+	})
+}
+
+// stands says whether what the rules find against a decision stands, however much a reply leans to it.
+func (r Reading) stands(d Decision) bool {
+	if d == Refuse {
+		return slices.Contains([]class{condition, present, double}, class(r.Why))
+	}
+	return slices.Contains([]class{"fragment", "contrast", no, corrects, "except", "remark"}, class(r.Why))
+}
+
+// aside says whether all that could speak against an approval stands in long sentences that do not approve: in a story, not beside what decides.
+func (r *Reader) aside(steps []step) bool {
+	steps = slices.Clone(steps)
+	weigh(steps)
+	sentences := map[int][]string{}
+	for _, s := range steps {
+		sentences[s.sentence] = append(sentences[s.sentence], s.text)
+	}
+	return !slices.ContainsFunc(steps, func(s step) bool {
+		if s.labels && !s.introduces() {
+			return true // whose words they are
+		}
+		against := s.hold != "" && s.hold != "unsure" || s.any(condition, asks, defers, changes, mocks, reports, present, refuses, no, double)
+		return against && !s.does[past] && (!s.long || s.does[mocks] || r.alone(sentences[s.sentence]).Of(Approve) > 0.5)
+	})
+}
+
+// leaning are the clauses that lean to a decision by themselves; all, if none does.
+func (r *Reader) leaning(steps []step, d Decision) []string {
 	var out, all []string
-	for from := 0; from < len(steps); {
-		to := from
-		var texts []string
-		for ; to < len(steps) && steps[to].sentence == steps[from].sentence; to++ {
-			texts = append(texts, steps[to].text)
+	for _, s := range steps {
+		if s.text == "" {
+			continue
 		}
-		if c := r.learned.words.Chances(features(texts)); c.Of(d) > c.Of(None) {
-			out = append(out, texts...)
+		all = append(all, s.text)
+		if r.alone([]string{s.text}).Of(d) > 0.5 {
+			out = append(out, s.text)
 		}
-		all = append(all, texts...)
-		from = to
 	}
 	if len(out) == 0 {
 		return all
@@ -85,15 +172,72 @@ func (r *Reader) leaningSentences(steps []step, d Decision) []string {
 	return out
 }
 
-// words counts the words of a clause; two Chinese characters are one.
-func words(clause string) (n int) {
-	hans := 0
-	for _, word := range appendWords([]string{""}, clause)[1:] {
-		if isHan(firstRune(word)) {
-			hans++
-		} else {
-			n++
+// alone is what a reply of the given clauses would lean to.
+func (r *Reader) alone(clauses []string) Chances {
+	steps := r.steps(clauses)
+	return chances(r.nets, r.features(clauses, steps, r.decided(slices.Clone(steps))))
+}
+
+// mostTelling is how many words are named.
+const mostTelling = 3
+
+// Telling are the words without which the clauses that decide would lean to what they decide least, the weightiest first. Each is tried, so this takes longer
+// than to read a reply.
+func (r *Reader) Telling(read Reading) []string {
+	clauses, d := read.Evidence, read.Decision
+	type weighed struct {
+		text   string
+		weight float64
+	}
+	var found []weighed
+	for _, clause := range clauses[:min(len(clauses), mostTelling)] {
+		words := spoken(clause)
+		whole := r.alone([]string{clause}).Of(d)
+		for i, word := range words {
+			without := slices.Delete(slices.Clone(words), i, i+1)
+			found = append(found, weighed{word, whole - r.alone([]string{joinWords(without)}).Of(d)})
 		}
 	}
-	return n + hans/2
+	slices.SortStableFunc(found, func(a, b weighed) int { return cmp.Compare(b.weight, a.weight) })
+	var out []string
+	for _, one := range found {
+		if len(out) < mostTelling && one.weight > 0 && !slices.Contains(out, one.text) {
+			out = append(out, one.text)
+		}
+	}
+	if len(out) == 0 && len(clauses) > 0 {
+		return clauses[:1]
+	}
+	return out
+}
+
+// mostSpoken is how many words of a clause are tried.
+const mostSpoken = 24
+
+// spoken are the words of a clause: of English each, of Chinese two characters at a time.
+func spoken(clause string) []string {
+	var out []string
+	for _, word := range wordsOf(clause) {
+		last := len(out) - 1
+		if last >= 0 && isHan(firstRune(word)) && isHan(firstRune(out[last])) && len([]rune(out[last])) == 1 {
+			out[last] += word
+			continue
+		}
+		if unicode.IsLetter(firstRune(word)) {
+			out = append(out, word)
+		}
+	}
+	return out[:min(len(out), mostSpoken)]
+}
+
+// joinWords writes words as a clause.
+func joinWords(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		if i > 0 && !isHan(firstRune(word)) && !isHan(firstRune(words[i-1])) {
+			b.WriteByte(' ')
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }

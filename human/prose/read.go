@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,18 +26,15 @@ type Reading struct {
 	Context []string
 	// Explicit says that it decides in words of approving or refusing, not by a yes, a no or an order.
 	Explicit bool
-	// Present says that somebody only says that they are there, who they are, or that they have heard.
-	Present bool
 	// Why names what stands against a decision, and Text the clause or the word that does: empty when there is nothing to decide.
 	Why, Text string
 	// Verdict says that there are words of deciding, whatever stands around them.
 	Verdict bool
 	// Leaning is how it compares with labelled replies, and Features by what.
-	Leaning  Leaning
-	Features []string
-	// Learned says that it decides by that alone, and Words are those that weigh most; Evidence and Context are the sentences that lean so.
+	Leaning  Chances
+	Features Features
+	// Learned says that it decides by that alone; Evidence and Context are the clauses that lean so.
 	Learned bool
-	Words   []string
 	// Doubts are all that could speak against an approval, whether or not something approves.
 	Doubts []Doubt
 }
@@ -53,11 +51,20 @@ func (r *Reader) Read(lines []string) Reading {
 		}
 	}
 	steps := r.steps(written)
-	acts := actsOf(steps)
 	out := r.decided(steps)
-	out.Features = append(features(written), acts...)
-	out.Leaning = r.learned.lean(out.Features)
+	out.Features = r.features(written, steps, out)
+	out.Leaning = chances(r.nets, out.Features)
+	if len(r.nets) == 0 {
+		return out
+	}
 	return r.combined(out, steps)
+}
+
+// Weighing is a reader that goes by other networks; without any it goes by the rules alone.
+func (r *Reader) Weighing(nets ...*Net) *Reader {
+	other := *r
+	other.nets = nets
+	return &other
 }
 
 // steps are the clauses of a reply and what they do.
@@ -88,7 +95,6 @@ func (r *Reader) decided(steps []step) Reading {
 	out.Doubts = doubts(steps)
 	out.Context = context(steps, out.Evidence)
 	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.find(verdicts, s.text) != "" })
-	out.Present = slices.ContainsFunc(steps, func(s step) bool { return s.does[present] })
 	return out
 }
 
@@ -107,8 +113,8 @@ func context(steps []step, evidence []string) []string {
 	return out
 }
 
-// Strangers are the words and runs of Chinese characters in a clause that the table does not have. Runs are of two characters or more.
-func (r *Reader) Strangers(clause string) []string {
+// strangers are the words and runs of Chinese characters in a clause that the table does not have. Runs are of two characters or more.
+func (r *Reader) strangers(clause string) []string {
 	var out []string
 	for _, word := range r.words.FindAllString(clause, -1) {
 		if !r.known[word] {
@@ -151,7 +157,7 @@ func doubts(steps []step) []Doubt {
 		}
 		for _, c := range []class{refuses, no, double, asks, condition, defers, hedges, changes, mocks, reports, present, spoils} {
 			if s.does[c] && (c != spoils || s.acts()) {
-				out = append(out, Doubt{string(c), s.text})
+				out = append(out, Doubt{string(c), cmp.Or(s.text, "?")})
 			}
 		}
 		switch {

@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -8,7 +9,7 @@ import (
 // TestRead has one case or two of each construction that decides or keeps from deciding, by the rules alone.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	r := New().Weighing(Weights{}, Weights{})
+	r := New().Weighing()
 	for text, want := range map[string]Decision{
 		// Verdicts, orders, permissions.
 		"approved": Approve, "i approve it": Approve, "you have my blessing. publish the newsletter.": Approve, "looks good, send it": Approve, "yes, shut down the old server": Approve,
@@ -43,7 +44,7 @@ func TestRead(t *testing.T) {
 func TestRead_Leaning(t *testing.T) {
 	t.Parallel()
 	r := New()
-	rules := r.Weighing(Weights{}, Weights{})
+	rules := r.Weighing()
 	for text, want := range map[string]struct{ rules, both Decision }{
 		"您好，我是周总的助理，周总今天在工厂，消息我会转达给他。":                                                        {Approve, None},
 		"i'm sorry but no field trip in exam week. that's school policy and i agree with it.": {Approve, None},
@@ -62,10 +63,10 @@ func TestRead_Leaning(t *testing.T) {
 		if got.Decision != want.both || got.Learned != (want.both != want.rules && want.both != None) {
 			t.Errorf("%q is read as %q (%s), learned %v, want %q: %+v", text, got.Decision, got.Why, got.Learned, want.both, got.Leaning)
 		}
-		if got.Learned && (len(got.Words) == 0 || len(got.Evidence) == 0) {
-			t.Errorf("%q decides by words %q in %q", text, got.Words, got.Evidence)
+		if words := r.Telling(got); got.Learned && (len(words) == 0 || len(got.Evidence) == 0) {
+			t.Errorf("%q decides by words %q in %q", text, words, got.Evidence)
 		}
-		if l := got.Leaning; l.ByWords.Of(Approve)+l.ByWords.Of(Refuse)+l.ByWords.Of(None) < 0.999 || l.Of(Approve) > 1 {
+		if l := got.Leaning; min(l.Of(Approve), l.Of(Refuse), l.Of(None)) < 0 || max(l.Of(Approve), l.Of(Refuse), l.Of(None)) > 1 {
 			t.Errorf("%q leans %+v", text, l)
 		}
 	}
@@ -80,12 +81,12 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkLean compares the features of the same reply with the weights.
+// BenchmarkLean compares the same reply with labelled ones, without deciding.
 func BenchmarkLean(b *testing.B) {
 	r := New()
 	lines := []string{"hi nora, i went through the offer with the team and it looks fine to us.", "", "please go ahead and order the two machines, we need them before the summer."}
 	for b.Loop() {
-		r.learned.lean(features(lines))
+		r.alone(lines)
 	}
 }
 
@@ -102,9 +103,6 @@ func TestRead_Why(t *testing.T) {
 		if got := r.Read([]string{text}); got.Why != want[0] && !strings.Contains(got.Text, want[1]) {
 			t.Errorf("%q: %s %q, want %q", text, got.Why, got.Text, want)
 		}
-	}
-	if got := r.Read([]string{"ok, i'm here"}); !got.Present {
-		t.Error("being there is not noticed")
 	}
 }
 
@@ -140,4 +138,29 @@ func FuzzRead(f *testing.F) {
 
 func classes() []class {
 	return []class{neutral, fine, past, double, unable, forbids, idles, asks, condition, defers, hedges, changes, present, mocks, laughs, refuses, partly, no, reports, own, approves, goes, orders, directs, tells, muses, yes, spoils, negates, verdicts, grounds, suspends, reopens, corrects, pauses, undoes, rejects, addresses, deeds, times, later, strictly, invites, supposes, outright, withholds, agrees, unresolved, today, turnsNo, holdsCondition, holdsAsks, holdsDefers, holdsUnsure, holdsChanges, holdsExcept, holdsDenies}
+}
+
+// TestPhrases looks for phrases that stand in two sections, of which only one would count, that are not written as the reader writes texts, and for
+// sections that nobody knows.
+func TestPhrases(t *testing.T) {
+	t.Parallel()
+	normal, p := newNormalizer(), newPhrases()
+	known := []kind{kindAck, kindApproval, kindChange, kindCondition, kindCourtesy, kindDeferral, kindDomain, kindElsewhere, kindEnding, kindFiller, kindFine, kindGlue, kindGo, kindHedge, kindIndirect, kindInjection, kindNegation, kindNo, kindObject, kindParticle, kindQuestion, kindRefusal, kindRegret, kindVerb, "yes", "polite", "future", "sarcasm"}
+	was := map[string]kind{}
+	for _, section := range phraseLists(phraseText) {
+		if !slices.Contains(known, section.is) {
+			t.Errorf("the section %q is unknown", section.is)
+		}
+		for _, phrase := range section.list {
+			key := joined(p.tokens(phrase))
+			if before, ok := was[key]; ok && before != section.is && section.is != kindGlue && section.is != kindDomain {
+				t.Errorf("%q is in two sections (%s, %s)", phrase, before, section.is)
+			} else if !ok {
+				was[key] = section.is
+			}
+			if written, _ := normal.line(phrase); written != phrase {
+				t.Errorf("%q would be written %q", phrase, written)
+			}
+		}
+	}
 }

@@ -1,5 +1,5 @@
-// Package prose reads what the words of a reply do: approve, refuse, or neither. It knows no question and no sender; whoever asks it decides what a
-// reading is worth. It is pure, and takes time in proportion to the text.
+// Package prose reads replies: what of a message its sender wrote now, what their words decide (approve, refuse or neither), and whether that is about what
+// was asked. Its expressions, phrases and weights are files. It is pure, and takes time in proportion to the text.
 package prose
 
 import (
@@ -90,8 +90,15 @@ const (
 // Reader reads replies. It is built once and never changes, so that any number of goroutines may use it.
 type Reader struct {
 	acts table
-	// learned are the weights from labelled replies.
-	learned learned
+	// nets were learned from labelled replies; common are the words that they know as words.
+	nets   []*Net
+	common map[string]bool
+	// What a reply is cleaned and compared with its question by.
+	normal  *normalizer
+	phrases *phrases
+	cleaner *cleaner
+	asker   *asker
+	arrival arrival
 	// contractions are written out before anything is read, so that there is one "not" to look for.
 	contractions []contraction
 	// known are the English words of the table, and its pairs of Chinese characters; slips are words that decide with a letter left out, doubled or swapped.
@@ -110,9 +117,16 @@ type contraction struct {
 
 // New compiles what the file says.
 func New() *Reader {
+	normal, found := newNormalizer(), newPhrases()
 	r := &Reader{
 		acts:       parseTable(actText),
-		learned:    parseWeights(weightText),
+		nets:       ParseNets(weightData),
+		common:     wordSet(commonText),
+		normal:     &normal,
+		phrases:    found,
+		cleaner:    newCleaner(&normal, found),
+		asker:      newAsker(&normal, found),
+		arrival:    newArrival(),
 		turning:    regexp.MustCompile(`\b(?:but|however|because|since|due to)\b|\bso (?:no|yes|please|i|we|that|the|it|go|let|this|you|do)\b|\band (?:i|we|no|yes|please|do not|that is|this|it is|so)\b|但是|但|不过|可是|然而|所以|因此|因为|由于`),
 		quotations: regexp.MustCompile(`"[^"]{1,200}"|“[^”]{1,200}”|「[^」]{1,200}」|『[^』]{1,200}』|《[^》]{1,200}》`),
 		words:      regexp.MustCompile(`[a-z]{3,}`),
