@@ -148,7 +148,7 @@ func TestChannelDiscord_Click(t *testing.T) {
 	t.Parallel()
 	s := openDiscord(t)
 	execution, q, asked := s.ask(t, `, risk: high`)
-	yes := discordButton(t, asked, "approve")
+	yes := discordButton(t, asked, "Approve")
 	_, other, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +167,8 @@ func TestChannelDiscord_Click(t *testing.T) {
 	if !notice.Get("components").IsArray() || len(notice.Get("components").Array()) != 0 {
 		t.Errorf("the buttons stay: %s", notice.Raw)
 	}
-	s.presses(t, "73", "42", yes, "question has ended") // the vendor's retry
-	s.presses(t, "74", "42", discordButton(t, asked, "reject"), "question has ended")
+	s.presses(t, "73", "42", yes, "your answer was taken") // the vendor's retry
+	s.presses(t, "74", "42", discordButton(t, asked, "Reject"), "question has ended")
 	s.once(t, q.ID)
 }
 

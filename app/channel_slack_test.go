@@ -136,7 +136,7 @@ func TestChannelSlack_Click(t *testing.T) {
 	if strings.Contains(asked.Raw, "/respond/") {
 		t.Errorf("everybody in the channel reads a link that answers for somebody: %s", asked.Raw)
 	}
-	action, value := slackButton(t, asked, "approve")
+	action, value := slackButton(t, asked, "Approve")
 	refused(t, s.form(t, "another secret", s.click("U1", action, value, "1.0")), http.StatusUnauthorized, "unauthorized")
 	want[any](t, s.form(t, slackSigning, s.click("U2", action, value, "2.0")), http.StatusOK)
 	s.gets(t, "POST /hook/2.0", hasText("You may not answer this question."))

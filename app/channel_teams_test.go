@@ -130,7 +130,7 @@ func TestChannelTeams_Card(t *testing.T) {
 	t.Parallel()
 	s := openTeams(t)
 	execution, q, card := s.ask(t, `approvers: [ann@example.org]`)
-	yes := map[string]any{"value": teamsButton(t, card, "approve")}
+	yes := map[string]any{"value": teamsButton(t, card, "Approve")}
 	foreign, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestChannelTeams_Card(t *testing.T) {
 	if notice.Get("attachments.0.content.actions").Exists() {
 		t.Errorf("the buttons stay: %s", notice.Raw)
 	}
-	want[any](t, s.bring(t, s.key, "4", "ann", map[string]any{"value": teamsButton(t, card, "reject")}), http.StatusOK)
+	want[any](t, s.bring(t, s.key, "4", "ann", map[string]any{"value": teamsButton(t, card, "Reject")}), http.StatusOK)
 	s.gets(t, teamsTalk+"/4", hasText("The question has ended"))
 	s.once(t, q.ID)
 }
@@ -209,7 +209,7 @@ func TestChannelTeams_BareWebhook(t *testing.T) {
 		t.Errorf("nobody hears the buttons of %s", card.Raw)
 	}
 	s.sent(t, q.ID, "request", 1)
-	if teamsLink(card) != "" || !hasText("Please answer it in the inbox.")(card) {
+	if teamsLink(card) != "" || !hasText("Answer it in the inbox of Tandem.")(card) {
 		t.Errorf("the card of everybody is %s", card.Raw)
 	}
 	want[api.Interaction](t, s.respond(t, "approver", q.ID, `{"action":"approve"}`), http.StatusOK)

@@ -152,7 +152,7 @@ func TestChannelTelegram_Click(t *testing.T) {
 	if link := telegramLink(asked); link != "" {
 		t.Errorf("everybody in the group reads a link that answers for somebody: %q", link)
 	}
-	yes := telegramButton(t, asked, "approve")
+	yes := telegramButton(t, asked, "Approve")
 	refused(t, s.bring(t, "another secret", telegramPressed(1, 42, -100, "group", yes)), http.StatusUnauthorized, "unauthorized")
 	if got := want[map[string]any](t, s.bring(t, telegramSecret, telegramPressed(2, 43, -100, "group", yes)), http.StatusOK); got["method"] != "answerCallbackQuery" || got["show_alert"] != true || got["text"] != "You may not answer this question." {
 		t.Errorf("Bob is told %v", got)
@@ -174,7 +174,7 @@ func TestChannelTelegram_Click(t *testing.T) {
 	if notice.Get("message_id").Int() != 501 || notice.Get("reply_markup").Exists() {
 		t.Errorf("the buttons stay: %s", notice.Raw)
 	}
-	if got := want[map[string]any](t, s.bring(t, telegramSecret, telegramPressed(5, 42, -100, "group", telegramButton(t, asked, "reject"))), http.StatusOK); got["text"] != "The question has ended; nothing is needed any more." {
+	if got := want[map[string]any](t, s.bring(t, telegramSecret, telegramPressed(5, 42, -100, "group", telegramButton(t, asked, "Reject"))), http.StatusOK); got["text"] != "The question has ended; nothing is needed any more." {
 		t.Errorf("Ann is told %v", got)
 	}
 	s.once(t, q.ID)

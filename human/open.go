@@ -330,18 +330,7 @@ func settleOptions(at, kind string, options []Option) ([]Option, error) {
 }
 
 // outcomeByName is what an option says by its name. Whatever is selected confirms.
-func outcomeByName(kind, value string) string {
-	if kind != Approval {
-		return Confirmed
-	}
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "approve", "yes", "confirm":
-		return Confirmed
-	case "reject", "no", "deny":
-		return Rejected
-	}
-	return Neither
-}
+func outcomeByName(kind, value string) string { return form.OutcomeOf(kind, value) }
 
 func wrongConfig(path, format string, args ...any) *fault.Error {
 	return fault.Newf(fault.InvalidConfig, "%s: "+format, append([]any{path}, args...)...).With("path", "configurations."+path)

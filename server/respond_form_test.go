@@ -25,7 +25,7 @@ func TestRespondForm_Conforms(t *testing.T) {
 	formtest.Run(t, "page", func(t *testing.T, c formtest.Case) formtest.Filled {
 		drawn := drawForm(c.Form())
 		var out bytes.Buffer
-		if err := template.ExecuteTemplate(&out, "page.html", &respondPage{Lang: "en", Form: drawn}); err != nil {
+		if err := template.ExecuteTemplate(&out, "page.html", &respondPage{Lang: c.Language, Form: drawn}); err != nil {
 			t.Fatal(err)
 		}
 		b := readPage(t, out.Bytes())

@@ -16,7 +16,7 @@ import (
 func TestAsker_Conforms(t *testing.T) {
 	t.Parallel()
 	formtest.Run(t, "terminal", func(t *testing.T, c formtest.Case) formtest.Filled {
-		q, err := newQuestion(api.Interaction{ID: "q", Purpose: c.Question.Purpose, InteractionType: c.Question.Type, RequestData: c.Request(t)}, "en")
+		q, err := newQuestion(api.Interaction{ID: "q", Purpose: c.Question.Purpose, InteractionType: c.Question.Type, RequestData: c.Request(t)}, c.Language)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +27,7 @@ func TestAsker_Conforms(t *testing.T) {
 				continue
 			}
 			screen := &prompts{typed: newTyped(), line: c.Typed(e)}
-			value, err := (&asker{out: screen, typed: screen.typed}).entry(t.Context(), e)
+			value, err := (&asker{out: screen, typed: screen.typed, language: c.Language}).entry(t.Context(), e)
 			switch {
 			case errors.Is(err, app.ErrAsked): // it was asked for again
 				wrong := form.Text{English: "it is required", Chinese: "此项必填。"}
@@ -39,7 +39,7 @@ func TestAsker_Conforms(t *testing.T) {
 				t.Fatal(err)
 			}
 			given[n] = value
-			if shown := screen.text.String(); !strings.Contains(shown, "(optional)") != e.Required {
+			if shown := screen.text.String(); !strings.Contains(shown, optional.In(c.Language)) != e.Required {
 				t.Errorf("%s is asked for with %q", e.Path(), shown)
 			}
 			for _, choice := range e.Choices {

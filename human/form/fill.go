@@ -271,8 +271,6 @@ func (f *Form) Answer(values Values) json.RawMessage {
 			value = e.Default
 		case e.Known && !given:
 			value = nil
-		case !f.Wanted(n, values):
-			value = nil
 		}
 		if e.Group != "" && groups[e.Group] == nil {
 			groups[e.Group] = map[string]json.RawMessage{}

@@ -265,6 +265,26 @@ func TestForm_AnswerWithWhatIsKnown(t *testing.T) {
 	}
 }
 
+// What makes no sense beside a decision is not asked for where that can be; where somebody has filled it in all the same, they hear of it.
+func TestForm_ResultOfWhatWasNotDone(t *testing.T) {
+	t.Parallel()
+	q := form.Question{Purpose: form.PurposeOutcomeUnknown}
+	f := form.New(q, "en")
+	values := form.Values{0: json.RawMessage(`"not_done"`), 1: json.RawMessage(`{"id":7}`)}
+	if f.Wanted(1, values) || !f.Wanted(1, form.Values{0: json.RawMessage(`"done"`)}) {
+		t.Error("a result is wanted of what was done, and of nothing else")
+	}
+	_, err := q.Read(f.Answer(values), true)
+	problems, _ := err.(form.Problems)
+	if len(problems) != 1 || f.About(problems[0].Path) != 1 {
+		t.Errorf("%s: %v", f.Answer(values), err)
+	}
+	values[0] = json.RawMessage(`"done"`)
+	if got, err := q.Read(f.Answer(values), true); err != nil || string(got.Data) != `{"id":7}` || got.Unknown != "done" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestText_With(t *testing.T) {
 	t.Parallel()
 	got := form.Text{English: "%q of %s", Chinese: "没有。"}.With("a", "b")

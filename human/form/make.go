@@ -81,9 +81,9 @@ func (f *Form) byType(q Question) {
 	case q.Purpose == PurposeToolApproval:
 		f.decide("approved", wordAllow, Choice{Value: "approve", Label: f.say(captions()["approve"])}, Choice{Value: "reject", Label: f.say(captions()["reject"])})
 	case kind == Approval:
-		f.add(Entry{Name: NameAction, Kind: One, Required: true, Decides: true, Choices: f.options(q.approves())})
+		f.add(Entry{Name: NameAction, Kind: One, Required: true, Decides: true, Choices: f.options(Approval, q.approves())})
 	case kind == Selection && len(q.Options) > 0:
-		e := Entry{Name: NameChosen, Kind: One, Label: f.say(wordChoose), Required: true, Decides: true, Choices: f.options(q.Options), list: true}
+		e := Entry{Name: NameChosen, Kind: One, Label: f.say(wordChoose), Required: true, Decides: true, Choices: f.options(Selection, q.Options), list: true}
 		if q.Multiple {
 			e.Kind, e.Limits = Some, f.say(wordSeveral)
 		}
@@ -104,20 +104,23 @@ func (f *Form) byType(q Question) {
 }
 
 // options are choices that an author wrote.
-func (f *Form) options(list []Option) []Choice {
+func (f *Form) options(kind string, list []Option) []Choice {
 	choices := make([]Choice, len(list))
 	for n, o := range list {
-		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: quoted(o.Value), Outcome: cmp.Or(o.Outcome, outcomeOf(o.Value))}
+		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: quoted(o.Value), Outcome: cmp.Or(o.Outcome, OutcomeOf(kind, o.Value))}
 	}
 	return choices
 }
 
-// outcomeOf is what an option says by its name.
-func outcomeOf(value string) string {
-	switch strings.ToLower(strings.TrimSpace(value)) {
-	case "approve", "approved", "yes", "confirm", "accept":
+// OutcomeOf is what an option of a question of a type decides by its name. Whatever is selected confirms.
+func OutcomeOf(kind, value string) string {
+	if kind != Approval {
 		return Confirmed
-	case "reject", "rejected", "no", "deny", "decline", "cancel":
+	}
+	switch strings.ToLower(strings.TrimSpace(value)) {
+	case "approve", "yes", "confirm":
+		return Confirmed
+	case "reject", "no", "deny":
 		return Rejected
 	}
 	return Neither
@@ -142,7 +145,7 @@ func (f *Form) field(field Field) {
 	case "date":
 		e.Kind = Date
 	case "select":
-		e.Kind, e.Choices = One, f.options(field.Options)
+		e.Kind, e.Choices = One, f.options(Selection, field.Options)
 	case "boolean":
 		e.Kind, e.Choices = YesNo, f.yesNo(wordYes, wordNo)
 	case "file":

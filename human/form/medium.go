@@ -50,9 +50,9 @@ func Gateway(several bool) Medium {
 	return m
 }
 
-// Telegram has buttons and no forms.
+// Telegram has buttons and no forms; one button is for the link.
 func Telegram() Medium {
-	return Medium{Name: "telegram", Cannot: []Kind{Line, Area, Number, Email, Date, YesNo, Tick, One, Some, Score, File, JSON}, Buttons: 49}
+	return Medium{Name: "telegram", Cannot: []Kind{Line, Area, Number, Email, Date, YesNo, Tick, One, Some, Score, File, JSON}, Buttons: 99}
 }
 
 // Instead are the words for what is done instead of drawing a form: a link to the page, or where there is none the inbox.

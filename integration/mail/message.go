@@ -17,6 +17,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/payload"
 )
 
@@ -262,11 +263,7 @@ func (l letter) page() page {
 		p.Link = ""
 	} else {
 		for _, o := range r.Options {
-			label := oneLine(o.Label)
-			if label == "" {
-				label = oneLine(o.Value)
-			}
-			p.Options = append(p.Options, label)
+			p.Options = append(p.Options, oneLine(form.Caption(o, r.Language)))
 		}
 		for _, f := range r.Fields {
 			label := oneLine(f.Label)

@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -49,7 +50,7 @@ func TestModal_Conforms(t *testing.T) {
 		s := state{}
 		for _, b := range gjson.GetBytes(raw, "blocks").Array() {
 			if b.Get("type").Str == "input" {
-				fillBlock(t, b, c.Fill, s)
+				fillBlock(t, b, &c, s)
 			}
 		}
 		for path := range c.Fill {
@@ -67,10 +68,10 @@ func filled(f *form.Form, read reader) formtest.Filled {
 }
 
 // fillBlock fills in a block as Slack sends it back: with what was there already unless somebody changes it.
-func fillBlock(t *testing.T, b gjson.Result, fill map[string][]string, s state) {
+func fillBlock(t *testing.T, b gjson.Result, c *formtest.Case, s state) {
 	t.Helper()
 	path, e := b.Get("block_id").Str, b.Get("element")
-	given, isFilled := fill[path]
+	given, isFilled := c.Fill[path]
 	var options []string
 	for _, o := range e.Get("options").Array() {
 		options = append(options, o.Get("value").Str)
@@ -103,6 +104,11 @@ func fillBlock(t *testing.T, b gjson.Result, fill map[string][]string, s state) 
 			one.Date = given[0]
 		}
 	default:
+		if isFilled && kind == "number_input" && c.Answer != "" {
+			if _, err := strconv.ParseFloat(given[0], 64); err != nil {
+				t.Fatalf("%s takes numbers only, and %q is right", path, given[0])
+			}
+		}
 		if one.Value = e.Get("initial_value").Str; isFilled {
 			one.Value = given[0]
 		}

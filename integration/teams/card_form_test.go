@@ -3,6 +3,7 @@ package teams
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestCard_Conforms(t *testing.T) {
 			switch {
 			case !isFilled:
 			case drawn:
-				values[inputID(e)] = quote(enter(t, in, e, filled))
+				values[inputID(e)] = quote(enter(t, in, e, filled, c.Answer != ""))
 			case e.Decides:
 				for _, a := range gjson.GetBytes(raw, "actions").Array() {
 					if value := a.Get("data.tandem.option").Str; value == filled[0] {
@@ -66,8 +67,11 @@ func TestCard_Conforms(t *testing.T) {
 }
 
 // enter is what an input sends back, of which only what it offers can be chosen.
-func enter(t *testing.T, in gjson.Result, e *form.Entry, filled []string) string {
+func enter(t *testing.T, in gjson.Result, e *form.Entry, filled []string, right bool) string {
 	t.Helper()
+	if _, err := strconv.ParseFloat(filled[0], 64); err != nil && right && in.Get("type").Str == "Input.Number" {
+		t.Fatalf("%s takes numbers only, and %q is right", e.Path(), filled[0])
+	}
 	if in.Get("type").Str != "Input.ChoiceSet" {
 		return strings.Join(filled, "")
 	}

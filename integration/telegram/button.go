@@ -13,16 +13,17 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/store"
 )
 
-// choices are what can be answered by one button. Forms, reviews, several choices and too many of them want a page.
-func choices(i store.Interaction, r human.Request) []human.Option {
-	options := human.Choices(i, r)
-	if len(options) >= maxButtons {
+// choices are what can be answered by one button. Forms, reviews, several choices and too many of them want a page, and so does a note.
+func choices(i store.Interaction, r human.Request) []form.Choice {
+	decision, _ := form.Telegram().Decides(human.FormOf(i, r))
+	if decision == nil {
 		return nil
 	}
-	return options
+	return decision.Choices
 }
 
 // keyboard is what a message that asks is answered by. Nil: nothing in the message can.
@@ -58,7 +59,7 @@ func (b *bot) keyboard(m human.Message, s settings) (*keyboard, error) {
 	return rows(append(out, linkRow(m)...)), nil
 }
 
-func widest(options []human.Option) int {
+func widest(options []form.Choice) int {
 	n := 0
 	for _, o := range options {
 		n = max(n, units(o.Label))
@@ -71,7 +72,7 @@ func linkRow(m human.Message) [][]button {
 	if m.Link == "" {
 		return nil
 	}
-	text := pick(m.Request.Language, "打开回复页面", "Open the response page")
+	text := form.Instead(true).In(m.Request.Language)
 	if m.Request.Type == human.Input {
 		text = pick(m.Request.Language, "填写表单", "Fill in the form")
 	}
@@ -131,7 +132,7 @@ func readLayout(raw json.RawMessage) ([][]layoutButton, error) {
 	return out, nil
 }
 
-func (b *bot) button(in store.Interaction, options []human.Option, l layoutButton) (button, error) {
+func (b *bot) button(in store.Interaction, options []form.Choice, l layoutButton) (button, error) {
 	text := first(l.Text, l.Label)
 	if l.URL != "" {
 		if u, err := url.Parse(l.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -140,7 +141,7 @@ func (b *bot) button(in store.Interaction, options []human.Option, l layoutButto
 		return button{Text: clip(first(text, l.URL), maxLabel), URL: l.URL}, nil
 	}
 	value := first(l.Value, l.Data, text)
-	i := slices.IndexFunc(options, func(o human.Option) bool { return o.Value == value })
+	i := slices.IndexFunc(options, func(o form.Choice) bool { return o.Value == value })
 	if i < 0 {
 		return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a button %q that is no option of the question", value)
 	}
@@ -165,7 +166,7 @@ const (
 	sealBytes = 12
 )
 
-func (b *bot) stamp(i store.Interaction, options []human.Option, option int) string {
+func (b *bot) stamp(i store.Interaction, options []form.Choice, option int) string {
 	raw := make([]byte, 0, idBytes+1+sealBytes)
 	id, ok := idOf(i.ID)
 	if !ok {
@@ -176,7 +177,7 @@ func (b *bot) stamp(i store.Interaction, options []human.Option, option int) str
 	return stampMark + base64.RawURLEncoding.EncodeToString(raw)
 }
 
-func (b *bot) seal(i store.Interaction, options []human.Option, option int) []byte {
+func (b *bot) seal(i store.Interaction, options []form.Choice, option int) []byte {
 	mac := hmac.New(sha256.New, []byte(b.token))
 	fmt.Fprintf(mac, "tandem telegram button 1\n%q %q %d %q %q", i.Workspace, i.ID, option, options[option].Value, i.ArgumentsHash)
 	return mac.Sum(nil)[:sealBytes]
@@ -211,7 +212,9 @@ func (b *bot) opens(s stamped, i store.Interaction, r human.Request) (*human.Ans
 	if s.option >= len(options) || !hmac.Equal(s.seal, b.seal(i, options, s.option)) {
 		return nil, false
 	}
-	return human.Chosen(first(r.Type, i.Type), i.Purpose, options[s.option].Value), true
+	f := human.FormOf(i, r)
+	values, wrong := human.Choose(options[s.option].Value)(f)
+	return &human.Answer{Given: f.Answer(values)}, len(wrong) == 0
 }
 
 // idOf reads an id that looks like a UUID.

@@ -172,11 +172,10 @@ func (b *bot) end(ctx context.Context, m human.Message, to chatID, earlier []rec
 	return receipt, err
 }
 
-// Limits of the service: characters of a message, buttons of a message, characters that a button shows well.
+// Limits of the service: characters of a message, characters that a button shows well. How many buttons there can be is in [form.Telegram].
 const (
-	maxText    = 4096
-	maxButtons = 100
-	maxLabel   = 64
+	maxText  = 4096
+	maxLabel = 64
 	// maxTitle and maxLines keep room for the question itself.
 	maxTitle = 256
 	maxLines = 1000

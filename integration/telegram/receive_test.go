@@ -13,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form"
 	"tandem/store"
 )
 
@@ -50,7 +51,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 	}
 	want := []human.Reply{{
 		Account: o.account("").Account, Interaction: questionA, Threads: []string{"7001:42:501"}, From: "42", Name: "@Ann_B", Aliases: []string{"@Ann_B", "@ann_b"},
-		Verified: true, Answer: &human.Answer{Action: "reject"}, ArgumentsHash: "hash-1", Dedup: "7001:7",
+		Verified: true, Answer: &human.Answer{Given: json.RawMessage(`{"action":"reject"}`)}, ArgumentsHash: "hash-1", Dedup: "7001:7",
 	}}
 	if diff := cmp.Diff(want, o.taken()); diff != "" {
 		t.Errorf("reply (-want +got):\n%s", diff)
@@ -106,9 +107,9 @@ func TestChannel_Receive_ForgedButtons(t *testing.T) {
 	swapped := []byte(data[0])
 	swapped[len("t:")+22] ^= 1 // inside the number of the option and the seal
 	for name, forged := range map[string]string{
-		"other token":    b.stamp(o.interaction(questionA), human.Choices(o.interaction(questionA), o.questions[questionA]), 0),
+		"other token":    b.stamp(o.interaction(questionA), choices(o.interaction(questionA), o.questions[questionA]), 0),
 		"changed":        string(swapped),
-		"other question": strings.Replace(data[0], data[0][2:12], (&bot{token: botToken}).stamp(o.interaction(questionB), human.Choices(o.interaction(questionB), other), 0)[2:12], 1),
+		"other question": strings.Replace(data[0], data[0][2:12], (&bot{token: botToken}).stamp(o.interaction(questionB), choices(o.interaction(questionB), other), 0)[2:12], 1),
 	} {
 		w, err := bring(t, o, f, botSecret, clickOn(7, ann(), "private", 42, 501, forged))
 		if err != nil {
@@ -449,10 +450,10 @@ func TestStamp(t *testing.T) {
 	for _, id := range []string{questionA, "not-a-uuid", strings.ToUpper(questionA)} {
 		i := store.Interaction{Workspace: "w", ID: id, Type: human.Selection, Purpose: human.PurposeNode}
 		for n := range r.Options {
-			data := b.stamp(i, human.Choices(i, r), n)
+			data := b.stamp(i, choices(i, r), n)
 			s, ok := readStamp(data)
 			answer, fits := b.opens(s, i, r)
-			if !ok || !fits || len(data) > 64 || answer.Chosen[0] != r.Options[n].Value || s.interaction != map[string]string{questionA: questionA}[id] {
+			if !ok || !fits || len(data) > 64 || string(answer.Given) != `{"selected_values":["`+r.Options[n].Value+`"]}` || s.interaction != map[string]string{questionA: questionA}[id] {
 				t.Errorf("id %q, option %d: %q reads as %+v %v, answer %+v", id, n, data, s, ok, answer)
 			}
 		}
@@ -466,7 +467,7 @@ func TestStamp(t *testing.T) {
 
 func FuzzReadStamp(f *testing.F) {
 	f.Add("t:AAAA")
-	f.Add((&bot{token: botToken}).stamp(store.Interaction{ID: questionA}, []human.Option{{Value: "a"}}, 0))
+	f.Add((&bot{token: botToken}).stamp(store.Interaction{ID: questionA}, []form.Choice{{Value: "a"}}, 0))
 	f.Fuzz(func(t *testing.T, data string) {
 		s, ok := readStamp(data)
 		if !ok {

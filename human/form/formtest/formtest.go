@@ -25,6 +25,8 @@ type Case struct {
 	Wrong  []string
 	// Left are the media that leave the question to the response page.
 	Left []string
+	// Language is that of the reader.
+	Language string
 }
 
 // Filled is what came of filling in a form.
@@ -36,20 +38,24 @@ type Filled struct {
 	Wrong  form.Problems
 }
 
-// Run lets a medium draw, fill in and read back every question.
+// Run lets a medium draw, fill in and read back every question, in both languages.
 func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
 	t.Helper()
 	for _, c := range Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			got := fill(t, c)
-			if left := slices.Contains(c.Left, medium); left == got.Drawn {
-				t.Fatalf("drawn is %v, and it is to be left to the page: %v", got.Drawn, left)
-			}
-			if got.Drawn {
-				c.check(t, got)
-			}
-		})
+		for _, language := range []string{"en", "zh"} {
+			c := c
+			c.Language = language
+			t.Run(c.Name+"/"+c.Language, func(t *testing.T) {
+				t.Parallel()
+				got := fill(t, c)
+				if left := slices.Contains(c.Left, medium); left == got.Drawn {
+					t.Fatalf("drawn is %v, and it is to be left to the page: %v", got.Drawn, left)
+				}
+				if got.Drawn {
+					c.check(t, got)
+				}
+			})
+		}
 	}
 }
 
@@ -92,8 +98,8 @@ func plain(t *testing.T, raw json.RawMessage) string {
 	return string(out)
 }
 
-// Form is the form of a case, in English.
-func (c *Case) Form() *form.Form { return form.New(c.Question, "en") }
+// Form is the form of a case, in the language of its reader.
+func (c *Case) Form() *form.Form { return form.New(c.Question, c.Language) }
 
 // Typed is what is filled in as one text.
 func (c *Case) Typed(e *form.Entry) string { return strings.Join(c.Fill[e.Path()], ", ") }
@@ -137,7 +143,7 @@ func (c *Case) Read() Filled {
 func (c *Case) Request(t *testing.T) json.RawMessage {
 	t.Helper()
 	q := c.Question
-	object := map[string]any{"interaction_type": q.Type, "title": c.Name, "allow_multiple": q.Multiple}
+	object := map[string]any{"interaction_type": q.Type, "title": c.Name, "allow_multiple": q.Multiple, "language": c.Language}
 	for name, value := range map[string]any{"options": q.Options, "input_fields": q.Fields, "review": q.Review, "schema": q.Schema, "params": q.Params} {
 		raw, err := json.Marshal(value)
 		if err != nil {
