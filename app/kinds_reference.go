@@ -88,7 +88,7 @@ func writeKind(b *strings.Builder, k node.Kind) error {
 	} else {
 		b.WriteString("It has no configuration of its own.\n")
 	}
-	for i, group := range k.Needs() {
+	for i, group := range k.NeedGroups() {
 		if i == 0 {
 			b.WriteString("\n")
 		}

@@ -27,8 +27,8 @@ type Field struct {
 // Fields lists the kind's own configuration fields, in the order in which they are written in its code.
 func (k Kind) Fields() []Field { return k.config.list() }
 
-// Needs lists groups of fields, one of each of which must be set.
-func (k Kind) Needs() [][]string {
+// NeedGroups lists groups of fields, one of each of which must be set.
+func (k Kind) NeedGroups() [][]string {
 	if k.config == nil {
 		return nil
 	}

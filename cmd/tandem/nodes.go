@@ -24,7 +24,8 @@ func newNodes() *cobra.Command {
 		Use:   "nodes [KIND]",
 		Short: "List the kinds of nodes that can be run, or explain one",
 		Long: `Nodes lists the kinds of nodes that can be run, by family. With a kind it shows what the kind is
-configured with, what comes out of it, what repeating it means, and a node to copy.
+configured with, what goes in and comes out, what must be there, what repeating it means, and a
+node to copy with its input and output.
 
 Without --server it tells what this program can run.`,
 		Example: "  tandem nodes\n  tandem nodes FLOW.FOR_EACH\n  tandem nodes --lang zh",
