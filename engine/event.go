@@ -533,6 +533,9 @@ func decodeFact(name, data string) (Fact, error) {
 		}
 		return decode[NodeCompleted](data)
 	case ExecutionCreated{}.factName():
+		if fact, ok := readCreated(data); ok {
+			return fact, nil
+		}
 		return decode[ExecutionCreated](data)
 	case ExecutionStarted{}.factName():
 		return decode[ExecutionStarted](data)

@@ -49,6 +49,36 @@ func readCompleted(text string) (f NodeCompleted, ok bool) {
 	return f, r.ok && r.left == ""
 }
 
+// readCreated reads the first fact of a journal as json.Marshal writes it, if no text in it has an escape and it has neither a program
+// nor questions of its own. Everything else is left to json.Unmarshal.
+func readCreated(text string) (f ExecutionCreated, ok bool) {
+	r := plainReader{left: text, ok: true}
+	r.must(`{"semantics":`)
+	f.Semantics = int(r.number(31))
+	r.must(`,"execution":`)
+	f.Execution = r.text()
+	if r.may(`,"revision":`) {
+		f.Revision = r.text()
+	}
+	if r.may(`,"trigger":`) {
+		f.Trigger = r.text()
+	}
+	if r.may(`,"start_from":`) {
+		f.StartFrom = r.text()
+	}
+	if r.may(`,"timeout_ms":`) {
+		f.TimeoutMS = int64(r.number(63))
+	}
+	if r.may(`,"depth":`) {
+		f.Depth = int(r.number(31))
+	}
+	if r.may(`,"input":`) {
+		f.Input = Ref(r.text())
+	}
+	r.must("}")
+	return f, r.ok && r.left == ""
+}
+
 // plainReader reads text that is written in one certain way. Ok says that it is so far.
 type plainReader struct {
 	left string

@@ -49,32 +49,69 @@ func completions(t testing.TB) map[string]bool {
 	}
 }
 
-// sameCompletion checks that what is read plainly is what a reader of any JSON reads.
-func sameCompletion(t *testing.T, text string) bool {
+// creations are first facts as they are written, and whether they are read plainly.
+func creations(t testing.TB) map[string]bool {
+	written := func(f ExecutionCreated) string {
+		raw, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	return map[string]bool{
+		written(ExecutionCreated{}): true,
+		written(ExecutionCreated{Semantics: 1, Execution: "exec_1", Revision: "h+名", Trigger: "start", TimeoutMS: 1 << 50, Depth: 3, Input: "r1.0"}): true,
+		written(ExecutionCreated{Semantics: 1, Execution: "e", StartFrom: "n"}):                                                                      true,
+		written(ExecutionCreated{Execution: "e", Program: "p"}):                                                                                      false,
+		written(ExecutionCreated{Execution: "e", Config: json.RawMessage("{}")}):                                                                     false,
+		written(ExecutionCreated{Execution: "e", Again: []ActivationID{"a"}}):                                                                        false,
+		written(ExecutionCreated{Execution: "<e>"}):                                                                                                  false,
+		written(ExecutionCreated{Semantics: -1}):                                                                                                     false,
+		written(ExecutionCreated{TimeoutMS: -1}):                                                                                                     false,
+		`{"semantics":1,"execution":"e","input":null}`:                                                                                               false,
+		`{"semantics":1}`:                  false,
+		`{"semantics":1,"execution":"e"} `: false,
+		``:                                 false,
+	}
+}
+
+// samePlainly checks that what is read plainly is what a reader of any JSON reads.
+func samePlainly[F Fact](t *testing.T, read func(string) (F, bool), text string) bool {
 	t.Helper()
-	got, plain := readCompleted(text)
+	got, plain := read(text)
 	if !plain {
 		return false
 	}
-	var want NodeCompleted
+	var want F
 	if err := json.Unmarshal([]byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q is read as\n%#v\nand is\n%#v (%v)", text, got, want, err)
 	}
 	return true
 }
 
-func TestReadCompleted(t *testing.T) {
+func TestReadPlainFacts(t *testing.T) {
 	t.Parallel()
 	for text, plain := range completions(t) {
-		if got := sameCompletion(t, text); got != plain {
+		if got := samePlainly(t, readCompleted, text); got != plain {
+			t.Errorf("%s is read plainly: %v, want %v", text, got, plain)
+		}
+	}
+	for text, plain := range creations(t) {
+		if got := samePlainly(t, readCreated, text); got != plain {
 			t.Errorf("%s is read plainly: %v, want %v", text, got, plain)
 		}
 	}
 }
 
-func FuzzReadCompleted(f *testing.F) {
+func FuzzReadPlainFacts(f *testing.F) {
 	for text := range completions(f) {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) { sameCompletion(t, text) })
+	for text := range creations(f) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		samePlainly(t, readCompleted, text)
+		samePlainly(t, readCreated, text)
+	})
 }

@@ -82,6 +82,23 @@ func (f *Finished) Add(values map[engine.Ref]json.RawMessage) {
 	}
 }
 
+// Give is Add for values that the caller does not use any more.
+func (f *Finished) Give(values map[engine.Ref]json.RawMessage) {
+	size := 0
+	for _, value := range values { // order does not matter: a sum
+		size += len(value)
+	}
+	f.mu.Lock()
+	fits := f.values == nil && size <= maxFinishedValues
+	if fits {
+		f.values, f.size = values, size
+	}
+	f.mu.Unlock()
+	if !fits {
+		f.Add(values)
+	}
+}
+
 // What a hub keeps of executions that have ended: at most this many per shard, of workflows that are not larger than this, each
 // with so many failures and so many bytes of values and of answers.
 const (

@@ -97,7 +97,7 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 		summary = r.summary // besides the status only what never changes of it is told
 	}
 	if finished := keep(r.view, r.start, summary); r.view.Status.Final() {
-		finished.Add(values)
+		finished.Give(values)
 		r.known = finished
 	}
 	return r, nil
@@ -380,9 +380,13 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if !v.Status.Final() {
 		e.CurrentNodeID = r.shown(v.Last)
 	}
-	var refs []engine.Ref
+	refs := make([]engine.Ref, 0, len(v.Nodes)+len(v.Questions))
 	for _, n := range v.Nodes { // order does not matter: the reader sorts them
-		refs = append(refs, outputRefs([]host.ActivationView{n.ActivationView})...)
+		for _, o := range n.Outputs {
+			if o.Ref != "" {
+				refs = append(refs, o.Ref)
+			}
+		}
 	}
 	for _, q := range v.Questions { // order does not matter: the reader sorts them
 		if q.Ref != "" {
