@@ -157,3 +157,23 @@ func TestHub_Changing(t *testing.T) {
 		t.Error("it is not kept after it has changed")
 	}
 }
+
+// What is read and not kept, because it has not ended or is not there, takes the place of nothing that is kept.
+func TestHub_ReadingTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	hub := host.NewHub()
+	ref := host.Ref{Workspace: "one", Execution: "kept"}
+	_, keep := hub.Finished(ref)
+	f := keep(&host.View{Status: engine.StatusSuccess}, host.Start{}, nil)
+	for n := range 5000 {
+		_, keep := hub.Finished(host.Ref{Workspace: "one", Execution: fmt.Sprint(n)})
+		if n%2 == 0 {
+			keep(nil, host.Start{}, nil)
+		} else {
+			keep(&host.View{Status: engine.StatusRunning}, host.Start{}, nil)
+		}
+	}
+	if hub.Known(ref) != f {
+		t.Error("it is not kept any more")
+	}
+}
