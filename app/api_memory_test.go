@@ -43,6 +43,11 @@ func (c countedExecutions) Get(ctx context.Context, p identity.Principal, id str
 	return c.Executions.Get(ctx, p, id)
 }
 
+func (c countedExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	c.reads.Add(1)
+	return c.Executions.GetWithRows(ctx, p, id)
+}
+
 // memorySite is a site whose reads of journals and summaries are counted, and beside it a server on the same instance that has nothing
 // in memory.
 type memorySite struct {

@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"tandem/fault"
 )
@@ -397,7 +397,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &stored); err != nil {
 		return fmt.Errorf("decode event: %w", err)
 	}
-	fact, err := decodeFact(stored.Type, stored.Fact)
+	fact, err := decodeFact(stored.Type, string(stored.Fact))
 	if err != nil {
 		return err
 	}
@@ -496,8 +496,11 @@ func AppendText(out []byte, s string) []byte {
 }
 
 // DecodeFact reads what [AppendFact] has written.
-func DecodeFact(data []byte) (Fact, error) {
-	if name, fact, ok := splitFact(data); ok {
+func DecodeFact(data []byte) (Fact, error) { return DecodeFactText(string(data)) }
+
+// DecodeFactText is DecodeFact for a text.
+func DecodeFactText(text string) (Fact, error) {
+	if name, fact, ok := splitFact(text); ok {
 		if f, err := decodeFact(name, fact); err == nil {
 			return f, nil
 		} // otherwise it is read with care, which says what is wrong with it
@@ -506,25 +509,33 @@ func DecodeFact(data []byte) (Fact, error) {
 		Type string          `json:"type"`
 		Fact json.RawMessage `json:"fact"`
 	}
-	if err := json.Unmarshal(data, &stored); err != nil {
+	if err := json.Unmarshal([]byte(text), &stored); err != nil {
 		return nil, fmt.Errorf("decode fact: %w", err)
 	}
-	return decodeFact(stored.Type, stored.Fact)
+	return decodeFact(stored.Type, string(stored.Fact))
 }
 
 // splitFact takes a fact apart that is written as [AppendFact] writes it, so that it need not be read twice.
-func splitFact(data []byte) (name string, fact []byte, ok bool) {
-	rest, ok := bytes.CutPrefix(data, []byte(`{"type":"`))
-	if !ok || !bytes.HasSuffix(rest, []byte("}")) {
-		return "", nil, false
+func splitFact(text string) (name, fact string, ok bool) {
+	rest, ok := strings.CutPrefix(text, `{"type":"`)
+	if !ok || !strings.HasSuffix(rest, "}") {
+		return "", "", false
 	}
-	kind, fact, ok := bytes.Cut(rest[:len(rest)-1], []byte(`","fact":`))
-	return string(kind), fact, ok && !bytes.ContainsAny(kind, `"\\`)
+	name, fact, ok = strings.Cut(rest[:len(rest)-1], `","fact":`)
+	return name, fact, ok && !strings.ContainsAny(name, `"\\`)
 }
 
-func decodeFact(name string, data []byte) (Fact, error) {
+func decodeFact(name, data string) (Fact, error) {
 	switch name {
+	case NodeCompleted{}.factName():
+		if fact, ok := readCompleted(data); ok {
+			return fact, nil
+		}
+		return decode[NodeCompleted](data)
 	case ExecutionCreated{}.factName():
+		if fact, ok := readCreated(data); ok {
+			return fact, nil
+		}
 		return decode[ExecutionCreated](data)
 	case ExecutionStarted{}.factName():
 		return decode[ExecutionStarted](data)
@@ -542,8 +553,6 @@ func decodeFact(name string, data []byte) (Fact, error) {
 		return decode[NodeStarted](data)
 	case NodeNotBegun{}.factName():
 		return decode[NodeNotBegun](data)
-	case NodeCompleted{}.factName():
-		return decode[NodeCompleted](data)
 	case NodeFailed{}.factName():
 		return decode[NodeFailed](data)
 	case NodeSuspended{}.factName():
@@ -574,9 +583,12 @@ func decodeFact(name string, data []byte) (Fact, error) {
 	return nil, fault.Newf(fault.Unsupported, "decode event: unknown type %q; it was written by a newer version of Tandem", name)
 }
 
-func decode[F Fact](data []byte) (Fact, error) {
+func decode[F Fact](data string) (Fact, error) {
 	var fact F
-	if err := json.Unmarshal(data, &fact); err != nil {
+	if data == "{}" {
+		return fact, nil
+	}
+	if err := json.Unmarshal([]byte(data), &fact); err != nil {
 		return nil, fmt.Errorf("decode event %q: %w", fact.factName(), err)
 	}
 	return fact, nil

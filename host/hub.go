@@ -172,7 +172,7 @@ func (h *Hub) release(ref Ref, t *topic) {
 func (h *Hub) Publish(ref Ref, row Row) {
 	s := h.shard(ref)
 	s.mu.Lock()
-	delete(s.recent.known, ref)
+	s.recent.forget(ref)
 	s.mu.Unlock()
 	t := h.find(ref, false)
 	if t == nil {

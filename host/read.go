@@ -55,7 +55,17 @@ func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (
 			view, start = v, s
 		}
 	}
-	for row, err := range j.Rows(ctx, view.Seq) {
+	return j.viewFrom(view, start, j.Rows(ctx, view.Seq), each)
+}
+
+// ViewOf is ViewRows for a journal whose rows are at hand, all of them.
+func (j Journal) ViewOf(ctx context.Context, rows iter.Seq2[Row, error], each func(level int, row *Row)) (*View, Start, error) {
+	return j.viewFrom(NewView(j.Graph), Start{}, j.withInput(ctx, rows), each)
+}
+
+// viewFrom brings a view up to date with the rows that follow it.
+func (j Journal) viewFrom(view *View, start Start, rows iter.Seq2[Row, error], each func(level int, row *Row)) (*View, Start, error) {
+	for row, err := range rows {
 		if err != nil {
 			return nil, start, err
 		}
@@ -75,8 +85,13 @@ func (j Journal) ViewRows(ctx context.Context, each func(level int, row *Row)) (
 
 // Rows reads the rows after a sequence number, the first one with what it begins with.
 func (j Journal) Rows(ctx context.Context, after uint64) iter.Seq2[Row, error] {
+	return j.withInput(ctx, j.Source.Rows(ctx, j.Principal, j.Execution, after))
+}
+
+// withInput puts what an execution begins with into its first row, if it is kept beside the journal.
+func (j Journal) withInput(ctx context.Context, rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for row, err := range j.Source.Rows(ctx, j.Principal, j.Execution, after) {
+		for row, err := range rows {
 			if blob, large := row.Large[0]; err == nil && large && row.Seq == 1 {
 				row.Values[0], err = j.Source.Blob(ctx, j.Principal, blob)
 				if IsUnreadable(err) {

@@ -82,6 +82,23 @@ func (f *Finished) Add(values map[engine.Ref]json.RawMessage) {
 	}
 }
 
+// Give is Add for values that the caller does not use any more.
+func (f *Finished) Give(values map[engine.Ref]json.RawMessage) {
+	size := 0
+	for _, value := range values { // order does not matter: a sum
+		size += len(value)
+	}
+	f.mu.Lock()
+	fits := f.values == nil && size <= maxFinishedValues
+	if fits {
+		f.values, f.size = values, size
+	}
+	f.mu.Unlock()
+	if !fits {
+		f.Add(values)
+	}
+}
+
 // What a hub keeps of executions that have ended: at most this many per shard, of workflows that are not larger than this, each
 // with so many failures and so many bytes of values and of answers.
 const (
@@ -97,6 +114,8 @@ type recent struct {
 	known map[Ref]*Finished
 	// order are the ones in known, oldest first, and some that have left it.
 	order []Ref
+	// reading has what is read at this moment and may be kept. Who publishes a row takes it away.
+	reading map[Ref]*readMark
 	// changing counts those who are about to append to an execution; nothing is kept of it meanwhile.
 	changing map[Ref]int
 }
@@ -108,7 +127,7 @@ func (h *Hub) Changing(ref Ref) (done func()) {
 	s := h.shard(ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.recent.known, ref)
+	s.recent.forget(ref)
 	if s.recent.changing == nil {
 		s.recent.changing = map[Ref]int{}
 	}
@@ -127,37 +146,48 @@ func (h *Hub) Known(ref Ref) *Finished {
 	s := h.shard(ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.recent.known[ref]; f != nil && f.View != nil {
-		return f
-	}
-	return nil
+	return s.recent.known[ref]
 }
 
+// readMark stands for one who reads an execution.
+type readMark struct{ _ byte } // not empty, so that each is another one
+
 // Finished returns what is kept of an execution that has ended. When there is nothing, keep takes what was read from then on and
-// returns what is to be used: it is kept unless another row has come meanwhile.
+// returns what is to be used: it is kept if the execution has ended, unless another row has come meanwhile. Keep must be called once,
+// without a view if nothing was read.
 func (h *Hub) Finished(ref Ref) (known *Finished, keep func(*View, Start, any) *Finished) {
 	s := h.shard(ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.recent.known[ref]; f != nil && f.View != nil {
+	if f := s.recent.known[ref]; f != nil {
 		return f, nil
 	}
-	mark := &Finished{} // whoever publishes a row takes it away
+	mark := &readMark{}
 	if s.recent.changing[ref] == 0 {
-		s.recent.put(ref, mark)
+		if s.recent.reading == nil {
+			s.recent.reading = map[Ref]*readMark{}
+		}
+		s.recent.reading[ref] = mark
 	}
 	return nil, func(view *View, start Start, summary any) *Finished {
 		f := &Finished{View: view, Start: start, Summary: summary}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.recent.known[ref] != mark {
+		if s.recent.reading[ref] != mark {
 			return f
 		}
-		if delete(s.recent.known, ref); view.Status.Final() && len(view.Nodes) <= maxFinishedNodes && len(view.Errors) <= maxFinishedErrors {
+		delete(s.recent.reading, ref)
+		if view != nil && view.Status.Final() && len(view.Nodes) <= maxFinishedNodes && len(view.Errors) <= maxFinishedErrors {
 			s.recent.put(ref, f)
 		}
 		return f
 	}
+}
+
+// forget lets go of what is kept of an execution, and of what is being read of it.
+func (r *recent) forget(ref Ref) {
+	delete(r.known, ref)
+	delete(r.reading, ref)
 }
 
 func (r *recent) put(ref Ref, f *Finished) {

@@ -61,8 +61,10 @@ func TestHub_KeepsFew(t *testing.T) {
 	hub, left := host.NewHub(), 0
 	ref := func(n int) host.Ref { return host.Ref{Workspace: "one", Execution: fmt.Sprint(n)} }
 	for n := range 10_000 {
-		if _, keep := hub.Finished(ref(n)); n%10 != 0 { // some are never read to their end
+		if _, keep := hub.Finished(ref(n)); n%10 != 0 {
 			keep(&host.View{Status: engine.StatusError}, host.Start{}, nil)
+		} else {
+			keep(nil, host.Start{}, nil) // it is not there
 		}
 	}
 	for n := range 10_000 {
@@ -153,5 +155,25 @@ func TestHub_Changing(t *testing.T) {
 	}
 	if second(); !read() {
 		t.Error("it is not kept after it has changed")
+	}
+}
+
+// What is read and not kept, because it has not ended or is not there, takes the place of nothing that is kept.
+func TestHub_ReadingTakesNoRoom(t *testing.T) {
+	t.Parallel()
+	hub := host.NewHub()
+	ref := host.Ref{Workspace: "one", Execution: "kept"}
+	_, keep := hub.Finished(ref)
+	f := keep(&host.View{Status: engine.StatusSuccess}, host.Start{}, nil)
+	for n := range 5000 {
+		_, keep := hub.Finished(host.Ref{Workspace: "one", Execution: fmt.Sprint(n)})
+		if n%2 == 0 {
+			keep(nil, host.Start{}, nil)
+		} else {
+			keep(&host.View{Status: engine.StatusRunning}, host.Start{}, nil)
+		}
+	}
+	if hub.Known(ref) != f {
+		t.Error("it is not kept any more")
 	}
 }

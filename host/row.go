@@ -151,6 +151,15 @@ func DecodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	return decodeRow(seq, time, body)
 }
 
+// ReadRow reads the stored form of a row of a journal. Of one that cannot be read it is known that it is there, and why not more.
+func ReadRow(seq uint64, time int64, body []byte) Row {
+	row, err := DecodeRow(seq, time, body)
+	if err != nil { // reading it again gives the same
+		return Row{Seq: seq, Time: time, Stored: len(body), Unreadable: err}
+	}
+	return row
+}
+
 // decodeRow reads the stored form of any row, and says what is wrong with one that cannot be read.
 func decodeRow(seq uint64, time int64, body []byte) (Row, error) {
 	var stored struct {

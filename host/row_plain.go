@@ -52,7 +52,7 @@ func decodePlainRow(seq uint64, time int64, body []byte) (row Row, ok bool) {
 func (r *Row) plainFacts(list gjson.Result) bool {
 	ok := true
 	list.ForEach(func(_, raw gjson.Result) bool {
-		fact, err := engine.DecodeFact([]byte(raw.Raw))
+		fact, err := engine.DecodeFactText(raw.Raw)
 		r.Facts = append(r.Facts, fact)
 		ok = err == nil
 		return ok

@@ -29,6 +29,10 @@ func TestWriteStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var any Start
+			if err := json.Unmarshal(w.raw, &any); err != nil || !reflect.DeepEqual(any, read) {
+				t.Errorf("%s is read as %+v, and is %+v, %v", w.raw, read, any, err)
+			}
 			if w.known == (len(s.Above) > 0) {
 				t.Errorf("it is known: %v", w.known)
 			}
@@ -40,4 +44,53 @@ func TestWriteStart(t *testing.T) {
 	if _, err := WriteStart(Start{Initial: json.RawMessage(`{"a":`)}); err == nil {
 		t.Error("half an object is written down")
 	}
+}
+
+func plainStarts() map[string]bool {
+	return map[string]bool{
+		`{"workflow_id":"w","user_id":"名","token_made_by":"b","language":"zh","initial":{"a":[1, 2.50,null,"\u00e9"]},"trigger":null,"input_rules":1}`: true,
+		`{}`: true,
+		`{"workflow_id":"a","workflow_id":"b","initial":1,"initial":2}`: true,
+		`{"workflow_id":"a\u0062"}`:                                     false,
+		`{"workflow_id":null}`:                                          false,
+		`{"Workflow_ID":"a"}`:                                           false,
+		`{"root":"x"}`:                                                  false,
+		`{"input_rules":1.0}`:                                           false,
+		`{"input_rules":1e0}`:                                           false,
+		`{"workflow_id":"` + "\xff" + `"}`:                              false,
+		`{"workflow_id":"a"`:                                            false,
+		`[]`:                                                            false,
+		`null`:                                                          false,
+		``:                                                              false,
+	}
+}
+
+// samePlainStart checks that what is read plainly is what a reader of any JSON reads.
+func samePlainStart(t *testing.T, text string) bool {
+	t.Helper()
+	got, plain := readPlainStart(json.RawMessage(text))
+	if !plain {
+		return false
+	}
+	var want Start
+	if err := json.Unmarshal([]byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q is read as\n%+v\nand is\n%+v, %v", text, got, want, err)
+	}
+	return true
+}
+
+func TestReadPlainStart(t *testing.T) {
+	t.Parallel()
+	for text, plain := range plainStarts() {
+		if got := samePlainStart(t, text); got != plain {
+			t.Errorf("%s is read plainly: %v, want %v", text, got, plain)
+		}
+	}
+}
+
+func FuzzReadPlainStart(f *testing.F) {
+	for text := range plainStarts() {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) { samePlainStart(t, text) })
 }

@@ -68,7 +68,7 @@ func (s *Server) encodedExecution(ctx context.Context, p identity.Principal, id 
 	if err != nil {
 		return nil, err
 	}
-	answer := encodePlainly(&told)
+	answer := encodeExecution(&told)
 	if finished, ok := r.known.(*host.Finished); ok && !r.beyond {
 		finished.KeepAnswer(reader, answer)
 	}

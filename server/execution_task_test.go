@@ -388,6 +388,11 @@ func (f family) Get(ctx context.Context, p identity.Principal, id string) (store
 	return e, err
 }
 
+func (f family) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	found, err := f.Get(ctx, p, id)
+	return found, nil, false, err
+}
+
 func TestTask_IsShownByTheNodeThatGaveIt(t *testing.T) {
 	t.Parallel()
 	const definition = `{"nodes":[{"id":"ask","name":"Ask","type":"AI_AGENT","subtype":"MCP_AGENT","configurations":{}},

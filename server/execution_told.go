@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 
@@ -67,53 +68,79 @@ func (s *Server) reading(p identity.Principal, id string, graph *workflow.Graph,
 }
 
 // readExecution reads an execution as people look at it.
-func (s *Server) readExecution(ctx context.Context, p identity.Principal, id string) (*reading, error) {
-	ref := host.Ref{Workspace: p.Workspace, Execution: id}
-	if known := s.o.Hub.Known(ref); known != nil {
+func (s *Server) readExecution(ctx context.Context, p identity.Principal, id string) (r *reading, err error) {
+	known, keep := s.o.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
+	if known != nil {
 		if summary, kept := known.Summary.(store.Execution); kept { // no row has come since it was read, so it is what it was
-			r, err := s.openSummary(ctx, p, id, summary)
-			if err != nil {
+			if r, err = s.openSummary(ctx, p, id, summary); err != nil {
 				return nil, err
 			}
 			r.view, r.start, r.known = known.View, known.Start, known
 			return r, nil
 		}
+		r, _, err = s.readAnew(ctx, p, id)
+		return r, err
 	}
-	r, err := s.openJournal(ctx, p, id)
+	var read bool
+	defer func() {
+		if !read {
+			keep(nil, host.Start{}, nil)
+		}
+	}()
+	r, values, err := s.readAnew(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	if !r.summary.Status.Final() {
-		r.view, r.start, err = r.journal.View(ctx)
-		return r, err
+	read = true
+	var summary any
+	if r.summary.Status == r.view.Status { // else one of them is of before a row that has just come
+		summary = r.summary // besides the status only what never changes of it is told
 	}
-	finished, keep := s.o.Hub.Finished(ref)
-	// The summary is newer than what is kept if the execution was revived at this very moment.
-	if finished == nil || finished.View.Status != r.summary.Status {
-		values := map[engine.Ref]json.RawMessage{}
-		view, start, err := r.journal.ViewRows(ctx, func(level int, row *host.Row) {
-			for n, value := range row.Values {
-				if _, large := row.Large[n]; !large && len(value) > 0 && len(values) < maxTold {
-					values[host.Place{Level: level, Seq: row.Seq, N: n}.Ref()] = value
-				}
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
-		if keep == nil {
-			r.view, r.start = view, start
-			return r, nil
-		}
-		var summary any
-		if r.summary.Status == view.Status { // else one of them is of before a row that has just come
-			summary = r.summary // besides the status only what never changes of it is told
-		}
-		finished = keep(view, start, summary)
-		finished.Add(values)
+	if finished := keep(r.view, r.start, summary); r.view.Status.Final() {
+		finished.Give(values)
+		r.known = finished
 	}
-	r.view, r.start, r.known = finished.View, finished.Start, finished
 	return r, nil
+}
+
+// readAnew is readExecution for one of which nothing is kept. It returns the values in the rows that it has read, of one that has ended.
+func (s *Server) readAnew(ctx context.Context, p identity.Principal, id string) (*reading, map[engine.Ref]json.RawMessage, error) {
+	summary, rows, whole, err := s.o.Stores.Executions.GetWithRows(ctx, p, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := s.openSummary(ctx, p, id, summary)
+	if err != nil {
+		return nil, nil, err
+	}
+	values := map[engine.Ref]json.RawMessage{}
+	gather := func(level int, row *host.Row) {
+		for n, value := range row.Values {
+			if _, large := row.Large[n]; !large && len(value) > 0 && len(values) < maxTold {
+				values[host.Place{Level: level, Seq: row.Seq, N: n}.Ref()] = value
+			}
+		}
+	}
+	if !summary.Status.Final() {
+		gather = func(int, *host.Row) {}
+	}
+	if whole {
+		r.view, r.start, err = r.journal.ViewOf(ctx, readRows(rows), gather)
+	} else {
+		r.view, r.start, err = r.journal.ViewRows(ctx, gather)
+	}
+	return r, values, err
+}
+
+// readRows are rows of a journal as they are read from their stored form.
+func readRows(stored []store.Row) iter.Seq2[host.Row, error] {
+	return func(yield func(host.Row, error) bool) {
+		for _, row := range stored {
+			if !yield(host.ReadRow(row.Seq, row.Time, row.Body), nil) {
+				return
+			}
+		}
+	}
 }
 
 // maxTold is how many values are gathered while an execution is read, in the hope that they are wanted.
@@ -345,7 +372,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	v, sum := r.view, &r.summary
 	e := &api.Execution{
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
-		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(), NodeExecutions: make(map[string]api.NodeExecution, len(r.graph.Nodes)),
+		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(),
 		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
 		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
@@ -353,9 +380,13 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if !v.Status.Final() {
 		e.CurrentNodeID = r.shown(v.Last)
 	}
-	var refs []engine.Ref
+	refs := make([]engine.Ref, 0, len(v.Nodes)+len(v.Questions))
 	for _, n := range v.Nodes { // order does not matter: the reader sorts them
-		refs = append(refs, outputRefs([]host.ActivationView{n.ActivationView})...)
+		for _, o := range n.Outputs {
+			if o.Ref != "" {
+				refs = append(refs, o.Ref)
+			}
+		}
 	}
 	for _, q := range v.Questions { // order does not matter: the reader sorts them
 		if q.Ref != "" {
@@ -366,20 +397,26 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]api.NodeExecution, len(v.Nodes)) // with the steps inside nodes
-	for id, n := range v.Nodes {                            // order does not matter: one entry per node
-		if all[id], err = r.tellNode(n, values); err != nil {
+	all := make(map[string]api.NodeExecution, max(len(v.Nodes), len(r.graph.Nodes))) // with the steps inside nodes
+	inside := false
+	for id, n := range v.Nodes { // order does not matter: one entry per node
+		told, err := r.tellNode(n, values)
+		if err != nil {
 			return nil, err
 		}
+		all[id], inside = told, inside || told.InnerStep != "" || strings.Contains(told.ActivationID, "[")
 	}
 	e.Conversation = conversationOf(all)
 	if e.FullAnswer, err = r.fullAnswer(ctx, all); err != nil {
 		return nil, err
 	}
-	for id, n := range all { // order does not matter: one entry per node
-		if n.InnerStep == "" {
-			n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
-			e.NodeExecutions[id] = n
+	if e.NodeExecutions = all; inside {
+		e.NodeExecutions = make(map[string]api.NodeExecution, len(r.graph.Nodes))
+		for id, n := range all { // order does not matter: one entry per node
+			if n.InnerStep == "" {
+				n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
+				e.NodeExecutions[id] = n
+			}
 		}
 	}
 	reached := r.reached()

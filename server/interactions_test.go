@@ -215,7 +215,7 @@ func TestInteractions_Operations(t *testing.T) {
 
 // inboxStream reads the frames of the stream of questions.
 type inboxStream struct {
-	t     *testing.T
+	t     testing.TB
 	lines *bufio.Scanner
 }
 

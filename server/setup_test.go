@@ -87,7 +87,7 @@ func testKinds() []node.Kind {
 
 // world is a server on a store of its own, with one user per role in workspace "a" and an admin in workspace "b".
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *Server
 	http   *httptest.Server
 	stores store.Stores
@@ -136,7 +136,7 @@ func (w *world) pass(d time.Duration) {
 	w.clock += d
 }
 
-func setup(t *testing.T, change ...func(*Options)) *world {
+func setup(t testing.TB, change ...func(*Options)) *world {
 	t.Helper()
 	dir := sqlitetest.Dir(t)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
@@ -303,7 +303,7 @@ func (w *world) admin(method, path, body string) answer {
 }
 
 // want checks the status.
-func (a answer) want(t *testing.T, status int) answer {
+func (a answer) want(t testing.TB, status int) answer {
 	t.Helper()
 	if a.status != status {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
@@ -312,7 +312,7 @@ func (a answer) want(t *testing.T, status int) answer {
 }
 
 // problem checks that it is a problem document of a status with a code, and returns it.
-func (a answer) problem(t *testing.T, status int, code fault.Code) api.Fault {
+func (a answer) problem(t testing.TB, status int, code fault.Code) api.Fault {
 	t.Helper()
 	a.want(t, status)
 	if got := a.header.Get("Content-Type"); got != problemType {
@@ -325,7 +325,7 @@ func (a answer) problem(t *testing.T, status int, code fault.Code) api.Fault {
 	return p
 }
 
-func read[T any](t *testing.T, a answer) T {
+func read[T any](t testing.TB, a answer) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal([]byte(a.body), &v); err != nil {

@@ -385,6 +385,11 @@ func (e stageExecutions) Get(_ context.Context, p identity.Principal, id string)
 	return store.Execution{Workspace: "w", ID: id, WorkflowID: e.st.workflow, WorkflowName: "Flow", RevisionHash: e.st.graph.Hash, Status: e.st.status}, nil
 }
 
+func (e stageExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	found, err := e.Get(ctx, p, id)
+	return found, nil, false, err
+}
+
 type stageWorkflows struct {
 	store.Workflows
 	st *stage

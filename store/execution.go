@@ -89,6 +89,9 @@ type ExecutionPage struct {
 // Executions reads the summaries; appends to the journal write them.
 type Executions interface {
 	Get(ctx context.Context, p identity.Principal, id string) (Execution, error)
+	// GetWithRows is Get, and all rows of the execution's journal if these are few: both as they are at one moment. Whole says that
+	// the rows are there; the journal reads those of others.
+	GetWithRows(ctx context.Context, p identity.Principal, id string) (e Execution, rows []Row, whole bool, err error)
 	List(ctx context.Context, p identity.Principal, q ExecutionQuery) (ExecutionPage, error)
 	// Unfinished runs through what is not final, by priority, then age. The loop may call the store. Tandem itself may
 	// ask for all workspaces.

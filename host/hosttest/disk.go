@@ -313,6 +313,12 @@ func (d diskExecutions) Get(_ context.Context, p identity.Principal, id string) 
 	return r.summary, nil
 }
 
+// GetWithRows implements [store.Executions]. Its journals are all read row by row.
+func (d diskExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	e, err := d.Get(ctx, p, id)
+	return e, nil, false, err
+}
+
 // List implements [store.Executions].
 func (d diskExecutions) List(_ context.Context, p identity.Principal, q store.ExecutionQuery) (page store.ExecutionPage, err error) {
 	workspace, err := store.Scope(p)

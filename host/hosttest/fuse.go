@@ -229,6 +229,14 @@ func (f fusedExecutions) Get(ctx context.Context, p identity.Principal, id strin
 	return f.stores.Executions.Get(ctx, p, id)
 }
 
+// GetWithRows implements [store.Executions].
+func (f fusedExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
+	if err := f.read(); err != nil {
+		return store.Execution{}, nil, false, err
+	}
+	return f.stores.Executions.GetWithRows(ctx, p, id)
+}
+
 // List implements [store.Executions].
 func (f fusedExecutions) List(ctx context.Context, p identity.Principal, q store.ExecutionQuery) (store.ExecutionPage, error) {
 	if err := f.read(); err != nil {

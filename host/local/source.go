@@ -33,11 +33,7 @@ func (s source) Rows(ctx context.Context, p identity.Principal, execution string
 				yield(host.Row{}, err)
 				return
 			}
-			row, err := host.DecodeRow(stored.Seq, stored.Time, stored.Body)
-			if err != nil { // it is there, and reading it again gives the same
-				row = host.Row{Seq: stored.Seq, Time: stored.Time, Stored: len(stored.Body), Unreadable: err}
-			}
-			if !yield(row, nil) {
+			if !yield(host.ReadRow(stored.Seq, stored.Time, stored.Body), nil) {
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,8 +29,9 @@ func scanExecution(s scanner) (e store.Execution, err error) {
 // with a fraction, one after the other, with a character between them that texts do not have. Should one have it all the same, the
 // row has too many parts, and the columns are read one by one.
 const (
-	executionParts = `concat_ws(x'1f', workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
-	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, error, created, updated), credits`
+	executionParts = executionText + `, credits`
+	executionText  = `concat_ws(x'1f', executions.workspace_id, id, workflow_id, workflow_name, workflow_version, revision, revision_hash, status, priority,
+	parent, forked_from, trigger_type, user_id, token_made_by, conversation, started, ended, duration_ms, error, created, updated)`
 	partsMark = "\x1f"
 )
 
@@ -37,10 +39,17 @@ var errParts = errors.New("a text has the character that stands between texts") 
 
 // scanExecutionParts is scanExecution for [executionParts]. It fails with errParts.
 func scanExecutionParts(s scanner) (e store.Execution, err error) {
-	var text, status string
-	if err := s.Scan(&text, &e.Credits); err != nil {
+	var text string
+	var credits float64
+	if err := s.Scan(&text, &credits); err != nil {
 		return e, err
 	}
+	return executionOfParts(text, credits)
+}
+
+func executionOfParts(text string, credits float64) (e store.Execution, err error) {
+	e.Credits = credits
+	var status string
 	var priority int64
 	left, more := text, true
 	next := func(to *string) {
@@ -103,6 +112,69 @@ func (x executions) Get(ctx context.Context, p identity.Principal, id string) (s
 		return store.Execution{}, err
 	}
 	return found[0], nil
+}
+
+// GetWithRows implements [store.Executions]. One statement reads both: first the execution, then its rows, which stand in two tables and
+// are put in order here, since that costs less than to let the statement do so.
+func (x executions) GetWithRows(ctx context.Context, p identity.Principal, id string) (e store.Execution, rows []store.Row, whole bool, err error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Execution{}, nil, false, err
+	}
+	if err := x.db.usable(); err != nil {
+		return store.Execution{}, nil, false, err
+	}
+	found := false
+	err = x.db.read.use(ctx, func(c *conn) error {
+		return c.each(ctx, executionWithRows, []any{workspace, id, firstRows + 2}, func(s scanner) (bool, error) {
+			if !found {
+				found = true
+				e, err = scanExecutionRow(s)
+				rows = make([]store.Row, 0, usualRows)
+				return err == nil, err
+			}
+			row, err := scanRow(s)
+			rows = append(rows, row)
+			return err == nil, err
+		})
+	})
+	if errors.Is(err, errParts) {
+		e, err = x.Get(ctx, p, id)
+		return e, nil, false, err
+	}
+	if err == nil && !found {
+		err = notFound("execution", id)
+	}
+	if err != nil {
+		return store.Execution{}, nil, false, err
+	}
+	if len(rows) > firstRows {
+		return e, nil, false, nil
+	}
+	slices.SortFunc(rows, func(a, b store.Row) int { return cmp.Compare(a.Seq, b.Seq) })
+	return e, rows, true, nil
+}
+
+// usualRows is how many rows of an execution there is room for before more is made.
+const usualRows = 8
+
+// executionWithRows reads an execution as [executionParts], and behind it its rows.
+const executionWithRows = `SELECT 0, credits, ` + executionText + ` FROM executions WHERE workspace_id = ?1 AND id = ?2
+	UNION ALL SELECT place, time, body FROM executions CROSS JOIN journal
+	WHERE executions.workspace_id = ?1 AND id = ?2 AND place > n << 32 AND place < (n + 1) << 32 AND journal.workspace_id = ?1
+	UNION ALL SELECT place, time, body FROM executions CROSS JOIN journal_in_order
+	WHERE executions.workspace_id = ?1 AND id = ?2 AND place > n << 32 AND place < (n + 1) << 32 AND journal_in_order.workspace_id = ?1
+	LIMIT ?3`
+
+// scanExecutionRow is scanExecutionParts for the first row of [executionWithRows].
+func scanExecutionRow(s scanner) (store.Execution, error) {
+	var text string
+	var credits float64
+	var first int64
+	if err := s.Scan(&first, &credits, &text); err != nil {
+		return store.Execution{}, err
+	}
+	return executionOfParts(text, credits)
 }
 
 // List implements [store.Executions].

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"tandem/engine"
@@ -53,6 +54,11 @@ func TestExecutions_ReadAsWritten(t *testing.T) {
 			got, err := stores.Executions.Get(t.Context(), p, want.ID)
 			if err != nil || got != want {
 				t.Errorf("it is read as\n%+v, %v\nand was written as\n%+v", got, err, want)
+			}
+			// A strange text may make it be read without its rows.
+			got, rows, whole, err := stores.Executions.GetWithRows(t.Context(), p, want.ID)
+			if err != nil || got != want || whole != (len(rows) == 1) || !whole && !strings.Contains(text, "\x1f") || whole && string(rows[0].Body) != "{}" {
+				t.Errorf("with its rows it is read as\n%+v, %+v, %v, %v\nand was written as\n%+v", got, rows, whole, err, want)
 			}
 			page, err := stores.Executions.List(t.Context(), p, query(want.WorkflowID))
 			if err != nil || page.Total != 1 || len(page.Executions) != 1 || page.Executions[0] != want {

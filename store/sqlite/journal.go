@@ -361,6 +361,14 @@ func (j journal) Rows(ctx context.Context, p identity.Principal, execution strin
 
 func scanRow(s scanner) (r store.Row, err error) {
 	var place int64
+	if v, ok := s.(record); ok && len(v) == 3 { // without a place on the heap for each
+		place, ok1 := v[0].(int64)
+		time, ok2 := v[1].(int64)
+		body, ok3 := v[2].([]byte)
+		if ok1 && ok2 && ok3 {
+			return store.Row{Seq: uint64(place) & maxSeq, Time: time, Body: body}, nil
+		}
+	}
 	err = s.Scan(&place, &r.Time, &r.Body)
 	r.Seq = uint64(place) & maxSeq
 	return r, err

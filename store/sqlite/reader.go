@@ -126,6 +126,7 @@ func (c *conn) each(ctx context.Context, text string, args []any, row func(scann
 		}
 	}()
 	read := make(record, len(rows.Columns()))
+	var scan scanner = read // made once for all rows
 	for {
 		switch err := rows.Next(read); {
 		case errors.Is(err, io.EOF):
@@ -133,7 +134,7 @@ func (c *conn) each(ctx context.Context, text string, args []any, row func(scann
 		case err != nil:
 			return readError(ctx, err)
 		}
-		if more, err := row(read); err != nil || !more {
+		if more, err := row(scan); err != nil || !more {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -40,6 +40,8 @@ func TestStatements_StayPrepared(t *testing.T) {
 		}
 		_, _, err = s.Journal.LastSnapshot(ctx, p, id)
 		check(err)
+		_, _, _, err = s.Executions.GetWithRows(ctx, p, id)
+		check(err)
 		_, err = s.Executions.Get(ctx, p, id)
 		check(err)
 		_, err = s.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: "flow", Statuses: []engine.Status{engine.StatusSuccess}, Page: store.Page{Size: n + 1}})

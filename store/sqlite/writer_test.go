@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -125,6 +126,9 @@ func TestWriter_AJournalInTwoOrdersIsOne(t *testing.T) {
 			db, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
 			check(t, err)
 		}
+		if after == 5 || after == 32 || after == 33 {
+			readsWhole(t, db, n, int(after), after <= 32)
+		}
 		var calls []func() error
 		for e := range n {
 			calls = slices.Insert(calls, 0, append(e, step(fmt.Sprint("e", e), after)))
@@ -158,6 +162,31 @@ func TestWriter_AJournalInTwoOrdersIsOne(t *testing.T) {
 	for _, table := range []string{"journal", "journal_in_order"} {
 		if got, err := db.Rows(t.Context(), table); err != nil || got == 0 {
 			t.Errorf("%s has %d rows, %v: the test proves nothing", table, got, err)
+		}
+	}
+}
+
+// readsWhole checks that executions are read with all of their rows in order, if these are few.
+func readsWhole(t *testing.T, db *sqlite.DB, executions, rows int, few bool) {
+	t.Helper()
+	for e := range executions {
+		id := fmt.Sprint("e", e)
+		want, err := db.Stores().Executions.Get(t.Context(), ann(), id)
+		check(t, err)
+		got, list, whole, err := db.Stores().Executions.GetWithRows(t.Context(), ann(), id)
+		if err != nil || got != want || whole != few || !few && list != nil {
+			t.Fatalf("with %d rows it is read as %+v and %d rows, whole: %v, %v; want %+v", rows, got, len(list), whole, err, want)
+		}
+		if !few {
+			continue
+		}
+		var read []store.Row
+		for row, err := range db.Stores().Journal.Rows(t.Context(), ann(), id, 0) {
+			check(t, err)
+			read = append(read, row)
+		}
+		if len(list) != rows || !reflect.DeepEqual(list, read) {
+			t.Fatalf("with %d rows it is read with %+v, want %+v", rows, list, read)
 		}
 	}
 }

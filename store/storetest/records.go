@@ -36,6 +36,16 @@ func testSummaries(t *testing.T, s store.Stores) {
 	equal(t, "after a row without a change", want, must[store.Execution](t)(s.Executions.Get(t.Context(), p, "e1")))
 	_, err := s.Executions.Get(t.Context(), p, "unknown")
 	wantCode(t, "unknown", err, fault.NotFound)
+	read, all, whole, err := s.Executions.GetWithRows(t.Context(), p, "e1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "read with its rows", want, read)
+	if got := len(all); whole && got != 3 || !whole && got != 0 {
+		t.Errorf("it is read with %d rows, all of them: %v; there are 3", got, whole)
+	}
+	_, _, _, err = s.Executions.GetWithRows(t.Context(), p, "unknown")
+	wantCode(t, "unknown, with its rows", err, fault.NotFound)
 	// Rows that come together change the summary one after the other, also that of an execution that begins with them.
 	e = want
 	e.ID, e.Status, e.Started, e.Ended, e.DurationMS, e.Credits, e.Error = "e2", engine.StatusRunning, 100, 0, 0, 0, ""

@@ -76,6 +76,10 @@ func probes() map[string]probe {
 		"Executions.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Executions.Get(ctx, p, "e1")
 		},
+		"Executions.GetWithRows": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			e, rows, whole, err := s.Executions.GetWithRows(ctx, p, "e1")
+			return []any{e, rows, whole}, err
+		},
 		"Executions.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Executions.List(ctx, p, store.ExecutionQuery{WorkflowID: "w"})
 		},
