@@ -217,6 +217,9 @@ func (r *reading) offTopic(q Request) bool {
 
 // chosen is the option that is the only content of a reply, by its value, its label or, in a selection, its number.
 func (r *reading) chosen(q Request) (Option, bool) {
+	if len(q.Options) == 0 {
+		return Option{}, false
+	}
 	texts := []string{r.reader.Plain(r.Text)}
 	if len(r.Clauses) == 1 {
 		texts = append(texts, r.Clauses[0])

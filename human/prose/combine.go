@@ -24,9 +24,9 @@ type bars struct {
 // barsOf are the bars of a decision.
 func barsOf(d Decision) bars {
 	if d == Approve {
-		return bars{explicit: 0.8, agreed: 0.95, brief: 0.5, silent: 0.998, silentLong: 0.95, soft: 0.985, held: never, heldLong: 0.99}
+		return bars{brief: 0.8, explicit: 0.95, agreed: 0.95, silent: 0.9985, silentLong: 0.95, soft: 0.99, held: never, heldLong: 0.99}
 	}
-	return bars{explicit: 0.9, agreed: 0.98, brief: 0.6, silent: 0.98, silentLong: 0.98, soft: 0.99, held: 0.999, heldLong: 0.99}
+	return bars{brief: 0.6, explicit: 0.9, agreed: 0.98, silent: 0.98, silentLong: 0.98, soft: never, held: 0.999, heldLong: 0.99}
 }
 
 // The lengths from which a reply is more than brief, and long for an approval or a refusal, in words.

@@ -94,7 +94,7 @@ func (r *Reader) decided(steps []step) Reading {
 	out := decide(approval(steps), r.refusal(steps))
 	out.Doubts = doubts(steps)
 	out.Context = context(steps, out.Evidence)
-	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return r.acts.find(verdicts, s.text) != "" })
+	out.Verdict = slices.ContainsFunc(steps, func(s step) bool { return s.verdict })
 	return out
 }
 

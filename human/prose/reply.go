@@ -145,7 +145,7 @@ func (r *Reader) compare(x *Reply, m Message) {
 	if about.open || about.negative && !x.Reading.Explicit {
 		x.against(AgainstOpen, "")
 	}
-	if !r.firmly(x.Reading.Evidence) && len(x.Quote) > 0 && !about.answered(x.Quote) && r.asker.disputed(x.Quote) {
+	if len(x.Quote) > 0 && !r.firmly(x.Reading.Evidence) && !about.answered(x.Quote) && r.asker.disputed(x.Quote) {
 		x.against(AgainstQuotation, strings.Join(x.Quote, " "))
 	}
 	if about.refusing && x.Reading.Decision == Refuse && !plainRefusal(x.Reading.Evidence) {

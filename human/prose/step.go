@@ -16,8 +16,8 @@ type step struct {
 	// hold names what in a clause keeps others from deciding; long says that its sentence tells more than a word or two.
 	hold string
 	long bool
-	// name says that it could be somebody's name.
-	name bool
+	// name says that it could be somebody's name, verdict that it has words of deciding.
+	name, verdict bool
 }
 
 func (s step) any(cs ...class) bool {
@@ -27,7 +27,7 @@ func (s step) any(cs ...class) bool {
 // step says what a clause does. What one class takes, the following ones do not see.
 func (table *table) step(c clause) step {
 	t := table.of(c.text)
-	s := step{clause: c, does: map[class]bool{trails: c.trails}}
+	s := step{clause: c, does: map[class]bool{trails: c.trails}, verdict: t.finds(verdicts, c.text)}
 	t.note(&s, c.text, addresses, mocks, laughs, deeds, agrees, withholds, turnsNo, corrects, pauses, supposes)
 	whole := t.takes(&s, neutral, c.text)
 	asked := c.asked && whole != "◌"
