@@ -216,7 +216,7 @@ func TestFileProcessor_Documents(t *testing.T) {
 		"forms.pdf": {makePDF("<</Root 1 0 R>>", "<</Type /Catalog /Pages 2 0 R>>", "<</Type /Pages /Kids [3 0 R]>>",
 			"<</Type /Page /Contents 4 0 R /Resources <</XObject <</F 4 0 R>>>>>>", pdfStream("/Subtype /Form", strings.Repeat("/F Do ", 2000))), fault.TooLarge},
 		"bomb.pdf": {onePage(pdfStream("/Filter [/FlateDecode /FlateDecode]", flate(t, flate(t, strings.Repeat("\x00", 33<<20)))), winFont), fault.TooLarge},
-		"values.pdf": {"%PDF-1.7\n" + "7 0 obj\n" + pdfStream("/Type /ObjStm /N 1 /First 4 /Filter /FlateDecode", flate(t, "9 0 ["+strings.Repeat("1 ", 14<<20))) + "\nendobj\n" +
+		"values.pdf": {"%PDF-1.7\n" + "7 0 obj\n" + pdfStream("/Type /ObjStm /N 1 /First 4 /Filter /FlateDecode", flate(t, "9 0 ["+strings.Repeat("1 ", 3<<20))) + "\nendobj\n" +
 			"startxref\n0\n%%EOF\n", fault.TooLarge},
 		"meaning.pdf": {makePDF("<</Root 1 0 R>>", "<</Type /Catalog /Pages 2 0 R>>", "<</Type /Pages /Kids [3 0 R] /Count 1>>",
 			"<</Type /Page /Contents [4 0 R] /Resources <</Font <</F1 5 0 R>>>>>>", pdfStream("", "BT /F1 12 Tf <0001> Tj ET"),
