@@ -545,11 +545,19 @@ func (r *reading) objection() prose.Doubt {
 	return prose.Doubt{}
 }
 
-// evidence is what a decision goes by.
+// evidence is what a decision goes by; clauses that are not beside each other are put together.
 func (r *reading) evidence() string {
+	if len(r.Reading.Evidence) > 0 {
+		return strings.Join(r.Reading.Evidence, ", ")
+	}
+	return r.quotable()
+}
+
+// quotable is the first of what a decision goes by, in the words of the reply.
+func (r *reading) quotable() string {
 	switch {
 	case len(r.Reading.Evidence) > 0:
-		return strings.Join(r.Reading.Evidence, ", ")
+		return r.Reading.Evidence[0]
 	case len(r.Clauses) > 0:
 		return r.Clauses[0]
 	}

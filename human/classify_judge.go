@@ -195,7 +195,7 @@ func (r *reading) upheld(t Text, said string) (classification, option, value str
 		}
 		return Confirmed, "", r.Text, prose.Doubt{}
 	case byRules != "" && byRules != said:
-		return "", "", "", prose.Doubt{Why: "rules_read_" + byRules, Text: r.evidence()}
+		return "", "", "", prose.Doubt{Why: "rules_read_" + byRules, Text: r.quotable()}
 	case byRules != "":
 		return byRules, optionByRules, "", prose.Doubt{}
 	case said == Rejected:
@@ -268,7 +268,7 @@ func (r *reading) keepsOpen() prose.Doubt {
 		}
 	}
 	if r.Reading.Decision == prose.Approve {
-		return prose.Doubt{Why: "approval", Text: r.evidence()}
+		return prose.Doubt{Why: "approval", Text: r.quotable()}
 	}
 	for _, d := range r.Reading.Doubts {
 		switch d.Why {

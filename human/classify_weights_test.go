@@ -25,11 +25,12 @@ func trainedOn() []string {
 	return []string{
 		"replies_free.jsonl", "replies_more.jsonl", "replies_other.jsonl", "replies_wild.jsonl", "replies_short.jsonl", "replies_plain.jsonl", "replies_persons.jsonl",
 		"replies_everyday.jsonl", "replies_hard.jsonl", "replies_voices_en.jsonl", "replies_voices_zh.jsonl", "replies_voices_trades.jsonl", "replies_voices_letters.jsonl",
+		"replies_office.jsonl", "replies_messages.jsonl", "replies_business.jsonl", "replies_services.jsonl", "replies_households.jsonl", "replies_misleading.jsonl", "replies_consents.jsonl", "replies_trades.jsonl",
 	}
 }
 
-// newWriters are the corpora that no rule was made from: what the rules read in the others looks better than it is.
-func newWriters() []string { return trainedOn()[7:] }
+// newWriters are the difficult corpora that hardly any rule was made from: what the rules read in the others looks better than it is.
+func newWriters() []string { return trainedOn()[7:13] }
 
 // weightsHead says what the weights were learned from and how.
 func weightsHead(t *testing.T) string {
