@@ -24,7 +24,7 @@ type bars struct {
 // barsOf are the bars of a decision.
 func barsOf(d Decision) bars {
 	if d == Approve {
-		return bars{brief: 0.8, explicit: 0.95, agreed: 0.95, silent: 0.995, silentLong: 0.95, soft: 0.985, held: never, heldLong: 0.99}
+		return bars{brief: 0.8, explicit: 0.95, agreed: 0.95, silent: 0.9985, silentLong: 0.95, soft: 0.985, held: never, heldLong: 0.99}
 	}
 	return bars{brief: 0.6, explicit: 0.9, agreed: 0.98, silent: 0.98, silentLong: 0.98, soft: never, held: 0.999, heldLong: 0.99}
 }
