@@ -167,6 +167,10 @@ func TestAbsent_Records(t *testing.T) {
 		!warned(list, "unknown_agent", "nodes[9].configurations.agent_id", `"tandem agent set"`) {
 		t.Errorf("%+v", saved.Problems)
 	}
+	seen := x.call(t, "viewer", "POST", "/workflows/validate", fmt.Sprintf(usesRecords, shop), "Content-Type", "application/yaml")
+	if text := string(seen.body); !strings.Contains(text, "unknown_credential") || strings.Contains(text, "did you mean") {
+		t.Errorf("who may not list records is told their names: %s", text)
+	}
 }
 
 // Nobody is asked to activate a tool server that is not registered: the node fails and says so, alone and with a model.

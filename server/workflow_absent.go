@@ -161,6 +161,9 @@ func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *w
 				if !missing {
 					continue
 				}
+				if !p.Has(editors()...) {
+					near = "" // who may not list the records is not told their names
+				}
 				if near != "" {
 					near = fmt.Sprintf("did you mean %q? If not, ", near)
 				}

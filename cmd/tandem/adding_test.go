@@ -47,7 +47,7 @@ func flowEcho() node.Kind {
 // the tests that look at all kinds pass. What the copy differs in from the repository is what is named there, file by file.
 func TestAddingAKind(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds the program anew")
+		t.Skip("it builds the whole program, which -short is to spare")
 	}
 	t.Parallel()
 	root, err := filepath.Abs("../..")
