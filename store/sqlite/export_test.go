@@ -206,3 +206,15 @@ func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
 	_, err = p.UpTo(ctx, version)
 	return err
 }
+
+// Watch returns a function that looks at a file and says whether it has shrunk since it was last looked at.
+func Watch(path string) (look func() (shrunk bool, err error), err error) {
+	f := new(watched)
+	if err := f.know(path); err != nil {
+		return nil, err
+	}
+	return func() (bool, error) {
+		smaller, err := f.look()
+		return smaller >= 0, err
+	}, nil
+}

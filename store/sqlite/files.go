@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"tandem/credential"
@@ -155,10 +155,14 @@ type watch struct {
 	verify func() error
 }
 
+// watched is one of the files. The committer and the watcher look at it at the same time: each looks and compares under the
+// lock, or a size that was read before the file grew would be compared with one that was read after.
 type watched struct {
 	path string
 	file fileID
-	size atomic.Int64 // when it was last looked at
+
+	mu   sync.Mutex
+	size int64 // when it was last looked at
 }
 
 // fileID tells files apart, whatever their names.
@@ -191,6 +195,8 @@ func (f *watched) know(path string) (err error) {
 
 // look says whether a file is still the same, and how much it has shrunk to, if it has: the smaller size, or -1.
 func (f *watched) look() (shrunk int64, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch file, size, err := identify(f.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return -1, stopped("the file %s was removed while it was in use", f.path)
@@ -199,7 +205,8 @@ func (f *watched) look() (shrunk int64, err error) {
 	case file != f.file:
 		return -1, stopped("the file %s was replaced while it was in use", f.path)
 	default:
-		if before := f.size.Swap(size); size < before {
+		before := f.size
+		if f.size = size; size < before {
 			return size, nil
 		}
 		return -1, nil
