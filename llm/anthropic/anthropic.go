@@ -52,7 +52,7 @@ func New(s llm.Settings) (llm.Provider, error) {
 	}
 	options := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
-		option.WithHTTPClient(s.HTTP),
+		option.WithHTTPClient(llm.HangUp(s.HTTP)),
 		option.WithBaseURL(base + "/"),
 		option.WithMaxRetries(0),
 	}
@@ -68,11 +68,13 @@ func (p *Provider) Complete(ctx context.Context, r llm.Request, sink func(llm.De
 	if err != nil {
 		return llm.Completion{}, err
 	}
+	heard, hangUp := llm.Hear(ctx)
+	defer hangUp()
 	var a answer
 	if r.Stream {
-		a, err = p.stream(ctx, params, sink)
+		a, err = p.stream(heard, params, sink)
 	} else {
-		a, err = p.whole(ctx, params)
+		a, err = p.whole(heard, params)
 	}
 	if err != nil {
 		return llm.Completion{}, err

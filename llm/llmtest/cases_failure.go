@@ -142,10 +142,10 @@ func hang(start func(x *exchange)) (hanging, behaviour) {
 // stopped asks, ends the context once the service is hanging, and holds the provider to what it then must do.
 func stopped(t *testing.T, h Harness, r llm.Request, start func(x *exchange)) {
 	t.Helper()
-	g, behave := hang(start)
-	s := serve(t, h, tweak{}, behave)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	g, behave := hang(start)
+	s := serve(t, h, tweak{}, behave)
 	go func() {
 		select {
 		case <-g.arrived:
@@ -153,6 +153,13 @@ func stopped(t *testing.T, h Harness, r llm.Request, start func(x *exchange)) {
 		}
 		cancel()
 	}()
+	s.canceled(ctx, r, g)
+}
+
+// canceled asks with a context that ends on the way, and holds the provider to what it then must do.
+func (s *service) canceled(ctx context.Context, r llm.Request, g hanging) {
+	t := s.t
+	t.Helper()
 	c, _, err := s.complete(ctx, r)
 	open := s.open.Load()
 	if err == nil {
@@ -172,7 +179,7 @@ func stopped(t *testing.T, h Harness, r llm.Request, start func(x *exchange)) {
 }
 
 // wait waits for something that comes at once if the provider is right.
-func wait(t *testing.T, c <-chan struct{}) {
+func wait(t testing.TB, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
@@ -194,6 +201,19 @@ func testCancelBeforeFirstToken(t *testing.T, h Harness, r llm.Request) {
 			}
 		}
 	})
+}
+
+// testCancelAsItAnswers ends the context when the answer has begun, before the provider's library looks at it.
+func testCancelAsItAnswers(t *testing.T, h Harness, r llm.Request) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g, behave := hang(func(x *exchange) {
+		if reply, ok := x.encode(text("never")); ok {
+			x.begin(reply)
+			x.send(reply.Frames[0][:1])
+		}
+	})
+	serve(t, h, tweak{answered: cancel}, behave).canceled(ctx, r, g)
 }
 
 // testCancelWithinStream ends the context while pieces keep coming, from within the sink.

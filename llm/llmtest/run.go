@@ -66,6 +66,7 @@ func Run(t *testing.T, h Harness) {
 
 		{"Cancel/BeforeHeaders", "", bothWays(testCancelBeforeHeaders)},
 		{"Cancel/BeforeFirstToken", "", bothWays(testCancelBeforeFirstToken)},
+		{"Cancel/AsItAnswers", "", bothWays(testCancelAsItAnswers)},
 		{"Cancel/WithinStream", "", testCancelWithinStream},
 		{"Cancel/Already", "", bothWays(testCancelAlready)},
 		{"Cancel/Deadline", "", bothWays(testDeadline)},

@@ -55,6 +55,8 @@ type tweak struct {
 	// pieceSize, if not zero, is how many bytes one read of an answer gets at most.
 	pieceSize int
 	keyless   bool
+	// answered, if not nil, is called when an answer has begun and before the provider's library has it.
+	answered func()
 }
 
 func serve(t testing.TB, h Harness, tw tweak, behave behaviour) *service {
@@ -86,6 +88,9 @@ func serve(t testing.TB, h Harness, tw tweak, behave behaviour) *service {
 	var transport = client.RoundTripper(0)
 	if tw.pieceSize > 0 {
 		transport = pieces{transport, tw.pieceSize}
+	}
+	if tw.answered != nil {
+		transport = beginning{transport, tw.answered}
 	}
 	settings := llm.Settings{BaseURL: s.server.URL + h.BasePath, Key: secret, HTTP: &http.Client{Transport: transport}}
 	if tw.keyless {
@@ -140,6 +145,18 @@ func (p pieces) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil {
 		response.Body = &piecewise{response.Body, p.size}
 	}
+	return response, err
+}
+
+// beginning tells that an answer has begun.
+type beginning struct {
+	next http.RoundTripper
+	tell func()
+}
+
+func (b beginning) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	b.tell()
 	return response, err
 }
 

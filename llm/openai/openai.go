@@ -105,8 +105,10 @@ func (p *provider) Complete(ctx context.Context, r llm.Request, sink func(llm.De
 		return llm.Completion{}, ended(ctx)
 	}
 	params, warnings := translate(r)
+	heard, hangUp := llm.Hear(ctx)
+	defer hangUp()
 	var response *http.Response
-	if _, err := p.chat.New(ctx, params, option.WithResponseBodyInto(&response)); err != nil {
+	if _, err := p.chat.New(heard, params, option.WithResponseBodyInto(&response)); err != nil {
 		return llm.Completion{}, p.failure(ctx, response, err)
 	}
 	if !r.Stream {
@@ -188,8 +190,10 @@ func (p *provider) embed(ctx context.Context, model string, texts []string) ([][
 	params := openai.EmbeddingNewParams{
 		Model: model, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: input}, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatFloat,
 	}
+	heard, hangUp := llm.Hear(ctx)
+	defer hangUp()
 	var response *http.Response
-	if _, err := p.embeddings.New(ctx, params, option.WithResponseBodyInto(&response)); err != nil {
+	if _, err := p.embeddings.New(heard, params, option.WithResponseBodyInto(&response)); err != nil {
 		return nil, llm.Usage{}, p.failure(ctx, response, err)
 	}
 	var got struct {
