@@ -263,7 +263,7 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := parsePath(c.Values)
+	content, err := parsePath(c.Values)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 		cells := map[string][]json.RawMessage{}
 		for _, record := range g.records {
 			name, ok := column(record)
-			if value, has := values.at(record); ok && has && !isNull(value) {
+			if value, has := content.at(record); ok && has && !isNull(value) {
 				cells[name] = append(cells[name], value)
 			}
 		}

@@ -63,20 +63,20 @@ type formatOptions struct {
 func dataFormatting() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.DATA_FORMATTING", Title: says("Data formatting", "数据格式化"),
-			Description: says("Turns values into text and back.", "在值与文本之间相互转换。"),
+			Name: "ACTION.DATA_FORMATTING", Title: node.Says("Data formatting", "数据格式化"),
+			Description: node.Says("Turns values into text and back.", "在值与文本之间相互转换。"),
 			Effect:      workflow.Pure,
-			Keys: []node.Key{{Name: "result", Meaning: says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"), Fields: []node.Value{
-				meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
-				meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The text, or the value that was read from it.", "生成的文本，或解析得到的值。"), Fields: []node.Value{
+				node.Meaning("formatted", "The text, with direction format.", "direction 为 format 时的文本。"),
+				node.Meaning("data", "The value, with direction parse.", "direction 为 parse 时的值。"),
 			}}},
 			Inputs: []node.Value{
-				meaning("data", "The value or the text; without it the whole input.", "值或文本；省略时为整个输入。"),
-				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+				node.Meaning("data", "The value or the text; without it the whole input.", "值或文本；省略时为整个输入。"),
+				node.Meaning("*", "Whatever else the input has.", "输入的其余内容。"),
 			},
 			Examples: []node.Example{
 				{
-					Shows:  says("Writes a list as CSV.", "将列表写成 CSV。"),
+					Shows:  node.Says("Writes a list as CSV.", "将列表写成 CSV。"),
 					Config: `{"format_type": "csv"}`,
 					Input:  `{"data": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
 					Output: `{"result": {"formatted": "id,total\n1,80\n2,120\n"}}`,
@@ -365,11 +365,11 @@ func formatURL(data json.RawMessage) string {
 	}
 	var parts []string
 	for _, m := range members(data) {
-		values := []json.RawMessage{m.value}
+		each := []json.RawMessage{m.value}
 		if isList(m.value) {
-			values = elements(m.value)
+			each = elements(m.value)
 		}
-		for _, v := range values {
+		for _, v := range each {
 			parts = append(parts, url.QueryEscape(m.key)+"="+url.QueryEscape(plainText(v)))
 		}
 	}

@@ -73,20 +73,20 @@ type transformStats struct {
 func dataTransformation() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.DATA_TRANSFORMATION", Title: says("Data transformation", "数据转换"),
-			Description: says("Reshapes a list of records.", "重塑一组记录。"),
+			Name: "ACTION.DATA_TRANSFORMATION", Title: node.Says("Data transformation", "数据转换"),
+			Description: node.Says("Reshapes a list of records.", "重塑一组记录。"),
 			Effect:      workflow.Pure,
-			Keys: []node.Key{{Name: "result", Meaning: says("The new records, and how many there are.", "转换后的记录及其数量。"), Fields: []node.Value{
-				meaning("transformed_data", "The new records.", "转换后的记录。"),
-				meaning("original_count", "How many there were.", "原有的数量。"),
-				meaning("output_count", "How many there are now.", "现有的数量。"),
-				meaning("transformation_stats", "The operation with both numbers.", "操作及前后数量。"),
-				meaning("formatted", "The records as text, with output_format csv or xml.", "output_format 为 csv 或 xml 时的文本。"),
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The new records, and how many there are.", "转换后的记录及其数量。"), Fields: []node.Value{
+				node.Meaning("transformed_data", "The new records.", "转换后的记录。"),
+				node.Meaning("original_count", "How many there were.", "原有的数量。"),
+				node.Meaning("output_count", "How many there are now.", "现有的数量。"),
+				node.Meaning("transformation_stats", "The operation with both numbers.", "操作及前后数量。"),
+				node.Meaning("formatted", "The records as text, with output_format csv or xml.", "output_format 为 csv 或 xml 时的文本。"),
 			}}},
-			Inputs: append(listInputs(), meaning("right", "The second list of a join, unless join_config.right_path is another.", "join 的第二个列表（未设置 join_config.right_path 时）。")),
+			Inputs: append(listInputs(), node.Meaning("right", "The second list of a join, unless join_config.right_path is another.", "join 的第二个列表（未设置 join_config.right_path 时）。")),
 			Examples: []node.Example{
 				{
-					Shows:  says("Adds up the totals of each customer.", "按客户汇总金额。"),
+					Shows:  node.Says("Adds up the totals of each customer.", "按客户汇总金额。"),
 					Config: `{"operation": "group_by", "items_path": "orders", "group_by_fields": ["customer"], "aggregation_functions": {"total": "sum"}}`,
 					Input:  `{"orders": [{"customer": "Ann", "total": 80}, {"customer": "Ann", "total": 20}, {"customer": "Bob", "total": 120}]}`,
 					Output: `{"result": {"transformed_data": [{"customer": "Ann", "total": 100}, {"customer": "Bob", "total": 120}], "original_count": 3, "output_count": 2, "transformation_stats": {"operation": "group_by", "input_count": 3, "output_count": 2}}}`,
@@ -401,4 +401,28 @@ func planTransformation(p *node.Planning, c *transformConfig) {
 	if p.Has("field_mapping") { // it is written in the expression language, which binds placeholders as values
 		p.Shielded = append(p.Shielded, p.At("field_mapping"))
 	}
+}
+
+// custom hands all records to a function, which returns the new ones. As with conversions, what is no function is an
+// expression.
+func (t *transformation) custom() ([]json.RawMessage, error) {
+	if workflow.LanguageOf(string(t.cfg.Script)) == workflow.LanguageExpression {
+		records := decode(array(t.records))
+		value, err := t.call.Eval(string(t.cfg.Script), map[string]any{"data": records, "items": records, "value": records, "output": records})
+		if err != nil {
+			return nil, err
+		}
+		result, err := finite(value)
+		return listOf(result).items, err
+	}
+	language, err := node.FunctionLanguage(string(t.cfg.Script), "transformation_script")
+	if err != nil {
+		return nil, err
+	}
+	input := object([]member{{"data", array(t.records)}, {"items", array(t.records)}, {"value", array(t.records)}, {"output", array(t.records)}, {"input", t.in}})
+	result, err := t.call.Code(t.ctx, node.Code{Language: language, Source: string(t.cfg.Script), Entry: node.ConversionEntry, Input: input})
+	if err != nil {
+		return nil, err
+	}
+	return listOf(result.Value).items, nil
 }

@@ -43,11 +43,11 @@ type validationRule struct {
 // checkedFields are the fields of what comes out, if the data is checked as a whole.
 func checkedFields() []node.Value {
 	return []node.Value{
-		meaning("valid", "Whether nothing is wrong.", "是否全部有效。"),
-		meaning("errors", "What is wrong: where, by which rule, in words.", "问题：位置、规则和说明。"),
-		meaning("data", "What was checked.", "所校验的数据。"),
-		meaning("valid_items", "The items that are valid.", "有效的元素。"),
-		meaning("invalid_items", "The items that are not.", "无效的元素。"),
+		node.Meaning("valid", "Whether nothing is wrong.", "是否全部有效。"),
+		node.Meaning("errors", "What is wrong: where, by which rule, in words.", "问题：位置、规则和说明。"),
+		node.Meaning("data", "What was checked.", "所校验的数据。"),
+		node.Meaning("valid_items", "The items that are valid.", "有效的元素。"),
+		node.Meaning("invalid_items", "The items that are not.", "无效的元素。"),
 	}
 }
 
@@ -58,21 +58,21 @@ const maxProblems = 100
 func dataValidation() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "ACTION.DATA_VALIDATION", Title: says("Data validation", "数据校验"),
-			Description: says("Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
+			Name: "ACTION.DATA_VALIDATION", Title: node.Says("Data validation", "数据校验"),
+			Description: node.Says("Checks data and routes it by the outcome.", "校验数据并按结果分流。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("Whether the data is valid, and what is wrong with it.", "数据是否有效及其问题。"), Fields: checkedFields()},
-				{Name: "valid", Meaning: says("The data, or the items of it, that is valid.", "有效的数据或元素。"), Fields: checkedFields()},
-				{Name: "invalid", Meaning: says("The data, or the items of it, that is not.", "无效的数据或元素。"), Fields: checkedFields()},
+				{Name: "result", Meaning: node.Says("Whether the data is valid, and what is wrong with it.", "数据是否有效及其问题。"), Fields: checkedFields()},
+				{Name: "valid", Meaning: node.Says("The data, or the items of it, that is valid.", "有效的数据或元素。"), Fields: checkedFields()},
+				{Name: "invalid", Meaning: node.Says("The data, or the items of it, that is not.", "无效的数据或元素。"), Fields: checkedFields()},
 			},
 			Inputs: []node.Value{
-				meaning("data", "What is checked, without items_path; without it the whole input.", "未设置 items_path 时校验的数据；省略时为整个输入。"),
-				meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+				node.Meaning("data", "What is checked, without items_path; without it the whole input.", "未设置 items_path 时校验的数据；省略时为整个输入。"),
+				node.Meaning("*", "Whatever else the input has.", "输入的其余内容。"),
 			},
 			Examples: []node.Example{
 				{
-					Shows:  says("Checks the address of a customer.", "校验客户的邮箱地址。"),
+					Shows:  node.Says("Checks the address of a customer.", "校验客户的邮箱地址。"),
 					Config: `{"rules": [{"field": "email", "rule": "email", "message": "An address is needed."}]}`,
 					Input:  `{"data": {"name": "Ann", "email": "ann"}}`,
 					Output: `{"result": {"valid": false, "errors": [{"path": "email", "rule": "email", "message": "An address is needed."}], "data": {"name": "Ann", "email": "ann"}, "valid_items": [], "invalid_items": [{"name": "Ann", "email": "ann"}]}, "invalid": "same as result"}`,

@@ -40,15 +40,15 @@ type databaseResult struct {
 func databaseOperation(pools *database.Pools) node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.DATABASE_OPERATION", Title: says("Database operation", "数据库操作"),
-			Description: says("Writes to a database in one transaction.", "在一个事务中写入数据库。"),
+			Name: "ACTION.DATABASE_OPERATION", Title: node.Says("Database operation", "数据库操作"),
+			Description: node.Says("Writes to a database in one transaction.", "在一个事务中写入数据库。"),
 			Effect:      workflow.Once,
 			Needs:       node.Needs{Credential: []string{"sql"}},
-			Keys:        []node.Key{{Name: "result", Meaning: says("How many rows were changed, and those that came back.", "受影响的行数和返回的行。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the values name.", "占位符所引用的值。")},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("How many rows were changed, and those that came back.", "受影响的行数和返回的行。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the values name.", "占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Adds an order.", "新增一个订单。"),
+					Shows:  node.Says("Adds an order.", "新增一个订单。"),
 					Config: `{"credential_id": "orders_db", "operation": "insert", "table": "orders", "values": {"id": 3, "customer": "Cem", "total": 40}}`,
 					Output: `{"result": {"affected_rows": 1, "returned_rows": [], "last_insert_id": 3}}`,
 				},

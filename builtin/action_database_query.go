@@ -42,15 +42,15 @@ type databaseRows struct {
 func databaseQuery(pools *database.Pools, models *Models) node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.DATABASE_QUERY", Title: says("Database query", "数据库查询"),
-			Description: says("Reads from a database with one statement.", "用一条语句读取数据库。"),
+			Name: "ACTION.DATABASE_QUERY", Title: node.Says("Database query", "数据库查询"),
+			Description: node.Says("Reads from a database with one statement.", "用一条语句读取数据库。"),
 			Effect:      workflow.Idempotent, Older: []string{"SQL"},
-			Needs:  node.Needs{Credential: []string{"sql"}, Also: []node.Text{says("With question a model profile.", "使用 question 时需要模型配置档。")}},
-			Keys:   []node.Key{{Name: "result", Meaning: says("The rows, their columns and their number.", "查询到的行、列和行数。")}},
-			Inputs: []node.Value{meaning("*", "Whatever the placeholders of the statement name.", "语句中占位符所引用的值。")},
+			Needs:  node.Needs{Credential: []string{"sql"}, Also: []node.Text{node.Says("With question a model profile.", "使用 question 时需要模型配置档。")}},
+			Keys:   []node.Key{{Name: "result", Meaning: node.Says("The rows, their columns and their number.", "查询到的行、列和行数。")}},
+			Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the statement name.", "语句中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Finds large orders. Values are bound, never spliced into the statement.", "查询大额订单。值以参数绑定，不会拼入语句。"),
+					Shows:  node.Says("Finds large orders. Values are bound, never spliced into the statement.", "查询大额订单。值以参数绑定，不会拼入语句。"),
 					Config: `{"credential_id": "orders_db", "query": "select id, customer from orders where total > {{limit}}"}`,
 					Input:  `{"limit": 100}`,
 					Output: `{"result": {"rows": [{"id": 1, "customer": "Ann"}], "row_count": 1, "columns": [{"name": "id", "type": "integer"}, {"name": "customer", "type": "text"}], "truncated": false, "sql": "select id, customer from orders where total > ?"}}`,

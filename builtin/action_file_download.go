@@ -51,15 +51,15 @@ func fileDownload(client *outbound.Client, store *files.Store) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
 		node.About{
-			Name: "ACTION.FILE_DOWNLOAD", Title: says("File download", "文件下载"),
-			Description: says("Fetches a file from an address.", "从一个地址获取文件。"),
+			Name: "ACTION.FILE_DOWNLOAD", Title: node.Says("File download", "文件下载"),
+			Description: node.Says("Fetches a file from an address.", "从一个地址获取文件。"),
 			Effect:      workflow.Idempotent,
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
-			Keys:        []node.Key{{Name: "result", Meaning: says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The file, where it was kept, and the status.", "文件、保存位置和状态码。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Fetches a report and keeps it among the files of the workspace.", "下载报告并保存到工作区文件中。"),
+					Shows:   node.Says("Fetches a report and keeps it among the files of the workspace.", "下载报告并保存到工作区文件中。"),
 					Config:  `{"url": "https://api.example.com/report.txt", "save_path": "reports/july.txt"}`,
 					Replies: []string{`Sales: 1500`},
 					Output:  `{"result": {"file": {"name": "july.txt", "content_type": "text/plain", "size": 11, "sha256": "0e9f904b4636c082d4d8660fb616433d8dced95516e7858e20458777515bc977", "path": "reports/july.txt"}, "path": "reports/july.txt", "status_code": 200, "filename": "report.txt"}}`,
@@ -122,7 +122,7 @@ func (x *download) run(ctx context.Context, store *files.Store, in httpInput, to
 	if err = x.reserve(); err != nil {
 		return out, err
 	}
-	if x.partial, err = x.dir.Partial(ctx, effectKey(x.call)); err != nil {
+	if x.partial, err = x.dir.Partial(ctx, x.call.EffectKey()); err != nil {
 		return out, err
 	}
 	out, err = x.fetch(ctx)
@@ -145,7 +145,7 @@ func (x *download) reserve() error {
 		return nil
 	}
 	var err error
-	if x.place.Again, err = x.dir.Begin(effectKey(x.call)); err != nil || x.place.Again {
+	if x.place.Again, err = x.dir.Begin(x.call.EffectKey()); err != nil || x.place.Again {
 		return err
 	}
 	i, err := x.dir.Stat(x.cfg.SavePath)
@@ -249,7 +249,7 @@ func (x *download) goesOn(r *outbound.Response) bool {
 // take reads an answer into the file.
 func (x *download) take(ctx context.Context, r *outbound.Response) (downloadOutput, error) {
 	out := downloadOutput{StatusCode: r.Status, Filename: fileName(r)}
-	if problem := r.Problem(x.clock()); problem != nil {
+	if problem := r.Problem(x.call.Time()); problem != nil {
 		return out, x.refused(r, problem)
 	}
 	err := x.head(r)

@@ -58,14 +58,14 @@ type fileEntry struct {
 func fileOperation(store *files.Store) node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.FILE_OPERATION", Title: says("File operation", "文件操作"),
-			Description: says("Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
+			Name: "ACTION.FILE_OPERATION", Title: node.Says("File operation", "文件操作"),
+			Description: node.Says("Reads, writes, moves, lists, packs and unpacks files of the workspace.", "读取、写入、移动、列出、打包和解包工作区的文件。"),
 			Effect:      workflow.Idempotent, // a write is a temporary file and a rename
-			Keys:        []node.Key{{Name: "result", Meaning: says("The file or the list of files, with what the operation has found out.", "文件或文件列表，以及操作得到的信息。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The file or the list of files, with what the operation has found out.", "文件或文件列表，以及操作得到的信息。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders name.", "占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Writes a file.", "写入文件。"),
+					Shows:  node.Says("Writes a file.", "写入文件。"),
 					Config: `{"operation": "write", "path": "reports/august.txt", "content": "Sales: 900"}`,
 					Output: `{"result": {"path": "reports/august.txt", "type": "file", "exists": true, "size": 10, "modified": "…", "sha256": "5fbd26eb795f49574b93d17bd9b14e9d2c7ddac8edfea61b6b59e8fdd7d5b207"}}`,
 				},
@@ -130,10 +130,10 @@ func (x *fileWork) place() (files.Place, error) {
 	switch x.cfg.Operation {
 	case "write", "copy", "archive", "extract":
 		if !p.Overwrite {
-			p.Again, err = x.dir.Begin(effectKey(x.call))
+			p.Again, err = x.dir.Begin(x.call.EffectKey())
 		}
 	case "move", "delete", "mkdir":
-		p.Again, err = x.dir.Begin(effectKey(x.call))
+		p.Again, err = x.dir.Begin(x.call.EffectKey())
 	}
 	return p, err
 }

@@ -65,14 +65,14 @@ func fileUpload(client *outbound.Client, store *files.Store, stores map[string]o
 	tokens := &tokenCache{client: client}
 	k := node.Define(
 		node.About{
-			Name: "ACTION.FILE_UPLOAD", Title: says("File upload", "文件上传"),
-			Description: says("Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
+			Name: "ACTION.FILE_UPLOAD", Title: node.Says("File upload", "文件上传"),
+			Description: node.Says("Sends a file to an address or into an object store.", "把文件发送到一个地址或对象存储。"),
 			Effect:      workflow.Once,
 			Needs:       node.Needs{Credential: []string{"http_auth", "aws_keys", "gcp_service_account", "azure"}, Optional: true},
-			Keys:        []node.Key{{Name: "result", Meaning: says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("Where the file is now, its size and hash, and what the service has said.", "文件的位置、大小、哈希和服务的响应。")}},
 			Examples: []node.Example{
 				{
-					Shows:   says("Sends a file of the workspace to a service.", "将工作区中的文件发送到服务。"),
+					Shows:   node.Says("Sends a file of the workspace to a service.", "将工作区中的文件发送到服务。"),
 					Config:  `{"url": "https://api.example.com/reports", "file": "reports/june.txt"}`,
 					Replies: []string{`{"id": "r-1"}`},
 					Output:  `{"result": {"url": "https://api.example.com/reports", "status_code": 200, "size": 12, "sha256": "397d1e17d05255b783d969b6cbfa70f8b69a3fccfa131f57cce1b6901b1f82a2", "etag": "", "response": {"id": "r-1"}}}`,
@@ -133,7 +133,7 @@ func (x *upload) run(ctx context.Context, store *files.Store, in uploadInput, to
 	if err != nil {
 		return out, err
 	}
-	if problem := response.Problem(x.clock()); problem != nil {
+	if problem := response.Problem(x.call.Time()); problem != nil {
 		return out, x.refused(response, problem)
 	}
 	return x.answer(ctx, response)

@@ -6,13 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	paths "path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/files"
@@ -46,11 +47,6 @@ func workspaceFiles(store *files.Store, call *node.Call) (*files.Dir, error) {
 	return store.Open(call.Workspace)
 }
 
-// effectKey names what an activation does, the same in every attempt of it.
-func effectKey(call *node.Call) string {
-	return fmt.Sprintf("%s\x00%s\x00%d", call.ExecutionID, call.ActivationID, call.Generation)
-}
-
 // openFile finds what a file value means: a path, {blob}, {base64, name} or {path}. At is where it stands, for errors;
 // more than limit bytes is too_large, before anything of it is read.
 func openFile(ctx context.Context, store *files.Store, call *node.Call, raw json.RawMessage, at string, limit int64) (*fileSource, error) {
@@ -62,10 +58,10 @@ func openFile(ctx context.Context, store *files.Store, call *node.Call, raw json
 		Name        string  `json:"name"`
 		ContentType string  `json:"content_type"`
 	}
-	switch {
-	case leading(raw) == '"':
-		v.Path, _ = scalarText(raw)
-	case isObject(raw):
+	switch given := gjson.ParseBytes(raw); {
+	case given.Type == gjson.String:
+		v.Path = given.Str
+	case given.IsObject():
 		if json.Unmarshal(raw, &v) != nil {
 			return nil, wrong
 		}

@@ -8,17 +8,13 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/htmlindex"
-
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
-	"tandem/payload"
 )
 
 // What becomes of the answer to an HTTP call.
@@ -49,7 +45,7 @@ func (x *httpCall) answer(ctx context.Context, r *outbound.Response) (httpOutput
 }
 
 func (x *httpCall) content(ctx context.Context, r *outbound.Response, out *httpOutput) error {
-	if problem := r.Problem(x.clock()); problem != nil && x.cfg.FailOnStatus {
+	if problem := r.Problem(x.call.Time()); problem != nil && x.cfg.FailOnStatus {
 		return x.refused(r, problem)
 	}
 	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -122,62 +118,6 @@ func (x *httpCall) text(text, mediaType string, empty bool, out *httpOutput) err
 		x.log(node.Warn, "the answer says that it is JSON and is not; it is handed on as text", nil)
 	}
 	return nil
-}
-
-func (x *httpCall) clock() time.Time {
-	if x.call.Clock != nil {
-		return x.call.Clock()
-	}
-	return x.call.Now
-}
-
-// readable is the beginning of a body for an error message.
-func readable(data []byte, limit int) string {
-	if json.Valid(data) {
-		data = payload.Readable(data)
-	}
-	cut := data[:min(len(data), limit)]
-	text := strings.ToValidUTF8(string(cut), "")
-	text = strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
-	if len(cut) < len(data) {
-		text += "…"
-	}
-	return text
-}
-
-// decodeText reads text in the charset that it came in. What cannot be read becomes the replacement character.
-func decodeText(data []byte, charset string) string {
-	if charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
-		if encoding, err := htmlindex.Get(charset); err == nil {
-			if plain, err := encoding.NewDecoder().Bytes(data); err == nil {
-				return string(plain)
-			}
-		}
-	}
-	return strings.ToValidUTF8(string(data), "\uFFFD")
-}
-
-func jsonType(mediaType string) bool {
-	return mediaType == "application/json" || mediaType == "text/json" || strings.HasSuffix(mediaType, "+json")
-}
-
-// binaryType says that a body of this type is no text. A body without a type is judged by its content.
-func binaryType(mediaType string) bool {
-	switch {
-	case mediaType == "" || strings.HasPrefix(mediaType, "text/") || jsonType(mediaType) || strings.HasSuffix(mediaType, "+xml"):
-		return false
-	case slices.Contains([]string{
-		"application/xml", "application/javascript", "application/ecmascript", "application/x-www-form-urlencoded", "application/yaml",
-		"application/x-yaml", "application/toml", "application/graphql", "application/x-ndjson", "application/jsonl", "application/sql", "application/problem+json",
-	}, mediaType):
-		return false
-	}
-	return true
 }
 
 // remembered keeps the error that reading ended with: whoever stores the content may wrap it in words of its own.

@@ -73,14 +73,14 @@ func fillVariables(text string, variables json.RawMessage) (string, error) {
 	if !isObject(variables) {
 		return "", fault.New(fault.InvalidInput, `"url_variables" must be an object`).With("path", "url_variables")
 	}
-	values := map[string]json.RawMessage{}
+	known := map[string]json.RawMessage{}
 	for _, m := range members(variables) {
-		values[m.key] = m.value
+		known[m.key] = m.value
 	}
 	var problem error
 	filled := urlVariable.ReplaceAllStringFunc(text, func(found string) string {
 		name := urlVariable.FindStringSubmatch(found)[1]
-		raw, ok := values[name]
+		raw, ok := known[name]
 		if !ok {
 			return found
 		}
@@ -94,49 +94,9 @@ func fillVariables(text string, variables json.RawMessage) (string, error) {
 	return filled, problem
 }
 
-// short shows a value in a message.
-func short(raw json.RawMessage) string {
-	switch {
-	case isObject(raw):
-		return "an object"
-	case isList(raw):
-		return "a list"
-	case isNull(raw):
-		return "null"
-	}
-	return readable(raw, 60)
-}
-
 // escapeAll escapes everything that means something anywhere in an address.
 func escapeAll(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
-}
-
-// eachText visits the fields of an object as texts; of a list, each element. Null is absent.
-func eachText(what string, raw json.RawMessage, code fault.Code, visit func(name, value string)) error {
-	if isNull(raw) {
-		return nil
-	}
-	if !isObject(raw) {
-		return fault.Newf(code, "%q must be an object", what).With("path", what)
-	}
-	for _, m := range members(raw) {
-		if isNull(m.value) {
-			continue
-		}
-		values := []json.RawMessage{m.value}
-		if isList(m.value) {
-			values = elements(m.value)
-		}
-		for _, v := range values {
-			text, ok := scalarText(v)
-			if !ok {
-				return fault.Newf(code, "%q must be a text, a number or a boolean, or a list of them, not %s", what+"."+m.key, short(v)).With("path", what+"."+m.key)
-			}
-			visit(m.key, text)
-		}
-	}
-	return nil
 }
 
 // addQuery adds to the query of an address. What data brings adds names and replaces none.

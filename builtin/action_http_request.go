@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,38 +80,6 @@ const (
 	// maxHTTPPages bounds what all pages together have.
 	maxHTTPPages = outbound.DefaultMaxResponse
 )
-
-// httpRequest makes one HTTP call, or one for every page of a list.
-func httpRequest(client *outbound.Client) node.Kind {
-	tokens := &tokenCache{client: client}
-	k := node.Define(
-		node.About{
-			Name: "ACTION.HTTP_REQUEST", Title: says("HTTP request", "HTTP 请求"),
-			Description: says("Calls an address and hands its answer on.", "调用一个地址并传递其响应。"),
-			Effect:      workflow.Idempotent, // as the method says
-			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
-			Keys:        []node.Key{{Name: "result", Meaning: says("The status, the headers and the body of the answer; json, if it is that.", "响应的状态码、头和正文；若为 JSON 则含 json。")}},
-			Examples: []node.Example{
-				{
-					Shows:   says("Asks a service for an order.", "向服务查询订单。"),
-					Config:  `{"method": "GET", "url": "https://api.example.com/orders/7", "credential_id": "api_token"}`,
-					Replies: []string{`{"id": 7, "total": 120}`},
-					Output:  `{"result": {"status_code": 200, "headers": {"content-length": "23", "content-type": "application/json"}, "body": "{\"id\": 7, \"total\": 120}", "json": {"id": 7, "total": 120}, "success": true, "response_time": "…", "url": "https://api.example.com/orders/7"}}`,
-				},
-			},
-		},
-		func(ctx context.Context, call *node.Call, cfg httpConfig, in httpInput) (httpOutput, error) {
-			x := &httpCall{client: client, call: call, cfg: cfg, once: onceMethod(cfg.Method) && cfg.IdempotencyHeader == ""}
-			out, err := x.run(ctx, in, tokens)
-			if err != nil {
-				return httpOutput{}, x.failed(err)
-			}
-			return out, nil
-		}, planHTTPRequest)
-	k.Own = map[string]func(json.RawMessage) json.RawMessage{"url": urlNames}
-	k.Sent = sentRequest
-	return k
-}
 
 // sentHTTP is what a call sends, as far as it can be told without its credential.
 type sentHTTP struct {
@@ -397,27 +364,6 @@ func (x *httpCall) failed(err error) error {
 	return &node.Failure{Err: f, RetryAfter: e.RetryAfter}
 }
 
-// scalarText writes a value as a text, if it is one value.
-func scalarText(raw json.RawMessage) (string, bool) {
-	v := gjson.ParseBytes(raw)
-	switch {
-	case v.Type == gjson.String:
-		return v.Str, true
-	case v.Type == gjson.Number:
-		return v.Raw, true
-	case v.IsBool():
-		return strconv.FormatBool(v.Bool()), true
-	}
-	return "", false
-}
-
-func planHTTPRequest(p *node.Planning, c *httpConfig) {
-	p.Effect = effectOfMethod(p.Choice("method", c.Method))
-	if p.Has("idempotency_header") {
-		p.Effect = workflow.Idempotent
-	}
-}
-
 // effectOfMethod is the class of an HTTP call: what is repeatable by the protocol is idempotent.
 func effectOfMethod(method string) workflow.Effect {
 	switch strings.ToUpper(method) {
@@ -425,4 +371,17 @@ func effectOfMethod(method string) workflow.Effect {
 		return workflow.Idempotent
 	}
 	return workflow.Once // also when the method is only known at run time
+}
+
+// redirected makes the call what follows a redirect.
+func (x *httpCall) redirected(status int) {
+	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || x.cfg.Method == http.MethodGet || x.cfg.Method == http.MethodHead
+	if keep || status != http.StatusSeeOther && x.cfg.Method != http.MethodPost {
+		return
+	}
+	if x.once {
+		x.answered++ // the first host has taken it; only its answer is fetched now
+	}
+	x.cfg.Method, x.body = http.MethodGet, nil
+	x.header.Del("Content-Type")
 }

@@ -34,14 +34,14 @@ type codeOutput struct {
 func runCode() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.RUN_CODE", Title: says("Run code", "运行代码"),
-			Description: says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
+			Name: "ACTION.RUN_CODE", Title: node.Says("Run code", "运行代码"),
+			Description: node.Says("Runs a Python or JavaScript function where it can do no harm.", "在沙箱中运行 Python 或 JavaScript 函数。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "result", Meaning: says("What the function has returned as result, and what it has printed.", "函数返回值 result 及其打印内容。")}},
-			Inputs:      []node.Value{meaning("*", "The argument of the function.", "函数的参数。")},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("What the function has returned as result, and what it has printed.", "函数返回值 result 及其打印内容。")}},
+			Inputs:      []node.Value{node.Meaning("*", "The argument of the function.", "函数的参数。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Adds value added tax.", "计算含税金额。"),
+					Shows:  node.Says("Adds value added tax.", "计算含税金额。"),
 					Config: `{"language": "javascript", "code": "function main(input) { return {gross: input.net * 1.2} }"}`,
 					Input:  `{"net": 100}`,
 					Output: `{"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}}`,

@@ -91,15 +91,15 @@ type scriptOutput struct {
 func executeScript(s *Scripts) node.Kind {
 	return node.Define(
 		node.About{
-			Name: "ACTION.EXECUTE_SCRIPT", Title: says("Execute script", "执行脚本"),
-			Description: says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
+			Name: "ACTION.EXECUTE_SCRIPT", Title: node.Says("Execute script", "执行脚本"),
+			Description: node.Says("Runs a script or a command on the host, if the operator allows it.", "在主机上运行脚本或命令（需运维人员允许）。"),
 			Effect:      workflow.Once,
-			Keys:        []node.Key{{Name: "result", Meaning: says("The exit code and what was printed.", "退出码和打印内容。")}},
-			Needs:       node.Needs{Also: []node.Text{says("Host processes, which the operator turns on with --allow-scripts.", "主机进程，由运维人员以 --allow-scripts 开启。")}},
-			Inputs:      []node.Value{meaning("*", "The process reads it as JSON from the variable TANDEM_INPUT.", "进程从变量 TANDEM_INPUT 读取的 JSON。")},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The exit code and what was printed.", "退出码和打印内容。")}},
+			Needs:       node.Needs{Also: []node.Text{node.Says("Host processes, which the operator turns on with --allow-scripts.", "主机进程，由运维人员以 --allow-scripts 开启。")}},
+			Inputs:      []node.Value{node.Meaning("*", "The process reads it as JSON from the variable TANDEM_INPUT.", "进程从变量 TANDEM_INPUT 读取的 JSON。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Counts the words of a text.", "统计文本的词数。"),
+					Shows:  node.Says("Counts the words of a text.", "统计文本的词数。"),
 					Config: `{"interpreter": "bash", "script": "wc -w", "stdin": "two words"}`,
 					Output: `{"result": {"exit_code": 0, "stdout": "2\n", "stderr": "", "truncated": false, "duration_ms": "…"}}`,
 				},

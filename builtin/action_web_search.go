@@ -93,14 +93,14 @@ func webSearch(client *outbound.Client) node.Kind {
 	providers := searchProviders()
 	return node.Define(
 		node.About{
-			Name: "ACTION.WEB_SEARCH", Title: says("Web search", "网页搜索"),
-			Description: says("Searches the web through a search service.", "通过搜索服务检索网页。"),
+			Name: "ACTION.WEB_SEARCH", Title: node.Says("Web search", "网页搜索"),
+			Description: node.Says("Searches the web through a search service.", "通过搜索服务检索网页。"),
 			Effect:      workflow.Idempotent,
 			Needs:       node.Needs{Credential: []string{"search"}},
-			Keys:        []node.Key{{Name: "result", Meaning: says("The results, their number, and who has found them.", "搜索结果、总数和服务名称。")}},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The results, their number, and who has found them.", "搜索结果、总数和服务名称。")}},
 			Examples: []node.Example{
 				{
-					Shows:   says("Searches the web.", "搜索网页。"),
+					Shows:   node.Says("Searches the web.", "搜索网页。"),
 					Config:  `{"credential_id": "web_search", "query": "workflow engine", "max_results": 1}`,
 					Replies: []string{`{"results": [{"title": "Tandem", "url": "https://example.com/tandem", "content": "A workflow engine.", "score": 1}]}`},
 					Output:  `{"result": {"results": [{"title": "Tandem", "url": "https://example.com/tandem", "snippet": "A workflow engine.", "published": null, "score": 1, "content": null}], "total": 1, "provider": "searxng"}}`,
@@ -158,10 +158,7 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q is for the provider %q, which is not known", id, data.Provider)
 	}
 	provider := &providers[i]
-	s := &search{query: query, max: cfg.MaxResults, language: cfg.Language, timeRange: cfg.TimeRange, mapping: cfg.Mapping, key: data.APIKey, now: call.Now}
-	if call.Clock != nil {
-		s.now = call.Clock()
-	}
+	s := &search{query: query, max: cfg.MaxResults, language: cfg.Language, timeRange: cfg.TimeRange, mapping: cfg.Mapping, key: data.APIKey, now: call.Time()}
 	s.since = sinceOf(s.timeRange, s.now)
 	if s.include, err = domains("include_domains", cfg.IncludeDomains); err != nil {
 		return nil, nil, err

@@ -59,18 +59,18 @@ func webhookCall(client *outbound.Client, callbacks Callbacks) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Raw(
 		node.About{
-			Name: "ACTION.WEBHOOK_CALL", Title: says("Webhook call", "Webhook 调用"),
-			Description: says("Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
+			Name: "ACTION.WEBHOOK_CALL", Title: node.Says("Webhook call", "Webhook 调用"),
+			Description: node.Says("Sends data to an address and can wait for it to call back.", "向地址发送数据，并可等待其回调。"),
 			Effect:      workflow.Once, // as the method says
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
-				{Name: "timeout", Meaning: says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "result", Meaning: node.Says("The status and the answer, and what the call back has brought.", "状态码、响应和回调内容。"), Fields: node.ValuesOf[webhookOutput]()},
+				{Name: "timeout", Meaning: node.Says("The same, when nobody has called back in time.", "未按时收到回调时的输出。"), Fields: node.ValuesOf[webhookOutput]()},
 			},
-			Inputs: []node.Value{meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
+			Inputs: []node.Value{node.Meaning("*", "What is sent, if the configuration has no payload.", "未配置 payload 时发送的内容。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Tells a service about an order.", "将订单通知服务。"),
+					Shows:   node.Says("Tells a service about an order.", "将订单通知服务。"),
 					Config:  `{"url": "https://api.example.com/hooks/orders"}`,
 					Input:   `{"order": 7}`,
 					Replies: []string{`{"received": true}`},
@@ -169,11 +169,7 @@ func (w *webhook) address() (string, time.Time, error) {
 	if w.callbacks == nil {
 		return "", time.Time{}, fault.New(fault.Unsupported, "nobody can call back here: only a server listens; run the workflow with tandem serve, or set wait_for_callback to false")
 	}
-	now := w.call.Now
-	if w.call.Clock != nil {
-		now = w.call.Clock()
-	}
-	expires := now.Add(time.Duration(w.cfg.CallbackTimeout) * time.Second)
+	expires := w.call.Time().Add(time.Duration(w.cfg.CallbackTimeout) * time.Second)
 	address, err := w.callbacks(Callback{
 		Workspace: w.call.Workspace, Execution: w.call.ExecutionID, Activation: w.call.ActivationID, Generation: w.call.Generation, Signal: w.signal(), Expires: expires.UnixMilli(),
 	})

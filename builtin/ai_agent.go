@@ -16,7 +16,6 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
-	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -34,19 +33,11 @@ type agentInput struct {
 // prompt is what the input brings for the model, if it does.
 func (in *agentInput) prompt() string {
 	for _, raw := range []json.RawMessage{in.UserPrompt, in.UserInput, in.Message, in.Question} {
-		if text := promptText(raw); text != "" {
+		if text := plainText(raw); text != "" {
 			return text
 		}
 	}
 	return ""
-}
-
-// promptText is a value as a model is told it.
-func promptText(raw json.RawMessage) string {
-	if isNull(raw) {
-		return ""
-	}
-	return payload.Text(raw)
 }
 
 // agentProvider says which provider a kind means when it names a model and no profile, and what that model is asked with by default.
@@ -66,15 +57,15 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	t := turns{models: m, files: store, tools: tools}
 	return []node.Kind{
 		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, node.About{
-			Name: "AI_AGENT.OPENAI_CHATGPT", Title: says("ChatGPT", "ChatGPT"),
-			Description: says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
+			Name: "AI_AGENT.OPENAI_CHATGPT", Title: node.Says("ChatGPT", "ChatGPT"),
+			Description: node.Says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
 					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
 					Input:   `{"city": "Bern"}`,
 					Replies: []string{`{"country": "Switzerland"}`},
@@ -83,15 +74,15 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			},
 		}),
 		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, node.About{
-			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: says("Claude", "Claude"),
-			Description: says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
+			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: node.Says("Claude", "Claude"),
+			Description: node.Says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
 					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
 					Input:   `{"city": "Bern"}`,
 					Replies: []string{`{"country": "Switzerland"}`},
@@ -100,15 +91,15 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			},
 		}),
 		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, node.About{
-			Name: "AI_AGENT.GOOGLE_GEMINI", Title: says("Gemini", "Gemini"),
-			Description: says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
+			Name: "AI_AGENT.GOOGLE_GEMINI", Title: node.Says("Gemini", "Gemini"),
+			Description: node.Says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true, Also: []node.Text{says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
 					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
 					Input:   `{"city": "Bern"}`,
 					Replies: []string{`{"country": "Switzerland"}`},
@@ -117,16 +108,16 @@ func agents(m *Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 			},
 		}),
 		withModel[llmConfig](t, agentProvider{"", -1, -1}, node.About{
-			Name: anyModel, Title: says("Language model", "大语言模型"),
-			Description: says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
+			Name: anyModel, Title: node.Says("Language model", "大语言模型"),
+			Description: node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
 			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
 			Keys:        turnKeys(),
 			Older:       []string{"LLM"},
-			Needs:       node.Needs{Also: []node.Text{says("A model profile.", "模型配置档。")}},
-			Inputs:      []node.Value{meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+			Needs:       node.Needs{Also: []node.Text{node.Says("A model profile.", "模型配置档。")}},
+			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
 					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
 					Input:   `{"city": "Bern"}`,
 					Replies: []string{`{"country": "Switzerland"}`},
@@ -363,7 +354,7 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 	if user == "" && len(given) == 0 {
 		return node.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
 	}
-	if text := promptText(in.Context); text != "" && !isTurnContext(in.Context) {
+	if text := plainText(in.Context); text != "" && !isTurnContext(in.Context) {
 		system = joinTexts(system, text)
 	}
 	if system != "" {
@@ -390,13 +381,6 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 	return nil
 }
 
-func joinTexts(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "\n\n" + b
-}
-
 // givenMessages reads messages that a node lists by itself.
 func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
 	if isNull(raw) {
@@ -415,15 +399,14 @@ func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
 		if m.Role != llm.System && m.Role != llm.User && m.Role != llm.Assistant {
 			return nil, wrong.With("path", fmt.Sprintf("configurations.messages[%d].role", i))
 		}
-		messages[i] = llm.Message{Role: m.Role, Content: promptText(m.Content)}
+		messages[i] = llm.Message{Role: m.Role, Content: plainText(m.Content)}
 	}
 	return messages, nil
 }
 
 // Images of a turn, in all.
 const (
-	maxImages     = 16
-	maxImageBytes = 10 << 20
+	maxImages = 16
 )
 
 func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMessage) ([]llm.Image, error) {
@@ -447,4 +430,10 @@ func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMess
 		}
 	}
 	return images, nil
+}
+
+// asks says that a person decides about a call first: because the author of the workflow or somebody's policy wants that, or because the tool
+// may destroy and the author has said nothing.
+func (t turnTool) asks(e workflow.Effect, d mcp.Decision) bool {
+	return t.approved(e) || d == mcp.Asks || d == mcp.Destroys && t.Unsaid
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/fault"
 	"tandem/llm"
@@ -151,29 +150,6 @@ func (t *turns) equipServer(ctx context.Context, call *node.Call, a approval, se
 	return nil, nil
 }
 
-// has refuses names of tools that the server does not have. A pattern may find none.
-func (s *toolServer) has(ctx context.Context, names []string) error {
-	pinned, err := s.pool.Pinned(ctx, s.who(), s.cfg.ServerID)
-	if err != nil {
-		return toolFault(err)
-	}
-	var known []string
-	for _, t := range pinned {
-		known = append(known, t.Name)
-	}
-	for _, name := range names {
-		if strings.ContainsAny(name, `*?[\`) || slices.Contains(known, name) {
-			continue
-		}
-		hint := "; there are " + strings.Join(known, ", ")
-		if near := fault.Nearest(name, known); near != "" {
-			hint = fmt.Sprintf("; did you mean %q?", mcp.ToolID(s.cfg.ServerID, near))
-		}
-		return fault.Newf(fault.InvalidConfig, `"tools" names %q, and the server has no such tool that was accepted%s`, mcp.ToolID(s.cfg.ServerID, name), hint).With("path", "configurations.tools")
-	}
-	return nil
-}
-
 // do runs a tool: that of an attached node, or of a tool server.
 func (t *turns) do(ctx context.Context, call *node.Call, tool turnTool, in toolInput) (node.Outcome, error) {
 	if tool.Server == "" {
@@ -181,7 +157,7 @@ func (t *turns) do(ctx context.Context, call *node.Call, tool turnTool, in toolI
 		if err != nil {
 			return nil, err
 		}
-		return call.Attached(context.WithValue(ctx, modelAsksKey{}, true), tool.Node, raw)
+		return call.Attached(wantedByModel(ctx), tool.Node, raw)
 	}
 	s, err := t.listedServer(call, tool.Server, nil)
 	if err != nil {

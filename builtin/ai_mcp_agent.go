@@ -51,15 +51,15 @@ type mcpAgentOutput struct {
 func mcpAgent(agents Agents) node.Kind {
 	k := node.Raw(
 		node.About{
-			Name: "AI_AGENT.MCP_AGENT", Title: says("Planning agent", "规划智能体"),
-			Description: says("Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
+			Name: "AI_AGENT.MCP_AGENT", Title: node.Says("Planning agent", "规划智能体"),
+			Description: node.Says("Gives a question to an agent that plans with the tools of MCP servers, and waits for its task.", "将问题交给使用 MCP 工具的规划智能体，并等待任务完成。"),
 			Effect:      workflow.Idempotent, Older: []string{"AGENT"},
-			Keys:   []node.Key{{Name: "result", Meaning: says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。"), Fields: node.ValuesOf[mcpAgentOutput]()}},
-			Needs:  node.Needs{Also: []node.Text{says("A stored agent, or a model profile; tool servers, if it is to use tools.", "已保存的智能体或模型配置档；使用工具时还需工具服务器。")}},
-			Inputs: []node.Value{meaning("*", "Whatever the placeholders of the question name.", "问题中占位符所引用的值。")},
+			Keys:   []node.Key{{Name: "result", Meaning: node.Says("The answer, the task with its status and steps, and the tokens used.", "答复、任务的状态与步骤，以及所用的令牌。"), Fields: node.ValuesOf[mcpAgentOutput]()}},
+			Needs:  node.Needs{Also: []node.Text{node.Says("A stored agent, or a model profile; tool servers, if it is to use tools.", "已保存的智能体或模型配置档；使用工具时还需工具服务器。")}},
+			Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the question name.", "问题中占位符所引用的值。")},
 			Examples: []node.Example{
 				{
-					Shows:   says("Lets an agent answer, which plans and uses tools if it needs to.", "由智能体规划并在需要时使用工具作答。"),
+					Shows:   node.Says("Lets an agent answer, which plans and uses tools if it needs to.", "由智能体规划并在需要时使用工具作答。"),
 					Config:  `{"llm_profile": "writer", "question": "Where is Bern?", "language": "en"}`,
 					Replies: []string{`Bern is in Switzerland.`},
 					Output:  `{"result": {"answer": "Bern is in Switzerland.", "task_id": "…", "status": "SUCCESS", "steps": [], "token_usage": {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5}}}`,
@@ -105,7 +105,7 @@ func (c *mcpAgentConfig) workflow(ctx context.Context, agents Agents, call *node
 func (c *mcpAgentConfig) request(in mcpAgentInput) (json.RawMessage, error) {
 	question := strings.TrimSpace(string(c.Question))
 	if question == "" {
-		question = strings.TrimSpace(promptText(in.Question))
+		question = strings.TrimSpace(plainText(in.Question))
 	}
 	switch n := utf8.RuneCountInString(question); {
 	case n == 0:
@@ -126,7 +126,7 @@ func (c *mcpAgentConfig) request(in mcpAgentInput) (json.RawMessage, error) {
 	}
 	conversation := string(c.ConversationID)
 	if conversation == "" {
-		conversation = promptText(in.ConversationID)
+		conversation = plainText(in.ConversationID)
 	}
 	if conversation != "" {
 		fields = append(fields, field("conversation_id", conversation))
@@ -143,7 +143,7 @@ func mcpAgentDone(c mcpAgentConfig, wake *node.Wake) (node.Outcome, error) {
 	if name == "" {
 		name = "agent"
 	}
-	if err := childError(name, wake); err != nil {
+	if err := wake.ChildError(name); err != nil {
 		return nil, err
 	}
 	done := gjson.GetBytes(wake.Payload, agent.TaskNode)
@@ -154,5 +154,17 @@ func mcpAgentDone(c mcpAgentConfig, wake *node.Wake) (node.Outcome, error) {
 	if usage := done.Get("token_usage"); usage.IsObject() {
 		out.TokenUsage = json.RawMessage(usage.Raw)
 	}
-	return result(out)
+	return node.Succeed(out)
+}
+
+// planMCPAgent: a node names a stored agent, or describes one.
+func planMCPAgent(p *node.Planning, _ *mcpAgentConfig) {
+	if !p.Has("agent_id") {
+		return
+	}
+	for _, name := range []string{"llm_profile", "mcp_servers", "auto_execute", "policy", "limits"} {
+		if p.Has(name) {
+			p.Warn(workflow.ProblemConfig, p.At(name), "%q does nothing beside agent_id: it is for an agent that the node describes by itself; remove one of them", name)
+		}
+	}
 }

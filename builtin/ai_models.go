@@ -218,3 +218,29 @@ func failedCall(err error) error {
 	}
 	return err
 }
+
+// embed turns texts into vectors with the embedding model of a profile, and counts what that has used.
+func (m *Models) embed(ctx context.Context, call *node.Call, id string, texts []string) ([][]float32, error) {
+	profile, err := m.profile(ctx, call, id)
+	if err != nil {
+		return nil, err
+	}
+	provider, err := m.provider(ctx, call, profile)
+	if err != nil {
+		return nil, err
+	}
+	embedder, ok := provider.(llm.Embedder)
+	if !ok || profile.EmbeddingModel == "" {
+		return nil, fault.Newf(fault.Unsupported, `the profile %q cannot turn texts into vectors; choose one with an "embedding_model", or none`, id).With("path", "configurations.embedding_profile")
+	}
+	vectors, used, err := embedder.Embed(ctx, profile.EmbeddingModel, texts)
+	if err != nil {
+		return nil, failedCall(err)
+	}
+	if call.Used != nil {
+		call.Used(node.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens, Credits: float64(profile.Price.Cost(used)) / 1e6})
+	}
+	return vectors, nil
+}
+
+const maxImageBytes = 10 << 20

@@ -13,8 +13,8 @@ import (
 
 func turnKeys() []node.Key {
 	return []node.Key{
-		{Name: "result", Meaning: says("The answer as text and, if it is JSON, as a value; the calls of tools and the tokens used.", "回答文本（为 JSON 时含其值）、工具调用和所用的令牌。"), Fields: node.ValuesOf[agentOutput]()},
-		{Name: "structured_data", Meaning: says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"), Fields: node.ValuesOf[agentOutput]()},
+		{Name: "result", Meaning: node.Says("The answer as text and, if it is JSON, as a value; the calls of tools and the tokens used.", "回答文本（为 JSON 时含其值）、工具调用和所用的令牌。"), Fields: node.ValuesOf[agentOutput]()},
+		{Name: "structured_data", Meaning: node.Says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"), Fields: node.ValuesOf[agentOutput]()},
 	}
 }
 
@@ -74,18 +74,6 @@ func planTools(p *node.Planning) {
 			p.Invalid(at+".name", "is required; set it to a text")
 		case !strings.Contains(name.Str, "/") && !strings.Contains(name.Str, "{{"):
 			p.Warn(node.ProblemToolEndsTurn, at, "nothing here runs the function %q: a call of it ends the turn, and the workflow goes on with function_calls; name a tool of a server as \"server/tool\", or attach a TOOL node, for one that runs", name.Str)
-		}
-	}
-}
-
-// planMCPAgent: a node names a stored agent, or describes one.
-func planMCPAgent(p *node.Planning, _ *mcpAgentConfig) {
-	if !p.Has("agent_id") {
-		return
-	}
-	for _, name := range []string{"llm_profile", "mcp_servers", "auto_execute", "policy", "limits"} {
-		if p.Has(name) {
-			p.Warn(workflow.ProblemConfig, p.At(name), "%q does nothing beside agent_id: it is for an agent that the node describes by itself; remove one of them", name)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package builtin
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,13 +41,6 @@ type turnMetadata struct {
 	Profile     string  `json:"profile_id"`
 	Completions int     `json:"completions"`
 	Cost        float64 `json:"cost"`
-}
-
-type turnUsage struct {
-	InputTokens  int64 `json:"input_tokens"`
-	OutputTokens int64 `json:"output_tokens"`
-	TotalTokens  int64 `json:"total_tokens"`
-	CachedTokens int64 `json:"cached_tokens,omitempty"`
 }
 
 // turnCall is a tool call that the model wanted.
@@ -286,9 +278,6 @@ func (c turnContext) after(all []llm.Message) []llm.Message {
 	return append(slices.Clip(all), c.Conversation[known:]...)
 }
 
-// maxSnapshotValue is how large a value may be that observers of a completion are shown.
-const maxSnapshotValue = 4 << 10
-
 // lastRounds are the last so many rounds: what somebody said with everything that followed it.
 func lastRounds(list []llm.Message, rounds int) []llm.Message {
 	for i := len(list) - 1; i >= 0; i-- {
@@ -313,14 +302,4 @@ func trailing(list []llm.Message) int {
 		}
 	}
 	return len(list)
-}
-
-func excerpt(text string) string {
-	const most = 2000
-	for i := range text {
-		if i > most {
-			return fmt.Sprintf("%s… (%d bytes)", text[:i], len(text))
-		}
-	}
-	return text
 }

@@ -114,13 +114,6 @@ func toolName(name string) string {
 	return plain
 }
 
-// Which calls of a tool a person decides about: none, those of the class once, all.
-const (
-	approveNever  = "never"
-	approveOnce   = "once"
-	approveAlways = "always"
-)
-
 // approval says which calls a person decides about: by a rule for all tools, or those of the tools that are named.
 type approval struct {
 	mode  string
@@ -199,34 +192,6 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 	}
 	approved := call.Wake.Outcome == engine.AskDone && approves(call.Wake.Payload)
 	return reply(map[string]any{"approved": approved, "answer": call.Wake.Payload}, engine.ApproveReply{Approved: approved})
-}
-
-// approves reads an answer. Only a plain yes is one: an answer that says yes in one field and something else in another is
-// none.
-func approves(raw json.RawMessage) bool {
-	if string(raw) == "true" {
-		return true
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return false
-	}
-	yes := false
-	for name, value := range fields { // order does not matter: all are asked
-		switch name {
-		case "approved", "confirm":
-			if string(value) != "true" {
-				return false
-			}
-			yes = true
-		case "action", "selected_option", "option":
-			if text := strings.ToLower(promptText(value)); text != "approve" && text != "approved" {
-				return false
-			}
-			yes = true
-		}
-	}
-	return yes
 }
 
 // callTool does what the model wants done.

@@ -102,14 +102,14 @@ func (t *turns) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 	case engine.StepLoad:
 		text := gjson.GetBytes(output, "context")
 		if text.Type == gjson.String {
-			return given(memoryAnswer{p.Memories[p.about.Index], text.Str}, nil)
+			return reply(memoryAnswer{p.Memories[p.about.Index], text.Str}, nil)
 		}
-		return given(memoryAnswer{p.Memories[p.about.Index], promptText(output)}, nil)
+		return reply(memoryAnswer{p.Memories[p.about.Index], plainText(output)}, nil)
 	case engine.StepComplete:
 		a := givenAnswer(output)
 		a.Profile = p.Profiles[p.about.Profile].ID
 		told := p.plan(&a)
-		return given(a, told)
+		return reply(a, told)
 	case engine.StepCall:
 		wanted, err := p.wanted(p.about.Completion, p.about.Index)
 		if err != nil {
@@ -120,7 +120,7 @@ func (t *turns) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 		if err != nil {
 			args = nil // the person has dealt with that
 		}
-		return given(toolAnswer{ID: wanted.ID, Name: wanted.Name, Node: tool.Node, Arguments: args, Result: output}, nil)
+		return reply(toolAnswer{ID: wanted.ID, Name: wanted.Name, Node: tool.Node, Arguments: args, Result: output}, nil)
 	}
 	return node.Replied{Result: output}, nil
 }
@@ -136,18 +136,10 @@ func givenAnswer(output json.RawMessage) answer {
 		if field := gjson.GetBytes(output, "content"); field.Exists() {
 			content = json.RawMessage(field.Raw)
 		}
-		a.Message.Content = promptText(content)
+		a.Message.Content = plainText(content)
 	}
 	a.Message.Role, a.Finish = llm.Assistant, cmp.Or(a.Finish, llm.FinishStop)
 	return a
-}
-
-func given(result, told any) (node.Replied, error) {
-	out, err := reply(result, told)
-	if err != nil {
-		return node.Replied{}, err
-	}
-	return out.(node.Replied), nil
 }
 
 // load asks a memory what is known about the question.
@@ -195,7 +187,7 @@ func useMemory(ctx context.Context, call *node.Call, id string, input map[string
 
 // useNode runs an attached node that must not wait, and returns its result.
 func useNode(ctx context.Context, call *node.Call, id string, input json.RawMessage) (json.RawMessage, error) {
-	outcome, err := call.Attached(context.WithValue(ctx, usedKey{}, true), id, input)
+	outcome, err := call.Attached(node.Directed(ctx), id, input)
 	if err != nil {
 		return nil, err
 	}
@@ -204,14 +196,6 @@ func useNode(ctx context.Context, call *node.Call, id string, input json.RawMess
 		return nil, fault.Newf(fault.Unsupported, "node %q waits, which an attached node cannot", id)
 	}
 	return done["result"], nil
-}
-
-func reply(result, told any) (node.Outcome, error) {
-	raw, err := node.Marshal(result)
-	if err != nil {
-		return nil, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
-	}
-	return node.Replied{Result: raw, Reply: told}, nil
 }
 
 // last is the last completion that has ended well.
@@ -289,7 +273,7 @@ func (p *progress) toolMessage(e engine.LoopEntry) (llm.Message, error) {
 		if err != nil {
 			return llm.Message{}, err
 		}
-		m.Content = promptText(a.Result)
+		m.Content = plainText(a.Result)
 	}
 	return m, nil
 }
@@ -432,4 +416,13 @@ func snapshotOf(raw json.RawMessage) llm.Snapshot {
 		return llm.Snapshot{} // it is for observers only
 	}
 	return s
+}
+
+// reply ends a step with its result and what the program is told of it.
+func reply(result, told any) (node.Replied, error) {
+	raw, err := node.Marshal(result)
+	if err != nil {
+		return node.Replied{}, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
+	}
+	return node.Replied{Result: raw, Reply: told}, nil
 }

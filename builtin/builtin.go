@@ -54,7 +54,7 @@ func Kinds(o Options) []node.Kind {
 	if o.HTTP == nil {
 		o.HTTP = outbound.New(outbound.Options{})
 	}
-	return append(slices.Concat(agents(o.Models, o.Files, o.Tools), taskKinds(o), memoryKinds(o.Memories, o.Models, o.Files), mcpTools(o.Tools)),
+	return append(slices.Concat(agents(o.Models, o.Files, o.Tools), taskKinds(o), memoryKinds(o.Memories, o.Models, o.Files), toolServers(o.Tools)),
 		dataFormatting(),
 		dataTransformation(),
 		dataValidation(),
@@ -94,18 +94,12 @@ func Kinds(o Options) []node.Kind {
 		knowsPeople(o.Users, slackInteraction()),
 		knowsPeople(o.Users, teamsInteraction()),
 		knowsPeople(o.Users, telegramInteraction()),
-		toolSet(askedAlone(codeTool())),
-		toolSet(askedAlone(httpClient(o.HTTP))),
-		toolSet(askedAlone(fileProcessor(o.Files))),
-		toolSet(askedAlone(imageProcessor(o.Files, o.Models))),
+		setKind(codeTool()),
+		setKind(httpClient(o.HTTP)),
+		setKind(fileProcessor(o.Files)),
+		setKind(imageProcessor(o.Files, o.Models)),
 		brief(triggerManual()),
 	)
-}
-
-// toolSet marks a kind that calls tools: a node of it that stands alone has the fields of what the tool returned as its own.
-func toolSet(k node.Kind) node.Kind {
-	k.Publishes = "result"
-	return k
 }
 
 // brief marks a kind whose runs are over at once.
@@ -114,25 +108,16 @@ func brief(k node.Kind) node.Kind {
 	return k
 }
 
-// says is a text in both languages.
-func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
-
-// meaning is a field of an input or an output, and what it means.
-func meaning(name, en, zh string) node.Value {
-	return node.Value{Name: name, Meaning: says(en, zh)}
+func toolServers(pool *mcp.Pool) []node.Kind {
+	if pool == nil {
+		return nil
+	}
+	return []node.Kind{published(mcpTool(pool))}
 }
 
-// handedOn are the fields of the input that a kind hands on.
-func handedOn() node.Value {
-	return meaning("*", "Whatever else the input has.", "输入的其余内容。")
-}
-
-// handsOn are the inputs of kinds that hand on whatever they are given.
-func handsOn() []node.Value {
-	return []node.Value{meaning("*", "Anything; it is handed on.", "任意内容，将原样传递。")}
-}
-
-// listInputs are the input of kinds that work on a list.
-func listInputs() []node.Value {
-	return []node.Value{meaning("*", "A list: at items_path, under a usual name such as data or items, or the only one there is.", "列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表。")}
+func taskKinds(o Options) []node.Kind {
+	if o.Models == nil || o.Tools == nil || o.Agents == nil {
+		return nil
+	}
+	return []node.Kind{task(o.Models, o.Tools, o.Agents), mcpAgent(o.Agents)}
 }

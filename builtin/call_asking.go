@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	"tandem/fault"
 	"tandem/llm"
@@ -71,14 +70,7 @@ func again(call *node.Call, memo any) (node.Outcome, error) {
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "what was asked so far: %w", err)
 	}
-	return node.Wait{Until: clockOf(call), Memo: raw}, nil
-}
-
-func clockOf(call *node.Call) time.Time {
-	if call.Clock != nil {
-		return call.Clock()
-	}
-	return call.Now
+	return node.Wait{Until: call.Time(), Memo: raw}, nil
 }
 
 // waitWith is the outcome of a call that failed; one that waits for a budget keeps what it has so far.
@@ -107,4 +99,11 @@ func readMemo(call *node.Call, memo any) error {
 
 func usageOf(u llm.Usage) turnUsage {
 	return turnUsage{u.InputTokens, u.OutputTokens, u.Total(), u.CachedTokens}
+}
+
+type turnUsage struct {
+	InputTokens  int64 `json:"input_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	TotalTokens  int64 `json:"total_tokens"`
+	CachedTokens int64 `json:"cached_tokens,omitempty"`
 }

@@ -16,14 +16,14 @@ type emptyConfig struct {
 func callEmpty() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "CALL.EMPTY", Title: says("Empty", "空操作"),
-			Description: says("Does nothing; hands its input on if asked to.", "不执行任何操作；可按需原样传递输入。"),
+			Name: "CALL.EMPTY", Title: node.Says("Empty", "空操作"),
+			Description: node.Says("Does nothing; hands its input on if asked to.", "不执行任何操作；可按需原样传递输入。"),
 			Effect:      workflow.Pure, Older: []string{"END", "EMPTY"},
-			Keys:   []node.Key{{Name: "result", Meaning: says("The input if pass_through is set, else an empty object.", "设置 pass_through 时为输入，否则为空对象。"), Fields: []node.Value{handedOn()}}},
-			Inputs: handsOn(),
+			Keys:   []node.Key{{Name: "result", Meaning: node.Says("The input if pass_through is set, else an empty object.", "设置 pass_through 时为输入，否则为空对象。"), Fields: []node.Value{node.HandedOn()}}},
+			Inputs: node.HandsOn(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Hands its input on.", "原样传递输入。"),
+					Shows:  node.Says("Hands its input on.", "原样传递输入。"),
 					Config: `{"pass_through": true}`,
 					Input:  `{"order": 7}`,
 					Output: `{"result": {"order": 7}}`,

@@ -33,13 +33,13 @@ type factsOutput struct {
 func callFacts(m *Models) node.Kind {
 	k := node.Raw(
 		node.About{
-			Name: "CALL.FACTS", Title: says("Facts", "事实提取"),
-			Description: says("Takes facts from messages or a text.", "从消息或文本中提取事实。"),
+			Name: "CALL.FACTS", Title: node.Says("Facts", "事实提取"),
+			Description: node.Says("Takes facts from messages or a text.", "从消息或文本中提取事实。"),
 			Effect:      workflow.Idempotent, Older: []string{"FACTS"},
-			Keys: []node.Key{{Name: "result", Meaning: says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。"), Fields: node.ValuesOf[factsOutput]()}},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The facts, their domains, and the tokens used.", "事实、其领域和所用的令牌。"), Fields: node.ValuesOf[factsOutput]()}},
 			Examples: []node.Example{
 				{
-					Shows:   says("Notes what is worth remembering.", "记录值得记住的内容。"),
+					Shows:   node.Says("Notes what is worth remembering.", "记录值得记住的内容。"),
 					Config:  `{"profile_id": "writer"}`,
 					Input:   `{"content": "Ann lives in Bern."}`,
 					Replies: []string{`{"facts": ["Ann lives in Bern."], "domain": ["people"]}`},
@@ -52,12 +52,12 @@ func callFacts(m *Models) node.Kind {
 			if err != nil {
 				return nil, err
 			}
-			if text := promptText(in.Content); strings.TrimSpace(text) != "" {
+			if text := plainText(in.Content); strings.TrimSpace(text) != "" {
 				messages = append(messages, memory.Message{Role: "user", Content: text})
 			}
 			out := factsOutput{Facts: []string{}, Domain: []string{}}
 			if len(messages) == 0 {
-				return result(out)
+				return node.Succeed(out)
 			}
 			if cfg.ProfileID == "" {
 				var list []string
@@ -65,7 +65,7 @@ func callFacts(m *Models) node.Kind {
 					list = append(list, memory.PlainFacts(one.Content)...)
 				}
 				out.Facts = distinct(list, cfg.MaxFacts)
-				return result(out)
+				return node.Succeed(out)
 			}
 			return askFacts(ctx, m, call, cfg, messages)
 		})
@@ -79,7 +79,7 @@ func askFacts(ctx context.Context, m *Models, call *node.Call, cfg factsConfig, 
 		return nil, err
 	}
 	out := factsOutput{}
-	language, shape := speaks(call, ""), factShape()
+	language, shape := call.Speaks(""), factShape()
 	fit, err := a.ask(ctx, m, call, cfg.ProfileID, language, factMessages(language, messages, cfg.MaxFacts), shape, func(raw json.RawMessage) (string, error) {
 		if err := shape.Check(raw); err != nil {
 			return fault.From(err).Message, nil
@@ -95,20 +95,5 @@ func askFacts(ctx context.Context, m *Models, call *node.Call, cfg factsConfig, 
 		return again(call, a)
 	}
 	out.Facts, out.Domain, out.TokenUsage = distinct(out.Facts, cfg.MaxFacts), distinct(out.Domain, cfg.MaxFacts), usageOf(a.Usage)
-	return result(out)
-}
-
-// distinct leaves out what is empty or was there before, whatever its letter case, and what is too many.
-func distinct(list []string, most int) []string {
-	seen, out := map[string]bool{}, []string{}
-	for _, s := range list {
-		s = strings.Join(strings.Fields(s), " ")
-		key := strings.ToLower(strings.TrimRight(s, ".。!！"))
-		if key == "" || seen[key] || len(out) >= most {
-			continue
-		}
-		seen[key] = true
-		out = append(out, s)
-	}
-	return out
+	return node.Succeed(out)
 }

@@ -33,17 +33,17 @@ func callSlot(m *Models) node.Kind {
 	f := &filler{m}
 	k := node.Raw(
 		node.About{
-			Name: node.SlotKind, Title: says("Fill parameters", "参数填充"),
-			Description: says("Fills a schema from data, from what the execution knows, with a model, and asks a person for the rest.", "依据数据、执行上下文和模型填充参数，其余部分向用户询问。"),
+			Name: node.SlotKind, Title: node.Says("Fill parameters", "参数填充"),
+			Description: node.Says("Fills a schema from data, from what the execution knows, with a model, and asks a person for the rest.", "依据数据、执行上下文和模型填充参数，其余部分向用户询问。"),
 			Effect:      workflow.Idempotent, Older: []string{"SLOT"},
-			Keys: []node.Key{{Name: "result", Meaning: says("slot_data, the names of what was filled in, and what is still missing.", "slot_data、已填字段和仍缺的内容。"), Fields: []node.Value{
-				meaning("slot_data", "The values, by the names of the schema.", "按 schema 名称给出的值。"),
-				meaning("filled_fields", "What was filled in.", "已填充的字段。"),
-				meaning("remaining_schema", "What is still missing, as a schema; null if nothing is.", "仍缺内容的 schema；没有时为 null。"),
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("slot_data, the names of what was filled in, and what is still missing.", "slot_data、已填字段和仍缺的内容。"), Fields: []node.Value{
+				node.Meaning("slot_data", "The values, by the names of the schema.", "按 schema 名称给出的值。"),
+				node.Meaning("filled_fields", "What was filled in.", "已填充的字段。"),
+				node.Meaning("remaining_schema", "What is still missing, as a schema; null if nothing is.", "仍缺内容的 schema；没有时为 null。"),
 			}}},
 			Examples: []node.Example{
 				{
-					Shows:   says("Finds the city that a text names.", "找出文本中提到的城市。"),
+					Shows:   node.Says("Finds the city that a text names.", "找出文本中提到的城市。"),
 					Config:  `{"profile_id": "writer", "ask": false, "schema": {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}}`,
 					Input:   `{"question": "What is the weather in Bern?"}`,
 					Replies: []string{`{"city": "Bern"}`},
@@ -170,10 +170,10 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.Slot
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "what remains to be filled cannot be asked for: %w", err)
 	}
-	language := speaks(call, "")
+	language := call.Speaks("")
 	fit, err := p.Model.ask(ctx, f.models, call, s.ProfileID, language, slotMessages(language, s, p.Data, remaining, c), shape, func(raw json.RawMessage) (string, error) {
 		if !isObject(raw) {
-			return wording(language, "需要一个 JSON 对象", "a JSON object was expected"), nil
+			return node.Wording(language, "需要一个 JSON 对象", "a JSON object was expected"), nil
 		}
 		taken, err := slots.Take(p.Data, raw)
 		if err != nil {
@@ -182,7 +182,7 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.Slot
 		p.take(taken)
 		problems := taken.Problems
 		for _, name := range taken.Unsaid {
-			problems = append(problems, fmt.Sprintf(wording(language, "%s: 缺少；不知道时给出 null", "%s: it is missing; write null when it is not known"), name))
+			problems = append(problems, fmt.Sprintf(node.Wording(language, "%s: 缺少；不知道时给出 null", "%s: it is missing; write null when it is not known"), name))
 		}
 		return strings.Join(problems, "; "), nil
 	})
@@ -205,13 +205,13 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 	if err != nil {
 		return nil, err
 	}
-	language := speaks(call, "")
-	message := fmt.Sprintf(wording(language, "步骤“%s”缺少参数：%s。", "The step %q lacks: %s."), call.NodeName, strings.Join(names, ", "))
+	language := call.Speaks("")
+	message := fmt.Sprintf(node.Wording(language, "步骤“%s”缺少参数：%s。", "The step %q lacks: %s."), call.NodeName, strings.Join(names, ", "))
 	if len(p.Problems) > 0 {
-		message += " " + wording(language, "上次的回答有误：", "What was answered could not be used: ") + strings.Join(p.Problems, "; ")
+		message += " " + node.Wording(language, "上次的回答有误：", "What was answered could not be used: ") + strings.Join(p.Problems, "; ")
 	}
 	if s.Problem != "" {
-		message += " " + wording(language, "未能自动填充：", "It could not be filled automatically: ") + s.Problem
+		message += " " + node.Wording(language, "未能自动填充：", "It could not be filled automatically: ") + s.Problem
 	}
 	request, err := node.Marshal(map[string]any{
 		"interaction_type": "form", "title": node.FillingTitle(language), "description": message, "message": message,
@@ -238,7 +238,7 @@ func (p *slotProgress) answered(call *node.Call, slots *node.SlotSchema) error {
 		call.Log(node.Notice, "a person has answered", map[string]any{"description": note})
 	}
 	if !isObject(content) {
-		p.Problems = []string{wording(speaks(call, ""), "需要一个对象", "an object was expected")}
+		p.Problems = []string{node.Wording(call.Speaks(""), "需要一个对象", "an object was expected")}
 		return nil
 	}
 	taken, err := slots.Take(p.Data, content)

@@ -36,13 +36,13 @@ type summaryOutput struct {
 func callSummary(m *Models) node.Kind {
 	k := node.Raw(
 		node.About{
-			Name: "CALL.SUMMARY", Title: says("Summary", "总结"),
-			Description: says("Summarises messages, or what was said and done so far.", "总结给定的消息，或到目前为止的对话与执行历史。"),
+			Name: "CALL.SUMMARY", Title: node.Says("Summary", "总结"),
+			Description: node.Says("Summarises messages, or what was said and done so far.", "总结给定的消息，或到目前为止的对话与执行历史。"),
 			Effect:      workflow.Idempotent, Older: []string{"SUMMARY"},
-			Keys: []node.Key{{Name: "result", Meaning: says("The summary as summary and text, and the tokens used.", "摘要（summary 与 text）和所用的令牌。"), Fields: node.ValuesOf[summaryOutput]()}},
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("The summary as summary and text, and the tokens used.", "摘要（summary 与 text）和所用的令牌。"), Fields: node.ValuesOf[summaryOutput]()}},
 			Examples: []node.Example{
 				{
-					Shows:   says("Summarises a conversation.", "概括一段对话。"),
+					Shows:   node.Says("Summarises a conversation.", "概括一段对话。"),
 					Config:  `{"profile_id": "writer"}`,
 					Input:   `{"messages": [{"role": "user", "content": "I moved to Bern."}]}`,
 					Replies: []string{`The user has moved to Bern.`},
@@ -66,7 +66,7 @@ func callSummary(m *Models) node.Kind {
 			case cfg.ProfileID == "":
 				out.Summary = memory.PlainSummary(messages, cfg.MaxChars)
 			default:
-				done, err := m.ask(ctx, call, cfg.ProfileID, llm.Request{Messages: summaryMessages(speaks(call, cfg.Language), messages, cfg.MaxChars)})
+				done, err := m.ask(ctx, call, cfg.ProfileID, llm.Request{Messages: summaryMessages(call.Speaks(cfg.Language), messages, cfg.MaxChars)})
 				if err != nil {
 					return waitOrFail(err)
 				}
@@ -76,19 +76,10 @@ func callSummary(m *Models) node.Kind {
 				out.TokenUsage = usageOf(done.Usage)
 			}
 			out.Text = out.Summary
-			return result(out)
+			return node.Succeed(out)
 		})
 	k.OutputSchema = node.ConfigurationSchema[summaryOutput]()
 	return k
-}
-
-// result is a success with one payload.
-func result(out any) (node.Outcome, error) {
-	payload, err := node.Marshal(out)
-	if err != nil {
-		return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
-	}
-	return node.Done{"result": payload}, nil
 }
 
 // messagesOf reads messages that an input brings: {role, content}, or texts of a user. Empty ones are left out.
@@ -132,7 +123,7 @@ func soFar(call *node.Call, n int) ([]memory.Message, error) {
 		if strings.HasPrefix(p.NodeType, "AI_AGENT.") && len(said) > 0 || strings.HasPrefix(p.NodeType, "TRIGGER.") && string(p.Output) == "{}" {
 			continue // the conversation has it, or there is nothing to tell
 		}
-		content := promptText(p.Output)
+		content := plainText(p.Output)
 		if p.Error != "" {
 			content = p.Error
 		}

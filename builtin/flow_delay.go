@@ -26,18 +26,18 @@ func (c *delayConfig) Defaults() { c.Seconds = 5 }
 func flowDelay() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.DELAY", Title: says("Delay", "延迟"),
-			Description: says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
+			Name: "FLOW.DELAY", Title: node.Says("Delay", "延迟"),
+			Description: node.Says("Lets its input pass after a time.", "经过一段时间后再传递输入。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。"), Fields: delayed()},
-				{Name: "cancelled", Meaning: says("The same, when a signal has ended the delay early.", "被信号提前结束时的输入及 delay_info。"), Fields: delayed()},
+				{Name: "result", Meaning: node.Says("The input with delay_info, when the time is over.", "到时后的输入及 delay_info。"), Fields: delayed()},
+				{Name: "cancelled", Meaning: node.Says("The same, when a signal has ended the delay early.", "被信号提前结束时的输入及 delay_info。"), Fields: delayed()},
 			},
 			Aliases: map[string]string{"delayed": workflow.DefaultKey, "canceled": "cancelled"},
-			Inputs:  handsOn(),
+			Inputs:  node.HandsOn(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Hands an order on after five seconds.", "五秒后传递订单。"),
+					Shows:  node.Says("Hands an order on after five seconds.", "五秒后传递订单。"),
 					Config: `{"duration_seconds": 5}`,
 					Input:  `{"order": 7}`,
 					Output: `{"result": {"order": 7, "delay_info": {"duration_seconds": 5, "started_at": "…", "ends_at": "…", "cancelled": false}}}`,
@@ -61,7 +61,7 @@ func flowDelay() node.Kind {
 
 // delayed are the fields of both payloads.
 func delayed() []node.Value {
-	return []node.Value{meaning("delay_info", "How long the delay was, from when until when, and whether it was cancelled.", "延迟时长、起止时间及是否被取消。"), handedOn()}
+	return []node.Value{node.Meaning("delay_info", "How long the delay was, from when until when, and whether it was cancelled.", "延迟时长、起止时间及是否被取消。"), node.HandedOn()}
 }
 
 type delayInfo struct {
@@ -80,6 +80,9 @@ func cancels(w *node.Wake) bool {
 	return !c.Exists() || c.Bool()
 }
 
+// stamp is a time as it stands in payloads.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
 // seconds is a duration; what is longer than a duration can be is as long as one can be.
 func seconds(n float64) time.Duration {
 	const most = float64(1<<63-1) / float64(time.Second)
@@ -88,6 +91,3 @@ func seconds(n float64) time.Duration {
 	}
 	return time.Duration(n * float64(time.Second))
 }
-
-// stamp is a time as it stands in payloads.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -54,32 +54,32 @@ type filterError struct {
 func flowFilter() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.FILTER", Title: says("Filter", "过滤"),
-			Description: says("Keeps the items of a list that match.", "保留列表中匹配的元素。"),
+			Name: "FLOW.FILTER", Title: node.Says("Filter", "过滤"),
+			Description: node.Says("Keeps the items of a list that match.", "保留列表中匹配的元素。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The items that are kept.", "保留的元素。"), Fields: []node.Value{
-					meaning("filtered_data", "The items that are kept.", "保留的元素。"),
-					meaning("excluded_data", "The others.", "其余元素。"),
-					meaning("filter_stats", "How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"),
-					meaning("validation_errors", "Which items could not be judged, and why.", "无法判断的元素及原因。"),
+				{Name: "result", Meaning: node.Says("The items that are kept.", "保留的元素。"), Fields: []node.Value{
+					node.Meaning("filtered_data", "The items that are kept.", "保留的元素。"),
+					node.Meaning("excluded_data", "The others.", "其余元素。"),
+					node.Meaning("filter_stats", "How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"),
+					node.Meaning("validation_errors", "Which items could not be judged, and why.", "无法判断的元素及原因。"),
 				}},
-				{Name: "statistics", Meaning: says("How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"), Fields: []node.Value{
-					meaning("total_count", "How many items there were.", "元素总数。"),
-					meaning("kept_count", "How many were kept.", "保留数。"),
-					meaning("excluded_count", "How many were left out.", "排除数。"),
-					meaning("error_count", "How many could not be judged.", "无法判断的数量。"),
-					meaning("limited_count", "How many matched and were left out because of max_results.", "因 max_results 而舍去的匹配数。"),
-					meaning("filter_mode", "The filter_mode.", "过滤模式。"),
-					meaning("filter_type", "The filter_type.", "过滤类型。"),
+				{Name: "statistics", Meaning: node.Says("How many items there were, were kept and were left out.", "元素总数、保留数和排除数。"), Fields: []node.Value{
+					node.Meaning("total_count", "How many items there were.", "元素总数。"),
+					node.Meaning("kept_count", "How many were kept.", "保留数。"),
+					node.Meaning("excluded_count", "How many were left out.", "排除数。"),
+					node.Meaning("error_count", "How many could not be judged.", "无法判断的数量。"),
+					node.Meaning("limited_count", "How many matched and were left out because of max_results.", "因 max_results 而舍去的匹配数。"),
+					node.Meaning("filter_mode", "The filter_mode.", "过滤模式。"),
+					node.Meaning("filter_type", "The filter_type.", "过滤类型。"),
 				}},
-				{Name: "passed", Meaning: says("The items that match.", "匹配的元素。")},
-				{Name: "filtered", Meaning: says("The items that do not.", "不匹配的元素。")},
+				{Name: "passed", Meaning: node.Says("The items that match.", "匹配的元素。")},
+				{Name: "filtered", Meaning: node.Says("The items that do not.", "不匹配的元素。")},
 			},
 			Inputs: listInputs(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Keeps the orders above 100.", "保留金额大于 100 的订单。"),
+					Shows:  node.Says("Keeps the orders above 100.", "保留金额大于 100 的订单。"),
 					Config: `{"conditions": [{"field": "total", "operator": "greater_than", "value": 100}], "items_path": "orders"}`,
 					Input:  `{"orders": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
 					Output: `{"result": {"filtered_data": [{"id": 2, "total": 120}], "excluded_data": [{"id": 1, "total": 80}], "filter_stats": {"total_count": 2, "kept_count": 1, "excluded_count": 1, "error_count": 0, "limited_count": 0, "filter_mode": "include", "filter_type": "simple_condition"}, "validation_errors": []}, "passed": [{"id": 2, "total": 120}], "statistics": {"total_count": 2, "kept_count": 1, "excluded_count": 1, "error_count": 0, "limited_count": 0, "filter_mode": "include", "filter_type": "simple_condition"}}`,
@@ -224,4 +224,20 @@ func (c *filterConfig) run(call *node.Call, f *filter, items []json.RawMessage) 
 		done["filtered"] = array(excluded)
 	}
 	return done, nil
+}
+
+// custom keeps the items for which a function says so. It is given the item, and is asked once for each.
+func (c *filterConfig) custom(ctx context.Context, call *node.Call, items []json.RawMessage) (node.Outcome, error) {
+	language, err := node.FunctionLanguage(string(c.CustomFunction), "custom_filter_function")
+	if err != nil {
+		return nil, err
+	}
+	f := &filter{custom: func(item json.RawMessage) (bool, error) {
+		result, err := call.Code(ctx, node.Code{Language: language, Source: string(c.CustomFunction), Input: item})
+		if err != nil {
+			return false, err
+		}
+		return expr.Truth(decode(result.Value)), nil
+	}}
+	return c.run(call, f, items)
 }

@@ -114,7 +114,7 @@ func (f *filter) judge(item json.RawMessage, index int) (verdict, error) {
 		}
 		return matches, nil
 	}
-	values := make([]any, len(f.conditions))
+	looked := make([]any, len(f.conditions))
 	found := make([]bool, len(f.conditions))
 	for i, t := range f.conditions {
 		if !t.about {
@@ -125,16 +125,16 @@ func (f *filter) judge(item json.RawMessage, index int) (verdict, error) {
 			raw, ok = t.path.at(item)
 		}
 		if found[i] = ok; ok {
-			values[i] = decode(raw)
+			looked[i] = decode(raw)
 		}
-		if values[i] != nil || t.aboutNull {
+		if looked[i] != nil || t.aboutNull {
 			continue
 		}
 		switch f.nulls {
 		case "include":
 			return nullKept, nil
 		case "treat_as_empty":
-			values[i] = t.empty
+			looked[i] = t.empty
 		default:
 			return nullDropped, nil
 		}
@@ -146,7 +146,7 @@ func (f *filter) judge(item json.RawMessage, index int) (verdict, error) {
 		if t.expr != nil {
 			holds, err = t.expr(item, index, f.fields)
 		} else {
-			holds, err = t.holds(values[i], found[i])
+			holds, err = t.holds(looked[i], found[i])
 		}
 		if err != nil {
 			return differs, err
@@ -277,14 +277,6 @@ func (t *filterTest) typed(c *filterCondition) error {
 	t.aboutNull = want == "null"
 	t.holds = func(v any, _ bool) (bool, error) { return hasType(v, want), nil }
 	return nil
-}
-
-func hasType(v any, want string) bool {
-	if want == "integer" {
-		n, ok := numberOf(v)
-		return ok && !strings.ContainsAny(n.text(), ".IN")
-	}
-	return typeOf(v) == want
 }
 
 // arrayContains asks for one value, or for any or all of a list of them.

@@ -27,13 +27,13 @@ func (c *forEachConfig) Defaults() {
 func flowForEach() node.Kind {
 	return node.Loop(
 		node.About{
-			Name: "FLOW.FOR_EACH", Title: says("For each", "遍历"),
-			Description: says("Runs its body for every element of a list.", "对列表中的每个元素执行其主体。"),
+			Name: "FLOW.FOR_EACH", Title: node.Says("For each", "遍历"),
+			Description: node.Says("Runs its body for every element of a list.", "对列表中的每个元素执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
 			Inputs: listInputs(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Runs the body for each order; here the body hands on what it gets.", "对每个订单执行主体；此例的主体原样传递其输入。"),
+					Shows:  node.Says("Runs the body for each order; here the body hands on what it gets.", "对每个订单执行主体；此例的主体原样传递其输入。"),
 					Config: `{"items_path": "orders"}`,
 					Input:  `{"orders": [{"id": 1}, {"id": 2}]}`,
 					Output: `{"completed": {"results": [{"item": {"id": 1}, "index": 0}, {"item": {"id": 2}, "index": 1}], "iteration_results": [{"item": {"id": 1}, "index": 0}, {"item": {"id": 2}, "index": 1}], "successful_iterations": 2, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}}`,

@@ -18,14 +18,14 @@ type ifConfig struct {
 func flowIf() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.IF", Title: says("If", "条件分支"),
-			Description: says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
+			Name: "FLOW.IF", Title: node.Says("If", "条件分支"),
+			Description: node.Says("Sends its input along true or false.", "根据条件将输入送往 true 或 false。"),
 			Effect:      workflow.Pure,
-			Keys:        []node.Key{{Name: "true", Meaning: says("The input, if the condition holds.", "条件成立时的输入。"), Fields: []node.Value{meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), handedOn()}}, {Name: "false", Meaning: says("The input, if it does not.", "条件不成立时的输入。"), Fields: []node.Value{meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), handedOn()}}},
-			Inputs:      handsOn(),
+			Keys:        []node.Key{{Name: "true", Meaning: node.Says("The input, if the condition holds.", "条件成立时的输入。"), Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}}, {Name: "false", Meaning: node.Says("The input, if it does not.", "条件不成立时的输入。"), Fields: []node.Value{node.Meaning("condition_result", "Whether the condition holds.", "条件是否成立。"), node.HandedOn()}}},
+			Inputs:      node.HandsOn(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Sends large orders another way than small ones.", "将大额订单与小额订单分开处理。"),
+					Shows:  node.Says("Sends large orders another way than small ones.", "将大额订单与小额订单分开处理。"),
 					Config: `{"condition_expression": "input.total > 100"}`,
 					Input:  `{"order": 7, "total": 120}`,
 					Output: `{"true": {"order": 7, "total": 120, "condition_result": true}}`,

@@ -43,14 +43,14 @@ func (c *loopConfig) turning() whileLoop {
 func flowLoop() node.Kind {
 	return node.Loop(
 		node.About{
-			Name: "FLOW.LOOP", Title: says("Loop", "循环"),
-			Description: says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
+			Name: "FLOW.LOOP", Title: node.Says("Loop", "循环"),
+			Description: node.Says("Repeats its body over a range, a list, or while a condition holds.", "按范围、列表或条件重复执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
 			Older:  []string{"LOOP"},
-			Inputs: []node.Value{meaning("*", "With for_each the list, at array_path; with while whatever the condition looks at.", "for_each 时为 array_path 处的列表；while 时为条件所涉及的内容。")},
+			Inputs: []node.Value{node.Meaning("*", "With for_each the list, at array_path; with while whatever the condition looks at.", "for_each 时为 array_path 处的列表；while 时为条件所涉及的内容。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Runs the body with the numbers 1 to 3.", "以 1 到 3 各执行一次主体。"),
+					Shows:  node.Says("Runs the body with the numbers 1 to 3.", "以 1 到 3 各执行一次主体。"),
 					Config: `{"loop_type": "for_range", "start_value": 1, "end_value": 3}`,
 					Output: `{"completed": {"results": [{"item": 1, "index": 0}, {"item": 2, "index": 1}, {"item": 3, "index": 2}], "iteration_results": [{"item": 1, "index": 0}, {"item": 2, "index": 1}, {"item": 3, "index": 2}], "final_result": {"counter": 3}, "successful_iterations": 3, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}}`,
 				},

@@ -290,11 +290,7 @@ func (w whileLoop) turn(call *node.Call, t node.Turn) (node.Advance, error) {
 		return node.Advance{State: encode(state)}, nil
 	}
 	if t.Index > 0 && w.delay > 0 {
-		now := call.Now
-		if call.Clock != nil {
-			now = call.Clock()
-		}
-		return node.Advance{State: encode(state), Wait: &node.Wait{Until: now.Add(w.delay)}}, nil
+		return node.Advance{State: encode(state), Wait: &node.Wait{Until: call.Time().Add(w.delay)}}, nil
 	}
 	return node.Advance{Open: true, State: encode(state)}, nil
 }
@@ -328,20 +324,20 @@ func loopBody() *workflow.ScopeKeys {
 
 func loopKeys() []node.Key {
 	return []node.Key{
-		{Name: "iteration", Meaning: says("What one iteration gets; what is connected here runs for each.", "一次迭代的输入；所连接的节点每次迭代都运行。"), Fields: []node.Value{
-			meaning("item", "The element, or the batch, or the number of a range.", "元素、一批元素或范围中的数。"),
-			meaning("index", "The number of the iteration, from 0.", "迭代序号，从 0 起。"),
-			meaning("*", "The element again by the name that iteration_variable gives it, and with a condition what the iteration before has made.", "以 iteration_variable 命名的元素；条件循环时还有上一次迭代的结果。"),
+		{Name: "iteration", Meaning: node.Says("What one iteration gets; what is connected here runs for each.", "一次迭代的输入；所连接的节点每次迭代都运行。"), Fields: []node.Value{
+			node.Meaning("item", "The element, or the batch, or the number of a range.", "元素、一批元素或范围中的数。"),
+			node.Meaning("index", "The number of the iteration, from 0.", "迭代序号，从 0 起。"),
+			node.Meaning("*", "The element again by the name that iteration_variable gives it, and with a condition what the iteration before has made.", "以 iteration_variable 命名的元素；条件循环时还有上一次迭代的结果。"),
 		}},
-		{Name: "completed", Meaning: says("The results of the iterations, and how the loop has ended.", "各次迭代的结果及循环如何结束。"), Fields: []node.Value{
-			meaning("results", "The result of each iteration; null of those that failed.", "各次迭代的结果；失败的为 null。"),
-			meaning("iteration_results", "The same, by an older name.", "同上（旧名称）。"),
-			meaning("final_result", "What the last iteration has left, of loops that have such.", "最后一次迭代留下的结果（若有）。"),
-			meaning("successful_iterations", "How many iterations have succeeded.", "成功的迭代数。"),
-			meaning("failed_iterations", "How many have failed.", "失败的迭代数。"),
-			meaning("errors", "What went wrong in them.", "失败的原因。"),
-			meaning("limit_reached", "Whether max_iterations has ended the loop.", "是否因 max_iterations 结束。"),
-			meaning("broken", "Whether an error or the break_condition has ended it.", "是否因错误或 break_condition 结束。"),
+		{Name: "completed", Meaning: node.Says("The results of the iterations, and how the loop has ended.", "各次迭代的结果及循环如何结束。"), Fields: []node.Value{
+			node.Meaning("results", "The result of each iteration; null of those that failed.", "各次迭代的结果；失败的为 null。"),
+			node.Meaning("iteration_results", "The same, by an older name.", "同上（旧名称）。"),
+			node.Meaning("final_result", "What the last iteration has left, of loops that have such.", "最后一次迭代留下的结果（若有）。"),
+			node.Meaning("successful_iterations", "How many iterations have succeeded.", "成功的迭代数。"),
+			node.Meaning("failed_iterations", "How many have failed.", "失败的迭代数。"),
+			node.Meaning("errors", "What went wrong in them.", "失败的原因。"),
+			node.Meaning("limit_reached", "Whether max_iterations has ended the loop.", "是否因 max_iterations 结束。"),
+			node.Meaning("broken", "Whether an error or the break_condition has ended it.", "是否因错误或 break_condition 结束。"),
 		}},
 	}
 }

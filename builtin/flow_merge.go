@@ -27,19 +27,19 @@ func (c *mergeConfig) Defaults() { c.Strategy, c.Join, c.ZipLength = "concatenat
 func flowMerge() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.MERGE", Title: says("Merge", "合并"),
-			Description: says("Joins branches into one list.", "将多个分支合并为一个列表。"),
+			Name: "FLOW.MERGE", Title: node.Says("Merge", "合并"),
+			Description: node.Says("Joins branches into one list.", "将多个分支合并为一个列表。"),
 			Effect:      workflow.Pure,
-			Keys: []node.Key{{Name: "result", Meaning: says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。"), Fields: []node.Value{
-				meaning("merged_data", "The list that came of it.", "合并得到的列表。"),
-				meaning("merge_stats", "How was merged, and how many branches and items there were.", "合并方式、分支数和元素数。"),
-				meaning("source_mapping", "Which items came from which branch.", "各元素来自哪个分支。"),
-				meaning("timed_out", "Whether a branch came too late to be part of it.", "是否有分支未按时到达。"),
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("merged_data, with how it was merged and from where.", "合并后的数据 merged_data 及其来源。"), Fields: []node.Value{
+				node.Meaning("merged_data", "The list that came of it.", "合并得到的列表。"),
+				node.Meaning("merge_stats", "How was merged, and how many branches and items there were.", "合并方式、分支数和元素数。"),
+				node.Meaning("source_mapping", "Which items came from which branch.", "各元素来自哪个分支。"),
+				node.Meaning("timed_out", "Whether a branch came too late to be part of it.", "是否有分支未按时到达。"),
 			}}},
-			Inputs: []node.Value{meaning("*", "Of each branch a list: at items_path, under a usual name such as data or items, or the only one there is; else the payload is one item.", "各分支的列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表；否则整个内容作为一个元素。")},
+			Inputs: []node.Value{node.Meaning("*", "Of each branch a list: at items_path, under a usual name such as data or items, or the only one there is; else the payload is one item.", "各分支的列表：位于 items_path、常用名称（如 data、items）之下，或唯一的列表；否则整个内容作为一个元素。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Joins what two branches know of the same orders.", "合并两个分支中同一订单的信息。"),
+					Shows:  node.Says("Joins what two branches know of the same orders.", "合并两个分支中同一订单的信息。"),
 					Config: `{"merge_strategy": "by_key", "merge_key": "id", "items_path": "orders"}`,
 					Input:  `{"orders": [{"id": 1, "total": 120}]}`,
 					Also:   []string{`{"orders": [{"id": 1, "customer": "Ann"}]}`},

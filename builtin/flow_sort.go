@@ -36,25 +36,25 @@ func (f *sortField) Defaults() { f.Order, f.Nulls = "asc", "last" }
 func flowSort() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.SORT", Title: says("Sort", "排序"),
-			Description: says("Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
+			Name: "FLOW.SORT", Title: node.Says("Sort", "排序"),
+			Description: node.Says("Orders a list by one or more fields.", "按一个或多个字段对列表排序。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "result", Meaning: says("The sorted list.", "排序后的列表。"), Fields: []node.Value{
-					meaning("sorted_data", "The sorted list.", "排序后的列表。"),
-					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
-					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				{Name: "result", Meaning: node.Says("The sorted list.", "排序后的列表。"), Fields: []node.Value{
+					node.Meaning("sorted_data", "The sorted list.", "排序后的列表。"),
+					node.Meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					node.Meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
 				}},
-				{Name: "sorted", Meaning: says("The sorted list.", "排序后的列表。")},
-				{Name: "metadata", Meaning: says("Where each item was before, and how many have moved.", "各元素原来的位置和移动的数量。"), Fields: []node.Value{
-					meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
-					meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
+				{Name: "sorted", Meaning: node.Says("The sorted list.", "排序后的列表。")},
+				{Name: "metadata", Meaning: node.Says("Where each item was before, and how many have moved.", "各元素原来的位置和移动的数量。"), Fields: []node.Value{
+					node.Meaning("sort_stats", "How many items there are, how many have moved, and what they are sorted by.", "元素数、移动数和排序字段。"),
+					node.Meaning("original_indices", "Where each item was before.", "各元素原来的位置。"),
 				}},
 			},
-			Inputs: append(listInputs(), meaning("sort_override", "A sort_field and an order that take the place of the configured ones.", "代替配置的 sort_field 和 order。")),
+			Inputs: append(listInputs(), node.Meaning("sort_override", "A sort_field and an order that take the place of the configured ones.", "代替配置的 sort_field 和 order。")),
 			Examples: []node.Example{
 				{
-					Shows:  says("Puts the largest order first.", "将金额最大的订单排在最前。"),
+					Shows:  node.Says("Puts the largest order first.", "将金额最大的订单排在最前。"),
 					Config: `{"sort_field": "total", "order": "desc", "items_path": "orders"}`,
 					Input:  `{"orders": [{"id": 1, "total": 80}, {"id": 2, "total": 120}]}`,
 					Output: `{"result": {"sorted_data": [{"id": 2, "total": 120}, {"id": 1, "total": 80}], "sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "metadata": {"sort_stats": {"item_count": 2, "moved_count": 2, "sort_fields": [{"field": "total", "order": "desc", "nulls": "last"}]}, "original_indices": [1, 0]}, "sorted": [{"id": 2, "total": 120}, {"id": 1, "total": 80}]}`,
@@ -132,14 +132,4 @@ func (c *sortConfig) override(in json.RawMessage) error {
 		return fault.New(fault.InvalidConfig, `"sort_field" or "sort_fields" is required; "." sorts by the item itself`)
 	}
 	return nil
-}
-
-func newSortKey(name, order, nulls string) (sortKey, error) {
-	key := sortKey{descending: order == "desc", nullsFirst: nulls == "first"}
-	if name == "." {
-		return key, nil
-	}
-	var err error
-	key.path, err = parsePath(name)
-	return key, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -34,35 +32,35 @@ func (c *splitConfig) Defaults() {
 func flowSplit() node.Kind {
 	return node.Loop(
 		node.About{
-			Name: "FLOW.SPLIT", Title: says("Split", "拆分"),
-			Description: says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
+			Name: "FLOW.SPLIT", Title: node.Says("Split", "拆分"),
+			Description: node.Says("Spreads a list or a record over branches.", "将列表或记录拆分到多个分支。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "branch", Meaning: says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
-					meaning("item", "The item, or the batch.", "元素或一批元素。"),
-					meaning("index", "Its number, from 0.", "序号，从 0 起。"),
-					meaning("*", "Whatever else the input has.", "输入的其余内容。"),
+				{Name: "branch", Meaning: node.Says("One item, or a batch of them; what is connected here runs for each.", "一个或一批元素；所连接的节点对每个都运行一次。"), Fields: []node.Value{
+					node.Meaning("item", "The item, or the batch.", "元素或一批元素。"),
+					node.Meaning("index", "Its number, from 0.", "序号，从 0 起。"),
+					node.Meaning("*", "Whatever else the input has.", "输入的其余内容。"),
 				}},
-				{Name: "result", Meaning: says("The results of all branches, in order.", "所有分支的结果，按顺序排列。"), Fields: []node.Value{
-					meaning("results", "The results of the branches, with items.", "items 时各分支的结果。"),
-					meaning("successful_iterations", "How many branches have succeeded.", "成功的分支数。"),
-					meaning("failed_iterations", "How many have failed.", "失败的分支数。"),
-					meaning("errors", "What went wrong in them.", "失败的原因。"),
-					meaning("counts", "How many items left under each key, with predicate and by_key.", "predicate 和 by_key 时各键的元素数。"),
+				{Name: "result", Meaning: node.Says("The results of all branches, in order.", "所有分支的结果，按顺序排列。"), Fields: []node.Value{
+					node.Meaning("results", "The results of the branches, with items.", "items 时各分支的结果。"),
+					node.Meaning("successful_iterations", "How many branches have succeeded.", "成功的分支数。"),
+					node.Meaning("failed_iterations", "How many have failed.", "失败的分支数。"),
+					node.Meaning("errors", "What went wrong in them.", "失败的原因。"),
+					node.Meaning("counts", "How many items left under each key, with predicate and by_key.", "predicate 和 by_key 时各键的元素数。"),
 				}},
-				{Name: node.AnyKey, Meaning: says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
+				{Name: node.AnyKey, Meaning: node.Says("The items, or the field, that belong to this key, with predicate and by_key.", "predicate 和 by_key 时属于该键的元素或字段。")},
 			},
 			Body:   &workflow.ScopeKeys{Entry: "branch", Exits: []string{workflow.DefaultKey}},
-			Inputs: []node.Value{meaning("*", "A list, or with by_key a record: at items_path, or where one is found.", "列表，或 by_key 时的记录：位于 items_path 或自动查找。")},
+			Inputs: []node.Value{node.Meaning("*", "A list, or with by_key a record: at items_path, or where one is found.", "列表，或 by_key 时的记录：位于 items_path 或自动查找。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Runs a branch for each order, several at once.", "为每个订单运行一个分支，可同时运行多个。"),
+					Shows:  node.Says("Runs a branch for each order, several at once.", "为每个订单运行一个分支，可同时运行多个。"),
 					Config: `{"split_mode": "items", "items_path": "orders"}`,
 					Input:  `{"orders": [{"id": 1}, {"id": 2}]}`,
 					Output: `{"result": {"results": [{"item": {"id": 1}, "index": 0}, {"item": {"id": 2}, "index": 1}], "successful_iterations": 2, "failed_iterations": 0, "errors": []}}`,
 				},
 				{
-					Shows:  says("Sends urgent orders one way and the others another.", "将紧急订单与其他订单分流。"),
+					Shows:  node.Says("Sends urgent orders one way and the others another.", "将紧急订单与其他订单分流。"),
 					Config: `{"split_mode": "predicate", "items_path": "orders", "predicate_paths": {"urgent": "item.urgent"}}`,
 					Input:  `{"orders": [{"id": 1, "urgent": true}, {"id": 2}]}`,
 					Output: `{"result": {"counts": {"unmatched": 1, "urgent": 1}}, "unmatched": [{"id": 2}], "urgent": [{"id": 1, "urgent": true}]}`,
@@ -101,9 +99,6 @@ func flowSplit() node.Kind {
 		}, planSplit)
 }
 
-// plainPathPattern matches a predicate that is only a path.
-var plainPathPattern = regexp.MustCompile(`^[\p{L}_$][\p{L}\d_$-]*(\.[\p{L}\d_$-]+|\[\d+\]|\["[^"]*"\])*$`)
-
 // planSplit finds the keys of a split. Only the split into items runs a body.
 func planSplit(p *node.Planning, c *splitConfig) {
 	p.Unscoped = c.Mode != "items"
@@ -111,7 +106,7 @@ func planSplit(p *node.Planning, c *splitConfig) {
 	seen := map[string]bool{}
 	add := func(at, key string) {
 		switch {
-		case reservedKey(key, "unmatched", "branch"):
+		case node.ReservedKey(key, "unmatched", "branch"):
 			p.Invalid(at, "cannot be the key %q, which is reserved", key)
 		case seen[key]:
 			p.Invalid(at, "is the second key called %q; keep one", key)
@@ -128,7 +123,7 @@ func planSplit(p *node.Planning, c *splitConfig) {
 			add(at, key.Str)
 			if value.Type != gjson.String {
 				p.Invalid(at, "must be a path or an expression, not %s", node.Excerpt(value))
-			} else if !plainPathPattern.MatchString(value.Str) {
+			} else if !plainPath.MatchString(value.Str) {
 				p.AddExpression(at, value.Str)
 			}
 			return true
@@ -284,8 +279,6 @@ func (c *splitConfig) checkKey(key string, before int, name func(int) string) er
 // test judges an item. fields are the names any item of the list has, so that one that lacks a field reads it as null.
 type test func(item json.RawMessage, index int, fields []string) (bool, error)
 
-var plainPath = regexp.MustCompile(`^[\p{L}_$][\p{L}\d_$-]*(\.[\p{L}\d_$-]+|\[\d+\]|\["[^"]*"\])*$`)
-
 // newTest makes a test of a path into the item, or of an expression.
 func newTest(call *node.Call, source string) (test, error) {
 	value, err := newReader(call, source)
@@ -296,74 +289,4 @@ func newTest(call *node.Call, source string) (test, error) {
 		v, err := value(item, index, fields)
 		return expr.Truth(v), err
 	}, nil
-}
-
-// reader reads something of an item.
-type reader func(item json.RawMessage, index int, fields []string) (any, error)
-
-// newReader makes a reader of a path into the item, where a missing step is null, or of an expression.
-func newReader(call *node.Call, source string) (reader, error) {
-	if !plainPath.MatchString(source) {
-		return func(item json.RawMessage, index int, fields []string) (any, error) {
-			return call.Eval(source, itemNames(item, index, fields))
-		}, nil
-	}
-	p, err := parsePath(source)
-	if err != nil {
-		return nil, err
-	}
-	return func(item json.RawMessage, index int, _ []string) (any, error) {
-		if v, ok := p.at(item); ok {
-			return decode(v), nil
-		}
-		switch {
-		case p[0] == "item" && len(p) == 1:
-			return decode(item), nil
-		case p[0] == "item":
-			if v, ok := p[1:].walk(item); ok {
-				return decode(v), nil
-			}
-		case source == "index":
-			return index, nil
-		}
-		return nil, nil
-	}, nil
-}
-
-// itemNames is what an expression about one item can read besides what it always can: the item, its position, and its
-// fields by name.
-func itemNames(item json.RawMessage, index int, fields []string) map[string]any {
-	names := make(map[string]any, len(fields)+2)
-	for _, name := range fields {
-		names[name] = nil
-	}
-	v := decode(item)
-	if o, ok := v.(map[string]any); ok {
-		for key, value := range o {
-			names[key] = value
-		}
-	}
-	names["item"] = v
-	if _, own := names["index"]; !own {
-		names["index"] = index
-	}
-	return names
-}
-
-// allFields are the names of the fields that any item has, sorted.
-func allFields(items []json.RawMessage) []string {
-	seen := map[string]bool{}
-	for _, item := range items {
-		if isObject(item) {
-			for _, m := range members(item) {
-				seen[m.key] = true
-			}
-		}
-	}
-	names := make([]string, 0, len(seen))
-	for name := range seen {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

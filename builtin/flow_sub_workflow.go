@@ -27,19 +27,19 @@ func (c *subWorkflowConfig) Defaults() { c.Revision, c.Wait = "deployed", true }
 func flowSubWorkflow() node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.SUB_WORKFLOW", Title: says("Sub-workflow", "子工作流"),
-			Description: says("Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
+			Name: "FLOW.SUB_WORKFLOW", Title: node.Says("Sub-workflow", "子工作流"),
+			Description: node.Says("Runs another workflow and waits for it.", "运行另一个工作流并等待其结束。"),
 			Effect:      workflow.Idempotent,
-			Keys: []node.Key{{Name: "result", Meaning: says("execution_id, status and outputs of the other workflow.", "子工作流的 execution_id、status 和 outputs。"), Fields: []node.Value{
-				meaning("execution_id", "The execution of the other workflow.", "子工作流的执行编号。"),
-				meaning("status", "How it has ended; NEW if nobody waits for it.", "结束状态；不等待时为 NEW。"),
-				meaning("outputs", "The outputs of output_nodes, or of the last nodes, by node.", "output_nodes 或末尾节点的输出，按节点编号。"),
+			Keys: []node.Key{{Name: "result", Meaning: node.Says("execution_id, status and outputs of the other workflow.", "子工作流的 execution_id、status 和 outputs。"), Fields: []node.Value{
+				node.Meaning("execution_id", "The execution of the other workflow.", "子工作流的执行编号。"),
+				node.Meaning("status", "How it has ended; NEW if nobody waits for it.", "结束状态；不等待时为 NEW。"),
+				node.Meaning("outputs", "The outputs of output_nodes, or of the last nodes, by node.", "output_nodes 或末尾节点的输出，按节点编号。"),
 			}}},
-			Needs:  node.Needs{Also: []node.Text{says("The other workflow, deployed unless revision says otherwise.", "另一个工作流；除非 revision 另有说明，须已部署。")}},
-			Inputs: []node.Value{meaning("*", "What the other workflow is started with.", "启动子工作流的输入。")},
+			Needs:  node.Needs{Also: []node.Text{node.Says("The other workflow, deployed unless revision says otherwise.", "另一个工作流；除非 revision 另有说明，须已部署。")}},
+			Inputs: []node.Value{node.Meaning("*", "What the other workflow is started with.", "启动子工作流的输入。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Runs the latest revision of the workflow \"greeting\" and waits for it.", "运行工作流 greeting 的最新版本并等待其结束。"),
+					Shows:  node.Says("Runs the latest revision of the workflow \"greeting\" and waits for it.", "运行工作流 greeting 的最新版本并等待其结束。"),
 					Config: `{"workflow_id": "greeting", "revision": "latest"}`,
 					Input:  `{"name": "Ann"}`,
 					Output: `{"result": {"execution_id": "…", "status": "SUCCESS", "outputs": {"hello": {"formatted": "Hello Ann"}}}}`,
@@ -58,7 +58,7 @@ func flowSubWorkflow() node.Kind {
 			if !cfg.Wait {
 				return subWorkflowDone(wake.Child, engine.StatusNew, nil), nil
 			}
-			if err := childError(cfg.WorkflowID, wake); err != nil {
+			if err := wake.ChildError(cfg.WorkflowID); err != nil {
 				return nil, err
 			}
 			return subWorkflowDone(wake.Child, wake.Status, pick(wake.Payload, cfg.OutputNodes)), nil
@@ -83,24 +83,6 @@ func subWorkflowDone(child string, status engine.Status, outputs json.RawMessage
 		outputs = json.RawMessage("{}")
 	}
 	return node.Done{"result": object([]member{field("execution_id", child), field("status", string(status)), {"outputs", outputs}})}
-}
-
-// childError is the failure of a child as the failure of its parent: final, since the child has tried again already.
-func childError(workflow string, w *node.Wake) error {
-	if w.Status == engine.StatusSuccess {
-		return nil
-	}
-	if w.Error != nil {
-		return fault.From(w.Error).With("execution_id", w.Child).Final()
-	}
-	code := fault.Internal
-	switch w.Status {
-	case engine.StatusCanceled:
-		code = fault.Canceled
-	case engine.StatusTimeout:
-		code = fault.Timeout
-	}
-	return fault.Newf(code, "the workflow %q ended as %s", workflow, w.Status).With("execution_id", w.Child).Final()
 }
 
 // pick keeps the outputs of the nodes that are wanted, all when none is named; one that has none is null.

@@ -9,7 +9,6 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
-	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -57,22 +56,22 @@ type switchChoice struct {
 
 // flowSwitch sends its input along the first branch that matches, in the order in which they are written; the default
 // comes last wherever it stands.
-func flowSwitch(models *Models) node.Kind {
+func flowSwitch(m *Models) node.Kind {
 	return node.Raw(
 		node.About{
-			Name: "FLOW.SWITCH", Title: says("Switch", "多路分支"),
-			Description: says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
+			Name: "FLOW.SWITCH", Title: node.Says("Switch", "多路分支"),
+			Description: node.Says("Sends its input along the first matching branch.", "将输入送往第一个匹配的分支。"),
 			Effect:      workflow.Pure, // unless a model chooses
 			Older:       []string{"CHOICE"},
 			Keys: []node.Key{{
-				Name: node.AnyKey, Meaning: says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
-				Fields: []node.Value{meaning("branch_id", "The branch that was chosen.", "选中的分支。"), handedOn()},
+				Name: node.AnyKey, Meaning: node.Says("The input, if this branch was chosen; each case, branch or choice is a key.", "选中该分支时的输入；每个分支都是一个键。"),
+				Fields: []node.Value{node.Meaning("branch_id", "The branch that was chosen.", "选中的分支。"), node.HandedOn()},
 			}},
-			Needs:  node.Needs{Also: []node.Text{says("With choices a model profile.", "使用 choices 时需要模型配置档。")}},
-			Inputs: handsOn(),
+			Needs:  node.Needs{Also: []node.Text{node.Says("With choices a model profile.", "使用 choices 时需要模型配置档。")}},
+			Inputs: node.HandsOn(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Sends an order the way of its country.", "按国家分流订单。"),
+					Shows:  node.Says("Sends an order the way of its country.", "按国家分流订单。"),
 					Config: `{"switch_value": "input.country", "cases": [{"case": "CH", "output_key": "domestic"}], "default_output_key": "abroad"}`,
 					Input:  `{"country": "CH"}`,
 					Output: `{"domestic": {"country": "CH", "branch_id": "domestic"}}`,
@@ -80,7 +79,7 @@ func flowSwitch(models *Models) node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg switchConfig, in json.RawMessage) (node.Outcome, error) {
-			key, err := cfg.choose(ctx, call, models)
+			key, err := cfg.choose(ctx, call, m)
 			if err != nil {
 				return waitOrFail(err)
 			}
@@ -88,10 +87,10 @@ func flowSwitch(models *Models) node.Kind {
 		}, planSwitch)
 }
 
-func (c *switchConfig) choose(ctx context.Context, call *node.Call, models *Models) (string, error) {
+func (c *switchConfig) choose(ctx context.Context, call *node.Call, m *Models) (string, error) {
 	switch {
 	case c.Choices != nil:
-		return c.byChoice(ctx, call, models)
+		return c.byChoice(ctx, call, m)
 	case c.Cases != nil && c.Branches != nil:
 		return "", fault.New(fault.InvalidConfig, `"cases" and "branches" are two forms of a switch; keep one of them`)
 	case c.Cases != nil:
@@ -206,26 +205,6 @@ func checkKey(key string, also ...string) error {
 	return nil
 }
 
-// plainText is a text as it is and anything else as compact JSON.
-func plainText(raw json.RawMessage) string {
-	if isNull(raw) {
-		return ""
-	}
-	return payload.Text(raw)
-}
-
-func textOf(v any) string {
-	switch x := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return x
-	case json.Number:
-		return string(x)
-	}
-	return payload.JSON(encode(v))
-}
-
 func switchOperators() []string {
 	return []string{"equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "contain", "not_contain", "starts_with", "ends_with", "in", "empty", "not_empty"}
 }
@@ -291,20 +270,4 @@ func (c *switchCondition) holds() bool {
 		return c1 >= 0
 	}
 	return c1 <= 0
-}
-
-// holdsPart says whether a list has an element, an object a key, or a text a part; ok is false where that makes no sense.
-func holdsPart(whole, part any) (found, ok bool) {
-	switch x := whole.(type) {
-	case []any:
-		return slices.ContainsFunc(x, func(item any) bool { return equal(item, part) }), true
-	case map[string]any:
-		key, is := part.(string)
-		_, has := x[key]
-		return has, is
-	case string:
-		text, is := part.(string)
-		return is && strings.Contains(x, text), is
-	}
-	return false, false
 }

@@ -48,17 +48,12 @@ func planSwitch(p *node.Planning, c *switchConfig) {
 		p.Invalid(p.At(forms[0]), "must not be empty")
 	}
 	if fallback != "" && !slices.Contains(keys.found, fallback) {
-		if reservedKey(fallback) {
+		if node.ReservedKey(fallback) {
 			p.Invalid(p.At("default_output_key"), "cannot be %q, which is a reserved key", fallback)
 		}
 		keys.found = append(keys.found, fallback)
 	}
 	p.Keys = keys.found
-}
-
-// reservedKey says that an output key has a meaning of its own, so a configuration cannot give it another.
-func reservedKey(key string, also ...string) bool {
-	return slices.Contains(append(also, workflow.DefaultKey, workflow.ErrorKey, "main"), key)
 }
 
 // switchKeys gathers the output keys of a switch.
@@ -73,7 +68,7 @@ func (k *switchKeys) add(at, key string, shared bool) {
 	switch {
 	case key == "":
 		return // reported as missing
-	case reservedKey(key):
+	case node.ReservedKey(key):
 		k.p.Invalid(at, "cannot have the key %q, which is reserved", key)
 	case !k.seen[key]:
 		k.seen[key] = true

@@ -27,26 +27,26 @@ func (c *timeoutConfig) Defaults() { c.Seconds = 300 }
 func flowTimeout() node.Kind {
 	return node.Loop(
 		node.About{
-			Name: "FLOW.TIMEOUT", Title: says("Timeout", "超时"),
-			Description: says("Puts a deadline on its body.", "为其主体设置截止时间。"),
+			Name: "FLOW.TIMEOUT", Title: node.Says("Timeout", "超时"),
+			Description: node.Says("Puts a deadline on its body.", "为其主体设置截止时间。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "body", Meaning: says("The input; what is connected here has the deadline.", "输入；所连接的节点受截止时间约束。"), Fields: []node.Value{handedOn()}},
-				{Name: "result", Meaning: says("What the body has produced in time.", "主体按时得到的结果。"), Fields: []node.Value{
-					meaning("*", "The payload of the last node of the body.", "主体最后一个节点的输出。"),
+				{Name: "body", Meaning: node.Says("The input; what is connected here has the deadline.", "输入；所连接的节点受截止时间约束。"), Fields: []node.Value{node.HandedOn()}},
+				{Name: "result", Meaning: node.Says("What the body has produced in time.", "主体按时得到的结果。"), Fields: []node.Value{
+					node.Meaning("*", "The payload of the last node of the body.", "主体最后一个节点的输出。"),
 				}},
-				{Name: "timeout", Meaning: says("What there was of the body, when it took too long.", "主体超时时已有的结果。"), Fields: []node.Value{
-					meaning("timed_out", "Always true here.", "此处恒为 true。"),
-					meaning("elapsed_seconds", "How long the body has taken.", "主体已用的时间（秒）。"),
-					meaning("unfinished", "The nodes of the body that had not ended.", "主体中未结束的节点。"),
-					meaning("partial", "What the body had produced.", "主体已得到的结果。"),
+				{Name: "timeout", Meaning: node.Says("What there was of the body, when it took too long.", "主体超时时已有的结果。"), Fields: []node.Value{
+					node.Meaning("timed_out", "Always true here.", "此处恒为 true。"),
+					node.Meaning("elapsed_seconds", "How long the body has taken.", "主体已用的时间（秒）。"),
+					node.Meaning("unfinished", "The nodes of the body that had not ended.", "主体中未结束的节点。"),
+					node.Meaning("partial", "What the body had produced.", "主体已得到的结果。"),
 				}},
 			},
 			Body:   &workflow.ScopeKeys{Entry: "body", Exits: []string{workflow.DefaultKey, "timeout"}, Once: true},
-			Inputs: []node.Value{meaning("*", "What the body gets.", "主体的输入。")},
+			Inputs: []node.Value{node.Meaning("*", "What the body gets.", "主体的输入。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Gives the body a minute; here it hands on what it gets at once.", "主体限时一分钟；此例的主体立即传递其输入。"),
+					Shows:  node.Says("Gives the body a minute; here it hands on what it gets at once.", "主体限时一分钟；此例的主体立即传递其输入。"),
 					Config: `{"timeout_seconds": 60}`,
 					Input:  `{"order": 7}`,
 					Output: `{"result": {"order": 7}}`,

@@ -106,8 +106,8 @@ type waitMemo struct {
 // waited are the fields of all payloads.
 func waited() []node.Value {
 	return []node.Value{
-		meaning("wait_result", "How the wait has ended, and how often the condition was tested.", "等待如何结束及判断次数。"),
-		meaning("trigger_data", "What the signal has brought; null if there was none.", "信号带来的内容；没有时为 null。"), handedOn(),
+		node.Meaning("wait_result", "How the wait has ended, and how often the condition was tested.", "等待如何结束及判断次数。"),
+		node.Meaning("trigger_data", "What the signal has brought; null if there was none.", "信号带来的内容；没有时为 null。"), node.HandedOn(),
 	}
 }
 
@@ -122,20 +122,20 @@ type waitResult struct {
 func flowWait() node.Kind {
 	kind := node.Raw(
 		node.About{
-			Name: "FLOW.WAIT", Title: says("Wait", "等待"),
-			Description: says("Waits for a time, a signal or a condition.", "等待某个时间、信号或条件。"),
+			Name: "FLOW.WAIT", Title: node.Says("Wait", "等待"),
+			Description: node.Says("Waits for a time, a signal or a condition.", "等待某个时间、信号或条件。"),
 			Effect:      workflow.Pure,
 			Keys: []node.Key{
-				{Name: "completed", Meaning: says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
-				{Name: "timeout", Meaning: says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
-				{Name: "cancelled", Meaning: says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
+				{Name: "completed", Meaning: node.Says("The input with wait_result, when what was waited for has come.", "等到之后的输入及 wait_result。"), Fields: waited()},
+				{Name: "timeout", Meaning: node.Says("The same, when it did not come in time.", "超时后的输入及 wait_result。"), Fields: waited()},
+				{Name: "cancelled", Meaning: node.Says("The same, when the wait was cancelled.", "等待被取消后的输入及 wait_result。"), Fields: waited()},
 			},
 			Aliases: map[string]string{workflow.DefaultKey: "completed", "canceled": "cancelled"},
 			Needs:   node.Needs{Credential: []string{"http_auth", "sql", "webhook_secret"}, Optional: true},
-			Inputs:  handsOn(),
+			Inputs:  node.HandsOn(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Waits for a tenth of a second.", "等待十分之一秒。"),
+					Shows:  node.Says("Waits for a tenth of a second.", "等待十分之一秒。"),
 					Config: `{"wait_type": "timer", "for_seconds": 0.1}`,
 					Input:  `{"order": 7}`,
 					Output: `{"completed": {"order": 7, "wait_result": {"condition_met": true, "attempts_made": 0, "timeout_occurred": false, "was_cancelled": false}, "trigger_data": null}}`,

@@ -35,13 +35,13 @@ func (c *whileConfig) loop() whileLoop {
 func flowWhile() node.Kind {
 	return node.Loop(
 		node.About{
-			Name: "FLOW.WHILE", Title: says("While", "条件循环"),
-			Description: says("Repeats its body while a condition holds.", "当条件成立时重复执行其主体。"),
+			Name: "FLOW.WHILE", Title: node.Says("While", "条件循环"),
+			Description: node.Says("Repeats its body while a condition holds.", "当条件成立时重复执行其主体。"),
 			Effect:      workflow.Pure, Keys: loopKeys(), Aliases: loopAliases(), Body: loopBody(),
-			Inputs: []node.Value{meaning("*", "Whatever the first iteration gets.", "首次迭代得到的内容。")},
+			Inputs: []node.Value{node.Meaning("*", "Whatever the first iteration gets.", "首次迭代得到的内容。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Repeats the body three times.", "重复执行主体三次。"),
+					Shows:  node.Says("Repeats the body three times.", "重复执行主体三次。"),
 					Config: `{"condition_expression": "index < 3"}`,
 					Input:  `{"order": 7}`,
 					Output: `{"completed": {"results": [{"order": 7, "item": 1, "index": 0}, {"order": 7, "item": 2, "index": 1}, {"order": 7, "item": 3, "index": 2}], "iteration_results": [{"order": 7, "item": 1, "index": 0}, {"order": 7, "item": 2, "index": 1}, {"order": 7, "item": 3, "index": 2}], "final_result": {"order": 7, "item": 3, "index": 2}, "successful_iterations": 3, "failed_iterations": 0, "errors": [], "limit_reached": false, "broken": false}}`,

@@ -126,7 +126,7 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
 	opened, err := human.Open(human.Question{
-		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
+		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: call.Time().UnixMilli(),
 	})
 	if err != nil {
 		return nil, err
@@ -185,11 +185,11 @@ func chosenContent(call *node.Call, content json.RawMessage) json.RawMessage {
 	shown := slices.DeleteFunc(slices.Clone(list), func(m member) bool {
 		switch m.key {
 		case "trigger_time", "trigger_message":
-			return slices.ContainsFunc(list, func(o member) bool { return o.key == "execution_id" && promptText(o.value) == call.ExecutionID })
+			return slices.ContainsFunc(list, func(o member) bool { return o.key == "execution_id" && plainText(o.value) == call.ExecutionID })
 		case "execution_id":
-			return promptText(m.value) == call.ExecutionID
+			return plainText(m.value) == call.ExecutionID
 		case "user_id":
-			return promptText(m.value) == call.UserID
+			return plainText(m.value) == call.UserID
 		case "condition_result":
 			return gjson.ParseBytes(m.value).IsBool()
 		case "delay_info":
@@ -430,14 +430,14 @@ func takenBack(result human.Result) string {
 func inAppApproval() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", Title: says("Ask in the inbox", "站内审批"),
-			Description: says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
+			Name: "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", Title: node.Says("Ask in the inbox", "站内审批"),
+			Description: node.Says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
+					Shows:   node.Says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "approvers": ["user:operator", "user:admin"]}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`{"action": "approve"}`},

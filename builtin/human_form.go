@@ -24,14 +24,14 @@ func (c *formConfig) Defaults() {
 func formSubmission() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", Title: says("Ask for a form", "填写表单"),
-			Description: says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
+			Name: "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", Title: node.Says("Ask for a form", "填写表单"),
+			Description: node.Says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for an address.", "请求填写地址。"),
+					Shows:   node.Says("Asks for an address.", "请求填写地址。"),
 					Config:  `{"title": "Where to?", "approvers": ["user:operator"], "input_fields": [{"name": "city", "required": true}]}`,
 					Replies: []string{`{"field_values": {"city": "Bern"}}`},
 					Output:  `{"result": {"status": "completed", "response_type": "input", "response_data": {"field_values": {"city": "Bern"}, "user_id": "operator", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "operator", "approvals": [{"person": "operator", "outcome": "confirmed", "data": "…", "channel": "in_app", "at": "…", "means": "…"}], "ai_classification": "confirmed", "content": {}}, "confirmed": "same as result"}`,

@@ -44,15 +44,15 @@ func (c *mailConfig) asking(more map[string]any) (*humanAsking, error) {
 func gmailInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", Title: says("Ask by Gmail", "Gmail 询问"),
-			Description: says("Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
+			Name: "HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", Title: node.Says("Ask by Gmail", "Gmail 询问"),
+			Description: node.Says("Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"google_oauth", "smtp"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "credential_id": "team_mailbox"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`I approve.`},
@@ -77,15 +77,15 @@ func (c *outlookConfig) Defaults() {
 func outlookInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", Title: says("Ask by Outlook", "Outlook 询问"),
-			Description: says("Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
+			Name: "HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", Title: node.Says("Ask by Outlook", "Outlook 询问"),
+			Description: node.Says("Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "priority_level": "high", "credential_id": "team_mailbox"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`I approve.`},
@@ -112,15 +112,15 @@ func (c *slackAskConfig) Defaults() {
 func slackInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.SLACK_INTERACTION", Title: says("Ask in Slack", "Slack 询问"),
-			Description: says("Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
+			Name: "HUMAN_IN_THE_LOOP.SLACK_INTERACTION", Title: node.Says("Ask in Slack", "Slack 询问"),
+			Description: node.Says("Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"slack_bot"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "channel": "#ops", "approvers": ["slack:U1"], "credential_id": "slack_bot"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`approve`},
@@ -144,15 +144,15 @@ func (c *discordAskConfig) Defaults() { c.humanConfig.Defaults() }
 func discordInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", Title: says("Ask in Discord", "Discord 询问"),
-			Description: says("Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
+			Name: "HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", Title: node.Says("Ask in Discord", "Discord 询问"),
+			Description: node.Says("Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"discord_bot"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "server_id": "1", "channel_id": "55", "approvers": ["discord:42"], "credential_id": "discord_bot"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`approve`},
@@ -182,15 +182,15 @@ func (c *telegramAskConfig) Defaults() {
 func telegramInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", Title: says("Ask in Telegram", "Telegram 询问"),
-			Description: says("Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
+			Name: "HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", Title: node.Says("Ask in Telegram", "Telegram 询问"),
+			Description: node.Says("Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"telegram_bot"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "chat_id": 42, "approvers": ["telegram:42"], "credential_id": "telegram_bot"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`approve`},
@@ -238,15 +238,15 @@ func (c *teamsAskConfig) Defaults() { c.humanConfig.Defaults() }
 func teamsInteraction() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", Title: says("Ask in Teams", "Teams 询问"),
-			Description: says("Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
+			Name: "HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", Title: node.Says("Ask in Teams", "Teams 询问"),
+			Description: node.Says("Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Needs:  node.Needs{Credential: []string{"teams_bot"}},
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
 					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "user": "29:ann", "approvers": ["teams:29:ann"], "credential_id": "teams_bot"}`,
 					Input:   `{"invoice": 7}`,
 					Replies: []string{`approve`},

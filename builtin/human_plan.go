@@ -20,12 +20,12 @@ import (
 
 func humanKeys() []node.Key {
 	keys := []node.Key{
-		{Name: "result", Meaning: says("The answer, whatever it is.", "答复，无论内容。")},
-		{Name: human.Confirmed, Meaning: says("The answer, if it confirms.", "确认的答复。")},
-		{Name: human.Rejected, Meaning: says("The answer, if it rejects.", "拒绝的答复。")},
-		{Name: human.Unrelated, Meaning: says("An answer that is about something else.", "与问题无关的答复。")},
-		{Name: human.TimedOut, Meaning: says("The question, when nobody has answered in time.", "超时未答的问题。")},
-		{Name: node.AnyKey, Meaning: says("The answer, if this option was chosen; each option is a key.", "选择该选项时的答复；每个选项都是一个键。")},
+		{Name: "result", Meaning: node.Says("The answer, whatever it is.", "答复，无论内容。")},
+		{Name: human.Confirmed, Meaning: node.Says("The answer, if it confirms.", "确认的答复。")},
+		{Name: human.Rejected, Meaning: node.Says("The answer, if it rejects.", "拒绝的答复。")},
+		{Name: human.Unrelated, Meaning: node.Says("An answer that is about something else.", "与问题无关的答复。")},
+		{Name: human.TimedOut, Meaning: node.Says("The question, when nobody has answered in time.", "超时未答的问题。")},
+		{Name: node.AnyKey, Meaning: node.Says("The answer, if this option was chosen; each option is a key.", "选择该选项时的答复；每个选项都是一个键。")},
 	}
 	for i := range keys {
 		keys[i].Fields = node.ValuesOf[humanOutput]()
@@ -36,9 +36,9 @@ func humanKeys() []node.Key {
 // humanInputs are the input of questions.
 func humanInputs() []node.Value {
 	return []node.Value{
-		meaning("content", "What the question is about, if the configuration does not say.", "未配置时问题所涉及的内容。"),
-		meaning("user_mention", "Who is mentioned in the message, if the configuration does not say.", "未配置时消息中提及的人。"),
-		meaning("*", "What the question is about, if there is no content.", "没有 content 时问题所涉及的内容。"),
+		node.Meaning("content", "What the question is about, if the configuration does not say.", "未配置时问题所涉及的内容。"),
+		node.Meaning("user_mention", "Who is mentioned in the message, if the configuration does not say.", "未配置时消息中提及的人。"),
+		node.Meaning("*", "What the question is about, if there is no content.", "没有 content 时问题所涉及的内容。"),
 	}
 }
 
@@ -123,7 +123,7 @@ func planOptions(p *node.Planning, name string) {
 		switch {
 		case strings.TrimSpace(key) == "":
 			p.Invalid(at, "must not be empty")
-		case reservedKey(key, reserved...):
+		case node.ReservedKey(key, reserved...):
 			p.Invalid(at, "cannot be %q, which is a reserved output key; call the option differently and set its outcome", key)
 		case seen[key]:
 			p.Invalid(at, "is the second option called %q; keep one", key)

@@ -37,14 +37,14 @@ func (c *reviewConfig) Defaults() {
 func manualReview() node.Kind {
 	return humanKind(
 		node.About{
-			Name: "HUMAN_IN_THE_LOOP.MANUAL_REVIEW", Title: says("Ask reviewers", "人工审核"),
-			Description: says("Asks reviewers to judge by criteria; they pass, fail, or disagree.", "请审核人按标准评判：通过、不通过或意见不一。"),
+			Name: "HUMAN_IN_THE_LOOP.MANUAL_REVIEW", Title: node.Says("Ask reviewers", "人工审核"),
+			Description: node.Says("Asks reviewers to judge by criteria; they pass, fail, or disagree.", "请审核人按标准评判：通过、不通过或意见不一。"),
 			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
 			Keys: humanKeys(), Aliases: humanAliases(),
 			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Asks a reviewer whether a text is good enough.", "请评审人判断文本是否合格。"),
+					Shows:   node.Says("Asks a reviewer whether a text is good enough.", "请评审人判断文本是否合格。"),
 					Config:  `{"title": "Review the text", "reviewers": ["user:operator"], "review_criteria": ["correct", "clear"], "scoring_system": "pass_fail", "require_evidence": false}`,
 					Input:   `{"text": "Bern is in Switzerland."}`,
 					Replies: []string{`{"scores": {"correct": "pass", "clear": "pass"}}`},

@@ -26,13 +26,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 	call := memoryCalls{models}.of
 	return []node.Kind{
 		memoryKind(call, node.About{
-			Name: "MEMORY.CONVERSATION_BUFFER", Title: says("Conversation buffer", "对话缓冲"),
-			Description: says("Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"),
+			Name: "MEMORY.CONVERSATION_BUFFER", Title: node.Says("Conversation buffer", "对话缓冲"),
+			Description: node.Says("Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Adds a message.", "添加一条消息。"),
+					Shows:  node.Says("Adds a message.", "添加一条消息。"),
 					Config: `{"session_id": "ann", "operation": "add"}`,
 					Input:  `{"message": "I moved to Bern.", "role": "user"}`,
 					Output: `{"result": {"success": true, "operation": "add", "context": "user: I moved to Bern.", "stored": true, "messages": [{"role": "user", "content": "I moved to Bern.", "timestamp": "…"}], "total_messages": 1, "buffer_full": false, "summary": ""}}`,
@@ -40,13 +40,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Buffer, nil),
 		memoryKind(call, node.About{
-			Name: "MEMORY.CONVERSATION_SUMMARY", Title: says("Conversation summary", "对话摘要"),
-			Description: says("Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"),
+			Name: "MEMORY.CONVERSATION_SUMMARY", Title: node.Says("Conversation summary", "对话摘要"),
+			Description: node.Says("Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Keeps a summary, which a model writes anew with every message.", "维护由模型逐条更新的摘要。"),
+					Shows:   node.Says("Keeps a summary, which a model writes anew with every message.", "维护由模型逐条更新的摘要。"),
 					Config:  `{"session_id": "ann", "operation": "update", "update_every": 1, "llm_profile": "writer"}`,
 					Input:   `{"messages": [{"role": "user", "content": "I moved to Bern."}]}`,
 					Replies: []string{`The user has moved to Bern.`},
@@ -55,13 +55,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Summary, nil),
 		memoryKind(call, node.About{
-			Name: "MEMORY.VECTOR_DATABASE", Title: says("Vector database", "向量数据库"),
-			Description: says("Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"),
+			Name: "MEMORY.VECTOR_DATABASE", Title: node.Says("Vector database", "向量数据库"),
+			Description: node.Says("Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Keeps a text that can be found by its meaning.", "保存可按语义查找的文本。"),
+					Shows:  node.Says("Keeps a text that can be found by its meaning.", "保存可按语义查找的文本。"),
 					Config: `{"session_id": "ann", "operation": "store", "embedding_profile": "writer"}`,
 					Input:  `{"items": [{"id": "a", "content": "Apples are red."}]}`,
 					Output: `{"result": {"success": true, "operation": "store", "context": "- Apples are red.", "stored": true, "results": [{"id": "a", "content": "Apples are red."}], "scores": [], "total_results": 1}}`,
@@ -69,13 +69,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Vectors, planVectors),
 		memoryKind(call, node.About{
-			Name: "MEMORY.KEY_VALUE_STORE", Title: says("Key-value store", "键值存储"),
-			Description: says("Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"),
+			Name: "MEMORY.KEY_VALUE_STORE", Title: node.Says("Key-value store", "键值存储"),
+			Description: node.Says("Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Keeps a value by its key.", "按键保存值。"),
+					Shows:  node.Says("Keeps a value by its key.", "按键保存值。"),
 					Config: `{"session_id": "ann", "operation": "set"}`,
 					Input:  `{"key": "city", "value": "Bern"}`,
 					Output: `{"result": {"success": true, "operation": "set", "context": "city = \"Bern\"", "stored": true, "value": "Bern", "exists": true, "keys": [], "version": 1}}`,
@@ -83,13 +83,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.KeyValues, planModelless),
 		memoryKind(call, node.About{
-			Name: "MEMORY.DOCUMENT_STORE", Title: says("Document store", "文档存储"),
-			Description: says("Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"),
+			Name: "MEMORY.DOCUMENT_STORE", Title: node.Says("Document store", "文档存储"),
+			Description: node.Says("Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Keeps a document.", "保存文档。"),
+					Shows:  node.Says("Keeps a document.", "保存文档。"),
 					Config: `{"session_id": "ann", "operation": "store"}`,
 					Input:  `{"document_id": "lease", "title": "Lease", "content": "The lease ends in May.", "tags": ["home"]}`,
 					Output: `{"result": {"success": true, "operation": "store", "context": "[Lease]\nThe lease ends in May.", "stored": true, "documents": [{"document_id": "lease", "title": "Lease", "content": "The lease ends in May.", "tags": ["home"]}], "total_count": 1, "relevance_scores": [], "search_metadata": {"collection": "documents"}}}`,
@@ -97,13 +97,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Documents, planModelless, fileContent(files)),
 		memoryKind(call, node.About{
-			Name: "MEMORY.ENTITY_MEMORY", Title: says("Entity memory", "实体记忆"),
-			Description: says("Keeps people, things and how they are related.", "记住人、事物及其关系。"),
+			Name: "MEMORY.ENTITY_MEMORY", Title: node.Says("Entity memory", "实体记忆"),
+			Description: node.Says("Keeps people, things and how they are related.", "记住人、事物及其关系。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Remembers who a text is about.", "记住文本涉及的人和事物。"),
+					Shows:  node.Says("Remembers who a text is about.", "记住文本涉及的人和事物。"),
 					Config: `{"session_id": "ann", "operation": "extract"}`,
 					Input:  `{"content": "Ada Lovelace works at Acme Corp."}`,
 					Output: `{"result": {"success": true, "operation": "extract", "context": "Ada Lovelace (person); works_at Acme Corp\nAcme Corp (organization)", "stored": true, "entities": [{"id": "…", "name": "Ada Lovelace", "type": "person", "confidence": 0.85, "mentions": 1}, {"id": "…", "name": "Acme Corp", "type": "organization", "confidence": 0.9, "mentions": 1}], "relationships": [{"source": "…", "target": "…", "source_name": "Ada Lovelace", "target_name": "Acme Corp", "type": "works_at", "confidence": 0.85}], "entity_summary": "Ada Lovelace (person); works_at Acme Corp\nAcme Corp (organization)"}}`,
@@ -111,13 +111,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Entities, planEntities),
 		memoryKind(call, node.About{
-			Name: "MEMORY.EPISODIC_MEMORY", Title: says("Episodic memory", "情景记忆"),
-			Description: says("Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"),
+			Name: "MEMORY.EPISODIC_MEMORY", Title: node.Says("Episodic memory", "情景记忆"),
+			Description: node.Says("Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Remembers what happened.", "记住发生的事情。"),
+					Shows:  node.Says("Remembers what happened.", "记住发生的事情。"),
 					Config: `{"session_id": "ann", "operation": "store", "retention_period": "100 years"}`,
 					Input:  `{"actor": "Ann", "action": "moved", "object": "to Bern", "timestamp": "2026-05-01T10:00:00Z", "importance": 0.9}`,
 					Output: `{"result": {"success": true, "operation": "store", "context": "2026-05-01T10:00:00Z Ann moved to Bern", "stored": true, "episodes": [{"id": "…", "actor": "Ann", "action": "moved", "object": "to Bern", "importance": 0.9, "timestamp": "2026-05-01T10:00:00Z"}], "timeline": [{"timestamp": "2026-05-01T10:00:00Z", "text": "Ann moved to Bern"}], "context_summary": "2026-05-01T10:00:00Z Ann moved to Bern"}}`,
@@ -125,13 +125,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Episodes, planEpisodes),
 		memoryKind(call, node.About{
-			Name: "MEMORY.KNOWLEDGE_BASE", Title: says("Knowledge base", "知识库"),
-			Description: says("Keeps facts with how sure they are.", "保存带有置信度的事实。"),
+			Name: "MEMORY.KNOWLEDGE_BASE", Title: node.Says("Knowledge base", "知识库"),
+			Description: node.Says("Keeps facts with how sure they are.", "保存带有置信度的事实。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Keeps a fact.", "保存事实。"),
+					Shows:  node.Says("Keeps a fact.", "保存事实。"),
 					Config: `{"session_id": "ann", "operation": "store"}`,
 					Input:  `{"facts": [{"subject": "Bern", "predicate": "is the capital of", "object": "Switzerland", "domain": "general", "confidence": 0.9}]}`,
 					Output: `{"result": {"success": true, "operation": "store", "context": "- Bern is the capital of Switzerland (0.90)", "stored": true, "facts": [{"id": "…", "subject": "Bern", "predicate": "is the capital of", "object": "Switzerland", "confidence": 0.9, "domain": "general"}], "knowledge_summary": "- Bern is the capital of Switzerland (0.90)", "related_concepts": ["Bern", "Switzerland"]}}`,
@@ -139,13 +139,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Knowledge, planKnowledge),
 		memoryKind(call, node.About{
-			Name: "MEMORY.GRAPH_MEMORY", Title: says("Graph memory", "图记忆"),
-			Description: says("Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"),
+			Name: "MEMORY.GRAPH_MEMORY", Title: node.Says("Graph memory", "图记忆"),
+			Description: node.Says("Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Adds a relationship and walks through it.", "添加关系并遍历。"),
+					Shows:  node.Says("Adds a relationship and walks through it.", "添加关系并遍历。"),
 					Config: `{"session_id": "ann", "operation": "add_and_query"}`,
 					Input:  `{"relationships": [{"source": "bern", "target": "switzerland", "type": "part_of", "weight": 0.9}], "start_node": "bern"}`,
 					Output: `{"result": {"success": true, "operation": "add_and_query", "context": "bern -part_of- switzerland (0.90)", "stored": true, "paths": [{"nodes": ["bern", "switzerland"], "relationships": ["part_of"], "strength": 0.9}], "connected_nodes": [{"node_id": "switzerland", "type": "concept", "distance": 1, "connection_strength": 0.9}], "relationship_summary": "bern -part_of- switzerland (0.90)"}}`,
@@ -153,13 +153,13 @@ func memoryKinds(m *memory.Store, models *Models, files *files.Store) []node.Kin
 			},
 		}, m.Graph, nil),
 		memoryKind(call, node.About{
-			Name: "MEMORY.WORKING_MEMORY", Title: says("Working memory", "工作记忆"),
-			Description: says("Is the scratch space of one execution.", "一次执行的临时空间。"),
+			Name: "MEMORY.WORKING_MEMORY", Title: node.Says("Working memory", "工作记忆"),
+			Description: node.Says("Is the scratch space of one execution.", "一次执行的临时空间。"),
 			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
 			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Notes something for later nodes of the same execution.", "为同一次执行中的后续节点做记录。"),
+					Shows:  node.Says("Notes something for later nodes of the same execution.", "为同一次执行中的后续节点做记录。"),
 					Config: `{"operation": "store"}`,
 					Input:  `{"key": "city", "value": "Bern", "importance": 0.9}`,
 					Output: `{"result": {"success": true, "operation": "store", "context": "city = \"Bern\"", "stored": true, "current_state": {"city": "Bern"}, "recent_items": [{"key": "city", "value": "Bern", "importance": 0.9, "updated": "…"}], "operation_result": {"key": "city", "stored": true}, "memory_stats": {"items": 1, "capacity": 100, "evicted": 0}}}`,
@@ -186,7 +186,7 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About, 
 	run := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
 		plain := *call
-		if ctx.Value(usedKey{}) == nil && gjson.GetBytes(plain.Config, "operation").Str != "" {
+		if !node.IsDirected(ctx) && gjson.GetBytes(plain.Config, "operation").Str != "" {
 			// What comes from the node before may have an operation of its own, which is not meant.
 			plain.Input = object(slices.DeleteFunc(members(plain.Input), func(m member) bool { return m.key == "operation" }))
 		}
@@ -196,24 +196,18 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About, 
 	return k
 }
 
-// usedKey marks the runs of an attached node: the node that it is attached to says what it does, whatever it does on its own.
-type usedKey struct{}
-
 // memoryCalls tell memories who calls, and lend them the models that the caller may use.
 type memoryCalls struct{ models *Models }
 
 func (x memoryCalls) of(call *node.Call) memory.Call {
 	c := memory.Call{
 		Workspace: call.Workspace, User: call.UserID, Workflow: call.WorkflowID, Node: call.NodeID, Execution: call.ExecutionID,
-		Once: effectKey(call), Now: call.Now, Language: call.Language,
+		Once: call.EffectKey(), Now: call.Time(), Language: call.Language,
 		Warn: func(message string, err error) {
 			if call.Log != nil {
 				call.Log(node.Warn, message, map[string]any{"error": fault.From(err).Message})
 			}
 		},
-	}
-	if call.Clock != nil {
-		c.Now = call.Clock()
 	}
 	if x.models == nil {
 		return c
@@ -226,30 +220,6 @@ func (x memoryCalls) of(call *node.Call) memory.Call {
 		return x.models.embed(ctx, call, profile, texts)
 	}
 	return c
-}
-
-// embed turns texts into vectors with the embedding model of a profile, and counts what that has used.
-func (m *Models) embed(ctx context.Context, call *node.Call, id string, texts []string) ([][]float32, error) {
-	profile, err := m.profile(ctx, call, id)
-	if err != nil {
-		return nil, err
-	}
-	provider, err := m.provider(ctx, call, profile)
-	if err != nil {
-		return nil, err
-	}
-	embedder, ok := provider.(llm.Embedder)
-	if !ok || profile.EmbeddingModel == "" {
-		return nil, fault.Newf(fault.Unsupported, `the profile %q cannot turn texts into vectors; choose one with an "embedding_model", or none`, id).With("path", "configurations.embedding_profile")
-	}
-	vectors, used, err := embedder.Embed(ctx, profile.EmbeddingModel, texts)
-	if err != nil {
-		return nil, failedCall(err)
-	}
-	if call.Used != nil {
-		call.Used(node.Usage{InputTokens: used.InputTokens, OutputTokens: used.OutputTokens, CachedTokens: used.CachedTokens, Credits: float64(profile.Price.Cost(used)) / 1e6})
-	}
-	return vectors, nil
 }
 
 // ownFields leaves of an input what the operation reads: the rest belongs to other nodes, and may have the same names.
@@ -297,7 +267,7 @@ func fileContent(store *files.Store) func(ctx context.Context, call *node.Call, 
 }
 
 func memoryKeys() []node.Key {
-	return []node.Key{{Name: "result", Meaning: says("What was found, stored or removed; the fields depend on the operation.", "查到、保存或删除的内容；字段取决于操作。")}}
+	return []node.Key{{Name: "result", Meaning: node.Says("What was found, stored or removed; the fields depend on the operation.", "查到、保存或删除的内容；字段取决于操作。")}}
 }
 
 // planModelless is for memories that have no use for a model.

@@ -19,8 +19,8 @@ func TestPrompts_ReadableValues(t *testing.T) {
 		t.Errorf("the slots are told as %s", text)
 	}
 	for name, text := range map[string]string{
-		"promptText": promptText(value), "told": told([]node.Past{{Output: value}}), "plainText": plainText(value), "givenResult": string(givenResult(value)),
-		"HTTP": readable(value, 100), "webhook": promptText(asText(value)),
+		"promptText": plainText(value), "told": told([]node.Past{{Output: value}}), "plainText": plainText(value), "givenResult": string(givenResult(value)),
+		"HTTP": readable(value, 100), "webhook": plainText(asText(value)),
 	} {
 		if !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), want) {
 			t.Errorf("%s: %s", name, text)

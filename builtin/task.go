@@ -88,10 +88,10 @@ func task(m *Models, tools *mcp.Pool, agents Agents) node.Kind {
 	t := &tasks{m, tools, agents}
 	return node.Lead(
 		node.About{
-			Name: agent.TaskKind, Title: says("Task of an agent", "智能体任务"),
-			Description: says("Plans and does a task with the tools of an agent. Agents make it.", "使用智能体的工具规划并执行任务，由智能体生成。"),
+			Name: agent.TaskKind, Title: node.Says("Task of an agent", "智能体任务"),
+			Description: node.Says("Plans and does a task with the tools of an agent. Agents make it.", "使用智能体的工具规划并执行任务，由智能体生成。"),
 			Effect:      workflow.Idempotent,
-			Keys:        []node.Key{{Name: "result", Meaning: says("The answer, the steps and the tokens used.", "答复、步骤和所用的令牌。")}},
+			Keys:        []node.Key{{Name: "result", Meaning: node.Says("The answer, the steps and the tokens used.", "答复、步骤和所用的令牌。")}},
 		},
 		node.Leader[taskConfig, json.RawMessage]{Program: agent.Name, Open: t.open, Step: t.step, Given: t.given, Close: t.close},
 		planTask)
@@ -101,14 +101,6 @@ func planTask(p *node.Planning, _ *taskConfig) {
 	p.Whole = true
 	// What an agent is called and is for are its author's words, and braces in them are braces.
 	p.Shielded = append(p.Shielded, p.At("name"), p.At("description"))
-}
-
-// taskKinds are the kinds that need agents: there are none without a model, tools and somebody who keeps agents.
-func taskKinds(o Options) []node.Kind {
-	if o.Models == nil || o.Tools == nil || o.Agents == nil {
-		return nil
-	}
-	return []node.Kind{task(o.Models, o.Tools, o.Agents), mcpAgent(o.Agents)}
 }
 
 // tasks does the steps of tasks.
@@ -213,10 +205,10 @@ func readTaskInput(call *node.Call, input json.RawMessage) (in taskInput, err er
 func taskLanguage(call *node.Call, wishes ...string) string {
 	for _, w := range wishes {
 		if w != "" {
-			return speaks(call, w)
+			return call.Speaks(w)
 		}
 	}
-	return speaks(call, "")
+	return call.Speaks("")
 }
 
 // into checks what was asked for and keeps what the steps need of it.
@@ -251,7 +243,7 @@ func (in *taskInput) into(state *taskState) error {
 		return wrong("documents", "%d are too many; at most %d are taken", len(in.Documents), maxDocuments)
 	}
 	for _, d := range in.Documents {
-		if text := promptText(d); utf8.RuneCountInString(text) > maxDocument {
+		if text := plainText(d); utf8.RuneCountInString(text) > maxDocument {
 			d = encode(shorten(text, maxDocument))
 		}
 		state.Documents = append(state.Documents, d)
@@ -293,7 +285,7 @@ func (p *taskStep) arguments() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-func (p *taskStep) say(zh, en string) string { return wording(p.Language, zh, en) }
+func (p *taskStep) say(zh, en string) string { return node.Wording(p.Language, zh, en) }
 
 func (p *taskStep) tool(id string) (taskTool, bool) {
 	i := slices.IndexFunc(p.Tools, func(t taskTool) bool { return t.ID == id })
@@ -387,7 +379,7 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 			return refused("the arguments are an object")
 		}
 		if tool, ok := p.tool(p.about.Tool); ok {
-			fixed, missing, problem := tool.check(output)
+			fixed, missing, problem := checkArguments(tool.InputSchema, output)
 			if len(missing) > 0 {
 				problem = "missing: " + strings.Join(missing, ", ")
 			}
@@ -404,7 +396,7 @@ func (t *tasks) given(_ *node.Call, s node.Step, output json.RawMessage) (node.R
 				return refused(`an answer is a text, or an object with "answer"`)
 			}
 		} else {
-			a.Answer = promptText(output)
+			a.Answer = plainText(output)
 		}
 		if strings.TrimSpace(a.Answer) == "" {
 			return refused("the answer is empty")
@@ -434,7 +426,7 @@ func givenResult(output json.RawMessage) json.RawMessage {
 		return object([]member{field("message", "")})
 	}
 	if !isObject(output) {
-		return object([]member{{"result", output}, field("message", promptText(output))})
+		return object([]member{{"result", output}, field("message", plainText(output))})
 	}
 	fields := members(output)
 	if !slices.ContainsFunc(fields, func(m member) bool { return m.key == "message" }) {

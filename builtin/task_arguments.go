@@ -53,7 +53,7 @@ func (t *tasks) fill(ctx context.Context, call *node.Call, p *taskStep) (node.Ou
 		return nil, fault.Newf(fault.NotFound, "there is no tool %q", p.about.Tool).Final()
 	}
 	if strings.TrimSpace(given.Description) == "" {
-		if fixed, missing, problem := tool.check(merged); len(missing) == 0 && problem == "" {
+		if fixed, missing, problem := checkArguments(tool.InputSchema, merged); len(missing) == 0 && problem == "" {
 			call.Detail(map[string]any{"template": merged, "lineage": []dataflow.Origin{}})
 			return stepDone(fixed, nil, llm.Usage{})
 		}
@@ -113,7 +113,7 @@ func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMes
 			return slices.ContainsFunc(given, func(m member) bool { return m.key == name })
 		})
 	}
-	fixed, missing, problem := tool.check(resolved)
+	fixed, missing, problem := checkArguments(tool.InputSchema, resolved)
 	if problem != "" {
 		return out, fmt.Sprintf(p.say("参数不符合工具的 schema：%s", "the arguments do not fit the tool's schema: %s"), problem), nil
 	}

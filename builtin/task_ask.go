@@ -1,8 +1,6 @@
 package builtin
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,21 +8,10 @@ import (
 	"tandem/agent"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/llm"
-	"tandem/mcp"
 	"tandem/node"
 )
-
-// argumentsHash names a tool with exactly these arguments.
-func argumentsHash(tool string, arguments json.RawMessage) (string, error) {
-	canonical, err := mcp.Canonical(arguments)
-	if err != nil {
-		return "", fault.Newf(fault.Internal, "the arguments of %q cannot be read: %w", tool, err)
-	}
-	sum := sha256.Sum256(append([]byte(tool+"\x00"), canonical...))
-	return hex.EncodeToString(sum[:]), nil
-}
 
 // sameArguments says that two sets of arguments are one.
 func sameArguments(tool string, a, b json.RawMessage) (bool, error) {
@@ -57,7 +44,7 @@ func (p *taskStep) confirm(call *node.Call) (node.Outcome, error) {
 		if err != nil {
 			return nil, fault.Newf(fault.Internal, "the question whether to go on: %w", err)
 		}
-		return node.Wait{Ask: &node.Question{Purpose: human.PurposeConfirm, Request: request}}, nil
+		return node.Wait{Ask: &node.Question{Purpose: form.PurposeConfirm, Request: request}}, nil
 	}
 	agreed := false
 	var answer []member
@@ -106,7 +93,7 @@ func (p *taskStep) confirmRequest(flow bool, hash string) map[string]any {
 	if p.about.Unassessed {
 		judged.Reason = p.say("风险无法评估，按高风险处理。", "The risk could not be judged, so it counts as high.")
 	}
-	request := map[string]any{"interaction_type": human.Approval, "risk": judged.Risk, "reason": judged.Reason, "language": p.Language}
+	request := map[string]any{"interaction_type": form.Approval, "risk": judged.Risk, "reason": judged.Reason, "language": p.Language}
 	if flow {
 		request["title"] = p.say("是否开始执行这个任务？", "May this task begin?")
 		request["description"] = joinTexts(p.flowName(), joinTexts(p.Question, judged.Reason))
@@ -199,11 +186,11 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 		}
 	}
 	request, err := node.Marshal(map[string]any{
-		"interaction_type": human.Input, "title": fmt.Sprintf(p.say("%s 需要补充参数", "%s needs parameters"), p.about.Tool), "description": wanted.Message, "language": p.Language,
+		"interaction_type": form.Input, "title": fmt.Sprintf(p.say("%s 需要补充参数", "%s needs parameters"), p.about.Tool), "description": wanted.Message, "language": p.Language,
 		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
 	})
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question for parameters: %w", err)
 	}
-	return node.Wait{Ask: &node.Question{Purpose: human.PurposeParam, Request: request}}, nil
+	return node.Wait{Ask: &node.Question{Purpose: form.PurposeParam, Request: request}}, nil
 }

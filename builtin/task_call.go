@@ -13,7 +13,7 @@ import (
 	"tandem/agent"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
@@ -113,7 +113,7 @@ func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error
 		return err
 	}
 	if !bytes.Equal(was.InputSchema, now.InputSchema) {
-		if _, missing, problem := (taskTool{InputSchema: now.InputSchema}).check(p.arguments()); len(missing) > 0 || problem != "" {
+		if _, missing, problem := checkArguments(now.InputSchema, p.arguments()); len(missing) > 0 || problem != "" {
 			problem = joinTexts(problem, strings.Join(missing, ", "))
 			return agent.Failure(fault.Newf(fault.InvalidInput, "the arguments of %q were made for the tool as it was, and do not fit it as it is now: %s", p.about.Tool, problem), agent.Parameters, false)
 		}
@@ -150,11 +150,6 @@ func (p *taskStep) judgedAs(given callAnswer) mcp.Decision {
 	return mcp.Judged
 }
 
-// heldCall says that a person has to be asked about a call that was judged when nobody wanted that.
-type heldCall struct{ verdict mcp.Verdict }
-
-func (h *heldCall) Error() string { return "somebody has to be asked about the call" }
-
 // callAnswer is what a person has decided about a call that could not be made as things were: the changes of tools that were accepted with it,
 // or that it may be made.
 type callAnswer struct {
@@ -174,7 +169,7 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 	answer := call.Wake
 	done := answer.By == engine.WakeAnswer && answer.Outcome == engine.AskDone
 	refused := agent.Failure(fault.Newf(fault.Forbidden, "nobody has accepted that %q is used as it is", p.about.Tool).With("kind", memo.Purpose), agent.Permission, false)
-	if memo.Purpose == human.PurposeToolApproval {
+	if memo.Purpose == form.PurposeToolApproval {
 		if !done || !approves(answer.Payload) {
 			return none, refused
 		}
@@ -190,7 +185,7 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 	if err != nil {
 		return none, err
 	}
-	if memo.Purpose == human.PurposeActivation {
+	if memo.Purpose == form.PurposeActivation {
 		_, err = t.tools.Activate(ctx, callerOf(call), memo.Server, mcp.Activation{By: by.By, Execution: by.Execution})
 	} else {
 		if err := p.sameEffect(memo.Changes); err != nil {
@@ -213,7 +208,7 @@ func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
 	case v.By != "":
 		why = fmt.Sprintf(p.say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By)
 	}
-	return p.askAbout(callMemo{human.PurposeToolApproval, server, nil}, fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool), joinTexts(why, v.Detail))
+	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool), joinTexts(why, v.Detail))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -232,14 +227,14 @@ func (p *taskStep) sameEffect(changes []mcp.Change) error {
 
 // askDrift asks whether the tool may be used as it is now.
 func (p *taskStep) askDrift(d *mcp.Drifted) (node.Outcome, error) {
-	return p.askAbout(callMemo{human.PurposeDrift, d.Server, d.Changes},
+	return p.askAbout(callMemo{form.PurposeDrift, d.Server, d.Changes},
 		fmt.Sprintf(p.say("工具 %s 已改变，是否接受？", "The tool %s has changed. Accept it?"), p.about.Tool),
 		p.say("工具的定义与之前接受的不同。接受后才会调用。", "The tool is not what was accepted before. It is called only when somebody accepts the difference."))
 }
 
 // askActivation asks whether the server may be used at all.
 func (p *taskStep) askActivation(server string) (node.Outcome, error) {
-	return p.askAbout(callMemo{human.PurposeActivation, server, nil},
+	return p.askAbout(callMemo{form.PurposeActivation, server, nil},
 		fmt.Sprintf(p.say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server),
 		p.say("任务需要这个服务器的工具，但它没有启用。", "The task needs a tool of this server, which is not activated."))
 }
@@ -250,13 +245,13 @@ func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outc
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}
 	shown := map[string]any{
-		"interaction_type": human.Approval, "title": title, "description": description, "language": p.Language,
+		"interaction_type": form.Approval, "title": title, "description": description, "language": p.Language,
 		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
 	}
-	if memo.Purpose == human.PurposeToolApproval {
+	if memo.Purpose == form.PurposeToolApproval {
 		shown["arguments"], shown["options"], shown["risk"] = p.arguments(), []string{"approve", "reject"}, p.about.Risk
 	}
-	if memo.Purpose == human.PurposeDrift { // where every way to ask shows what a question is about
+	if memo.Purpose == form.PurposeDrift { // where every way to ask shows what a question is about
 		shown["content"] = map[string]any{"server_id": memo.Server, "changes": memo.Changes}
 	}
 	request, err := node.Marshal(shown)
@@ -273,7 +268,7 @@ const progressPause = 200 * time.Millisecond
 func progressOf(call *node.Call) func(mcp.Progress) {
 	var last time.Time
 	return func(p mcp.Progress) {
-		now := clockOf(call)
+		now := call.Time()
 		if !last.IsZero() && now.Sub(last) < progressPause && (p.Total == 0 || p.Done < p.Total) {
 			return
 		}
@@ -315,19 +310,4 @@ func callFailure(ctx context.Context, err error) error {
 		}
 	}
 	return agent.Failure(failure, class, mayRepeat)
-}
-
-// saysForbidden says that a tool has refused for lack of permission, in its own words.
-func saysForbidden(text string) bool {
-	text = strings.ToLower(text)
-	for _, words := range []string{
-		"permission denied", "permission_denied", "access denied", "access is denied", "not permitted", "not authorized", "not authorised", "unauthorized", "unauthorised", "forbidden",
-		"insufficient permission", "insufficient privilege", "insufficient scope", "no permission", "lacks permission", "lack permission", "do not have permission", "does not have permission", "not allowed to",
-		"权限不足", "没有权限", "无权限", "无权", "未授权", "拒绝访问", "禁止访问", "权限被拒绝",
-	} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
 }

@@ -341,7 +341,7 @@ func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem s
 		}
 		asked = append(asked, m)
 	}
-	for _, name := range tool.missing(p.arguments()) {
+	for _, name := range missingArguments(tool.InputSchema, p.arguments()) {
 		asked = overlay(asked, member{name, json.RawMessage("null")})
 	}
 	if len(asked) == 0 {
@@ -362,7 +362,7 @@ func (p *taskStep) request(tool taskTool, message string, asked []member) paramR
 func (p *taskStep) plainMissing() paramRequest {
 	tool, _ := p.tool(p.about.Tool)
 	var asked []member
-	for _, name := range tool.missing(p.arguments()) {
+	for _, name := range missingArguments(tool.InputSchema, p.arguments()) {
 		asked = append(asked, member{name, json.RawMessage("null")})
 	}
 	if len(asked) == 0 {

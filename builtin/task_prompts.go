@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/agent"
+	"tandem/node"
 	"tandem/payload"
 )
 
@@ -28,7 +29,7 @@ func (p *taskStep) system(kind string) string {
 
 // taskInstructions are the instructions by kind of step.
 func taskInstructions(language string) map[string]string {
-	say := func(zh, en string) string { return wording(language, zh, en) }
+	say := func(zh, en string) string { return node.Wording(language, zh, en) }
 	placeholders := say(
 		`引用之前步骤的结果或已知的值时，写占位符而不是抄写：{{step_1.outputs.字段}}、{{已知值的名称}}。要写出字面的 {{ 时写 \{{。`,
 		`To use a result of an earlier step or a value that is known by name, write a placeholder instead of a copy: {{step_1.outputs.field}}, {{name}}. Write \{{ where two braces are meant as they stand.`)
@@ -153,7 +154,7 @@ func (p *taskStep) begin() *telling {
 	var documents strings.Builder
 	room := maxPromptData / 2
 	for i, d := range p.Documents {
-		text := shorten(promptText(d), min(room, maxDocument))
+		text := shorten(plainText(d), min(room, maxDocument))
 		room -= utf8.RuneCountInString(text)
 		fmt.Fprintf(&documents, "[%d] %s\n", i+1, text)
 	}

@@ -136,7 +136,9 @@ func (t *tasks) askFacts(ctx context.Context, call *node.Call, p *taskStep, s *s
 		if err := shape.Check(raw); err != nil {
 			return fault.From(err).Message, nil
 		}
-		var found factsOutput
+		var found struct {
+			Facts []string `json:"facts"`
+		}
 		if err := json.Unmarshal(raw, &found); err != nil {
 			return "", err
 		}

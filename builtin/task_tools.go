@@ -11,7 +11,6 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
-	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/workflow"
@@ -30,11 +29,6 @@ type taskTool struct {
 	Unclassed   bool `json:"unclassed,omitempty"`
 	// Forbidden says why the tool is never called, if a policy says so.
 	Forbidden string `json:"forbidden,omitempty"`
-}
-
-// callerOf is for whom a call uses tools.
-func callerOf(call *node.Call) identity.Principal {
-	return identity.Principal{Workspace: call.Workspace, User: call.UserID}
 }
 
 // served are the tools of one server, or why there are none.
@@ -180,55 +174,6 @@ func effectOf(definition json.RawMessage) workflow.Effect {
 		return workflow.Once
 	}
 	return mcp.Effect(mcp.Tool{Annotations: t.Annotations})
-}
-
-// check holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem then. What is
-// null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
-func (t taskTool) check(args json.RawMessage) (fixed json.RawMessage, missing []string, problem string) {
-	schema, err := node.CompileSchema(t.InputSchema)
-	if err != nil {
-		return args, nil, ""
-	}
-	problems := schema.Problems("", decode(args))
-	if all := members(args); len(problems) > 0 && slices.ContainsFunc(all, func(m member) bool { return isNull(m.value) }) {
-		without := object(slices.DeleteFunc(all, func(m member) bool { return isNull(m.value) }))
-		if again := schema.Problems("", decode(without)); len(again) < len(problems) || lacksOnly(again) {
-			args, problems = without, again
-		}
-	}
-	if len(problems) == 0 {
-		return args, nil, ""
-	}
-	if lacksOnly(problems) {
-		if missing = t.missing(args); len(missing) > 0 {
-			return args, missing, ""
-		}
-	}
-	lines := make([]string, 0, len(problems))
-	for _, p := range problems[:min(len(problems), maxNamedProblems)] {
-		lines = append(lines, p.String())
-	}
-	return args, nil, strings.Join(lines, "; ")
-}
-
-// lacksOnly says that nothing is wrong with arguments but that some are not there.
-func lacksOnly(problems []node.SchemaProblem) bool {
-	return !slices.ContainsFunc(problems, func(p node.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
-}
-
-// maxNamedProblems is how many problems of arguments a model is told at once.
-const maxNamedProblems = 8
-
-// missing are the required arguments that are not there.
-func (t taskTool) missing(args json.RawMessage) []string {
-	var list []string
-	there := gjson.ParseBytes(args)
-	for _, name := range gjson.GetBytes(t.InputSchema, "required").Array() {
-		if value, ok := (path{name.String()}).walk(json.RawMessage(there.Raw)); !ok || isNull(value) {
-			list = append(list, name.String())
-		}
-	}
-	return list
 }
 
 // properties are the schemas of the tool's parameters.

@@ -40,13 +40,13 @@ type codeArgs struct {
 func codeTool() node.Kind {
 	k := node.Define(
 		node.About{
-			Name: "TOOL.CODE_TOOL", Title: says("Code tool", "代码工具"),
-			Description: says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
+			Name: "TOOL.CODE_TOOL", Title: node.Says("Code tool", "代码工具"),
+			Description: node.Says("Lets a model run code where it can do no harm.", "让模型在沙箱中运行代码。"),
 			Effect:      workflow.Idempotent,
 			Keys:        toolKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Offers a function of your own.", "提供自定义的函数。"),
+					Shows:  node.Says("Offers a function of your own.", "提供自定义的函数。"),
 					Config: `{"language": "javascript", "tool_name": "add_tax", "description": "Adds tax to a price.", "code": "function main(args) { return {gross: args.net * 1.2} }", "parameters": {"type": "object", "properties": {"net": {"type": "number"}}}}`,
 					Input:  `{"function_args": {"net": 100}}`,
 					Output: `{"result": {"result": {"result": {"gross": 120}, "stdout": "", "stderr": "", "duration_ms": "…"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "stdout": "", "stderr": "", "duration_ms": "…"}}`,
@@ -108,7 +108,7 @@ func (c *codeToolConfig) tool(call *node.Call) tool {
 		}
 		return json.RawMessage(c.Parameters)
 	}
-	return tool{c.ToolName, c.Description, reads, parameters, func(ctx context.Context, args json.RawMessage) (any, error) {
+	return tool{name: c.ToolName, description: c.Description, effect: reads, parameters: parameters, run: func(ctx context.Context, args json.RawMessage) (any, error) {
 		if isNull(args) {
 			args = json.RawMessage("{}") // a call without arguments
 		}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	paths "path"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"tandem/fault"
@@ -39,21 +37,19 @@ const (
 	maxSearchFiles, maxSearchBytes = 2_000, 64 << 20
 	// maxTextFile is how large a file may be whose text is extracted, whatever max_bytes says.
 	maxTextFile = 32 << 20
-	// textTime bounds the extraction of text from one file.
-	textTime = 20 * time.Second
 )
 
 // fileProcessor gives a model files of the workspace: those below root, of the formats named, and no more.
 func fileProcessor(store *files.Store) node.Kind {
 	k := node.Define(
 		node.About{
-			Name: "TOOL.FILE_PROCESSOR", Title: says("File tools", "文件工具"),
-			Description: says("Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
+			Name: "TOOL.FILE_PROCESSOR", Title: node.Says("File tools", "文件工具"),
+			Description: node.Says("Lists, reads, searches and writes files of the workspace for a model.", "为模型列出、读取、搜索和写入工作区文件。"),
 			Effect:      workflow.Idempotent,
 			Keys:        toolKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Reads a file of the workspace.", "读取工作区中的文件。"),
+					Shows:  node.Says("Reads a file of the workspace.", "读取工作区中的文件。"),
 					Config: `{"root": "reports"}`,
 					Input:  `{"tool_name": "file_read", "function_args": {"path": "june.txt"}}`,
 					Output: `{"result": {"result": {"path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "path": "june.txt", "content": "Sales: 1200\n", "offset": 0, "next_offset": 12, "size": 12, "eof": true}}`,
@@ -104,22 +100,6 @@ func (x *fileTools) tools() []tool {
 
 // textFormats are those that are text as they are.
 func textFormats() []string { return []string{"txt", "md", "csv", "json", "yaml", "xml", "html"} }
-
-// formatOf tells the format by the extension.
-func formatOf(name string) string {
-	ext := strings.ToLower(strings.TrimPrefix(paths.Ext(name), "."))
-	switch ext {
-	case "yml":
-		return "yaml"
-	case "htm":
-		return "html"
-	case "markdown":
-		return "md"
-	case "log", "text":
-		return "txt"
-	}
-	return ext
-}
 
 // format refuses what the node does not offer.
 func (x *fileTools) format(name string) (string, error) {

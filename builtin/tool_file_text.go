@@ -10,6 +10,7 @@ import (
 	paths "path"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/text/encoding/unicode"
 
@@ -312,3 +313,22 @@ func columnOf(cell string, last int) int {
 	}
 	return min(n, 16384) - 1
 }
+
+// formatOf tells the format by the extension.
+func formatOf(name string) string {
+	ext := strings.ToLower(strings.TrimPrefix(paths.Ext(name), "."))
+	switch ext {
+	case "yml":
+		return "yaml"
+	case "htm":
+		return "html"
+	case "markdown":
+		return "md"
+	case "log", "text":
+		return "txt"
+	}
+	return ext
+}
+
+// textTime bounds the extraction of text from one file.
+const textTime = 20 * time.Second

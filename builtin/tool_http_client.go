@@ -59,14 +59,14 @@ func httpClient(client *outbound.Client) node.Kind {
 	tokens := &tokenCache{client: client}
 	k := node.Define(
 		node.About{
-			Name: "TOOL.HTTP_CLIENT", Title: says("HTTP tool", "HTTP 工具"),
-			Description: says("Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
+			Name: "TOOL.HTTP_CLIENT", Title: node.Says("HTTP tool", "HTTP 工具"),
+			Description: node.Says("Lets a model call addresses of a few domains.", "让模型调用指定域名的地址。"),
 			Effect:      workflow.Idempotent, // as the most dangerous method that is allowed
 			Needs:       node.Needs{Credential: []string{"http_auth"}, Optional: true},
 			Keys:        toolKeys(),
 			Examples: []node.Example{
 				{
-					Shows:   says("Fetches a page that a model may fetch as well.", "获取模型也可以获取的页面。"),
+					Shows:   node.Says("Fetches a page that a model may fetch as well.", "获取模型也可以获取的页面。"),
 					Config:  `{"allowed_domains": ["api.example.com"], "allowed_methods": ["GET"]}`,
 					Input:   `{"tool_name": "http_request", "function_args": {"url": "https://api.example.com/orders/7"}}`,
 					Replies: []string{`{"id": 7}`},
@@ -202,19 +202,6 @@ func (t *httpTool) follow(ctx context.Context, x *httpCall) (*httpToolResult, er
 	}
 }
 
-// redirected makes the call what follows a redirect.
-func (x *httpCall) redirected(status int) {
-	keep := status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || x.cfg.Method == http.MethodGet || x.cfg.Method == http.MethodHead
-	if keep || status != http.StatusSeeOther && x.cfg.Method != http.MethodPost {
-		return
-	}
-	if x.once {
-		x.answered++ // the first host has taken it; only its answer is fetched now
-	}
-	x.cfg.Method, x.body = http.MethodGet, nil
-	x.header.Del("Content-Type")
-}
-
 // location is where a redirect leads, nil when the answer is none.
 func location(r *outbound.Response) (*url.URL, error) {
 	switch r.Status {
@@ -270,7 +257,7 @@ func (t *httpTool) read(x *httpCall, r *outbound.Response) (*httpToolResult, err
 	if cerr := r.Body.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
-	if problem := r.Problem(x.clock()); problem != nil {
+	if problem := r.Problem(x.call.Time()); problem != nil {
 		if shown := readable([]byte(text), maxHTTPExcerpt); shown != "" {
 			problem.Fault = problem.Fault.With("body", shown)
 		}

@@ -54,13 +54,13 @@ func imageProcessor(store *files.Store, models *Models) node.Kind {
 	big, small := make(chan struct{}, 1), make(chan struct{}, smallImages)
 	k := node.Define(
 		node.About{
-			Name: "TOOL.IMAGE_PROCESSOR", Title: says("Image tools", "图像工具"),
-			Description: says("Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
+			Name: "TOOL.IMAGE_PROCESSOR", Title: node.Says("Image tools", "图像工具"),
+			Description: node.Says("Describes, resizes, crops, rotates and converts pictures for a model.", "为模型描述、缩放、裁剪、旋转和转换图片。"),
 			Effect:      workflow.Idempotent,
 			Keys:        toolKeys(),
 			Examples: []node.Example{
 				{
-					Shows:  says("Measures a picture.", "读取图片的尺寸。"),
+					Shows:  node.Says("Measures a picture.", "读取图片的尺寸。"),
 					Config: `{}`,
 					Input:  `{"tool_name": "image_info", "function_args": {"file": {"base64": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4z8AARAwQCgAf7gP9i18U1AAAAABJRU5ErkJggg==", "name": "a.png"}}}`,
 					Output: `{"result": {"result": {"format": "png", "content_type": "image/png", "width": 2, "height": 2, "size": 73, "frames": 1, "color_model": "rgba", "orientation": 1}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "format": "png", "content_type": "image/png", "width": 2, "height": 2, "size": 73, "frames": 1, "color_model": "rgba", "orientation": 1}}`,

@@ -15,7 +15,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
@@ -45,23 +45,20 @@ func (c *mcpToolConfig) limit() time.Duration   { return max(10*time.Minute, 10*
 // connecting is what a call may take besides: the server may have to be started first.
 const connecting = 2 * time.Minute
 
-// mcpTools gives a model the tools of a registered server, as the user of the execution has accepted them. What the user has not
+// mcpTool gives a model the tools of a registered server, as the user of the execution has accepted them. What the user has not
 // accepted is asked for before it is used: the server itself, or how a tool of it has changed.
-func mcpTools(pool *mcp.Pool) []node.Kind {
-	if pool == nil {
-		return nil
-	}
+func mcpTool(pool *mcp.Pool) node.Kind {
 	k := node.Raw(
 		node.About{
-			Name: "TOOL.MCP_TOOL", Title: says("MCP tools", "MCP 工具"),
-			Description: says("Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
+			Name: "TOOL.MCP_TOOL", Title: node.Says("MCP tools", "MCP 工具"),
+			Description: node.Says("Uses the tools of a registered MCP server.", "使用已登记的 MCP 服务器的工具。"),
 			Effect:      workflow.Once,
 			Older:       []string{"TOOL.SLACK_MCP_TOOL", "TOOL.DISCORD_MCP_TOOL", "TOOL.NOTION_MCP_TOOL", "TOOL.GOOGLE_CALENDAR_MCP_TOOL", "TOOL.FIRECRAWL_MCP_TOOL"},
 			Keys:        toolKeys(),
-			Needs:       node.Needs{Also: []node.Text{says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
+			Needs:       node.Needs{Also: []node.Text{node.Says("A tool server that is stored and activated.", "已保存并激活的工具服务器。")}},
 			Examples: []node.Example{
 				{
-					Shows:  says("Calls a tool of the server \"weather\".", "调用服务器 weather 的工具。"),
+					Shows:  node.Says("Calls a tool of the server \"weather\".", "调用服务器 weather 的工具。"),
 					Config: `{"server_id": "weather"}`,
 					Input:  `{"tool_name": "forecast", "function_args": {"city": "Bern"}}`,
 					Output: `{"result": {"result": {"degrees": 21, "message": "{\"degrees\":21}"}, "success": true, "error_message": "", "execution_time": "…", "cached": false, "degrees": 21, "message": "{\"degrees\":21}"}}`,
@@ -75,7 +72,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 			}
 			return s.run(ctx, in)
 		}, planMCPTool)
-	k.OutputSchema = codeTool().OutputSchema // that of every set of tools
+	k.OutputSchema = node.SchemaOf[toolOutput](k.About.Name)
 	k.Ready = func(ctx context.Context, call *node.Call) (*node.Wait, error) {
 		cfg, err := node.Configuration[mcpToolConfig](call.Config)
 		if err != nil {
@@ -95,7 +92,7 @@ func mcpTools(pool *mcp.Pool) []node.Kind {
 		s := toolServer{pool: pool, call: call, cfg: &cfg}
 		return s.offer(ctx)
 	}
-	return []node.Kind{toolSet(k)}
+	return k
 }
 
 // toolServer is a server as one run uses it.
@@ -130,7 +127,7 @@ func (s *toolServer) settle(ctx context.Context) error {
 	if err := json.Unmarshal(s.call.Memo, &memo); err != nil || memo.Node != s.call.NodeID || memo.Server != s.cfg.ServerID {
 		return nil // the question of another node
 	}
-	if memo.Purpose == human.PurposeToolApproval {
+	if memo.Purpose == form.PurposeToolApproval {
 		if wake.Outcome != engine.AskDone || !approves(wake.Payload) {
 			return fault.Newf(fault.Forbidden, "a person has refused this call of a tool of server %q", memo.Server).With("server_id", memo.Server)
 		}
@@ -139,7 +136,7 @@ func (s *toolServer) settle(ctx context.Context) error {
 	}
 	if wake.Outcome != engine.AskDone || !accepts(wake.Payload) {
 		refused := fault.Newf(fault.Forbidden, "the tool server %q is not used: nobody has accepted that", memo.Server)
-		if memo.Purpose == human.PurposeDrift {
+		if memo.Purpose == form.PurposeDrift {
 			refused = fault.Newf(fault.Forbidden, "the changed tools of server %q are not used: nobody has accepted the difference (%s)", memo.Server, strings.Join(summaries(memo.Changes), "; "))
 		}
 		return refused.With("server_id", memo.Server)
@@ -148,7 +145,7 @@ func (s *toolServer) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if memo.Purpose == human.PurposeDrift {
+	if memo.Purpose == form.PurposeDrift {
 		s.changed = true
 		if _, err := s.pool.Accept(ctx, s.who(), memo.Server, by, memo.Changes); err != nil {
 			return toolFault(err)
@@ -174,13 +171,13 @@ func accepts(raw json.RawMessage) bool {
 
 // ask asks a person: whether the server may be used, or whether its tools may be as they are now.
 func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
-	say := func(zh, en string) string { return wording(speaks(s.call, ""), zh, en) }
+	say := func(zh, en string) string { return node.Wording(s.call.Speaks(""), zh, en) }
 	server := s.cfg.ServerID
 	title := fmt.Sprintf(say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server)
 	text := say("工作流要使用该服务器的工具，而发起人尚未启用它。接受后，其工具按当前定义固定下来。",
 		"The workflow wants to use its tools, and the user who started it has not activated it. Accepting pins the tools as they are now.")
 	key := purpose + ":" + server
-	if purpose == human.PurposeDrift {
+	if purpose == form.PurposeDrift {
 		title = fmt.Sprintf(say("服务器 %s 的工具已变化，是否接受？", "Tools of server %s have changed. Accept that?"), server)
 		text = strings.Join(summaries(changes), "; ")
 		shown, err := node.Marshal(changes)
@@ -194,7 +191,7 @@ func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, erro
 	if len(changes) > 0 {
 		content["changes"] = changes
 	}
-	request, err := node.Marshal(map[string]any{"interaction_type": human.Approval, "title": title, "description": text, "content": content})
+	request, err := node.Marshal(map[string]any{"interaction_type": form.Approval, "title": title, "description": text, "content": content})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +206,7 @@ func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, erro
 func (s *toolServer) ready(ctx context.Context) (*node.Wait, error) {
 	changes, err := s.pool.Check(ctx, s.who(), s.cfg.ServerID)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Kind == mcp.NotActivated {
-		return s.ask(human.PurposeActivation, nil)
+		return s.ask(form.PurposeActivation, nil)
 	}
 	if err != nil {
 		return nil, nil // offer says what is wrong, or does without
@@ -225,7 +222,7 @@ func (s *toolServer) ready(ctx context.Context) (*node.Wait, error) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	return s.ask(human.PurposeDrift, changed)
+	return s.ask(form.PurposeDrift, changed)
 }
 
 // offer lists the tools that the user has accepted and the server still has.
@@ -333,7 +330,7 @@ func (s *toolServer) name(in toolInput, pinned []mcp.Tool) (string, error) {
 func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error) {
 	pinned, err := s.pool.Pinned(ctx, s.who(), s.cfg.ServerID)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Kind == mcp.NotActivated {
-		return s.wait(human.PurposeActivation, nil)
+		return s.wait(form.PurposeActivation, nil)
 	}
 	if err != nil {
 		return nil, toolFault(err)
@@ -378,7 +375,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 		if slices.ContainsFunc(d.Changes, func(c mcp.Change) bool { return c.Kind == mcp.Removed }) {
 			return nil, fault.Newf(fault.NotFound, "the server %q no longer has the tool %q", d.Server, d.Tool).With("server_id", d.Server).With("tool", d.Tool)
 		}
-		return s.wait(human.PurposeDrift, d.Changes)
+		return s.wait(form.PurposeDrift, d.Changes)
 	}
 	if err != nil {
 		f := toolFault(err)
@@ -528,4 +525,27 @@ func planMCPTool(p *node.Planning, _ *mcpToolConfig) {
 	if p.Has("mcp_server_url") {
 		p.Warn(node.ProblemDropped, p.At("mcp_server_url"), "a workflow starts no server; have an administrator register it, set server_id and remove %q", "mcp_server_url")
 	}
+}
+
+// has refuses names of tools that the server does not have. A pattern may find none.
+func (s *toolServer) has(ctx context.Context, names []string) error {
+	pinned, err := s.pool.Pinned(ctx, s.who(), s.cfg.ServerID)
+	if err != nil {
+		return toolFault(err)
+	}
+	var known []string
+	for _, t := range pinned {
+		known = append(known, t.Name)
+	}
+	for _, name := range names {
+		if strings.ContainsAny(name, `*?[\`) || slices.Contains(known, name) {
+			continue
+		}
+		hint := "; there are " + strings.Join(known, ", ")
+		if near := fault.Nearest(name, known); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", mcp.ToolID(s.cfg.ServerID, near))
+		}
+		return fault.Newf(fault.InvalidConfig, `"tools" names %q, and the server has no such tool that was accepted%s`, mcp.ToolID(s.cfg.ServerID, name), hint).With("path", "configurations.tools")
+	}
+	return nil
 }

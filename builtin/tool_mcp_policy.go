@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // toolPolicy is what calls of a tool meet that a model is given, as a turn keeps it.
@@ -42,12 +41,6 @@ func (p *toolPolicy) meets(arguments string) mcp.Decision {
 		return mcp.Asks // what cannot be read is not clear
 	}
 	return mcp.Decide(t, json.RawMessage(arguments), p.Own, p.Everybodys).Decision
-}
-
-// asks says that a person decides about a call first: because the author of the workflow or somebody's policy wants that, or because the tool
-// may destroy and the author has said nothing.
-func (t turnTool) asks(e workflow.Effect, d mcp.Decision) bool {
-	return t.approved(e) || d == mcp.Asks || d == mcp.Destroys && t.Unsaid
 }
 
 // modelCall is how a call came about that a model wants. Only the turn itself can say so: it is not part of any data.
@@ -83,7 +76,7 @@ func (s *toolServer) held(ctx context.Context, v mcp.Verdict) bool {
 
 // askCall asks about a call with exactly these arguments.
 func (s *toolServer) askCall(tool string, args json.RawMessage, v mcp.Verdict) (node.Outcome, error) {
-	say := func(zh, en string) string { return wording(speaks(s.call, ""), zh, en) }
+	say := func(zh, en string) string { return node.Wording(s.call.Speaks(""), zh, en) }
 	id := mcp.ToolID(s.cfg.ServerID, tool)
 	hash, err := argumentsHash(id, args)
 	if err != nil {
@@ -94,17 +87,17 @@ func (s *toolServer) askCall(tool string, args json.RawMessage, v mcp.Verdict) (
 		why = joinTexts(why, fmt.Sprintf(say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By))
 	}
 	request, err := node.Marshal(map[string]any{
-		"interaction_type": human.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": joinTexts(why, v.Detail),
+		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": joinTexts(why, v.Detail),
 		"tool": id, "node_id": s.call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{Purpose: human.PurposeToolApproval, Node: s.call.NodeID, Server: s.cfg.ServerID, Hash: hash})
+	memo, err := node.Marshal(mcpMemo{Purpose: form.PurposeToolApproval, Node: s.call.NodeID, Server: s.cfg.ServerID, Hash: hash})
 	if err != nil {
 		return nil, err
 	}
-	return node.Wait{Ask: &node.Question{Purpose: human.PurposeToolApproval, Request: request}, Memo: memo}, nil
+	return node.Wait{Ask: &node.Question{Purpose: form.PurposeToolApproval, Request: request}, Memo: memo}, nil
 }
 
 // agreedTo says that a person has agreed to the call with exactly these arguments, in answer to this run's question.
@@ -121,7 +114,7 @@ func (s *toolServer) fits(now mcp.Tool, args json.RawMessage) error {
 	if !s.changed {
 		return nil
 	}
-	_, missing, problem := (taskTool{InputSchema: now.InputSchema}).check(args)
+	_, missing, problem := checkArguments(now.InputSchema, args)
 	if len(missing) > 0 {
 		problem = joinTexts(problem, "missing: "+strings.Join(missing, ", "))
 	}

@@ -13,7 +13,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/human"
+	"tandem/human/form"
 	"tandem/node"
 	"tandem/workflow"
 )
@@ -41,11 +41,21 @@ type toolInput struct {
 	CallID       string          `json:"call_id,omitempty" doc:"A name of the call, which comes back with the result." zh:"调用的编号，随结果返回。"`
 }
 
+// setKind makes a kind of a set of tools: a node of it that stands alone may have to ask before it calls one, and has the fields of what the tool
+// returned as its own.
+func setKind(k node.Kind) node.Kind { return published(askedAlone(k)) }
+
+// published gives a node that stands alone the fields of what its tool returned as its own.
+func published(k node.Kind) node.Kind {
+	k.Publishes = "result"
+	return k
+}
+
 // toolKeys are the output keys of sets of tools.
 func toolKeys() []node.Key {
 	return []node.Key{{
-		Name: "result", Meaning: says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。"),
-		Fields: append(node.ValuesOf[toolOutput](), meaning("*", "The fields of what the tool has returned.", "工具返回值的各字段。")),
+		Name: "result", Meaning: node.Says("What the tool has returned, and whether it succeeded; its fields are outputs of the node as well.", "工具的返回值及是否成功；其字段也是节点的输出。"),
+		Fields: append(node.ValuesOf[toolOutput](), node.Meaning("*", "The fields of what the tool has returned.", "工具返回值的各字段。")),
 	}}
 }
 
@@ -75,14 +85,20 @@ func (o toolOutput) of(callID string, context json.RawMessage, in toolInput) too
 	return o
 }
 
-// modelAsksKey marks the calls of attached nodes that a model wants: whether a person is asked about them is for the turn to say.
-type modelAsksKey struct{}
+type wantedKey struct{}
+
+// wantedByModel marks the call of an attached node that a model wants: whether a person is asked about it is for the turn to say.
+func wantedByModel(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wantedKey{}, true)
+}
+
+func isWantedByModel(ctx context.Context) bool { return ctx.Value(wantedKey{}) != nil }
 
 // askedAlone lets a node that stands alone ask before it runs its tool, if its approval says always.
 func askedAlone(k node.Kind) node.Kind {
 	run := k.Run
 	k.Run = func(ctx context.Context, call *node.Call) (node.Outcome, error) {
-		if !strings.EqualFold(gjson.GetBytes(call.Config, "approval").Str, approveAlways) || ctx.Value(modelAsksKey{}) != nil {
+		if !strings.EqualFold(gjson.GetBytes(call.Config, "approval").Str, approveAlways) || isWantedByModel(ctx) {
 			return run(ctx, call)
 		}
 		if call.Wake != nil {
@@ -95,7 +111,7 @@ func askedAlone(k node.Kind) node.Kind {
 		if err != nil {
 			return nil, err
 		}
-		return node.Wait{Ask: &node.Question{Purpose: human.PurposeToolApproval, Request: request}}, nil
+		return node.Wait{Ask: &node.Question{Purpose: form.PurposeToolApproval, Request: request}}, nil
 	}
 	return k
 }
@@ -119,9 +135,9 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := func(zh, en string) string { return wording(speaks(call, ""), zh, en) }
+	say := func(zh, en string) string { return node.Wording(call.Speaks(""), zh, en) }
 	return node.Marshal(map[string]any{
-		"interaction_type": human.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
+		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
 		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
 		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})

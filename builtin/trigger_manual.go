@@ -23,14 +23,14 @@ func (c *manualConfig) Defaults() { c.TriggerName = "Manual Trigger" }
 func triggerManual() node.Kind {
 	return node.Define(
 		node.About{
-			Name: "TRIGGER.MANUAL", Title: says("Manual trigger", "手动触发"),
-			Description: says("Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
+			Name: "TRIGGER.MANUAL", Title: node.Says("Manual trigger", "手动触发"),
+			Description: node.Says("Starts when a person, the API or the command line starts it.", "由人员、接口或命令行启动。"),
 			Effect:      workflow.Pure, Older: []string{"START"},
-			Keys:   []node.Key{{Name: "result", Meaning: says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.", "启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"), Fields: append([]node.Value{meaning("trigger_time", "When it was started.", "启动时间。"), meaning("execution_id", "The execution.", "执行编号。"), meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), meaning("user_id", "Who has started it.", "启动者。")}, handedOn())}},
-			Inputs: []node.Value{meaning("*", "What the execution is started with.", "启动执行的输入。")},
+			Keys:   []node.Key{{Name: "result", Meaning: node.Says("What the execution was started with, with trigger_time, execution_id, trigger_message and user_id.", "启动时的输入，附 trigger_time、execution_id、trigger_message 和 user_id。"), Fields: append([]node.Value{node.Meaning("trigger_time", "When it was started.", "启动时间。"), node.Meaning("execution_id", "The execution.", "执行编号。"), node.Meaning("trigger_message", "The name of the trigger.", "触发器的名称。"), node.Meaning("user_id", "Who has started it.", "启动者。")}, node.HandedOn())}},
+			Inputs: []node.Value{node.Meaning("*", "What the execution is started with.", "启动执行的输入。")},
 			Examples: []node.Example{
 				{
-					Shows:  says("Starts with an order, which must have a number.", "以订单启动；订单必须有编号。"),
+					Shows:  node.Says("Starts with an order, which must have a number.", "以订单启动；订单必须有编号。"),
 					Config: `{"input_schema": {"type": "object", "required": ["order"]}}`,
 					Input:  `{"order": 7}`,
 					Output: `{"result": {"order": 7, "trigger_time": "…", "execution_id": "…", "trigger_message": "Manual Trigger", "user_id": "operator"}}`,

@@ -176,105 +176,26 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// sortKey is one criterion by which lists are ordered. An empty path is the item itself.
-type sortKey struct {
-	path       path
-	descending bool
-	nullsFirst bool
-}
-
-// sortable is what an item is ordered by.
-type sortable struct {
-	item  json.RawMessage
-	index int
-	keys  []any
-}
-
-// sorted orders items by several criteria. Equal items keep their order, in descending order too. Items without a value
-// come last, or first where a criterion says so; between types the order is booleans, numbers, texts, then lists and
-// objects by their compact JSON.
-func sorted(items []json.RawMessage, keys []sortKey, caseSensitive bool) []sortable {
-	list := make([]sortable, len(items))
-	for i, item := range items {
-		list[i] = sortable{item: item, index: i, keys: make([]any, len(keys))}
-		for j, key := range keys {
-			value, ok := item, true
-			if len(key.path) > 0 {
-				value, ok = key.path.at(item)
-			}
-			if ok {
-				list[i].keys[j] = sortValue(decode(value), caseSensitive)
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b sortable) int {
-		for j, key := range keys {
-			x, y := a.keys[j], b.keys[j]
-			switch {
-			case x == nil && y == nil:
-				continue
-			case x == nil || y == nil:
-				if (x == nil) == key.nullsFirst {
-					return -1
-				}
-				return 1
-			}
-			if c := compareAny(x, y); c != 0 {
-				if key.descending {
-					return -c
-				}
-				return c
-			}
-		}
-		return 0
-	})
-	return list
-}
-
-// compactJSON is a list or an object as it is ordered.
-type compactJSON string
-
-func sortValue(v any, caseSensitive bool) any {
-	switch x := v.(type) {
+// holdsPart says whether a list has an element, an object a key, or a text a part; ok is false where that makes no sense.
+func holdsPart(whole, part any) (found, ok bool) {
+	switch x := whole.(type) {
+	case []any:
+		return slices.ContainsFunc(x, func(item any) bool { return equal(item, part) }), true
+	case map[string]any:
+		key, is := part.(string)
+		_, has := x[key]
+		return has, is
 	case string:
-		if !caseSensitive {
-			return strings.ToLower(x)
-		}
-	case json.Number:
-		if n, ok := numberOf(x); ok {
-			return n
-		}
-	case []any, map[string]any:
-		return compactJSON(canonical(v))
+		text, is := part.(string)
+		return is && strings.Contains(x, text), is
 	}
-	return v
+	return false, false
 }
 
-func compareAny(x, y any) int {
-	if c := sortRank(x) - sortRank(y); c != 0 {
-		return c
+func hasType(v any, want string) bool {
+	if want == "integer" {
+		n, ok := numberOf(v)
+		return ok && !strings.ContainsAny(n.text(), ".IN")
 	}
-	switch x := x.(type) {
-	case bool:
-		return rankBool(x) - rankBool(y.(bool))
-	case number:
-		return x.compare(y.(number))
-	case string:
-		return cmp.Compare(x, y.(string))
-	case compactJSON:
-		return cmp.Compare(x, y.(compactJSON))
-	}
-	return 0
-}
-
-func sortRank(v any) int {
-	switch v.(type) {
-	case bool:
-		return 0
-	case number:
-		return 1
-	case string:
-		return 2
-	}
-	return 3
+	return typeOf(v) == want
 }
