@@ -211,7 +211,7 @@ func (s *Scripts) environment(cfg scriptConfig, in json.RawMessage) ([]string, e
 	if len(in) > maxEnvText {
 		return nil, fault.Newf(fault.TooLarge, "the input has %d bytes and TANDEM_INPUT holds at most %d; hand on less, for instance with a conversion, and the rest as a file", len(in), maxEnvText).With("limit", maxEnvText)
 	}
-	values := map[string]string{"PATH": path}
+	variables := map[string]string{"PATH": path}
 	var problem error
 	err := eachText("env", json.RawMessage(cfg.Env), fault.InvalidConfig, func(name, value string) {
 		switch {
@@ -222,16 +222,16 @@ func (s *Scripts) environment(cfg scriptConfig, in json.RawMessage) ([]string, e
 			problem = fault.Newf(fault.InvalidConfig, "\"env\" may not set %s for a command: it would make another program run", name).With("path", "configurations.env."+name)
 		default:
 			problem = checkText("env."+name, value)
-			values[name] = value
+			variables[name] = value
 		}
 	})
 	if err = errors.Join(err, problem); err != nil {
 		return nil, err
 	}
-	values["TANDEM_INPUT"] = payload.JSON(in)
-	list := make([]string, 0, len(values))
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, name+"="+values[name])
+	variables["TANDEM_INPUT"] = payload.JSON(in)
+	list := make([]string, 0, len(variables))
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		list = append(list, name+"="+variables[name])
 	}
 	return list, nil
 }
