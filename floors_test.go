@@ -56,6 +56,7 @@ func floors() map[string]floor {
 		"host":       {level: 4},
 		"credential": {level: 4},
 		"api":        {level: 4},
+		"files":      {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -63,7 +64,6 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
-		"files":          {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
@@ -78,7 +78,6 @@ func floors() map[string]floor {
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
-		"node/nodetest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
 		"hosttest":        {level: 5, suite: true},
@@ -90,9 +89,22 @@ func floors() map[string]floor {
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
+		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
+
 		"human": {level: 6},
 
-		"builtin":       {level: 7},
+		// What the families of kinds share is below them.
+		"builtin/document": {level: 5},
+		"builtin/fileref":  {level: 5},
+		"builtin/values":   {level: 5},
+		"builtin/httpcall": {level: 6},
+		"builtin/lists":    {level: 6},
+		"builtin/models":   {level: 6},
+		"builtin/toolset":  {level: 6},
+
+		"builtin/models/modelstest": {level: 7, suite: true},
+
+		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 7},
 		"server":        {level: 7},
 		"gateway":       {level: 7},

@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"tandem/agent"
-	"tandem/builtin"
+	"tandem/builtin/code"
+	"tandem/builtin/models"
 	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
@@ -52,7 +53,7 @@ type Instance struct {
 	vault    vault
 	purse    *purse
 	// speech is how kinds reach language models.
-	speech *builtin.Models
+	speech *models.Models
 	// desk is where people are asked.
 	desk *human.Desk
 	// databases are the connections that nodes have to databases.
@@ -84,7 +85,7 @@ type Options struct {
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
 	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
 	CodeCache string
@@ -151,7 +152,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, closing(err, db)
 	}
 	i.kinds = &i.registry
-	register(&i.registry, builtin.Options{
+	register(&i.registry, kindDeps{
 		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
 		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 		Agents: agents{i},
