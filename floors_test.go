@@ -46,17 +46,17 @@ func floors() map[string]floor {
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine":   {level: 3, pure: true},
-		"outbound": {level: 3}, // below all that calls services
-		"identity": {level: 3}, // below the stores: every call of theirs takes its Principal
+		"engine":     {level: 3, pure: true},
+		"outbound":   {level: 3}, // below all that calls services
+		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
+		"credential": {level: 3}, // below kinds and channels, which open credentials
 
-		"node":       {level: 4},
-		"llm":        {level: 4},
-		"store":      {level: 4},
-		"host":       {level: 4},
-		"credential": {level: 4},
-		"api":        {level: 4},
-		"files":      {level: 4},
+		"node":  {level: 4},
+		"llm":   {level: 4},
+		"store": {level: 4},
+		"host":  {level: 4},
+		"api":   {level: 4},
+		"files": {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -70,10 +70,6 @@ func floors() map[string]floor {
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
-		"llm/openai":     {level: 5},
-		"llm/anthropic":  {level: 5},
-		"llm/gemini":     {level: 5},
-		"llm/scripted":   {level: 5},
 		"client":         {level: 5},
 
 		"store/storetest": {level: 5, suite: true},
@@ -92,6 +88,7 @@ func floors() map[string]floor {
 		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
 
 		"human": {level: 6},
+		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
 		// What the families of kinds share is below them.
 		"builtin/document": {level: 5},
@@ -102,17 +99,22 @@ func floors() map[string]floor {
 		"builtin/models":   {level: 6},
 		"builtin/toolset":  {level: 6},
 
-		"builtin/models/modelstest": {level: 7, suite: true},
-
 		"builtin/*":     {level: 7}, // one family of kinds each
-		"integration/*": {level: 7},
-		"server":        {level: 7},
-		"gateway":       {level: 7},
-		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+		"integration/*": {level: 8},
+		"llm/openai":    {level: 8},
+		"llm/anthropic": {level: 8},
+		"llm/gemini":    {level: 8},
+		"llm/scripted":  {level: 8},
 
-		"app": {level: 8},
+		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
-		"cmd/tandem": {level: 9},
+		"server":  {level: 7},
+		"gateway": {level: 7},
+		"fixture": {level: 7}, // drives folds and revisions as a host does, without a store
+
+		"app": {level: 9},
+
+		"cmd/tandem": {level: 10},
 	}
 }
 

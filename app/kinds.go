@@ -7,6 +7,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,36 +16,16 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin/ai"
-	"tandem/builtin/ask"
-	"tandem/builtin/code"
-	"tandem/builtin/data"
-	"tandem/builtin/file"
-	"tandem/builtin/flow"
-	remember "tandem/builtin/memory"
 	"tandem/builtin/models"
-	"tandem/builtin/task"
-	"tandem/builtin/toolset"
-	"tandem/builtin/web"
-	"tandem/database"
 	"tandem/fault"
-	"tandem/files"
-	"tandem/integration/aws"
-	"tandem/integration/azure"
-	"tandem/integration/gcp"
 	"tandem/mcp"
 	"tandem/memory"
 	"tandem/node"
-	"tandem/objectstore"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/server"
 	"tandem/workflow"
 )
-
-// objectStores are the stores that files can be put into, by the target that names them.
-func objectStores(client *outbound.Client) map[string]objectstore.Store {
-	return map[string]objectstore.Store{"s3": aws.S3(client), "gcs": gcp.Storage(client), "azure_blob": azure.Blobs(client)}
-}
 
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
 func Kinds() workflow.Kinds { return theKinds() }
@@ -52,47 +33,28 @@ func Kinds() workflow.Kinds { return theKinds() }
 // theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {
 	var registry node.Registry
-	register(&registry, kindDeps{
-		HTTP: outbound.New(outbound.Options{}), Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
-	})
+	register(&registry, builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}))
 	return &registry
 })
 
-// kindDeps are what the families of kinds need of the program that they are part of; what one of them does without something is said at its Deps.
-type kindDeps struct {
-	HTTP         *outbound.Client
-	Files        *files.Store
-	Databases    *database.Pools
-	ObjectStores map[string]objectstore.Store
-	Models       *models.Models
-	Scripts      *code.Scripts
-	Callbacks    web.Callbacks
-	Memories     *memory.Store
-	Tools        *mcp.Pool
-	Agents       task.Agents
-	Users        ask.Users
+// builtIn are the parts of this program without an instance: kinds have what they are given here, and nothing else.
+func builtIn(reach outbound.Options, k kindDeps) *plug.Set {
+	deps := plug.Deps{HTTP: outbound.New(reach), Log: slog.New(slog.DiscardHandler)}
+	set, err := gather(deps, families(func(*plug.Set) kindDeps { return k }), nil)
+	if err != nil {
+		panic(err) // two of our own parts have one name: no program can be made of them
+	}
+	return set
 }
 
-// familyKinds are the kinds of all families. A family is a package below builtin and a line here.
-func familyKinds(d kindDeps) []node.Kind {
-	return slices.Concat(
-		ai.Kinds(ai.Deps{Models: d.Models, Files: d.Files, Tools: d.Tools}),
-		ask.Kinds(ask.Deps{Users: d.Users}),
-		code.Kinds(code.Deps{Scripts: d.Scripts}),
-		data.Kinds(data.Deps{Databases: d.Databases, Models: d.Models}),
-		file.Kinds(file.Deps{HTTP: d.HTTP, Files: d.Files, ObjectStores: d.ObjectStores, Models: d.Models}),
-		flow.Kinds(flow.Deps{Models: d.Models}),
-		remember.Kinds(remember.Deps{Memories: d.Memories, Models: d.Models, Files: d.Files}),
-		task.Kinds(task.Deps{Models: d.Models, Tools: d.Tools, Agents: d.Agents}),
-		toolset.Kinds(toolset.Deps{Servers: d.Tools}),
-		web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: d.Callbacks}),
-	)
-}
-
-// register fills a registry with the kinds that run and the names of those that do not yet.
-func register(registry *node.Registry, d kindDeps) {
-	registry.Register(familyKinds(d)...)
-	registry.Reserve(reservedKinds()...)
+// register fills a registry with the kinds that run, and the names of those that do not yet unless an extension brings them.
+func register(registry *node.Registry, set *plug.Set) {
+	registry.Register(set.Kinds...)
+	for _, about := range reservedKinds() {
+		if _, runs := registry.Get(about.Name); !runs {
+			registry.Reserve(about)
+		}
+	}
 }
 
 // reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking

@@ -155,7 +155,7 @@ func NewPlayer(cache string) *Player {
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}
-	p.registry.Register(familyKinds(kindDeps{HTTP: outbound.New(nowhere()), Models: &models.Models{}, Memories: memory.New(memory.Options{})})...)
+	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{})}).Kinds...)
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
@@ -227,8 +228,8 @@ type Call struct {
 	// Used notes what the run has used of paid services. It counts for the node, the execution and the workflow.
 	Used func(u Usage)
 	// Credential opens a stored credential of the workspace, of one of the types. What is secret in it is taken out of
-	// everything that leaves the run.
-	Credential func(ctx context.Context, id string, types ...string) (Credential, error)
+	// everything that leaves the run, and the run releases it when it has ended.
+	Credential credential.Opener
 	// Files keeps what is too large for a payload.
 	Files Files
 	// Code runs a function of the node's configurations where it can do no harm.
@@ -257,13 +258,6 @@ func (c *Call) Speaks(wish string) string {
 		return "zh"
 	}
 	return "en"
-}
-
-// Credential is an opened credential: the fields of its type, as an object.
-type Credential struct {
-	ID   string
-	Type string
-	Data json.RawMessage
 }
 
 // Files keeps large values of a workspace by their content.

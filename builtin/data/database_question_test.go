@@ -8,6 +8,7 @@ import (
 
 	"tandem/builtin/data"
 	"tandem/builtin/models/modelstest"
+	"tandem/credential"
 	"tandem/database"
 	"tandem/fault"
 	"tandem/llm"
@@ -24,8 +25,8 @@ func TestDatabaseQuery_AnswersAQuestion(t *testing.T) {
 		call := nodetest.NewCall(t, config, `{}`)
 		call.Workspace = "default"
 		call.Used, call.Detail = func(node.Usage) {}, func(map[string]any) {}
-		call.Credential = func(context.Context, string, ...string) (node.Credential, error) {
-			return node.Credential{ID: "shop", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)}, nil
+		call.Credential = func(context.Context, string, ...string) (credential.Opened, error) {
+			return credential.Opened{ID: "shop", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)}, nil
 		}
 		out, err := nodetest.Of(data.Kinds(o)...).Kind(t, kind).Run(t.Context(), call)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"tandem/agent"
 	"tandem/builtin/models"
 	"tandem/builtin/task"
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -490,6 +491,6 @@ func (o taskOut) Detail(fields map[string]any) {
 
 func (o taskOut) Used(node.Usage) {}
 
-func (o taskOut) Credential(context.Context, string, ...string) (node.Credential, func(), error) {
-	return node.Credential{}, nil, fault.New(fault.NotFound, "there are no credentials")
+func (o taskOut) Credential(context.Context, string, ...string) (credential.Opened, error) {
+	return credential.Opened{}, fault.New(fault.NotFound, "there are no credentials")
 }
