@@ -291,7 +291,7 @@ func TestChannel_Send_FollowsMigration(t *testing.T) {
 
 func TestContent_Readable(t *testing.T) {
 	t.Parallel()
-	if got, code := content(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" || !code {
+	if got, code := payload.Shown(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" || !code {
 		t.Errorf("shown as %s, code %v", got, code)
 	}
 }
