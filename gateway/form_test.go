@@ -100,3 +100,10 @@ func TestDrawing_Earlier(t *testing.T) {
 		}
 	}
 }
+
+// The words of a question show values as people read them.
+func TestQuestion_Readable(t *testing.T) {
+	t.Parallel()
+	q := question{Title: "T", Arguments: formtest.Value(), Content: formtest.Value(), Changes: formtest.Value()}
+	formtest.Readable(t, q.text())
+}

@@ -29,7 +29,7 @@ type SlotOutput struct {
 type SlotSchema struct {
 	root   slotObject
 	defs   map[string]json.RawMessage // what its parts may refer to
-	fields map[string]*payload.Schema         // the properties, ready to check
+	fields map[string]*payload.Schema // the properties, ready to check
 }
 
 // slotObject is what is read of the schema of an object.

@@ -165,4 +165,3 @@ func placeOf(path string) (section, index int) {
 
 func nodePath(i int) string       { return payload.JoinIndex("nodes", i) }
 func connectionPath(i int) string { return payload.JoinIndex("connections", i) }
-
