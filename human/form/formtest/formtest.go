@@ -191,7 +191,7 @@ func Readable(t *testing.T, shown string) {
 	}
 }
 
-// texts are all texts of a decoded value.
+// texts are all texts of a decoded value, the names of its fields included.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -205,7 +205,7 @@ func texts(v any) []string {
 	case map[string]any:
 		var list []string
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			list = append(list, texts(v[name])...)
+			list = append(append(list, name), texts(v[name])...)
 		}
 		return list
 	}
