@@ -100,7 +100,15 @@ func floors() map[string]floor {
 
 		"app": {level: 8},
 
-		"cmd/tandem": {level: 9},
+		"console/table": {level: 6}, // how values are shown
+		"console/tree":  {level: 7}, // an execution while it runs
+		"console":       {level: 9},
+
+		"console/tree/treetest": {level: 7, suite: true}, // a terminal that tells what it shows
+
+		"benchmark": {level: 9},
+
+		"cmd/tandem": {level: 10},
 	}
 }
 

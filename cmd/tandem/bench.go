@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
 )
 
 func newBench() *cobra.Command {
 	var (
-		b      app.Bench
+		b      benchmark.Engine
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -42,7 +42,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 			b.Measuring = func(round int, what string) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what)
 			}
-			report, err := app.Measure(ctx, b)
+			report, err := benchmark.Measure(ctx, b)
 			if err != nil {
 				return problemError{err}
 			}
@@ -73,12 +73,12 @@ The work is done in a scratch directory on the disk of the data directory, which
 }
 
 // printBench writes the figures as a table and says how to read them.
-func printBench(out io.Writer, r app.BenchReport) error {
+func printBench(out io.Writer, r benchmark.Report) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d bytes per row\n\n", r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.RowBytes)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "durable nodes per second\tTandem\tbare journal\tratio\tlow-high\tgoal\tµs/node\tbare\tCPU µs\tbare\trunning ahead\tratio\t")
-	line := func(name string, f app.BenchFigures, goal string) {
+	line := func(name string, f benchmark.Figures, goal string) {
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f-%.2f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.2f\t\n",
 			name, f.TandemPerSecond, f.BarePerSecond, f.Ratio, f.RatioLow, f.RatioHigh, goal, f.TandemMicros, f.BareMicros, f.TandemCPU, f.BareCPU, f.AheadPerSecond, f.AheadRatio)
 	}
@@ -87,9 +87,9 @@ func printBench(out io.Writer, r app.BenchReport) error {
 		if c.Goal > 0 {
 			goal = verdict(c.Ratio >= c.Goal, fmt.Sprintf("%.2f", c.Goal))
 		}
-		line(fmt.Sprintf("chain of %d, %d at once", c.Nodes, c.Concurrency), c.BenchFigures, goal)
+		line(fmt.Sprintf("chain of %d, %d at once", c.Nodes, c.Concurrency), c.Figures, goal)
 	}
-	line(fmt.Sprintf("fan-out to %d and back", r.FanOut.Width), r.FanOut.BenchFigures, "")
+	line(fmt.Sprintf("fan-out to %d and back", r.FanOut.Width), r.FanOut.Figures, "")
 	if err := table.Flush(); err != nil {
 		return err
 	}

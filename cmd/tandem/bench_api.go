@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
 )
 
 func newBenchAPI() *cobra.Command {
 	var (
-		b       app.APIBench
+		b       benchmark.API
 		side    string
 		dir     string
 		signals int
@@ -49,11 +49,11 @@ The work is done in a scratch directory on the disk of the data directory, which
 			if side != "" {
 				return serveSide(ctx, cmd, side, dir, b.Executions, signals)
 			}
-			b.Launch = func(ctx context.Context, side, dir string, executions, signals int) (*app.APISide, error) {
+			b.Launch = func(ctx context.Context, side, dir string, executions, signals int) (*benchmark.APISide, error) {
 				return launchSide(ctx, cmd.ErrOrStderr(), side, dir, executions, signals)
 			}
 			b.Measuring = func(round int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what) }
-			report, err := app.MeasureAPI(ctx, b)
+			report, err := benchmark.MeasureAPI(ctx, b)
 			if err != nil {
 				return problemError{err}
 			}
@@ -96,7 +96,7 @@ func serveSide(ctx context.Context, cmd *cobra.Command, side, dir string, execut
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	out := json.NewEncoder(cmd.OutOrStdout())
-	err := app.ServeAPISide(ctx, side, dir, executions, signals, func(s app.APISide) {
+	err := benchmark.ServeAPISide(ctx, side, dir, executions, signals, func(s benchmark.APISide) {
 		if out.Encode(s) != nil {
 			stop() // nobody is there
 			return
@@ -104,7 +104,7 @@ func serveSide(ctx context.Context, cmd *cobra.Command, side, dir string, execut
 		go func() { // it ends with its input
 			defer stop()
 			for in := bufio.NewScanner(cmd.InOrStdin()); in.Scan(); {
-				if out.Encode(app.OwnUsage()) != nil {
+				if out.Encode(benchmark.OwnUsage()) != nil {
 					return
 				}
 			}
@@ -117,7 +117,7 @@ func serveSide(ctx context.Context, cmd *cobra.Command, side, dir string, execut
 }
 
 // launchSide starts a side in a process of its own.
-func launchSide(ctx context.Context, stderr io.Writer, side, dir string, executions, signals int) (*app.APISide, error) {
+func launchSide(ctx context.Context, stderr io.Writer, side, dir string, executions, signals int) (*benchmark.APISide, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -136,14 +136,14 @@ func launchSide(ctx context.Context, stderr io.Writer, side, dir string, executi
 		return nil, err
 	}
 	decoder := json.NewDecoder(out)
-	var s app.APISide
+	var s benchmark.APISide
 	s.Close = func() error {
 		if err := in.Close(); err != nil {
 			return err
 		}
 		return child.Wait()
 	}
-	s.Usage = func() (usage app.APIUsage, err error) {
+	s.Usage = func() (usage benchmark.APIUsage, err error) {
 		if _, err := io.WriteString(in, "\n"); err != nil {
 			return usage, err
 		}
@@ -156,7 +156,7 @@ func launchSide(ctx context.Context, stderr io.Writer, side, dir string, executi
 }
 
 // printAPI writes the figures as tables and says how to read them.
-func printAPI(out io.Writer, r app.APIReport) error {
+func printAPI(out io.Writer, r benchmark.APIReport) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d executions to begin with; an execution writes %d rows of %d bytes; load before: %s\n\n",
 		r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.Executions, r.Rows, r.RowBytes, cmp.Or(r.LoadBefore, "unknown"))

@@ -15,12 +15,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
 )
 
 func newBenchScale() *cobra.Command {
 	var (
-		s      app.Scale
+		s      benchmark.Scale
 		data   string
 		phase  string
 		asJSON bool
@@ -40,7 +40,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if phase != "" {
-				report, err := app.MeasureScale(ctx, s, phase)
+				report, err := benchmark.MeasureScale(ctx, s, phase)
 				if err != nil {
 					return problemError{err}
 				}
@@ -58,8 +58,8 @@ The work is done in a scratch directory on the disk of the data directory, which
 					err = problemError{rerr}
 				}
 			}()
-			var reports []app.ScaleReport
-			for _, phase := range app.ScalePhases() {
+			var reports []benchmark.ScaleReport
+			for _, phase := range benchmark.ScalePhases() {
 				fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase)
 				where := dir
 				switch phase {
@@ -97,7 +97,7 @@ The work is done in a scratch directory on the disk of the data directory, which
 }
 
 // runPhase measures a phase in a process of its own.
-func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s app.Scale) (report app.ScaleReport, err error) {
+func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s benchmark.Scale) (report benchmark.ScaleReport, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return report, err
@@ -112,7 +112,7 @@ func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s app.Sc
 	return report, json.Unmarshal(out, &report)
 }
 
-func printScale(out io.Writer, reports []app.ScaleReport) error {
+func printScale(out io.Writer, reports []benchmark.ScaleReport) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "phase\tcount\tper second\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
 	for _, r := range reports {

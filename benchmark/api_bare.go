@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"bytes"
@@ -65,7 +65,7 @@ func serveAPIBare(ctx context.Context, dir string, started func(APISide)) (err e
 	mux.HandleFunc("GET /api/v1/executions", b.listPage)
 	mux.HandleFunc("POST /api/v1/executions/{id}/input", b.signal)
 	mux.HandleFunc("GET /api/v1/executions/{id}/events", b.events)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }() // it ends with Close, below
 	started(APISide{URL: "http://" + listener.Addr().String()})

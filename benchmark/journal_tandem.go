@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"context"
@@ -7,27 +7,28 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"tandem/app"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/workflow"
 )
 
 // benchInstance drives an instance the way a client does: start, watch, wait for the end.
-type benchInstance struct{ *Instance }
+type benchInstance struct{ *app.Instance }
 
 // save keeps one of the workflows below.
 func (b benchInstance) save(ctx context.Context, definition []byte) error {
-	source, problems := check(definition, b.kinds, nil)
-	if report := newReport("", problems); !report.Valid {
+	source, problems := workflow.Parse(definition, workflow.Options{Kinds: app.Kinds()})
+	if source == nil {
 		return fmt.Errorf("the workflow to measure is not valid: %v", problems)
 	}
-	_, err := b.Save(ctx, Local(), source.Definition)
+	_, err := b.Save(ctx, app.Local(), source.Definition)
 	return err
 }
 
 // execute runs a workflow to its end, with somebody watching.
 func (b benchInstance) execute(ctx context.Context, workflow string, each func(host.Row)) error {
-	p := Local()
+	p := app.Local()
 	id, err := b.Start(ctx, p, workflow, json.RawMessage(`{}`))
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/app"
 	"tandem/fault"
 	"tandem/store"
 )
@@ -52,18 +53,18 @@ func (r *scaleRun) ask(ctx context.Context) error {
 // due waits for the questions that run out, and says how late the last of them were that ran out while this process looked.
 func (r *scaleRun) due(ctx context.Context) error {
 	opened := time.Now()
-	pending, err := r.stores.Interactions.List(ctx, Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
+	pending, err := r.Stores().Interactions.List(ctx, app.Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
 	if err != nil {
 		return err
 	}
 	for n := range scaleTimers {
-		if _, err := r.Wait(ctx, Local(), scaleName(scaleDue, n)); err != nil {
+		if _, err := r.Wait(ctx, app.Local(), scaleName(scaleDue, n)); err != nil {
 			return err
 		}
 	}
 	var late []time.Duration
 	for n := range scaleTimers {
-		page, err := r.stores.Interactions.List(ctx, Local(), store.InteractionQuery{Execution: scaleName(scaleDue, n)})
+		page, err := r.Stores().Interactions.List(ctx, app.Local(), store.InteractionQuery{Execution: scaleName(scaleDue, n)})
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (r *scaleRun) due(ctx context.Context) error {
 			late = append(late, time.Duration(i.Updated-i.TimeoutAt)*time.Millisecond)
 		}
 	}
-	left, err := r.stores.Interactions.List(ctx, Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
+	left, err := r.Stores().Interactions.List(ctx, app.Local(), store.InteractionQuery{Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: 1}})
 	if err != nil {
 		return err
 	}

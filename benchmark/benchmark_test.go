@@ -1,24 +1,34 @@
-package app
+package benchmark
 
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"tandem/app"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/sandbox"
 )
+
+func TestMain(m *testing.M) {
+	if sandbox.IsChild() {
+		sandbox.Child()
+	}
+	os.Exit(m.Run())
+}
 
 func TestMeasure_ReportsEveryWorkload(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var told []string
-	r, err := Measure(t.Context(), Bench{
+	r, err := Measure(t.Context(), Engine{
 		Dir: filepath.Join(dir, "not", "there"), Rounds: 2, Quick: true, Nodes: 8, FanOut: 12, Concurrency: []int{1, 3},
 		Measuring: func(_ int, what string) { told = append(told, what) },
 	})
@@ -32,7 +42,7 @@ func TestMeasure_ReportsEveryWorkload(t *testing.T) {
 	if r.Rounds != 2 || r.RowBytes < 50 || len(r.Chains) != 2 || r.Chains[1].Concurrency != 3 || len(r.FanOut.ToChain) != 2 {
 		t.Errorf("report %+v", r)
 	}
-	for _, f := range []BenchFigures{r.Chains[0].BenchFigures, r.Chains[1].BenchFigures, r.FanOut.BenchFigures} {
+	for _, f := range []Figures{r.Chains[0].Figures, r.Chains[1].Figures, r.FanOut.Figures} {
 		if f.TandemPerSecond <= 0 || f.BarePerSecond <= 0 || f.TandemMicros <= 0 || f.BareMicros <= 0 {
 			t.Errorf("figures %+v", f)
 		}
@@ -54,7 +64,7 @@ func TestMeasure_LeavesNothingWhenItIsStopped(t *testing.T) {
 	dir := t.TempDir()
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := Measure(ctx, Bench{Dir: dir, Quick: true, Nodes: 8, FanOut: 8, Measuring: func(int, string) { cancel(why) }})
+	_, err := Measure(ctx, Engine{Dir: dir, Quick: true, Nodes: 8, FanOut: 8, Measuring: func(int, string) { cancel(why) }})
 	if !errors.Is(err, why) {
 		t.Errorf("error %v, want that of the context", err)
 	}
@@ -70,7 +80,7 @@ func TestMeasure_RefusesNonsense(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]Bench{
+	for name, b := range map[string]Engine{
 		"Rounds":      {Dir: t.TempDir(), Rounds: -1},
 		"Concurrency": {Dir: t.TempDir(), Concurrency: []int{1, 0}},
 		"Dir":         {Dir: file},
@@ -113,7 +123,10 @@ func TestBareJournal_HasEveryNode(t *testing.T) {
 // What is measured on our side is what is said: one completion per node, and all of them watched but the first few.
 func TestBenchInstance_RunsEveryNode(t *testing.T) {
 	t.Parallel()
-	i := openInstance(t, t.TempDir())
+	i, err := app.Open(t.Context(), app.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer i.Close()
 	b := benchInstance{i}
 	for _, c := range []struct {
@@ -127,10 +140,15 @@ func TestBenchInstance_RunsEveryNode(t *testing.T) {
 		if err := b.execute(t.Context(), c.id, nil); err != nil {
 			t.Fatal(err)
 		}
-		execution := i.startText(t, c.id, `{}`)
-		i.ends(t, execution, engine.StatusSuccess)
+		execution, err := i.Start(t.Context(), app.Local(), c.id, json.RawMessage(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := i.Wait(t.Context(), app.Local(), execution); err != nil || e.Status != engine.StatusSuccess {
+			t.Fatalf("execution %+v, %v", e, err)
+		}
 		done := map[engine.ActivationID]bool{}
-		for stored, err := range i.stores.Journal.Rows(t.Context(), user, execution, 0) {
+		for stored, err := range i.Stores().Journal.Rows(t.Context(), app.Local(), execution, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +183,7 @@ func TestMedian(t *testing.T) {
 func TestMeasureAPI_ReportsEveryRequest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	r, err := MeasureAPI(t.Context(), APIBench{Dir: dir, Rounds: 1, Quick: true, Executions: 30, Clients: []int{1, 2}, Readers: 3})
+	r, err := MeasureAPI(t.Context(), API{Dir: dir, Rounds: 1, Quick: true, Executions: 30, Clients: []int{1, 2}, Readers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +204,7 @@ func TestMeasureAPI_ReportsEveryRequest(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind %v, %v", left, err)
 	}
-	if _, err := MeasureAPI(t.Context(), APIBench{Dir: dir, Clients: []int{0}}); fault.CodeOf(err) != fault.Invalid {
+	if _, err := MeasureAPI(t.Context(), API{Dir: dir, Clients: []int{0}}); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("no clients: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 	"tandem/fault"
 )
 
-// APIBench measures the API of this machine: requests to Tandem in turns with requests to a bare server that decodes the same
+// API measures the API of this machine: requests to Tandem in turns with requests to a bare server that decodes the same
 // bodies, writes the same rows with the same durability and sends the same answers.
-type APIBench struct {
+type API struct {
 	// Dir is a data directory, or where one would be. The measurement makes a directory of its own on the same disk and
 	// removes it.
 	Dir string
@@ -99,7 +99,7 @@ type APIStream struct {
 const apiGoal = 0.5
 
 // MeasureAPI runs the measurement. It takes some minutes.
-func MeasureAPI(ctx context.Context, b APIBench) (report APIReport, err error) {
+func MeasureAPI(ctx context.Context, b API) (report APIReport, err error) {
 	if err := b.complete(); err != nil {
 		return APIReport{}, err
 	}
@@ -112,7 +112,7 @@ func MeasureAPI(ctx context.Context, b APIBench) (report APIReport, err error) {
 			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
 		}
 	}()
-	m := &apiMeasurement{APIBench: b, signals: 20}
+	m := &apiMeasurement{API: b, signals: 20}
 	if b.Quick {
 		m.signals = 5
 	}
@@ -130,7 +130,7 @@ func MeasureAPI(ctx context.Context, b APIBench) (report APIReport, err error) {
 	return m.report, m.run(ctx)
 }
 
-func (b *APIBench) complete() error {
+func (b *API) complete() error {
 	if b.Rounds == 0 {
 		b.Rounds = 5
 		if b.Quick {
@@ -176,7 +176,7 @@ func launchHere(ctx context.Context, side, dir string, executions, signals int) 
 
 // apiMeasurement is one run of MeasureAPI.
 type apiMeasurement struct {
-	APIBench
+	API
 	signals int
 	sides   []*apiRunning
 	report  APIReport

@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/app"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
@@ -85,15 +86,15 @@ func serveAPITandem(ctx context.Context, dir string, executions, signals int, st
 		return err
 	}
 	token := identity.NewSecret()
-	return Serve(ctx, ServeOptions{
+	return app.Serve(ctx, app.ServeOptions{
 		Addr: "127.0.0.1:0", Dir: data, Token: token, Version: "bench",
-		Started: func(s Serving) { started(APISide{URL: s.URL, Token: token, Rows: rows}) },
+		Started: func(s app.Serving) { started(APISide{URL: s.URL, Token: token, Rows: rows}) },
 	})
 }
 
 // fillAPI keeps the workflows and makes executions that have ended: one is run, the others are copies of its rows.
 func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][]byte, err error) {
-	i, err := Open(ctx, Options{Dir: dir})
+	i, err := app.Open(ctx, app.Options{Dir: dir})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][
 	if err := errors.Join(b.save(ctx, apiDefinition()), b.save(ctx, apiStreamDefinition(signals))); err != nil {
 		return nil, err
 	}
-	p := Local()
+	p := app.Local()
 	first, err := i.Start(ctx, p, apiFlow, json.RawMessage(apiInputs))
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][
 		return nil, fmt.Errorf("execution %q ended with the status %s: %s", first, summary.Status, summary.Error)
 	}
 	var stored []store.Row
-	for row, err := range i.stores.Journal.Rows(ctx, p, first, 0) {
+	for row, err := range i.Stores().Journal.Rows(ctx, p, first, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +126,7 @@ func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][
 	const atOnce = 256
 	err = together(atOnce, func(worker int) error {
 		for n := worker; n < executions; n += atOnce {
-			if err := i.copyExecution(ctx, summary, stored, apiExecution(n)); err != nil {
+			if err := copyExecution(ctx, i, summary, stored, apiExecution(n)); err != nil {
 				return err
 			}
 		}
@@ -138,7 +139,7 @@ func fillAPI(ctx context.Context, dir string, executions, signals int) (rows [][
 func apiExecution(n int) string { return fmt.Sprintf("exec_bench%021d", n) }
 
 // copyExecution appends the rows of an execution under another id.
-func (i *Instance) copyExecution(ctx context.Context, of store.Execution, rows []store.Row, id string) error {
+func copyExecution(ctx context.Context, i *app.Instance, of store.Execution, rows []store.Row, id string) error {
 	list := make([]*store.Append, len(rows))
 	for n, row := range rows {
 		list[n] = &store.Append{Execution: id, After: row.Seq - 1, Time: row.Time, Body: bytes.ReplaceAll(row.Body, []byte(of.ID), []byte(id))}
@@ -147,7 +148,7 @@ func (i *Instance) copyExecution(ctx context.Context, of store.Execution, rows [
 	created.ID, created.Status = id, engine.StatusRunning
 	list[0].Create = &created
 	list[len(list)-1].Change = &store.Change{Status: of.Status, Started: of.Started, Ended: of.Ended, DurationMS: of.DurationMS, Credits: of.Credits}
-	return i.stores.Journal.Append(ctx, identity.System(of.Workspace), list...)
+	return i.Stores().Journal.Append(ctx, identity.System(of.Workspace), list...)
 }
 
 // apiInputs are what an execution is started with.

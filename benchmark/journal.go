@@ -1,4 +1,7 @@
-package app
+// Package benchmark measures what Tandem costs on this machine: the engine beside a bare journal, the API beside a bare server, and many
+// waiting executions. It opens instances of its own in scratch directories and never touches the data of a user. The command "tandem bench"
+// imports it, and nobody else.
+package benchmark
 
 import (
 	"bytes"
@@ -12,12 +15,13 @@ import (
 	"sync"
 	"time"
 
+	"tandem/app"
 	"tandem/fault"
 )
 
-// Bench is a measurement of this machine: Tandem against a bare journal with the same driver, the same bytes per row and
+// Engine is a measurement of the engine on this machine: Tandem against a bare journal with the same driver, the same bytes per row and
 // the same durability, in turns.
-type Bench struct {
+type Engine struct {
 	// Dir is a data directory, or where one would be. The measurement makes a directory of its own on the same disk and
 	// removes it.
 	Dir string
@@ -34,20 +38,20 @@ type Bench struct {
 	Measuring func(round int, what string)
 }
 
-// BenchReport is what was measured.
-type BenchReport struct {
-	Go       string       `json:"go"`
-	OS       string       `json:"os"`
-	Arch     string       `json:"arch"`
-	CPUs     int          `json:"cpus"`
-	Rounds   int          `json:"rounds"`
-	RowBytes int          `json:"row_bytes"`
-	Chains   []BenchChain `json:"chains"`
-	FanOut   BenchFanOut  `json:"fan_out"`
+// Report is what was measured.
+type Report struct {
+	Go       string  `json:"go"`
+	OS       string  `json:"os"`
+	Arch     string  `json:"arch"`
+	CPUs     int     `json:"cpus"`
+	Rounds   int     `json:"rounds"`
+	RowBytes int     `json:"row_bytes"`
+	Chains   []Chain `json:"chains"`
+	FanOut   FanOut  `json:"fan_out"`
 }
 
-// BenchFigures are the medians of one workload. A node is counted when it is on disk.
-type BenchFigures struct {
+// Figures are the medians of one workload. A node is counted when it is on disk.
+type Figures struct {
 	TandemPerSecond float64 `json:"tandem_nodes_per_second"`
 	BarePerSecond   float64 `json:"bare_nodes_per_second"`
 	// Ratio is Tandem's share of the bare journal's speed: the median of the rounds' ratios, with the lowest and the
@@ -66,19 +70,19 @@ type BenchFigures struct {
 	BareCPU      float64 `json:"bare_cpu_microseconds_per_node,omitempty"`
 }
 
-// BenchChain is so many executions of a chain at once.
-type BenchChain struct {
+// Chain is so many executions of a chain at once.
+type Chain struct {
 	Nodes       int `json:"nodes"`
 	Concurrency int `json:"concurrency"`
-	BenchFigures
+	Figures
 	// Goal is the ratio that is wanted, zero for none.
 	Goal float64 `json:"goal,omitempty"`
 }
 
-// BenchFanOut is one execution of a fan-out and the join after it.
-type BenchFanOut struct {
+// FanOut is one execution of a fan-out and the join after it.
+type FanOut struct {
 	Width int `json:"width"`
-	BenchFigures
+	Figures
 	// ToChain is the time per node as a multiple of that in the chains, in their order.
 	ToChain []float64 `json:"cost_to_chain"`
 	// Goal is the multiple that must not be exceeded, zero for none.
@@ -105,40 +109,40 @@ func benchGoal(nodes, concurrency int) float64 {
 }
 
 // Measure runs the measurement. It takes about a minute, some seconds when quick.
-func Measure(ctx context.Context, b Bench) (report BenchReport, err error) {
+func Measure(ctx context.Context, b Engine) (report Report, err error) {
 	if err := b.complete(); err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	dir, err := scratch(b.Dir)
 	if err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	defer func() {
 		if rerr := os.RemoveAll(dir); rerr != nil {
 			err = errors.Join(err, fmt.Errorf("remove the scratch directory: %w", rerr))
 		}
 	}()
-	i, err := Open(ctx, Options{Dir: filepath.Join(dir, "tandem"), NoRunAhead: true})
+	i, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "tandem"), NoRunAhead: true})
 	if err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	ahead, err := Open(ctx, Options{Dir: filepath.Join(dir, "ahead")})
+	ahead, err := app.Open(ctx, app.Options{Dir: filepath.Join(dir, "ahead")})
 	if err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, ahead.Close()) }()
 	bare, err := openBare(dir)
 	if err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, bare.stop()) }()
-	m := &measurement{Bench: b, tandem: benchInstance{i}, ahead: benchInstance{ahead}, bare: bare}
+	m := &measurement{Engine: b, tandem: benchInstance{i}, ahead: benchInstance{ahead}, bare: bare}
 	return m.run(ctx)
 }
 
 // complete fills in what was left open and refuses nonsense.
-func (b *Bench) complete() error {
+func (b *Engine) complete() error {
 	if b.Rounds == 0 {
 		b.Rounds = 7
 		if b.Quick {
@@ -187,7 +191,7 @@ func scratch(data string) (string, error) {
 
 // measurement is one run of Measure.
 type measurement struct {
-	Bench
+	Engine
 	tandem benchInstance
 	ahead  benchInstance // as tandem, running ahead
 	bare   *bareJournal
@@ -212,18 +216,18 @@ const (
 	fanOutID = "bench_fan_out"
 )
 
-func (m *measurement) run(ctx context.Context) (BenchReport, error) {
+func (m *measurement) run(ctx context.Context) (Report, error) {
 	for _, def := range [][]byte{benchChain(chainID, m.Nodes), benchFanOut(fanOutID, m.FanOut)} {
 		if err := errors.Join(m.tandem.save(ctx, def), m.ahead.save(ctx, def)); err != nil {
-			return BenchReport{}, err
+			return Report{}, err
 		}
 	}
 	size, err := m.tandem.rowBytes(ctx, chainID)
 	if err != nil {
-		return BenchReport{}, err
+		return Report{}, err
 	}
 	// The name of the workspace is a column of ours and not of the bare journal's: its bytes go into the body.
-	m.body = bytes.Repeat([]byte("0123456789abcdef"), size/16+2)[:size+len(Local().Workspace)]
+	m.body = bytes.Repeat([]byte("0123456789abcdef"), size/16+2)[:size+len(app.Local().Workspace)]
 
 	loads := m.workloads()
 	for round := range m.Rounds {
@@ -232,7 +236,7 @@ func (m *measurement) run(ctx context.Context) (BenchReport, error) {
 				m.Measuring(round+1, w.name)
 			}
 			if err := m.measure(ctx, w); err != nil {
-				return BenchReport{}, fmt.Errorf("measure %s: %w", w.name, err)
+				return Report{}, fmt.Errorf("measure %s: %w", w.name, err)
 			}
 		}
 	}
@@ -356,12 +360,12 @@ func together(n int, each func(int) error) error {
 	return first
 }
 
-func (m *measurement) report(loads []*workload, size int) BenchReport {
-	r := BenchReport{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: m.Rounds, RowBytes: size}
+func (m *measurement) report(loads []*workload, size int) Report {
+	r := Report{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Rounds: m.Rounds, RowBytes: size}
 	for i, n := range m.Concurrency {
-		r.Chains = append(r.Chains, BenchChain{Nodes: m.Nodes, Concurrency: n, BenchFigures: loads[i].figures(), Goal: benchGoal(m.Nodes, n)})
+		r.Chains = append(r.Chains, Chain{Nodes: m.Nodes, Concurrency: n, Figures: loads[i].figures(), Goal: benchGoal(m.Nodes, n)})
 	}
-	r.FanOut = BenchFanOut{Width: m.FanOut, BenchFigures: loads[len(loads)-1].figures()}
+	r.FanOut = FanOut{Width: m.FanOut, Figures: loads[len(loads)-1].figures()}
 	if m.FanOut == benchFanned && m.Nodes == benchNodes {
 		r.FanOut.Goal = 2
 	}
@@ -371,7 +375,7 @@ func (m *measurement) report(loads []*workload, size int) BenchReport {
 	return r
 }
 
-func (w *workload) figures() BenchFigures {
+func (w *workload) figures() Figures {
 	var ratios, ahead []float64
 	for i, s := range w.samples[sideTandem] {
 		ratios = append(ratios, s.perSecond/w.samples[sideBare][i].perSecond)
@@ -379,7 +383,7 @@ func (w *workload) figures() BenchFigures {
 	}
 	speed := func(s sample) float64 { return s.perSecond }
 	used := func(s sample) float64 { return s.cpu }
-	f := BenchFigures{
+	f := Figures{
 		TandemPerSecond: medianOf(w.samples[sideTandem], speed), BarePerSecond: medianOf(w.samples[sideBare], speed),
 		AheadPerSecond: medianOf(w.samples[sideAhead], speed), AheadRatio: median(ahead),
 		Ratio: median(ratios), RatioLow: slices.Min(ratios), RatioHigh: slices.Max(ratios),

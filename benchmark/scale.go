@@ -1,4 +1,4 @@
-package app
+package benchmark
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tandem/app"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -91,7 +92,7 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 	}
 	start := time.Now()
 	var err error
-	if r.Instance, err = Open(ctx, Options{Dir: filepath.Join(s.Dir, "data"), Recorded: r.recorded}); err != nil {
+	if r.Instance, err = app.Open(ctx, app.Options{Dir: filepath.Join(s.Dir, "data"), Recorded: r.recorded}); err != nil {
 		return r.report, err
 	}
 	r.report.ReadySecond = time.Since(start).Seconds()
@@ -107,7 +108,7 @@ func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, erro
 // scaleRun is a phase under way.
 type scaleRun struct {
 	Scale
-	*Instance
+	*app.Instance
 	report ScaleReport
 	// ended and waits are the executions that have ended or begun to wait, for who reads them.
 	ended, waits chan string
@@ -132,12 +133,7 @@ func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
 }
 
 func (r *scaleRun) keep(ctx context.Context, text string) error {
-	source, problems := check([]byte(text), r.kinds, nil)
-	if report := newReport("", problems); !report.Valid {
-		return fmt.Errorf("the workflow to measure is not valid: %v", problems)
-	}
-	_, err := r.Save(ctx, Local(), source.Definition)
-	return err
+	return benchInstance{r.Instance}.save(ctx, []byte(text))
 }
 
 func (r *scaleRun) park(ctx context.Context) error {
@@ -168,12 +164,13 @@ func (r *scaleRun) begin(ctx context.Context, flow string, count int) error {
 	go func() {
 		failed <- together(scaleAtOnce, func(worker int) error {
 			for n := worker; n < count; n += scaleAtOnce {
-				request, err := r.request(ctx, Local(), flow, json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`))
+				request, err := r.Request(ctx, app.Local(), flow, "latest")
 				if err != nil {
 					return err
 				}
-				request.ID = scaleName(flow, n)
-				if _, err := r.host.Start(ctx, Local(), request); err != nil {
+				request.ID, request.Initial = scaleName(flow, n), json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`)
+				request.TriggerData = request.Initial
+				if _, err := r.Host().Start(ctx, app.Local(), request); err != nil {
 					return err
 				}
 			}
@@ -198,7 +195,7 @@ func (r *scaleRun) begin(ctx context.Context, flow string, count int) error {
 func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
 
 func (r *scaleRun) signal(ctx context.Context, id string) error {
-	_, err := r.host.Act(ctx, Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go", Value: json.RawMessage(`{"ok":true}`)})
+	_, err := r.Host().Act(ctx, app.Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go", Value: json.RawMessage(`{"ok":true}`)})
 	return err
 }
 
@@ -278,7 +275,7 @@ connections:
 	}
 	r.reading.Store(true)
 	begin := time.Now()
-	if _, err := r.Start(ctx, Local(), scaleLoop, json.RawMessage(`{}`)); err != nil {
+	if _, err := r.Start(ctx, app.Local(), scaleLoop, json.RawMessage(`{}`)); err != nil {
 		return err
 	}
 	if err := r.next(ctx); err != nil {
