@@ -1,9 +1,7 @@
-package main
+package tree
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,9 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/api"
-	"tandem/app"
 	"tandem/engine"
-	"tandem/human"
 )
 
 // stepEvent is a frame of a step of the turn of "agent".
@@ -147,7 +143,7 @@ func TestLinePrinter_TellsWhatModelsWrite(t *testing.T) {
 			var out strings.Builder
 			p := &linePrinter{out: &out}
 			for _, e := range c.events {
-				if err := p.frame(e); err != nil {
+				if err := p.Frame(e); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -172,126 +168,10 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// setupAsker is somebody at a terminal who types a line whenever one is asked for, and leaves after the last.
-func setupAsker(t *testing.T, lines ...string) (*asker, *fakeTerminal) {
-	t.Helper()
-	f := newFakeTerminal(t, 80, 24)
-	s := &screen{out: f, size: f.size}
-	keys := &keyboard{fakeTerminal: f, typed: newTyped(), lines: lines}
-	p := &treePrinter{out: keys, screen: s, live: newLive(s, newTree(), false)}
-	if err := p.begin("exec_x"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &asker{out: keys, typed: keys.typed, follow: p}, f
-}
-
-// keyboard answers prompts, which are what ends without a line end, and makes of line ends what terminals do.
-type keyboard struct {
-	*fakeTerminal
-	typed *typed
-	lines []string
-}
-
-func (k *keyboard) Write(b []byte) (int, error) {
-	text := string(b)
-	if !strings.HasSuffix(text, "\n") {
-		if len(k.lines) == 0 {
-			k.typed.add(true)
-		} else {
-			text += k.lines[0] + "\n"
-			k.typed.add(false, k.lines[0])
-			k.lines = k.lines[1:]
-		}
-	}
-	_, err := k.fakeTerminal.Write([]byte(strings.ReplaceAll(text, "\n", "\r\n")))
-	return len(b), err
-}
-
-func TestAsker(t *testing.T) {
+// Terminals show characters, not the escapes that programs write for them.
+func TestShortArguments_Readable(t *testing.T) {
 	t.Parallel()
-	tool := asked(t, human.PurposeToolApproval, `{"title":"May pay be called?","description":"A model wants to.","arguments":{"amount":5,"to":"a\u001b[2Jb"}}`)
-	t.Run("ForgetsWhatWasTypedBefore", func(t *testing.T) {
-		t.Parallel()
-		a, _ := setupAsker(t, "n", "")
-		a.typed.add(false, "y", "y") // perhaps meant for another question
-		if got, err := answered(t.Context(), a, tool); err != nil || got != `{"approved":false}` {
-			t.Errorf("answer %s, %v", got, err)
-		}
-	})
-	t.Run("ReadsLines", func(t *testing.T) {
-		t.Parallel()
-		x := newTyped()
-		go x.read(strings.NewReader("one\ntwo"))
-		for _, want := range []string{"one", "two"} {
-			if got, err := x.next(t.Context()); got != want || err != nil {
-				t.Errorf("got %q, %v", got, err)
-			}
-		}
-		if _, err := x.next(t.Context()); !errors.Is(err, app.ErrAsked) {
-			t.Errorf("at the end: %v", err)
-		}
-	})
-	t.Run("Interrupted", func(t *testing.T) {
-		t.Parallel()
-		a, _ := setupAsker(t, "")
-		a.typed = newTyped() // of which the keyboard does not know
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := answered(ctx, a, tool); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
-	t.Run("SomebodyIsFaster", func(t *testing.T) {
-		t.Parallel()
-		a, f := setupAsker(t, "")
-		a.typed = newTyped()
-		ctx, over := context.WithCancelCause(t.Context())
-		over(app.ErrFaster)
-		if _, err := answered(ctx, a, tool); !errors.Is(err, app.ErrFaster) {
-			t.Errorf("got %v", err)
-		}
-		if err := a.follow.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if shown := f.shown(); !strings.Contains(shown, "It has ended meanwhile.") {
-			t.Errorf("it shows\n%s", shown)
-		}
-	})
-	t.Run("DrawsOnAfterwards", func(t *testing.T) {
-		t.Parallel()
-		a, f := setupAsker(t, "y", "")
-		if err := a.follow.frame(nodeEvent(1, 0, "first", engine.NodeDone)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := answered(t.Context(), a, tool); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.follow.frame(nodeEvent(2, 0, "second", engine.NodeDone)); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.follow.stop(); err != nil {
-			t.Fatal(err)
-		}
-		shown := f.shown()
-		_, after, found := strings.Cut(shown, "Allow it?")
-		if !found || !strings.Contains(after, "✓ first") || !strings.Contains(after, "✓ second") || f.hidden {
-			t.Errorf("it shows\n%s", shown)
-		}
-	})
-}
-
-// Without a terminal on both sides nobody is asked.
-func TestNewAsker(t *testing.T) {
-	t.Parallel()
-	if a := newAsker(strings.NewReader("y\n"), &strings.Builder{}, &linePrinter{}); a != nil {
-		t.Error("a pipe is asked")
-	}
-	if a := newAsker(strings.NewReader("y\n"), &strings.Builder{}, &treePrinter{}); a != nil {
-		t.Error("an input that is no terminal is asked")
+	if text := shortArguments(`{"x":{"\u540d":"\u5f20\u003cb\u003e"}}`); !strings.Contains(text, `{"名":"张<b>"}`) {
+		t.Error(text)
 	}
 }

@@ -1,10 +1,12 @@
-package main
+package console
 
 import (
 	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"tandem/console/table"
 )
 
 // Terminals show characters, not the escapes that programs write for them.
@@ -13,11 +15,11 @@ func TestReadableValues(t *testing.T) {
 	value := json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)
 	const want = `{"名":"张<b>"}`
 	var printed bytes.Buffer
-	if err := printValue(&printed, map[string]any{"v": value}); err != nil {
+	if err := table.JSON(&printed, map[string]any{"v": value}); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"cell": cell(value), "plain": plain(value), "named": strings.Join(named(map[string]json.RawMessage{"x": value}), ""), "arguments": shortArguments(`{"x":` + string(value) + `}`),
+		"cell": table.Cell(value), "plain": plain(value), "named": strings.Join(named(map[string]json.RawMessage{"x": value}), ""),
 		"indented": strings.NewReplacer(" ", "").Replace(strings.Join(indented(value), "")), "printed": strings.NewReplacer(" ", "", "\n", "").Replace(printed.String()),
 	} {
 		if !strings.Contains(text, want) {

@@ -1,9 +1,9 @@
-package main
+package tree
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,123 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/api"
+	"tandem/console/tree/treetest"
 	"tandem/engine"
 )
-
-// fakeTerminal shows what a terminal would show after what was written to it. Narrower, it breaks long lines in two, as
-// most terminals do.
-type fakeTerminal struct {
-	t             *testing.T
-	width, height int
-	rows          []string // from the first that ever was
-	x, y          int
-	hidden        bool
-	writes        int
-}
-
-func newFakeTerminal(t *testing.T, width, height int) *fakeTerminal {
-	return &fakeTerminal{t: t, width: width, height: height, rows: []string{""}}
-}
-
-func (f *fakeTerminal) size() (int, int) { return f.width, f.height }
-
-func (f *fakeTerminal) Write(b []byte) (int, error) {
-	f.writes++
-	text := string(b)
-	for text != "" {
-		if rest, ok := strings.CutPrefix(text, "\x1b["); ok {
-			end := strings.IndexFunc(rest, func(r rune) bool { return r >= '@' && r <= '~' })
-			f.control(rest[:end], rest[end])
-			text = rest[end+1:]
-			continue
-		}
-		r := []rune(text)[0]
-		text = text[len(string(r)):]
-		f.put(r)
-	}
-	return len(b), nil
-}
-
-func (f *fakeTerminal) control(args string, code byte) {
-	n, err := strconv.Atoi(args)
-	if err != nil {
-		n = 1
-	}
-	switch {
-	case code == 'A':
-		f.y = max(f.y-n, max(len(f.rows)-f.height, 0))
-	case code == 'K':
-		f.rows[f.y] = cells(f.rows[f.y], f.x)
-	case code == 'J':
-		f.rows[f.y] = cells(f.rows[f.y], f.x)
-		f.rows = f.rows[:f.y+1]
-	case args == "?25":
-		f.hidden = code == 'l'
-	case code == 'm', args == "?2026":
-	default:
-		f.t.Errorf("the terminal was sent an unknown control %q%c", args, code)
-	}
-}
-
-func (f *fakeTerminal) put(r rune) {
-	switch {
-	case r == '\r':
-		f.x = 0
-		return
-	case r == '\n':
-		f.y++
-	case r < ' ' || r == 0x7f:
-		f.t.Errorf("the terminal was sent the control character %q", r)
-		return
-	default:
-		w := ansi.StringWidth(string(r))
-		if f.x+w > f.width {
-			f.x, f.y = 0, f.y+1
-			for f.y >= len(f.rows) {
-				f.rows = append(f.rows, "")
-			}
-		}
-		row := f.rows[f.y]
-		f.rows[f.y] = cells(row, f.x) + string(r) + ansi.Cut(row, f.x+w, ansi.StringWidth(row))
-		f.x += w
-		return
-	}
-	for f.y >= len(f.rows) {
-		f.rows = append(f.rows, "")
-	}
-}
-
-// cells is a row up to a column.
-func cells(row string, n int) string {
-	cut := ansi.Truncate(row, n, "")
-	return cut + strings.Repeat(" ", n-ansi.StringWidth(cut))
-}
-
-// resize changes the width.
-func (f *fakeTerminal) resize(width int) {
-	var rows []string
-	y := f.y
-	for i, row := range f.rows {
-		for ansi.StringWidth(row) > width {
-			rows = append(rows, ansi.Truncate(row, width, ""))
-			row = ansi.Cut(row, width, ansi.StringWidth(row))
-			if i < f.y {
-				y++
-			}
-		}
-		rows = append(rows, row)
-	}
-	f.rows, f.y, f.width = rows, y, width
-}
-
-// shown is everything on the screen and above it.
-func (f *fakeTerminal) shown() string {
-	var b strings.Builder
-	for _, row := range f.rows {
-		b.WriteString(strings.TrimRight(row, " ") + "\n")
-	}
-	return strings.TrimRight(b.String(), "\n")
-}
 
 // zero is when the executions of these tests begin.
 var zero = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -388,48 +274,48 @@ PENDING`)
 // The screen is drawn in place, in one write each time, and a change of its width leaves nothing behind.
 func TestScreen_Draw(t *testing.T) {
 	t.Parallel()
-	f := newFakeTerminal(t, 30, 8)
+	f := treetest.NewTerminal(t, 30, 8)
 	fmt.Fprint(f, "before\r\n")
-	s := &screen{out: f, size: f.size}
+	s := &screen{out: f, size: f.Size}
 	draw := func(lines ...string) {
 		t.Helper()
-		writes := f.writes
+		writes := f.Writes
 		if err := s.draw(lines); err != nil {
 			t.Fatal(err)
 		}
-		if f.writes > writes+1 {
-			t.Errorf("%d writes for one drawing", f.writes-writes)
+		if f.Writes > writes+1 {
+			t.Errorf("%d writes for one drawing", f.Writes-writes)
 		}
 	}
 	draw("a long line of some text", "b", "c")
 	draw("shorter", "b")
-	want(t, "shrunk", f.shown(), "before\nshorter\nb")
+	want(t, "shrunk", f.Shown(), "before\nshorter\nb")
 	draw("a long line of some text, 30 w", "b", "c")
-	f.resize(12)
-	want(t, "broken by the terminal", f.shown(), "before\na long line\nof some text\n, 30 w\nb\nc")
+	f.Resize(12)
+	want(t, "broken by the terminal", f.Shown(), "before\na long line\nof some text\n, 30 w\nb\nc")
 	draw("a long lin…", "b", "c")
-	want(t, "drawn again", f.shown(), "before\na long lin…\nb\nc")
-	if !f.hidden {
+	want(t, "drawn again", f.Shown(), "before\na long lin…\nb\nc")
+	if !f.Hidden {
 		t.Error("the cursor is in the way")
 	}
-	if err := s.leave(); err != nil || f.hidden {
+	if err := s.leave(); err != nil || f.Hidden {
 		t.Errorf("the cursor is not given back: %v", err)
 	}
 	fmt.Fprint(f, "after\r\n")
-	want(t, "after", f.shown(), "before\na long lin…\nb\nc\nafter")
+	want(t, "after", f.Shown(), "before\na long lin…\nb\nc\nafter")
 }
 
 func TestScreen_WritesNothingTwice(t *testing.T) {
 	t.Parallel()
-	f := newFakeTerminal(t, 30, 8)
-	s := &screen{out: f, size: f.size}
+	f := treetest.NewTerminal(t, 30, 8)
+	s := &screen{out: f, size: f.Size}
 	for range 5 {
 		if err := s.draw([]string{"same"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if f.writes > 2 {
-		t.Errorf("%d writes for one picture", f.writes)
+	if f.Writes > 2 {
+		t.Errorf("%d writes for one picture", f.Writes)
 	}
 }
 
@@ -437,8 +323,8 @@ func TestScreen_WritesNothingTwice(t *testing.T) {
 func TestLive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFakeTerminal(t, 40, 6)
-		l := newLive(&screen{out: f, size: f.size}, newTree(), true)
+		f := treetest.NewTerminal(t, 40, 6)
+		l := newLive(&screen{out: f, size: f.Size}, newTree(), true)
 		l.start()
 		for i := range 8 {
 			now := time.Since(zero)
@@ -453,14 +339,14 @@ func TestLive(t *testing.T) {
 			<-time.After(tick) // of the bubble's clock
 			synctest.Wait()
 		}
-		want(t, "while it runs", f.shown(), "… 5 finished\n✓ n5  0s\n✓ n6  0s\n⠇ n7\nPENDING")
-		if !f.hidden {
+		want(t, "while it runs", f.Shown(), "… 5 finished\n✓ n5  0s\n✓ n6  0s\n⠇ n7\nPENDING")
+		if !f.Hidden {
 			t.Error("the cursor is in the way")
 		}
-		if err := l.end(); err != nil || f.hidden {
-			t.Errorf("ended with %v, cursor hidden: %v", err, f.hidden)
+		if err := l.end(); err != nil || f.Hidden {
+			t.Errorf("ended with %v, cursor hidden: %v", err, f.Hidden)
 		}
-		if got := f.shown(); !strings.HasPrefix(got, "✓ n0  0s\n✓ n1") || strings.Count(got, "n7") != 1 {
+		if got := f.Shown(); !strings.HasPrefix(got, "✓ n0  0s\n✓ n1") || strings.Count(got, "n7") != 1 {
 			t.Errorf("in the end the screen shows\n%s", got)
 		}
 	})
@@ -477,3 +363,9 @@ func TestLive_TellsThatNobodyReads(t *testing.T) {
 		t.Errorf("a frame later: %v", err)
 	}
 }
+
+var errBroken = errors.New("broken pipe")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"tandem/api"
+	"tandem/console/table"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/human/form"
@@ -180,5 +181,5 @@ func remarks(e *form.Entry) bool {
 // title is what a question is called.
 func (q *question) title() string {
 	first, _, _ := strings.Cut(strings.TrimSpace(q.request.Description), "\n")
-	return oneLine(cmp.Or(q.request.Title, first, q.Purpose))
+	return table.OneLine(cmp.Or(q.request.Title, first, q.Purpose))
 }

@@ -1,4 +1,6 @@
-package main
+// Package tree shows an execution while it runs: as a tree that a terminal draws again and again, as lines for logs and pipes, or as
+// JSON. It is told by the frames of a stream and asks nothing of the API itself. Package console and the command import it.
+package tree
 
 import (
 	"cmp"
@@ -14,6 +16,7 @@ import (
 
 	"tandem/api"
 	"tandem/client"
+	"tandem/console/table"
 	"tandem/engine"
 )
 
@@ -119,7 +122,7 @@ func (t *tree) apply(e api.Event) error {
 			owner := t.owner(n.ActivationID)
 			owner.led, owner.label = true, cmp.Or(title, owner.label)
 			if q := u.UserInputRequest; q != nil && quiet(n) && q.Title != "" {
-				label = oneLine(q.Title) // it says what about
+				label = table.OneLine(q.Title) // it says what about
 			}
 			p.label, p.said, p.quiet, p.speaker = label, said, quiet(n), !quiet(n) && !isCall(n)
 		} else if label, said := t.turns.take(n); label != "" {
@@ -378,18 +381,18 @@ func (p *step) draw(v view) string {
 	switch p.status {
 	case engine.NodeRetrying:
 		if p.nextAt != 0 {
-			text += "  " + v.paint(yellow, "again in "+short(max(0, time.UnixMilli(p.nextAt).Sub(v.now))))
+			text += "  " + v.paint(yellow, "again in "+table.Duration(max(0, time.UnixMilli(p.nextAt).Sub(v.now))))
 		}
 	case engine.NodeWaitingInput:
 		text += "  " + v.paint(yellow, "waits for a person")
 	}
 	if p.err != nil && p.status != engine.NodeDone {
-		text += "  " + v.paint(red, oneLine(p.err.ErrorMessage)+" ["+p.err.ErrorCode+"]")
+		text += "  " + v.paint(red, table.OneLine(p.err.ErrorMessage)+" ["+p.err.ErrorCode+"]")
 	} else if p.said != "" {
-		text += "  " + v.paint(dim, oneLine(p.said))
+		text += "  " + v.paint(dim, table.OneLine(p.said))
 	} else if p.text != "" && !p.speaks() {
 		shown := strings.TrimRight(p.text, "\n")
-		text += "  " + v.paint(dim, oneLine(shown[strings.LastIndexByte(shown, '\n')+1:]))
+		text += "  " + v.paint(dim, table.OneLine(shown[strings.LastIndexByte(shown, '\n')+1:]))
 	}
 	return text
 }
@@ -409,7 +412,7 @@ func (p *step) written(v view, depth int) []string {
 	}
 	var lines []string
 	for l := range strings.SplitSeq(strings.TrimRight(p.text, "\n"), "\n") {
-		l = oneLine(l)
+		l = table.OneLine(l)
 		if width := v.width - 1 - 2*depth; width > 1 {
 			l = ansi.Wrap(l, width, "")
 		}
@@ -424,10 +427,10 @@ func (p *step) took(now time.Time) string {
 	case p.status == engine.NodeSkip || p.started == 0:
 		return ""
 	case ended(p.status):
-		return short(time.Duration(max(p.duration, p.ended-p.started, 0)) * time.Millisecond)
+		return table.Duration(time.Duration(max(p.duration, p.ended-p.started, 0)) * time.Millisecond)
 	}
 	if d := now.Sub(time.UnixMilli(p.started)); d >= time.Second {
-		return short(d)
+		return table.Duration(d)
 	}
 	return ""
 }
@@ -448,10 +451,10 @@ func (t *tree) foot(v view) string {
 		if t.ended != 0 {
 			until = time.UnixMilli(t.ended)
 		}
-		text += v.paint(dim, " in "+short(max(0, until.Sub(time.UnixMilli(t.started)))))
+		text += v.paint(dim, " in "+table.Duration(max(0, until.Sub(time.UnixMilli(t.started)))))
 	}
 	if t.failure != nil {
-		text += "  " + v.paint(red, oneLine(t.failure.ErrorMessage)+" ["+t.failure.ErrorCode+"]")
+		text += "  " + v.paint(red, table.OneLine(t.failure.ErrorMessage)+" ["+t.failure.ErrorCode+"]")
 	}
 	return text
 }
@@ -507,31 +510,5 @@ func (v view) paint(colour, text string) string {
 }
 
 func retries(n int) string {
-	return count(n, "retry", "retries")
-}
-
-// oneLine makes a text safe to show in one line: what nodes say must not move the cursor.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r < ' ' || r >= 0x7f && r < 0xa0:
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// short is a duration as people say it.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	return table.Count(n, "retry", "retries")
 }

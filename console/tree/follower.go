@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"encoding/json"
@@ -11,35 +11,49 @@ import (
 	"time"
 
 	"tandem/api"
+	"tandem/console/table"
 	"tandem/engine"
 	"tandem/payload"
 )
 
-// follower shows what happens to an execution: as a tree that is drawn again and again, as lines, or as JSON.
-type follower interface {
-	// begin is told which execution it is; frame every frame of its stream, in order.
-	begin(execution string) error
-	frame(api.Event) error
-	// notice is told what executions ask that it has started, empty when that is over. It is called between frames.
-	notice(text string) error
-	// pause lets go of the output, for a question to a person; resume takes it again. They are called between frames.
-	pause() error
-	resume()
-	// stop ends the drawing when the watching has ended or is to end. It may be called from anywhere, and twice. Result then
+// Follower shows what happens to an execution: as a tree that is drawn again and again, as lines, or as JSON.
+type Follower interface {
+	// Begin is told which execution it is, Frame every frame of its stream, in order.
+	Begin(execution string) error
+	Frame(api.Event) error
+	// Notice is told what is asked by executions that this one has started; an empty text means that nothing is any more. It is called
+	// between frames.
+	Notice(text string) error
+	// Pause lets go of the output, for a question to a person; Resume takes it again. They are called between frames.
+	Pause() error
+	Resume()
+	// Stop ends the drawing when the watching has ended or is to end. It may be called from any goroutine, and more than once. Result then
 	// tells how the execution ended.
-	stop() error
-	result(api.Execution) error
+	Stop() error
+	Result(api.Execution) error
 }
 
-// newFollower chooses by what the output is.
-func newFollower(out io.Writer, asJSON bool) follower {
+// Draws says that a follower draws on a terminal, where a person can be asked something while it pauses.
+func Draws(f Follower) bool {
+	_, ok := f.(*treePrinter)
+	return ok
+}
+
+// NewFollower returns the follower that suits an output: frames as JSON if that is wanted, a tree on a terminal, lines elsewhere.
+func NewFollower(out io.Writer, asJSON bool) Follower {
 	if asJSON {
 		return &framePrinter{out: out}
 	}
 	if s, colour := terminal(out); s != nil {
-		return &treePrinter{out: out, screen: s, colour: colour, live: newLive(s, newTree(), colour)}
+		return NewDrawing(out, s.size, colour)
 	}
 	return &linePrinter{out: out}
+}
+
+// NewDrawing returns the follower that draws a tree on a terminal. Size is asked before every drawing.
+func NewDrawing(out io.Writer, size func() (width, height int), colour bool) Follower {
+	s := &screen{out: out, size: size}
+	return &treePrinter{out: out, screen: s, colour: colour, live: newLive(s, newTree(), colour)}
 }
 
 // linePrinter writes a line for everything that happens, for logs and pipes.
@@ -48,11 +62,11 @@ type linePrinter struct {
 	turns turns
 }
 
-func (p *linePrinter) begin(execution string) error {
+func (p *linePrinter) Begin(execution string) error {
 	return p.print("execution %s\n", execution)
 }
 
-func (p *linePrinter) frame(e api.Event) error {
+func (p *linePrinter) Frame(e api.Event) error {
 	var u api.ExecutionUpdate
 	if len(e.Data) > 0 {
 		if err := json.Unmarshal(e.Data, &u); err != nil {
@@ -65,7 +79,7 @@ func (p *linePrinter) frame(e api.Event) error {
 	if piece := u.PartialOutput; piece != nil && !piece.Snapshot {
 		if word, text := printedBy(piece); text != "" {
 			for line := range strings.Lines(text) {
-				if err := p.print("  %-13s  %s: %s\n", word, piece.ActivationID, oneLine(strings.TrimRight(line, "\r\n"))); err != nil {
+				if err := p.print("  %-13s  %s: %s\n", word, piece.ActivationID, table.OneLine(strings.TrimRight(line, "\r\n"))); err != nil {
 					return err
 				}
 			}
@@ -88,21 +102,21 @@ func (p *linePrinter) frame(e api.Event) error {
 	}
 	line := fmt.Sprintf("  %-13s  %s", n.Status, n.ActivationID)
 	if label != "" && !(quiet(n) && u.UserInputRequest != nil) { // the question says it better
-		line += " (" + oneLine(label) + ")"
+		line += " (" + table.OneLine(label) + ")"
 	}
 	if n.Error != nil {
-		line += fmt.Sprintf(": %s [%s]", oneLine(n.Error.ErrorMessage), n.Error.ErrorCode)
+		line += fmt.Sprintf(": %s [%s]", table.OneLine(n.Error.ErrorMessage), n.Error.ErrorCode)
 	}
 	if n.NextAt != 0 && n.Status == string(engine.NodeRetrying) {
 		line += " again at " + time.UnixMilli(n.NextAt).UTC().Format(time.RFC3339)
 	}
 	if q := u.UserInputRequest; q != nil {
-		line += fmt.Sprintf(": %s (%s)", oneLine(q.Title), q.Purpose)
+		line += fmt.Sprintf(": %s (%s)", table.OneLine(q.Title), q.Purpose)
 	}
 	return p.print("%s\n", line)
 }
 
-func (p *linePrinter) notice(text string) error {
+func (p *linePrinter) Notice(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -112,25 +126,25 @@ func (p *linePrinter) notice(text string) error {
 // says prints what a model has written, line by line as it comes.
 func (p *linePrinter) says(activation string, lines []string) error {
 	for _, l := range lines {
-		if err := p.print("  %-13s  %s: %s\n", "says", activation, oneLine(l)); err != nil {
+		if err := p.print("  %-13s  %s: %s\n", "says", activation, table.OneLine(l)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *linePrinter) pause() error { return nil }
+func (p *linePrinter) Pause() error { return nil }
 
-func (p *linePrinter) resume() {}
+func (p *linePrinter) Resume() {}
 
-func (p *linePrinter) stop() error { return nil }
+func (p *linePrinter) Stop() error { return nil }
 
-func (p *linePrinter) result(e api.Execution) error {
-	if err := p.print("%s in %s\n", e.Status, lasted(e.DurationMS)); err != nil {
+func (p *linePrinter) Result(e api.Execution) error {
+	if err := p.print("%s in %s\n", e.Status, table.Milliseconds(e.DurationMS)); err != nil {
 		return err
 	}
 	if e.Error != nil {
-		if err := p.print("%s [%s]\n", oneLine(e.Error.ErrorMessage), e.Error.ErrorCode); err != nil {
+		if err := p.print("%s [%s]\n", table.OneLine(e.Error.ErrorMessage), e.Error.ErrorCode); err != nil {
 			return err
 		}
 	}
@@ -155,19 +169,19 @@ func (p *linePrinter) print(format string, args ...any) error {
 // framePrinter writes the frames of the stream, one per line, and at the end the result.
 type framePrinter struct{ out io.Writer }
 
-func (p *framePrinter) begin(string) error { return nil }
+func (p *framePrinter) Begin(string) error { return nil }
 
-func (p *framePrinter) frame(e api.Event) error { return p.line(e) }
+func (p *framePrinter) Frame(e api.Event) error { return p.line(e) }
 
-func (p *framePrinter) notice(string) error { return nil } // whoever reads frames reads those of the other execution, too
+func (p *framePrinter) Notice(string) error { return nil } // whoever reads frames reads those of the other execution, too
 
-func (p *framePrinter) pause() error { return nil }
+func (p *framePrinter) Pause() error { return nil }
 
-func (p *framePrinter) resume() {}
+func (p *framePrinter) Resume() {}
 
-func (p *framePrinter) stop() error { return nil }
+func (p *framePrinter) Stop() error { return nil }
 
-func (p *framePrinter) result(e api.Execution) error {
+func (p *framePrinter) Result(e api.Execution) error {
 	return p.line(struct {
 		ExecutionID string                     `json:"execution_id"`
 		Status      string                     `json:"status"`
@@ -200,7 +214,7 @@ type treePrinter struct {
 	err  error
 }
 
-func (p *treePrinter) begin(execution string) error {
+func (p *treePrinter) Begin(execution string) error {
 	v := view{colour: p.colour}
 	if _, err := fmt.Fprintln(p.out, v.paint(dim, "execution "+execution)); err != nil {
 		return fmt.Errorf("write what happens: %w", err)
@@ -211,20 +225,20 @@ func (p *treePrinter) begin(execution string) error {
 	return nil
 }
 
-func (p *treePrinter) frame(e api.Event) error {
+func (p *treePrinter) Frame(e api.Event) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.live.frame(e)
 }
 
-func (p *treePrinter) notice(text string) error {
+func (p *treePrinter) Notice(text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.live.notice(text)
 	return nil
 }
 
-func (p *treePrinter) pause() error {
+func (p *treePrinter) Pause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
@@ -235,7 +249,7 @@ func (p *treePrinter) pause() error {
 }
 
 // resume draws the same tree again, below what was said meanwhile.
-func (p *treePrinter) resume() {
+func (p *treePrinter) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -258,7 +272,7 @@ func (p *treePrinter) settle() error {
 	return p.err
 }
 
-func (p *treePrinter) stop() error {
+func (p *treePrinter) Stop() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.over {
@@ -275,7 +289,7 @@ func (p *treePrinter) end() {
 	}
 }
 
-func (p *treePrinter) result(e api.Execution) error {
+func (p *treePrinter) Result(e api.Execution) error {
 	v := view{colour: p.colour}
 	if answer := answerOf(e); answer != nil {
 		if _, err := fmt.Fprintf(p.out, "\n%s\n", strings.Join(answer, "\n")); err != nil {
@@ -310,15 +324,15 @@ func readable(raw json.RawMessage, v view) (string, error) {
 	}
 	shown, foot := raw, ""
 	if json.Unmarshal(raw, &turn) == nil && turn.Response != nil && turn.Usage != nil { // any other output is shown as it is
-		foot = fmt.Sprintf("%s, %d tokens", oneLine(turn.Metadata.Model), turn.Usage.Total)
+		foot = fmt.Sprintf("%s, %d tokens", table.OneLine(turn.Metadata.Model), turn.Usage.Total)
 		if turn.Metadata.Cost > 0 {
-			foot += ", cost " + amount(turn.Metadata.Cost)
+			foot += ", cost " + table.Amount(turn.Metadata.Cost)
 		}
 		foot = "\n" + v.paint(dim, foot)
 		if shown = turn.Content; len(shown) > 0 && shown[0] == '"' {
 			var lines []string
 			for l := range strings.SplitSeq(*turn.Response, "\n") {
-				lines = append(lines, oneLine(l))
+				lines = append(lines, table.OneLine(l))
 			}
 			return strings.Join(lines, "\n") + foot, nil
 		}

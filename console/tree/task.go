@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
+	"tandem/console/table"
 	"tandem/engine"
 	"tandem/payload"
 )
@@ -62,11 +63,11 @@ func (t *turns) task(n *api.NodeExecution) (label, said, title string) {
 	}
 	raw := n.OutputData["result"]
 	if n.Status != string(engine.NodeDone) || len(raw) == 0 || json.Unmarshal(raw, &left) != nil {
-		return oneLine(n.NodeName), "", "" // under way, or somebody has put something else in its place
+		return table.OneLine(n.NodeName), "", "" // under way, or somebody has put something else in its place
 	}
 	switch agent.PartOf(name).Kind {
 	case agent.KindFlowName:
-		title = oneLine(left.FlowName)
+		title = table.OneLine(left.FlowName)
 	case agent.KindSummary:
 		said = left.Answer
 	case agent.KindParams, agent.KindFill:
@@ -74,7 +75,7 @@ func (t *turns) task(n *api.NodeExecution) (label, said, title string) {
 	case agent.KindToolRisk:
 		at.risk = left.Risk
 	}
-	return oneLine(n.NodeName), said, title
+	return table.OneLine(n.NodeName), said, title
 }
 
 // call is what a call is called: its step, its tool and with what, and its risk if that is worth a word.
@@ -82,12 +83,12 @@ func (at *taskTurn) call(n *api.NodeExecution, name string) string {
 	label := at.calls[name]
 	if label == "" {
 		step, try, again := strings.Cut(name, "_try_")
-		label = step + " " + oneLine(n.NodeName) + shortArguments(at.arguments)
+		label = step + " " + table.OneLine(n.NodeName) + shortArguments(at.arguments)
 		if again {
 			label += " try " + try
 		}
 		if at.risk != "" && at.risk != string(agent.Low) {
-			label += " [risk " + oneLine(at.risk) + "]"
+			label += " [risk " + table.OneLine(at.risk) + "]"
 		}
 		if n.NodeName != n.NodeID { // otherwise nobody knows the tool yet
 			at.calls[name] = label
@@ -103,7 +104,7 @@ func answerOf(e api.Execution) []string {
 	}
 	var lines []string
 	for l := range strings.SplitSeq(strings.TrimRight(e.Task.FullAnswer, "\n"), "\n") {
-		lines = append(lines, oneLine(l))
+		lines = append(lines, table.OneLine(l))
 	}
 	return lines
 }

@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"encoding/json"
@@ -88,11 +88,11 @@ func TestLines_TellATask(t *testing.T) {
 	var out strings.Builder
 	p := &linePrinter{out: &out}
 	for _, e := range aTask() {
-		if err := p.frame(e); err != nil {
+		if err := p.Frame(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.result(api.Execution{Status: "SUCCESS", Task: &api.Task{FullAnswer: "It will\x1b[2J rain.\n"}, Outputs: map[string]json.RawMessage{"task": json.RawMessage(`{"steps":[]}`)}}); err != nil {
+	if err := p.Result(api.Execution{Status: "SUCCESS", Task: &api.Task{FullAnswer: "It will\x1b[2J rain.\n"}, Outputs: map[string]json.RawMessage{"task": json.RawMessage(`{"steps":[]}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"fmt"
@@ -83,6 +83,12 @@ func terminal(out io.Writer) (_ *screen, colour bool) {
 		return width, height
 	}
 	return &screen{out: out, size: size}, os.Getenv("NO_COLOR") == ""
+}
+
+// IsTerminal says that an output is a terminal on which something can be drawn.
+func IsTerminal(out io.Writer) bool {
+	s, _ := terminal(out)
+	return s != nil
 }
 
 // live draws a tree again and again while frames come in. Frames come from one goroutine, the drawing is done by another,

@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"encoding/json"
@@ -8,18 +8,17 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/spf13/cobra"
-
 	"tandem/agent"
 	"tandem/api"
+	"tandem/console/table"
 	"tandem/engine"
 )
 
-// taskShow shows a task: what it does as any execution's steps, and its answer as a text, while it is written. Where the output is
+// TaskShow shows a task: what it does as any execution's steps, and its answer as a text, while it is written. Where the output is
 // no terminal the steps go elsewhere, so that the output has the answer and nothing else. It belongs to the goroutine that
-// follows the task, besides stop.
-type taskShow struct {
-	follower
+// follows the task, besides Stop.
+type TaskShow struct {
+	Follower
 	// out is where the answer goes, screen where everything else does.
 	out, screen io.Writer
 	// whole says that frames are printed as they are, and the answer is among them.
@@ -49,34 +48,42 @@ type leftOut struct {
 func (l leftOut) lines() []string {
 	var list []string
 	for _, id := range l.Inactive {
-		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which you have not activated; do so with: tandem mcp servers activate %s", id, id)))
+		list = append(list, table.OneLine(fmt.Sprintf("without the tools of %q, which you have not activated; do so with: tandem mcp servers activate %s", id, id)))
 	}
 	for _, id := range l.Unregistered {
-		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which is not registered here or switched off; an administrator registers it with: tandem mcp servers set FILE", id)))
+		list = append(list, table.OneLine(fmt.Sprintf("without the tools of %q, which is not registered here or switched off; an administrator registers it with: tandem mcp servers set FILE", id)))
 	}
 	for _, id := range l.Unreachable {
-		list = append(list, oneLine(fmt.Sprintf("without the tools of %q, which did not answer; see what is wrong with: tandem mcp servers tools %s", id, id)))
+		list = append(list, table.OneLine(fmt.Sprintf("without the tools of %q, which did not answer; see what is wrong with: tandem mcp servers tools %s", id, id)))
 	}
 	return list
 }
 
-func newTaskShow(cmd *cobra.Command, asJSON bool) *taskShow {
-	s := &taskShow{out: cmd.OutOrStdout(), screen: cmd.OutOrStdout(), whole: asJSON}
+// NewTaskShow shows a task on an output. Where that is not a terminal, and not to be JSON, steps go to the output for errors.
+func NewTaskShow(out, errors io.Writer, asJSON bool) *TaskShow {
+	s := &TaskShow{out: out, screen: out, whole: asJSON}
 	if t, _ := terminal(s.out); t != nil {
 		s.clean = true
 	} else if !asJSON {
-		s.screen = cmd.ErrOrStderr()
+		s.screen = errors
 	}
-	s.follower = newFollower(s.screen, asJSON)
+	s.Follower = NewFollower(s.screen, asJSON)
 	return s
 }
 
-// steps is what shows the steps; it is who has to let go of the screen for a question.
-func (s *taskShow) steps() follower { return s.follower }
+// Steps is what shows the steps; it has to let go of the screen for a question.
+func (s *TaskShow) Steps() Follower { return s.Follower }
 
-func (s *taskShow) frame(e api.Event) error {
+// Screen is where everything but the answer goes.
+func (s *TaskShow) Screen() io.Writer { return s.screen }
+
+// Without tells, in lines, which tool servers the task does without, and what to do about it.
+func (s *TaskShow) Without() []string { return s.without.lines() }
+
+// Frame implements [Follower].
+func (s *TaskShow) Frame(e api.Event) error {
 	if s.whole {
-		return s.follower.frame(e)
+		return s.Follower.Frame(e)
 	}
 	var u api.ExecutionUpdate
 	if len(e.Data) > 0 {
@@ -108,7 +115,7 @@ func (s *taskShow) frame(e api.Event) error {
 			return fmt.Errorf("pass event %q on: %w", e.EventType, err)
 		}
 	}
-	return s.follower.frame(e)
+	return s.Follower.Frame(e)
 }
 
 // isSummary says that an activation is the step that writes the answer.
@@ -117,7 +124,7 @@ func isSummary(activation string) bool {
 }
 
 // hear takes a piece of the answer in.
-func (s *taskShow) hear(p *api.PartialOutput) error {
+func (s *TaskShow) hear(p *api.PartialOutput) error {
 	if p.Attempt != s.attempt || p.Offset == 0 && !p.Snapshot { // the model begins again
 		if err := s.anew(); err != nil {
 			return err
@@ -139,7 +146,7 @@ func (s *taskShow) hear(p *api.PartialOutput) error {
 }
 
 // rest writes what is left of an answer. If another one was written, that is left and this one comes below.
-func (s *taskShow) rest(answer string) error {
+func (s *TaskShow) rest(answer string) error {
 	if answer == "" || answer == strings.TrimRightFunc(s.said, unicode.IsSpace) {
 		return nil
 	}
@@ -152,7 +159,7 @@ func (s *taskShow) rest(answer string) error {
 }
 
 // anew begins the answer again, below what was written of it.
-func (s *taskShow) anew() error {
+func (s *TaskShow) anew() error {
 	if s.said == "" {
 		return nil
 	}
@@ -161,13 +168,13 @@ func (s *taskShow) anew() error {
 }
 
 // say writes a part of the answer. What was drawn before it stays as it is.
-func (s *taskShow) say(text string) error {
+func (s *TaskShow) say(text string) error {
 	if text == "" {
 		return nil
 	}
 	if !s.begun {
 		s.begun = true
-		if p, ok := s.follower.(*treePrinter); ok {
+		if p, ok := s.Follower.(*treePrinter); ok {
 			if err := p.settle(); err != nil {
 				return err
 			}
@@ -180,7 +187,7 @@ func (s *taskShow) say(text string) error {
 	return s.write(text)
 }
 
-func (s *taskShow) write(text string) error {
+func (s *TaskShow) write(text string) error {
 	if s.clean {
 		text = strings.Map(func(r rune) rune {
 			if r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) {
@@ -199,10 +206,10 @@ func (s *taskShow) write(text string) error {
 	return nil
 }
 
-// end tells how the task ended, after stop.
-func (s *taskShow) end(e api.Execution, answer string) error {
+// End tells how the task ended. It is called after Stop.
+func (s *TaskShow) End(e api.Execution, answer string) error {
 	if s.whole {
-		return s.result(e)
+		return s.Result(e)
 	}
 	if err := s.rest(answer); err != nil {
 		return err
@@ -213,22 +220,22 @@ func (s *taskShow) end(e api.Execution, answer string) error {
 		}
 	}
 	e.Outputs, e.Task = nil, nil // the answer is told already
-	if p, ok := s.follower.(*treePrinter); ok && s.begun {
+	if p, ok := s.Follower.(*treePrinter); ok && s.begun {
 		v := view{colour: p.colour, now: time.Now()}
 		if _, err := fmt.Fprintf(s.screen, "\n%s\n", v.paint(dim, taskFoot(e))); err != nil {
 			return fmt.Errorf("write the answer: %w", err)
 		}
 	}
-	return s.result(e)
+	return s.Result(e)
 }
 
 // taskFoot is how a task ended, in a line.
 func taskFoot(e api.Execution) string {
-	text := e.Status + " in " + lasted(e.DurationMS)
+	text := e.Status + " in " + table.Milliseconds(e.DurationMS)
 	if u := e.TokensUsed; u != nil && u.TotalTokens > 0 {
 		text += fmt.Sprintf(", %d tokens", u.TotalTokens)
 		if u.Cost > 0 {
-			text += ", cost " + amount(u.Cost)
+			text += ", cost " + table.Amount(u.Cost)
 		}
 	}
 	return text

@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/api"
+	"tandem/console/table"
 	"tandem/engine"
 	"tandem/payload"
 )
@@ -118,11 +119,11 @@ func shortArguments(raw string) string {
 	}
 	var parts []string
 	for name, value := range args { // order does not matter: sorted below
-		text := oneLine(payload.JSON(value))
+		text := table.OneLine(payload.JSON(value))
 		if r := []rune(text); len(r) > most {
 			text = string(r[:most]) + "…"
 		}
-		parts = append(parts, oneLine(name)+": "+text)
+		parts = append(parts, table.OneLine(name)+": "+text)
 	}
 	slices.Sort(parts)
 	return "(" + strings.Join(parts, ", ") + ")"

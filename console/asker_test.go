@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -106,10 +106,10 @@ func TestAsker_EverySortOfQuestion(t *testing.T) {
 			if c.want == "" && !errors.Is(err, app.ErrAsked) || c.want != "" && err != nil || got != c.want {
 				t.Errorf("answer %s, %v", got, err)
 			}
-			if err := a.follow.stop(); err != nil { // nothing is written any more
+			if err := a.follow.Stop(); err != nil { // nothing is written any more
 				t.Fatal(err)
 			}
-			if shown := f.shown(); !strings.Contains(shown, strings.TrimRight(c.shows, " ")) || c.hides != "" && strings.Contains(shown, c.hides) {
+			if shown := f.Shown(); !strings.Contains(shown, strings.TrimRight(c.shows, " ")) || c.hides != "" && strings.Contains(shown, c.hides) {
 				t.Errorf("it shows\n%s", shown)
 			}
 		})
@@ -134,7 +134,7 @@ func TestAsker_AsksAgainForWhatIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.follow.stop(); err != nil {
+	if err := a.follow.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -144,7 +144,7 @@ func TestAsker_AsksAgainForWhatIsWrong(t *testing.T) {
 	if diff := cmp.Diff(want, answers); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if shown := f.shown(); !strings.Contains(shown, `  field_values.mail: "nobody" is no mail address`) || !strings.Contains(shown, `  field_values.day: "tomorrow" is no date`) {
+	if shown := f.Shown(); !strings.Contains(shown, `  field_values.mail: "nobody" is no mail address`) || !strings.Contains(shown, `  field_values.day: "tomorrow" is no date`) {
 		t.Errorf("it shows\n%s", shown)
 	}
 }
@@ -157,10 +157,10 @@ func TestAsker_TooLate(t *testing.T) {
 	if err := a.ask(t.Context(), asked(t, human.PurposeConfirm, `{}`), func(json.RawMessage) error { return late }); !errors.Is(err, late) {
 		t.Errorf("got %v", err)
 	}
-	if err := a.follow.stop(); err != nil {
+	if err := a.follow.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if shown := f.shown(); !strings.Contains(shown, "It was not taken: bob has answered it") {
+	if shown := f.Shown(); !strings.Contains(shown, "It was not taken: bob has answered it") {
 		t.Errorf("it shows\n%s", shown)
 	}
 }
@@ -178,27 +178,27 @@ func TestAnswerFlags(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		question    api.Interaction
-		flags       answerFlags
+		flags       Answer
 		want, wrong string
 	}{
-		{"Set", form, answerFlags{set: []string{"amount=12", "code=0042"}, note: "n"}, `{"field_values":{"amount":12,"code":"0042"},"notes":"n"}`, ""},
-		{"File", form, answerFlags{set: []string{"receipt=@" + receipt}}, `{"field_values":{"receipt":{"base64":"cGFpZA==","content_type":"text/plain; charset=utf-8","name":"receipt.txt"}}}`, ""},
-		{"NoFile", form, answerFlags{set: []string{"receipt=@" + receipt + ".gone"}}, "", "a file was expected"},
-		{"NoNumber", form, answerFlags{set: []string{"amount=much"}}, "", "--set amount: a number was expected"},
-		{"AllAtOnce", form, answerFlags{set: []string{"amount=much", "amont=1"}, evidence: []string{"x"}}, "", `has no "amont" to fill in; did you mean "amount"?; --evidence "x": write it as name=value`},
-		{"Misspelt", form, answerFlags{set: []string{"amont=1"}}, "", `did you mean "amount"?`},
-		{"NoSuchField", form, answerFlags{set: []string{"xyzzy=1"}}, "", "answer it with: tandem inbox answer"},
-		{"NoPair", form, answerFlags{set: []string{"amount"}}, "", "write it as name=value"},
-		{"NothingToChoose", form, answerFlags{choose: []string{"red"}}, "", "has nothing to choose from"},
-		{"Choose", approval, answerFlags{choose: []string{"approve"}, note: "n"}, `{"action":"approve","notes":"n"}`, ""},
-		{"ChooseTwo", approval, answerFlags{choose: []string{"approve", "reject"}}, "", "only one may be chosen"},
-		{"ChooseWrong", approval, answerFlags{choose: []string{"perhaps"}}, "", `"perhaps" is none of approve, reject`},
-		{"ChooseSeveral", colours, answerFlags{choose: []string{"red", "blue"}}, `{"selected_values":["red","blue"]}`, ""},
-		{"Review", review, answerFlags{set: []string{"clear=4"}, evidence: []string{"clear=read it"}}, `{"evidence":{"clear":"read it"},"scores":{"clear":4}}`, ""},
-		{"Whole", review, answerFlags{value: `{"scores":{"clear":1}}`, note: "n"}, `{"notes":"n","scores":{"clear":1}}`, ""},
-		{"NoteOfParameters", asked(t, human.PurposeParam, `{"schema":{"properties":{"n":{"type":"integer"}}}}`), answerFlags{set: []string{"n=1"}, note: "n"}, `{"content":{"n":1},"description":"n"}`, ""},
-		{"Tool", asked(t, human.PurposeToolApproval, `{}`), answerFlags{choose: []string{"reject"}}, `{"approved":false}`, ""},
-		{"Outcome", asked(t, human.PurposeOutcomeUnknown, `{}`), answerFlags{choose: []string{"done"}, set: []string{`result={"a":1}`}}, `{"outcome":"done","result":{"a":1}}`, ""},
+		{"Set", form, Answer{Set: []string{"amount=12", "code=0042"}, Note: "n"}, `{"field_values":{"amount":12,"code":"0042"},"notes":"n"}`, ""},
+		{"File", form, Answer{Set: []string{"receipt=@" + receipt}}, `{"field_values":{"receipt":{"base64":"cGFpZA==","content_type":"text/plain; charset=utf-8","name":"receipt.txt"}}}`, ""},
+		{"NoFile", form, Answer{Set: []string{"receipt=@" + receipt + ".gone"}}, "", "a file was expected"},
+		{"NoNumber", form, Answer{Set: []string{"amount=much"}}, "", "--set amount: a number was expected"},
+		{"AllAtOnce", form, Answer{Set: []string{"amount=much", "amont=1"}, Evidence: []string{"x"}}, "", `has no "amont" to fill in; did you mean "amount"?; --evidence "x": write it as name=value`},
+		{"Misspelt", form, Answer{Set: []string{"amont=1"}}, "", `did you mean "amount"?`},
+		{"NoSuchField", form, Answer{Set: []string{"xyzzy=1"}}, "", "answer it with: tandem inbox answer"},
+		{"NoPair", form, Answer{Set: []string{"amount"}}, "", "write it as name=value"},
+		{"NothingToChoose", form, Answer{Choose: []string{"red"}}, "", "has nothing to choose from"},
+		{"Choose", approval, Answer{Choose: []string{"approve"}, Note: "n"}, `{"action":"approve","notes":"n"}`, ""},
+		{"ChooseTwo", approval, Answer{Choose: []string{"approve", "reject"}}, "", "only one may be chosen"},
+		{"ChooseWrong", approval, Answer{Choose: []string{"perhaps"}}, "", `"perhaps" is none of approve, reject`},
+		{"ChooseSeveral", colours, Answer{Choose: []string{"red", "blue"}}, `{"selected_values":["red","blue"]}`, ""},
+		{"Review", review, Answer{Set: []string{"clear=4"}, Evidence: []string{"clear=read it"}}, `{"evidence":{"clear":"read it"},"scores":{"clear":4}}`, ""},
+		{"Whole", review, Answer{Value: `{"scores":{"clear":1}}`, Note: "n"}, `{"notes":"n","scores":{"clear":1}}`, ""},
+		{"NoteOfParameters", asked(t, human.PurposeParam, `{"schema":{"properties":{"n":{"type":"integer"}}}}`), Answer{Set: []string{"n=1"}, Note: "n"}, `{"content":{"n":1},"description":"n"}`, ""},
+		{"Tool", asked(t, human.PurposeToolApproval, `{}`), Answer{Choose: []string{"reject"}}, `{"approved":false}`, ""},
+		{"Outcome", asked(t, human.PurposeOutcomeUnknown, `{}`), Answer{Choose: []string{"done"}, Set: []string{`result={"a":1}`}}, `{"outcome":"done","result":{"a":1}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -210,15 +210,15 @@ func TestAnswerFlags(t *testing.T) {
 			if string(got) != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("answer %s, error %v", got, err)
 			}
-			if err != nil && !errors.As(err, new(usageError)) {
+			if err != nil && !errors.As(err, new(UsageError)) {
 				t.Errorf("%v is no wrong call", err)
 			}
 		})
 	}
 	t.Run("Together", func(t *testing.T) {
 		t.Parallel()
-		for _, f := range []answerFlags{{value: "{}", set: []string{"a=1"}}, {value: "nothing"}, {value: "[]"}} {
-			if err := f.check(); !errors.As(err, new(usageError)) {
+		for _, f := range []Answer{{Value: "{}", Set: []string{"a=1"}}, {Value: "nothing"}, {Value: "[]"}} {
+			if err := f.Check(); !errors.As(err, new(UsageError)) {
 				t.Errorf("%+v: %v", f, err)
 			}
 		}
@@ -318,3 +318,9 @@ func TestInboxWatcher(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+var errBroken = errors.New("broken pipe")
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }

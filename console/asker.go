@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"bufio"
@@ -20,6 +20,8 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/client"
+	"tandem/console/table"
+	"tandem/console/tree"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/human/form"
@@ -31,24 +33,21 @@ type asker struct {
 	out   io.Writer
 	typed *typed
 	// follow is what draws meanwhile; nil: nothing does.
-	follow follower
+	follow tree.Follower
 	// language is that of who sits there: zh, or English.
 	language string
 }
 
 // newAsker returns nil when nobody can be asked: there must be a terminal on both sides.
-func newAsker(in io.Reader, out io.Writer, f follower) *asker {
+func newAsker(in io.Reader, out io.Writer, f tree.Follower) *asker {
 	file, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(file.Fd()) {
 		return nil
 	}
-	if s, _ := terminal(out); s == nil {
+	if !tree.IsTerminal(out) || f != nil && !tree.Draws(f) {
 		return nil
 	}
-	if _, drawn := f.(*treePrinter); f != nil && !drawn {
-		return nil
-	}
-	a := &asker{out: out, typed: newTyped(), follow: f, language: userLanguage()}
+	a := &asker{out: out, typed: newTyped(), follow: f, language: UserLanguage()}
 	go a.typed.read(in) // it lives as long as the process: nothing can call a read of a terminal back
 	return a
 }
@@ -121,10 +120,10 @@ func (t *typed) next(ctx context.Context) (string, error) {
 // is [app.ErrAsked].
 func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.RawMessage) error) error {
 	if a.follow != nil {
-		if err := a.follow.pause(); err != nil {
+		if err := a.follow.Pause(); err != nil {
 			return err
 		}
-		defer a.follow.resume()
+		defer a.follow.Resume()
 	}
 	q, err := newQuestion(i, a.language)
 	if err == nil {
@@ -144,7 +143,7 @@ func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.Raw
 	case errors.Is(err, app.ErrFaster):
 		return errors.Join(err, a.print("\nIt has ended meanwhile.\n"))
 	case fault.CodeOf(err) == fault.Conflict:
-		return errors.Join(err, a.print("It was not taken: "+oneLine(err.Error())+"\n"))
+		return errors.Join(err, a.print("It was not taken: "+table.OneLine(err.Error())+"\n"))
 	}
 	return err
 }
@@ -192,10 +191,10 @@ func (q *question) wrong(told *client.Error, answer json.RawMessage, language st
 	text := ""
 	for _, p := range fields {
 		_, at, _ := strings.Cut(p.Path, ".")
-		text += "  " + oneLine(strings.TrimPrefix(at+": "+p.Message, ": ")) + "\n"
+		text += "  " + table.OneLine(strings.TrimPrefix(at+": "+p.Message, ": ")) + "\n"
 	}
 	if len(fields) == 0 {
-		text = "  " + oneLine(told.Detail) + "\n"
+		text = "  " + table.OneLine(told.Detail) + "\n"
 	}
 	return text
 }
@@ -233,7 +232,7 @@ func (a *asker) entry(ctx context.Context, e *form.Entry) (json.RawMessage, erro
 		if err == nil {
 			return value, nil
 		}
-		if err := a.print("  " + oneLine(err.Error()) + "\n"); err != nil {
+		if err := a.print("  " + table.OneLine(err.Error()) + "\n"); err != nil {
 			return nil, err
 		}
 	}
@@ -241,10 +240,10 @@ func (a *asker) entry(ctx context.Context, e *form.Entry) (json.RawMessage, erro
 
 // prompt is what is asked on one line, and what stands above it: the choices, or what may be filled in.
 func (a *asker) prompt(e *form.Entry) (prompt, above string) {
-	prompt = oneLine(e.Prompt)
+	prompt = table.OneLine(e.Prompt)
 	proposed := ""
 	if e.Default != nil {
-		proposed = a.say(unlessElse.With(oneLine(e.Text(e.Default))))
+		proposed = a.say(unlessElse.With(table.OneLine(e.Text(e.Default))))
 	}
 	switch {
 	case e.Kind == form.YesNo && e.Decides:
@@ -261,7 +260,7 @@ func (a *asker) prompt(e *form.Entry) (prompt, above string) {
 		above += listed(e)
 		prompt = a.say(whichOne)
 		if yes, no, ok := e.EitherOr(); ok {
-			prompt = a.say(whichOf.With(oneLine(yes.Value), oneLine(no.Value)))
+			prompt = a.say(whichOf.With(table.OneLine(yes.Value), table.OneLine(no.Value)))
 		}
 		if e.Kind == form.Some {
 			prompt = a.say(whichOnes)
@@ -285,7 +284,7 @@ func limitLine(e *form.Entry) string {
 	if e.Limits == "" {
 		return ""
 	}
-	return "  " + oneLine(e.Limits) + "\n"
+	return "  " + table.OneLine(e.Limits) + "\n"
 }
 
 // listed are the choices of an entry, a line each.
@@ -296,9 +295,9 @@ func listed(e *form.Entry) string {
 		if numbered(e) {
 			number = fmt.Sprintf("%4d  ", n+1)
 		}
-		text += number + oneLine(c.Value)
+		text += number + table.OneLine(c.Value)
 		if c.Label != "" && !strings.EqualFold(c.Label, c.Value) {
-			text += "  " + oneLine(c.Label)
+			text += "  " + table.OneLine(c.Label)
 		}
 		text += "\n"
 	}
@@ -316,17 +315,17 @@ func (q *question) tell(now time.Time, most int) []string {
 	if risk != "" { // the reason is told with the risk, so that nobody takes it for something else
 		text = strings.TrimSpace(strings.TrimSuffix(text, strings.TrimSpace(q.task.Reason)))
 	}
-	if text != "" && oneLine(text) != q.title() {
+	if text != "" && table.OneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
-	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) && oneLine(text) != q.title() {
+	if text := strings.TrimSpace(q.task.Message); text != "" && text != strings.TrimSpace(q.request.Description) && table.OneLine(text) != q.title() {
 		lines = append(lines, cut(sheet(text), most)...)
 	}
-	if tool := oneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
+	if tool := table.OneLine(q.task.Tool); tool != "" && !strings.Contains(q.title(), tool) {
 		lines = append(lines, "tool: "+tool)
 	}
 	for _, line := range slices.Concat(human.AgainLines(q.request.Language, q.request.Again), human.ForkLines(q.request.Language, q.request.Fork)) {
-		lines = append(lines, oneLine(line))
+		lines = append(lines, table.OneLine(line))
 	}
 	changes := q.toolChanges()
 	for _, c := range changes {
@@ -351,7 +350,7 @@ func (q *question) tell(now time.Time, most int) []string {
 		lines = append(lines, risk)
 	}
 	if q.task.Warning != "" {
-		lines = append(lines, "WARNING: "+oneLine(q.task.Warning))
+		lines = append(lines, "WARNING: "+table.OneLine(q.task.Warning))
 	}
 	if q.MinApprovals > 1 {
 		lines = append(lines, fmt.Sprintf("%d people have to agree", q.MinApprovals))
@@ -369,16 +368,16 @@ func riskLine(risk, reason string) string {
 	case risk == "" || risk == "low" && reason == "":
 		return ""
 	case reason == "":
-		return oneLine("risk: " + risk)
+		return table.OneLine("risk: " + risk)
 	}
-	return oneLine("risk: " + risk + " (" + strings.TrimRight(reason, ".。") + ")")
+	return table.OneLine("risk: " + risk + " (" + strings.TrimRight(reason, ".。") + ")")
 }
 
 // named are values, a line each, by name.
 func named(values map[string]json.RawMessage) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		list = append(list, "  "+oneLine(name)+": "+oneLine(payload.JSON(values[name])))
+		list = append(list, "  "+table.OneLine(name)+": "+table.OneLine(payload.JSON(values[name])))
 	}
 	return list
 }
@@ -392,7 +391,7 @@ func empty(raw json.RawMessage) bool {
 func sheet(text string) []string {
 	var lines []string
 	for l := range strings.SplitSeq(text, "\n") {
-		lines = append(lines, oneLine(strings.TrimRight(l, "\r")))
+		lines = append(lines, table.OneLine(strings.TrimRight(l, "\r")))
 	}
 	return lines
 }
@@ -428,7 +427,7 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	}
 	line = strings.TrimSpace(line)
 	if err == nil && a.typed.ahead {
-		err = a.print(oneLine(line) + "\n") // nobody has seen it being typed
+		err = a.print(table.OneLine(line) + "\n") // nobody has seen it being typed
 	}
 	return line, err
 }
