@@ -335,43 +335,13 @@ func (s *scope) draw(lines *[]line, depth int, v view) {
 // spinner is what a running node shows, one after the other.
 const spinner = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
+// draw is the line of an activation.
 func (p *step) draw(v view) string {
-	mark := "·"
-	switch p.status {
-	case engine.NodeRunning:
-		frames := []rune(spinner)
-		mark = v.paint(cyan, string(frames[v.beat%len(frames)]))
-		if v.still {
-			mark = v.paint(cyan, "▸")
-		}
-	case engine.NodeDone:
-		mark = v.paint(green, "✓")
-	case engine.NodeFailure:
-		mark = v.paint(red, "✗")
-	case engine.NodeWaitingInput:
-		mark = v.paint(yellow, "⏸")
-	case engine.NodeSkip:
-		mark = v.paint(dim, "↷")
-	case engine.NodeRetrying:
-		mark = v.paint(yellow, "↻")
-	case engine.NodeCanceled:
-		mark = v.paint(dim, "⊘")
-	}
-	text := mark + " " + p.label
+	text := p.mark(v) + " " + p.label
 	if p.status == engine.NodeSkip || p.status == engine.NodeCanceled || p.quiet {
-		text = mark + " " + v.paint(dim, p.label)
+		text = p.mark(v) + " " + v.paint(dim, p.label)
 	}
-	if p.bodies != nil && p.newest >= 0 && !p.led {
-		done := p.newest + 1 - p.under()
-		if p.total > 0 {
-			text += v.paint(dim, fmt.Sprintf("  %d/%d", done, p.total))
-		} else {
-			text += v.paint(dim, fmt.Sprintf("  %d done", done))
-		}
-		if p.failed > 0 {
-			text += v.paint(red, fmt.Sprintf("  %d failed", p.failed))
-		}
-	}
+	text += p.iterations(v)
 	if took := p.took(v.now); took != "" {
 		text += "  " + v.paint(dim, took)
 	}
@@ -393,6 +363,48 @@ func (p *step) draw(v view) string {
 	} else if p.text != "" && !p.speaks() {
 		shown := strings.TrimRight(p.text, "\n")
 		text += "  " + v.paint(dim, table.OneLine(shown[strings.LastIndexByte(shown, '\n')+1:]))
+	}
+	return text
+}
+
+// mark is the sign of how an activation stands.
+func (p *step) mark(v view) string {
+	mark := "·"
+	switch p.status {
+	case engine.NodeRunning:
+		frames := []rune(spinner)
+		mark = v.paint(cyan, string(frames[v.beat%len(frames)]))
+		if v.still {
+			mark = v.paint(cyan, "▸")
+		}
+	case engine.NodeDone:
+		mark = v.paint(green, "✓")
+	case engine.NodeFailure:
+		mark = v.paint(red, "✗")
+	case engine.NodeWaitingInput:
+		mark = v.paint(yellow, "⏸")
+	case engine.NodeSkip:
+		mark = v.paint(dim, "↷")
+	case engine.NodeRetrying:
+		mark = v.paint(yellow, "↻")
+	case engine.NodeCanceled:
+		mark = v.paint(dim, "⊘")
+	}
+	return mark
+}
+
+// iterations is how many iterations of a loop are done and how many failed; nothing of what is not a loop.
+func (p *step) iterations(v view) string {
+	if p.bodies == nil || p.newest < 0 || p.led {
+		return ""
+	}
+	done := p.newest + 1 - p.under()
+	text := v.paint(dim, fmt.Sprintf("  %d done", done))
+	if p.total > 0 {
+		text = v.paint(dim, fmt.Sprintf("  %d/%d", done, p.total))
+	}
+	if p.failed > 0 {
+		text += v.paint(red, fmt.Sprintf("  %d failed", p.failed))
 	}
 	return text
 }
