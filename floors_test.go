@@ -92,6 +92,10 @@ func floors() map[string]floor {
 
 		"human": {level: 6},
 
+		"validation": {level: 6}, // of definitions, with all that their parts need
+		"tracing":    {level: 6},
+		"doctor":     {level: 6},
+
 		"builtin":       {level: 7},
 		"integration/*": {level: 7},
 		"server":        {level: 7},

@@ -27,6 +27,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/validation"
 )
 
 // Providers are the services that models are reached through. A provider is a package and a line here.
@@ -298,7 +299,7 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
 // What is such an object, and like how one looks.
 func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"tandem/app"
 	"tandem/console/table"
+	"tandem/doctor"
 )
 
 // PrintDiagnosis shows what was found, and what to do about it.
-func PrintDiagnosis(w *tabwriter.Writer, found app.Diagnosis) {
+func PrintDiagnosis(w *tabwriter.Writer, found doctor.Diagnosis) {
 	for _, f := range found.Findings {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Name, table.OneLine(f.Message))
 		if f.Remedy != "" {
@@ -19,7 +19,7 @@ func PrintDiagnosis(w *tabwriter.Writer, found app.Diagnosis) {
 }
 
 // PrintRecovery says what a data directory has lost.
-func PrintRecovery(w *tabwriter.Writer, r app.Recovery) {
+func PrintRecovery(w *tabwriter.Writer, r doctor.Recovery) {
 	switch {
 	case r.Lost == "":
 		fmt.Fprintln(w, "nothing that was acknowledged is missing")

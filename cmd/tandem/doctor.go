@@ -9,10 +9,11 @@ import (
 
 	"tandem/app"
 	"tandem/console"
+	"tandem/doctor"
 )
 
 func newDoctor() *cobra.Command {
-	var d app.Doctor
+	d := doctor.Doctor{Listen: app.Listen}
 	var show listing
 	cmd := &cobra.Command{
 		Use:   "doctor",

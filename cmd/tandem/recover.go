@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
 	"tandem/console"
+	"tandem/doctor"
 )
 
 func newRecover() *cobra.Command {
@@ -33,7 +33,7 @@ Exit status: 0 when nothing is missing or it was accepted, 1 when something is m
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			r, err := app.Recover(ctx, dir, accept)
+			r, err := doctor.Recover(ctx, dir, accept)
 			if err != nil {
 				return failed(cmd, err)
 			}

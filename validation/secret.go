@@ -1,4 +1,4 @@
-package app
+package validation
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 	"tandem/workflow"
 )
 
-// inlineSecrets reports secrets that stand in a definition. Whoever may read a workflow reads all of it, and so does whoever it is
+// InlineSecrets reports secrets that stand in a definition. Whoever may read a workflow reads all of it, and so does whoever it is
 // sent to; credentials are sealed, and what they hold is hidden in records and logs.
-func inlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflow.Problem {
+func InlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflow.Problem {
 	document, err := json.Marshal(def)
 	if err != nil {
 		return nil // a definition that was read can be written; if not, saving it says so

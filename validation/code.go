@@ -1,4 +1,4 @@
-package app
+package validation
 
 import (
 	"context"
@@ -54,36 +54,32 @@ function main(source) {
 `
 )
 
-// syntax reads code where it would run. A nil one reads none.
-type syntax struct {
-	pool *sandbox.Pool
-	// notice is told what has to be waited for; nil: nobody is.
-	notice func(string)
+// Syntax reads code in the interpreters that would run it.
+type Syntax struct {
+	// Pool has the interpreters.
+	Pool *sandbox.Pool
+	// Waits is called when an interpreter has to be compiled first. May be nil.
+	Waits func()
 }
 
-// ownSyntax is a syntax for who has no instance. Its interpreters are compiled once and kept with the user's other caches, if there is a
+// NewSyntax is a syntax with interpreters of its own, for programs that have no instance. The interpreters are compiled once and kept with the user's other caches, if there is a
 // place for those.
-func ownSyntax() *syntax {
+func NewSyntax() *Syntax {
 	dir, err := sandbox.MachineCache()
 	if err != nil {
 		dir = "" // they are compiled anew
 	}
-	return &syntax{pool: sandbox.New(sandbox.Options{Dir: dir})}
+	return &Syntax{Pool: sandbox.New(sandbox.Options{Dir: dir})}
 }
 
-func (s *syntax) waiting() {
-	if s.notice != nil {
-		s.notice(waitsForPython)
-	}
-}
-
-func (s *syntax) close() { s.pool.Close() }
+// Close ends the interpreters.
+func (s *Syntax) Close() { s.Pool.Close() }
 
 // conversion says what is wrong with a conversion function in Python or JavaScript.
-func (s *syntax) conversion(source string) error { return s.check(workflow.LanguageOf(source), source) }
+func (s *Syntax) conversion(source string) error { return s.check(workflow.LanguageOf(source), source) }
 
 // check says what is wrong with code.
-func (s *syntax) check(language workflow.Language, source string) error {
+func (s *Syntax) check(language workflow.Language, source string) error {
 	program := readPython
 	if language == workflow.LanguageJavaScript {
 		program = readJavaScript
@@ -94,8 +90,8 @@ func (s *syntax) check(language workflow.Language, source string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // an interpreter may have to be made first
 	defer cancel()
-	result, err := s.pool.Run(ctx, sandbox.Call{
-		Waiting: s.waiting,
+	result, err := s.Pool.Run(ctx, sandbox.Call{
+		Waiting: s.Waits,
 		Tenant:  syntaxTenant, Language: sandbox.Language(language), Source: program, Entry: "main", Input: input, TimeLimit: syntaxLimit, MemoryMB: 256, Now: time.Now(),
 	})
 	if err != nil {
@@ -121,7 +117,7 @@ func (s *syntax) check(language workflow.Language, source string) error {
 }
 
 // nodes are the problems of the code in the configurations of nodes.
-func (s *syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflow.Problem {
+func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflow.Problem {
 	var problems []workflow.Problem
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
@@ -163,9 +159,4 @@ func codeLanguage(n *workflow.Node, source string) (workflow.Language, bool) {
 	}
 	language := workflow.LanguageOf(source)
 	return language, language != workflow.LanguageExpression
-}
-
-// check is the check of a definition with an interpreter at hand, so that code is read too.
-func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
-	return check(data, i.kinds, &syntax{i.sandbox, i.notice})
 }

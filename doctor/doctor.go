@@ -1,4 +1,6 @@
-package app
+// Package doctor finds out what keeps Tandem from working on a machine: the data directory, its lock, its database, the key that seals
+// credentials, the address of a server. It changes nothing. The command imports it, and package console, which shows what it finds.
+package doctor
 
 import (
 	"context"
@@ -30,6 +32,8 @@ type Doctor struct {
 	// MasterKey says that the key is given by the environment and not by the data directory.
 	MasterKey string
 	Version   string
+	// Listen listens on an address as a server would.
+	Listen func(ctx context.Context, addr string) (net.Listener, error)
 }
 
 // Health is how one thing stands.
@@ -209,7 +213,7 @@ func (d Doctor) masterKey(credentials int64) Finding {
 // address says whether a server could listen, or what answers there.
 func (d Doctor) address(ctx context.Context) Finding {
 	const name = "address"
-	listener, err := listen(ctx, d.Addr)
+	listener, err := d.Listen(ctx, d.Addr)
 	switch {
 	case err == nil:
 		if err := listener.Close(); err != nil {

@@ -1,4 +1,6 @@
-package app
+// Package tracing makes OpenTelemetry spans of what an instance does: one for each request, and a trace for each execution. It knows rows, and
+// nothing of how they come about; package app imports it.
+package tracing
 
 import (
 	"context"
@@ -33,10 +35,10 @@ const (
 	maxTracedNodes = 1_000
 )
 
-// tracer makes spans: one per request, and one trace per execution with a span per activation. Trace and root span of an
+// Tracer makes spans: one per request, and one trace per execution with a span per activation. Trace and root span of an
 // execution have ids that follow from its own, so that every process that works on it adds to the same trace. A nil tracer
 // does nothing.
-type tracer struct {
+type Tracer struct {
 	provider *sdktrace.TracerProvider
 	requests trace.Tracer
 	ids      *spanIDs
@@ -52,8 +54,8 @@ type tracedExecution struct {
 	nodes map[engine.ActivationID]time.Time
 }
 
-// newTracer makes a tracer that sends to an OTLP endpoint; none when the endpoint is empty.
-func newTracer(ctx context.Context, endpoint, version string, log *slog.Logger) (*tracer, error) {
+// New makes a tracer that sends to an OTLP endpoint; none when the endpoint is empty.
+func New(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
 	if endpoint == "" {
 		return nil, nil
 	}
@@ -73,11 +75,11 @@ func newTracer(ctx context.Context, endpoint, version string, log *slog.Logger) 
 		sdktrace.WithBatcher(exporter), sdktrace.WithIDGenerator(ids),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "tandem"), attribute.String("service.version", version))),
 	)
-	return &tracer{provider: provider, requests: provider.Tracer("tandem"), ids: ids, log: log, open: map[store.Ref]*tracedExecution{}}, nil
+	return &Tracer{provider: provider, requests: provider.Tracer("tandem"), ids: ids, log: log, open: map[store.Ref]*tracedExecution{}}, nil
 }
 
-// close sends what is left.
-func (t *tracer) close(ctx context.Context) error {
+// Close sends what is left.
+func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
@@ -89,8 +91,8 @@ func (t *tracer) close(ctx context.Context) error {
 	return nil
 }
 
-// wrap makes a span of every request, as part of the caller's trace if it names one.
-func (t *tracer) wrap(next http.Handler) http.Handler {
+// Wrap makes a span of every request, as part of the caller's trace if it names one.
+func (t *Tracer) Wrap(next http.Handler) http.Handler {
 	if t == nil {
 		return next
 	}
@@ -136,9 +138,9 @@ func (w *statusWriter) code() int {
 	return w.status
 }
 
-// recorded tells a row as spans: those of the activations that ended with it, and that of the execution at its end. A span
+// Recorded tells a row as spans: those of the activations that ended with it, and that of the execution at its end. A span
 // of an activation that began before this process knows its beginning only as far as the row says.
-func (t *tracer) recorded(ref store.Ref, graph *workflow.Graph, row host.Row) {
+func (t *Tracer) Recorded(ref store.Ref, graph *workflow.Graph, row host.Row) {
 	if t == nil {
 		return
 	}
@@ -219,7 +221,7 @@ func rowSpans(e *tracedExecution, at time.Time, row host.Row) []endedNode {
 }
 
 // span tells of an activation. Values never go into traces: they may be anybody's data.
-func (t *tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
+func (t *Tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
 	id := host.NodeOf(graph, n.id)
 	kind, name := "", id
 	if i, ok := graph.Node(id); ok {
@@ -229,7 +231,7 @@ func (t *tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
 		name = id
 	}
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: traceID(ref), SpanID: rootID(ref), TraceFlags: trace.FlagsSampled, Remote: true,
+		TraceID: TraceID(ref), SpanID: RootID(ref), TraceFlags: trace.FlagsSampled, Remote: true,
 	}))
 	_, span := t.requests.Start(ctx, name, trace.WithTimestamp(n.began), trace.WithAttributes(
 		attribute.String("tandem.execution.id", ref.Execution), attribute.String("tandem.activation.id", string(n.id)),
@@ -240,7 +242,7 @@ func (t *tracer) span(ref store.Ref, graph *workflow.Graph, n endedNode) {
 }
 
 // root tells of an execution that has ended.
-func (t *tracer) root(ref store.Ref, began, end time.Time, told host.Told) {
+func (t *Tracer) root(ref store.Ref, began, end time.Time, told host.Told) {
 	ctx := context.WithValue(context.Background(), rootKey{}, ref)
 	_, span := t.requests.Start(ctx, "execution", trace.WithNewRoot(), trace.WithTimestamp(began), trace.WithAttributes(
 		attribute.String("tandem.workspace", ref.Workspace), attribute.String("tandem.execution.id", ref.Execution), attribute.String("tandem.execution.status", string(told.Status)),
@@ -265,7 +267,7 @@ type spanIDs struct{}
 // NewIDs implements sdktrace.IDGenerator.
 func (g *spanIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if ref, ok := ctx.Value(rootKey{}).(store.Ref); ok {
-		return traceID(ref), rootID(ref)
+		return TraceID(ref), RootID(ref)
 	}
 	var id trace.TraceID
 	rand.Read(id[:])
@@ -279,12 +281,14 @@ func (g *spanIDs) NewSpanID(context.Context, trace.TraceID) trace.SpanID {
 	return id
 }
 
-func traceID(ref store.Ref) trace.TraceID {
+// TraceID is the id of the trace of an execution. It follows from the id of the execution, so that every process adds to the same trace.
+func TraceID(ref store.Ref) trace.TraceID {
 	sum := sha256.Sum256([]byte("trace " + ref.Workspace + "/" + ref.Execution))
 	return trace.TraceID(sum[:16])
 }
 
-func rootID(ref store.Ref) trace.SpanID {
+// RootID is the id of the span that all others of an execution are in.
+func RootID(ref store.Ref) trace.SpanID {
 	sum := sha256.Sum256([]byte("span " + ref.Workspace + "/" + ref.Execution))
 	return trace.SpanID(sum[:8])
 }

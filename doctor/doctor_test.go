@@ -1,6 +1,7 @@
-package app
+package doctor
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"net"
@@ -12,9 +13,33 @@ import (
 	"testing"
 
 	"tandem/credential"
+	"tandem/identity"
+	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
 )
+
+func TestMain(m *testing.M) {
+	if sandbox.IsChild() {
+		sandbox.Child()
+	}
+	os.Exit(m.Run())
+}
+
+func openDirectory(t *testing.T, dir string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// listen is how a server listens, without its words.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", addr)
+}
 
 // found is the finding about a thing.
 func (d Diagnosis) found(t *testing.T, name string) Finding {
@@ -46,7 +71,7 @@ func expectFinding(t *testing.T, d Doctor, name string, status Health, message s
 func madeDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	i := openInstance(t, dir)
+	i := openDirectory(t, dir)
 	if err := i.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +92,9 @@ func onDatabase(t *testing.T, dir, statement string) {
 
 func TestDoctor_Data(t *testing.T) {
 	t.Parallel()
-	doctor := func(dir string) Doctor { return Doctor{Dir: dir, Addr: "127.0.0.1:0", Version: "test"} }
+	doctor := func(dir string) Doctor {
+		return Doctor{Dir: dir, Addr: "127.0.0.1:0", Version: "test", Listen: listen}
+	}
 	t.Run("Sound", func(t *testing.T) {
 		t.Parallel()
 		expectFinding(t, doctor(madeDir(t)), "database", Healthy, "it is sound")
@@ -80,7 +107,7 @@ func TestDoctor_Data(t *testing.T) {
 	t.Run("InUse", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		i := openInstance(t, dir)
+		i := openDirectory(t, dir)
 		defer i.Close()
 		expectFinding(t, doctor(dir), "lock", Healthy, fmt.Sprintf("process %d has the directory open", os.Getpid()))
 		expectFinding(t, doctor(dir), "database", Healthy, "it is sound")
@@ -113,8 +140,13 @@ func TestDoctor_Data(t *testing.T) {
 	t.Run("KeyMissing", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
-		i := openInstance(t, dir)
-		ring, err := i.Keyring()
+		i := openDirectory(t, dir)
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		ring, err := credential.CreateKeyFile(root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +154,7 @@ func TestDoctor_Data(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := i.stores.Credentials.Create(t.Context(), Local(), store.Credential{ID: "c1", Name: "c", Type: "bearer", Sealed: sealed}); err != nil {
+		if err := i.Stores().Credentials.Create(t.Context(), identity.System("default"), store.Credential{ID: "c1", Name: "c", Type: "bearer", Sealed: sealed}); err != nil {
 			t.Fatal(err)
 		}
 		if err := i.Close(); err != nil {
@@ -139,7 +171,7 @@ func TestDoctor_Data(t *testing.T) {
 func TestDoctor_Address(t *testing.T) {
 	t.Parallel()
 	dir := madeDir(t)
-	at := func(addr string) Doctor { return Doctor{Dir: dir, Addr: addr, Version: "test"} }
+	at := func(addr string) Doctor { return Doctor{Dir: dir, Addr: addr, Version: "test", Listen: listen} }
 	listening := func(handler http.HandlerFunc) string {
 		s := httptest.NewServer(handler)
 		t.Cleanup(s.Close)
@@ -184,6 +216,6 @@ func TestDoctor_OpenDirectory(t *testing.T) {
 		if status == Warning {
 			want = fmt.Sprintf("mode %04o", mode)
 		}
-		expectFinding(t, Doctor{Dir: dir, Addr: "127.0.0.1:1"}, "data directory", status, want)
+		expectFinding(t, Doctor{Dir: dir, Addr: "127.0.0.1:1", Listen: listen}, "data directory", status, want)
 	}
 }
