@@ -134,7 +134,7 @@ func (s *Syntax) nodes(def *workflow.Definition, kinds workflow.Kinds) []workflo
 			}
 			if err := s.check(language, source.Str); err != nil {
 				problems = append(problems, workflow.Problem{
-					Severity: workflow.SeverityError, Code: problemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path),
+					Severity: workflow.SeverityError, Code: ProblemInvalidCode, Path: fmt.Sprintf("nodes[%d].%s", i, path),
 					Message: fmt.Sprintf("the %s code does not parse: %s", language, err.Error()),
 				})
 			}

@@ -39,7 +39,7 @@ func missingFields(def *workflow.Definition, kinds workflow.Kinds) (problems []w
 			for _, path := range program.Paths() {
 				if field, hint, missing := notIn(schema, path); missing {
 					problems = append(problems, workflow.Problem{
-						Severity: workflow.SeverityWarning, Code: problemMissingField, Path: fmt.Sprintf("nodes[%d].%s", i, e.Path),
+						Severity: workflow.SeverityWarning, Code: ProblemMissingField, Path: fmt.Sprintf("nodes[%d].%s", i, e.Path),
 						Message: fmt.Sprintf("the condition reads %q, which the trigger's input_schema does not have and which then counts as null%s", field, hint),
 					})
 				}

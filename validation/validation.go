@@ -25,9 +25,9 @@ import (
 
 // The codes of problems that are found here, besides those of package workflow and of the kinds (package node).
 const (
-	problemUnreadable   = "unreadable"
-	problemInvalidCode  = "invalid_code"
-	problemMissingField = "missing_field"
+	ProblemUnreadable   = "unreadable"
+	ProblemInvalidCode  = "invalid_code"
+	ProblemMissingField = "missing_field"
 )
 
 // Report is what is wrong with one file.
@@ -197,7 +197,7 @@ func unreadable(err error) *workflow.Problem {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err // the report names the file
 	}
-	return &workflow.Problem{Severity: workflow.SeverityError, Code: problemUnreadable, Message: "cannot read the file: " + err.Error()}
+	return &workflow.Problem{Severity: workflow.SeverityError, Code: ProblemUnreadable, Message: "cannot read the file: " + err.Error()}
 }
 
 func tooLarge() *workflow.Problem {
