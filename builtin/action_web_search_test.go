@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
@@ -65,11 +66,11 @@ func (r *serviceRig) newCall(config, input string) *node.Call {
 		r.note(string(raw), err)
 	}
 	call.Log = func(level node.Level, message string, fields map[string]any) { r.note(level, message, fields) }
-	call.Credential = func(_ context.Context, id string, types ...string) (node.Credential, error) {
+	call.Credential = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		if id != "c" || !slices.Contains(types, r.credentialType) {
-			return node.Credential{}, fault.Newf(fault.CredentialMissing, "there is no credential %q of %v", id, types)
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q of %v", id, types)
 		}
-		return node.Credential{ID: id, Type: r.credentialType, Data: json.RawMessage(strings.ReplaceAll(r.credential, "$URL", r.server.URL))}, nil
+		return credential.Opened{ID: id, Type: r.credentialType, Data: json.RawMessage(strings.ReplaceAll(r.credential, "$URL", r.server.URL))}, nil
 	}
 	return call
 }

@@ -125,7 +125,7 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
-	opened, err := human.Open(human.Question{
+	opened, err := human.Media(nil).Open(human.Question{
 		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
 	})
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
 	}
 	settings := maps.Clone(a.settings)
-	if takes := r.Channel == human.Webhook || r.Channel == human.Teams; takes && a.WebhookURL != "" {
+	if takes := r.Channel == human.Webhook || r.Channel == mediumTeams; takes && a.WebhookURL != "" {
 		if settings == nil {
 			settings = map[string]any{}
 		}

@@ -285,7 +285,7 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 // escalatedTo are those whom an escalation adds to those who are asked.
 func (c *clock) escalatedTo(i store.Interaction, to []string) (added []string) {
 	for _, text := range to {
-		seat, err := normalApprover(text)
+		seat, err := c.media.normalApprover(text)
 		if err != nil {
 			c.o.Log.Warn("escalation names nobody", "workspace", i.Workspace, "interaction", i.ID, "to", text, "error", err)
 			continue
@@ -322,7 +322,7 @@ func (b *backroom) unanswered(ctx context.Context, i store.Interaction, p progre
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
-		done = append(done, addressesOf(u)...)
+		done = append(done, b.media.Addresses(u)...)
 		return err
 	}
 	for _, one := range responses {

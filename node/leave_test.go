@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
@@ -54,11 +55,12 @@ func (e *ear) Detail(fields map[string]any) {
 
 func (e *ear) Used(u Usage) { e.hear(fmt.Sprintf("used %d tokens", u.InputTokens+u.OutputTokens)) }
 
-func (e *ear) Credential(_ context.Context, id string, _ ...string) (Credential, func(), error) {
+func (e *ear) Credential(_ context.Context, id string, _ ...string) (credential.Opened, error) {
 	if id != "c1" {
-		return Credential{}, nil, fault.Newf(fault.CredentialMissing, "credential %q does not exist", id)
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "credential %q does not exist", id)
 	}
-	return Credential{ID: id, Type: "t", Data: json.RawMessage(`{"token":"canary"}`)}, func() { e.released++ }, nil
+	opened := credential.Opened{ID: id, Type: "t", Data: json.RawMessage(`{"token":"canary"}`)}
+	return opened.OnRelease(func() { e.released++ }), nil
 }
 
 // stars takes the word canary out.

@@ -38,6 +38,8 @@ type Options struct {
 	// Revision returns the graph and what a fold has to know of a pinned revision.
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
 	Keyring  *credential.Keyring
+	// CredentialTypes are the types that credentials can have.
+	CredentialTypes credential.Types
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.

@@ -189,7 +189,7 @@ func (p *page) components() []discordgo.MessageComponent {
 	}
 	decides := len(rows)+len(buttons) > 0
 	t.do, t.n = doForm, 0
-	if entries, ok := form.Discord().Draw(f); ok && (!decides || len(entries) > 1 && len(buttons) < room) {
+	if entries, ok := medium().Draw(f); ok && (!decides || len(entries) > 1 && len(buttons) < room) {
 		style := discordgo.PrimaryButton
 		if decides {
 			style = discordgo.SecondaryButton

@@ -176,7 +176,7 @@ func (p *page) actions() []slack.Block {
 
 // choices are those that can be buttons: all of them or none. More says that there is something to fill in besides.
 func choices(f *form.Form, t touch) (list []form.Choice, more bool) {
-	decision, more := form.Slack().Decides(f)
+	decision, more := medium().Decides(f)
 	if decision == nil {
 		return nil, false
 	}

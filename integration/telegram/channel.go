@@ -27,8 +27,8 @@ type Channel struct{ http *http.Client }
 // New makes the channel over a guarded client, whose calls may take a minute.
 func New(client *http.Client) *Channel { return &Channel{http: client} }
 
-// Name is its channel_type.
-func (c *Channel) Name() string { return human.Telegram }
+// Name implements [human.Channel].
+func (c *Channel) Name() string { return Name }
 
 // settings are those of a question.
 type settings struct {
@@ -72,7 +72,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	to := s.Chat
 	if m.To != "" {
-		to = chatID(strings.TrimPrefix(m.To, human.Telegram+":"))
+		to = chatID(strings.TrimPrefix(m.To, Name+":"))
 	}
 	if to == "" {
 		return human.Receipt{}, fault.New(fault.InvalidConfig, "nobody says where to ask; set chat_id")

@@ -23,8 +23,9 @@ type Case struct {
 	// Answer is the answer; empty: there is none, and Wrong are the paths of what is wrong.
 	Answer string
 	Wrong  []string
-	// Left are the media that leave the question to the response page.
-	Left []string
+	// Needs is a kind of entry without which the question cannot be drawn: a medium that cannot draw it leaves the question to the response page.
+	// Empty: every medium that has forms draws it.
+	Needs form.Kind
 	// Language is that of the reader.
 	Language string
 }
@@ -38,8 +39,11 @@ type Filled struct {
 	Wrong  form.Problems
 }
 
+// LeftBy says that a medium leaves the question to the response page.
+func (c *Case) LeftBy(m form.Medium) bool { return slices.Contains(m.Cannot, c.Needs) }
+
 // Run lets a medium draw, fill in and read back every question, in both languages.
-func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
+func Run(t *testing.T, medium form.Medium, fill func(t *testing.T, c Case) Filled) {
 	t.Helper()
 	for _, c := range Cases() {
 		for _, language := range []string{"en", "zh"} {
@@ -48,7 +52,7 @@ func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
 			t.Run(c.Name+"/"+c.Language, func(t *testing.T) {
 				t.Parallel()
 				got := fill(t, c)
-				if left := slices.Contains(c.Left, medium); left == got.Drawn {
+				if left := c.LeftBy(medium); left == got.Drawn {
 					t.Fatalf("drawn is %v, and it is to be left to the page: %v", got.Drawn, left)
 				}
 				if got.Drawn {
