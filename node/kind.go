@@ -12,6 +12,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -102,11 +103,11 @@ type Done map[string]json.RawMessage
 
 // Succeed is a success with one payload, under the key "result".
 func Succeed(out any) (Outcome, error) {
-	payload, err := Marshal(out)
+	result, err := payload.Encode(out)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
 	}
-	return Done{"result": payload}, nil
+	return Done{"result": result}, nil
 }
 
 // Wait ends a run without an end of the activation: nothing is held until the time, signal, answer or child that it names

@@ -7,6 +7,7 @@ import (
 
 	"tandem/builtin/values"
 	"tandem/dataflow"
+	"tandem/human/form/formtest"
 	"tandem/node"
 )
 
@@ -19,6 +20,7 @@ func TestPrompts_ReadableValues(t *testing.T) {
 	if text := messages[1].Content; strings.Count(text, want) != 2 {
 		t.Errorf("the slots are told as %s", text)
 	}
+	formtest.Readable(t, slotMessages("zh", node.Slots{}, formtest.Value(), formtest.Value(), dataflow.Context{})[1].Content)
 	for name, text := range map[string]string{
 		"Text": values.Text(value), "told": told([]node.Past{{Output: value}}), "Readable": values.Readable(value, 100),
 	} {

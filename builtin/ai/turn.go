@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -180,7 +181,7 @@ func (p *progress) store(ctx context.Context, call *node.Call) (node.Outcome, er
 
 // useMemory runs an operation of an attached memory.
 func useMemory(ctx context.Context, call *node.Call, id string, input map[string]any) (json.RawMessage, error) {
-	raw, err := node.Marshal(input)
+	raw, err := payload.Encode(input)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +345,7 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 	}
 	a := answer{Completion: done.Completion, Profile: profile.ID, Cost: done.Cost}
 	told := p.plan(&a)
-	raw, err := node.Marshal(a)
+	raw, err := payload.Encode(a)
 	if err != nil {
 		t.models.GiveBack(ctx, call, done.Reserved, done.Usage, profile)
 		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be kept").WithCause(err)
@@ -422,7 +423,7 @@ func snapshotOf(raw json.RawMessage) llm.Snapshot {
 
 // reply ends a step with its result and what the program is told of it.
 func reply(result, told any) (node.Replied, error) {
-	raw, err := node.Marshal(result)
+	raw, err := payload.Encode(result)
 	if err != nil {
 		return node.Replied{}, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -126,7 +127,7 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 	if values.IsNull(json.RawMessage(schema)) {
 		return nil
 	}
-	check, err := node.CompileSchema(json.RawMessage(schema))
+	check, err := payload.CompileSchema(json.RawMessage(schema))
 	if err != nil {
 		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
 	}

@@ -19,6 +19,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 // authData are the fields of a credential of the type http_auth.
@@ -119,7 +120,7 @@ func (a *Auth) Clean(out *Output) error {
 	if !a.Held {
 		return nil
 	}
-	raw, err := node.Marshal(out)
+	raw, err := payload.Encode(out)
 	if err != nil {
 		return fault.New(fault.OutputInvalid, "the answer cannot be handed on").WithCause(err)
 	}
@@ -134,7 +135,7 @@ func (a *Auth) CleanFields(fields map[string]any) map[string]any {
 	}
 	out := make(map[string]any, len(fields))
 	for name, value := range fields {
-		if raw, err := node.Marshal(value); err == nil { // what JSON cannot hold could not be kept either
+		if raw, err := payload.Encode(value); err == nil { // what JSON cannot hold could not be kept either
 			out[name] = a.Redact.JSON(raw)
 		}
 	}

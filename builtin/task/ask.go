@@ -13,6 +13,7 @@ import (
 	"tandem/human/form"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // sameArguments says that two sets of arguments are one.
@@ -42,7 +43,7 @@ func (p *taskStep) confirm(call *node.Call) (node.Outcome, error) {
 		}
 	}
 	if call.Wake == nil {
-		request, err := node.Marshal(p.confirmRequest(flow, hash))
+		request, err := payload.Encode(p.confirmRequest(flow, hash))
 		if err != nil {
 			return nil, fault.Newf(fault.Internal, "the question whether to go on: %w", err)
 		}
@@ -187,7 +188,7 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 			wanted = made
 		}
 	}
-	request, err := node.Marshal(map[string]any{
+	request, err := payload.Encode(map[string]any{
 		"interaction_type": form.Input, "title": fmt.Sprintf(p.say("%s 需要补充参数", "%s needs parameters"), p.about.Tool), "description": wanted.Message, "language": p.Language,
 		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
 	})

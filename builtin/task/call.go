@@ -243,7 +243,7 @@ func (p *taskStep) askActivation(server string) (node.Outcome, error) {
 }
 
 func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {
-	kept, err := node.Marshal(memo)
+	kept, err := payload.Encode(memo)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}
@@ -257,7 +257,7 @@ func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outc
 	if memo.Purpose == form.PurposeDrift { // where every way to ask shows what a question is about
 		shown["content"] = map[string]any{"server_id": memo.Server, "changes": memo.Changes}
 	}
-	request, err := node.Marshal(shown)
+	request, err := payload.Encode(shown)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}

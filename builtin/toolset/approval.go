@@ -11,6 +11,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // Approves reads an answer. Only a plain yes is one: an answer that says yes in one field and something else in another is
@@ -70,7 +71,7 @@ func SaysForbidden(text string) bool {
 
 // ArgumentsHash names a tool with exactly these arguments.
 func ArgumentsHash(tool string, arguments json.RawMessage) (string, error) {
-	canonical, err := mcp.Canonical(arguments)
+	canonical, err := payload.Canonical(arguments)
 	if err != nil {
 		return "", fault.Newf(fault.Internal, "the arguments of %q cannot be read: %w", tool, err)
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/builtin/values"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // CheckArguments holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem then. What is
 // null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
 func CheckArguments(schema, args json.RawMessage) (fixed json.RawMessage, missing []string, problem string) {
-	compiled, err := node.CompileSchema(schema)
+	compiled, err := payload.CompileSchema(schema)
 	if err != nil {
 		return args, nil, ""
 	}
@@ -41,8 +41,8 @@ func CheckArguments(schema, args json.RawMessage) (fixed json.RawMessage, missin
 }
 
 // lacksOnly says that nothing is wrong with arguments but that some are not there.
-func lacksOnly(problems []node.SchemaProblem) bool {
-	return !slices.ContainsFunc(problems, func(p node.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
+func lacksOnly(problems []payload.SchemaProblem) bool {
+	return !slices.ContainsFunc(problems, func(p payload.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
 }
 
 // maxNamedProblems is how many problems of arguments a model is told at once.

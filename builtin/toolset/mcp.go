@@ -21,6 +21,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -182,7 +183,7 @@ func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
 	if purpose == form.PurposeDrift {
 		title = fmt.Sprintf(say("服务器 %s 的工具已变化，是否接受？", "Tools of server %s have changed. Accept that?"), server)
 		text = strings.Join(summaries(changes), "; ")
-		shown, err := node.Marshal(changes)
+		shown, err := payload.Encode(changes)
 		if err != nil {
 			return nil, err
 		}
@@ -193,11 +194,11 @@ func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
 	if len(changes) > 0 {
 		content["changes"] = changes
 	}
-	request, err := node.Marshal(map[string]any{"interaction_type": form.Approval, "title": title, "description": text, "content": content})
+	request, err := payload.Encode(map[string]any{"interaction_type": form.Approval, "title": title, "description": text, "content": content})
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{Purpose: purpose, Node: s.Call.NodeID, Server: server, Changes: changes})
+	memo, err := payload.Encode(mcpMemo{Purpose: purpose, Node: s.Call.NodeID, Server: server, Changes: changes})
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +263,7 @@ func (s *Server) Offer(ctx context.Context) ([]node.Tool, error) {
 			s.Call.Log(node.Notice, "a tool is not offered: a policy says never", map[string]any{"server": s.Config.ServerID, "tool": t.Name, "set_by": standing.By})
 			continue
 		}
-		policy, err := node.Marshal(policyOf(t, standing))
+		policy, err := payload.Encode(policyOf(t, standing))
 		if err != nil {
 			return nil, err
 		}
@@ -399,7 +400,7 @@ func (s *Server) Run(ctx context.Context, in Input) (node.Outcome, error) {
 	if result, err = fitResult(s.Call, result, out); err != nil {
 		return nil, err
 	}
-	raw, err := node.Marshal(Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.Config.CallID, s.Config.Context, in))
+	raw, err := payload.Encode(Output{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.Config.CallID, s.Config.Context, in))
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}
@@ -436,7 +437,7 @@ func fitResult(call *node.Call, result json.RawMessage, out mcp.Output) (json.Ra
 		cut["files"] = fields.Files
 	}
 	call.Log(node.Warn, "the result of the tool was cut", map[string]any{"bytes": len(result), "limit": MaxResult})
-	return node.Marshal(cut)
+	return payload.Encode(cut)
 }
 
 // toolFile is a file of a tool's result: a stored value, or a link that nobody has followed.
@@ -467,7 +468,7 @@ func ServerResult(ctx context.Context, call *node.Call, out mcp.Output) (json.Ra
 			return nil, err
 		}
 	}
-	kept, err := node.Marshal(list)
+	kept, err := payload.Encode(list)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the files of the tool cannot be named in its result").WithCause(err)
 	}
@@ -476,7 +477,7 @@ func ServerResult(ctx context.Context, call *node.Call, out mcp.Output) (json.Ra
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that cannot be read").WithCause(err)
 	}
 	fields["files"] = kept
-	return node.Marshal(fields)
+	return payload.Encode(fields)
 }
 
 func keepToolFile(ctx context.Context, call *node.Call, f mcp.File) (toolFile, error) {

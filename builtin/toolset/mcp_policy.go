@@ -11,6 +11,7 @@ import (
 	"tandem/human/form"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -87,14 +88,14 @@ func (s *Server) askCall(tool string, args json.RawMessage, v mcp.Verdict) (node
 	if v.Decision == mcp.Asks && v.By != "" {
 		why = values.JoinTexts(why, fmt.Sprintf(say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By))
 	}
-	request, err := node.Marshal(map[string]any{
+	request, err := payload.Encode(map[string]any{
 		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": values.JoinTexts(why, v.Detail),
 		"tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{Purpose: form.PurposeToolApproval, Node: s.Call.NodeID, Server: s.Config.ServerID, Hash: hash})
+	memo, err := payload.Encode(mcpMemo{Purpose: form.PurposeToolApproval, Node: s.Call.NodeID, Server: s.Config.ServerID, Hash: hash})
 	if err != nil {
 		return nil, err
 	}

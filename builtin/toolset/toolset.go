@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -141,7 +142,7 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	say := func(zh, en string) string { return node.Wording(call.Speaks(""), zh, en) }
-	return node.Marshal(map[string]any{
+	return payload.Encode(map[string]any{
 		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
 		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
 		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
@@ -239,7 +240,7 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 	if err != nil {
 		return Output{}, err
 	}
-	result, err := node.Marshal(value)
+	result, err := payload.Encode(value)
 	if err != nil {
 		return Output{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}

@@ -9,13 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"tandem/fault"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // Data stays the JSON it came as wherever it is only handed on, so that numbers keep their digits and objects the order
@@ -23,18 +20,16 @@ import (
 
 // Decode reads a JSON value. What arrives in a call is JSON already, so anything else is a defect.
 func Decode(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		panic(fmt.Sprintf("data of a call is no JSON: %v", err))
+	v, err := payload.Decode(raw)
+	if err != nil {
+		panic(fmt.Sprintf("data of a call is not JSON: %v", err))
 	}
 	return v
 }
 
 // Encode writes a value made here.
 func Encode(v any) json.RawMessage {
-	raw, err := node.Marshal(v)
+	raw, err := payload.Encode(v)
 	if err != nil {
 		panic(fmt.Sprintf("a kind made a value that JSON cannot hold: %v", err))
 	}
@@ -43,7 +38,7 @@ func Encode(v any) json.RawMessage {
 
 // Finite is encode for what an expression computed, which may be no JSON.
 func Finite(v any) (json.RawMessage, error) {
-	raw, err := node.Marshal(v)
+	raw, err := payload.Encode(v)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the expression gives a value that JSON cannot hold").WithCause(err)
 	}
@@ -51,46 +46,15 @@ func Finite(v any) (json.RawMessage, error) {
 }
 
 // Member is one field of an object.
-type Member struct {
-	Key   string
-	Value json.RawMessage
-}
+type Member = payload.Member
 
-func Field(key string, v any) Member { return Member{key, Encode(v)} }
+func Field(key string, v any) Member { return Member{Key: key, Value: Encode(v)} }
 
 // fewMembers are found by looking through them; more have an index.
 const fewMembers = 8
 
 // Members are the fields of an object in order; of equal keys the last one counts, at the place of the first.
-func Members(raw json.RawMessage) []Member {
-	list := make([]Member, 0, fewMembers)
-	var index map[string]int // of a longer list
-	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		i, again := 0, false
-		if index == nil {
-			i = slices.IndexFunc(list, func(m Member) bool { return m.Key == key.Str })
-			again = i >= 0
-		} else {
-			i, again = index[key.Str]
-		}
-		if again {
-			list[i].Value = json.RawMessage(value.Raw)
-			return true
-		}
-		list = append(list, Member{key.Str, json.RawMessage(value.Raw)})
-		switch {
-		case index != nil:
-			index[key.Str] = len(list) - 1
-		case len(list) == fewMembers:
-			index = make(map[string]int, 2*fewMembers)
-			for i := range list {
-				index[list[i].Key] = i
-			}
-		}
-		return true
-	})
-	return list
-}
+func Members(raw json.RawMessage) []Member { return payload.Members(raw) }
 
 // Object writes fields as an object.
 func Object(list []Member) json.RawMessage {
@@ -98,19 +62,7 @@ func Object(list []Member) json.RawMessage {
 	for _, m := range list {
 		size += len(m.Key) + len(m.Value) + 4
 	}
-	var b bytes.Buffer
-	b.Grow(size)
-	b.WriteByte('{')
-	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(Encode(m.Key))
-		b.WriteByte(':')
-		b.Write(m.Value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return payload.AppendObject(make([]byte, 0, size), list)
 }
 
 // Array writes values as a list, [] when there are none.
@@ -119,15 +71,7 @@ func Array(items []json.RawMessage) json.RawMessage {
 	for _, item := range items {
 		size += len(item) + 1
 	}
-	b := make([]byte, 0, size)
-	b = append(b, '[')
-	for i, item := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, item...)
-	}
-	return append(b, ']')
+	return payload.AppendList(make([]byte, 0, size), items)
 }
 
 // HandOn is the input as received plus the fields named, which replace those of the same name.
@@ -175,77 +119,22 @@ func Leading(raw json.RawMessage) byte {
 }
 
 // Elements are the values of a list.
-func Elements(raw json.RawMessage) []json.RawMessage {
-	list := []json.RawMessage{}
-	gjson.ParseBytes(raw).ForEach(func(_, value gjson.Result) bool {
-		list = append(list, json.RawMessage(value.Raw))
-		return true
-	})
-	return list
-}
+func Elements(raw json.RawMessage) []json.RawMessage { return payload.Items(raw) }
 
 // Path is where a value stands inside another.
 type Path []string
 
 // ParsePath reads a.b.0.c, a[0] and a["odd key"].
 func ParsePath(text string) (Path, error) {
-	var p Path
-	rest := strings.TrimSpace(text)
-	wrong := func() error {
-		return fault.Newf(fault.InvalidConfig, `the path %q cannot be read; write it like a.b, a[0].b or a["odd key"]`, text)
+	steps, err := payload.ParsePath(strings.TrimSpace(text))
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, `the path %q cannot be read; write it like a.b, a[0].b or a["odd key"]`, text)
 	}
-	for first := true; rest != ""; first = false {
-		if rest[0] == '[' {
-			inside, after, err := bracketed(rest)
-			if err != nil {
-				return nil, wrong()
-			}
-			p, rest = append(p, inside), after
-			continue
-		}
-		if !first {
-			if rest[0] != '.' {
-				return nil, wrong()
-			}
-			rest = rest[1:]
-		}
-		end := strings.IndexAny(rest, ".[")
-		if end < 0 {
-			end = len(rest)
-		}
-		if end == 0 {
-			return nil, wrong()
-		}
-		p, rest = append(p, rest[:end]), rest[end:]
-	}
-	if len(p) == 0 {
-		return nil, wrong()
+	p := make(Path, len(steps))
+	for i, s := range steps {
+		p[i] = s.Key
 	}
 	return p, nil
-}
-
-// bracketed reads [0], ["key"] or ['key'] at the beginning of a text.
-func bracketed(text string) (inside, rest string, err error) {
-	if len(text) > 1 && (text[1] == '"' || text[1] == '\'') {
-		quote := text[1]
-		for i := 2; i < len(text); i++ {
-			switch {
-			case text[i] == '\\':
-				i++
-			case text[i] == quote && i+1 < len(text) && text[i+1] == ']':
-				return strings.ReplaceAll(text[2:i], `\`+string(quote), string(quote)), text[i+2:], nil
-			}
-		}
-		return "", "", strconv.ErrSyntax
-	}
-	end := strings.IndexByte(text, ']')
-	if end < 2 {
-		return "", "", strconv.ErrSyntax
-	}
-	if _, err := strconv.ParseUint(text[1:end], 10, 31); err != nil {
-		return "", "", err
-	}
-	return text[1:end], text[end+1:], nil
 }
 
 // At follows a path; false when a step is missing. A leading "data" may be written or left out.
@@ -267,30 +156,13 @@ func (p Path) found(raw json.RawMessage) (json.RawMessage, Path, bool) {
 	return v, other, ok
 }
 
+// Walk follows a path exactly as it is written; false when a step is missing.
 func (p Path) Walk(raw json.RawMessage) (json.RawMessage, bool) {
-	for _, step := range p {
-		var found json.RawMessage
-		switch {
-		case IsObject(raw):
-			gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-				if key.Str == step {
-					found = json.RawMessage(value.Raw)
-				}
-				return true
-			})
-		case IsList(raw):
-			if i, err := strconv.Atoi(step); err == nil && i >= 0 {
-				if list := Elements(raw); i < len(list) {
-					found = list[i]
-				}
-			}
-		}
-		if found == nil {
-			return nil, false
-		}
-		raw = found
+	steps := make(payload.Path, len(p))
+	for i, key := range p {
+		steps[i] = payload.KeyStep(key)
 	}
-	return raw, true
+	return steps.In(raw)
 }
 
 // List is what the list input of a kind is.

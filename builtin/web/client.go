@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -129,7 +130,7 @@ func (t *httpTool) request(ctx context.Context, args httpToolArgs) (any, error) 
 		x.Auth = auth
 		return nil, x.Failed(err)
 	}
-	raw, err := node.Marshal(result)
+	raw, err := payload.Encode(result)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the answer cannot be handed on").WithCause(err)
 	}
