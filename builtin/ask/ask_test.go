@@ -230,7 +230,8 @@ func TestHuman_WithoutAMemo(t *testing.T) {
 func TestHuman_TelegramNames(t *testing.T) {
 	t.Parallel()
 	_, wait := asksFor(t, "TELEGRAM_INTERACTION", nodetest.NewCall(t, `{"title":"Q","chat_id":1,"target_users":["Ada"],"approvers":["telegram:@Boss","Telegram:@boss","slack:UBoss"],"credential_id":"c"}`, `{}`))
-	opened, err := human.Media(nil).Open(human.Question{User: "ada", Node: "n", Ask: "a", Activation: "n", Purpose: human.PurposeNode, Request: wait.Ask.Request, Time: 1})
+	telegram := human.Media{"telegram": {Normal: strings.ToLower}} // as its channel says
+	opened, err := telegram.Open(human.Question{User: "ada", Node: "n", Ask: "a", Activation: "n", Purpose: human.PurposeNode, Request: wait.Ask.Request, Time: 1})
 	if err != nil || !slices.Equal(opened.Approvers, []string{"telegram:@boss", "slack:UBoss"}) {
 		t.Errorf("%q, %v", opened.Approvers, err)
 	}
