@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/console/table"
+	"tandem/human/form/formtest"
 )
 
 // Terminals show characters, not the escapes that programs write for them.
@@ -26,4 +27,6 @@ func TestReadableValues(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+	formtest.Readable(t, strings.Join(indented(formtest.Value()), "\n"))
+	formtest.Readable(t, table.Cell(formtest.Value()))
 }

@@ -2,12 +2,12 @@ package console
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"tandem/app"
 	"tandem/console/table"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -54,10 +54,12 @@ func DrawFile(tty *Terminal, file string) error {
 func PrintProblems(tty *Terminal, r app.Report) { printProblems(tty, tty.Err, r) }
 
 func printReportsJSON(w io.Writer, reports []app.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(reports)
+	out, err := payload.EncodeIndented(reports)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
 }
 
 // printReports writes one line per problem and a summary, as compilers do, so that editors can jump to the places.
