@@ -52,7 +52,7 @@ func newAsker(in io.Reader, out io.Writer, f tree.Follower) *asker {
 	return a
 }
 
-// typed are the lines that a person types. What was typed before a question was shown is no answer to it and is forgotten.
+// typed are the lines that a person types. What was typed before a question was shown is not an answer to it and is forgotten.
 // Whoever reads adds to it, and the asker takes from it; mu is between them.
 type typed struct {
 	mu    sync.Mutex

@@ -57,7 +57,7 @@ func newChatting(tty *Terminal, c *app.Connection, at Place, agent api.Agent, re
 	return t
 }
 
-// chatCommand is how a line begins that is no goal. A goal may begin with a slash, too: /etc/hosts is none of these. read-only
+// chatCommand is the form of a command. Any other line is a goal, also one that begins with a path such as /etc/hosts. read-only
 var chatCommand = regexp.MustCompile(`^/[a-z]+$`)
 
 func (t *chatting) run(ctx context.Context) error {
