@@ -17,7 +17,7 @@ type benchInstance struct{ *Instance }
 
 // save keeps one of the workflows below.
 func (b benchInstance) save(ctx context.Context, definition []byte) error {
-	source, problems := check(definition, b.kinds, nil)
+	source, problems := check(definition, Kinds(), nil)
 	if report := newReport("", problems); !report.Valid {
 		return fmt.Errorf("the workflow to measure is not valid: %v", problems)
 	}

@@ -167,5 +167,5 @@ func codeLanguage(n *workflow.Node, source string) (workflow.Language, bool) {
 
 // check is the check of a definition with an interpreter at hand, so that code is read too.
 func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
-	return check(data, i.kinds, &syntax{i.sandbox, i.notice})
+	return check(data, &i.registry, &syntax{i.sandbox, i.notice})
 }

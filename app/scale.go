@@ -132,7 +132,7 @@ func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
 }
 
 func (r *scaleRun) keep(ctx context.Context, text string) error {
-	source, problems := check([]byte(text), r.kinds, nil)
+	source, problems := check([]byte(text), Kinds(), nil)
 	if report := newReport("", problems); !report.Valid {
 		return fmt.Errorf("the workflow to measure is not valid: %v", problems)
 	}

@@ -75,7 +75,7 @@ func ValidateFile(file string, stdin io.Reader) Report {
 
 // check reads a definition and reports all of its problems. The source is nil when it cannot be read at all. Without a syntax the
 // code in it is not read.
-func check(data []byte, kinds workflow.Kinds, code *syntax) (*workflow.Source, []workflow.Problem) {
+func check(data []byte, kinds *node.Registry, code *syntax) (*workflow.Source, []workflow.Problem) {
 	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
 	if source == nil {
 		return nil, problems
@@ -84,7 +84,7 @@ func check(data []byte, kinds workflow.Kinds, code *syntax) (*workflow.Source, [
 }
 
 // problemsOf are all problems of a definition that somebody has written.
-func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []workflow.Problem {
+func problemsOf(source *workflow.Source, kinds *node.Registry, code *syntax) []workflow.Problem {
 	rules := Rules(kinds)
 	if code != nil {
 		rules.Conversion = code.conversion
@@ -96,7 +96,7 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
 		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
 			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
-		} else if known && !runnable(n.Kind()) {
+		} else if known && !runnable(kinds, n.Kind()) {
 			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
 		} else {
 			continue
@@ -107,25 +107,25 @@ func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []w
 		found = append(found, code.nodes(source.Definition, kinds)...)
 	}
 	found = append(found, missingFields(source.Definition, kinds)...)
-	found = append(found, idleFillings(source.Definition, problems)...)
+	found = append(found, idleFillings(source.Definition, kinds, problems)...)
 	found = append(found, inlineSecrets(source.Definition, problems)...)
 	source.Locate(found)
 	return append(problems, found...)
 }
 
 // runnable says that this program can run a kind that somebody has written.
-func runnable(kind string) bool {
-	_, runs := theKinds().Get(kind)
+func runnable(kinds *node.Registry, kind string) bool {
+	_, runs := kinds.Get(kind)
 	return runs && kind != agent.TaskKind
 }
 
 // idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
-func idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
+func idleFillings(def *workflow.Definition, kinds *node.Registry, known []workflow.Problem) (found []workflow.Problem) {
 	for i := range def.Nodes {
 		n := &def.Nodes[i]
 		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
-		k, _ := theKinds().Get(n.Kind())
-		if !runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
+		k, _ := kinds.Get(n.Kind())
+		if !runnable(kinds, n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
 			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
 			continue
 		}

@@ -63,8 +63,8 @@ func TestValidate_EveryKindRunsOrIsRefused(t *testing.T) {
 		refused := slices.ContainsFunc(problems, func(p workflow.Problem) bool {
 			return p.Path == "nodes[0].subtype" && (p.Code == node.ProblemUnsupported || p.Code == workflow.ProblemUnknownKind)
 		})
-		if refused == runnable(name) {
-			t.Errorf("%s: runs %v, refused %v", name, runnable(name), refused)
+		if refused == runnable(Kinds(), name) {
+			t.Errorf("%s: runs %v, refused %v", name, runnable(Kinds(), name), refused)
 		}
 	}
 }
