@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -25,6 +24,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/outbound"
+	"tandem/payload"
 	"tandem/server"
 	"tandem/store"
 )
@@ -483,9 +483,7 @@ func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy
 	for name, one := range document { // order does not matter
 		p := api.MCPToolPolicy{}
 		if json.Unmarshal(one, &p.Policy) != nil {
-			d := json.NewDecoder(bytes.NewReader(one))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&p); err != nil {
+			if err := payload.ReadKnown(one, &p); err != nil {
 				return nil, fault.Newf(fault.Invalid, "%s: %s: a policy is read_only, ask or never, or an object with policy and rules: %v", file, name, err)
 			}
 		}

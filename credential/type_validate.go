@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 )
 
 // Problem is one thing that is wrong with a credential's data. It never holds a value: what stands in the wrong field
@@ -59,13 +59,12 @@ func (t Type) Secrets(data json.RawMessage) ([]string, error) {
 
 // decodeObject never repeats what it read; a parser's message might.
 func decodeObject(data json.RawMessage) (map[string]json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
 	var values map[string]json.RawMessage
-	if err := decoder.Decode(&values); err != nil || values == nil {
-		return nil, fault.New(fault.Invalid, "the data of a credential must be a JSON object with the fields of its type")
-	}
-	if _, err := decoder.Token(); err != io.EOF {
+	switch err := payload.Read(data, &values); {
+	case payload.Follows(err):
 		return nil, fault.New(fault.Invalid, "the data of a credential must be one JSON object, and something follows it")
+	case err != nil || values == nil:
+		return nil, fault.New(fault.Invalid, "the data of a credential must be a JSON object with the fields of its type")
 	}
 	return values, nil
 }

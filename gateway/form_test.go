@@ -10,7 +10,7 @@ import (
 	"tandem/api"
 	"tandem/human/form"
 	"tandem/human/form/formtest"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // What a client fills in by the form of the protocol is the same answer as everywhere else, and the form admits whatever is right.
@@ -36,7 +36,7 @@ func TestDrawing_Conforms(t *testing.T) {
 				content[d.key(n)] = enter(t, e, property, filled)
 			}
 		}
-		checker, err := node.CompileSchema(schema)
+		checker, err := payload.CompileSchema(schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,4 +99,11 @@ func TestDrawing_Earlier(t *testing.T) {
 			t.Errorf("%s: flat is %v", c.Name, d.flat)
 		}
 	}
+}
+
+// The words of a question show values as people read them.
+func TestQuestion_Readable(t *testing.T) {
+	t.Parallel()
+	q := question{Title: "T", Arguments: formtest.Value(), Content: formtest.Value(), Changes: formtest.Value()}
+	formtest.Readable(t, q.text())
 }

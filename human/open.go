@@ -17,7 +17,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human/form"
-	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -245,8 +245,8 @@ func (r *Request) checkShape() error {
 		return wrongConfig("selection_options", "there is nothing to select from")
 	}
 	if !isNull(r.Schema) {
-		if _, err := node.CompileSchema(r.Schema); err != nil {
-			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", fault.From(err).Message)
+		if _, err := payload.CompileSchema(r.Schema); err != nil {
+			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", err)
 		}
 		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() && !slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
 			return wrongConfig("form_schema", "its type is %s, and what is filled in is an object", kind.Raw)
@@ -367,19 +367,11 @@ func argumentsHash(r Request, besides map[string]json.RawMessage) string {
 
 // canonical writes a value in one form only: members sorted, no blanks, numbers as they were written.
 func canonical(raw json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	one, err := payload.Canonical(raw)
+	if err != nil {
 		return raw
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return raw
-	}
-	return bytes.TrimSpace(out.Bytes())
+	return one
 }
 
 // nextAt is when a pending question has to be looked at.

@@ -78,7 +78,7 @@ func (x *run) emit(chunk any) {
 		x.job.Out.Emit(text)
 		return
 	}
-	raw, err := Marshal(chunk)
+	raw, err := payload.Encode(chunk)
 	if err != nil {
 		x.log(Warn, "an update was left out: JSON cannot hold it", map[string]any{"error": err.Error()})
 		return
@@ -145,7 +145,7 @@ func (x *run) used(u Usage) {
 func (x *run) cleanFields(fields map[string]any) map[string]any {
 	out := make(map[string]any, len(fields))
 	for name, value := range fields { // order does not matter: one entry per name
-		raw, err := Marshal(value)
+		raw, err := payload.Encode(value)
 		if err != nil {
 			continue // JSON cannot hold it, so it could not be kept either
 		}

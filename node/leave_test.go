@@ -14,6 +14,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // ear hears what a run says, and has one credential.
@@ -30,7 +31,7 @@ func (e *ear) hear(text string) {
 }
 
 func (e *ear) Emit(chunk any) {
-	raw, err := Marshal(chunk)
+	raw, err := payload.Encode(chunk)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -38,7 +39,7 @@ func (e *ear) Emit(chunk any) {
 }
 
 func (e *ear) Log(level Level, message string, fields map[string]any) {
-	raw, err := Marshal(fields)
+	raw, err := payload.Encode(fields)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -46,7 +47,7 @@ func (e *ear) Log(level Level, message string, fields map[string]any) {
 }
 
 func (e *ear) Detail(fields map[string]any) {
-	raw, err := Marshal(fields)
+	raw, err := payload.Encode(fields)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -222,19 +223,19 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.input.check(fault.InvalidInput, "input", json.RawMessage(`{"n":1}`)); err != nil {
+	if err := checkSchema(o.input, fault.InvalidInput, "input", json.RawMessage(`{"n":1}`)); err != nil {
 		t.Error(err)
 	}
-	if err := o.input.check(fault.InvalidInput, "input", json.RawMessage(`{"n":"x"}`)); fault.CodeOf(err) != fault.InvalidInput || fault.From(err).Details["path"] != "n" {
+	if err := checkSchema(o.input, fault.InvalidInput, "input", json.RawMessage(`{"n":"x"}`)); fault.CodeOf(err) != fault.InvalidInput || fault.From(err).Details["path"] != "n" {
 		t.Errorf("error %v", err)
 	}
-	if err := o.output.check(fault.OutputInvalid, "output", json.RawMessage(`1`)); err != nil {
+	if err := checkSchema(o.output, fault.OutputInvalid, "output", json.RawMessage(`1`)); err != nil {
 		t.Error(err)
 	}
 	if _, err := (Override{Output: json.RawMessage(`{"type":"nonsense"}`)}).compile("t"); fault.CodeOf(err) != fault.InvalidConfig {
 		t.Errorf("error %v", err)
 	}
-	if _, err := CompileSchema(json.RawMessage(`{"$ref":"file:///etc/passwd"}`)); err == nil {
+	if _, err := payload.CompileSchema(json.RawMessage(`{"$ref":"file:///etc/passwd"}`)); err == nil {
 		t.Error("a schema has reached outside of itself")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -81,7 +82,7 @@ type Server struct {
 	accounts accounts
 	// schemas are those of triggers, ready to be used; nil for a trigger that has none. Uses are the inputs that workflows read,
 	// speaking the nodes whose output is for the user.
-	schemas  revisionFacts[*node.Schema]
+	schemas  revisionFacts[*payload.Schema]
 	uses     revisionFacts[inputUse]
 	speaking revisionFacts[map[string]bool]
 	// starts counts who starts how many tasks.

@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -538,7 +539,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 		}
 		shown := []byte(nil)
 		if !absent(c.After) {
-			if shown, err = mcp.Canonical(c.After); err != nil {
+			if shown, err = payload.Canonical(c.After); err != nil {
 				return nil, wrongField(fmt.Sprintf("changes[%d].after", i), "it is no JSON; send it back as it was shown")
 			}
 		}
