@@ -54,7 +54,7 @@ connections: [{id: c, from_node: start, to_node: greet}]
 		check(err)
 		done, err := tandem.Execute(ctx, "hello", api.ExecuteRequest{Inputs: json.RawMessage(`{"name": "Ann"}`), WaitSeconds: 30}, "")
 		check(err)
-		fmt.Println(done.Status, text(done.Outputs["greet"], "formatted_data"))
+		fmt.Println(done.Status, text(done.Outputs["greet"], "formatted"))
 	})
 	// Output: SUCCESS Hello Ann!
 }

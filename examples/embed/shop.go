@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"tandem/human"
 	"tandem/llm"
@@ -74,16 +72,12 @@ func (p postbox) Send(ctx context.Context, m human.Message) (human.Receipt, erro
 	}
 }
 
-// parrot is a provider that answers by repeating what it is told last.
+// parrot is a provider whose models always say the same.
 type parrot struct{}
 
 func newParrot(llm.Settings) (llm.Provider, error) { return parrot{}, nil }
 
 // Complete implements [llm.Provider].
 func (parrot) Complete(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Completion, error) {
-	said := r.Messages[len(r.Messages)-1].Content
-	words := strings.Fields(said)
-	return llm.Completion{
-		Model: r.Model, Finish: llm.FinishStop, Message: llm.Message{Role: llm.Assistant, Content: fmt.Sprintf("%s! %[1]s!", words[len(words)-1])},
-	}, nil
+	return llm.Completion{Model: r.Model, Finish: llm.FinishStop, Message: llm.Message{Role: llm.Assistant, Content: "Thank you! Said by an " + r.Model + "."}}, nil
 }
