@@ -56,6 +56,7 @@ func floors() map[string]floor {
 		"store": {level: 4},
 		"host":  {level: 4},
 		"api":   {level: 4},
+		"files": {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -63,7 +64,6 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
-		"files":          {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
@@ -74,7 +74,6 @@ func floors() map[string]floor {
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
-		"node/nodetest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
 		"hosttest":        {level: 5, suite: true},
@@ -86,6 +85,8 @@ func floors() map[string]floor {
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
+		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
+
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
@@ -93,15 +94,27 @@ func floors() map[string]floor {
 		"tracing":    {level: 6},
 		"doctor":     {level: 6},
 
-		"builtin":       {level: 7},
+		// What the families of kinds share is below them.
+		"builtin/document": {level: 5},
+		"builtin/fileref":  {level: 5},
+		"builtin/values":   {level: 5},
+		"builtin/httpcall": {level: 6},
+		"builtin/lists":    {level: 6},
+		"builtin/models":   {level: 6},
+		"builtin/toolset":  {level: 6},
+
+		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 8},
 		"llm/openai":    {level: 8},
 		"llm/anthropic": {level: 8},
 		"llm/gemini":    {level: 8},
 		"llm/scripted":  {level: 8},
-		"server":        {level: 7},
-		"gateway":       {level: 7},
-		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+
+		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
+
+		"server":  {level: 7},
+		"gateway": {level: 7},
+		"fixture": {level: 7}, // drives folds and revisions as a host does, without a store
 
 		"app": {level: 9},
 

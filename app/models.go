@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
@@ -31,10 +31,10 @@ import (
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
-func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *builtin.Models {
+func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *models.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
-	i.speech = &builtin.Models{
+	i.speech = &models.Models{
 		Profile:   i.Profile,
 		Providers: set.Factories(),
 		Executor:  llm.NewExecutor(llm.Options{Observe: o.Observed, Log: logStages(o.Log)}),
@@ -250,7 +250,7 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 	if len(daily.Budgets) == 0 {
 		return "", nil
 	}
-	limits, day, err := i.purse.limits(builtin.Spending{Workspace: p.Workspace, Profile: daily})
+	limits, day, err := i.purse.limits(models.Spending{Workspace: p.Workspace, Profile: daily})
 	if err != nil {
 		return "", err
 	}

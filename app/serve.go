@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"tandem/builtin"
+	"tandem/builtin/code"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
@@ -46,7 +46,7 @@ type ServeOptions struct {
 	MasterKey string
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
 	// Language is that of the installation, zh or en; empty: en.
