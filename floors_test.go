@@ -92,6 +92,8 @@ func floors() map[string]floor {
 
 		"human": {level: 6},
 
+		"revisions": {level: 6}, // above the host whose revisions it makes ready
+
 		"builtin":       {level: 7},
 		"integration/*": {level: 7},
 		"server":        {level: 7},

@@ -24,8 +24,6 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/host/local"
-	"tandem/identity"
 	"tandem/outbound"
 	"tandem/server"
 	"tandem/store"
@@ -261,15 +259,8 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return source.Definition, problems
 		},
-		Request: i.Request,
-		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
-			ready, err := i.revision(ctx, p, id, hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ready.Graph, local.Revision(ready), nil
-		},
-		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Revisions: i.revisions,
+		Ready:     i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -166,7 +166,7 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 
 func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPut) (*agentOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
-		return nil, wrongField("id", "%q is not the agent of the address, %q; make them agree, or leave the id out", in.Body.ID, in.ID)
+		return nil, api.WrongField("id", "%q is not the agent of the address, %q; make them agree, or leave the id out", in.Body.ID, in.ID)
 	}
 	expect, err := expectedRevision(in.IfMatch)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	if err := errors.Join(agent.CheckID(id), spec.Check()); err != nil {
 		f := fault.From(err)
 		path, _ := f.Details["path"].(string)
-		return spec, wrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
+		return spec, api.WrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
 	}
 	profiles, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
@@ -223,7 +223,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 		names[i] = one.ID
 	}
 	if !slices.Contains(names, spec.LLMProfile) {
-		return spec, wrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, nearest(spec.LLMProfile, names))
+		return spec, api.WrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, nearest(spec.LLMProfile, names))
 	}
 	servers, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	for i, server := range spec.MCPServers {
 		if !slices.Contains(names, server) {
-			return spec, wrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, nearest(server, names))
+			return spec, api.WrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, nearest(server, names))
 		}
 	}
 	return spec, nil
@@ -337,11 +337,11 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	if err := checkTask(&want); err != nil {
 		return host.StartRequest{}, err
 	}
-	r, err := s.o.Request(ctx, p, w.ID, "latest")
+	r, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest")
 	if err != nil {
 		return r, err
 	}
-	spec, err := s.specOf(ctx, p, &w)
+	spec, err := agent.ReadSpec(ready.Source)
 	if err != nil {
 		return r, err
 	}
@@ -368,9 +368,9 @@ func checkTask(want *api.TaskRequest) error {
 	want.Question = strings.TrimSpace(want.Question)
 	switch n := utf8.RuneCountInString(want.Question); {
 	case n == 0:
-		return wrongField("question", "a task needs a question: what is to be done")
+		return api.WrongField("question", "a task needs a question: what is to be done")
 	case n > agent.MaxQuestion:
-		return wrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
+		return api.WrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
 	}
 	for _, field := range []struct {
 		name string
@@ -381,12 +381,12 @@ func checkTask(want *api.TaskRequest) error {
 			raw = nil
 		}
 		if *field.raw = raw; len(raw) > 0 && raw[0] != '{' {
-			return wrongField(field.name, "an object was expected; write the values by name")
+			return api.WrongField(field.name, "an object was expected; write the values by name")
 		}
 	}
 	for i, raw := range want.Documents {
 		if d := gjson.ParseBytes(raw); d.Type != gjson.String && !d.IsObject() {
-			return wrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
+			return api.WrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
 		}
 	}
 	return nil
@@ -415,7 +415,7 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 	if patience == 0 || !status.Final() {
 		return out, nil
 	}
-	r, err := s.readExecution(ctx, p, started.Execution)
+	r, err := s.stories.readExecution(ctx, p, started.Execution)
 	if err != nil {
 		return nil, err
 	}

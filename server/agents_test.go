@@ -189,7 +189,7 @@ func TestTasks(t *testing.T) {
 	if err != nil || e.WorkflowID != "agent:clerk" || e.User != "operator-user" || e.Conversation != done.ConversationID || e.Priority != 2 || e.WorkflowName == "" {
 		t.Errorf("the execution is %+v, %v", e, err)
 	}
-	r, err := w.server.readExecution(t.Context(), identity.System("a"), done.TaskID)
+	r, err := w.server.stories.readExecution(t.Context(), identity.System("a"), done.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	// Another process knows of them, and of those that nobody has started by hand it takes no notice.
 	p2 := identity.System("a")
 	p2.User = "operator-user"
-	request, err := w.server.o.Request(t.Context(), p2, "agent:clerk", "latest")
+	request, _, err := w.server.o.Revisions.Request(t.Context(), p2, "agent:clerk", "latest")
 	if err != nil {
 		t.Fatal(err)
 	}

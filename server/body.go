@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/payload"
 )
@@ -182,7 +183,7 @@ func bodyFault(err error) error {
 // not JSON at all is left to whoever expects JSON.
 func checkJSON(body []byte) error {
 	if wrong, ok := errors.AsType[*payload.Error](payload.Check(body, payload.Limits{Unique: true})); looksLikeJSON(body) && ok && !wrong.Syntax {
-		return wrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
+		return api.WrongField(cmp.Or(wrong.Path, "body"), "%s", wrong.Reason)
 	}
 	return nil
 }

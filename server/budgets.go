@@ -50,7 +50,7 @@ func (s *Server) listBudgets(ctx context.Context, p identity.Principal, in *budg
 func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *raiseInput) (*budgetOutput, error) {
 	r := in.Body
 	if !(r.RaiseBy > 0) || r.RaiseBy > maxBudgetCost {
-		return nil, wrongField("raise_by", "must be more than 0 and at most %g", maxBudgetCost)
+		return nil, api.WrongField("raise_by", "must be more than 0 and at most %g", maxBudgetCost)
 	}
 	if _, err := s.budget(ctx, p, r.Budget); err != nil {
 		return nil, err

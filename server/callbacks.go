@@ -120,14 +120,14 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, p := r.Context(), identity.System(c.Workspace)
-	reading, err := s.readExecution(ctx, p, c.Execution)
+	reading, err := s.stories.readExecution(ctx, p, c.Execution)
 	if errors.Is(err, store.ErrNotFound) {
 		return callbackGone()
 	}
 	if err != nil {
 		return err
 	}
-	if err := reading.awaits(ctx, c, s.o.Now()); err != nil {
+	if err := awaits(ctx, reading, c, s.o.Now()); err != nil {
 		return err
 	}
 	_, err = s.o.Host.Act(ctx, p, host.Request{
@@ -158,7 +158,7 @@ func (s *Server) openCallback(token string) (Callback, error) {
 
 // awaits says why nobody waits for a call back, nil when somebody does. Whether it is the first is not asked here: only
 // the one who stores it knows.
-func (r *reading) awaits(ctx context.Context, c Callback, now time.Time) error {
+func awaits(ctx context.Context, r *reading, c Callback, now time.Time) error {
 	open := r.view.Open[c.Activation]
 	if open != nil && !r.view.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
 		return nil
@@ -197,7 +197,7 @@ func callbackValue(r *http.Request, body []byte) (json.RawMessage, error) {
 		return nil, fault.New(fault.InvalidInput, "the body of the call back says that it is JSON and is not; correct it and call again")
 	case isJSON, mediaType != "application/x-www-form-urlencoded" && !strings.HasPrefix(mediaType, "text/") && (notJSON == nil || !wrong.Syntax):
 		if notJSON != nil {
-			return nil, wrongField(cmp.Or(wrong.Path, "body"), "%s; correct it and call again", wrong.Reason)
+			return nil, api.WrongField(cmp.Or(wrong.Path, "body"), "%s; correct it and call again", wrong.Reason)
 		}
 		return read, nil
 	case !utf8.Valid(body) || strings.HasPrefix(mediaType, "multipart/"):
@@ -217,7 +217,7 @@ func formValue(text string) (json.RawMessage, error) {
 	out := make(map[string]any, len(form))
 	for name, values := range form { // order does not matter: one entry per name
 		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
-			return nil, wrongField(strings.ToValidUTF8(name, "\uFFFD"), "it is not valid UTF-8; correct it and call again")
+			return nil, api.WrongField(strings.ToValidUTF8(name, "\uFFFD"), "it is not valid UTF-8; correct it and call again")
 		}
 		if len(values) == 1 {
 			out[name] = values[0]

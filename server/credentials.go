@@ -101,7 +101,7 @@ func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in 
 		return nil, err
 	}
 	if absent(in.Body.Data) && in.Body.Type != c.Type {
-		return nil, wrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
+		return nil, api.WrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
 	}
 	c.Updated = s.now()
 	out, err := s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
@@ -115,7 +115,7 @@ func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in 
 func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
 	c.Name, c.Type = strings.TrimSpace(in.Name), in.Type
 	if c.Name == "" {
-		return nil, wrongField("name", "a credential needs a name")
+		return nil, api.WrongField("name", "a credential needs a name")
 	}
 	if !absent(in.Data) {
 		sealed, err := s.o.Keyring.SealData(c.Workspace, c.ID, c.Type, in.Data)

@@ -30,7 +30,7 @@ func parseVocabulary(text string) (vocabulary, error) {
 	case vocabularyExecution, vocabularyFlow:
 		return v, nil
 	}
-	return "", wrongField("vocabulary", "%q is not \"execution\" or \"flow\"", text)
+	return "", api.WrongField("vocabulary", "%q is not \"execution\" or \"flow\"", text)
 }
 
 // position is a place in a stream: behind a part of a row. Parts count from 1; the last of a row is not known beforehand, so
@@ -56,7 +56,7 @@ func parsePosition(name, text string) (position, error) {
 		p.part = int(n)
 	}
 	if err != nil {
-		return position{}, wrongField(name, "%q is no position in a stream; write the id of the last event, as in 17 or 17.2", text)
+		return position{}, api.WrongField(name, "%q is no position in a stream; write the id of the last event, as in 17 or 17.2", text)
 	}
 	return p, nil
 }

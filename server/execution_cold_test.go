@@ -2,35 +2,22 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // BenchmarkGet_NotReadBefore is the cost of reading an execution that has ended and of which nothing is kept, without a network: a
 // trigger and five nodes that do nothing, of 4,000 such executions another one each time.
 func BenchmarkGet_NotReadBefore(b *testing.B) {
-	var once sync.Once
-	var graph *workflow.Graph
-	var revision host.Revision
-	w := setup(b, func(o *Options) {
-		read := o.Revision
-		o.Revision = func(ctx context.Context, p identity.Principal, id, hash string) (_ *workflow.Graph, _ host.Revision, err error) {
-			once.Do(func() { graph, revision, err = read(ctx, p, id, hash) }) // there is one
-			return graph, revision, err
-		}
-	})
+	w := setup(b)
 	nodes, links := `{"id":"start","name":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"}`, ""
 	for n, before := 0, "start"; n < 5; n++ {
 		id := fmt.Sprintf("n%d", n)

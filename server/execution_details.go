@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -65,10 +64,10 @@ func toolDetails(details, output json.RawMessage) json.RawMessage {
 
 // fullAnswer is the text for the user: what the nodes with to_user have said in attempts that were completed, in the order in which they
 // began.
-func (r *reading) fullAnswer(ctx context.Context, all map[string]api.NodeExecution) (string, error) {
-	toUser, err := r.s.toUser(ctx, r.p, r.summary.WorkflowID, r.summary.RevisionHash)
-	if err != nil || len(toUser) == 0 {
-		return "", err
+func (r *reading) fullAnswer(all map[string]api.NodeExecution) string {
+	toUser := r.ready.ToUser()
+	if len(toUser) == 0 {
+		return ""
 	}
 	var said []string
 	seen := map[string]bool{}
@@ -83,7 +82,7 @@ func (r *reading) fullAnswer(ctx context.Context, all map[string]api.NodeExecuti
 		}
 	}
 	slices.Reverse(said)
-	return strings.Join(said, "\n"), nil
+	return strings.Join(said, "\n")
 }
 
 // spokenIn is the text of an output: the output itself, or the field of it that has what was said.
@@ -114,7 +113,7 @@ func (r *reading) metadata() json.RawMessage {
 // metrics is the execution in figures; its nodes have been told.
 func (r *reading) metrics(e *api.Execution) api.ExecutionMetrics {
 	m := api.ExecutionMetrics{
-		DurationMS: e.DurationMS, WaitedMS: r.view.WaitedFor(r.s.now()), Nodes: map[string]int{}, Activations: int64(len(r.view.Sequence)) + r.view.SequenceCut,
+		DurationMS: e.DurationMS, WaitedMS: r.view.WaitedFor(r.lib.now()), Nodes: map[string]int{}, Activations: int64(len(r.view.Sequence)) + r.view.SequenceCut,
 		Retries: r.view.Retries, Cost: e.CreditsConsumed,
 	}
 	for _, n := range e.NodeExecutions { // order does not matter: they are counted

@@ -20,33 +20,15 @@ const (
 	maxHistoryChildren = 20
 )
 
-type historyInput struct {
-	ExecutionPath
-	After string `query:"after" doc:"next of the part before"`
-	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
-}
-
-type historyOutput struct{ Body api.History }
-
-func (s *Server) getHistory(ctx context.Context, p identity.Principal, in *historyInput) (*historyOutput, error) {
-	after := 0
-	if in.After != "" {
-		var err error
-		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
-			return nil, wrongField("query.after", "%q is not what \"next\" of a part says", in.After)
-		}
-	}
-	told := maxHistoryChildren
-	h, err := s.history(ctx, p, in.ID, after, in.Limit, 1, &told)
-	if err != nil {
-		return nil, err
-	}
-	return &historyOutput{*h}, nil
+// wholeHistory tells a part of the history of an execution with those of the executions that it has started.
+func (l *library) wholeHistory(ctx context.Context, p identity.Principal, id string, after, limit int) (*api.History, error) {
+	children := maxHistoryChildren
+	return l.history(ctx, p, id, after, limit, 1, &children)
 }
 
 // history tells a part of the history of an execution. Depth counts the executions above it, children how many may still be told.
-func (s *Server) history(ctx context.Context, p identity.Principal, id string, after, limit, depth int, children *int) (*api.History, error) {
-	r, err := s.readExecution(ctx, p, id)
+func (l *library) history(ctx context.Context, p identity.Principal, id string, after, limit, depth int, children *int) (*api.History, error) {
+	r, err := l.readExecution(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +39,7 @@ func (s *Server) history(ctx context.Context, p identity.Principal, id string, a
 	v := r.view
 	h := &api.History{
 		ExecutionID: r.summary.ID, WorkflowID: r.summary.WorkflowID, WorkflowName: r.summary.WorkflowName, Status: string(v.Status), ExecutorStatus: executorStatus(v.Status),
-		TriggerInfo: r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(s.now()), Error: r.failure(), CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
+		TriggerInfo: r.trigger(), StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(l.now()), Error: r.failure(), CreditsConsumed: v.Credits, TokensUsed: tokensOf(v.Used),
 		Fork: human.ForkOf(r.start.Told()), History: make([]api.HistoryRecord, len(items)),
 	}
 	if more {
@@ -94,7 +76,7 @@ func (s *Server) history(ctx context.Context, p identity.Principal, id string, a
 				break // by their ids they can be asked for
 			}
 			*children--
-			below, err := s.history(ctx, p, child, 0, limit, depth+1, children)
+			below, err := l.history(ctx, p, child, 0, limit, depth+1, children)
 			switch {
 			case errors.Is(err, store.ErrNotFound): // it never began, or is no longer kept
 			case err != nil:
@@ -166,7 +148,7 @@ func (r *reading) historyStep(ctx context.Context, item *host.HistoryItem, value
 // historyQuestion tells a question with all that became of it.
 func (r *reading) historyQuestion(ctx context.Context, execution string, ask host.Asking) (*api.HistoryQuestion, error) {
 	q := &api.HistoryQuestion{InteractionID: host.InteractionID(r.p.Workspace, execution, ask.Ask), Purpose: ask.Purpose, AskedAt: ask.Time}
-	d, err := r.s.interactionDetail(ctx, r.p, q.InteractionID)
+	d, err := r.lib.interactionDetail(ctx, r.p, q.InteractionID)
 	if errors.Is(err, store.ErrNotFound) {
 		return q, nil // it is no longer kept
 	}

@@ -89,7 +89,7 @@ func nameQuestions(e *api.Execution) error {
 
 // questionsBelow tells what the executions ask that this one has started.
 func (r *reading) questionsBelow(ctx context.Context) ([]api.UserInputRequest, error) {
-	page, err := r.s.o.Stores.Interactions.List(ctx, r.p, store.InteractionQuery{
+	page, err := r.lib.Interactions.List(ctx, r.p, store.InteractionQuery{
 		Execution: r.summary.ID, Family: true, Statuses: []store.InteractionStatus{store.InteractionPending}, Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {

@@ -387,7 +387,7 @@ func (r *reading) tasksBelow(ctx context.Context, e *api.Execution) error {
 	for _, id := range nodes {
 		v := r.view.Nodes[id]
 		child := engine.ChildID(r.summary.ID, v.ID, v.Generation)
-		steps, err := r.s.taskBelow(ctx, r, child)
+		steps, err := r.lib.taskBelow(ctx, r, child)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it has not begun, or is no longer kept
 		}
@@ -402,8 +402,8 @@ func (r *reading) tasksBelow(ctx context.Context, e *api.Execution) error {
 }
 
 // taskBelow tells the steps of a task that the execution has started: the last call of each, or what is done to make one.
-func (s *Server) taskBelow(ctx context.Context, above *reading, child string) ([]api.NodeExecution, error) {
-	r, err := s.openJournal(ctx, above.p, child)
+func (l *library) taskBelow(ctx context.Context, above *reading, child string) ([]api.NodeExecution, error) {
+	r, err := l.openJournal(ctx, above.p, child)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 func (st *stage) readTask() (*reading, *api.Execution, *api.Checkpoint) {
 	st.t.Helper()
 	ctx := st.t.Context()
-	r, err := st.server.readExecution(ctx, stageUser(), stageExecution)
+	r, err := st.server.stories.readExecution(ctx, stageUser(), stageExecution)
 	if err != nil {
 		st.t.Fatal(err)
 	}
@@ -409,15 +409,10 @@ func TestTask_IsShownByTheNodeThatGaveIt(t *testing.T) {
 	child.says("step_1", `{"message":"sun"}`, nil)
 	child.says("plan_2", `{"tool_id":"a/y"}`, agent.Choice{Tool: "a/y"})
 	id := engine.ChildID(stageExecution, "ask", 0)
-	o := &parent.server.o
-	o.Stores.Executions = family{parent: parent, child: child, id: id}
-	o.Source = shelf{Source: parent, rows: map[string][]host.Row{id: child.rows}}
-	o.Revision = func(_ context.Context, _ identity.Principal, workflowID, _ string) (*workflow.Graph, host.Revision, error) {
-		if workflowID == child.workflow {
-			return child.graph, stageRevision{}, nil
-		}
-		return parent.graph, stageRevision{}, nil
-	}
+	lib := parent.server.stories
+	lib.Executions = family{parent: parent, child: child, id: id}
+	lib.Source = shelf{Source: parent, rows: map[string][]host.Row{id: child.rows}}
+	lib.Revisions = stageRevisions{parent, child}
 	_, e, _ := parent.readTask()
 	steps := e.NodeExecutions["ask"].AttachedExecutions[id]
 	var got []string

@@ -17,15 +17,17 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/revisions"
 	"tandem/store"
 	"tandem/workflow"
 )
 
 // reading is an execution that is being read. It lives as long as a request.
 type reading struct {
-	s       *Server
+	lib     *library
 	p       identity.Principal
 	summary store.Execution
+	ready   *revisions.Ready
 	graph   *workflow.Graph
 	journal host.Journal
 	// view and start are there after readExecution, and are not changed. Known has values that need not be read, if it is there.
@@ -44,41 +46,42 @@ type knownValues interface {
 }
 
 // openJournal finds an execution and the revision that it is pinned to.
-func (s *Server) openJournal(ctx context.Context, p identity.Principal, id string) (*reading, error) {
-	summary, err := s.o.Stores.Executions.Get(ctx, p, id)
+func (l *library) openJournal(ctx context.Context, p identity.Principal, id string) (*reading, error) {
+	summary, err := l.Executions.Get(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.openSummary(ctx, p, id, summary)
+	return l.openSummary(ctx, p, id, summary)
 }
 
 // openSummary is openJournal for an execution whose summary is at hand.
-func (s *Server) openSummary(ctx context.Context, p identity.Principal, id string, summary store.Execution) (*reading, error) {
-	graph, revision, err := s.o.Revision(ctx, p, summary.WorkflowID, summary.RevisionHash)
+func (l *library) openSummary(ctx context.Context, p identity.Principal, id string, summary store.Execution) (*reading, error) {
+	ready, err := l.Revisions.Pinned(ctx, p, summary.WorkflowID, summary.RevisionHash)
 	if err != nil {
 		return nil, err
 	}
-	r := s.reading(p, id, graph, revision)
+	r := l.reading(p, id, ready)
 	r.summary = summary
 	return r, nil
 }
 
-func (s *Server) reading(p identity.Principal, id string, graph *workflow.Graph, revision host.Revision) *reading {
-	return &reading{s: s, p: p, graph: graph, journal: host.Journal{Source: s.o.Source, Principal: p, Execution: id, Graph: graph, Revision: revision, Programs: agent.Programs()}}
+// reading begins to read an execution of a revision, of which nothing is known yet.
+func (l *library) reading(p identity.Principal, id string, ready *revisions.Ready) *reading {
+	return &reading{lib: l, p: p, ready: ready, graph: ready.Graph, journal: host.Journal{Source: l.Source, Principal: p, Execution: id, Graph: ready.Graph, Revision: ready.Fold, Programs: agent.Programs()}}
 }
 
 // readExecution reads an execution as people look at it.
-func (s *Server) readExecution(ctx context.Context, p identity.Principal, id string) (r *reading, err error) {
-	known, keep := s.o.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
+func (l *library) readExecution(ctx context.Context, p identity.Principal, id string) (r *reading, err error) {
+	known, keep := l.Hub.Finished(host.Ref{Workspace: p.Workspace, Execution: id})
 	if known != nil {
 		if summary, kept := known.Summary.(store.Execution); kept { // no row has come since it was read, so it is what it was
-			if r, err = s.openSummary(ctx, p, id, summary); err != nil {
+			if r, err = l.openSummary(ctx, p, id, summary); err != nil {
 				return nil, err
 			}
 			r.view, r.start, r.known = known.View, known.Start, known
 			return r, nil
 		}
-		r, _, err = s.readAnew(ctx, p, id)
+		r, _, err = l.readAnew(ctx, p, id)
 		return r, err
 	}
 	var read bool
@@ -87,7 +90,7 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 			keep(nil, host.Start{}, nil)
 		}
 	}()
-	r, values, err := s.readAnew(ctx, p, id)
+	r, values, err := l.readAnew(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +107,12 @@ func (s *Server) readExecution(ctx context.Context, p identity.Principal, id str
 }
 
 // readAnew is readExecution for one of which nothing is kept. It returns the values in the rows that it has read, of one that has ended.
-func (s *Server) readAnew(ctx context.Context, p identity.Principal, id string) (*reading, map[engine.Ref]json.RawMessage, error) {
-	summary, rows, whole, err := s.o.Stores.Executions.GetWithRows(ctx, p, id)
+func (l *library) readAnew(ctx context.Context, p identity.Principal, id string) (*reading, map[engine.Ref]json.RawMessage, error) {
+	summary, rows, whole, err := l.Executions.GetWithRows(ctx, p, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := s.openSummary(ctx, p, id, summary)
+	r, err := l.openSummary(ctx, p, id, summary)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -202,7 +205,7 @@ func (r *reading) readValues(ctx context.Context, wanted []host.Place, values ma
 	if level := wanted[0].Level; level < r.start.Level() {
 		execution = r.start.Ancestors[level]
 	}
-	for row, err := range r.s.o.Source.Rows(ctx, r.p, execution, wanted[0].Seq-1) {
+	for row, err := range r.lib.Source.Rows(ctx, r.p, execution, wanted[0].Seq-1) {
 		if err != nil {
 			return err
 		}
@@ -372,7 +375,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 	v, sum := r.view, &r.summary
 	e := &api.Execution{
 		ExecutionID: sum.ID, WorkflowID: sum.WorkflowID, WorkflowName: sum.WorkflowName, WorkflowVersion: sum.WorkflowVersion, Revision: sum.Revision, Status: string(v.Status),
-		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.s.now()), TriggerInfo: r.trigger(),
+		StartTime: v.Started, EndTime: v.Ended, DurationMS: v.DurationMS(r.lib.now()), TriggerInfo: r.trigger(),
 		ExecutionSequence: r.sequence(), SequenceOmitted: v.SequenceCut, Error: r.failure(), Errors: r.failures(), CreditsConsumed: v.Credits, CreatedAt: sum.Created, UpdatedAt: v.Updated,
 		ParentExecutionID: sum.Parent, ForkedFrom: sum.ForkedFrom, Fork: human.ForkOf(r.start.Told()), Priority: sum.Priority, Seq: v.Seq, TokensUsed: tokensOf(v.Used),
 	}
@@ -407,9 +410,7 @@ func (r *reading) tell(ctx context.Context) (*api.Execution, error) {
 		all[id], inside = told, inside || told.InnerStep != "" || strings.Contains(told.ActivationID, "[")
 	}
 	e.Conversation = conversationOf(all)
-	if e.FullAnswer, err = r.fullAnswer(ctx, all); err != nil {
-		return nil, err
-	}
+	e.FullAnswer = r.fullAnswer(all)
 	if e.NodeExecutions = all; inside {
 		e.NodeExecutions = make(map[string]api.NodeExecution, len(r.graph.Nodes))
 		for id, n := range all { // order does not matter: one entry per node

@@ -245,7 +245,7 @@ func TestTrail_SaysWhatTheProgramSays(t *testing.T) {
 func (w *wild) sameAtAnyTime() {
 	w.t.Helper()
 	all, _ := w.reader(vocabularyFlow, "").drain(w.t)
-	found, err := w.server.openJournal(w.t.Context(), stageUser(), stageExecution)
+	found, err := w.server.stories.openJournal(w.t.Context(), stageUser(), stageExecution)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -119,7 +118,7 @@ func readStatuses(names []string) ([]engine.Status, error) {
 			status = engine.StatusCanceled
 		}
 		if !slices.Contains(engine.Statuses(), status) {
-			return nil, wrongField("query.status", "%q is not a status of an execution; there are %s", name, allStatuses())
+			return nil, api.WrongField("query.status", "%q is not a status of an execution; there are %s", name, allStatuses())
 		}
 		statuses[i] = status
 	}
@@ -134,11 +133,11 @@ type getExecutionInput struct {
 type executionOutput struct{ Body api.GetExecution }
 
 func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *getExecutionInput) (*executionOutput, error) {
-	r, err := s.readExecution(ctx, p, in.ID)
+	r, err := s.stories.readExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	about, err := s.aboutWorkflow(ctx, p, r.summary.WorkflowID)
+	about, err := s.stories.aboutWorkflow(ctx, p, r.summary.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
@@ -156,29 +155,6 @@ func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *get
 	return out, nil
 }
 
-// aboutWorkflow is the description of a workflow as it is today; nothing when the workflow has been deleted.
-func (s *Server) aboutWorkflow(ctx context.Context, p identity.Principal, id string) (string, error) {
-	w, err := s.o.Stores.Workflows.Heading(ctx, p, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", err
-	}
-	return w.Description, nil
-}
-
-// tellWhole tells the execution with where it stands. About is the description of its workflow.
-func (r *reading) tellWhole(ctx context.Context, about string) (api.GetExecution, error) {
-	told, err := r.tell(ctx)
-	if err != nil {
-		return api.GetExecution{}, err
-	}
-	checkpoint, err := r.checkpoint(told)
-	if err != nil {
-		return api.GetExecution{}, err
-	}
-	checkpoint.ExecutorDescription = about
-	return api.GetExecution{Execution: *told, Checkpoint: checkpoint}, nil
-}
-
 type listActivationsInput struct {
 	ExecutionPath
 	Node  string `query:"node_id"`
@@ -193,37 +169,15 @@ func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *
 	if in.After != "" {
 		var err error
 		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
-			return nil, wrongField("query.after", "%q is not what \"next\" of a part says", in.After)
+			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
 		}
 	}
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.openJournal(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := r.journal.Activations(ctx, in.Node, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	if _, known := r.graph.Node(in.Node); in.Node != "" && !known && len(list) == 0 {
-		return nil, fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", in.ID, in.Node)
-	}
-	if err := r.speak(ctx, list...); err != nil {
-		return nil, err
-	}
-	values, err := r.values(ctx, outputRefs(list))
-	if err != nil {
-		return nil, err
-	}
-	out := &activationsOutput{api.Activations{Activations: make([]api.NodeExecution, len(list))}}
-	for i := range list {
-		if out.Body.Activations[i], err = tellActivation(r.graph, r.start.Language, &list[i], values); err != nil {
-			return nil, err
-		}
-	}
-	if more {
-		out.Body.Next = strconv.Itoa(after + len(list))
-	}
-	return out, r.nameCalls(ctx, out.Body.Activations)
+	out, err := r.activations(ctx, in.Node, after, in.Limit)
+	return &activationsOutput{out}, err
 }
 
 type getActivationInput struct {
@@ -234,36 +188,35 @@ type getActivationInput struct {
 type activationOutput struct{ Body api.NodeExecution }
 
 func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *getActivationInput) (*activationOutput, error) {
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.openJournal(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	record, found, err := r.journal.Activation(ctx, engine.ActivationID(in.Activation))
+	out, err := r.activation(ctx, engine.ActivationID(in.Activation))
+	return &activationOutput{out}, err
+}
+
+type historyInput struct {
+	ExecutionPath
+	After string `query:"after" doc:"next of the part before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+type historyOutput struct{ Body api.History }
+
+func (s *Server) getHistory(ctx context.Context, p identity.Principal, in *historyInput) (*historyOutput, error) {
+	after := 0
+	if in.After != "" {
+		var err error
+		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
+			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
+		}
+	}
+	h, err := s.stories.wholeHistory(ctx, p, in.ID, after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
-		return nil, fault.Newf(fault.NotFound, "execution %q has no activation %q", in.ID, in.Activation)
-	}
-	if err := r.speak(ctx, record.ActivationView); err != nil {
-		return nil, err
-	}
-	values, err := r.values(ctx, outputRefs([]host.ActivationView{record.ActivationView}))
-	if err != nil {
-		return nil, err
-	}
-	told, err := tellActivation(r.graph, r.start.Language, &record.ActivationView, values)
-	if err != nil {
-		return nil, err
-	}
-	named := []api.NodeExecution{told}
-	if err := r.nameCalls(ctx, named); err != nil {
-		return nil, err
-	}
-	out := &activationOutput{named[0]}
-	out.Body.Sent = record.Sent
-	out.Body.InputData, out.Body.Lineage = host.ShownInput(record.ID, record.Input), record.Origins
-	return out, nil
+	return &historyOutput{*h}, nil
 }
 
 type getContextInput struct {
@@ -274,36 +227,12 @@ type getContextInput struct {
 type contextOutput struct{ Body api.Context }
 
 func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getContextInput) (*contextOutput, error) {
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.openJournal(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	fold, err := r.journal.Fold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if in.Scope != "" {
-		if _, _, _, open := fold.State().ScopeState(in.Scope); !open {
-			return nil, fault.Newf(fault.NotFound, "execution %q has no open scope %q; the data of an iteration that has ended is part of the scope around it", in.ID, in.Scope)
-		}
-	}
-	c, err := fold.Context(in.Scope)
-	if err != nil {
-		return nil, err
-	}
-	out := &contextOutput{api.Context{
-		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata, StepResults: make(map[string]api.StepResult, len(c.StepResults)),
-		Merged: c.Merged, Variables: c.Variables,
-	}}
-	if task, ok := taskNode(r.graph); ok {
-		out.Body.PlanID = trailOf(fold.View(), task, func(*host.ActivationView) json.RawMessage { return nil }).planID()
-	}
-	for id, step := range c.StepResults { // order does not matter: one entry per node
-		out.Body.StepResults[id] = api.StepResult{
-			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess, ErrorMessage: step.ErrorMessage,
-		}
-	}
-	return out, nil
+	out, err := r.layers(ctx, in.Scope)
+	return &contextOutput{out}, err
 }
 
 type listLogsInput struct {

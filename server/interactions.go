@@ -128,7 +128,7 @@ func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) 
 			status = store.InteractionCancelled
 		}
 		if !slices.Contains(known, status) {
-			return nil, wrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
+			return nil, api.WrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
 		}
 		statuses = append(statuses, status)
 	}
@@ -149,49 +149,11 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 }
 
 func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
-	out, err := s.interactionDetail(ctx, p, in.ID)
+	out, err := s.stories.interactionDetail(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return &detailOutput{*out}, nil
-}
-
-// interactionDetail tells a question with everything that was replied and sent.
-func (s *Server) interactionDetail(ctx context.Context, p identity.Principal, id string) (*api.InteractionDetail, error) {
-	i, err := s.o.Stores.Interactions.Get(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	responses, err := s.o.Stores.Interactions.Responses(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	deliveries, err := s.o.Stores.Interactions.Deliveries(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	out := api.InteractionDetail{Interaction: tellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
-	out.MayRespond, out.WhyNot = s.o.Desk.May(ctx, p, i)
-	if out.Override, out.Delegations, err = human.Instead(i); err != nil {
-		return nil, err
-	}
-	for n, r := range responses {
-		out.Responses[n] = api.InteractionResponse{
-			ID: r.ID, InteractionID: r.Interaction, UserID: r.User, Address: r.Address, ChannelType: r.Channel, Raw: r.Raw, ResponseData: r.Data, ReceivedAt: r.ReceivedAt,
-			Relevance: r.Relevance, Score: r.Score, Factors: r.Factors, Classification: r.Classification, Reasoning: r.Reasoning, Accepted: r.Accepted,
-			OverruledBy: r.OverruledBy, OverruleReason: r.Overruling.Reason, OverruleMeans: r.Overruling.Means,
-			Means: r.Origin.Means, Ground: r.Origin.Ground, Reason: r.Origin.Reason, ReadBy: r.Origin.ReadBy, ReadMeans: r.Origin.ReadMeans,
-		}
-	}
-	for n, d := range deliveries {
-		out.Deliveries[n] = api.InteractionDelivery{
-			ID: d.ID, Kind: d.Kind, ChannelType: d.Channel, Recipient: d.Recipient, Status: string(d.Status), Attempts: d.Attempts, Error: d.Error, CreatedAt: d.Created, UpdatedAt: d.Updated,
-		}
-		if d.Status == store.DeliveryPending {
-			out.Deliveries[n].NextAt = d.NextAt
-		}
-	}
-	return &out, nil
 }
 
 func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal, in *respondInput) (*interactionOutput, error) {
@@ -254,21 +216,4 @@ func toldChange(i store.Interaction, err error) (*interactionOutput, error) {
 		return nil, err
 	}
 	return &interactionOutput{tellInteraction(i)}, nil
-}
-
-func tellInteractions(list []store.Interaction) []api.Interaction {
-	told := make([]api.Interaction, len(list))
-	for n, i := range list {
-		told[n] = tellInteraction(i)
-	}
-	return told
-}
-
-func tellInteraction(i store.Interaction) api.Interaction {
-	return api.Interaction{
-		ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, ActivationID: i.Activation, UserID: i.User,
-		InteractionType: i.Type, ChannelType: i.Channel, Purpose: i.Purpose, Status: string(i.Status), Priority: i.Priority, RequestData: i.Request, ResponseData: i.Response,
-		Approvers: append([]string{}, i.Approvers...), MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, Attempt: i.Attempt, TimeoutAt: i.TimeoutAt,
-		WarningSent: i.WarningSent, CreatedAt: i.Created, UpdatedAt: i.Updated,
-	}
 }

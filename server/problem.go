@@ -163,14 +163,6 @@ func factsOf(facts map[string]any) (fields []api.FaultField, rest map[string]any
 	return fields, rest
 }
 
-// wrongField is a refusal because of one field of a request.
-func wrongField(path, format string, args ...any) *fault.Error {
-	f := fault.Newf(fault.InvalidInput, format, args...)
-	field := api.FaultField{Path: path, Message: f.Message}
-	f.Message = path + ": " + f.Message
-	return f.With("fields", []api.FaultField{field})
-}
-
 // inlineFields refuses secrets that are written out where only references to credentials belong. What may be one is let
 // pass: here is nobody to warn.
 func inlineFields(prefix string, v any, remedy string) []api.FaultField {

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tandem/api"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
@@ -82,16 +83,16 @@ func (s *Server) keepInline(ctx context.Context, p identity.Principal, path stri
 	if given.Base64 != nil {
 		content, err := base64.StdEncoding.DecodeString(*given.Base64)
 		if err != nil {
-			return nil, wrongField(path+".base64", "this is no base64 (with + and /, padded)")
+			return nil, api.WrongField(path+".base64", "this is no base64 (with + and /, padded)")
 		}
 		if len(content) > maxAnswerFile {
-			return nil, wrongField(path, "the file has more than %d MiB", maxAnswerFile>>20)
+			return nil, api.WrongField(path, "the file has more than %d MiB", maxAnswerFile>>20)
 		}
 		return s.keepFile(ctx, p, given.Name, given.ContentType, bytes.NewReader(content))
 	}
 	blob, err := s.o.Stores.Blobs.Stat(ctx, p, given.Blob)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, wrongField(path+".blob", "there is no file %q in this workspace", given.Blob)
+		return nil, api.WrongField(path+".blob", "there is no file %q in this workspace", given.Blob)
 	}
 	if err != nil {
 		return nil, err

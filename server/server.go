@@ -16,6 +16,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/revisions"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -33,11 +34,9 @@ type Options struct {
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
 	// Language is that of the installation, zh or en; empty: en.
 	Language string
-	// Request says how a workflow is started: revision is "latest", "deployed" or a number.
-	Request func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
-	// Revision returns the graph and what a fold has to know of a pinned revision.
-	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
-	Keyring  *credential.Keyring
+	// Revisions are those that are started, and that executions are pinned to.
+	Revisions *revisions.Cache
+	Keyring   *credential.Keyring
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
@@ -77,11 +76,8 @@ type Server struct {
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
-	// schemas are those of triggers, ready to be used; nil for a trigger that has none. Uses are the inputs that workflows read,
-	// speaking the nodes whose output is for the user.
-	schemas  revisionFacts[*node.Schema]
-	uses     revisionFacts[inputUse]
-	speaking revisionFacts[map[string]bool]
+	// stories tells executions.
+	stories *library
 	// starts counts who starts how many tasks.
 	starts *window
 	bodies *bodies
@@ -112,6 +108,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, log: o.Log, mux: newRoutes(), bodies: newBodies(), wrong: newThrottle(o.Now), open: newOpenStreams()}
 	s.api = newAPI(s.mux, o.Version)
 
+	s.stories = &library{
+		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
+	}
 	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)
 	s.starts.past = s.pastStarts
 
@@ -163,8 +162,7 @@ func (o *Options) check() error {
 		{"Kinds", o.Kinds != nil},
 		{"Registry", o.Registry != nil},
 		{"Check", o.Check != nil},
-		{"Request", o.Request != nil},
-		{"Revision", o.Revision != nil},
+		{"Revisions", o.Revisions != nil},
 		{"Keyring", o.Keyring != nil},
 		{"Desk", o.Desk != nil},
 		{"Models", o.Models != nil},

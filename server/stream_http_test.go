@@ -467,7 +467,7 @@ func TestStream_WhileItRuns(t *testing.T) {
 		}
 		wg.Go(func() {
 			<-begin
-			r, err := st.server.newReader(ctx, stageUser(), stageExecution, words, position{part: wholeRow})
+			r, err := st.server.stories.follow(ctx, st.server.open.ctx, stageUser(), stageExecution, words, position{part: wholeRow})
 			if err != nil {
 				t.Error(err)
 				return

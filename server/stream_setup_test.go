@@ -20,6 +20,8 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/node"
+	"tandem/revisions"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -31,7 +33,7 @@ type stage struct {
 	// workflow is its id.
 	workflow string
 	graph    *workflow.Graph
-	source   []byte
+	source   *workflow.Definition
 	fold     *host.Fold
 	hub      *host.Hub
 	server   *Server
@@ -141,7 +143,7 @@ func newStageOf(t testing.TB, definition, start string) *stage {
 	if graph == nil {
 		t.Fatalf("compile: %v", problems)
 	}
-	st := &stage{t: t, workflow: cmp.Or(def.Metadata.ID, "wf"), graph: graph, source: []byte(definition), hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
+	st := &stage{t: t, workflow: cmp.Or(def.Metadata.ID, "wf"), graph: graph, source: &def, hub: host.NewHub(), clock: 1000, status: engine.StatusNew, blobs: map[string]json.RawMessage{}}
 	j := st.journal()
 	st.fold = host.NewFold(graph, stageRevision{}, agent.Programs(), j.Loader(t.Context()))
 	st.server = st.serve()
@@ -155,17 +157,25 @@ func newStageOf(t testing.TB, definition, start string) *stage {
 func (st *stage) serve() *Server {
 	s := &Server{
 		o: Options{
-			Stores: store.Stores{Executions: stageExecutions{st: st}, Workflows: stageWorkflows{st: st}, Interactions: stageInteractions{}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
-			Revision: func(context.Context, identity.Principal, string, string) (*workflow.Graph, host.Revision, error) {
-				return st.graph, stageRevision{}, nil
-			},
+			Stores: store.Stores{Executions: stageExecutions{st: st}, Interactions: stageInteractions{}}, Source: st, Hub: st.hub, Metrics: NewMetrics(), Now: time.Now,
 		},
 		log: stageLog(st.t), mux: newRoutes(), open: newOpenStreams(),
+	}
+	s.stories = &library{
+		Executions: s.o.Stores.Executions, Interactions: s.o.Stores.Interactions, Source: st, Hub: st.hub, Revisions: stageRevisions{st}, Now: time.Now,
 	}
 	s.api = newAPI(s.mux, "test")
 	s.streams()
 	s.root = s.edge()
 	return s
+}
+
+// stageRevisions finds the revisions of stages by their workflows; what it does not know is the first one's.
+type stageRevisions []*stage
+
+func (list stageRevisions) Pinned(_ context.Context, _ identity.Principal, workflowID, _ string) (*revisions.Ready, error) {
+	st := list[max(0, slices.IndexFunc(list, func(st *stage) bool { return st.workflow == workflowID }))]
+	return &revisions.Ready{Revision: &node.Revision{Definition: st.source, Graph: st.graph}, Source: st.source, Fold: stageRevision{}}, nil
 }
 
 func (st *stage) journal() host.Journal {
@@ -388,15 +398,6 @@ func (e stageExecutions) Get(_ context.Context, p identity.Principal, id string)
 func (e stageExecutions) GetWithRows(ctx context.Context, p identity.Principal, id string) (store.Execution, []store.Row, bool, error) {
 	found, err := e.Get(ctx, p, id)
 	return found, nil, false, err
-}
-
-type stageWorkflows struct {
-	store.Workflows
-	st *stage
-}
-
-func (w stageWorkflows) RevisionByHash(context.Context, identity.Principal, string, string) (store.Revision, error) {
-	return store.Revision{Definition: w.st.source}, nil
 }
 
 // stageInteractions has none: what a stage asks is asked of nobody.

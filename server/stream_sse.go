@@ -64,7 +64,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 		return err
 	}
 	defer done()
-	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	reader, err := s.stories.follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
 	if err != nil {
 		return err
 	}

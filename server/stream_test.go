@@ -31,7 +31,7 @@ func (st *stage) reader(words vocabulary, after string) *reader {
 	if err != nil {
 		st.t.Fatal(err)
 	}
-	r, err := st.server.newReader(context.Background(), stageUser(), stageExecution, words, from)
+	r, err := st.server.stories.follow(context.Background(), st.server.open.ctx, stageUser(), stageExecution, words, from)
 	if err != nil {
 		st.t.Fatal(err)
 	}

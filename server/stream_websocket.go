@@ -74,7 +74,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 		return err
 	}
 	defer done()
-	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	reader, err := s.stories.follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
 	if err != nil {
 		return err
 	}

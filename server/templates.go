@@ -85,7 +85,7 @@ func (s *Server) createTemplate(ctx context.Context, p identity.Principal, in *t
 
 func (s *Server) putTemplate(ctx context.Context, p identity.Principal, in *templateChange) (*templateOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
-		return nil, wrongField("id", "%q is not the template of the address, %q", in.Body.ID, in.ID)
+		return nil, api.WrongField("id", "%q is not the template of the address, %q", in.Body.ID, in.ID)
 	}
 	in.Body.ID = in.ID
 	s.accounts.Lock()
@@ -119,22 +119,22 @@ func (s *Server) keepTemplate(ctx context.Context, p identity.Principal, in api.
 // checkTemplate reports everything that is wrong with a template, and returns the kind as it is registered.
 func (s *Server) checkTemplate(in api.NodeTemplate) (string, error) {
 	if strings.Trim(in.ID, ".") == "" {
-		return "", wrongField("id", "%q cannot be an id", in.ID)
+		return "", api.WrongField("id", "%q cannot be an id", in.ID)
 	}
 	if strings.TrimSpace(in.Name) == "" || len(in.Name) > maxUserName {
-		return "", wrongField("name", "a template needs a name of at most %d characters", maxUserName)
+		return "", api.WrongField("name", "a template needs a name of at most %d characters", maxUserName)
 	}
 	typ, subtype, _ := strings.Cut(in.Kind, ".")
 	name, ok := s.o.Kinds.Alias(typ, subtype)
 	if !ok {
 		if near := fault.Nearest(in.Kind, s.o.Kinds.Names()); near != "" {
-			return "", wrongField("kind", "there is no kind %q; did you mean %q?", in.Kind, near)
+			return "", api.WrongField("kind", "there is no kind %q; did you mean %q?", in.Kind, near)
 		}
-		return "", wrongField("kind", "there is no kind %q; GET %s/node-kinds lists them", in.Kind, prefix)
+		return "", api.WrongField("kind", "there is no kind %q; GET %s/node-kinds lists them", in.Kind, prefix)
 	}
 	kind, ok := s.o.Kinds.Kind(name)
 	if !ok {
-		return "", wrongField("kind", "there is no kind %q", name)
+		return "", api.WrongField("kind", "there is no kind %q", name)
 	}
 	var fields []api.FaultField
 	fields = append(fields, checkKnown(kind, in.KnownParams)...)

@@ -77,7 +77,7 @@ func readPolicies(path string, from map[string]api.MCPToolPolicy) (map[string]st
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		list[name] = readPolicy(from[name])
 		if list[name].Policy == "" && len(list[name].Rules) == 0 {
-			return nil, wrongField(path+"."+name, "says nothing; give policy or rules")
+			return nil, api.WrongField(path+"."+name, "says nothing; give policy or rules")
 		}
 	}
 	return list, nil
@@ -154,12 +154,12 @@ func (s *Server) setPolicies(ctx context.Context, p identity.Principal, in *tool
 	}
 	for i, name := range in.Body.Remove {
 		if _, set := policies[name]; set {
-			return nil, wrongField(fmt.Sprintf("remove[%d]", i), "%q is set and taken away at once", name)
+			return nil, api.WrongField(fmt.Sprintf("remove[%d]", i), "%q is set and taken away at once", name)
 		}
 		policies[name] = store.MCPPolicy{}
 	}
 	if len(policies) == 0 {
-		return nil, wrongField("policies", "name at least one tool, here or in remove")
+		return nil, api.WrongField("policies", "name at least one tool, here or in remove")
 	}
 	if err := s.o.Tools.SetPolicies(ctx, p, in.ID, everybodys, policies); err != nil {
 		return nil, toolProblem(err)

@@ -205,7 +205,7 @@ func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in 
 	}
 	switch {
 	case b.ID == "" && b.Name == "":
-		return nil, wrongField("id", "give an id, or a name to make one of")
+		return nil, api.WrongField("id", "give an id, or a name to make one of")
 	case b.ID == "":
 		var err error
 		if b.ID, err = freeID(madeID(b.Name, "server"), find); err != nil {
@@ -223,7 +223,7 @@ func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in 
 
 func (s *Server) putToolServer(ctx context.Context, p identity.Principal, in *toolServerPut) (*toolServerOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
-		return nil, wrongField("id", "%q is not the server of the address, %q", in.Body.ID, in.ID)
+		return nil, api.WrongField("id", "%q is not the server of the address, %q", in.Body.ID, in.ID)
 	}
 	in.Body.ID = in.ID
 	s.accounts.Lock()
@@ -536,7 +536,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 		shown := []byte(nil)
 		if !absent(c.After) {
 			if shown, err = mcp.Canonical(c.After); err != nil {
-				return nil, wrongField(fmt.Sprintf("changes[%d].after", i), "it is no JSON; send it back as it was shown")
+				return nil, api.WrongField(fmt.Sprintf("changes[%d].after", i), "it is no JSON; send it back as it was shown")
 			}
 		}
 		if accepted[i] = now[at]; !bytes.Equal(shown, now[at].After) {

@@ -181,7 +181,7 @@ func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userC
 	case "":
 		u.ID = newID("user")
 	case "me", "system", localUser, ".", "..":
-		return nil, wrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
+		return nil, api.WrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
 	}
 	if err := s.readUser(&u, p, in.Body); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (s *Server) getUser(ctx context.Context, p identity.Principal, in *userInpu
 
 func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
-		return nil, wrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
+		return nil, api.WrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
 	}
 	if in.ID == localUser {
 		return nil, fault.Newf(fault.Conflict, "user %q is whoever runs commands on the machine of the data; it has no roles of its own", in.ID)
@@ -281,10 +281,10 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	}
 	name := strings.TrimSpace(in.Body.Name)
 	if name == "" || len(name) > maxUserName {
-		return nil, wrongField("name", "a token needs a name of at most %d characters, to tell it from others", maxUserName)
+		return nil, api.WrongField("name", "a token needs a name of at most %d characters, to tell it from others", maxUserName)
 	}
 	if in.Body.ExpiresIn > maxTokenLife {
-		return nil, wrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
+		return nil, api.WrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
 	}
 	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.now()}
 	if in.Body.ExpiresIn > 0 {
@@ -359,23 +359,23 @@ func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserReq
 func readUser(u *identity.User, in api.UserRequest) error {
 	u.Name, u.Email, u.Disabled = strings.TrimSpace(in.Name), strings.TrimSpace(in.Email), in.Disabled
 	if u.Name == "" || len(u.Name) > maxUserName {
-		return wrongField("name", "a user needs a name of at most %d characters", maxUserName)
+		return api.WrongField("name", "a user needs a name of at most %d characters", maxUserName)
 	}
 	if u.Email != "" && (!strings.Contains(u.Email, "@") || len(u.Email) > maxEmail) {
-		return wrongField("email", "%q is no mail address", u.Email)
+		return api.WrongField("email", "%q is no mail address", u.Email)
 	}
 	u.Roles = nil
 	for _, name := range in.Roles {
 		r := identity.Role(name)
 		if !r.Known() {
-			return wrongField("roles", "there is no role %q; there are %s", name, list(identity.Roles(), "and"))
+			return api.WrongField("roles", "there is no role %q; there are %s", name, list(identity.Roles(), "and"))
 		}
 		if !slices.Contains(u.Roles, r) {
 			u.Roles = append(u.Roles, r)
 		}
 	}
 	if len(u.Roles) == 0 {
-		return wrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
+		return api.WrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
 	}
 	if in.Language != nil {
 		if err := u.SetLanguage(*in.Language); err != nil {
@@ -394,7 +394,7 @@ func setAddresses(u *identity.User, texts []string) error {
 	for i, text := range texts {
 		seat, err := human.Address(text)
 		if err != nil {
-			return wrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
+			return api.WrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
 		}
 		if !slices.Contains(seats, seat) {
 			seats = append(seats, seat)

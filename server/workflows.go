@@ -90,16 +90,16 @@ func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workfl
 	if b.ContentType != "" {
 		kind, _, err := mime.ParseMediaType(b.ContentType)
 		if err != nil {
-			return nil, nil, wrongField("header.Content-Type", "%q cannot be read; send application/json or application/yaml", b.ContentType)
+			return nil, nil, api.WrongField("header.Content-Type", "%q cannot be read; send application/json or application/yaml", b.ContentType)
 		}
 		switch kind {
 		case "application/json":
 			if len(b.RawBody) > 0 && !json.Valid(b.RawBody) && !strings.HasPrefix(strings.TrimSpace(string(b.RawBody)), "{") {
-				return nil, nil, wrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
+				return nil, nil, api.WrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
 			}
 		case "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain", "application/octet-stream":
 		default:
-			return nil, nil, wrongField("header.Content-Type", "a definition cannot be %q; send application/json or application/yaml", kind)
+			return nil, nil, api.WrongField("header.Content-Type", "a definition cannot be %q; send application/json or application/yaml", kind)
 		}
 	}
 	def, problems := check(b.RawBody)
@@ -291,7 +291,7 @@ func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *u
 		return nil, wrongDefinition(problems)
 	}
 	if id := def.Metadata.ID; id != "" && id != in.ID {
-		return nil, wrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
+		return nil, api.WrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
 	}
 	def.Metadata.ID = in.ID
 	return s.save(ctx, p, def, problems, expect)
@@ -305,7 +305,7 @@ func expectedRevision(match string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, wrongField("header.If-Match", "%q is no revision; send its number", match)
+		return 0, api.WrongField("header.If-Match", "%q is no revision; send its number", match)
 	}
 	return n, nil
 }

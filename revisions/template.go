@@ -1,4 +1,4 @@
-package app
+package revisions
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -22,49 +23,55 @@ import (
 // templateMark stands between a revision's hash and the name of its templates.
 const templateMark = "+"
 
-// templateSet are the templates that a revision names, by id.
-type templateSet map[string]store.Template
+// SplitHash takes the hash by which an execution is pinned apart: that of the revision, and the name of its templates, empty when there are none.
+func SplitHash(pinned string) (revision, templates string) {
+	revision, templates, _ = strings.Cut(pinned, templateMark)
+	return revision, templates
+}
 
-// pin returns the name of a revision together with the templates that it names, as they are now.
-func (i *Instance) pin(ctx context.Context, p identity.Principal, r store.Revision) (string, error) {
+// TemplateSet are the templates that a revision names, by id.
+type TemplateSet map[string]store.Template
+
+// pin returns the name of a revision together with the templates that it names, as they are now, and keeps these.
+func (c *Cache) pin(ctx context.Context, p identity.Principal, r store.Revision) (string, TemplateSet, error) {
 	if !bytes.Contains(r.Definition, []byte("template_id")) {
-		return r.Hash, nil
+		return r.Hash, nil, nil
 	}
-	source, problems := workflow.Parse(r.Definition, workflow.Options{Kinds: i.kinds})
+	source, problems := workflow.Parse(r.Definition, workflow.Options{Kinds: c.o.Kinds})
 	if source == nil {
-		return "", fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", r.Number, r.WorkflowID, problems)
+		return "", nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", r.Number, r.WorkflowID, problems)
 	}
-	set := templateSet{}
+	set := TemplateSet{}
 	for n := range source.Definition.Nodes {
 		id, err := templateOf(&source.Definition.Nodes[n])
 		if err != nil || id == "" {
 			if err != nil {
-				return "", err
+				return "", nil, err
 			}
 			continue
 		}
-		if set[id], err = i.template(ctx, p, source.Definition.Nodes[n].ID, id); err != nil {
-			return "", err
+		if set[id], err = c.template(ctx, p, source.Definition.Nodes[n].ID, id); err != nil {
+			return "", nil, err
 		}
 	}
 	if len(set) == 0 {
-		return r.Hash, nil
+		return r.Hash, nil, nil
 	}
 	content, err := json.Marshal(set)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	blob, err := i.stores.Blobs.Put(ctx, p, bytes.NewReader(content))
-	return r.Hash + templateMark + blob.Hash, err
+	blob, err := c.o.Blobs.Put(ctx, p, bytes.NewReader(content))
+	return r.Hash + templateMark + blob.Hash, set, err
 }
 
-func (i *Instance) template(ctx context.Context, p identity.Principal, nodeID, id string) (store.Template, error) {
-	t, err := i.stores.Templates.Get(ctx, p, id)
+func (c *Cache) template(ctx context.Context, p identity.Principal, nodeID, id string) (store.Template, error) {
+	t, err := c.o.Templates.Get(ctx, p, id)
 	if fault.CodeOf(err) != fault.NotFound {
 		t.Created, t.Updated = 0, 0 // not part of what it means
 		return t, err
 	}
-	list, err := i.stores.Templates.List(ctx, p)
+	list, err := c.o.Templates.List(ctx, p)
 	if err != nil {
 		return t, err
 	}
@@ -79,12 +86,12 @@ func (i *Instance) template(ctx context.Context, p identity.Principal, nodeID, i
 	return t, fault.Newf(fault.InvalidConfig, "node %q: configurations.template_id: there is no template %q%s", nodeID, id, hint)
 }
 
-// pinnedTemplates reads the templates that an execution was started with.
-func (i *Instance) pinnedTemplates(ctx context.Context, p identity.Principal, name string) (set templateSet, err error) {
+// PinnedTemplates reads the templates that an execution was started with; none for an empty name.
+func (c *Cache) PinnedTemplates(ctx context.Context, p identity.Principal, name string) (set TemplateSet, err error) {
 	if name == "" {
 		return nil, nil
 	}
-	content, _, err := i.stores.Blobs.Get(ctx, p, name)
+	content, _, err := c.o.Blobs.Get(ctx, p, name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +122,9 @@ func templateOf(n *workflow.Node) (string, error) {
 	return config.Template, nil
 }
 
-// apply lays the known parameters of templates under the configurations of the nodes that name them. The definition is
+// Apply lays the known parameters of templates under the configurations of the nodes that name them. The definition is
 // left as it is.
-func (set templateSet) apply(def *workflow.Definition) (*workflow.Definition, error) {
+func (set TemplateSet) Apply(def *workflow.Definition) (*workflow.Definition, error) {
 	if len(set) == 0 {
 		return def, nil
 	}
@@ -155,8 +162,8 @@ func (set templateSet) apply(def *workflow.Definition) (*workflow.Definition, er
 	return &out, nil
 }
 
-// overrides are the schemas that templates lay over those of the kinds, by template.
-func (set templateSet) overrides() map[string]node.Override {
+// Overrides are the schemas that templates lay over those of the kinds, by template.
+func (set TemplateSet) Overrides() map[string]node.Override {
 	if len(set) == 0 {
 		return nil
 	}

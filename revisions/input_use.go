@@ -1,7 +1,6 @@
-package server
+package revisions
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
-	"tandem/host"
-	"tandem/identity"
 	"tandem/workflow"
 )
 
@@ -175,26 +172,3 @@ func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
 
 // maxInputWarnings is how many inputs an answer complains of.
 const maxInputWarnings = 20
-
-// unusedInputs says which inputs of a start the workflow does not read.
-func (s *Server) unusedInputs(ctx context.Context, p identity.Principal, r *host.StartRequest, inputs json.RawMessage) ([]string, error) {
-	if string(inputs) == "{}" {
-		return nil, nil
-	}
-	key := revisionKey{workspace: p.Workspace, workflow: r.WorkflowID, hash: r.RevisionHash}
-	use, known := s.uses.get(key)
-	if known {
-		return use.warnings(inputs), nil
-	}
-	revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.WorkflowID, r.Revision)
-	if err != nil {
-		return nil, err
-	}
-	source, problems := workflow.Parse(revision.Definition, workflow.Options{Kinds: s.o.Kinds})
-	if source == nil {
-		return nil, wrongDefinition(problems)
-	}
-	use = usesOf(source.Definition, s.o.Kinds)
-	s.uses.put(key, use)
-	return use.warnings(inputs), nil
-}

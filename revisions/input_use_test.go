@@ -1,4 +1,4 @@
-package server
+package revisions
 
 import (
 	"encoding/json"
