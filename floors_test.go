@@ -96,13 +96,17 @@ func floors() map[string]floor {
 
 		"builtin":       {level: 7},
 		"integration/*": {level: 7},
-		"server":        {level: 7},
 		"gateway":       {level: 7},
 		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+		"story":         {level: 7},
 
-		"app": {level: 8},
+		"story/storytest": {level: 7, suite: true},
 
-		"cmd/tandem": {level: 9},
+		"server": {level: 8},
+
+		"app": {level: 9},
+
+		"cmd/tandem": {level: 10},
 	}
 }
 

@@ -415,20 +415,14 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 	if patience == 0 || !status.Final() {
 		return out, nil
 	}
-	r, err := s.stories.readExecution(ctx, p, started.Execution)
+	r, err := s.stories.ReadExecution(ctx, p, started.Execution)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := r.outputs(ctx)
-	if err != nil {
+	if out.Body.Answer, err = r.TaskAnswer(ctx); err != nil {
 		return nil, err
 	}
-	result, err := wholeValue(ctx, r.journal, outputs[agent.TaskNode])
-	if err != nil {
-		return nil, err
-	}
-	out.Body.Answer = gjson.GetBytes(result, "answer").Str
-	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.View.Status), r.Failure()
 	return out, nil
 }
 

@@ -189,15 +189,15 @@ func TestTasks(t *testing.T) {
 	if err != nil || e.WorkflowID != "agent:clerk" || e.User != "operator-user" || e.Conversation != done.ConversationID || e.Priority != 2 || e.WorkflowName == "" {
 		t.Errorf("the execution is %+v, %v", e, err)
 	}
-	r, err := w.server.stories.readExecution(t.Context(), identity.System("a"), done.TaskID)
+	r, err := w.server.stories.ReadExecution(t.Context(), identity.System("a"), done.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var initial, request map[string]any
-	if err := json.Unmarshal(r.start.Initial, &initial); err != nil {
+	if err := json.Unmarshal(r.Start.Initial, &initial); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(r.start.Trigger, &request); err != nil {
+	if err := json.Unmarshal(r.Start.Trigger, &request); err != nil {
 		t.Fatal(err)
 	}
 	documents := []any{"a", map[string]any{"b": 1.0}}
@@ -210,8 +210,8 @@ func TestTasks(t *testing.T) {
 	}, request); diff != "" {
 		t.Errorf("what the trigger brings (-want +got):\n%s", diff)
 	}
-	if r.start.Language != "zh" {
-		t.Errorf("it speaks %q, the agent zh", r.start.Language)
+	if r.Start.Language != "zh" {
+		t.Errorf("it speaks %q, the agent zh", r.Start.Language)
 	}
 
 	again := read[api.TaskStarted](t, w.call(operator, http.MethodPost, path, `{"question":"and then?","conversation_id":"`+done.ConversationID+`"}`).want(t, http.StatusAccepted))

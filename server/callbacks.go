@@ -23,6 +23,7 @@ import (
 	"tandem/identity"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/story"
 )
 
 // callbackPath is before the token of a call back. It stands outside of the prefix: the address is given to strangers.
@@ -120,7 +121,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, p := r.Context(), identity.System(c.Workspace)
-	reading, err := s.stories.readExecution(ctx, p, c.Execution)
+	reading, err := s.stories.ReadExecution(ctx, p, c.Execution)
 	if errors.Is(err, store.ErrNotFound) {
 		return callbackGone()
 	}
@@ -131,7 +132,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	_, err = s.o.Host.Act(ctx, p, host.Request{
-		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
+		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
 		Dedup: "callback:" + c.Signal + ":" + string(c.Activation), Single: true, By: "callback",
 	})
 	if fault.CodeOf(err) == fault.Conflict {
@@ -158,15 +159,15 @@ func (s *Server) openCallback(token string) (Callback, error) {
 
 // awaits says why nobody waits for a call back, nil when somebody does. Whether it is the first is not asked here: only
 // the one who stores it knows.
-func awaits(ctx context.Context, r *reading, c Callback, now time.Time) error {
-	open := r.view.Open[c.Activation]
-	if open != nil && !r.view.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
+func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) error {
+	open := r.View.Open[c.Activation]
+	if open != nil && !r.View.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
 		return nil
 	}
 	if open != nil {
 		return callbackGone()
 	}
-	record, found, err := r.journal.Activation(ctx, c.Activation)
+	record, found, err := r.Journal.Activation(ctx, c.Activation)
 	if err != nil {
 		return err
 	}

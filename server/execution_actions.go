@@ -27,11 +27,11 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 		return nil, err
 	}
 	if b.NodeID != "" {
-		r, err := s.stories.openJournal(ctx, p, in.ID)
+		r, err := s.stories.OpenExecution(ctx, p, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		if err := r.aim(ctx, b); err != nil {
+		if err := r.Aim(ctx, b); err != nil {
 			return nil, err
 		}
 	}
@@ -93,14 +93,14 @@ func actionMessage(b *api.ActionRequest) string {
 }
 
 func (s *Server) fork(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) (*actionOutput, error) {
-	r, err := s.stories.openJournal(ctx, p, source)
+	r, err := s.stories.OpenExecution(ctx, p, source)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.askAnew(ctx, b); err != nil {
+	if err := r.AskAnew(ctx, b); err != nil {
 		return nil, err
 	}
-	e := r.summary
+	e := r.Summary
 	if err := s.o.Revisions.RefuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (s *Server) getPlainly(c huma.Context, next func(huma.Context)) {
 	}
 	ctx := c.Context()
 	p := principalOf(ctx)
-	body, err := s.stories.encodedExecution(ctx, p, id)
+	body, err := s.stories.EncodedExecution(ctx, p, id)
 	if err != nil {
 		s.refusePlainly(ctx, w, r, p, err)
 		return

@@ -27,14 +27,14 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if b.ExecutionID != "" && b.ExecutionID != in.ID {
 		return nil, api.WrongField("execution_id", "it is %q, and the address names %q; make them agree, or leave it out", b.ExecutionID, in.ID)
 	}
-	r, err := s.stories.readExecution(ctx, p, in.ID)
+	r, err := s.stories.ReadExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if r.view.Status.Final() {
-		return nil, fault.Newf(fault.Conflict, "execution %q has ended with %s; nothing waits for input", in.ID, r.view.Status)
+	if r.View.Status.Final() {
+		return nil, fault.Newf(fault.Conflict, "execution %q has ended with %s; nothing waits for input", in.ID, r.View.Status)
 	}
-	question, err := r.questionFor(ctx, b)
+	question, err := r.QuestionFor(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if !p.Has(operators()...) {
 		return nil, fault.Newf(fault.Forbidden, "node %q asks nothing, and signals are not for your roles to send", b.NodeID)
 	}
-	if err := r.signal(&request, given(b.InputData)); err != nil {
+	if err := r.Signal(&request, given(b.InputData)); err != nil {
 		return nil, err
 	}
 	status, err := s.o.Host.Act(ctx, p, request)

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"regexp"
@@ -16,7 +15,6 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -133,20 +131,20 @@ type getExecutionInput struct {
 type executionOutput struct{ Body api.GetExecution }
 
 func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *getExecutionInput) (*executionOutput, error) {
-	r, err := s.stories.readExecution(ctx, p, in.ID)
+	r, err := s.stories.ReadExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	about, err := s.stories.aboutWorkflow(ctx, p, r.summary.WorkflowID)
+	about, err := s.stories.AboutWorkflow(ctx, p, r.Summary.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
 	out := &executionOutput{}
-	if out.Body, err = r.tellWhole(ctx, about); err != nil {
+	if out.Body, err = r.TellWhole(ctx, about); err != nil {
 		return nil, err
 	}
 	if len(in.Include) > 0 {
-		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.summary.WorkflowID, r.summary.Revision)
+		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.Summary.WorkflowID, r.Summary.Revision)
 		if err != nil {
 			return nil, err
 		}
@@ -172,11 +170,11 @@ func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *
 			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
 		}
 	}
-	r, err := s.stories.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.activations(ctx, in.Node, after, in.Limit)
+	out, err := r.Activations(ctx, in.Node, after, in.Limit)
 	return &activationsOutput{out}, err
 }
 
@@ -188,11 +186,11 @@ type getActivationInput struct {
 type activationOutput struct{ Body api.NodeExecution }
 
 func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *getActivationInput) (*activationOutput, error) {
-	r, err := s.stories.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.activation(ctx, engine.ActivationID(in.Activation))
+	out, err := r.Activation(ctx, engine.ActivationID(in.Activation))
 	return &activationOutput{out}, err
 }
 
@@ -212,7 +210,7 @@ func (s *Server) getHistory(ctx context.Context, p identity.Principal, in *histo
 			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
 		}
 	}
-	h, err := s.stories.wholeHistory(ctx, p, in.ID, after, in.Limit)
+	h, err := s.stories.History(ctx, p, in.ID, after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -227,11 +225,11 @@ type getContextInput struct {
 type contextOutput struct{ Body api.Context }
 
 func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getContextInput) (*contextOutput, error) {
-	r, err := s.stories.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	out, err := r.layers(ctx, in.Scope)
+	out, err := r.Context(ctx, in.Scope)
 	return &contextOutput{out}, err
 }
 
@@ -345,12 +343,4 @@ func (s *Server) getValue(ctx context.Context, p identity.Principal, in *getValu
 		}
 	}
 	return out, nil
-}
-
-// blobJSON is how a large value is shown.
-func blobJSON(b host.Blob) (json.RawMessage, error) {
-	return json.Marshal(struct {
-		Hash string `json:"$blob"`
-		Size int64  `json:"size"`
-	}{b.Hash, b.Size})
 }

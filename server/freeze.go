@@ -43,11 +43,11 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 			return nil, err
 		}
 	}
-	r, err := s.stories.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	past, err := r.pastTask(ctx)
+	past, err := r.PastTask(ctx)
 	if err != nil {
 		return nil, err
 	}

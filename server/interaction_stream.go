@@ -16,6 +16,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/story"
 )
 
 // The frames of the stream of questions.
@@ -57,7 +58,7 @@ func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p ide
 	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
 	defer out.end()
 	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
-	if err := out.send([]frame{first}); err != nil {
+	if err := out.send([]story.Frame{first}); err != nil {
 		return err
 	}
 	return f.follow(ctx, out, events, missed)
@@ -76,7 +77,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 	alive := time.NewTicker(streamKeepAlive)
 	defer alive.Stop()
 	for {
-		var frames []frame
+		var frames []story.Frame
 		behind := false
 		select {
 		case <-ctx.Done(): // the reader or the server is leaving
@@ -106,7 +107,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 			if err != nil {
 				return err
 			}
-			frames = []frame{again}
+			frames = []story.Frame{again}
 		}
 		if err := out.send(frames); err != nil {
 			return err
@@ -130,32 +131,32 @@ func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
 }
 
 // snapshot is the frame of everything that waits for the reader.
-func (f *inboxFeed) snapshot(ctx context.Context) (frame, error) {
+func (f *inboxFeed) snapshot(ctx context.Context) (story.Frame, error) {
 	seats, err := f.s.seats(ctx, f.p)
 	if err != nil {
-		return frame{}, err
+		return story.Frame{}, err
 	}
 	page, err := f.s.o.Stores.Interactions.List(ctx, f.p, store.InteractionQuery{
 		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {
-		return frame{}, err
+		return story.Frame{}, err
 	}
 	f.seats = seats
 	clear(f.mine)
 	for _, i := range page.Interactions {
 		f.mine[i.ID] = true
 	}
-	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total})
+	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total})
 }
 
 // event is the frame of a change, if it is any of the reader's business.
-func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok bool, err error) {
+func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ story.Frame, ok bool, err error) {
 	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && !i.Excludes(f.p.User)
 	if !asked && !f.mine[i.ID] {
-		return frame{}, false, nil
+		return story.Frame{}, false, nil
 	}
-	told := api.InteractionEvent{Interaction: tellInteraction(i)}
+	told := api.InteractionEvent{Interaction: story.TellInteraction(i)}
 	if i.Status == store.InteractionPending {
 		told.MayRespond, _ = f.s.o.Desk.May(ctx, f.p, i)
 	}
@@ -166,10 +167,10 @@ func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok
 	return out, err == nil, err
 }
 
-func jsonFrame(name string, v any) (frame, error) {
+func jsonFrame(name string, v any) (story.Frame, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return frame{}, fault.Newf(fault.Internal, "a %s cannot be told: %w", name, err)
+		return story.Frame{}, fault.Newf(fault.Internal, "a %s cannot be told: %w", name, err)
 	}
-	return frame{name: name, body: body}, nil
+	return story.Frame{Name: name, Body: body}, nil
 }

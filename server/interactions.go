@@ -13,6 +13,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/story"
 )
 
 type (
@@ -116,7 +117,7 @@ func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return &interactionsOutput{api.Interactions{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
+	return &interactionsOutput{api.Interactions{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
 }
 
 func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) {
@@ -149,7 +150,7 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 }
 
 func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
-	out, err := s.stories.interactionDetail(ctx, p, in.ID)
+	out, err := s.stories.InteractionDetail(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -215,5 +216,5 @@ func toldChange(i store.Interaction, err error) (*interactionOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &interactionOutput{tellInteraction(i)}, nil
+	return &interactionOutput{story.TellInteraction(i)}, nil
 }

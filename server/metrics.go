@@ -20,6 +20,7 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -130,7 +131,7 @@ func kindOf(graph *workflow.Graph, row *host.Row, id engine.ActivationID) string
 	}
 	i, _, ok := host.Owner(graph, id)
 	if ok && graph.Nodes[i].Plan.Whole {
-		return taskStepKind(id)
+		return story.TaskStepKind(id)
 	}
 	for t := range row.Told {
 		if d := &row.Told[t]; d.What == host.ToldDetail && d.Activation == id {

@@ -18,6 +18,7 @@ import (
 	"tandem/node"
 	"tandem/revisions"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -77,7 +78,7 @@ type Server struct {
 	root     http.Handler
 	accounts accounts
 	// stories tells executions.
-	stories *library
+	stories *story.Library
 	// starts counts who starts how many tasks.
 	starts *window
 	bodies *bodies
@@ -108,7 +109,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{o: o, log: o.Log, mux: newRoutes(), bodies: newBodies(), wrong: newThrottle(o.Now), open: newOpenStreams()}
 	s.api = newAPI(s.mux, o.Version)
 
-	s.stories = &library{
+	s.stories = &story.Library{
 		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
 	}
 	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/story"
 )
 
 // How long a reader may take for what it is sent, and how often it hears that the stream is alive.
@@ -71,15 +72,15 @@ func (s *Server) streams() {
 }
 
 // following reads what a request asks to follow.
-func following(r *http.Request) (words vocabulary, from position, err error) {
-	if words, err = parseVocabulary(r.URL.Query().Get("vocabulary")); err != nil {
-		return "", position{}, err
+func following(r *http.Request) (words story.Vocabulary, from story.Position, err error) {
+	if words, err = story.ParseVocabulary(r.URL.Query().Get("vocabulary")); err != nil {
+		return "", story.Position{}, err
 	}
 	// A browser that connects again repeats the address and adds the header, so the header is newer.
 	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		from, err = parsePosition("Last-Event-ID", last)
+		from, err = story.ParsePosition("Last-Event-ID", last)
 		return words, from, err
 	}
-	from, err = parsePosition("after", r.URL.Query().Get("after"))
+	from, err = story.ParsePosition("after", r.URL.Query().Get("after"))
 	return words, from, err
 }

@@ -15,6 +15,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/story"
 )
 
 // What a WebSocket is asked for in the handshake: the protocol that is spoken, and the token of those who cannot send a
@@ -74,11 +75,11 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 		return err
 	}
 	defer done()
-	reader, err := s.stories.follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
+	reader, err := s.stories.Follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
 	if err != nil {
 		return err
 	}
-	defer reader.close()
+	defer reader.Close()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webSocketProtocol}})
 	if err != nil {
 		s.log.DebugContext(ctx, "a handshake was refused", "error", err)
@@ -114,9 +115,10 @@ func listen(conn *websocket.Conn, leave func()) (gone <-chan struct{}) {
 }
 
 // sendMessages tells until the execution ends, the reader leaves or the server does.
-func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websocket.Conn) {
-	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.subject.journal.Execution, Status: "subscribed", Seq: reader.seq}
-	if reader.final {
+func (s *Server) sendMessages(ctx context.Context, reader *story.Reader, conn *websocket.Conn) {
+	row, ended := reader.Place()
+	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.Execution(), Status: "subscribed", Seq: row}
+	if ended {
 		hello.Status, hello.Message = "finished", "the execution has ended; what is recorded follows"
 	}
 	body, err := json.Marshal(hello)
@@ -126,16 +128,16 @@ func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websock
 	}
 	alive := time.NewTicker(streamKeepAlive)
 	defer alive.Stop()
-	frames := []frame{{body: body}}
+	frames := []story.Frame{{Body: body}}
 	for {
 		for i := range frames {
-			if err := s.writeMessage(ctx, conn, frames[i].body); err != nil {
+			if err := s.writeMessage(ctx, conn, frames[i].Body); err != nil {
 				return // it has gone, or is too slow
 			}
 		}
-		frames, err = reader.next(ctx, alive.C)
+		frames, err = reader.Next(ctx, alive.C)
 		switch {
-		case errors.Is(err, errFinished):
+		case errors.Is(err, story.ErrFinished):
 			s.bid(ctx, conn, websocket.StatusNormalClosure, "the execution has ended")
 			return
 		case s.open.ctx.Err() != nil:
@@ -144,7 +146,7 @@ func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websock
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
+			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
 			s.bid(ctx, conn, websocket.StatusInternalError, "the stream broke off; connect again")
 			return
 		case len(frames) == 0:

@@ -23,6 +23,7 @@ import (
 	"tandem/identity"
 	"tandem/revisions"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -75,13 +76,13 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	warnings := r.ready.UnusedInputs(want.Inputs)
+	warnings := r.Ready.UnusedInputs(want.Inputs)
 	request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 	var w *waiting
 	if patience > 0 {
 		w = &waiting{r: r}
 		request.Follow = func() {
-			w.sub, w.seen = s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), host.NewSeen(r.graph)
+			w.sub, w.seen = s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), host.NewSeen(r.Graph)
 		}
 		defer w.close()
 	}
@@ -127,7 +128,7 @@ func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, start
 // waiting is somebody who has followed an execution from its first row on, or was handed all of it.
 type waiting struct {
 	// r reads the execution if it has to be read.
-	r *reading
+	r *story.Reading
 	// sub is nil for one who was handed it.
 	sub  *host.Subscription
 	seen *host.Seen
@@ -198,7 +199,7 @@ func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, h
 }
 
 // startRequest says what to start and how it is read then, or why it cannot be started.
-func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *reading, error) {
+func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *story.Reading, error) {
 	revision := "latest"
 	if want.Revision > 0 {
 		revision = strconv.FormatInt(want.Revision, 10)
@@ -226,9 +227,7 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	}
 	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
 
-	read := s.stories.reading(p, r.ID, ready)
-	read.start = host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}
-	return r, read, nil
+	return r, s.stories.Begun(p, r.ID, ready, host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}), nil
 }
 
 // place says where the execution begins, if the request does.
@@ -326,19 +325,19 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	if err != nil {
 		return nil, err
 	}
-	if out.Body.Outputs, err = r.outputs(ctx); err != nil {
+	if out.Body.Outputs, err = r.Outputs(ctx); err != nil {
 		return nil, err
 	}
-	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.View.Status), r.Failure()
 	return out, nil
 }
 
 // readEnded reads an execution from what was seen of it, if that is all there is.
-func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*reading, error) {
+func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*story.Reading, error) {
 	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
-		return s.stories.readExecution(ctx, p, execution)
+		return s.stories.ReadExecution(ctx, p, execution)
 	}
-	w.r.view, w.r.known = w.seen.View, w.seen
+	w.r.See(w.seen)
 	return w.r, nil
 }
 
