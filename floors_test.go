@@ -75,6 +75,7 @@ func floors() map[string]floor {
 		"llm/gemini":     {level: 5},
 		"llm/scripted":   {level: 5},
 		"client":         {level: 5},
+		"route":          {level: 5}, // below all that answers requests
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},

@@ -25,6 +25,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/outbound"
+	"tandem/route"
 	"tandem/server"
 	"tandem/store"
 	"tandem/workflow"
@@ -121,7 +122,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
 		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
 	}
-	if _, err := server.ParseProxies(o.Proxies); err != nil {
+	if _, err := route.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened
 	}
 	tracer, err := newTracer(ctx, o.Traces, o.Version, o.Log)
@@ -246,7 +247,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
-	proxies, err := server.ParseProxies(o.Proxies)
+	proxies, err := route.ParseProxies(o.Proxies)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -43,15 +44,15 @@ func (s *Server) agents() {
 	started.Description = "A task is an execution: it is read, followed, answered, paused and canceled under /executions. Answers 202 when it is on disk, or 200 when it has ended within wait_seconds. " +
 		"Starting again with the same Idempotency-Key starts nothing and answers with the first task. A user may start five tasks in fifteen seconds; more answer 429 with Retry-After. Thirty run at once; more wait for their turn."
 	started.Responses = map[string]*huma.Response{}
-	s.declareProblem(&started, http.StatusTooManyRequests)
+	s.DeclareProblem(&started, http.StatusTooManyRequests)
 
-	handle(s, op(http.MethodGet, "/agents", "list-agents", "List agents, the last saved first"), readers(), s.listAgents)
-	handle(s, created, editors(), s.createAgent)
-	handle(s, op(http.MethodGet, "/agents/{id}", "get-agent", "Read an agent"), readers(), s.getAgent)
-	handle(s, put, editors(), s.putAgent)
-	handle(s, op(http.MethodDelete, "/agents/{id}", "delete-agent", "Delete an agent that has no unfinished tasks"), editors(), s.deleteAgent)
-	handle(s, started, operators(), s.startTask)
-	handle(s, op(http.MethodGet, "/agents/{id}/tasks", "list-tasks", "List the tasks of an agent, the newest first"), readers(), s.listTasks)
+	route.Handle(s.Router, op(http.MethodGet, "/agents", "list-agents", "List agents, the last saved first"), route.Readers(), s.listAgents)
+	route.Handle(s.Router, created, route.Editors(), s.createAgent)
+	route.Handle(s.Router, op(http.MethodGet, "/agents/{id}", "get-agent", "Read an agent"), route.Readers(), s.getAgent)
+	route.Handle(s.Router, put, route.Editors(), s.putAgent)
+	route.Handle(s.Router, op(http.MethodDelete, "/agents/{id}", "delete-agent", "Delete an agent that has no unfinished tasks"), route.Editors(), s.deleteAgent)
+	route.Handle(s.Router, started, route.Operators(), s.startTask)
+	route.Handle(s.Router, op(http.MethodGet, "/agents/{id}/tasks", "list-tasks", "List the tasks of an agent, the newest first"), route.Readers(), s.listTasks)
 }
 
 // AgentPath names an agent.
@@ -61,7 +62,7 @@ type AgentPath struct {
 
 type (
 	listAgentsInput struct {
-		Paging
+		route.Paging
 		Text string `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
 	}
 	agentsOutput struct{ Body api.Agents }
@@ -79,7 +80,7 @@ type (
 
 func (s *Server) listAgents(ctx context.Context, p identity.Principal, in *listAgentsInput) (*agentsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, Prefix: agent.WorkflowID(""), NotPrefix: agent.UnnamedID(""), Page: in.page(),
+		Text: in.Text, Prefix: agent.WorkflowID(""), NotPrefix: agent.UnnamedID(""), Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	w, _, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, Version: def.Metadata.Version,
-		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.now(), Expect: expect,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
 	})
 	switch {
 	case errors.Is(err, store.ErrConflict) && expect < 0:
@@ -252,12 +253,12 @@ func nearest(name string, known []string) string {
 	return "; there are " + quoted(known)
 }
 
-func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*nothing, error) {
+func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*route.Nothing, error) {
 	w, err := s.agentOf(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, conflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.now()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
+	return nil, route.ConflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.NowMS()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
 }
 
 type (
@@ -346,7 +347,7 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 		return r, err
 	}
 	if want.ConversationID == "" {
-		want.ConversationID = newID("conv")
+		want.ConversationID = route.NewID("conv")
 	}
 	priority := want.Priority
 	want.WaitSeconds, want.Priority = 0, 0 // they are of the start, not of the task
@@ -407,7 +408,7 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 		return nil, err
 	}
 	out := &taskOutput{
-		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Status: http.StatusAccepted, Location: route.Prefix + "/executions/" + started.Execution,
 		Body: api.TaskStarted{
 			TaskID: e.ID, ExecutionID: e.ID, AgentID: id, ConversationID: e.Conversation, Status: string(status), Repeated: started.Repeated,
 		},
@@ -428,14 +429,14 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 
 type listTasksInput struct {
 	AgentPath
-	Paging
+	route.Paging
 	Status       []string `query:"status,explode" doc:"several, or one list with commas"`
 	Conversation string   `query:"conversation_id" maxLength:"200"`
 	Mine         bool     `query:"mine" doc:"only those that the caller has started"`
 }
 
 func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTasksInput) (*executionsOutput, error) {
-	statuses, err := readStatuses(listed(in.Status))
+	statuses, err := readStatuses(route.Listed(in.Status))
 	if err != nil {
 		return nil, err
 	}
@@ -443,7 +444,7 @@ func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTa
 	if err != nil {
 		return nil, err
 	}
-	q := store.ExecutionQuery{WorkflowID: w.ID, Statuses: statuses, Conversation: in.Conversation, Page: in.page()}
+	q := store.ExecutionQuery{WorkflowID: w.ID, Statuses: statuses, Conversation: in.Conversation, Page: in.StorePage()}
 	if in.Mine {
 		q.User = p.User
 	}
@@ -457,7 +458,7 @@ func noAgent[I any, P interface {
 }, O any](fn func(context.Context, identity.Principal, *I) (*O, error)) func(context.Context, identity.Principal, *I) (*O, error) {
 	return func(ctx context.Context, p identity.Principal, in *I) (*O, error) {
 		if _, is := agent.IDOf(P(in).named()); is {
-			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; GET %s/agents lists agents", P(in).named(), prefix)
+			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; GET %s/agents lists agents", P(in).named(), route.Prefix)
 		}
 		return fn(ctx, p, in)
 	}

@@ -17,6 +17,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -393,7 +394,7 @@ func TestMe_WithoutAServer(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	local := identity.Principal{Workspace: "new", User: localUser, Roles: []identity.Role{identity.Admin}}
-	ctx := As(t.Context(), local)
+	ctx := route.As(t.Context(), local)
 	got, err := w.server.getMe(ctx, local, nil)
 	if err != nil || got.Body.AutoExecute || got.Body.ID != localUser || len(got.Body.Roles) != 1 {
 		t.Fatalf("before: %+v, %v", got, err)

@@ -10,6 +10,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 )
 
 type (
@@ -33,8 +34,8 @@ func (s *Server) budgets() {
 	listed.Description = "The present day of every budget per day, the executions and workflows that have used something, and everything that somebody waits for."
 	raised := op(http.MethodPost, "/budgets/raise", "raise-budget", "Add to a budget and wake everybody who waits for it")
 	raised.Description = "With a request_id saying it twice adds once. The profile stays as it is: the next day, execution or workflow has its limit."
-	handle(s, listed, readers(), s.listBudgets)
-	handle(s, raised, operators(), s.raiseBudget)
+	route.Handle(s.Router, listed, route.Readers(), s.listBudgets)
+	route.Handle(s.Router, raised, route.Operators(), s.raiseBudget)
 }
 
 func (s *Server) listBudgets(ctx context.Context, p identity.Principal, in *budgetsInput) (*budgetsOutput, error) {
@@ -55,7 +56,7 @@ func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *rais
 	if _, err := s.budget(ctx, p, r.Budget); err != nil {
 		return nil, err
 	}
-	id := newID("raise")
+	id := route.NewID("raise")
 	if r.RequestID != "" {
 		id = "request-by/" + p.User + "/" + r.Budget + "/" + r.RequestID // each user has ids of their own
 	}
@@ -81,5 +82,5 @@ func (s *Server) budget(ctx context.Context, p identity.Principal, name string) 
 			return &list.Budgets[i], nil
 		}
 	}
-	return nil, fault.Newf(fault.NotFound, "there is no budget %q; GET %s/budgets lists them", name, prefix)
+	return nil, fault.Newf(fault.NotFound, "there is no budget %q; GET %s/budgets lists them", name, route.Prefix)
 }

@@ -22,6 +22,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/payload"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 )
@@ -63,47 +64,40 @@ func CallbackURL(base string, ring *credential.Keyring, c Callback) (string, err
 
 // callbacks registers where services call back. They have no token of a user: the address is what they are known by.
 func (s *Server) callbacks() {
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		s.public(method+" "+callbackPath+"{token}", s.callback)
-	}
+	s.ToStrangers(callbackPath, "{token}", route.MaxBody, map[string]http.HandlerFunc{http.MethodGet: s.callback, http.MethodPost: s.callback})
 }
 
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err := s.receive(w, r); err != nil {
-		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+		s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
 		return
 	}
-	s.send(w, r, "application/json", []byte(`{"received":true}`+"\n"))
-}
-
-// refused is why a call back is not taken.
-func refused(status int, code fault.Code, detail string) *problem {
-	return &problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail}, headers: http.Header{}}
+	s.Send(w, r, "application/json", []byte(`{"received":true}`+"\n"))
 }
 
 func callbackUnknown() error {
-	return refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
+	return route.Refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
 }
 
 func callbackGone() error {
-	return refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
+	return route.Refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
 }
 
 func callbackTwice() error {
-	return refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
+	return route.Refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
 }
 
 // receive hands a call back to the activation that waits for it, or will wait once its call is answered. When it returns
 // without an error the call back is on disk.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
-		out := refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
-		out.headers.Set("Allow", "GET, POST")
+		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
+		out.Headers.Set("Allow", "GET, POST")
 		return out // whoever looks whether a link is good does not use it up
 	}
 	token := r.PathValue("token")
-	leave, err := s.wrong.enter(r.Context(), s.addressOf(r.Context()), identity.HashSecret(callbackPath+token))
+	leave, err := s.Guesses.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
 	if err != nil {
 		return err
 	}
@@ -112,7 +106,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.readBody(w, r, maxKeys)
+	body, err := s.ReadBody(w, r, route.MaxKeys)
 	if err != nil {
 		return err
 	}

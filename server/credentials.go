@@ -12,6 +12,7 @@ import (
 	"tandem/api"
 	"tandem/credential"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -41,12 +42,12 @@ func (s *Server) credentials() {
 	changed := op(http.MethodPut, "/credentials/{id}", "update-credential", "Change a credential")
 	changed.Description = "Without data the old data stays; another type needs new data."
 
-	handle(s, op(http.MethodGet, "/credential-types", "list-credential-types", "List the types of credentials and their fields"), editors(), s.listCredentialTypes)
-	handle(s, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"), editors(), s.listCredentials)
-	handle(s, created, admins(), s.createCredential)
-	handle(s, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"), editors(), s.getCredential)
-	handle(s, changed, admins(), s.updateCredential)
-	handle(s, op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential"), admins(), s.deleteCredential)
+	route.Handle(s.Router, op(http.MethodGet, "/credential-types", "list-credential-types", "List the types of credentials and their fields"), route.Editors(), s.listCredentialTypes)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"), route.Editors(), s.listCredentials)
+	route.Handle(s.Router, created, route.Admins(), s.createCredential)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"), route.Editors(), s.getCredential)
+	route.Handle(s.Router, changed, route.Admins(), s.updateCredential)
+	route.Handle(s.Router, op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential"), route.Admins(), s.deleteCredential)
 }
 
 func (s *Server) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
@@ -85,8 +86,8 @@ func (s *Server) getCredential(ctx context.Context, p identity.Principal, in *cr
 }
 
 func (s *Server) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
-	now := s.now()
-	c := store.Credential{Workspace: p.Workspace, ID: newID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
+	now := s.NowMS()
+	c := store.Credential{Workspace: p.Workspace, ID: route.NewID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	if absent(in.Body.Data) {
 		in.Body.Data = json.RawMessage(`{}`) // so that what is missing is named
 	}
@@ -103,7 +104,7 @@ func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in 
 	if absent(in.Body.Data) && in.Body.Type != c.Type {
 		return nil, api.WrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
 	}
-	c.Updated = s.now()
+	c.Updated = s.NowMS()
 	out, err := s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
 	if err == nil {
 		s.renewTools(ctx, p, c.ID)
@@ -126,12 +127,12 @@ func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c sto
 		c.Sealed = sealed
 	}
 	if err := put(ctx, p, c); err != nil {
-		return nil, conflictOf(err, "there is already a credential called %q", c.Name)
+		return nil, route.ConflictOf(err, "there is already a credential called %q", c.Name)
 	}
 	return &credentialOutput{tellCredential(c)}, nil
 }
 
-func (s *Server) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*nothing, error) {
+func (s *Server) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
 	if err := s.o.Stores.Credentials.Delete(ctx, p, in.ID); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -25,8 +26,8 @@ func BenchmarkGet_NotReadBefore(b *testing.B) {
 		links += `,{"from_node":"` + before + `","to_node":"` + id + `"}`
 		before = id
 	}
-	w.admin("POST", prefix+"/workflows", `{"metadata":{"id":"m","name":"m","description":"ABOUT"},"nodes":[`+nodes+`],"connections":[`+strings.TrimPrefix(links, ",")+`]}`).want(b, 201)
-	first := read[api.ExecuteResponse](b, w.admin("POST", prefix+"/workflows/m/execute", `{"inputs":{"customer":"c-1042","amount":129.5,"note":"please deliver in the morning"},"wait_seconds":30}`).want(b, 200)).ExecutionID
+	w.admin("POST", route.Prefix+"/workflows", `{"metadata":{"id":"m","name":"m","description":"ABOUT"},"nodes":[`+nodes+`],"connections":[`+strings.TrimPrefix(links, ",")+`]}`).want(b, 201)
+	first := read[api.ExecuteResponse](b, w.admin("POST", route.Prefix+"/workflows/m/execute", `{"inputs":{"customer":"c-1042","amount":129.5,"note":"please deliver in the morning"},"wait_seconds":30}`).want(b, 200)).ExecutionID
 	const executions = 4000
 	ids := copies(b, w.stores, first, executions)
 
@@ -34,7 +35,7 @@ func BenchmarkGet_NotReadBefore(b *testing.B) {
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		r, answer := httptest.NewRequest(http.MethodGet, prefix+"/executions/"+ids[n*1009%executions], http.NoBody), httptest.NewRecorder()
+		r, answer := httptest.NewRequest(http.MethodGet, route.Prefix+"/executions/"+ids[n*1009%executions], http.NoBody), httptest.NewRecorder()
 		n++
 		r.Header.Set("Authorization", "Bearer "+w.tokens[identity.Admin])
 		if handler.ServeHTTP(answer, r); answer.Code != 200 {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"tandem/route"
 )
 
 // getPlainly answers who reads an execution and asks for nothing special. What has ended changes only with another row, so the answer
@@ -19,19 +21,19 @@ func (s *Server) getPlainly(c huma.Context, next func(huma.Context)) {
 		return
 	}
 	ctx := c.Context()
-	p := principalOf(ctx)
+	p := route.PrincipalOf(ctx)
 	body, err := s.stories.EncodedExecution(ctx, p, id)
 	if err != nil {
-		s.refusePlainly(ctx, w, r, p, err)
+		s.RefusePlainly(ctx, w, r, p, err)
 		return
 	}
-	s.sendPlainly(w, r, http.StatusOK, "application/json", body)
+	s.SendPlainly(w, r, http.StatusOK, "application/json", body)
 }
 
 // plainGet returns the id of the execution that a request is about, if it is a plain one.
 func plainGet(r *http.Request) (id string, plain bool) {
 	id = r.PathValue("id")
-	return id, r.URL.RawQuery == "" && takesJSON(r) && utf8.RuneCountInString(id) <= maxExecutionID
+	return id, r.URL.RawQuery == "" && route.TakesJSON(r) && utf8.RuneCountInString(id) <= maxExecutionID
 }
 
 // maxExecutionID is how long the id of an execution may be; [ExecutionPath] says so too.

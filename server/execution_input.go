@@ -14,6 +14,7 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -41,11 +42,11 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if question != "" {
 		return s.answer(ctx, p, in.ID, question, b.InputData)
 	}
-	if allow := append(operators(), identity.Approver); !p.Has(allow...) { // who is asked may answer, whatever their role
-		return nil, fault.Newf(fault.Forbidden, "a signal needs the role %s", list(allow, "or"))
+	if allow := append(route.Operators(), identity.Approver); !p.Has(allow...) { // who is asked may answer, whatever their role
+		return nil, fault.Newf(fault.Forbidden, "a signal needs the role %s", route.RoleList(allow, "or"))
 	}
 	request := host.Request{Execution: in.ID, By: p.User, Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID)}
-	if !p.Has(operators()...) {
+	if !p.Has(route.Operators()...) {
 		return nil, fault.Newf(fault.Forbidden, "node %q asks nothing, and signals are not for your roles to send", b.NodeID)
 	}
 	if err := r.Signal(&request, given(b.InputData)); err != nil {

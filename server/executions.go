@@ -16,6 +16,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -39,22 +40,22 @@ func (s *Server) executions() {
 	input.Description = "A question about an unknown outcome takes {\"outcome\": \"done\"|\"not_done\"|\"stop\", \"result\"?}. A node that waits for a signal takes {\"signal\", \"payload\"?}, or the payload alone; a delay takes {\"cancel\": true}. " +
 		"A question is for those who are asked it, whatever their role; signals are for editors, operators and approvers."
 
-	handle(s, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), readers(), s.listExecutions)
-	handle(s, get, readers(), s.getExecution)
-	handle(s, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), readers(), s.listActivations)
-	handle(s, one, readers(), s.getActivation)
-	handle(s, history, readers(), s.getHistory)
-	handle(s, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), readers(), s.getContext)
-	handle(s, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), readers(), s.listLogs)
-	handle(s, value, readers(), s.getValue)
-	handle(s, actions, operators(), s.actOnExecution)
-	handle(s, input, readers(), s.sendInput)
+	route.Handle(s.Router, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), route.Readers(), s.listExecutions)
+	route.Handle(s.Router, get, route.Readers(), s.getExecution)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), route.Readers(), s.listActivations)
+	route.Handle(s.Router, one, route.Readers(), s.getActivation)
+	route.Handle(s.Router, history, route.Readers(), s.getHistory)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), route.Readers(), s.getContext)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), route.Readers(), s.listLogs)
+	route.Handle(s.Router, value, route.Readers(), s.getValue)
+	route.Handle(s.Router, actions, route.Operators(), s.actOnExecution)
+	route.Handle(s.Router, input, route.Readers(), s.sendInput)
 
 	// The document knows no wildcards.
-	paths := s.api.OpenAPI().Paths
-	paths[prefix+"/executions/{id}/activations/{activation}"] = paths[prefix+one.Path]
-	delete(paths, prefix+one.Path)
-	paths[prefix+value.Path].Get.Responses["200"].Content = map[string]*huma.MediaType{
+	paths := s.Document().Paths
+	paths[route.Prefix+"/executions/{id}/activations/{activation}"] = paths[route.Prefix+one.Path]
+	delete(paths, route.Prefix+one.Path)
+	paths[route.Prefix+value.Path].Get.Responses["200"].Content = map[string]*huma.MediaType{
 		"application/json":         {Schema: &huma.Schema{}},
 		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 	}
@@ -66,7 +67,7 @@ type ExecutionPath struct {
 }
 
 type listExecutionsInput struct {
-	Paging
+	route.Paging
 	Workflow string   `query:"workflow_id" maxLength:"128"`
 	Status   []string `query:"status,explode" doc:"several, or one list with commas: NEW, PENDING, RUNNING, PAUSED, WAITING, WAITING_FOR_HUMAN, SUCCESS, ERROR, CANCELED, TIMEOUT"`
 }
@@ -74,14 +75,14 @@ type listExecutionsInput struct {
 type executionsOutput struct{ Body api.Executions }
 
 func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *listExecutionsInput) (*executionsOutput, error) {
-	statuses, err := readStatuses(listed(in.Status))
+	statuses, err := readStatuses(route.Listed(in.Status))
 	if err != nil {
 		return nil, err
 	}
-	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.page()}, in.Paging)
+	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.StorePage()}, in.Paging)
 }
 
-func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at Paging) (*executionsOutput, error) {
+func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at route.Paging) (*executionsOutput, error) {
 	page, err := s.o.Stores.Executions.List(ctx, p, q)
 	if err != nil {
 		return nil, err
@@ -339,7 +340,7 @@ func (s *Server) getValue(ctx context.Context, p identity.Principal, in *getValu
 			err = cerr
 		}
 		if err != nil {
-			s.log.DebugContext(ctx, "a value was not sent to its end", "hash", in.Hash, "error", err)
+			s.Log.DebugContext(ctx, "a value was not sent to its end", "hash", in.Hash, "error", err)
 		}
 	}
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	"tandem/agent"
 	"tandem/api"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -20,7 +21,7 @@ func (s *Server) freezes() {
 		Description: "The calls that led to the task's answer become nodes, in order; what they read of the inputs and of each other becomes placeholders, so that the workflow " +
 			"runs on other inputs and without a model. Values of which it is not known where they came from stay as they were and are listed. With dry_run nothing is kept and the answer is 200.",
 	}
-	handle(s, op, editors(), s.freezeTask)
+	route.Handle(s.Router, op, route.Editors(), s.freezeTask)
 }
 
 type freezeInput struct {

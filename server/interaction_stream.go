@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 )
@@ -27,14 +28,14 @@ const (
 
 // interactionStream registers the stream of one's questions.
 func (s *Server) interactionStream() {
-	s.stream(huma.Operation{
+	s.Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/interactions/stream", OperationID: "follow-interactions", Summary: "Follow the questions that wait for oneself, by server-sent events", Tags: []string{"interactions"},
 		Description: "The first frame is a snapshot (an InteractionSnapshot): everything pending that the caller is asked. Then one interaction frame (an InteractionEvent) for each that is new, has changed or has ended. " +
 			"Frames have no ids: who connects again begins with a snapshot, and so does a reader that was too slow. Comments keep the connection alive. The stream ends when the caller may not read any more.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "Frames: event (snapshot, interaction) and data (JSON in one line).", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},
 		},
-	}, readers(), s.serveInteractions)
+	}, route.Readers(), s.serveInteractions)
 }
 
 func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
@@ -120,10 +121,10 @@ func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
 	user, err := f.s.o.Stores.Users.Get(ctx, f.p, f.p.User)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return ctx.Value(insideKey{}) == nil, nil // a caller in this process need not be a user
+		return !route.Inside(ctx), nil // a caller in this process need not be a user
 	case err != nil:
 		return false, err
-	case user.Disabled || !user.Principal().Has(readers()...):
+	case user.Disabled || !user.Principal().Has(route.Readers()...):
 		return true, nil
 	}
 	f.p.Roles, f.seats = user.Principal().Roles, human.Seats(user)

@@ -12,13 +12,14 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 )
 
 type (
 	interactionsInput struct {
-		Paging
+		route.Paging
 		Mine      bool     `query:"mine" doc:"only those that the caller is asked"`
 		Status    []string `query:"status,explode" doc:"several, or one list with commas: pending, completed, timeout, cancelled, error"`
 		Execution string   `query:"execution_id" maxLength:"200"`
@@ -83,28 +84,28 @@ func (s *Server) interactions() {
 	remind := op(http.MethodPost, "/interactions/{id}/remind", "remind-interaction", "Remind those who are asked, now")
 	remind.Description = "For admins, editors, operators and who started the execution; once a minute."
 	remind.Responses = map[string]*huma.Response{}
-	s.declareProblem(&remind, http.StatusTooManyRequests)
+	s.DeclareProblem(&remind, http.StatusTooManyRequests)
 	link := op(http.MethodPost, "/interactions/{id}/link", "link-interaction", "Make a link to the response page")
 	link.Description = "A link answers in the name of its recipient, so it is shown to them alone. An admin can have it sent to them: the answer says to which address of theirs then, and has no url. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
 		"It is good for one answer, a public form's until the question ends; the server keeps no copy of it. Opening it shows the form and changes nothing."
 	overrule := op(http.MethodPost, "/interactions/{id}/responses/{response_id}/overrule", "overrule-response", "Correct how a reply in prose was understood")
 	overrule.Description = "For those who may answer the question."
 
-	handle(s, listed, readers(), s.listInteractions)
-	handle(s, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), readers(), s.getInteraction)
-	handle(s, respond, readers(), s.respondToInteraction)
-	handle(s, delegate, readers(), s.delegateInteraction)
-	handle(s, override, admins(), s.overrideInteraction)
-	handle(s, cancel, readers(), s.cancelInteraction)
-	handle(s, remind, readers(), s.remindInteraction)
-	handle(s, link, readers(), s.linkInteraction)
-	handle(s, overrule, readers(), s.overruleResponse)
+	route.Handle(s.Router, listed, route.Readers(), s.listInteractions)
+	route.Handle(s.Router, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), route.Readers(), s.getInteraction)
+	route.Handle(s.Router, respond, route.Readers(), s.respondToInteraction)
+	route.Handle(s.Router, delegate, route.Readers(), s.delegateInteraction)
+	route.Handle(s.Router, override, route.Admins(), s.overrideInteraction)
+	route.Handle(s.Router, cancel, route.Readers(), s.cancelInteraction)
+	route.Handle(s.Router, remind, route.Readers(), s.remindInteraction)
+	route.Handle(s.Router, link, route.Readers(), s.linkInteraction)
+	route.Handle(s.Router, overrule, route.Readers(), s.overruleResponse)
 }
 
 func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in *interactionsInput) (*interactionsOutput, error) {
-	q := store.InteractionQuery{Execution: in.Execution, Family: in.Family, Purpose: in.Purpose, Page: in.page()}
+	q := store.InteractionQuery{Execution: in.Execution, Family: in.Family, Purpose: in.Purpose, Page: in.StorePage()}
 	var err error
-	if q.Statuses, err = readInteractionStatuses(listed(in.Status)); err != nil {
+	if q.Statuses, err = readInteractionStatuses(route.Listed(in.Status)); err != nil {
 		return nil, err
 	}
 	if in.Mine {

@@ -10,12 +10,13 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
 type (
 	memoriesInput struct {
-		Paging
+		route.Paging
 		User     string `query:"user_id" maxLength:"128" doc:"whose; others than oneself for admins only"`
 		Kind     string `query:"kind" maxLength:"64" doc:"CONVERSATION_BUFFER and so on"`
 		Workflow string `query:"workflow_id" maxLength:"128"`
@@ -24,7 +25,7 @@ type (
 	}
 	recordsInput struct {
 		MemoryPath
-		Paging
+		route.Paging
 		Sort string `query:"sort" maxLength:"64" doc:"only records of this sort"`
 	}
 	recordInput struct {
@@ -49,11 +50,11 @@ func (s *Server) memories() {
 	}
 	listed := op(http.MethodGet, "/memory", "list-memories", "List memories, the last changed first")
 	listed.Description = "One's own; for an admin, everybody's. What belongs to somebody else does not exist for others."
-	handle(s, listed, readers(), s.listMemories)
-	handle(s, op(http.MethodGet, "/memory/{id}", "get-memory", "Read about a memory"), readers(), s.getMemory)
-	handle(s, op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), readers(), s.forgetMemory)
-	handle(s, op(http.MethodGet, "/memory/{id}/records", "list-memory-records", "List what a memory keeps, in the order in which it came"), readers(), s.listMemoryRecords)
-	handle(s, op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), readers(), s.deleteMemoryRecord)
+	route.Handle(s.Router, listed, route.Readers(), s.listMemories)
+	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}", "get-memory", "Read about a memory"), route.Readers(), s.getMemory)
+	route.Handle(s.Router, op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), route.Readers(), s.forgetMemory)
+	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}/records", "list-memory-records", "List what a memory keeps, in the order in which it came"), route.Readers(), s.listMemoryRecords)
+	route.Handle(s.Router, op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), route.Readers(), s.deleteMemoryRecord)
 }
 
 // rememberer is who the store is asked as: an admin sees all of the workspace, as only Tandem itself does there.
@@ -66,7 +67,7 @@ func rememberer(p identity.Principal) identity.Principal {
 
 func (s *Server) listMemories(ctx context.Context, p identity.Principal, in *memoriesInput) (*memoriesOutput, error) {
 	page, err := s.o.Stores.Memories.Scopes(ctx, rememberer(p), store.MemoryScopeQuery{
-		User: in.User, Kind: in.Kind, Workflow: in.Workflow, Node: in.Node, Session: in.Session, Page: in.page(),
+		User: in.User, Kind: in.Kind, Workflow: in.Workflow, Node: in.Node, Session: in.Session, Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (s *Server) getMemory(ctx context.Context, p identity.Principal, in *Memory
 	return &memoryOutput{tellMemory(m)}, nil
 }
 
-func (s *Server) forgetMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*nothing, error) {
+func (s *Server) forgetMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*route.Nothing, error) {
 	return nil, s.o.Stores.Memories.Forget(ctx, rememberer(p), in.ID)
 }
 
@@ -97,7 +98,7 @@ func (s *Server) listMemoryRecords(ctx context.Context, p identity.Principal, in
 		return nil, err
 	}
 	page, err := s.o.Stores.Memories.Records(ctx, p, store.MemoryQuery{
-		Scope: in.ID, Sort: in.Sort, Now: s.now(), Limit: in.PageSize, Offset: (in.Page - 1) * in.PageSize, Count: true,
+		Scope: in.ID, Sort: in.Sort, Now: s.NowMS(), Limit: in.PageSize, Offset: (in.Page - 1) * in.PageSize, Count: true,
 	})
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (s *Server) listMemoryRecords(ctx context.Context, p identity.Principal, in
 	return out, nil
 }
 
-func (s *Server) deleteMemoryRecord(ctx context.Context, p identity.Principal, in *recordInput) (*nothing, error) {
+func (s *Server) deleteMemoryRecord(ctx context.Context, p identity.Principal, in *recordInput) (*route.Nothing, error) {
 	const tries = 10
 	for n := 1; ; n++ {
 		err := s.dropRecord(ctx, rememberer(p), in)
@@ -129,7 +130,7 @@ func (s *Server) dropRecord(ctx context.Context, p identity.Principal, in *recor
 	if err != nil {
 		return err
 	}
-	page, err := s.o.Stores.Memories.Records(ctx, p, store.MemoryQuery{Scope: in.ID, Sort: in.Sort, IDs: []string{in.Record}, Now: s.now()})
+	page, err := s.o.Stores.Memories.Records(ctx, p, store.MemoryQuery{Scope: in.ID, Sort: in.Sort, IDs: []string{in.Record}, Now: s.NowMS()})
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (s *Server) dropRecord(ctx context.Context, p identity.Principal, in *recor
 	}
 	// The version keeps a memory that is forgotten meanwhile from being made again.
 	_, err = s.o.Stores.Memories.Change(ctx, p, store.MemoryChange{
-		Scope: m, Time: s.now(), Delete: []store.MemoryKey{{Sort: in.Sort, ID: in.Record}}, Expect: m.Version,
+		Scope: m, Time: s.NowMS(), Delete: []store.MemoryKey{{Sort: in.Sort, ID: in.Record}}, Expect: m.Version,
 	})
 	return err
 }

@@ -13,13 +13,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -67,12 +67,12 @@ func (s *Server) readProfileBody(raw []byte) (body api.Profile, wrong []api.Faul
 		refuse(wholeBody, "cannot be read as JSON")
 		return body, wrong
 	}
-	registry, result := s.api.OpenAPI().Components.Schemas, &huma.ValidateResult{}
+	registry, result := s.Document().Components.Schemas, &huma.ValidateResult{}
 	schema := registry.Schema(reflect.TypeFor[api.Profile](), true, "")
 	huma.Validate(registry, schema, huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, value, result)
 	for _, err := range result.Errors {
 		if detail, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-			refuse(pathOf(detail.Location), detail.Message)
+			refuse(route.FieldPath(detail.Location), detail.Message)
 		} else {
 			refuse(wholeBody, err.Error())
 		}
@@ -88,14 +88,14 @@ func (s *Server) readProfileBody(raw []byte) (body api.Profile, wrong []api.Faul
 func respelled(fields map[string]json.RawMessage, path string, older map[string]string, refuse func(path, message string)) map[string]json.RawMessage {
 	out := make(map[string]json.RawMessage, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		today := fold(name)
+		today := route.SnakeCase(name)
 		if better := older[today]; better != "" {
 			today = better
 		}
 		_, twice := out[today]
 		switch {
 		case secretField(today):
-			refuse(path+name, "a profile holds no secrets, and what was sent was not kept; put it into a credential of the provider's type (POST "+prefix+"/credentials) and name that in credential_id")
+			refuse(path+name, "a profile holds no secrets, and what was sent was not kept; put it into a credential of the provider's type (POST "+route.Prefix+"/credentials) and name that in credential_id")
 		case twice:
 			refuse(path+name, fmt.Sprintf("is another spelling of %q, which is there as well; leave one of them out", today))
 		default:
@@ -112,20 +112,6 @@ func rejoined(v any) json.RawMessage {
 		return json.RawMessage("null") // made of JSON, it always is JSON
 	}
 	return raw
-}
-
-// fold turns camel case into snake case: baseURL and baseUrl are base_url.
-func fold(name string) string {
-	var b strings.Builder
-	before := rune('A')
-	for _, r := range name {
-		if unicode.IsUpper(r) && !unicode.IsUpper(before) && before != '_' {
-			b.WriteByte('_')
-		}
-		before = r
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
 }
 
 // secretField recognises the names under which people send keys.
@@ -239,7 +225,7 @@ func (s *Server) checkProfileCredential(ctx context.Context, p identity.Principa
 		case len(fitting) > 0:
 			refuse("credential_id", "there is no such credential; of type %s there are %s", body.Provider, quoted(fitting))
 		default:
-			refuse("credential_id", "there is no such credential; an admin makes one of type %s with POST %s/credentials", body.Provider, prefix)
+			refuse("credential_id", "there is no such credential; an admin makes one of type %s with POST %s/credentials", body.Provider, route.Prefix)
 		}
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/llm"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -78,15 +79,15 @@ func (s *Server) profiles() {
 	tried := op(http.MethodPost, "/llm/profiles/{id}/test", "test-profile", "Ask the model of a profile for a few words")
 	tried.Description = "A real call of at most 20 seconds, without fallbacks. It counts for the budgets per day. What goes wrong at the service is in error, with status 200."
 
-	handle(s, op(http.MethodGet, "/llm/profiles", "list-profiles", "List profiles by id"), readers(), s.listProfiles)
-	handle(s, created, editors(), s.createProfile)
-	handle(s, op(http.MethodGet, "/llm/profiles/{id}", "get-profile", "Read a profile"), readers(), s.getProfile)
-	handle(s, changed, editors(), s.putProfile)
-	handle(s, deleted, editors(), s.deleteProfile)
-	handle(s, tried, editors(), s.testProfile)
+	route.Handle(s.Router, op(http.MethodGet, "/llm/profiles", "list-profiles", "List profiles by id"), route.Readers(), s.listProfiles)
+	route.Handle(s.Router, created, route.Editors(), s.createProfile)
+	route.Handle(s.Router, op(http.MethodGet, "/llm/profiles/{id}", "get-profile", "Read a profile"), route.Readers(), s.getProfile)
+	route.Handle(s.Router, changed, route.Editors(), s.putProfile)
+	route.Handle(s.Router, deleted, route.Editors(), s.deleteProfile)
+	route.Handle(s.Router, tried, route.Editors(), s.testProfile)
 
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Profile](), true, "")
-	for _, item := range []*huma.Operation{s.api.OpenAPI().Paths[prefix+"/llm/profiles"].Post, s.api.OpenAPI().Paths[prefix+"/llm/profiles/{id}"].Put} {
+	schema := s.Document().Components.Schemas.Schema(reflect.TypeFor[api.Profile](), true, "")
+	for _, item := range []*huma.Operation{s.Document().Paths[route.Prefix+"/llm/profiles"].Post, s.Document().Paths[route.Prefix+"/llm/profiles/{id}"].Put} {
 		item.RequestBody.Content["application/json"] = &huma.MediaType{Schema: schema}
 	}
 }
@@ -209,7 +210,7 @@ func wrongFields(fields []api.FaultField) error {
 	return fault.Newf(fault.InvalidInput, "%s: %s", fields[0].Path, fields[0].Message).With("fields", fields)
 }
 
-func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *profileDelete) (*nothing, error) {
+func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *profileDelete) (*route.Nothing, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	stored, err := s.profile(ctx, p, in.ID)
@@ -317,7 +318,7 @@ func mentions(document json.RawMessage, id string) bool {
 			return slices.ContainsFunc(v, in)
 		case map[string]any:
 			for key, one := range v { // order does not matter: any will do
-				if key = fold(key); (key == "profile_id" || strings.HasSuffix(key, "_profile") || strings.HasSuffix(key, "_profiles")) && is(one, id) || in(one) {
+				if key = route.SnakeCase(key); (key == "profile_id" || strings.HasSuffix(key, "_profile") || strings.HasSuffix(key, "_profiles")) && is(one, id) || in(one) {
 					return true
 				}
 			}

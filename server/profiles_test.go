@@ -60,15 +60,6 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-func TestFold(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"baseURL": "base_url", "baseUrl": "base_url", "base_url": "base_url", "topP": "top_p", "API_KEY": "api_key", "apiKey": "api_key", "ID": "id"} {
-		if got := fold(in); got != want {
-			t.Errorf("fold(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestSecretField(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"key", "api_key", "apikey", "openai_api_key", "secret", "client_secret", "access_token", "password", "authorization", "x-api-key", "headers"} {

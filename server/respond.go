@@ -18,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -46,15 +47,15 @@ const (
 type responder struct {
 	s      *Server
 	pages  *respondPages
-	public *addressLimiter
+	public *route.AddressLimiter
 }
 
 // respondPages registers the pages by which people answer who have a link. The token in the address is all they need, and all
 // it opens is one question. Looking at a page changes nothing, however often a scanner of links does so.
 func (s *Server) respondPages() {
-	h := &responder{s: s, pages: newRespondPages(), public: newAddressLimiter(publicAddress)}
-	s.public("GET "+respondPath+"{token}", h.show)
-	s.public("POST "+respondPath+"{token}", h.take)
+	h := &responder{s: s, pages: newRespondPages(), public: route.NewAddressLimiter(publicAddress, publicInterval, publicBurst)}
+	// The page answers for itself what is too large for it: a person reads that.
+	s.ToStrangers(respondPath, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.take})
 }
 
 // show shows the form, or why there is none.
@@ -101,7 +102,7 @@ func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, v
 	}
 	_, err := io.Copy(w, content)
 	if err := errors.Join(err, content.Close()); err != nil {
-		h.s.log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
+		h.s.Log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
 	}
 }
 
@@ -109,10 +110,10 @@ func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, v
 func (h *responder) view(r *http.Request) (human.LinkView, error) {
 	token := r.PathValue("token")
 	if len(token) > maxRespondToken {
-		h.s.log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
+		h.s.Log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
-	leave, err := h.s.wrong.enter(r.Context(), h.s.addressOf(r.Context()), identity.HashSecret(respondPath+token))
+	leave, err := h.s.Guesses.Enter(r.Context(), h.s.AddressOf(r.Context()), identity.HashSecret(respondPath+token))
 	if err != nil {
 		return human.LinkView{}, err
 	}
@@ -136,12 +137,12 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusConflict
 		}
 		if view.State != human.LinkExpired { // that the desk has said
-			h.s.log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
+			h.s.Log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
 		}
 		h.closed(w, r, lang, view, status)
 		return
 	}
-	if isPublic(view) && !h.public.allow(h.s.addressOf(r.Context()), h.s.o.Now()) {
+	if isPublic(view) && !h.public.Allow(h.s.AddressOf(r.Context()), h.s.o.Now()) {
 		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(publicInterval/time.Second)))
 		return
 	}
@@ -280,14 +281,14 @@ func (h *responder) read(r *http.Request, f *answerForm, i store.Interaction) (s
 	if files != nil {
 		sent.close = func() {
 			if err := files.RemoveAll(); err != nil {
-				h.s.log.WarnContext(r.Context(), "what a form brought stays in the temporary directory", "error", err)
+				h.s.Log.WarnContext(r.Context(), "what a form brought stays in the temporary directory", "error", err)
 			}
 		}
 	}
 	if body.N == 0 {
 		// A browser shows the answer only once all of its form was taken.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			h.s.log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
+			h.s.Log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
 		}
 		return sent, fault.Newf(fault.TooLarge, "the form has more than %d MiB", maxRespondBody>>20)
 	}

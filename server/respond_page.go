@@ -128,12 +128,12 @@ func (h *responder) render(w http.ResponseWriter, r *http.Request, status int, p
 			header.Set("Vary", "Accept-Language")
 			w.WriteHeader(status)
 			if _, err := w.Write(out.Bytes()); err != nil {
-				h.s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+				h.s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
 			}
 			return
 		}
 	}
-	h.s.refuse(w, r, h.s.problem(r.Context(), identity.Principal{}, err))
+	h.s.Refuse(w, r, h.s.Problem(r.Context(), identity.Principal{}, err))
 }
 
 // form shows the form of an open question.
@@ -303,8 +303,8 @@ func (p *respondPage) ending(view human.LinkView) string {
 
 // fail says why there is no page. What only operators may know is in the log.
 func (h *responder) fail(w http.ResponseWriter, r *http.Request, lang string, err error) {
-	told := h.s.problem(r.Context(), identity.Principal{}, err)
-	if after := told.headers.Get("Retry-After"); after != "" {
+	told := h.s.Problem(r.Context(), identity.Principal{}, err)
+	if after := told.Headers.Get("Retry-After"); after != "" {
 		w.Header().Set("Retry-After", after)
 	}
 	page := &respondPage{Lang: lang}

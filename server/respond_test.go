@@ -13,7 +13,6 @@ import (
 	"math"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -25,6 +24,7 @@ import (
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -177,8 +177,8 @@ func TestRespond_TokenIsNoOther(t *testing.T) {
 	path := w.link(w.asks("operator-user", human.PurposeNode, approval("viewer-user")), "user:viewer-user")
 	secret := strings.TrimPrefix(path, respondPath)
 	for i, op := range operations(w.server) {
-		if i%wrongSecrets == 0 {
-			w.pass(wrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
+		if i%route.WrongSecrets == 0 {
+			w.pass(route.WrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
 		}
 		if got := w.call(secret, op.Method, strings.NewReplacer("{", "", "}", "").Replace(op.Path), `{}`); got.status != 401 {
 			t.Errorf("%s %s with the token of a link: %d", op.Method, op.Path, got.status)
@@ -420,8 +420,8 @@ func TestRespond_Languages(t *testing.T) {
 	chinese.Language, chinese.MinApprovals = "zh", 2
 	zh := w.link(w.asks("operator-user", human.PurposeNode, chinese), "user:viewer-user")
 	en := w.link(plain, "user:viewer-user")
-	w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"fr"}`).want(t, 422)
-	wantText(t, w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"zh"}`).want(t, 200).body, `"language":"zh"`)
+	w.call(w.tokens[identity.Operator], "PATCH", route.Prefix+"/users/me", `{"language":"fr"}`).want(t, 422)
+	wantText(t, w.call(w.tokens[identity.Operator], "PATCH", route.Prefix+"/users/me", `{"language":"zh"}`).want(t, 200).body, `"language":"zh"`)
 	unknown := w.asks("operator-user", human.PurposeOutcomeUnknown, human.Request{})
 	reader := w.link(unknown, "user:operator-user")
 	wantText(t, w.call("", "GET", reader, "").body, "已经完成了吗？", "节点在执行中被打断", "未完成，现在执行")
@@ -556,52 +556,6 @@ func luminance(t *testing.T, hex string) float64 {
 		return math.Pow((v+0.055)/1.055, 2.4)
 	}
 	return 0.2126*part(16) + 0.7152*part(8) + 0.0722*part(0)
-}
-
-func TestAddressLimiter_IsBounded(t *testing.T) {
-	t.Parallel()
-	l := newAddressLimiter(100)
-	now := time.Now()
-	for n := range 1000 {
-		if !l.allow(fmt.Sprint(n), now) {
-			t.Fatalf("address %d was refused the first time", n)
-		}
-	}
-	if len(l.known.known) != 100 || l.known.order.Len() != 100 {
-		t.Errorf("%d addresses are known, %d in order", len(l.known.known), l.known.order.Len())
-	}
-}
-
-func TestClientAddress(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ remote, forwarded, proxies, want string }{
-		"Direct":      {"192.0.2.7:1", "", "", "192.0.2.7"},
-		"Forged":      {"192.0.2.7:1", "198.51.100.1", "127.0.0.0/8", "192.0.2.7"},
-		"ForgedLocal": {"127.0.0.1:1", "198.51.100.1", "", "127.0.0.1"},
-		"Proxied":     {"127.0.0.1:1", "198.51.100.1, 192.0.2.9", "127.0.0.0/8", "192.0.2.9"},
-		"TwoProxies":  {"127.0.0.1:1", "198.51.100.1, 192.0.2.9, 10.1.2.3", "127.0.0.0/8 10.0.0.0/8", "192.0.2.9"},
-		"OnlyProxies": {"127.0.0.1:1", "10.1.2.4, 10.1.2.3", "127.0.0.0/8 10.0.0.0/8", "10.1.2.4"},
-		"Network":     {"[2001:db8:1:2:3::4]:1", "", "", "2001:db8:1:2::/64"},
-		"Mapped":      {"[::ffff:192.0.2.7]:1", "", "", "192.0.2.7"},
-		"Nonsense":    {"127.0.0.1:1", "who knows", "127.0.0.0/8", "127.0.0.1"},
-		"NoAddress":   {"@", "", "", "@"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := httptest.NewRequest("POST", "/", nil)
-			r.RemoteAddr = c.remote
-			if c.forwarded != "" {
-				r.Header.Set("X-Forwarded-For", c.forwarded)
-			}
-			var proxies []netip.Prefix
-			for _, text := range strings.Fields(c.proxies) {
-				proxies = append(proxies, netip.MustParsePrefix(text))
-			}
-			if got := clientAddress(r, proxies); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
 }
 
 func TestFileName(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
@@ -17,6 +15,7 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/revisions"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 	"tandem/workflow"
@@ -69,11 +68,8 @@ type Options struct {
 
 // Server is the API. It is not changed after it was made and is safe for concurrent use.
 type Server struct {
-	o    Options
-	log  *slog.Logger
-	mux  *routes
-	api  huma.API
-	spec func() (*document, error)
+	*route.Router
+	o Options
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
@@ -81,10 +77,7 @@ type Server struct {
 	stories *story.Library
 	// starts counts who starts how many tasks.
 	starts *window
-	bodies *bodies
-	// wrong throttles who shows wrong secrets.
-	wrong *throttle
-	open  *openStreams
+	open   *openStreams
 	// gateway is nil when there is none.
 	gateway Gateway
 }
@@ -106,9 +99,9 @@ func New(o Options) (*Server, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
-	s := &Server{o: o, log: o.Log, mux: newRoutes(), bodies: newBodies(), wrong: newThrottle(o.Now), open: newOpenStreams()}
-	s.api = newAPI(s.mux, o.Version)
-
+	s := &Server{o: o, open: newOpenStreams(), Router: route.New(route.Options{
+		Tokens: o.Stores.Tokens, Counter: o.Metrics, Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
+	})}
 	s.stories = &story.Library{
 		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
 	}
@@ -138,8 +131,8 @@ func New(o Options) (*Server, error) {
 	s.gateways()
 
 	s.health()
-	s.documentation()
-	s.root = s.edge()
+	s.RegisterDocumentation()
+	s.root = s.Edge()
 	if o.Gateway != nil {
 		g, err := o.Gateway(s.root)
 		if err != nil {
@@ -183,5 +176,7 @@ func (o *Options) check() error {
 // Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /docs, /openapi.json.
 func (s *Server) Handler() http.Handler { return s.root }
 
-// now is the time in Unix milliseconds, as records have it.
-func (s *Server) now() int64 { return s.o.Now().UnixMilli() }
+// olderNamesTaken are the operations whose bodies may have fields under their older names: those that describe agents, tasks and templates of nodes.
+func olderNamesTaken() []string {
+	return []string{"create-agent", "put-agent", "start-task", "create-node-template", "put-node-template"}
+}

@@ -28,6 +28,7 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/revisions"
+	"tandem/route"
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
@@ -299,7 +300,7 @@ func (a answer) want(t testing.TB, status int) answer {
 func (a answer) problem(t testing.TB, status int, code fault.Code) api.Fault {
 	t.Helper()
 	a.want(t, status)
-	if got := a.header.Get("Content-Type"); got != problemType {
+	if got := a.header.Get("Content-Type"); got != route.ProblemType {
 		t.Fatalf("content type %q of %s", got, a.body)
 	}
 	p := read[api.Fault](t, a)

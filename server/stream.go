@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/route"
 	"tandem/story"
 )
 
@@ -67,8 +68,8 @@ func (s *Server) Close() {
 
 // streams registers the two ways to follow an execution.
 func (s *Server) streams() {
-	s.stream(eventsOperation(), readers(), s.serveEvents)
-	s.stream(webSocketOperation(), readers(), s.serveWebSocket)
+	s.Stream(eventsOperation(), route.Readers(), s.serveEvents)
+	s.Stream(webSocketOperation(), route.Readers(), s.serveWebSocket)
 }
 
 // following reads what a request asks to follow.

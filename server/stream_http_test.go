@@ -21,12 +21,13 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/route"
 	"tandem/story/storytest"
 )
 
 const (
-	eventsPath = prefix + "/executions/" + storytest.Execution + "/events"
-	streamPath = prefix + "/executions/" + storytest.Execution + "/stream"
+	eventsPath = route.Prefix + "/executions/" + storytest.Execution + "/events"
+	streamPath = route.Prefix + "/executions/" + storytest.Execution + "/stream"
 )
 
 // sent is one server-sent event, or a comment.
@@ -131,14 +132,14 @@ func TestEvents(t *testing.T) {
 		st := newServed(t)
 		web := st.web()
 		for path, status := range map[string]int{
-			eventsPath + "?after=x":          http.StatusUnprocessableEntity,
-			eventsPath + "?vocabulary=x":     http.StatusUnprocessableEntity,
-			prefix + "/executions/no/events": http.StatusNotFound,
-			streamPath + "?after=1.x":        http.StatusUnprocessableEntity,
-			prefix + "/executions/no/stream": http.StatusUnprocessableEntity, // no handshake
+			eventsPath + "?after=x":                http.StatusUnprocessableEntity,
+			eventsPath + "?vocabulary=x":           http.StatusUnprocessableEntity,
+			route.Prefix + "/executions/no/events": http.StatusNotFound,
+			streamPath + "?after=1.x":              http.StatusUnprocessableEntity,
+			route.Prefix + "/executions/no/stream": http.StatusUnprocessableEntity, // no handshake
 		} {
 			response := st.get(web, path)
-			if response.StatusCode != status || response.Header.Get("Content-Type") != problemType {
+			if response.StatusCode != status || response.Header.Get("Content-Type") != route.ProblemType {
 				t.Errorf("%s: %s, %s", path, response.Status, response.Header.Get("Content-Type"))
 			}
 		}
@@ -164,7 +165,7 @@ func TestEvents_KeepsTheConnectionAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := newServed(t)
-		ctx, leave := context.WithCancel(As(t.Context(), storytest.User()))
+		ctx, leave := context.WithCancel(route.As(t.Context(), storytest.User()))
 		w := httptest.NewRecorder()
 		left := make(chan struct{})
 		go func() {
@@ -312,7 +313,7 @@ func TestAuthorization(t *testing.T) {
 		{http.Header{"Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {"tandem"}}, ""},
 		{http.Header{"Sec-Websocket-Protocol": {"bearer.b"}}, ""}, // not the handshake of a WebSocket
 	} {
-		if got := authorization(&http.Request{Header: c.header}); got != c.want {
+		if got := route.Authorization(&http.Request{Header: c.header}); got != c.want {
 			t.Errorf("%v: %q, want %q", c.header, got, c.want)
 		}
 	}
@@ -343,7 +344,7 @@ func TestStream_StuckReader(t *testing.T) {
 				web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("X-Stuck") != "" {
 						defer close(givenUp)
-						impatient.Handler().ServeHTTP(w, r.WithContext(As(r.Context(), storytest.User())))
+						impatient.Handler().ServeHTTP(w, r.WithContext(route.As(r.Context(), storytest.User())))
 						return
 					}
 					inside.ServeHTTP(w, r)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 	"tandem/story/storytest"
@@ -33,14 +34,14 @@ func (st *served) serve() *Server {
 		o: Options{
 			Stores: store.Stores{Executions: storytest.Executions{St: st.Stage}, Interactions: storytest.Interactions{}}, Source: st.Stage, Hub: st.Hub, Metrics: NewMetrics(), Now: time.Now,
 		},
-		log: stageLog(st.T), mux: newRoutes(), open: newOpenStreams(),
+		open: newOpenStreams(),
 	}
+	s.Router = route.New(route.Options{Counter: s.o.Metrics, Version: "test", Now: time.Now, Log: stageLog(st.T)})
 	s.stories = &story.Library{
 		Executions: s.o.Stores.Executions, Interactions: s.o.Stores.Interactions, Source: st.Stage, Hub: st.Hub, Revisions: storytest.Revisions{st.Stage}, Now: time.Now,
 	}
-	s.api = newAPI(s.mux, "test")
 	s.streams()
-	s.root = s.edge()
+	s.root = s.Edge()
 	return s
 }
 
@@ -50,7 +51,7 @@ func (st *served) web(change ...func(*httptest.Server)) *httptest.Server {
 	web.Config.BaseContext = nil
 	inside := web.Config.Handler
 	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		inside.ServeHTTP(w, r.WithContext(As(r.Context(), storytest.User())))
+		inside.ServeHTTP(w, r.WithContext(route.As(r.Context(), storytest.User())))
 	})
 	for _, f := range change {
 		f(web)

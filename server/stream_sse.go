@@ -107,7 +107,7 @@ func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseW
 		case ctx.Err() != nil: // the reader or the server is leaving
 			return s.leave(out)
 		case err != nil:
-			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
+			s.Log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
 			return err
 		case len(frames) == 0:
 			out.comment("alive")

@@ -15,6 +15,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -40,11 +41,11 @@ func (s *Server) templates() {
 	created := op(http.MethodPost, "/node-templates", "create-node-template", "Keep a template")
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "Without an id one is made. The known parameters must be configurations of the kind; what a kind requires may be left to the node."
-	handle(s, op(http.MethodGet, "/node-templates", "list-node-templates", "List templates by id"), readers(), s.listTemplates)
-	handle(s, created, editors(), s.createTemplate)
-	handle(s, op(http.MethodGet, "/node-templates/{id}", "get-node-template", "Read a template"), readers(), s.getTemplate)
-	handle(s, op(http.MethodPut, "/node-templates/{id}", "put-node-template", "Make or replace a template"), editors(), s.putTemplate)
-	handle(s, op(http.MethodDelete, "/node-templates/{id}", "delete-node-template", "Delete a template"), editors(), s.deleteTemplate)
+	route.Handle(s.Router, op(http.MethodGet, "/node-templates", "list-node-templates", "List templates by id"), route.Readers(), s.listTemplates)
+	route.Handle(s.Router, created, route.Editors(), s.createTemplate)
+	route.Handle(s.Router, op(http.MethodGet, "/node-templates/{id}", "get-node-template", "Read a template"), route.Readers(), s.getTemplate)
+	route.Handle(s.Router, op(http.MethodPut, "/node-templates/{id}", "put-node-template", "Make or replace a template"), route.Editors(), s.putTemplate)
+	route.Handle(s.Router, op(http.MethodDelete, "/node-templates/{id}", "delete-node-template", "Delete a template"), route.Editors(), s.deleteTemplate)
 }
 
 func (s *Server) listTemplates(ctx context.Context, p identity.Principal, _ *struct{}) (*templatesOutput, error) {
@@ -69,7 +70,7 @@ func (s *Server) getTemplate(ctx context.Context, p identity.Principal, in *temp
 
 func (s *Server) createTemplate(ctx context.Context, p identity.Principal, in *templateCreate) (*templateOutput, error) {
 	if in.Body.ID == "" {
-		in.Body.ID = newID("tpl")
+		in.Body.ID = route.NewID("tpl")
 	}
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
@@ -93,7 +94,7 @@ func (s *Server) putTemplate(ctx context.Context, p identity.Principal, in *temp
 	return s.keepTemplate(ctx, p, in.Body)
 }
 
-func (s *Server) deleteTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*nothing, error) {
+func (s *Server) deleteTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*route.Nothing, error) {
 	return nil, s.o.Stores.Templates.Delete(ctx, p, in.ID)
 }
 
@@ -102,7 +103,7 @@ func (s *Server) keepTemplate(ctx context.Context, p identity.Principal, in api.
 	if err != nil {
 		return nil, err
 	}
-	now := s.now()
+	now := s.NowMS()
 	t := store.Template{
 		Workspace: p.Workspace, ID: in.ID, Kind: name, Name: strings.TrimSpace(in.Name), KnownParams: present(in.KnownParams),
 		OverrideInput: present(in.OverrideInput), OverrideOutput: present(in.OverrideOutput), Created: now, Updated: now,
@@ -130,7 +131,7 @@ func (s *Server) checkTemplate(in api.NodeTemplate) (string, error) {
 		if near := fault.Nearest(in.Kind, s.o.Kinds.Names()); near != "" {
 			return "", api.WrongField("kind", "there is no kind %q; did you mean %q?", in.Kind, near)
 		}
-		return "", api.WrongField("kind", "there is no kind %q; GET %s/node-kinds lists them", in.Kind, prefix)
+		return "", api.WrongField("kind", "there is no kind %q; GET %s/node-kinds lists them", in.Kind, route.Prefix)
 	}
 	kind, ok := s.o.Kinds.Kind(name)
 	if !ok {

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -36,12 +37,12 @@ type (
 
 // toolPolicies registers what people decide about the tools of a server.
 func (s *Server) toolPolicies(op func(method, path, id, summary, description string) huma.Operation) {
-	handle(s, op(http.MethodGet, "/{id}/policies", "list-mcp-policies", "Read the policies for the tools of a server",
-		"Nothing is started or reached. The user's own, and those of the workspace."), operators(), s.listPolicies)
-	handle(s, op(http.MethodPut, "/{id}/policies", "set-mcp-policies", "Set policies for the tools of a server",
-		"Those that are named are set or taken away; the others stay. A policy is about a tool as the user has accepted it: when the tool changes, it grants nothing until the change is accepted. A user's own can be stricter than an admin's ask or never, and not looser."), operators(), s.setPolicies)
-	handle(s, op(http.MethodGet, "/{id}/acceptances", "list-mcp-acceptances", "Read which changes of tools were accepted",
-		"The newest first, with the difference, by whom and for whom. Admins see everybody's, others their own and those for everybody."), operators(), s.listAcceptances)
+	route.Handle(s.Router, op(http.MethodGet, "/{id}/policies", "list-mcp-policies", "Read the policies for the tools of a server",
+		"Nothing is started or reached. The user's own, and those of the workspace."), route.Operators(), s.listPolicies)
+	route.Handle(s.Router, op(http.MethodPut, "/{id}/policies", "set-mcp-policies", "Set policies for the tools of a server",
+		"Those that are named are set or taken away; the others stay. A policy is about a tool as the user has accepted it: when the tool changes, it grants nothing until the change is accepted. A user's own can be stricter than an admin's ask or never, and not looser."), route.Operators(), s.setPolicies)
+	route.Handle(s.Router, op(http.MethodGet, "/{id}/acceptances", "list-mcp-acceptances", "Read which changes of tools were accepted",
+		"The newest first, with the difference, by whom and for whom. Admins see everybody's, others their own and those for everybody."), route.Operators(), s.listAcceptances)
 }
 
 // forEveryone says that something counts for all users of the workspace, which only an admin can want.

@@ -21,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -81,28 +82,28 @@ func (s *Server) toolServers() {
 	created := op(http.MethodPost, "", "create-mcp-server", "Register a tool server",
 		"Nothing is started or reached. Without an id one is made from the name. Secrets belong into credentials, which env and headers can name.")
 	created.DefaultStatus = http.StatusCreated
-	handle(s, op(http.MethodGet, "", "list-mcp-servers", "List tool servers by id",
-		"Nothing is started or reached. What env and headers hold, arguments and the query of the address are for admins only."), operators(), s.listToolServers)
-	handle(s, created, admins(), s.createToolServer)
-	handle(s, op(http.MethodGet, "/{id}", "get-mcp-server", "Read a tool server", ""), operators(), s.getToolServer)
-	handle(s, op(http.MethodPut, "/{id}", "put-mcp-server", "Make or replace a tool server",
-		"When what reaches it has changed, its connections end; the next use makes new ones."), admins(), s.putToolServer)
-	handle(s, op(http.MethodDelete, "/{id}", "delete-mcp-server", "Delete a tool server, with its activations and connections", ""), admins(), s.deleteToolServer)
-	handle(s, op(http.MethodGet, "/{id}/tools", "list-mcp-tools", "List the tools of a server",
-		"The server is started or reached for it. Drift says how a tool differs from what the user has accepted."), operators(), s.listTools)
-	handle(s, op(http.MethodPost, "/{id}/activate", "activate-mcp-server", "Use a tool server",
-		"Its tools are pinned as they are now, for the user who asks, with policies for them. A second time pins them anew."), operators(), s.activateTools)
-	handle(s, op(http.MethodDelete, "/{id}/activate", "deactivate-mcp-server", "No longer use a tool server", ""), operators(), s.deactivateTools)
-	handle(s, op(http.MethodPost, "/{id}/accept", "accept-mcp-changes", "Accept changes of tools",
-		"Only what is sent back as it was shown is accepted; 409 when a tool has changed again since. An admin accepts for everybody, others for themselves."), operators(), s.acceptTools)
+	route.Handle(s.Router, op(http.MethodGet, "", "list-mcp-servers", "List tool servers by id",
+		"Nothing is started or reached. What env and headers hold, arguments and the query of the address are for admins only."), route.Operators(), s.listToolServers)
+	route.Handle(s.Router, created, route.Admins(), s.createToolServer)
+	route.Handle(s.Router, op(http.MethodGet, "/{id}", "get-mcp-server", "Read a tool server", ""), route.Operators(), s.getToolServer)
+	route.Handle(s.Router, op(http.MethodPut, "/{id}", "put-mcp-server", "Make or replace a tool server",
+		"When what reaches it has changed, its connections end; the next use makes new ones."), route.Admins(), s.putToolServer)
+	route.Handle(s.Router, op(http.MethodDelete, "/{id}", "delete-mcp-server", "Delete a tool server, with its activations and connections", ""), route.Admins(), s.deleteToolServer)
+	route.Handle(s.Router, op(http.MethodGet, "/{id}/tools", "list-mcp-tools", "List the tools of a server",
+		"The server is started or reached for it. Drift says how a tool differs from what the user has accepted."), route.Operators(), s.listTools)
+	route.Handle(s.Router, op(http.MethodPost, "/{id}/activate", "activate-mcp-server", "Use a tool server",
+		"Its tools are pinned as they are now, for the user who asks, with policies for them. A second time pins them anew."), route.Operators(), s.activateTools)
+	route.Handle(s.Router, op(http.MethodDelete, "/{id}/activate", "deactivate-mcp-server", "No longer use a tool server", ""), route.Operators(), s.deactivateTools)
+	route.Handle(s.Router, op(http.MethodPost, "/{id}/accept", "accept-mcp-changes", "Accept changes of tools",
+		"Only what is sent back as it was shown is accepted; 409 when a tool has changed again since. An admin accepts for everybody, others for themselves."), route.Operators(), s.acceptTools)
 	s.toolPolicies(op)
-	handle(s, op(http.MethodPost, "/{id}/authorize", "authorize-mcp-server", "Begin an authorization at a tool server",
-		"The answer says where a person has to go with a browser, within 15 minutes. The tokens are kept in the server's credential; one is made when it has none."), admins(), s.authorizeTools)
-	handle(s, op(http.MethodPost, "/{id}/restart", "restart-mcp-server", "End connections to a tool server",
-		"Those of the user who asks; an admin ends everybody's. The next use makes new ones."), operators(), s.restartTools)
+	route.Handle(s.Router, op(http.MethodPost, "/{id}/authorize", "authorize-mcp-server", "Begin an authorization at a tool server",
+		"The answer says where a person has to go with a browser, within 15 minutes. The tokens are kept in the server's credential; one is made when it has none."), route.Admins(), s.authorizeTools)
+	route.Handle(s.Router, op(http.MethodPost, "/{id}/restart", "restart-mcp-server", "End connections to a tool server",
+		"Those of the user who asks; an admin ends everybody's. The next use makes new ones."), route.Operators(), s.restartTools)
 	h := &responder{s: s, pages: newRespondPages()}
-	s.public("GET "+AuthorizedPath, h.authorizedTools)
-	s.public("GET "+ClientDocumentPath, s.clientDocument)
+	s.Public("GET "+AuthorizedPath, h.authorizedTools)
+	s.Public("GET "+ClientDocumentPath, s.clientDocument)
 }
 
 // toolServer reads a server; of one that is not there it says what is similar.
@@ -248,7 +249,7 @@ func (s *Server) keepToolServer(ctx context.Context, p identity.Principal, b *ap
 		return nil, err
 	}
 	known := err == nil
-	m.Created, m.Updated = cmp.Or(before.Created, s.now()), s.now()
+	m.Created, m.Updated = cmp.Or(before.Created, s.NowMS()), s.NowMS()
 	if err := s.o.Stores.MCPServers.Put(ctx, p, m); err != nil {
 		return nil, err
 	}
@@ -367,7 +368,7 @@ func fieldsOfType(name string) []string {
 	return names
 }
 
-func (s *Server) deleteToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*nothing, error) {
+func (s *Server) deleteToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -398,7 +399,7 @@ func (s *Server) forgetTools(ctx context.Context, p identity.Principal, user str
 func (s *Server) renewTools(ctx context.Context, p identity.Principal, credential string) {
 	list, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
-		s.log.WarnContext(ctx, "connections to tool servers may use a credential as it was", "credential", credential, "error", err)
+		s.Log.WarnContext(ctx, "connections to tool servers may use a credential as it was", "credential", credential, "error", err)
 		return
 	}
 	for _, m := range list {
@@ -502,7 +503,7 @@ func (s *Server) tellAccepted(ctx context.Context, p identity.Principal, id stri
 	return s.tellTools(ctx, p, tools, a, true)
 }
 
-func (s *Server) deactivateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*nothing, error) {
+func (s *Server) deactivateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -547,7 +548,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
-func (s *Server) restartTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*nothing, error) {
+func (s *Server) restartTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -585,7 +586,7 @@ func (h *responder) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	defer stop()
 	server, err := h.s.o.Tools.Authorized(ctx, back)
 	if err != nil {
-		told := h.s.problem(r.Context(), identity.Principal{}, toolProblem(err))
+		told := h.s.Problem(r.Context(), identity.Principal{}, toolProblem(err))
 		page.Heading, page.Lines = page.Say("授权未完成", "Not authorized"), []string{told.Detail}
 		h.render(w, r, told.Status, page)
 		return

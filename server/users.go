@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -57,8 +57,6 @@ type (
 	}
 	tokensOutput   struct{ Body api.Tokens }
 	newTokenOutput struct{ Body api.NewToken }
-
-	nothing struct{}
 )
 
 // users registers the users of the workspace and their tokens.
@@ -79,16 +77,16 @@ func (s *Server) users() {
 	mine := op(http.MethodPatch, "/users/me", "update-me", "Change settings of one's own")
 	mine.Description = "What is left out stays as it is. With auto_execute, tasks of agents that allow it too call tools of low risk without a confirmation."
 
-	handle(s, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), readers(), s.getMe)
-	handle(s, mine, readers(), s.updateMe)
-	handle(s, op(http.MethodGet, "/users", "list-users", "List users by id"), admins(), s.listUsers)
-	handle(s, created, admins(), s.createUser)
-	handle(s, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), admins(), s.getUser)
-	handle(s, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), admins(), s.updateUser)
-	handle(s, deleted, admins(), s.deleteUser)
-	handle(s, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), readers(), s.listTokens)
-	handle(s, issued, readers(), s.createToken)
-	handle(s, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), readers(), s.deleteToken)
+	route.Handle(s.Router, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), route.Readers(), s.getMe)
+	route.Handle(s.Router, mine, route.Readers(), s.updateMe)
+	route.Handle(s.Router, op(http.MethodGet, "/users", "list-users", "List users by id"), route.Admins(), s.listUsers)
+	route.Handle(s.Router, created, route.Admins(), s.createUser)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), route.Admins(), s.getUser)
+	route.Handle(s.Router, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), route.Admins(), s.updateUser)
+	route.Handle(s.Router, deleted, route.Admins(), s.deleteUser)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), route.Readers(), s.listTokens)
+	route.Handle(s.Router, issued, route.Readers(), s.createToken)
+	route.Handle(s.Router, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), route.Readers(), s.deleteToken)
 }
 
 func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
@@ -102,7 +100,7 @@ func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (
 // me is the caller. Whoever has a token is in the store; a caller in this process need not be, see [As].
 func (s *Server) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
 	u, err = s.o.Stores.Users.Get(ctx, p, p.User)
-	if errors.Is(err, store.ErrNotFound) && inside(ctx) {
+	if errors.Is(err, store.ErrNotFound) && route.Inside(ctx) {
 		return identity.User{Workspace: p.Workspace, ID: p.User, Name: p.User}, false, nil
 	}
 	return u, true, err
@@ -129,7 +127,7 @@ func (s *Server) updateMe(ctx context.Context, p identity.Principal, in *meChang
 			return nil, err
 		}
 	}
-	u.Updated = s.now()
+	u.Updated = s.NowMS()
 	if stored {
 		err = s.o.Stores.Users.Update(ctx, p, u)
 	} else { // without roles: it counts as nobody's admin
@@ -176,10 +174,10 @@ func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{
 }
 
 func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userCreate) (*userOutput, error) {
-	u := identity.User{Workspace: p.Workspace, ID: in.Body.ID, Created: s.now()}
+	u := identity.User{Workspace: p.Workspace, ID: in.Body.ID, Created: s.NowMS()}
 	switch u.ID {
 	case "":
-		u.ID = newID("user")
+		u.ID = route.NewID("user")
 	case "me", "system", localUser, ".", "..":
 		return nil, api.WrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
 	}
@@ -188,7 +186,7 @@ func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userC
 	}
 	u.Updated = u.Created
 	if err := s.o.Stores.Users.Create(ctx, p, u); err != nil {
-		return nil, conflictOf(err, "there is already a user %q", u.ID)
+		return nil, route.ConflictOf(err, "there is already a user %q", u.ID)
 	}
 	return &userOutput{tellUser(u)}, nil
 }
@@ -222,14 +220,14 @@ func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userC
 			return nil, err
 		}
 	}
-	u.Updated = s.now()
+	u.Updated = s.NowMS()
 	if err := s.o.Stores.Users.Update(ctx, p, u); err != nil {
 		return nil, err
 	}
 	return &userOutput{tellUser(u)}, nil
 }
 
-func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*nothing, error) {
+func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*route.Nothing, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	if _, err := s.o.Stores.Users.Get(ctx, p, in.ID); err != nil {
@@ -286,7 +284,7 @@ func (s *Server) createToken(ctx context.Context, p identity.Principal, in *toke
 	if in.Body.ExpiresIn > maxTokenLife {
 		return nil, api.WrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
 	}
-	t := identity.Token{Workspace: p.Workspace, ID: newID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.now()}
+	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.NowMS()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
 	}
@@ -310,7 +308,7 @@ func maker(p identity.Principal, user string) string {
 	return first + ", " + p.User
 }
 
-func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*nothing, error) {
+func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*route.Nothing, error) {
 	user, err := s.owner(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -347,7 +345,7 @@ func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserReq
 	known := u.AddressOrigins()
 	for _, address := range human.Addresses(*u) {
 		if !slices.Contains(before, address) {
-			origins[address] = identity.AddressOrigin{By: p.User, TokenMadeBy: p.TokenMadeBy(), At: s.now()}
+			origins[address] = identity.AddressOrigin{By: p.User, TokenMadeBy: p.TokenMadeBy(), At: s.NowMS()}
 		} else if o, ok := known[address]; ok {
 			origins[address] = o
 		}
@@ -368,14 +366,14 @@ func readUser(u *identity.User, in api.UserRequest) error {
 	for _, name := range in.Roles {
 		r := identity.Role(name)
 		if !r.Known() {
-			return api.WrongField("roles", "there is no role %q; there are %s", name, list(identity.Roles(), "and"))
+			return api.WrongField("roles", "there is no role %q; there are %s", name, route.RoleList(identity.Roles(), "and"))
 		}
 		if !slices.Contains(u.Roles, r) {
 			u.Roles = append(u.Roles, r)
 		}
 	}
 	if len(u.Roles) == 0 {
-		return api.WrongField("roles", "a user needs a role; there are %s", list(identity.Roles(), "and"))
+		return api.WrongField("roles", "a user needs a role; there are %s", route.RoleList(identity.Roles(), "and"))
 	}
 	if in.Language != nil {
 		if err := u.SetLanguage(*in.Language); err != nil {
@@ -444,15 +442,4 @@ func tellUser(u identity.User) api.User {
 
 func tellToken(t identity.Token) api.Token {
 	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires}
-}
-
-// newID makes an id that nobody can guess and that says what it is of.
-func newID(what string) string { return what + "_" + strings.ToLower(rand.Text()) }
-
-// conflictOf words a conflict as what it is here; other errors stay as they are.
-func conflictOf(err error, format string, args ...any) error {
-	if fault.CodeOf(err) == fault.Conflict {
-		return fault.Newf(fault.Conflict, format, args...)
-	}
-	return err
 }

@@ -22,6 +22,7 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/revisions"
+	"tandem/route"
 	"tandem/store"
 	"tandem/story"
 	"tandem/workflow"
@@ -315,7 +316,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 		}
 	}
 	out := &executeOutput{
-		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Status: http.StatusAccepted, Location: route.Prefix + "/executions/" + started.Execution,
 		Body: api.ExecuteResponse{ExecutionID: started.Execution, Status: string(status), Repeated: started.Repeated},
 	}
 	if patience == 0 || !status.Final() {
@@ -343,7 +344,7 @@ func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution 
 
 // await returns when an execution has come to rest or patience has ended, with the status it has then.
 func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
-	bodyDone(ctx)
+	route.BodyDone(ctx)
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
 	return s.awaitRow(ctx, p, execution, sub, nil, patience, rests)

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -89,7 +90,7 @@ func TestRequestHash(t *testing.T) {
 
 func TestReadStatuses(t *testing.T) {
 	t.Parallel()
-	got, err := readStatuses(listed([]string{"running, CANCELLED", "Waiting_For_Human", ""}))
+	got, err := readStatuses(route.Listed([]string{"running, CANCELLED", "Waiting_For_Human", ""}))
 	if diff := cmp.Diff([]engine.Status{engine.StatusRunning, engine.StatusCanceled, engine.StatusWaitingForHuman}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}

@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"bytes"
@@ -22,9 +22,9 @@ import (
 // What a body may cost besides its bytes. A name costs many times the bytes it is written with: it is kept in maps, and written
 // to the metadata of an execution, twice.
 const (
-	// maxKeys is how many names of objects a body may have, maxDefinitionKeys how many that of a workflow.
-	maxKeys           = 100_000
-	maxDefinitionKeys = 300_000
+	// MaxKeys is how many names of objects a body may have, maxDefinitionKeys how many that of a workflow.
+	MaxKeys           = 100_000
+	MaxDefinitionKeys = 300_000
 	// maxItems is how many values a body may have in lists and objects.
 	maxItems = 1_000_000
 )
@@ -32,9 +32,9 @@ const (
 // Bounds of the bodies that are worked on at the same time. The first bytes of each are not counted, so ordinary requests never
 // wait for large ones.
 const (
-	// inFlightBytes is for those who have shown a token, inFlightStrangers for pages that need none: strangers cannot keep users out.
-	inFlightBytes     = 64 << 20
-	inFlightStrangers = 32 << 20
+	// InFlightBytes is for those who have shown a token, inFlightStrangers for pages that need none: strangers cannot keep users out.
+	InFlightBytes     = 64 << 20
+	InFlightStrangers = 32 << 20
 	uncountedBytes    = 64 << 10
 	// countStep is how much is taken at once, so that few reads have to ask.
 	countStep = 256 << 10
@@ -44,14 +44,14 @@ const (
 	busySeconds = 5
 )
 
-// bodies bounds the sum of the bytes of bodies that are worked on.
-type bodies struct {
-	users, strangers *semaphore.Weighted
-	patience         time.Duration
+// Bodies bounds the sum of the bytes of bodies that are worked on.
+type Bodies struct {
+	Users, Strangers *semaphore.Weighted
+	Patience         time.Duration
 }
 
-func newBodies() *bodies {
-	return &bodies{users: semaphore.NewWeighted(inFlightBytes), strangers: semaphore.NewWeighted(inFlightStrangers), patience: bodyPatience}
+func newBodies() *Bodies {
+	return &Bodies{Users: semaphore.NewWeighted(InFlightBytes), Strangers: semaphore.NewWeighted(InFlightStrangers), Patience: bodyPatience}
 }
 
 // meter is the body of one request. It takes room as bytes arrive, not as they are announced: who announces much and sends
@@ -130,16 +130,24 @@ func isTimeout(err error) bool {
 	return ok && late.Timeout()
 }
 
-// bodyDone says that the body of a request is not needed while it goes on: who waits for an execution keeps nobody else out.
-func bodyDone(ctx context.Context) {
+// BodyDone says that the body of a request is not needed while it goes on: who waits for an execution keeps nobody else out.
+func BodyDone(ctx context.Context) {
 	if v := visitOf(ctx); v != nil && v.meter != nil {
 		v.meter.done()
 	}
 }
 
-// readBody is how every operation, call back and message comes to its body: whole, within the time that a body may take, with
+// BodyRefused is why the body of a request was not read to its end, when it is that the server had no room for it; otherwise nil.
+func BodyRefused(ctx context.Context) error {
+	if v := visitOf(ctx); v != nil && v.meter != nil {
+		return v.meter.why()
+	}
+	return nil
+}
+
+// ReadBody is how every operation, call back and message comes to its body: whole, within the time that a body may take, with
 // no more names than it may have.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, keys int) ([]byte, error) {
+func (s *Router) ReadBody(w http.ResponseWriter, r *http.Request, keys int) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -152,7 +160,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, keys int) ([]b
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large || body.Len() > maxBody {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large || body.Len() > MaxBody {
 		return nil, bodyTooLarge()
 	}
 	if err != nil {
@@ -173,10 +181,10 @@ func bodyFault(err error) error {
 		return known
 	}
 	if isTimeout(err) {
-		return refused(http.StatusRequestTimeout, fault.Timeout, "the body of the request took too long to arrive")
+		return Refused(http.StatusRequestTimeout, fault.Timeout, "the body of the request took too long to arrive")
 	}
 	// Chunks that are none, an end before the announced one, a connection that is gone.
-	return refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
+	return Refused(http.StatusBadRequest, fault.InvalidInput, "the body of the request broke off before its end")
 }
 
 // checkJSON refuses JSON that could not be kept: it is not UTF-8, beyond the limits or has a key twice, and the field that is wrong is named. What is

@@ -1,9 +1,9 @@
-package server
+package route
 
 import queue "container/list"
 
-// recent keeps a bounded number of values, those that were used last. It is not safe for concurrent use.
-type recent[K comparable, V any] struct {
+// Recent keeps a bounded number of values, those that were used last. It is not safe for concurrent use.
+type Recent[K comparable, V any] struct {
 	size  int
 	known map[K]*queue.Element
 	order *queue.List // of kept[K, V], the last used first
@@ -14,12 +14,12 @@ type kept[K comparable, V any] struct {
 	value V
 }
 
-func newRecent[K comparable, V any](size int) *recent[K, V] {
-	return &recent[K, V]{size: size, known: map[K]*queue.Element{}, order: queue.New()}
+func newRecent[K comparable, V any](size int) *Recent[K, V] {
+	return &Recent[K, V]{size: size, known: map[K]*queue.Element{}, order: queue.New()}
 }
 
 // get returns a value and counts as a use of it.
-func (r *recent[K, V]) get(key K) (value V, ok bool) {
+func (r *Recent[K, V]) get(key K) (value V, ok bool) {
 	e := r.known[key]
 	if e == nil {
 		return value, false
@@ -29,7 +29,7 @@ func (r *recent[K, V]) get(key K) (value V, ok bool) {
 }
 
 // put adds a value, and forgets the one that was not used for the longest time if there are too many.
-func (r *recent[K, V]) put(key K, value V) {
+func (r *Recent[K, V]) put(key K, value V) {
 	if e := r.known[key]; e != nil {
 		e.Value = kept[K, V]{key, value}
 		r.order.MoveToFront(e)
@@ -43,7 +43,7 @@ func (r *recent[K, V]) put(key K, value V) {
 }
 
 // drop forgets a value.
-func (r *recent[K, V]) drop(key K) {
+func (r *Recent[K, V]) drop(key K) {
 	if e := r.known[key]; e != nil {
 		r.order.Remove(e)
 		delete(r.known, key)

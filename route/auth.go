@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"tandem/store"
 )
 
+// webSocketBearer is before the token in the handshake of a WebSocket, among its protocols: for those who cannot send a header.
+const webSocketBearer = "bearer."
+
 // maxSecret bounds what is taken for a token.
 const maxSecret = 1 << 10
 
@@ -21,8 +24,8 @@ func As(ctx context.Context, p identity.Principal) context.Context {
 	return context.WithValue(ctx, insideKey{}, p)
 }
 
-// inside says that a caller in this process asks.
-func inside(ctx context.Context) bool {
+// Inside says that a caller in this process asks.
+func Inside(ctx context.Context) bool {
 	_, ok := ctx.Value(insideKey{}).(identity.Principal)
 	return ok
 }
@@ -33,7 +36,7 @@ type insideKey struct{}
 // admit finds out who calls and whether one of the roles is theirs. The store is asked about every token that is sent, by its hash.
 // It may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use
 // from then on. Who shows many wrong ones is throttled.
-func (s *Server) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
+func (s *Router) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
 	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
 		return p, nil
 	}
@@ -43,11 +46,11 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the request carries no token; send it as: Authorization: Bearer TOKEN")
 	}
 	hash := identity.HashSecret(secret)
-	leave, err := s.wrong.enter(ctx, s.addressOf(ctx), hash)
+	leave, err := s.Guesses.Enter(ctx, s.AddressOf(ctx), hash)
 	if err != nil {
 		return identity.Principal{}, err
 	}
-	token, user, err := s.o.Stores.Tokens.Resolve(ctx, identity.System(""), hash, s.now())
+	token, user, err := s.o.Tokens.Resolve(ctx, identity.System(""), hash, s.NowMS())
 	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
 	if errors.Is(err, store.ErrNotFound) {
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
@@ -58,12 +61,12 @@ func (s *Server) admit(ctx context.Context, authorization string, allow []identi
 	p := user.Principal()
 	p.Means = token.Means()
 	if !p.Has(allow...) {
-		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", list(allow, "or"), p.User, list(p.Roles, "and"))
+		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"), p.User, RoleList(p.Roles, "and"))
 	}
 	return p, nil
 }
 
-func list(roles []identity.Role, word string) string {
+func RoleList(roles []identity.Role, word string) string {
 	if len(roles) == 0 {
 		return "none"
 	}
@@ -78,22 +81,22 @@ func list(roles []identity.Role, word string) string {
 }
 
 // unknown answers what no route is for. Below the prefix only those who have a role are told what there is not.
-func (s *Server) unknown(w http.ResponseWriter, r *http.Request, answer *recorder) {
+func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorder) {
 	p := identity.Principal{}
-	if strings.HasPrefix(r.URL.Path, prefix+"/") {
+	if strings.HasPrefix(r.URL.Path, Prefix+"/") {
 		var err error
-		if p, err = s.admit(r.Context(), r.Header.Get("Authorization"), readers()); err != nil {
-			s.refuse(w, r, s.problem(r.Context(), p, err))
+		if p, err = s.admit(r.Context(), r.Header.Get("Authorization"), Readers()); err != nil {
+			s.Refuse(w, r, s.Problem(r.Context(), p, err))
 			return
 		}
 	}
-	out := s.problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /docs lists what there is", r.URL.Path))
+	out := s.Problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /docs lists what there is", r.URL.Path))
 	if answer.status == http.StatusMethodNotAllowed {
 		out.Status, out.Title, out.Code = answer.status, http.StatusText(answer.status), string(fault.Unsupported)
 		out.Detail = "the method " + r.Method + " is not for this address; it takes " + answer.header.Get("Allow")
-		out.headers.Set("Allow", answer.header.Get("Allow"))
+		out.Headers.Set("Allow", answer.header.Get("Allow"))
 	}
-	s.refuse(w, r, out)
+	s.Refuse(w, r, out)
 }
 
 // recorder takes the answer that a mux gives by itself.
@@ -105,3 +108,22 @@ type recorder struct {
 func (a *recorder) Header() http.Header         { return a.header }
 func (a *recorder) Write(b []byte) (int, error) { return len(b), nil }
 func (a *recorder) WriteHeader(status int)      { a.status = status }
+
+// Authorization is what a request says about who makes it: the header, or, in the handshake of a WebSocket, the token among
+// the protocols.
+func Authorization(r *http.Request) string {
+	header := r.Header.Get("Authorization")
+	if header != "" || !Upgrades(r) {
+		return header
+	}
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for _, name := range strings.Split(line, ",") {
+			if token, ok := strings.CutPrefix(strings.TrimSpace(name), webSocketBearer); ok {
+				return "Bearer " + token
+			}
+		}
+	}
+	return ""
+}
+
+func Upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }

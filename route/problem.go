@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 	"tandem/workflow"
 )
 
-// problemType is the content type of every refusal.
-const problemType = "application/problem+json"
+// ProblemType is the content type of every refusal.
+const ProblemType = "application/problem+json"
 
-// statusOf is the one place where an error becomes an HTTP status. Most follow from the class of its code.
-func statusOf(err error, code fault.Code) int {
+// StatusOf is the one place where an error becomes an HTTP status. Most follow from the class of its code.
+func StatusOf(err error, code fault.Code) int {
 	switch {
 	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrBroken):
 		return http.StatusServiceUnavailable
@@ -52,34 +52,34 @@ func statusOf(err error, code fault.Code) int {
 	}
 }
 
-// problem is a problem document on its way out. It is an error that the framework sends as it is.
-type problem struct {
+// Problem is a problem document on its way out. It is an error that the framework sends as it is.
+type Problem struct {
 	api.Fault
-	headers http.Header
+	Headers http.Header
 }
 
 // Error implements error.
-func (p *problem) Error() string { return p.Code + ": " + p.Detail }
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 // GetStatus implements huma.StatusError.
-func (p *problem) GetStatus() int { return p.Status }
+func (p *Problem) GetStatus() int { return p.Status }
 
 // GetHeaders implements huma.HeadersError.
-func (p *problem) GetHeaders() http.Header { return p.headers }
+func (p *Problem) GetHeaders() http.Header { return p.Headers }
 
 // ContentType implements huma.ContentTypeFilter.
-func (p *problem) ContentType(string) string { return problemType }
+func (p *Problem) ContentType(string) string { return ProblemType }
 
-// problem tells any error to a caller. What only operators may know is left out for others, and is in the log when the
+// Problem tells any error to a caller. What only operators may know is left out for others, and is in the log when the
 // error is ours.
-func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *problem {
-	if ready, ok := errors.AsType[*problem](err); ok {
+func (s *Router) Problem(ctx context.Context, p identity.Principal, err error) *Problem {
+	if ready, ok := errors.AsType[*Problem](err); ok {
 		return ready
 	}
 	if left(ctx, err) {
 		// Nobody reads this, and nothing is wrong with the server: what was recorded stays, the rest was not begun.
-		s.log.DebugContext(ctx, "a client left before it was answered", "error", err, "workspace", p.Workspace, "user", p.User)
-		return &problem{Fault: api.Fault{Title: "Client Closed Request", Status: statusLeft, Code: string(fault.Canceled), Detail: "the client left before it was answered"}, headers: http.Header{}}
+		s.Log.DebugContext(ctx, "a client left before it was answered", "error", err, "workspace", p.Workspace, "user", p.User)
+		return &Problem{Fault: api.Fault{Title: "Client Closed Request", Status: StatusClientLeft, Code: string(fault.Canceled), Detail: "the client left before it was answered"}, Headers: http.Header{}}
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = fault.New(fault.Timeout, "the request was given up before it was answered").WithCause(err)
@@ -88,14 +88,14 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 	if f.Code == fault.Internal && shortage.Is(err) {
 		f = shortage.Or(err, fault.New(fault.Internal, "the request cannot be answered now"))
 	}
-	status := statusOf(err, f.Code)
+	status := StatusOf(err, f.Code)
 	switch {
 	case f.Code == fault.Busy:
-		s.log.WarnContext(ctx, "a request was put off", "message", f.Message, "workspace", p.Workspace, "user", p.User)
+		s.Log.WarnContext(ctx, "a request was put off", "message", f.Message, "workspace", p.Workspace, "user", p.User)
 	case f.Code == fault.NotReady: // who has noticed, or stops it, has said so in the log
-		s.log.DebugContext(ctx, "a request came while the instance is not ready", "message", f.Message)
+		s.Log.DebugContext(ctx, "a request came while the instance is not ready", "message", f.Message)
 	case status >= http.StatusInternalServerError:
-		s.log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
+		s.Log.ErrorContext(ctx, "a request failed", "code", f.Code, "message", f.Message, "detail", f.Detail, "error", err, "workspace", p.Workspace, "user", p.User)
 	}
 	doc := api.Fault{Title: http.StatusText(status), Status: status, Detail: f.Message, Code: string(f.Code)}
 	if doc.Detail == "" {
@@ -105,18 +105,18 @@ func (s *Server) problem(ctx context.Context, p identity.Principal, err error) *
 	if p.Has(identity.Admin, identity.Operator) {
 		doc.OperatorDetail = f.Detail
 	}
-	out := &problem{Fault: doc, headers: http.Header{}}
+	out := &Problem{Fault: doc, Headers: http.Header{}}
 	switch status {
 	case http.StatusUnauthorized:
-		out.headers.Set("WWW-Authenticate", `Bearer realm="tandem"`)
+		out.Headers.Set("WWW-Authenticate", `Bearer realm="tandem"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		out.headers.Set("Retry-After", retryAfter(f))
+		out.Headers.Set("Retry-After", retryAfter(f))
 	}
 	return out
 }
 
-// statusLeft is what a request is counted as whose client has left before it was answered. It is never read by anybody.
-const statusLeft = 499
+// StatusClientLeft is what a request is counted as whose client has left before it was answered. It is never read by anybody.
+const StatusClientLeft = 499
 
 // left says that an error is nothing but the end of a request that its client has broken off.
 func left(ctx context.Context, err error) bool {
@@ -163,38 +163,22 @@ func factsOf(facts map[string]any) (fields []api.FaultField, rest map[string]any
 	return fields, rest
 }
 
-// inlineFields refuses secrets that are written out where only references to credentials belong. What may be one is let
-// pass: here is nobody to warn.
-func inlineFields(prefix string, v any, remedy string) []api.FaultField {
-	document, err := json.Marshal(v)
-	if err != nil {
-		return nil // it is refused as unreadable elsewhere
-	}
-	var fields []api.FaultField
-	for _, found := range credential.FindInline(document) {
-		if found.Certain {
-			fields = append(fields, api.FaultField{Path: prefix + found.Path, Code: "inline_secret", Message: found.What + " is a secret that is written out; " + remedy})
-		}
-	}
-	return fields
-}
-
-// refuse writes a problem document where the framework does not.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, p *problem) {
+// Refuse writes a problem document where the framework does not.
+func (s *Router) Refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	body, err := json.Marshal(p.Fault)
 	if err != nil {
 		// Only a fact of an error can be to blame; the rest are texts.
-		s.log.ErrorContext(r.Context(), "a problem cannot be told", "error", err, "code", p.Code)
+		s.Log.ErrorContext(r.Context(), "a problem cannot be told", "error", err, "code", p.Code)
 		body = []byte(`{"title":"Internal Server Error","status":500,"detail":"an internal error occurred; the operator's log has the detail","code":"internal"}`)
 		p.Status = http.StatusInternalServerError
 	}
-	for name, values := range p.headers {
+	for name, values := range p.Headers {
 		w.Header()[name] = values
 	}
-	w.Header().Set("Content-Type", problemType)
+	w.Header().Set("Content-Type", ProblemType)
 	w.WriteHeader(p.Status)
 	if _, err := w.Write(append(body, '\n')); err != nil {
-		s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+		s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
 	}
 }
 
@@ -213,42 +197,47 @@ func retell(_ huma.Context, _ string, v any) (any, error) {
 			doc.Detail = "the request needs a body"
 		}
 	case http.StatusRequestEntityTooLarge:
-		return &problem{Fault: bodyTooLarge().Fault}, nil
+		return &Problem{Fault: bodyTooLarge().Fault}, nil
 	case http.StatusRequestTimeout:
 		doc.Code, doc.Detail = string(fault.Timeout), "the body of the request took too long to arrive"
 	case http.StatusUnsupportedMediaType:
 		doc.Code, doc.Detail = string(fault.Unsupported), "the body of the request must be application/json"
-		return &problem{Fault: doc}, nil
+		return &Problem{Fault: doc}, nil
 	case http.StatusInternalServerError:
 		doc.Code, doc.Detail = string(fault.Internal), "the request could not be read"
-		return &problem{Fault: doc}, nil
+		return &Problem{Fault: doc}, nil
 	}
 	for _, d := range e.Errors {
 		if d == nil {
 			continue
 		}
-		doc.Errors = append(doc.Errors, api.FaultField{Path: pathOf(d.Location), Message: d.Message})
+		doc.Errors = append(doc.Errors, api.FaultField{Path: FieldPath(d.Location), Message: d.Message})
 	}
 	if len(doc.Errors) > 0 {
 		doc.Detail += ": " + doc.Errors[0].Path + ": " + doc.Errors[0].Message
 	}
-	return &problem{Fault: doc}, nil
+	return &Problem{Fault: doc}, nil
 }
 
-// pathOf is a place in a body as people write it; places elsewhere keep where they are.
-func pathOf(location string) string {
+// FieldPath is a place in a body as people write it; places elsewhere keep where they are.
+func FieldPath(location string) string {
 	if inside, ok := strings.CutPrefix(location, "body."); ok {
 		return inside
 	}
 	return location
 }
 
-func bodyTooLarge() *problem { return tooLarge(maxBody) }
+func bodyTooLarge() *Problem { return TooLarge(MaxBody) }
 
-// tooLarge is a refusal of a body over a limit.
-func tooLarge(limit int64) *problem {
-	return &problem{Fault: api.Fault{
+// TooLarge is a refusal of a body over a limit.
+func TooLarge(limit int64) *Problem {
+	return &Problem{Fault: api.Fault{
 		Title: http.StatusText(http.StatusRequestEntityTooLarge), Status: http.StatusRequestEntityTooLarge, Code: string(fault.TooLarge),
 		Detail: "the body of the request has more than " + strconv.FormatInt(limit>>20, 10) + " MiB",
 	}}
+}
+
+// Refused is a refusal with a status of its own.
+func Refused(status int, code fault.Code, detail string) *Problem {
+	return &Problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail}, Headers: http.Header{}}
 }

@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"bytes"
@@ -49,23 +49,23 @@ func newAPI(mux *routes, version string) huma.API {
 	return humago.New(mux, config)
 }
 
-// declareProblem documents that an operation may be refused with a status.
-func (s *Server) declareProblem(op *huma.Operation, status int) {
+// DeclareProblem documents that an operation may be refused with a status.
+func (s *Router) DeclareProblem(op *huma.Operation, status int) {
 	key := strconv.Itoa(status)
 	if op.Responses[key] != nil {
 		return
 	}
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Fault](), true, "")
-	op.Responses[key] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{problemType: {Schema: schema}}}
+	schema := s.Document().Components.Schemas.Schema(reflect.TypeFor[api.Fault](), true, "")
+	op.Responses[key] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{ProblemType: {Schema: schema}}}
 }
 
 // document is the OpenAPI document as it is served, with its pages. It is made once, when somebody wants to see it: that takes
 // longer than all the rest, and most servers of a command line are never asked.
 type document struct{ json, yaml, page, front []byte }
 
-// documentation registers the document, the page that shows it, and the front page.
-func (s *Server) documentation() {
-	schemas := s.api.OpenAPI().Components.Schemas.Map()
+// RegisterDocumentation registers the document, the page that shows it, and the front page.
+func (s *Router) RegisterDocumentation() {
+	schemas := s.Document().Components.Schemas.Map()
 	for _, name := range []string{"ErrorModel", "ErrorDetail"} { // the framework's own, which is never sent
 		delete(schemas, name)
 	}
@@ -74,33 +74,33 @@ func (s *Server) documentation() {
 		return func(w http.ResponseWriter, r *http.Request) {
 			d, err := s.spec()
 			if err != nil {
-				s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+				s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
 				return
 			}
 			send(w, r, d)
 		}
 	}
-	s.public("GET /openapi.json", show(func(w http.ResponseWriter, r *http.Request, d *document) {
-		s.send(w, r, "application/openapi+json", d.json)
+	s.Public("GET /openapi.json", show(func(w http.ResponseWriter, r *http.Request, d *document) {
+		s.Send(w, r, "application/openapi+json", d.json)
 	}))
-	s.public("GET /openapi.yaml", show(func(w http.ResponseWriter, r *http.Request, d *document) {
-		s.send(w, r, "application/openapi+yaml", d.yaml)
+	s.Public("GET /openapi.yaml", show(func(w http.ResponseWriter, r *http.Request, d *document) {
+		s.Send(w, r, "application/openapi+yaml", d.yaml)
 	}))
-	s.public("GET /docs", show(func(w http.ResponseWriter, r *http.Request, d *document) {
-		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(sampleAddress)), []byte(template.HTMLEscapeString(addressOf(r)))))
+	s.Public("GET /docs", show(func(w http.ResponseWriter, r *http.Request, d *document) {
+		s.html(w, r, bytes.ReplaceAll(d.page, []byte(template.HTMLEscapeString(SampleAddress)), []byte(template.HTMLEscapeString(addressOf(r)))))
 	}))
-	s.public("GET /{$}", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.front) }))
+	s.Public("GET /{$}", show(func(w http.ResponseWriter, r *http.Request, d *document) { s.html(w, r, d.front) }))
 }
 
 // document writes the document, once everything is registered.
-func (s *Server) document() (*document, error) {
+func (s *Router) document() (*document, error) {
 	d := &document{}
 	var err error
-	if d.json, err = json.MarshalIndent(s.api.OpenAPI(), "", "  "); err != nil {
+	if d.json, err = json.MarshalIndent(s.Document(), "", "  "); err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	d.json = append(d.json, '\n')
-	if d.yaml, err = s.api.OpenAPI().YAML(); err != nil {
+	if d.yaml, err = s.Document().YAML(); err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	if d.page, err = s.page(docsPage); err != nil {
@@ -111,10 +111,10 @@ func (s *Server) document() (*document, error) {
 }
 
 // html sends a page that has nothing but its own style.
-func (s *Server) html(w http.ResponseWriter, r *http.Request, page []byte) {
+func (s *Router) html(w http.ResponseWriter, r *http.Request, page []byte) {
 	sum := sha256.Sum256([]byte(pageStyle))
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	s.send(w, r, "text/html; charset=utf-8", page)
+	s.Send(w, r, "text/html; charset=utf-8", page)
 }
 
 // The parts of the documentation as the page shows them.
@@ -144,7 +144,7 @@ type (
 )
 
 // page renders a template from the document.
-func (s *Server) page(text string) ([]byte, error) {
+func (s *Router) page(text string) ([]byte, error) {
 	t, err := template.New("page").Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("read the template of a page: %w", err)
@@ -159,8 +159,8 @@ func (s *Server) page(text string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (s *Server) docsGroups() []docsGroup {
-	doc := s.api.OpenAPI()
+func (s *Router) docsGroups() []docsGroup {
+	doc := s.Document()
 	var groups []docsGroup
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		item := doc.Paths[path]
@@ -200,8 +200,8 @@ func docsOf(op *huma.Operation) docsOperation {
 	return d
 }
 
-// sampleAddress stands for the address of the server in the page, until somebody asks for it under one.
-const sampleAddress = "http://server.of.this.page"
+// SampleAddress stands for the address of the server in the page, until somebody asks for it under one.
+const SampleAddress = "http://server.of.this.page"
 
 // addressOf is the address under which somebody has asked.
 func addressOf(r *http.Request) string {
@@ -220,7 +220,7 @@ func curlOf(op *huma.Operation) string {
 	if op.RequestBody != nil {
 		line += " -H 'Content-Type: " + slices.Sorted(maps.Keys(op.RequestBody.Content))[0] + "' -d @body"
 	}
-	return line + " '" + sampleAddress + op.Path + "'"
+	return line + " '" + SampleAddress + op.Path + "'"
 }
 
 func shapeOf(content map[string]*huma.MediaType) docsShape {
@@ -237,8 +237,8 @@ func shapeOf(content map[string]*huma.MediaType) docsShape {
 	return shape
 }
 
-func (s *Server) docsSchemas() []docsSchema {
-	schemas := s.api.OpenAPI().Components.Schemas.Map()
+func (s *Router) docsSchemas() []docsSchema {
+	schemas := s.Document().Components.Schemas.Map()
 	var list []docsSchema
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		d := docsSchema{Name: name, Text: schemas[name].Description}

@@ -1,6 +1,7 @@
-package server
+package route
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -65,23 +66,36 @@ func ParseProxies(text string) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// addressLimiter limits by address. It remembers a bounded number of them, those that came last.
-type addressLimiter struct {
+// AddressLimiter limits by address: so many at once, then one per interval. It remembers a bounded number of addresses, those that came last.
+type AddressLimiter struct {
+	interval time.Duration
+	burst    int
+
 	mu    sync.Mutex
-	known *recent[string, *rate.Limiter]
+	known *Recent[string, *rate.Limiter]
 }
 
-func newAddressLimiter(size int) *addressLimiter {
-	return &addressLimiter{known: newRecent[string, *rate.Limiter](size)}
+// NewAddressLimiter makes a limiter that remembers so many addresses.
+func NewAddressLimiter(size int, interval time.Duration, burst int) *AddressLimiter {
+	return &AddressLimiter{interval: interval, burst: burst, known: newRecent[string, *rate.Limiter](size)}
 }
 
-func (l *addressLimiter) allow(address string, now time.Time) bool {
+// Allow says whether something may come from an address now, and counts it.
+func (l *AddressLimiter) Allow(address string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limiter, ok := l.known.get(address)
 	if !ok {
-		limiter = rate.NewLimiter(rate.Every(publicInterval), publicBurst)
+		limiter = rate.NewLimiter(rate.Every(l.interval), l.burst)
 		l.known.put(address, limiter)
 	}
 	return limiter.AllowN(now, 1)
+}
+
+// AddressOf is where a request under a context comes from; empty for a caller in this process.
+func (s *Router) AddressOf(ctx context.Context) string {
+	if v := visitOf(ctx); v != nil {
+		return clientAddress(v.request, s.o.Proxies)
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 
 // How many wrong secrets an address may show within which time, and how many addresses and good secrets are remembered.
 const (
-	wrongSecrets   = 20
-	wrongWindow    = time.Minute
+	WrongSecrets   = 20
+	WrongWindow    = time.Minute
 	wrongAddresses = 5_000
 	// lookedUpAtOnce is how many secrets of an address that were never right are looked up at the same time; the others wait for their
 	// turn, so that many guesses at once are no more than one after the other, and a whole office that comes at once is let in.
@@ -21,18 +21,18 @@ const (
 	goodSecrets    = 5_000
 )
 
-// throttle slows down who guesses secrets: tokens of users, links of questions, addresses of call backs.
+// Throttle slows down who guesses secrets: tokens of users, links of questions, addresses of call backs.
 //
 // It counts failures alone, by address. An address that has shown too many different wrong secrets has no other looked up for a
 // while, except those that were right before: behind one address there may be a whole office, and the guesses of one script must
 // not end the sessions of the others. One that shows the same wrong secret over and over is refused that one alone, since it
 // guesses nothing.
-type throttle struct {
+type Throttle struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	addresses *recent[string, *attempts]
-	good      *recent[identity.SecretHash, struct{}]
+	addresses *Recent[string, *attempts]
+	good      *Recent[identity.SecretHash, struct{}]
 }
 
 // attempts are those of one address.
@@ -48,14 +48,14 @@ type attempt struct {
 	at     time.Time
 }
 
-func newThrottle(now func() time.Time) *throttle {
-	return &throttle{now: now, addresses: newRecent[string, *attempts](wrongAddresses), good: newRecent[identity.SecretHash, struct{}](goodSecrets)}
+func newThrottle(now func() time.Time) *Throttle {
+	return &Throttle{now: now, addresses: newRecent[string, *attempts](wrongAddresses), good: newRecent[identity.SecretHash, struct{}](goodSecrets)}
 }
 
-// enter asks whether a secret, which each kind of door hashes in a way of its own, and which came
+// Enter asks whether a secret, which each kind of door hashes in a way of its own, and which came
 // from an address, may be looked up. The caller says with leave what has come of it: whether
 // the secret was right, or that nothing is known because looking failed.
-func (t *throttle) enter(ctx context.Context, address string, secret identity.SecretHash) (leave func(right, known bool), err error) {
+func (t *Throttle) Enter(ctx context.Context, address string, secret identity.SecretHash) (leave func(right, known bool), err error) {
 	a, good := t.find(address, secret)
 	if good {
 		return func(right, known bool) {
@@ -92,7 +92,7 @@ func (t *throttle) enter(ctx context.Context, address string, secret identity.Se
 }
 
 // find returns the attempts of an address, unless the secret is known to be good.
-func (t *throttle) find(address string, secret identity.SecretHash) (a *attempts, good bool) {
+func (t *Throttle) find(address string, secret identity.SecretHash) (a *attempts, good bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, good = t.good.get(secret); good {
@@ -101,9 +101,9 @@ func (t *throttle) find(address string, secret identity.SecretHash) (a *attempts
 	return t.attempts(address), false
 }
 
-// failed counts a refusal where what is right cannot be told before it was looked at, such as a signature. The error is for
+// Failed counts a refusal where what is right cannot be told before it was looked at, such as a signature. The error is for
 // the caller to send instead of its own: too many such came from the address. What is right is never refused.
-func (t *throttle) failed(address string, what identity.SecretHash) error {
+func (t *Throttle) Failed(address string, what identity.SecretHash) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a, now := t.attempts(address), t.now()
@@ -115,11 +115,11 @@ func (t *throttle) failed(address string, what identity.SecretHash) error {
 }
 
 func tooManyWrong(wait time.Duration) error {
-	return fault.Newf(fault.RateLimited, "too many wrong tokens, links or signatures came from this address; try again in %d seconds", seconds(wait)).With("retry_after", seconds(wait))
+	return fault.Newf(fault.RateLimited, "too many wrong tokens, links or signatures came from this address; try again in %d seconds", Seconds(wait)).With("retry_after", Seconds(wait))
 }
 
 // attempts returns those of an address.
-func (t *throttle) attempts(address string) *attempts {
+func (t *Throttle) attempts(address string) *attempts {
 	a, ok := t.addresses.get(address)
 	if !ok {
 		a = &attempts{turns: make(chan struct{}, lookedUpAtOnce)}
@@ -130,7 +130,7 @@ func (t *throttle) attempts(address string) *attempts {
 
 // wait is how long a secret has to wait until it may be looked up; zero: it may be now.
 func (a *attempts) wait(secret identity.SecretHash, now time.Time) time.Duration {
-	a.wrong = slices.DeleteFunc(a.wrong, func(w attempt) bool { return !w.at.After(now.Add(-wrongWindow)) })
+	a.wrong = slices.DeleteFunc(a.wrong, func(w attempt) bool { return !w.at.After(now.Add(-WrongWindow)) })
 	different, again := 0, false
 	for i, w := range a.wrong {
 		again = again || w.secret == secret
@@ -138,8 +138,8 @@ func (a *attempts) wait(secret identity.SecretHash, now time.Time) time.Duration
 			different++
 		}
 	}
-	if again && len(a.wrong) >= wrongSecrets || !again && different >= wrongSecrets {
-		return a.wrong[0].at.Add(wrongWindow).Sub(now)
+	if again && len(a.wrong) >= WrongSecrets || !again && different >= WrongSecrets {
+		return a.wrong[0].at.Add(WrongWindow).Sub(now)
 	}
 	return 0
 }
@@ -147,15 +147,10 @@ func (a *attempts) wait(secret identity.SecretHash, now time.Time) time.Duration
 // fail counts a wrong secret. Of more than are ever asked for, the oldest are forgotten.
 func (a *attempts) fail(secret identity.SecretHash, now time.Time) {
 	a.wrong = append(a.wrong, attempt{secret, now})
-	if over := len(a.wrong) - 2*wrongSecrets; over > 0 {
+	if over := len(a.wrong) - 2*WrongSecrets; over > 0 {
 		a.wrong = slices.Delete(a.wrong, 0, over)
 	}
 }
 
-// addressOf is where a request under a context comes from; empty for a caller in this process.
-func (s *Server) addressOf(ctx context.Context) string {
-	if v := visitOf(ctx); v != nil {
-		return clientAddress(v.request, s.o.Proxies)
-	}
-	return ""
-}
+// Seconds is a time in whole seconds that is not too short.
+func Seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }

@@ -1,25 +1,17 @@
-package server
+package route
 
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
 )
 
 // Some fields go by other names in files and programs that are older than this API: in camel case, and a few by other words. They
-// are taken where a body describes an agent, a task or a template of nodes; the answers have the names of this API.
+// are taken by the operations that the server names, where a body describes an agent, a task or a template of nodes; the answers have the names of this API.
 
 // olderNames are the names that are not only spelled in another way.
 func olderNames() map[string]string {
 	return map[string]string{"call_id": "kind", "user_input": "question", "filled_slot": "filled_slots", "document": "documents"}
-}
-
-// takesOlderNames says that the body of an operation may have them.
-func takesOlderNames(operation string) bool {
-	switch operation {
-	case "create-agent", "put-agent", "start-task", "create-node-template", "put-node-template":
-		return true
-	}
-	return false
 }
 
 // newerNames is a body with the names of this API. A field that is there under both names stays as it was sent, and is refused as
@@ -33,7 +25,7 @@ func newerNames(body []byte) []byte {
 	for name, value := range fields { // order does not matter: each name stands for itself
 		now := name
 		if strings.ToLower(name) != name {
-			now = fold(name)
+			now = SnakeCase(name)
 		}
 		if other, ok := olderNames()[now]; ok {
 			now = other
@@ -53,4 +45,18 @@ func newerNames(body []byte) []byte {
 		return body // made of JSON, it always is JSON
 	}
 	return out
+}
+
+// SnakeCase turns camel case into snake case: baseURL and baseUrl are base_url.
+func SnakeCase(name string) string {
+	var b strings.Builder
+	before := rune('A')
+	for _, r := range name {
+		if unicode.IsUpper(r) && !unicode.IsUpper(before) && before != '_' {
+			b.WriteByte('_')
+		}
+		before = r
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
 }

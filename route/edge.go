@@ -1,4 +1,4 @@
-package server
+package route
 
 import (
 	"context"
@@ -16,32 +16,32 @@ import (
 	"tandem/identity"
 )
 
-// edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
-func (s *Server) edge() http.Handler {
+// Edge is what every request passes first: headers that browsers heed, sizes, requests from other sites, defects, counting.
+func (s *Router) Edge() http.Handler {
 	origins := http.NewCrossOriginProtection()
 	// Nothing of a browser's is the authority of these: who has the address, or signs the request, is who may. The response page
 	// is among them because a browser sends no origin from a page without referrer.
-	for _, path := range []string{callbackPath + "{token}", respondPath + "{token}", channelPath + "{channel}/{workspace}/{credential}"} {
-		origins.AddInsecureBypassPattern("POST " + path)
+	for _, open := range s.strangers {
+		origins.AddInsecureBypassPattern("POST " + open.path + open.rest)
 	}
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		limit, forms := takes(r.URL.Path)
+		limit, forms := s.takes(r.URL.Path)
 		w := &writer{ResponseWriter: out}
 		protect(w.Header(), r.URL.Path)
 		visit := &visit{request: r}
 		defer func() {
 			gone := visit.left(r.Context())
 			s.caught(w, r, recover())
-			s.o.Metrics.served(r.Method, r.Pattern, w.status, gone, time.Since(began))
+			s.o.Counter.Served(r.Method, r.Pattern, w.status, gone, time.Since(began))
 		}()
 		switch err := origins.Check(r); {
 		case !s.o.asked(r.Host):
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.Newf(fault.Forbidden, "this server is not %q; ask it under its address, such as 127.0.0.1", r.Host)))
+			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.Newf(fault.Forbidden, "this server is not %q; ask it under its address, such as 127.0.0.1", r.Host)))
 		case err != nil:
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
+			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err)))
 		case r.ContentLength > limit:
-			s.refuse(w, r, tooLarge(limit))
+			s.Refuse(w, r, TooLarge(limit))
 		default:
 			// The body is bounded in a copy. A request that does not hold its own body any more looks to net/http as if it had been
 			// read to its end: the connection would be kept, and what is left of the body taken for the next request.
@@ -82,28 +82,23 @@ func (v *visit) left(ctx context.Context) bool {
 }
 
 // meter makes the counted body of a request.
-func (s *Server) meter(r *http.Request, body io.ReadCloser) *meter {
-	m := &meter{ReadCloser: body, ctx: r.Context(), room: s.bodies.users, patience: s.bodies.patience, most: maxBody}
-	for _, open := range []string{respondPath, channelPath, callbackPath} {
-		if strings.HasPrefix(r.URL.Path, open) {
-			m.room, m.most = s.bodies.strangers, maxRespondBody
-		}
+func (s *Router) meter(r *http.Request, body io.ReadCloser) *meter {
+	m := &meter{ReadCloser: body, ctx: r.Context(), room: s.Bodies.Users, patience: s.Bodies.Patience, most: MaxBody}
+	if _, open := s.strangerAt(r.URL.Path); open {
+		m.room, m.most = s.Bodies.Strangers, maxStrangerBody
 	}
 	return m
 }
 
 // takes says how large a body an address takes, and whether it takes forms.
-func takes(path string) (limit int64, forms bool) {
-	switch {
-	case strings.HasPrefix(path, respondPath):
-		return maxRespondDrain, true // the page answers for itself what is too large for it: a person reads that
-	case strings.HasPrefix(path, channelPath):
-		return maxChannelBody, true
+func (s *Router) takes(path string) (limit int64, forms bool) {
+	if open, ok := s.strangerAt(path); ok {
+		return open.limit, true
 	}
-	return maxBody, strings.HasPrefix(path, callbackPath)
+	return MaxBody, false
 }
 
-func (s *Server) serve(w *writer, r *http.Request) {
+func (s *Router) serve(w *writer, r *http.Request) {
 	h, pattern := s.mux.Handler(r)
 	if pattern == "" {
 		answer := &recorder{header: http.Header{}}
@@ -132,13 +127,13 @@ func protect(h http.Header, path string) {
 	h["Referrer-Policy"] = noReferrer
 	h["Cross-Origin-Resource-Policy"] = sameOrigin
 	h["Content-Security-Policy"] = nothingAllowed
-	if strings.HasPrefix(path, prefix+"/") || path == "/metrics" {
+	if strings.HasPrefix(path, Prefix+"/") || path == "/metrics" {
 		h["Cache-Control"] = notKept
 	}
 }
 
 // caught answers for a handler that broke off because of a defect.
-func (s *Server) caught(w *writer, r *http.Request, defect any) {
+func (s *Router) caught(w *writer, r *http.Request, defect any) {
 	if defect == nil {
 		return
 	}
@@ -147,11 +142,11 @@ func (s *Server) caught(w *writer, r *http.Request, defect any) {
 	}
 	err := fault.New(fault.Internal, "an internal error occurred; the operator's log has the detail").
 		WithDetail(fmt.Sprintf("panic: %v\n%s", defect, debug.Stack()))
-	out := s.problem(r.Context(), identity.Principal{}, err)
+	out := s.Problem(r.Context(), identity.Principal{}, err)
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // the reader must not take half an answer for a whole one
 	}
-	s.refuse(w, r, out)
+	s.Refuse(w, r, out)
 }
 
 // writer remembers what was answered. Streams reach what is below it through Unwrap.
@@ -180,8 +175,8 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// begun says whether an answer has begun.
-func begun(w http.ResponseWriter) bool {
+// Begun says whether an answer has begun.
+func Begun(w http.ResponseWriter) bool {
 	for {
 		switch x := w.(type) {
 		case *writer:
@@ -194,8 +189,8 @@ func begun(w http.ResponseWriter) bool {
 	}
 }
 
-// unlimited lifts the deadlines that hold for requests. A writer without deadlines needs none lifted.
-func unlimited(w http.ResponseWriter) error {
+// Unlimited lifts the deadlines that hold for requests. A writer without deadlines needs none lifted.
+func Unlimited(w http.ResponseWriter) error {
 	control := http.NewResponseController(w)
 	for _, lift := range []func(time.Time) error{control.SetReadDeadline, control.SetWriteDeadline} {
 		if err := lift(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
