@@ -19,6 +19,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
 	"tandem/route"
 	"tandem/store"
 )
@@ -140,7 +141,7 @@ func TestBody_InFlight(t *testing.T) {
 	put(w.ask("", "POST", "/channels/knock/a/cred", strings.NewReader(large[:1<<20-1]), func(r *http.Request) { r.Header.Set("X-Word", "sesame") }))
 	w.admin("POST", route.Prefix+"/users", large).want(t, 201)
 	give()
-	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, maxRespondBody+10<<20)).want(t, http.StatusRequestEntityTooLarge)
+	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, respond.MaxBody+10<<20)).want(t, http.StatusRequestEntityTooLarge)
 	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, 1<<20)).want(t, 200)
 
 	// Nothing of it is kept after the answers.

@@ -67,7 +67,7 @@ func (s *Server) answer(ctx context.Context, p identity.Principal, execution, in
 		return nil, err
 	}
 	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
-		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+		if data, err = s.pages.KeepFiles(ctx, p, i, data); err != nil {
 			return nil, renamed(err, "response_data", "input_data")
 		}
 	}

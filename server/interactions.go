@@ -165,7 +165,7 @@ func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal,
 	}
 	data := in.Body.ResponseData
 	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
-		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+		if data, err = s.pages.KeepFiles(ctx, p, i, data); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +182,7 @@ func (s *Server) overrideInteraction(ctx context.Context, p identity.Principal, 
 	if err != nil {
 		return nil, err
 	}
-	data, err := s.keepFiles(ctx, p, i, in.Body.ResponseData)
+	data, err := s.pages.KeepFiles(ctx, p, i, in.Body.ResponseData)
 	if err != nil {
 		return nil, err
 	}

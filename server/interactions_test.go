@@ -17,6 +17,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
 	"tandem/route"
 	"tandem/store"
 )
@@ -167,7 +168,7 @@ func TestInteractions_RespondKeepsFiles(t *testing.T) {
 	w.admin("POST", path, `{"response_data":{"field_values":{"contract":{"name":"x","base64":"*"}}}}`).problem(t, 403, fault.Forbidden)
 	got := read[api.Interaction](t, answer(`{"name":"../c.pdf","content_type":"application/pdf","base64":"`+base64.StdEncoding.EncodeToString(content)+`"}`).want(t, 200))
 	var data struct {
-		Values map[string]answerFile `json:"field_values"`
+		Values map[string]respond.AnswerFile `json:"field_values"`
 	}
 	if err := json.Unmarshal(got.ResponseData, &data); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
 	"tandem/route"
 )
 
@@ -119,7 +120,7 @@ func TestPaths_Names(t *testing.T) {
 	}
 	// The token of a link is not one of another door, however the way to it is written.
 	link := w.link(w.asks("operator-user", human.PurposeNode, approval("viewer-user")), "user:viewer-user")
-	for _, target := range []string{link + "/../.." + route.Prefix + "/workflows/x", "/respond//" + strings.TrimPrefix(link, respondPath), strings.ToUpper("/respond/") + strings.TrimPrefix(link, respondPath), link + "%2f..", link + ";"} {
+	for _, target := range []string{link + "/../.." + route.Prefix + "/workflows/x", "/respond//" + strings.TrimPrefix(link, respond.Path), strings.ToUpper("/respond/") + strings.TrimPrefix(link, respond.Path), link + "%2f..", link + ";"} {
 		if status, body := w.raw(t, "GET", target); status == 200 {
 			t.Errorf("GET %s: %d %.200s", target, status, body)
 		}

@@ -14,6 +14,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/respond"
 	"tandem/revisions"
 	"tandem/route"
 	"tandem/store"
@@ -73,6 +74,8 @@ type Server struct {
 	// root is what [Server.Handler] returns.
 	root     http.Handler
 	accounts accounts
+	// pages are those on which people answer who have a link.
+	pages *respond.Pages
 	// stories tells executions.
 	stories *story.Library
 	// starts counts who starts how many tasks.
@@ -117,7 +120,9 @@ func New(o Options) (*Server, error) {
 	s.interactions()
 	s.interactionStream()
 	s.pauses()
-	s.respondPages()
+	s.pages = respond.New(respond.Options{
+		Router: s.Router, Desk: o.Desk, Blobs: o.Stores.Blobs, Users: o.Stores.Users, Keyring: o.Keyring, Language: o.Language, Now: o.Now,
+	})
 	s.channels()
 	s.nodeKinds()
 	s.templates()

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
 	"tandem/route"
 	"tandem/store"
 )
@@ -109,13 +110,13 @@ func TestThrottle_OtherDoors(t *testing.T) {
 		})
 	}
 	for n := range route.WrongSecrets {
-		ask("192.0.2.1", "GET", respondPath+"guess"+strconv.Itoa(n), "", "").want(t, 404)
+		ask("192.0.2.1", "GET", respond.Path+"guess"+strconv.Itoa(n), "", "").want(t, 404)
 		ask("192.0.2.2", "POST", callbackPath+"guess"+strconv.Itoa(n), "", "{}").want(t, 404)
 		ask("192.0.2.3", "POST", "/channels/knock/a/cred", "guess"+strconv.Itoa(n), asked.ID).want(t, 401)
 		ask("192.0.2.4", "POST", "/channels/knock/a/guess"+strconv.Itoa(n), "sesame", asked.ID).want(t, 404)
 	}
 	for _, c := range []struct{ address, method, path, word string }{
-		{"192.0.2.1", "GET", respondPath + "guess", ""}, {"192.0.2.1", "GET", link, ""},
+		{"192.0.2.1", "GET", respond.Path + "guess", ""}, {"192.0.2.1", "GET", link, ""},
 		{"192.0.2.2", "POST", callbackPath + "guess", ""}, {"192.0.2.2", "POST", back, ""},
 		{"192.0.2.3", "POST", "/channels/knock/a/cred", "guess"}, {"192.0.2.4", "POST", "/channels/knock/a/guess", "sesame"},
 	} {

@@ -101,8 +101,7 @@ func (s *Server) toolServers() {
 		"The answer says where a person has to go with a browser, within 15 minutes. The tokens are kept in the server's credential; one is made when it has none."), route.Admins(), s.authorizeTools)
 	route.Handle(s.Router, op(http.MethodPost, "/{id}/restart", "restart-mcp-server", "End connections to a tool server",
 		"Those of the user who asks; an admin ends everybody's. The next use makes new ones."), route.Operators(), s.restartTools)
-	h := &responder{s: s, pages: newRespondPages()}
-	s.Public("GET "+AuthorizedPath, h.authorizedTools)
+	s.Public("GET "+AuthorizedPath, s.authorizedTools)
 	s.Public("GET "+ClientDocumentPath, s.clientDocument)
 }
 
@@ -574,24 +573,25 @@ func (s *Server) authorizeTools(ctx context.Context, p identity.Principal, in *t
 }
 
 // authorizedTools is the page that people come back to. The state in the address is all that it goes by, and is good once.
-func (h *responder) authorizedTools(w http.ResponseWriter, r *http.Request) {
-	page, back := &respondPage{Lang: h.s.languageOf(r, "", "")}, r.URL.Query()
+func (s *Server) authorizedTools(w http.ResponseWriter, r *http.Request) {
+	back := r.URL.Query()
 	if back.Get("state") == "" {
-		page.Heading = page.Say("这里没有内容", "There is nothing to see here")
-		page.Lines = []string{page.Say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
-		h.render(w, r, http.StatusOK, page)
+		s.pages.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+			return say("这里没有内容", "There is nothing to see here"), []string{say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
+		})
 		return
 	}
 	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
 	defer stop()
-	server, err := h.s.o.Tools.Authorized(ctx, back)
+	server, err := s.o.Tools.Authorized(ctx, back)
 	if err != nil {
-		told := h.s.Problem(r.Context(), identity.Principal{}, toolProblem(err))
-		page.Heading, page.Lines = page.Say("授权未完成", "Not authorized"), []string{told.Detail}
-		h.render(w, r, told.Status, page)
+		told := s.Problem(r.Context(), identity.Principal{}, toolProblem(err))
+		s.pages.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
+			return say("授权未完成", "Not authorized"), []string{told.Detail}
+		})
 		return
 	}
-	page.Heading = page.Say("已授权", "Authorized")
-	page.Lines = []string{fmt.Sprintf(page.Say("现在可以使用工具服务器 %q，可以关闭此页面。", "The tool server %q can be used now. You can close this page."), server)}
-	h.render(w, r, http.StatusOK, page)
+	s.pages.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+		return say("已授权", "Authorized"), []string{fmt.Sprintf(say("现在可以使用工具服务器 %q，可以关闭此页面。", "The tool server %q can be used now. You can close this page."), server)}
+	})
 }

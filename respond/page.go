@@ -1,4 +1,4 @@
-package server
+package respond
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ import (
 	"tandem/store"
 )
 
-//go:embed respond/page.html respond/style.css
-var respondFiles embed.FS
+//go:embed page.html style.css
+var assets embed.FS
 
 // respondPages is the template of the response pages with its style. It is read when the first page is wanted.
 type respondPages struct {
@@ -41,11 +41,11 @@ type respondTemplate struct {
 
 func newRespondPages() *respondPages {
 	return &respondPages{sync.OnceValues(func() (*respondTemplate, error) {
-		style, err := respondFiles.ReadFile("respond/style.css")
+		style, err := assets.ReadFile("style.css")
 		if err != nil {
 			return nil, fmt.Errorf("read the style of the response page: %w", err)
 		}
-		t, err := template.ParseFS(respondFiles, "respond/page.html")
+		t, err := template.ParseFS(assets, "page.html")
 		if err != nil {
 			return nil, fmt.Errorf("read the template of the response page: %w", err)
 		}
@@ -112,8 +112,15 @@ func (p *respondPage) Other() string {
 // Wrong says whether something is wrong with what was sent.
 func (p *respondPage) Wrong() bool { return len(p.General) > 0 || p.Form != nil && p.Form.wrong() }
 
+// Notice shows a page without a form, in the language of whoever asks for it: tell is given what chooses between the languages.
+func (h *Pages) Notice(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) (heading string, lines []string)) {
+	page := &respondPage{Lang: h.languageOf(r, "", "")}
+	page.Heading, page.Lines = tell(page.Say)
+	h.render(w, r, status, page)
+}
+
 // render writes a page. Nothing of it may be kept, framed or found by a search.
-func (h *responder) render(w http.ResponseWriter, r *http.Request, status int, page *respondPage) {
+func (h *Pages) render(w http.ResponseWriter, r *http.Request, status int, page *respondPage) {
 	t, err := h.pages.load()
 	if err == nil {
 		page.Style = t.style
@@ -128,16 +135,16 @@ func (h *responder) render(w http.ResponseWriter, r *http.Request, status int, p
 			header.Set("Vary", "Accept-Language")
 			w.WriteHeader(status)
 			if _, err := w.Write(out.Bytes()); err != nil {
-				h.s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+				h.router.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
 			}
 			return
 		}
 	}
-	h.s.Refuse(w, r, h.s.Problem(r.Context(), identity.Principal{}, err))
+	h.router.Refuse(w, r, h.router.Problem(r.Context(), identity.Principal{}, err))
 }
 
 // form shows the form of an open question.
-func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, view human.LinkView, f *answerForm, general []string) {
+func (h *Pages) form(w http.ResponseWriter, r *http.Request, status int, view human.LinkView, f *answerForm, general []string) {
 	page, err := h.question(r, view, f.Language)
 	if err != nil {
 		h.fail(w, r, f.Language, err)
@@ -151,7 +158,7 @@ func (h *responder) form(w http.ResponseWriter, r *http.Request, status int, vie
 }
 
 // question tells what is asked.
-func (h *responder) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
+func (h *Pages) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
 	i, request := view.Interaction, view.Request
 	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork)), Cut: request.CutValues()}
 	page.Heading = cmp.Or(request.Title, page.Say("需要您的答复", "Your answer is needed"))
@@ -176,7 +183,7 @@ func (h *responder) question(r *http.Request, view human.LinkView, lang string) 
 	page.fact(page.Say("工作流", "Workflow"), cmp.Or(i.WorkflowName, i.WorkflowID))
 	if until := earliest(i.TimeoutAt, view.Link.Expires); until > 0 {
 		at := time.UnixMilli(until).UTC()
-		text := page.moment(at) + page.Say("（", " (") + page.left(at.Sub(h.s.o.Now())) + page.Say("）", ")")
+		text := page.moment(at) + page.Say("（", " (") + page.left(at.Sub(h.o.Now())) + page.Say("）", ")")
 		page.Facts = append(page.Facts, pageFact{Label: page.Say("请在此之前答复", "Answer by"), Value: text, Machine: at.Format(time.RFC3339)})
 	}
 	if i.MinApprovals > 1 {
@@ -233,7 +240,7 @@ func (p *respondPage) left(d time.Duration) string {
 }
 
 // recorded says what was answered.
-func (h *responder) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, pressed string) {
+func (h *Pages) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, pressed string) {
 	page := &respondPage{Lang: f.Language, Heading: f.say("您的答复已记录", "Your answer was recorded")}
 	page.Recorded = append(page.Recorded, pageFact{Label: f.say("问题", "Question"), Value: cmp.Or(view.Request.Title, view.Request.Description)})
 	for _, b := range f.Buttons {
@@ -255,7 +262,7 @@ func (h *responder) recorded(w http.ResponseWriter, r *http.Request, view human.
 }
 
 // closed says that there is nothing to answer any more, and why.
-func (h *responder) closed(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, status int) {
+func (h *Pages) closed(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, status int) {
 	page := &respondPage{Lang: lang}
 	ended := view.Interaction.Status != store.InteractionPending
 	switch {
@@ -302,8 +309,8 @@ func (p *respondPage) ending(view human.LinkView) string {
 }
 
 // fail says why there is no page. What only operators may know is in the log.
-func (h *responder) fail(w http.ResponseWriter, r *http.Request, lang string, err error) {
-	told := h.s.Problem(r.Context(), identity.Principal{}, err)
+func (h *Pages) fail(w http.ResponseWriter, r *http.Request, lang string, err error) {
+	told := h.router.Problem(r.Context(), identity.Principal{}, err)
 	if after := told.Headers.Get("Retry-After"); after != "" {
 		w.Header().Set("Retry-After", after)
 	}

@@ -1,4 +1,4 @@
-package server
+package respond
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
@@ -22,12 +23,12 @@ import (
 	"tandem/store"
 )
 
-// respondPath is before the token of a response page. It stands outside of the prefix: the address is sent to people.
-const respondPath = "/respond/"
+// Path is before the token of a response page. It stands outside of the prefix: the address is sent to people.
+const Path = "/respond/"
 
 const (
-	// maxRespondBody is how large a form may be: a file and what is written beside it.
-	maxRespondBody = 12 << 20
+	// MaxBody is how large a form may be: a file and what is written beside it.
+	MaxBody = 12 << 20
 	// maxRespondDrain is how much of a form that is too large is read to its end, so that a browser gets to see why.
 	maxRespondDrain = 64 << 20
 	// uploadTimeout is how long a form may take to arrive.
@@ -38,28 +39,42 @@ const (
 
 // How often an address may send a public form: so many at once, then one per interval.
 const (
-	publicBurst    = 10
-	publicInterval = 6 * time.Second
+	PublicBurst    = 10
+	PublicInterval = 6 * time.Second
 	publicAddress  = 10_000
 )
 
-// responder serves the response pages.
-type responder struct {
-	s      *Server
+// Options is what the response pages need. Everything but Language must be there.
+type Options struct {
+	Router  *route.Router
+	Desk    *human.Desk
+	Blobs   store.Blobs
+	Users   store.Users
+	Keyring *credential.Keyring
+	// Language is that of the installation, zh or en; empty: en.
+	Language string
+	Now      func() time.Time
+}
+
+// Pages serves the response pages.
+type Pages struct {
+	o      Options
+	router *route.Router
 	pages  *respondPages
 	public *route.AddressLimiter
 }
 
-// respondPages registers the pages by which people answer who have a link. The token in the address is all they need, and all
+// New registers the pages by which people answer who have a link. The token in the address is all they need, and all
 // it opens is one question. Looking at a page changes nothing, however often a scanner of links does so.
-func (s *Server) respondPages() {
-	h := &responder{s: s, pages: newRespondPages(), public: route.NewAddressLimiter(publicAddress, publicInterval, publicBurst)}
+func New(o Options) *Pages {
+	h := &Pages{o: o, router: o.Router, pages: newRespondPages(), public: route.NewAddressLimiter(publicAddress, PublicInterval, PublicBurst)}
 	// The page answers for itself what is too large for it: a person reads that.
-	s.ToStrangers(respondPath, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.take})
+	o.Router.ToStrangers(Path, "{token}", maxRespondDrain, map[string]http.HandlerFunc{http.MethodGet: h.show, http.MethodPost: h.take})
+	return h
 }
 
 // show shows the form, or why there is none.
-func (h *responder) show(w http.ResponseWriter, r *http.Request) {
+func (h *Pages) show(w http.ResponseWriter, r *http.Request) {
 	view, err := h.view(r)
 	if err != nil {
 		h.fail(w, r, h.language(r, human.LinkView{}), err)
@@ -79,7 +94,7 @@ func (h *responder) show(w http.ResponseWriter, r *http.Request) {
 }
 
 // whole sends all of a value of which the page shows the beginning. Strangers are shown none.
-func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, id string) {
+func (h *Pages) whole(w http.ResponseWriter, r *http.Request, lang string, view human.LinkView, id string) {
 	values := view.Request.CutValues()
 	at := slices.IndexFunc(values, func(v human.Cut) bool { return v.ID == id })
 	if at < 0 {
@@ -89,7 +104,7 @@ func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, v
 	content := io.NopCloser(bytes.NewReader(values[at].Value))
 	if hash := values[at].Hash; hash != "" {
 		var err error
-		if content, _, err = h.s.o.Stores.Blobs.Get(r.Context(), identity.System(view.Interaction.Workspace), hash); err != nil {
+		if content, _, err = h.o.Blobs.Get(r.Context(), identity.System(view.Interaction.Workspace), hash); err != nil {
 			h.fail(w, r, lang, err)
 			return
 		}
@@ -102,28 +117,28 @@ func (h *responder) whole(w http.ResponseWriter, r *http.Request, lang string, v
 	}
 	_, err := io.Copy(w, content)
 	if err := errors.Join(err, content.Close()); err != nil {
-		h.s.Log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
+		h.router.Log.DebugContext(r.Context(), "a value was not sent to its end", "interaction", view.Interaction.ID, "value", id, "error", err)
 	}
 }
 
 // view finds what a link leads to.
-func (h *responder) view(r *http.Request) (human.LinkView, error) {
+func (h *Pages) view(r *http.Request) (human.LinkView, error) {
 	token := r.PathValue("token")
 	if len(token) > maxRespondToken {
-		h.s.Log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
+		h.router.Log.InfoContext(r.Context(), "an answer was refused", "why", "no link is that long")
 		return human.LinkView{}, fault.New(fault.NotFound, "this is no link")
 	}
-	leave, err := h.s.Guesses.Enter(r.Context(), h.s.AddressOf(r.Context()), identity.HashSecret(respondPath+token))
+	leave, err := h.router.Guesses.Enter(r.Context(), h.router.AddressOf(r.Context()), identity.HashSecret(Path+token))
 	if err != nil {
 		return human.LinkView{}, err
 	}
-	view, err := h.s.o.Desk.ViewLink(r.Context(), token)
+	view, err := h.o.Desk.ViewLink(r.Context(), token)
 	leave(err == nil, err == nil || fault.CodeOf(err) == fault.NotFound)
 	return view, err
 }
 
 // take takes an answer.
-func (h *responder) take(w http.ResponseWriter, r *http.Request) {
+func (h *Pages) take(w http.ResponseWriter, r *http.Request) {
 	view, err := h.view(r)
 	if err != nil {
 		h.fail(w, r, h.language(r, human.LinkView{}), err)
@@ -137,13 +152,13 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 			status = http.StatusConflict
 		}
 		if view.State != human.LinkExpired { // that the desk has said
-			h.s.Log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
+			h.router.Log.InfoContext(r.Context(), "an answer was refused", "workspace", view.Interaction.Workspace, "interaction", view.Interaction.ID, "who", view.Link.Recipient, "why", "the link is "+view.State)
 		}
 		h.closed(w, r, lang, view, status)
 		return
 	}
-	if isPublic(view) && !h.public.Allow(h.s.AddressOf(r.Context()), h.s.o.Now()) {
-		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(publicInterval/time.Second)))
+	if isPublic(view) && !h.public.Allow(h.router.AddressOf(r.Context()), h.o.Now()) {
+		h.fail(w, r, lang, fault.New(fault.RateLimited, "too many forms came from this address").With("retry_after", int(PublicInterval/time.Second)))
 		return
 	}
 	if err := patient(w); err != nil {
@@ -167,7 +182,7 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 		err = h.store(r.Context(), view.Interaction, f)
 	}
 	if err == nil && !f.wrong() {
-		view.Interaction, err = h.s.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
+		view.Interaction, err = h.o.Desk.RespondLink(r.Context(), r.PathValue("token"), human.Submission{Data: data, ArgumentsHash: sent.hash, Channel: human.InApp})
 		if err == nil {
 			h.recorded(w, r, view, f, sent.pressed)
 			return
@@ -177,7 +192,7 @@ func (h *responder) take(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse shows the form again with all that is wrong with it, or says why there is none any more. The link is not used up.
-func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, err error) {
+func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, err error) {
 	var general []string
 	status := http.StatusUnprocessableEntity
 	if err != nil {
@@ -219,12 +234,12 @@ func (h *responder) refuse(w http.ResponseWriter, r *http.Request, view human.Li
 }
 
 // store stores the files that came.
-func (h *responder) store(ctx context.Context, i store.Interaction, f *answerForm) (err error) {
+func (h *Pages) store(ctx context.Context, i store.Interaction, f *answerForm) (err error) {
 	for _, c := range f.Controls {
 		if c.upload == nil {
 			continue
 		}
-		if c.file, err = h.s.keepUpload(ctx, i.Workspace, c.upload); err != nil {
+		if c.file, err = h.keepUpload(ctx, i.Workspace, c.upload); err != nil {
 			return err
 		}
 		c.upload = nil
@@ -234,7 +249,7 @@ func (h *responder) store(ctx context.Context, i store.Interaction, f *answerFor
 
 // keep lets the page of a refused form carry the files that came, so that nobody has to send them again. Those of strangers are
 // not kept: they could fill the disk.
-func (h *responder) keep(ctx context.Context, view human.LinkView, f *answerForm) error {
+func (h *Pages) keep(ctx context.Context, view human.LinkView, f *answerForm) error {
 	if isPublic(view) {
 		return nil
 	}
@@ -245,7 +260,7 @@ func (h *responder) keep(ctx context.Context, view human.LinkView, f *answerForm
 		if c.file == nil {
 			continue
 		}
-		sealed, err := h.s.sealKept(view.Interaction.ID, c.file)
+		sealed, err := h.sealKept(view.Interaction.ID, c.file)
 		if err != nil {
 			return err
 		}
@@ -274,23 +289,23 @@ type sentForm struct {
 }
 
 // read reads a form into its controls. Its files are not stored yet.
-func (h *responder) read(r *http.Request, f *answerForm, i store.Interaction) (sentForm, error) {
+func (h *Pages) read(r *http.Request, f *answerForm, i store.Interaction) (sentForm, error) {
 	var sent sentForm
-	body := &io.LimitedReader{R: r.Body, N: maxRespondBody + 1}
+	body := &io.LimitedReader{R: r.Body, N: MaxBody + 1}
 	values, files, err := readForm(r, body)
 	if files != nil {
 		sent.close = func() {
 			if err := files.RemoveAll(); err != nil {
-				h.s.Log.WarnContext(r.Context(), "what a form brought stays in the temporary directory", "error", err)
+				h.router.Log.WarnContext(r.Context(), "what a form brought stays in the temporary directory", "error", err)
 			}
 		}
 	}
 	if body.N == 0 {
 		// A browser shows the answer only once all of its form was taken.
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			h.s.Log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
+			h.router.Log.DebugContext(r.Context(), "a form that was too large broke off", "error", err)
 		}
-		return sent, fault.Newf(fault.TooLarge, "the form has more than %d MiB", maxRespondBody>>20)
+		return sent, fault.Newf(fault.TooLarge, "the form has more than %d MiB", MaxBody>>20)
 	}
 	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return sent, known // there was no room for it
@@ -311,13 +326,13 @@ func (h *responder) read(r *http.Request, f *answerForm, i store.Interaction) (s
 }
 
 // file takes the file of a control: the one that was sent, else the one that is kept.
-func (h *responder) file(f *answerForm, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
-	c.file = h.s.openKept(i.ID, kept)
+func (h *Pages) file(f *answerForm, c *control, i store.Interaction, kept string, files *multipart.Form) (err error) {
+	c.file = h.openKept(i.ID, kept)
 	if files == nil || len(files.File[c.ID]) == 0 || files.File[c.ID][0].Filename == "" {
 		return nil
 	}
 	sent := files.File[c.ID][0]
-	if sent.Size > maxAnswerFile {
+	if sent.Size > MaxFile {
 		c.file, c.Error = nil, f.say("文件超过 10 MiB。", "The file has more than 10 MiB.")
 		return nil
 	}
@@ -355,13 +370,13 @@ func isPublic(v human.LinkView) bool { return v.Link.Recipient == human.Anyone }
 
 // language is the language of a page: as it was chosen on it, else as its reader has set it, else as the browser says, else as the
 // question is, which is that of the execution, the workflow or the installation.
-func (h *responder) language(r *http.Request, view human.LinkView) string {
-	return h.s.languageOf(r, view.Language, view.Request.Language)
+func (h *Pages) language(r *http.Request, view human.LinkView) string {
+	return h.languageOf(r, view.Language, view.Request.Language)
 }
 
 // languageOf is the language of a page whose reader has set one, or of which something else says one.
-func (s *Server) languageOf(r *http.Request, reader, otherwise string) string {
-	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, browserLanguage(r), otherwise, s.o.Language} {
+func (h *Pages) languageOf(r *http.Request, reader, otherwise string) string {
+	for _, wanted := range []string{r.URL.Query().Get("lang"), reader, browserLanguage(r), otherwise, h.o.Language} {
 		if lang, ok := knownLanguage(wanted); ok {
 			return lang
 		}
@@ -389,11 +404,11 @@ func knownLanguage(tag string) (string, bool) {
 }
 
 // requester is the name of who started the execution that asks; empty: nobody in particular.
-func (h *responder) requester(ctx context.Context, i store.Interaction) (string, error) {
+func (h *Pages) requester(ctx context.Context, i store.Interaction) (string, error) {
 	if i.User == "" || i.User == identity.System("").User {
 		return "", nil
 	}
-	user, err := h.s.o.Stores.Users.Get(ctx, identity.System(i.Workspace), i.User)
+	user, err := h.o.Users.Get(ctx, identity.System(i.Workspace), i.User)
 	if errors.Is(err, store.ErrNotFound) {
 		return i.User, nil
 	}

@@ -1,4 +1,4 @@
-package server
+package respond
 
 import (
 	"bytes"
@@ -22,11 +22,11 @@ import (
 	"tandem/store"
 )
 
-// maxAnswerFile is how large a file in an answer may be.
-const maxAnswerFile = 10 << 20
+// MaxFile is how large a file in an answer may be.
+const MaxFile = 10 << 20
 
-// answerFile is a file in an answer, as payloads have files.
-type answerFile struct {
+// AnswerFile is a file in an answer, as payloads have files.
+type AnswerFile struct {
 	Blob        string `json:"blob"`
 	Name        string `json:"name"`
 	ContentType string `json:"content_type"`
@@ -34,9 +34,9 @@ type answerFile struct {
 	SHA256      string `json:"sha256"`
 }
 
-// keepFiles stores the files of an answer, so that the record of the answer has references only. What is no file is left as it
+// KeepFiles stores the files of an answer, so that the record of the answer has references only. What is no file is left as it
 // is, for the desk to refuse.
-func (s *Server) keepFiles(ctx context.Context, p identity.Principal, i store.Interaction, data json.RawMessage) (json.RawMessage, error) {
+func (h *Pages) KeepFiles(ctx context.Context, p identity.Principal, i store.Interaction, data json.RawMessage) (json.RawMessage, error) {
 	request, err := human.ReadRequest(i)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *Server) keepFiles(ctx context.Context, p identity.Principal, i store.In
 			continue
 		}
 		path := "response_data.field_values." + field.Name
-		kept, err := s.keepInline(ctx, p, path, values[field.Name])
+		kept, err := h.keepInline(ctx, p, path, values[field.Name])
 		if err != nil {
 			return nil, err
 		}
@@ -72,9 +72,9 @@ func (s *Server) keepFiles(ctx context.Context, p identity.Principal, i store.In
 }
 
 // keepInline stores a file that came as base64, and completes one that is stored already; nil: it is neither.
-func (s *Server) keepInline(ctx context.Context, p identity.Principal, path string, raw json.RawMessage) (*answerFile, error) {
+func (h *Pages) keepInline(ctx context.Context, p identity.Principal, path string, raw json.RawMessage) (*AnswerFile, error) {
 	var given struct {
-		answerFile
+		AnswerFile
 		Base64 *string `json:"base64"`
 	}
 	if json.Unmarshal(raw, &given) != nil || given.Blob == "" && given.Base64 == nil {
@@ -85,47 +85,47 @@ func (s *Server) keepInline(ctx context.Context, p identity.Principal, path stri
 		if err != nil {
 			return nil, api.WrongField(path+".base64", "this is no base64 (with + and /, padded)")
 		}
-		if len(content) > maxAnswerFile {
-			return nil, api.WrongField(path, "the file has more than %d MiB", maxAnswerFile>>20)
+		if len(content) > MaxFile {
+			return nil, api.WrongField(path, "the file has more than %d MiB", MaxFile>>20)
 		}
-		return s.keepFile(ctx, p, given.Name, given.ContentType, bytes.NewReader(content))
+		return h.keepFile(ctx, p, given.Name, given.ContentType, bytes.NewReader(content))
 	}
-	blob, err := s.o.Stores.Blobs.Stat(ctx, p, given.Blob)
+	blob, err := h.o.Blobs.Stat(ctx, p, given.Blob)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, api.WrongField(path+".blob", "there is no file %q in this workspace", given.Blob)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &answerFile{Blob: blob.Hash, Name: fileName(given.Name), ContentType: fileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
+	return &AnswerFile{Blob: blob.Hash, Name: fileName(given.Name), ContentType: fileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
 }
 
-func (s *Server) keepFile(ctx context.Context, p identity.Principal, name, contentType string, content io.Reader) (*answerFile, error) {
-	blob, err := s.o.Stores.Blobs.Put(ctx, p, content)
+func (h *Pages) keepFile(ctx context.Context, p identity.Principal, name, contentType string, content io.Reader) (*AnswerFile, error) {
+	blob, err := h.o.Blobs.Put(ctx, p, content)
 	if err != nil {
 		return nil, err
 	}
-	return &answerFile{Blob: blob.Hash, Name: fileName(name), ContentType: fileType(contentType), Size: blob.Size, SHA256: blob.Hash}, nil
+	return &AnswerFile{Blob: blob.Hash, Name: fileName(name), ContentType: fileType(contentType), Size: blob.Size, SHA256: blob.Hash}, nil
 }
 
 // keepUpload stores a file that was sent with a form.
-func (s *Server) keepUpload(ctx context.Context, workspace string, h *multipart.FileHeader) (file *answerFile, err error) {
-	err = withUpload(h, func(content io.Reader) error {
-		file, err = s.keepFile(ctx, identity.System(workspace), h.Filename, h.Header.Get("Content-Type"), content)
+func (h *Pages) keepUpload(ctx context.Context, workspace string, sent *multipart.FileHeader) (file *AnswerFile, err error) {
+	err = withUpload(sent, func(content io.Reader) error {
+		file, err = h.keepFile(ctx, identity.System(workspace), sent.Filename, sent.Header.Get("Content-Type"), content)
 		return err
 	})
 	return file, err
 }
 
 // describeUpload tells a file that was sent as it will be once it is stored.
-func describeUpload(h *multipart.FileHeader) (*answerFile, error) {
+func describeUpload(h *multipart.FileHeader) (*AnswerFile, error) {
 	sum := sha256.New()
 	err := withUpload(h, func(content io.Reader) error {
 		_, err := io.Copy(sum, content)
 		return err
 	})
 	hash := hex.EncodeToString(sum.Sum(nil))
-	return &answerFile{Blob: hash, Name: fileName(h.Filename), ContentType: fileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
+	return &AnswerFile{Blob: hash, Name: fileName(h.Filename), ContentType: fileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
 }
 
 func withUpload(h *multipart.FileHeader, read func(io.Reader) error) (err error) {
@@ -168,23 +168,23 @@ func fileType(given string) string {
 
 func keptContext(interaction string) []byte { return []byte("tandem answer file\x00" + interaction) }
 
-func (s *Server) sealKept(interaction string, f *answerFile) (string, error) {
+func (h *Pages) sealKept(interaction string, f *AnswerFile) (string, error) {
 	plain, err := json.Marshal(f)
 	if err != nil {
 		return "", fault.Newf(fault.Internal, "a file cannot be told: %w", err)
 	}
-	sealed, err := s.o.Keyring.Seal(plain, keptContext(interaction))
+	sealed, err := h.o.Keyring.Seal(plain, keptContext(interaction))
 	return base64.RawURLEncoding.EncodeToString(sealed), err
 }
 
 // openKept is nil for what this server has not sealed for the question.
-func (s *Server) openKept(interaction, text string) *answerFile {
+func (h *Pages) openKept(interaction, text string) *AnswerFile {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || text == "" {
 		return nil
 	}
-	plain, err := s.o.Keyring.Open(sealed, keptContext(interaction))
-	f := &answerFile{}
+	plain, err := h.o.Keyring.Open(sealed, keptContext(interaction))
+	f := &AnswerFile{}
 	if err != nil || json.Unmarshal(plain, f) != nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package server
+package respond
 
 import (
 	"encoding/json"
@@ -58,7 +58,7 @@ type control struct {
 	// at is the place of the entry in the form.
 	at int
 	// file is the file as the answer has it; upload is it as long as it is not stored.
-	file   *answerFile
+	file   *AnswerFile
 	upload *multipart.FileHeader
 }
 
