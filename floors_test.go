@@ -101,6 +101,7 @@ func floors() map[string]floor {
 		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
 		"story":         {level: 7},
 		"respond":       {level: 7},
+		"settings":      {level: 7},
 
 		"story/storytest": {level: 7, suite: true},
 

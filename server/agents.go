@@ -150,9 +150,9 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 		return s.saveAgent(ctx, p, in.Body.ID, in.Body, -1)
 	}
 	const longest = 48 // a number or a random text comes after it
-	id := madeID(in.Body.Name, "agent")
+	id := route.MadeID(in.Body.Name, "agent")
 	id = strings.Trim(id[:min(len(id), longest)], "-")
-	for n := 1; n <= maxMadeIDs; n++ {
+	for n := 1; n <= route.MaxMadeIDs; n++ {
 		free := id
 		if n > 1 {
 			free += "-" + strconv.Itoa(n)
@@ -162,7 +162,7 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 			return out, err
 		}
 	}
-	return s.saveAgent(ctx, p, id+"-"+randomText(), in.Body, -1)
+	return s.saveAgent(ctx, p, id+"-"+route.RandomText(), in.Body, -1)
 }
 
 func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPut) (*agentOutput, error) {
@@ -224,7 +224,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 		names[i] = one.ID
 	}
 	if !slices.Contains(names, spec.LLMProfile) {
-		return spec, api.WrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, nearest(spec.LLMProfile, names))
+		return spec, api.WrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, route.Nearest(spec.LLMProfile, names))
 	}
 	servers, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
@@ -236,21 +236,10 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	for i, server := range spec.MCPServers {
 		if !slices.Contains(names, server) {
-			return spec, api.WrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, nearest(server, names))
+			return spec, api.WrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, route.Nearest(server, names))
 		}
 	}
 	return spec, nil
-}
-
-// nearest is the hint to a name that was meant, or to those that there are.
-func nearest(name string, known []string) string {
-	if hint := near(name, known); hint != "" {
-		return hint
-	}
-	if len(known) == 0 {
-		return ", which has none"
-	}
-	return "; there are " + quoted(known)
 }
 
 func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*route.Nothing, error) {

@@ -17,6 +17,7 @@ import (
 	"tandem/respond"
 	"tandem/revisions"
 	"tandem/route"
+	"tandem/settings"
 	"tandem/store"
 	"tandem/story"
 	"tandem/workflow"
@@ -43,8 +44,8 @@ type Options struct {
 	// Desk is where people are asked.
 	Desk *human.Desk
 	// Models are the language models, Tools the tool servers.
-	Models Models
-	Tools  Tools
+	Models settings.Models
+	Tools  settings.Tools
 	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
 	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
@@ -72,8 +73,7 @@ type Server struct {
 	*route.Router
 	o Options
 	// root is what [Server.Handler] returns.
-	root     http.Handler
-	accounts accounts
+	root http.Handler
 	// pages are those on which people answer who have a link.
 	pages *respond.Pages
 	// stories tells executions.
@@ -125,13 +125,9 @@ func New(o Options) (*Server, error) {
 	})
 	s.channels()
 	s.nodeKinds()
-	s.templates()
-	s.credentials()
-	s.profiles()
-	s.toolServers()
-	s.budgets()
-	s.memories()
-	s.users()
+	settings.Register(settings.Options{
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Raise: o.Raise, Notice: s.pages.Notice,
+	})
 	s.metrics()
 	s.gateways()
 

@@ -164,8 +164,8 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 		}
 		return s.save(ctx, p, def, problems, -1)
 	}
-	id := madeID(def.Metadata.Name, "workflow")
-	for n := 1; n <= maxMadeIDs; n++ {
+	id := route.MadeID(def.Metadata.Name, "workflow")
+	for n := 1; n <= route.MaxMadeIDs; n++ {
 		if def.Metadata.ID = id; n > 1 {
 			def.Metadata.ID += "-" + strconv.Itoa(n)
 		}
@@ -174,7 +174,7 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 			return out, err
 		}
 	}
-	def.Metadata.ID = id + "-" + randomText()
+	def.Metadata.ID = id + "-" + route.RandomText()
 	return s.save(ctx, p, def, problems, -1)
 }
 

@@ -19,11 +19,11 @@ func TestMadeID(t *testing.T) {
 	for name, want := range map[string]string{
 		"Send the Mail!": "send-the-mail", "  a -- b  ": "a-b", "v1.2": "v1-2", "ÄÖ x": "x", strings.Repeat("ab ", 100): strings.TrimSuffix(strings.Repeat("ab-", 20), "-"),
 	} {
-		if got := madeID(name, "workflow"); got != want || checkWorkflowID(got) != nil {
+		if got := route.MadeID(name, "workflow"); got != want || checkWorkflowID(got) != nil {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
 	}
-	if one, other := madeID("邮件", "workflow"), madeID("邮件", "workflow"); one == other || checkWorkflowID(one) != nil {
+	if one, other := route.MadeID("邮件", "workflow"), route.MadeID("邮件", "workflow"); one == other || checkWorkflowID(one) != nil {
 		t.Errorf("ids %q and %q", one, other)
 	}
 	for _, id := range []string{"", ".", "..", "a/b", "a b", "a?b", "-a", strings.Repeat("a", 129), "a\n"} {

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"context"
@@ -60,7 +60,7 @@ type (
 )
 
 // users registers the users of the workspace and their tokens.
-func (s *Server) users() {
+func (s *settings) users() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
 	}
@@ -89,7 +89,7 @@ func (s *Server) users() {
 	route.Handle(s.Router, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), route.Readers(), s.deleteToken)
 }
 
-func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
+func (s *settings) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
 	u, _, err := s.me(ctx, p)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Server) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (
 }
 
 // me is the caller. Whoever has a token is in the store; a caller in this process need not be, see [As].
-func (s *Server) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
+func (s *settings) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
 	u, err = s.o.Stores.Users.Get(ctx, p, p.User)
 	if errors.Is(err, store.ErrNotFound) && route.Inside(ctx) {
 		return identity.User{Workspace: p.Workspace, ID: p.User, Name: p.User}, false, nil
@@ -112,7 +112,7 @@ func tellMe(u identity.User, p identity.Principal) *userOutput {
 	return &userOutput{tellUser(u)}
 }
 
-func (s *Server) updateMe(ctx context.Context, p identity.Principal, in *meChange) (*userOutput, error) {
+func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meChange) (*userOutput, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	u, stored, err := s.me(ctx, p)
@@ -141,7 +141,7 @@ func (s *Server) updateMe(ctx context.Context, p identity.Principal, in *meChang
 }
 
 // enter keeps a user in a workspace that may have none yet, and may not have been entered itself.
-func (s *Server) enter(ctx context.Context, p identity.Principal, u identity.User) error {
+func (s *settings) enter(ctx context.Context, p identity.Principal, u identity.User) error {
 	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
 	if errors.Is(err, store.ErrNotFound) {
 		err = s.o.Stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: u.Created})
@@ -152,7 +152,7 @@ func (s *Server) enter(ctx context.Context, p identity.Principal, u identity.Use
 	return s.o.Stores.Users.Create(ctx, p, u)
 }
 
-func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
+func (s *settings) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
 	list, err := s.o.Stores.Users.List(ctx, p)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (s *Server) listUsers(ctx context.Context, p identity.Principal, _ *struct{
 	return out, nil
 }
 
-func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userCreate) (*userOutput, error) {
+func (s *settings) createUser(ctx context.Context, p identity.Principal, in *userCreate) (*userOutput, error) {
 	u := identity.User{Workspace: p.Workspace, ID: in.Body.ID, Created: s.NowMS()}
 	switch u.ID {
 	case "":
@@ -191,7 +191,7 @@ func (s *Server) createUser(ctx context.Context, p identity.Principal, in *userC
 	return &userOutput{tellUser(u)}, nil
 }
 
-func (s *Server) getUser(ctx context.Context, p identity.Principal, in *userInput) (*userOutput, error) {
+func (s *settings) getUser(ctx context.Context, p identity.Principal, in *userInput) (*userOutput, error) {
 	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (s *Server) getUser(ctx context.Context, p identity.Principal, in *userInpu
 	return &userOutput{tellUser(u)}, nil
 }
 
-func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
+func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
 		return nil, api.WrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
 	}
@@ -227,7 +227,7 @@ func (s *Server) updateUser(ctx context.Context, p identity.Principal, in *userC
 	return &userOutput{tellUser(u)}, nil
 }
 
-func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*route.Nothing, error) {
+func (s *settings) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*route.Nothing, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	if _, err := s.o.Stores.Users.Get(ctx, p, in.ID); err != nil {
@@ -243,7 +243,7 @@ func (s *Server) deleteUser(ctx context.Context, p identity.Principal, in *userI
 }
 
 // keepAdmin refuses what would leave a workspace without anybody who can give out roles again.
-func (s *Server) keepAdmin(ctx context.Context, p identity.Principal, without string) error {
+func (s *settings) keepAdmin(ctx context.Context, p identity.Principal, without string) error {
 	list, err := s.o.Stores.Users.List(ctx, p)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ func (s *Server) keepAdmin(ctx context.Context, p identity.Principal, without st
 	return fault.Newf(fault.Conflict, "user %q is the last admin of the workspace; make another one first", without)
 }
 
-func (s *Server) listTokens(ctx context.Context, p identity.Principal, in *userInput) (*tokensOutput, error) {
+func (s *settings) listTokens(ctx context.Context, p identity.Principal, in *userInput) (*tokensOutput, error) {
 	user, err := s.owner(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (s *Server) listTokens(ctx context.Context, p identity.Principal, in *userI
 	return out, nil
 }
 
-func (s *Server) createToken(ctx context.Context, p identity.Principal, in *tokenCreate) (*newTokenOutput, error) {
+func (s *settings) createToken(ctx context.Context, p identity.Principal, in *tokenCreate) (*newTokenOutput, error) {
 	user, err := s.owner(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -308,7 +308,7 @@ func maker(p identity.Principal, user string) string {
 	return first + ", " + p.User
 }
 
-func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*route.Nothing, error) {
+func (s *settings) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*route.Nothing, error) {
 	user, err := s.owner(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func (s *Server) deleteToken(ctx context.Context, p identity.Principal, in *toke
 }
 
 // owner is the user whose tokens are meant. Everybody may see to their own; that there are others is for admins to know.
-func (s *Server) owner(ctx context.Context, p identity.Principal, id string) (string, error) {
+func (s *settings) owner(ctx context.Context, p identity.Principal, id string) (string, error) {
 	if id == "me" || id == p.User {
 		return p.User, nil
 	}
@@ -336,7 +336,7 @@ func (s *Server) owner(ctx context.Context, p identity.Principal, id string) (st
 }
 
 // readUser takes over what may be changed, and notes who enters an address: an answer from there is the user's, and a link goes there.
-func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
+func (s *settings) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
 	before := human.Addresses(*u)
 	if err := readUser(u, in); err != nil {
 		return err

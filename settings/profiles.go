@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -65,7 +64,7 @@ type (
 )
 
 // profiles registers the models of the workspace.
-func (s *Server) profiles() {
+func (s *settings) profiles() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"models"}}
 	}
@@ -92,7 +91,7 @@ func (s *Server) profiles() {
 	}
 }
 
-func (s *Server) listProfiles(ctx context.Context, p identity.Principal, _ *struct{}) (*profilesOutput, error) {
+func (s *settings) listProfiles(ctx context.Context, p identity.Principal, _ *struct{}) (*profilesOutput, error) {
 	list, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
 		return nil, err
@@ -106,7 +105,7 @@ func (s *Server) listProfiles(ctx context.Context, p identity.Principal, _ *stru
 	return out, nil
 }
 
-func (s *Server) getProfile(ctx context.Context, p identity.Principal, in *profileInput) (*profileOutput, error) {
+func (s *settings) getProfile(ctx context.Context, p identity.Principal, in *profileInput) (*profileOutput, error) {
 	stored, err := s.profile(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func (s *Server) getProfile(ctx context.Context, p identity.Principal, in *profi
 }
 
 // profile reads a profile; of one that is not there it says what is similar.
-func (s *Server) profile(ctx context.Context, p identity.Principal, id string) (store.Profile, error) {
+func (s *settings) profile(ctx context.Context, p identity.Principal, id string) (store.Profile, error) {
 	list, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
 		return store.Profile{}, err
@@ -127,19 +126,11 @@ func (s *Server) profile(ctx context.Context, p identity.Principal, id string) (
 			return stored, nil
 		}
 	}
-	return store.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q%s", id, near(id, ids))
-}
-
-// near offers the most similar name, if one is.
-func near(name string, known []string) string {
-	if n := fault.Nearest(name, known); n != "" {
-		return fmt.Sprintf("; did you mean %q?", n)
-	}
-	return ""
+	return store.Profile{}, fault.Newf(fault.NotFound, "there is no profile %q%s", id, route.DidYouMean(id, ids))
 }
 
 // profileIDs are the profiles of the workspace with what each falls back to.
-func (s *Server) profileIDs(ctx context.Context, p identity.Principal) (map[string][]string, error) {
+func (s *settings) profileIDs(ctx context.Context, p identity.Principal) (map[string][]string, error) {
 	list, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
 		return nil, err
@@ -155,7 +146,7 @@ func (s *Server) profileIDs(ctx context.Context, p identity.Principal) (map[stri
 	return all, nil
 }
 
-func (s *Server) createProfile(ctx context.Context, p identity.Principal, in *profileCreate) (*profileOutput, error) {
+func (s *settings) createProfile(ctx context.Context, p identity.Principal, in *profileCreate) (*profileOutput, error) {
 	body, wrong := s.readProfileBody(in.RawBody)
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
@@ -165,7 +156,7 @@ func (s *Server) createProfile(ctx context.Context, p identity.Principal, in *pr
 	}
 	if body.ID == "" {
 		var err error
-		if body.ID, err = freeID(madeID(body.Name, "profile"), find); err != nil {
+		if body.ID, err = route.FreeID(route.MadeID(body.Name, "profile"), find); err != nil {
 			return nil, err
 		}
 	} else if err := find(body.ID); err == nil {
@@ -176,7 +167,7 @@ func (s *Server) createProfile(ctx context.Context, p identity.Principal, in *pr
 	return s.keepProfile(ctx, p, body, wrong)
 }
 
-func (s *Server) putProfile(ctx context.Context, p identity.Principal, in *profileChange) (*profileOutput, error) {
+func (s *settings) putProfile(ctx context.Context, p identity.Principal, in *profileChange) (*profileOutput, error) {
 	body, wrong := s.readProfileBody(in.RawBody)
 	if body.ID != "" && body.ID != in.ID {
 		wrong = append(wrong, api.FaultField{Path: "id", Message: fmt.Sprintf("%q is not the profile of the address, %q", body.ID, in.ID)})
@@ -188,7 +179,7 @@ func (s *Server) putProfile(ctx context.Context, p identity.Principal, in *profi
 }
 
 // keepProfile stores a profile unless something is wrong with it, by what was found before or is found here.
-func (s *Server) keepProfile(ctx context.Context, p identity.Principal, body api.Profile, wrong []api.FaultField) (*profileOutput, error) {
+func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body api.Profile, wrong []api.FaultField) (*profileOutput, error) {
 	if slices.ContainsFunc(wrong, func(f api.FaultField) bool { return f.Path == wholeBody }) {
 		return nil, wrongFields(wrong) // nothing else can be said about it
 	}
@@ -210,7 +201,7 @@ func wrongFields(fields []api.FaultField) error {
 	return fault.Newf(fault.InvalidInput, "%s: %s", fields[0].Path, fields[0].Message).With("fields", fields)
 }
 
-func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *profileDelete) (*route.Nothing, error) {
+func (s *settings) deleteProfile(ctx context.Context, p identity.Principal, in *profileDelete) (*route.Nothing, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	stored, err := s.profile(ctx, p, in.ID)
@@ -231,7 +222,7 @@ func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *pr
 		}
 	}
 	if len(users) > 0 {
-		return nil, fault.Newf(fault.Conflict, "profile %q takes the place of %s when that fails; change its fallback_profiles first", in.ID, quoted(users)).With("profiles", users)
+		return nil, fault.Newf(fault.Conflict, "profile %q takes the place of %s when that fails; change its fallback_profiles first", in.ID, route.Quoted(users)).With("profiles", users)
 	}
 	if !in.Force {
 		workflows, templates, err := s.usersOf(ctx, p, in.ID)
@@ -241,10 +232,10 @@ func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *pr
 		if len(workflows)+len(templates) > 0 {
 			what := []string{}
 			if len(workflows) > 0 {
-				what = append(what, "the workflows "+quoted(workflows))
+				what = append(what, "the workflows "+route.Quoted(workflows))
 			}
 			if len(templates) > 0 {
-				what = append(what, "the node templates "+quoted(templates))
+				what = append(what, "the node templates "+route.Quoted(templates))
 			}
 			return nil, fault.Newf(fault.Conflict, "profile %q is named by %s; give them another one, or delete it with force=true", in.ID, strings.Join(what, " and ")).
 				With("workflows", workflows).With("node_templates", templates)
@@ -253,23 +244,9 @@ func (s *Server) deleteProfile(ctx context.Context, p identity.Principal, in *pr
 	return nil, s.o.Models.DeleteProfile(ctx, p, in.ID)
 }
 
-// quoted lists names for people, the first few of them.
-func quoted(names []string) string {
-	const most = 5
-	var out []string
-	for _, n := range names[:min(len(names), most)] {
-		out = append(out, strconv.Quote(n))
-	}
-	text := strings.Join(out, ", ")
-	if n := len(names) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
-}
-
 // usersOf finds the workflows whose newest revision names a profile, which is the one that is deployed too, and the node
 // templates that do.
-func (s *Server) usersOf(ctx context.Context, p identity.Principal, id string) (workflows, templates []string, err error) {
+func (s *settings) usersOf(ctx context.Context, p identity.Principal, id string) (workflows, templates []string, err error) {
 	for page := (store.Page{Number: 1, Size: 500}); ; page.Number++ {
 		list, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{NotPrefix: agent.UnnamedID(""), Page: page})
 		if err != nil {
@@ -336,7 +313,7 @@ func is(v any, text string) bool {
 	return v == any(text)
 }
 
-func (s *Server) testProfile(ctx context.Context, p identity.Principal, in *profileTry) (*profileTestOutput, error) {
+func (s *settings) testProfile(ctx context.Context, p identity.Principal, in *profileTry) (*profileTestOutput, error) {
 	stored, err := s.profile(ctx, p, in.ID)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type MemoryPath struct {
 }
 
 // memories registers what memories remember. Everybody sees their own and may make it be forgotten; admins see to all.
-func (s *Server) memories() {
+func (s *settings) memories() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"memory"}}
 	}
@@ -65,7 +65,7 @@ func rememberer(p identity.Principal) identity.Principal {
 	return p
 }
 
-func (s *Server) listMemories(ctx context.Context, p identity.Principal, in *memoriesInput) (*memoriesOutput, error) {
+func (s *settings) listMemories(ctx context.Context, p identity.Principal, in *memoriesInput) (*memoriesOutput, error) {
 	page, err := s.o.Stores.Memories.Scopes(ctx, rememberer(p), store.MemoryScopeQuery{
 		User: in.User, Kind: in.Kind, Workflow: in.Workflow, Node: in.Node, Session: in.Session, Page: in.StorePage(),
 	})
@@ -79,7 +79,7 @@ func (s *Server) listMemories(ctx context.Context, p identity.Principal, in *mem
 	return out, nil
 }
 
-func (s *Server) getMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*memoryOutput, error) {
+func (s *settings) getMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*memoryOutput, error) {
 	m, err := s.o.Stores.Memories.Scope(ctx, rememberer(p), in.ID)
 	if err != nil {
 		return nil, err
@@ -87,11 +87,11 @@ func (s *Server) getMemory(ctx context.Context, p identity.Principal, in *Memory
 	return &memoryOutput{tellMemory(m)}, nil
 }
 
-func (s *Server) forgetMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*route.Nothing, error) {
+func (s *settings) forgetMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*route.Nothing, error) {
 	return nil, s.o.Stores.Memories.Forget(ctx, rememberer(p), in.ID)
 }
 
-func (s *Server) listMemoryRecords(ctx context.Context, p identity.Principal, in *recordsInput) (*recordsOutput, error) {
+func (s *settings) listMemoryRecords(ctx context.Context, p identity.Principal, in *recordsInput) (*recordsOutput, error) {
 	p = rememberer(p)
 	m, err := s.o.Stores.Memories.Scope(ctx, p, in.ID)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) listMemoryRecords(ctx context.Context, p identity.Principal, in
 	return out, nil
 }
 
-func (s *Server) deleteMemoryRecord(ctx context.Context, p identity.Principal, in *recordInput) (*route.Nothing, error) {
+func (s *settings) deleteMemoryRecord(ctx context.Context, p identity.Principal, in *recordInput) (*route.Nothing, error) {
 	const tries = 10
 	for n := 1; ; n++ {
 		err := s.dropRecord(ctx, rememberer(p), in)
@@ -125,7 +125,7 @@ func (s *Server) deleteMemoryRecord(ctx context.Context, p identity.Principal, i
 	}
 }
 
-func (s *Server) dropRecord(ctx context.Context, p identity.Principal, in *recordInput) error {
+func (s *settings) dropRecord(ctx context.Context, p identity.Principal, in *recordInput) error {
 	m, err := s.o.Stores.Memories.Scope(ctx, p, in.ID)
 	if err != nil {
 		return err

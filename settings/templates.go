@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"bytes"
@@ -34,7 +34,7 @@ type (
 )
 
 // templates registers stored values and schema overrides that nodes refer to.
-func (s *Server) templates() {
+func (s *settings) templates() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"node templates"}}
 	}
@@ -48,7 +48,7 @@ func (s *Server) templates() {
 	route.Handle(s.Router, op(http.MethodDelete, "/node-templates/{id}", "delete-node-template", "Delete a template"), route.Editors(), s.deleteTemplate)
 }
 
-func (s *Server) listTemplates(ctx context.Context, p identity.Principal, _ *struct{}) (*templatesOutput, error) {
+func (s *settings) listTemplates(ctx context.Context, p identity.Principal, _ *struct{}) (*templatesOutput, error) {
 	list, err := s.o.Stores.Templates.List(ctx, p)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *Server) listTemplates(ctx context.Context, p identity.Principal, _ *str
 	return out, nil
 }
 
-func (s *Server) getTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*templateOutput, error) {
+func (s *settings) getTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*templateOutput, error) {
 	t, err := s.o.Stores.Templates.Get(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Server) getTemplate(ctx context.Context, p identity.Principal, in *temp
 	return &templateOutput{tellTemplate(t)}, nil
 }
 
-func (s *Server) createTemplate(ctx context.Context, p identity.Principal, in *templateCreate) (*templateOutput, error) {
+func (s *settings) createTemplate(ctx context.Context, p identity.Principal, in *templateCreate) (*templateOutput, error) {
 	if in.Body.ID == "" {
 		in.Body.ID = route.NewID("tpl")
 	}
@@ -84,7 +84,7 @@ func (s *Server) createTemplate(ctx context.Context, p identity.Principal, in *t
 	return s.keepTemplate(ctx, p, in.Body)
 }
 
-func (s *Server) putTemplate(ctx context.Context, p identity.Principal, in *templateChange) (*templateOutput, error) {
+func (s *settings) putTemplate(ctx context.Context, p identity.Principal, in *templateChange) (*templateOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
 		return nil, api.WrongField("id", "%q is not the template of the address, %q", in.Body.ID, in.ID)
 	}
@@ -94,11 +94,11 @@ func (s *Server) putTemplate(ctx context.Context, p identity.Principal, in *temp
 	return s.keepTemplate(ctx, p, in.Body)
 }
 
-func (s *Server) deleteTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*route.Nothing, error) {
+func (s *settings) deleteTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*route.Nothing, error) {
 	return nil, s.o.Stores.Templates.Delete(ctx, p, in.ID)
 }
 
-func (s *Server) keepTemplate(ctx context.Context, p identity.Principal, in api.NodeTemplate) (*templateOutput, error) {
+func (s *settings) keepTemplate(ctx context.Context, p identity.Principal, in api.NodeTemplate) (*templateOutput, error) {
 	name, err := s.checkTemplate(in)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *Server) keepTemplate(ctx context.Context, p identity.Principal, in api.
 }
 
 // checkTemplate reports everything that is wrong with a template, and returns the kind as it is registered.
-func (s *Server) checkTemplate(in api.NodeTemplate) (string, error) {
+func (s *settings) checkTemplate(in api.NodeTemplate) (string, error) {
 	if strings.Trim(in.ID, ".") == "" {
 		return "", api.WrongField("id", "%q cannot be an id", in.ID)
 	}

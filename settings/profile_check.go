@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"bytes"
@@ -35,7 +35,7 @@ const wholeBody = "body"
 
 // readProfileBody reads a profile and says everything that is wrong with its shape. Older spellings are taken: camel case,
 // budgets for budget, one budget without a list.
-func (s *Server) readProfileBody(raw []byte) (body api.Profile, wrong []api.FaultField) {
+func (s *settings) readProfileBody(raw []byte) (body api.Profile, wrong []api.FaultField) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &fields); err != nil || bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
 		return body, []api.FaultField{{Path: wholeBody, Message: "must be a JSON object with provider, model and so on"}}
@@ -125,7 +125,7 @@ func secretField(name string) bool {
 
 // checkProfile says everything that is wrong with what a profile means, apart from fields that were refused before. A
 // credential that is named by its name becomes its id.
-func (s *Server) checkProfile(ctx context.Context, p identity.Principal, body *api.Profile, before []api.FaultField) (wrong []api.FaultField, err error) {
+func (s *settings) checkProfile(ctx context.Context, p identity.Principal, body *api.Profile, before []api.FaultField) (wrong []api.FaultField, err error) {
 	refuse := func(path, format string, args ...any) {
 		if !slices.ContainsFunc(before, func(f api.FaultField) bool { return f.Path == path }) {
 			wrong = append(wrong, api.FaultField{Path: path, Message: fmt.Sprintf(format, args...)})
@@ -140,7 +140,7 @@ func (s *Server) checkProfile(ctx context.Context, p identity.Principal, body *a
 	case body.Provider == "":
 		refuse("provider", "is missing; there are %s", strings.Join(known, ", "))
 	case !slices.Contains(known, body.Provider):
-		if hint := near(body.Provider, known); hint != "" {
+		if hint := route.DidYouMean(body.Provider, known); hint != "" {
 			refuse("provider", "there is no provider %q%s", body.Provider, hint)
 		} else {
 			refuse("provider", "there is no provider %q; there are %s, and openai is for everything that speaks its API", body.Provider, strings.Join(known, ", "))
@@ -200,7 +200,7 @@ func checkBaseURL(text string) string {
 
 // checkProfileCredential finds the credential that a profile names, by id or by name. What was sent is not repeated: people
 // put keys there.
-func (s *Server) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, refuse func(string, string, ...any)) error {
+func (s *settings) checkProfileCredential(ctx context.Context, p identity.Principal, body *api.Profile, refuse func(string, string, ...any)) error {
 	if body.CredentialID == "" {
 		return nil
 	}
@@ -219,11 +219,11 @@ func (s *Server) checkProfileCredential(ctx context.Context, p identity.Principa
 				fitting = append(fitting, c.Name)
 			}
 		}
-		switch hint := near(body.CredentialID, fitting); {
+		switch hint := route.DidYouMean(body.CredentialID, fitting); {
 		case hint != "":
 			refuse("credential_id", "there is no such credential%s", hint)
 		case len(fitting) > 0:
-			refuse("credential_id", "there is no such credential; of type %s there are %s", body.Provider, quoted(fitting))
+			refuse("credential_id", "there is no such credential; of type %s there are %s", body.Provider, route.Quoted(fitting))
 		default:
 			refuse("credential_id", "there is no such credential; an admin makes one of type %s with POST %s/credentials", body.Provider, route.Prefix)
 		}
@@ -237,7 +237,7 @@ func (s *Server) checkProfileCredential(ctx context.Context, p identity.Principa
 }
 
 // checkFallbacks looks for profiles that are not there and for circles.
-func (s *Server) checkFallbacks(ctx context.Context, p identity.Principal, body *api.Profile, refuse func(string, string, ...any)) error {
+func (s *settings) checkFallbacks(ctx context.Context, p identity.Principal, body *api.Profile, refuse func(string, string, ...any)) error {
 	if len(body.Fallbacks) == 0 {
 		return nil
 	}
@@ -255,7 +255,7 @@ func (s *Server) checkFallbacks(ctx context.Context, p identity.Principal, body 
 		case slices.Contains(body.Fallbacks[:i], id):
 			refuse(path, "profile %q is in the list twice", id)
 		case !there:
-			refuse(path, "there is no profile %q%s", id, near(id, slices.Sorted(maps.Keys(all))))
+			refuse(path, "there is no profile %q%s", id, route.DidYouMean(id, slices.Sorted(maps.Keys(all))))
 		default:
 			if way := wayTo(all, id, body.ID, map[string]bool{}); way != nil {
 				refuse(path, "goes in a circle: %s", strings.Join(append([]string{body.ID}, way...), " -> "))
@@ -319,7 +319,7 @@ func checkScript(body *api.Profile, refuse func(string, string, ...any)) {
 			refuse(path+".matches", "is no regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 		if r.Fail != "" && !slices.Contains(fault.Codes(), fault.Code(r.Fail)) {
-			refuse(path+".fail", "there is no error code %q%s", r.Fail, near(r.Fail, codeNames()))
+			refuse(path+".fail", "there is no error code %q%s", r.Fail, route.DidYouMean(r.Fail, codeNames()))
 		}
 		if r.Reply == "" && absent(r.JSON) && len(r.Calls) == 0 && r.Fail == "" && r.FinishReason == "" {
 			refuse(path, "answers nothing; set reply, json, calls or fail")

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type (
 )
 
 // budgets registers what profiles limit, and how that is raised.
-func (s *Server) budgets() {
+func (s *settings) budgets() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"models"}}
 	}
@@ -38,7 +38,7 @@ func (s *Server) budgets() {
 	route.Handle(s.Router, raised, route.Operators(), s.raiseBudget)
 }
 
-func (s *Server) listBudgets(ctx context.Context, p identity.Principal, in *budgetsInput) (*budgetsOutput, error) {
+func (s *settings) listBudgets(ctx context.Context, p identity.Principal, in *budgetsInput) (*budgetsOutput, error) {
 	if in.Profile != "" {
 		if _, err := s.profile(ctx, p, in.Profile); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (s *Server) listBudgets(ctx context.Context, p identity.Principal, in *budg
 	return &budgetsOutput{list}, err
 }
 
-func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *raiseInput) (*budgetOutput, error) {
+func (s *settings) raiseBudget(ctx context.Context, p identity.Principal, in *raiseInput) (*budgetOutput, error) {
 	r := in.Body
 	if !(r.RaiseBy > 0) || r.RaiseBy > maxBudgetCost {
 		return nil, api.WrongField("raise_by", "must be more than 0 and at most %g", maxBudgetCost)
@@ -71,7 +71,7 @@ func (s *Server) raiseBudget(ctx context.Context, p identity.Principal, in *rais
 }
 
 // budget reads one budget.
-func (s *Server) budget(ctx context.Context, p identity.Principal, name string) (*api.Budget, error) {
+func (s *settings) budget(ctx context.Context, p identity.Principal, name string) (*api.Budget, error) {
 	profile, _, _ := strings.Cut(name, "/")
 	list, err := s.o.Models.Budgets(ctx, p, api.BudgetQuery{ProfileID: profile, Budget: name, Limit: 1})
 	if err != nil {

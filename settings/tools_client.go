@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"net/http"
@@ -7,7 +7,7 @@ import (
 )
 
 // clientDocument answers authorization servers who want to know what this program is.
-func (s *Server) clientDocument(w http.ResponseWriter, r *http.Request) {
+func (s *settings) clientDocument(w http.ResponseWriter, r *http.Request) {
 	document, err := s.o.Tools.ClientDocument()
 	if err != nil {
 		http.Error(w, fault.From(err).Message, http.StatusNotFound)
@@ -16,6 +16,6 @@ func (s *Server) clientDocument(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "max-age=3600")
 	if _, err := w.Write(document); err != nil {
-		s.o.Log.DebugContext(r.Context(), "nobody took the document of this client", "error", err)
+		s.Log.DebugContext(r.Context(), "nobody took the document of this client", "error", err)
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ type (
 )
 
 // toolServers registers the tool servers of the workspace.
-func (s *Server) toolServers() {
+func (s *settings) toolServers() {
 	op := func(method, path, id, summary, description string) huma.Operation {
 		return huma.Operation{Method: method, Path: "/mcp/servers" + path, OperationID: id, Summary: summary, Description: description, Tags: []string{"tools"}}
 	}
@@ -106,7 +106,7 @@ func (s *Server) toolServers() {
 }
 
 // toolServer reads a server; of one that is not there it says what is similar.
-func (s *Server) toolServer(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
+func (s *settings) toolServer(ctx context.Context, p identity.Principal, id string) (store.MCPServer, error) {
 	found, err := s.o.Stores.MCPServers.Get(ctx, p, id)
 	if !errors.Is(err, store.ErrNotFound) {
 		return found, err
@@ -119,10 +119,10 @@ func (s *Server) toolServer(ctx context.Context, p identity.Principal, id string
 	for i, one := range list {
 		ids[i] = one.ID
 	}
-	return found, fault.Newf(fault.NotFound, "there is no tool server %q%s", id, near(id, ids))
+	return found, fault.Newf(fault.NotFound, "there is no tool server %q%s", id, route.DidYouMean(id, ids))
 }
 
-func (s *Server) listToolServers(ctx context.Context, p identity.Principal, _ *struct{}) (*toolServersOutput, error) {
+func (s *settings) listToolServers(ctx context.Context, p identity.Principal, _ *struct{}) (*toolServersOutput, error) {
 	list, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *Server) listToolServers(ctx context.Context, p identity.Principal, _ *s
 	return out, nil
 }
 
-func (s *Server) getToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolServerOutput, error) {
+func (s *settings) getToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolServerOutput, error) {
 	found, err := s.toolServer(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func tellToolServer(p identity.Principal, m store.MCPServer, activated bool) (ap
 	return out, err
 }
 
-func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in *toolServerCreate) (*toolServerOutput, error) {
+func (s *settings) createToolServer(ctx context.Context, p identity.Principal, in *toolServerCreate) (*toolServerOutput, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	b := &in.Body
@@ -208,7 +208,7 @@ func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in 
 		return nil, api.WrongField("id", "give an id, or a name to make one of")
 	case b.ID == "":
 		var err error
-		if b.ID, err = freeID(madeID(b.Name, "server"), find); err != nil {
+		if b.ID, err = route.FreeID(route.MadeID(b.Name, "server"), find); err != nil {
 			return nil, err
 		}
 	default:
@@ -221,7 +221,7 @@ func (s *Server) createToolServer(ctx context.Context, p identity.Principal, in 
 	return s.keepToolServer(ctx, p, b)
 }
 
-func (s *Server) putToolServer(ctx context.Context, p identity.Principal, in *toolServerPut) (*toolServerOutput, error) {
+func (s *settings) putToolServer(ctx context.Context, p identity.Principal, in *toolServerPut) (*toolServerOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
 		return nil, api.WrongField("id", "%q is not the server of the address, %q", in.Body.ID, in.ID)
 	}
@@ -232,7 +232,7 @@ func (s *Server) putToolServer(ctx context.Context, p identity.Principal, in *to
 }
 
 // keepToolServer stores a server unless something is wrong with it. It reaches nothing; connections to what it was before end.
-func (s *Server) keepToolServer(ctx context.Context, p identity.Principal, b *api.MCPServer) (*toolServerOutput, error) {
+func (s *settings) keepToolServer(ctx context.Context, p identity.Principal, b *api.MCPServer) (*toolServerOutput, error) {
 	m, wrong, err := s.readToolServer(ctx, p, b)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func sameReach(a, b store.MCPServer) bool {
 }
 
 // readToolServer makes a row of a request and says what is wrong with it, field by field.
-func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *api.MCPServer) (m store.MCPServer, wrong []api.FaultField, err error) {
+func (s *settings) readToolServer(ctx context.Context, p identity.Principal, b *api.MCPServer) (m store.MCPServer, wrong []api.FaultField, err error) {
 	m = store.MCPServer{
 		Workspace: p.Workspace, ID: b.ID, Name: strings.TrimSpace(b.Name), Description: b.Description, Transport: b.Transport, Command: b.Command, Args: b.Args, Dir: b.Dir,
 		URL: b.URL, Credential: b.CredentialID, TimeoutSeconds: b.TimeoutSeconds, IdleSeconds: b.IdleSeconds, Enabled: !b.Disabled,
@@ -302,7 +302,7 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 		c, ok := findCredential(credentials, b.CredentialID)
 		switch {
 		case !ok:
-			refuse("credential_id", "there is no credential %q%s", b.CredentialID, near(b.CredentialID, credentialIDs(credentials)))
+			refuse("credential_id", "there is no credential %q%s", b.CredentialID, route.DidYouMean(b.CredentialID, credentialIDs(credentials)))
 		case c.Type != credential.MCPOAuth:
 			refuse("credential_id", "credential %q is of type %s; tokens of an authorization are kept in one of type %s, and a fixed key belongs into headers", c.ID, c.Type, credential.MCPOAuth)
 		default:
@@ -325,11 +325,11 @@ func readValues(path string, from map[string]json.RawMessage, credentials []stor
 		if v.Credential != "" {
 			c, ok := findCredential(credentials, v.Credential)
 			if !ok {
-				refuse(at+".credential_id", "there is no credential %q%s", v.Credential, near(v.Credential, credentialIDs(credentials)))
+				refuse(at+".credential_id", "there is no credential %q%s", v.Credential, route.DidYouMean(v.Credential, credentialIDs(credentials)))
 				continue
 			}
 			if names := fieldsOfType(c.Type); !slices.Contains(names, v.Field) {
-				refuse(at+".field", "a credential of type %s has no field %q%s; it has %s", c.Type, v.Field, near(v.Field, names), strings.Join(names, ", "))
+				refuse(at+".field", "a credential of type %s has no field %q%s; it has %s", c.Type, v.Field, route.DidYouMean(v.Field, names), strings.Join(names, ", "))
 				continue
 			}
 			v.Credential = c.ID
@@ -367,7 +367,7 @@ func fieldsOfType(name string) []string {
 	return names
 }
 
-func (s *Server) deleteToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
+func (s *settings) deleteToolServer(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (s *Server) deleteToolServer(ctx context.Context, p identity.Principal, in 
 }
 
 // forgetTools ends what a user who is removed uses: another one may get the same id.
-func (s *Server) forgetTools(ctx context.Context, p identity.Principal, user string) error {
+func (s *settings) forgetTools(ctx context.Context, p identity.Principal, user string) error {
 	list, err := s.o.Stores.MCPServers.Activations(ctx, p, "", user)
 	if err != nil {
 		return err
@@ -395,7 +395,7 @@ func (s *Server) forgetTools(ctx context.Context, p identity.Principal, user str
 
 // renewTools ends the connections that were made with a credential which is no longer what it was. That it cannot be done does not
 // undo the change; connections end by themselves when nobody uses them.
-func (s *Server) renewTools(ctx context.Context, p identity.Principal, credential string) {
+func (s *settings) renewTools(ctx context.Context, p identity.Principal, credential string) {
 	list, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
 		s.Log.WarnContext(ctx, "connections to tool servers may use a credential as it was", "credential", credential, "error", err)
@@ -422,7 +422,7 @@ func toolProblem(err error) error {
 	return err
 }
 
-func (s *Server) listTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolsOutput, error) {
+func (s *settings) listTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolsOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -441,7 +441,7 @@ func (s *Server) listTools(ctx context.Context, p identity.Principal, in *toolSe
 }
 
 // tellTools shows the tools of a server and, to somebody who has activated it, how they differ from what was accepted.
-func (s *Server) tellTools(ctx context.Context, p identity.Principal, tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsOutput, error) {
+func (s *settings) tellTools(ctx context.Context, p identity.Principal, tools []mcp.Tool, a store.MCPActivation, activated bool) (*toolsOutput, error) {
 	standings := map[string]mcp.Standing{}
 	if len(tools) > 0 {
 		policies, err := s.o.Stores.MCPServers.Policies(ctx, p, tools[0].Server, "", p.User)
@@ -476,7 +476,7 @@ func (s *Server) tellTools(ctx context.Context, p identity.Principal, tools []mc
 	return out, nil
 }
 
-func (s *Server) activateTools(ctx context.Context, p identity.Principal, in *toolActivate) (*toolsOutput, error) {
+func (s *settings) activateTools(ctx context.Context, p identity.Principal, in *toolActivate) (*toolsOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -491,7 +491,7 @@ func (s *Server) activateTools(ctx context.Context, p identity.Principal, in *to
 }
 
 // tellAccepted tells the tools of a server after the user has accepted some.
-func (s *Server) tellAccepted(ctx context.Context, p identity.Principal, id string, a store.MCPActivation, err error) (*toolsOutput, error) {
+func (s *settings) tellAccepted(ctx context.Context, p identity.Principal, id string, a store.MCPActivation, err error) (*toolsOutput, error) {
 	if err != nil {
 		return nil, toolProblem(err)
 	}
@@ -502,7 +502,7 @@ func (s *Server) tellAccepted(ctx context.Context, p identity.Principal, id stri
 	return s.tellTools(ctx, p, tools, a, true)
 }
 
-func (s *Server) deactivateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
+func (s *settings) deactivateTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -513,7 +513,7 @@ func (s *Server) deactivateTools(ctx context.Context, p identity.Principal, in *
 	return nil, nil
 }
 
-func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *toolAccept) (*toolsOutput, error) {
+func (s *settings) acceptTools(ctx context.Context, p identity.Principal, in *toolAccept) (*toolsOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -547,7 +547,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
-func (s *Server) restartTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
+func (s *settings) restartTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*route.Nothing, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -559,7 +559,7 @@ func (s *Server) restartTools(ctx context.Context, p identity.Principal, in *too
 	return nil, nil
 }
 
-func (s *Server) authorizeTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*authorizeOutput, error) {
+func (s *settings) authorizeTools(ctx context.Context, p identity.Principal, in *toolServerInput) (*authorizeOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -573,10 +573,10 @@ func (s *Server) authorizeTools(ctx context.Context, p identity.Principal, in *t
 }
 
 // authorizedTools is the page that people come back to. The state in the address is all that it goes by, and is good once.
-func (s *Server) authorizedTools(w http.ResponseWriter, r *http.Request) {
+func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	back := r.URL.Query()
 	if back.Get("state") == "" {
-		s.pages.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+		s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
 			return say("这里没有内容", "There is nothing to see here"), []string{say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
 		})
 		return
@@ -586,12 +586,12 @@ func (s *Server) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	server, err := s.o.Tools.Authorized(ctx, back)
 	if err != nil {
 		told := s.Problem(r.Context(), identity.Principal{}, toolProblem(err))
-		s.pages.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
+		s.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
 			return say("授权未完成", "Not authorized"), []string{told.Detail}
 		})
 		return
 	}
-	s.pages.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
+	s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
 		return say("已授权", "Authorized"), []string{fmt.Sprintf(say("现在可以使用工具服务器 %q，可以关闭此页面。", "The tool server %q can be used now. You can close this page."), server)}
 	})
 }

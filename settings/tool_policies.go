@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type (
 )
 
 // toolPolicies registers what people decide about the tools of a server.
-func (s *Server) toolPolicies(op func(method, path, id, summary, description string) huma.Operation) {
+func (s *settings) toolPolicies(op func(method, path, id, summary, description string) huma.Operation) {
 	route.Handle(s.Router, op(http.MethodGet, "/{id}/policies", "list-mcp-policies", "Read the policies for the tools of a server",
 		"Nothing is started or reached. The user's own, and those of the workspace."), route.Operators(), s.listPolicies)
 	route.Handle(s.Router, op(http.MethodPut, "/{id}/policies", "set-mcp-policies", "Set policies for the tools of a server",
@@ -118,7 +118,7 @@ func tellStanding(out *api.MCPTool, t mcp.Tool, s mcp.Standing) {
 	out.Suggestion = api.MCPSuggestion{Policy: suggested.Policy, Reason: suggested.Reason}
 }
 
-func (s *Server) listPolicies(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolPolicyOutput, error) {
+func (s *settings) listPolicies(ctx context.Context, p identity.Principal, in *toolServerInput) (*toolPolicyOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *Server) listPolicies(ctx context.Context, p identity.Principal, in *too
 	return out, nil
 }
 
-func (s *Server) setPolicies(ctx context.Context, p identity.Principal, in *toolPolicyInput) (*toolPolicyOutput, error) {
+func (s *settings) setPolicies(ctx context.Context, p identity.Principal, in *toolPolicyInput) (*toolPolicyOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Server) setPolicies(ctx context.Context, p identity.Principal, in *tool
 	return s.listPolicies(ctx, p, &toolServerInput{in.ID})
 }
 
-func (s *Server) listAcceptances(ctx context.Context, p identity.Principal, in *acceptancesInput) (*acceptancesOutput, error) {
+func (s *settings) listAcceptances(ctx context.Context, p identity.Principal, in *acceptancesInput) (*acceptancesOutput, error) {
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}

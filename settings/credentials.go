@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ type (
 
 // credentials registers the secrets of the workspace. They are written and never read back: no answer has any of their
 // data, not even in a refusal.
-func (s *Server) credentials() {
+func (s *settings) credentials() {
 	op := func(method, path, id, summary string) huma.Operation {
 		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"credentials"}}
 	}
@@ -50,7 +50,7 @@ func (s *Server) credentials() {
 	route.Handle(s.Router, op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential"), route.Admins(), s.deleteCredential)
 }
 
-func (s *Server) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
+func (s *settings) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
 	types := credential.Types()
 	out := &credentialTypesOutput{api.CredentialTypes{Types: make([]api.CredentialType, len(types))}}
 	for i, t := range types {
@@ -65,7 +65,7 @@ func (s *Server) listCredentialTypes(context.Context, identity.Principal, *struc
 	return out, nil
 }
 
-func (s *Server) listCredentials(ctx context.Context, p identity.Principal, _ *struct{}) (*credentialsOutput, error) {
+func (s *settings) listCredentials(ctx context.Context, p identity.Principal, _ *struct{}) (*credentialsOutput, error) {
 	list, err := s.o.Stores.Credentials.List(ctx, p)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *Server) listCredentials(ctx context.Context, p identity.Principal, _ *s
 	return out, nil
 }
 
-func (s *Server) getCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialOutput, error) {
+func (s *settings) getCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialOutput, error) {
 	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (s *Server) getCredential(ctx context.Context, p identity.Principal, in *cr
 	return &credentialOutput{tellCredential(c)}, nil
 }
 
-func (s *Server) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
+func (s *settings) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
 	now := s.NowMS()
 	c := store.Credential{Workspace: p.Workspace, ID: route.NewID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
 	if absent(in.Body.Data) {
@@ -94,7 +94,7 @@ func (s *Server) createCredential(ctx context.Context, p identity.Principal, in 
 	return s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Create)
 }
 
-func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in *credentialChange) (*credentialOutput, error) {
+func (s *settings) updateCredential(ctx context.Context, p identity.Principal, in *credentialChange) (*credentialOutput, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
 	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
@@ -113,7 +113,7 @@ func (s *Server) updateCredential(ctx context.Context, p identity.Principal, in 
 }
 
 // keepCredential seals the data, if there is any, and stores the credential.
-func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
+func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
 	c.Name, c.Type = strings.TrimSpace(in.Name), in.Type
 	if c.Name == "" {
 		return nil, api.WrongField("name", "a credential needs a name")
@@ -132,7 +132,7 @@ func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c sto
 	return &credentialOutput{tellCredential(c)}, nil
 }
 
-func (s *Server) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
+func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
 	if err := s.o.Stores.Credentials.Delete(ctx, p, in.ID); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package server
+package settings
 
 import (
 	"encoding/json"
