@@ -46,16 +46,16 @@ func floors() map[string]floor {
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine":   {level: 3, pure: true},
-		"outbound": {level: 3}, // below all that calls services
-		"identity": {level: 3}, // below the stores: every call of theirs takes its Principal
+		"engine":     {level: 3, pure: true},
+		"outbound":   {level: 3}, // below all that calls services
+		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
+		"credential": {level: 3}, // below kinds and channels, which open credentials
 
-		"node":       {level: 4},
-		"llm":        {level: 4},
-		"store":      {level: 4},
-		"host":       {level: 4},
-		"credential": {level: 4},
-		"api":        {level: 4},
+		"node":  {level: 4},
+		"llm":   {level: 4},
+		"store": {level: 4},
+		"host":  {level: 4},
+		"api":   {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -70,10 +70,6 @@ func floors() map[string]floor {
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
-		"llm/openai":     {level: 5},
-		"llm/anthropic":  {level: 5},
-		"llm/gemini":     {level: 5},
-		"llm/scripted":   {level: 5},
 		"client":         {level: 5},
 		"route":          {level: 5}, // below all that answers requests
 
@@ -92,11 +88,16 @@ func floors() map[string]floor {
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
 		"human": {level: 6},
+		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
 		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
 		"builtin":       {level: 7},
-		"integration/*": {level: 7},
+		"integration/*": {level: 8},
+		"llm/openai":    {level: 8},
+		"llm/anthropic": {level: 8},
+		"llm/gemini":    {level: 8},
+		"llm/scripted":  {level: 8},
 		"gateway":       {level: 7},
 		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
 		"story":         {level: 7},

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
 	"tandem/api"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -89,16 +89,14 @@ func (c *Connection) Export(ctx context.Context, id string, revision int64, asJS
 
 // toYAML writes JSON as YAML, with names in the same order and numbers with the same digits.
 func toYAML(raw []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	n, err := yamlNode(dec)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(n); err != nil {
+	if err := enc.Encode(yamlNode(value)); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	if err := enc.Close(); err != nil {
@@ -107,40 +105,38 @@ func toYAML(raw []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// yamlNode reads the next JSON value.
-func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch v := token.(type) {
-	case json.Delim:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		if v == '{' {
-			n.Kind = yaml.MappingNode
-		}
-		for dec.More() {
-			part, err := yamlNode(dec) // names come as values do
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, part)
-		}
-		if len(n.Content) == 0 {
-			n.Style = yaml.FlowStyle
-		}
-		_, err := dec.Token() // the end
-		return n, err
-	case string:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}, nil
-	case json.Number:
+// yamlNode is a JSON value in YAML.
+func yamlNode(raw []byte) *yaml.Node {
+	scalar := func(tag, value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
+	n := &yaml.Node{}
+	switch raw[0] {
+	case '"':
+		return scalar("!!str", payload.Text(raw))
+	case 't', 'f':
+		return scalar("!!bool", string(raw))
+	case 'n':
+		return scalar("!!null", "null")
+	case '{':
+		n.Kind = yaml.MappingNode
+		payload.EachField(raw, func(key, value []byte) bool {
+			n.Content = append(n.Content, scalar("!!str", payload.Unquote(key)), yamlNode(value))
+			return true
+		})
+	case '[':
+		n.Kind = yaml.SequenceNode
+		payload.EachItem(raw, func(value []byte) bool {
+			n.Content = append(n.Content, yamlNode(value))
+			return true
+		})
+	default:
 		tag := "!!int"
-		if strings.ContainsAny(v.String(), ".eE") {
+		if bytes.ContainsAny(raw, ".eE") {
 			tag = "!!float"
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}, nil
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}, nil
+		return scalar(tag, string(raw))
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return n
 }

@@ -29,6 +29,7 @@ import (
 	"tandem/memory"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/store"
@@ -52,6 +53,8 @@ type Instance struct {
 	purse    *purse
 	// speech is how kinds reach language models.
 	speech *builtin.Models
+	// parts are what the extensions bring.
+	parts *plug.Set
 	// desk is where people are asked.
 	desk *human.Desk
 	// databases are the connections that nodes have to databases.
@@ -109,6 +112,9 @@ type Options struct {
 	// Version is what tool servers are told.
 	Version string
 	Log     *slog.Logger
+	// Extensions are what the program brings besides what is built in: kinds, channels, providers of models, types of credentials, object stores. A
+	// name that something built in has, or another of them, is refused.
+	Extensions []plug.Maker
 	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
 	// not waited for. May be nil.
 	Observed func(llm.Event)
@@ -145,17 +151,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}
 	i.kinds = &i.registry
 	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry})
-	register(&i.registry, builtin.Options{
-		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
-		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
-		Agents: agents{i},
-		Tools:  i.tools.Pool,
-		Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
-			return i.stores.Users.List(ctx, identity.System(workspace))
-		},
-		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
-	})
-	i.desk = i.people(client, o)
+	if err := i.assemble(client, o); err != nil {
+		i.tools.Close()
+		return nil, closing(err, db)
+	}
+	i.desk = i.people(o)
 	var register local.Register
 	if !o.Rest {
 		if i.register, err = os.OpenFile(filepath.Join(o.Dir, registerFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -171,7 +171,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
-		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
+		Credentials: i.vault.opener, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
 		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
@@ -202,6 +202,26 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		i.desk.Start()
 	}
 	return i, nil
+}
+
+// assemble gathers the extensions and registers their kinds.
+func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
+	deps := plug.Deps{HTTP: client, Log: i.log, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
+		return i.stores.Users.List(ctx, identity.System(workspace))
+	}}
+	own := families(func(set *plug.Set) builtin.Options {
+		return builtin.Options{
+			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+			Agents: agents{i}, Tools: i.tools.Pool,
+			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
+		}
+	})
+	if i.parts, err = gather(deps, own, o.Extensions); err != nil {
+		return err
+	}
+	i.vault.types, i.kinds = i.parts.Credentials, &i.registry
+	register(&i.registry, i.parts)
+	return nil
 }
 
 func closing(err error, db *sqlite.DB) error {

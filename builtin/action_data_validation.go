@@ -125,7 +125,7 @@ func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outc
 	if err != nil {
 		return nil, err
 	}
-	var problems []node.SchemaProblem
+	var problems []payload.SchemaProblem
 	var valid, invalid []json.RawMessage
 	repeated, err := check.repeated(list.items)
 	if err != nil {
@@ -158,9 +158,9 @@ func (c *validationConfig) each(check *dataCheck, in json.RawMessage) (node.Outc
 	return done, nil
 }
 
-func (c *validationConfig) result(problems []node.SchemaProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
+func (c *validationConfig) result(problems []payload.SchemaProblem, data json.RawMessage, valid, invalid []json.RawMessage) (json.RawMessage, error) {
 	total := len(problems)
-	problems = append([]node.SchemaProblem{}, problems[:min(total, maxProblems)]...)
+	problems = append([]payload.SchemaProblem{}, problems[:min(total, maxProblems)]...)
 	if total > 0 && c.OnInvalid == "fail" {
 		return nil, fault.Newf(fault.ValidationFailed, "the data has %d problems; the first is %s", total, problems[0]).With("errors", problems)
 	}
@@ -172,7 +172,7 @@ func (c *validationConfig) result(problems []node.SchemaProblem, data json.RawMe
 // dataCheck is a schema and rules, ready to check.
 type dataCheck struct {
 	call   *node.Call
-	schema *node.Schema
+	schema *payload.Schema
 	rules  []ruleCheck
 	each   bool
 }
@@ -191,7 +191,7 @@ func newDataCheck(call *node.Call, c validationConfig) (*dataCheck, error) {
 	check := &dataCheck{call: call, each: c.Each}
 	if !isNull(c.Schema) {
 		var err error
-		if check.schema, err = node.CompileSchema(c.Schema); err != nil {
+		if check.schema, err = payload.CompileSchema(c.Schema); err != nil {
 			return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "schema", err)
 		}
 	}
@@ -254,9 +254,9 @@ func (r *ruleCheck) prepare(at string) error {
 }
 
 // all are the problems of one value.
-func (c *dataCheck) all(at string, raw json.RawMessage) ([]node.SchemaProblem, error) {
+func (c *dataCheck) all(at string, raw json.RawMessage) ([]payload.SchemaProblem, error) {
 	v := decode(raw)
-	var problems []node.SchemaProblem
+	var problems []payload.SchemaProblem
 	if c.schema != nil {
 		problems = c.schema.Problems(at, v)
 	}
@@ -276,7 +276,7 @@ func (c *dataCheck) all(at string, raw json.RawMessage) ([]node.SchemaProblem, e
 	return problems, nil
 }
 
-func (r *ruleCheck) problem(at, message string) node.SchemaProblem {
+func (r *ruleCheck) problem(at, message string) payload.SchemaProblem {
 	if r.Message != "" {
 		message = r.Message
 	}
@@ -287,7 +287,7 @@ func (r *ruleCheck) problem(at, message string) node.SchemaProblem {
 	case at != "":
 		where = at + "." + where
 	}
-	return node.SchemaProblem{Path: where, Rule: r.Rule, Message: message}
+	return payload.SchemaProblem{Path: where, Rule: r.Rule, Message: message}
 }
 
 // check returns what is wrong, "" when nothing is. What is missing is wrong only where it is required.
@@ -439,8 +439,8 @@ func (r *ruleCheck) text(text string) string {
 }
 
 // repeated finds the items whose value of a unique field another item had before.
-func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]node.SchemaProblem, error) {
-	found := map[int][]node.SchemaProblem{}
+func (c *dataCheck) repeated(items []json.RawMessage) (map[int][]payload.SchemaProblem, error) {
+	found := map[int][]payload.SchemaProblem{}
 	for i := range c.rules {
 		r := &c.rules[i]
 		if r.Rule != "unique" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/database"
 	"tandem/dataflow"
 	"tandem/fault"
@@ -35,11 +36,11 @@ func (r *databaseRig) call(name, config, input string) (map[string]any, error) {
 	r.t.Helper()
 	call := newCall(r.t, config, input)
 	call.Workspace = "default"
-	call.Credential = func(_ context.Context, id string, types ...string) (node.Credential, error) {
+	call.Credential = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		if id != "shop" || len(types) != 1 || types[0] != "sql" {
-			return node.Credential{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
 		}
-		return node.Credential{ID: id, Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "` + canary + `.db"}`)}, nil
+		return credential.Opened{ID: id, Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "` + canary + `.db"}`)}, nil
 	}
 	call.Bind = func(text string) (dataflow.Bound, error) {
 		template, err := dataflow.CompileText(text)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
@@ -60,12 +61,12 @@ func (r *fileRig) try(ctx context.Context, name, config, input string) (map[stri
 		defer r.mu.Unlock()
 		maps.Copy(r.details, fields)
 	}
-	call.Credential = func(_ context.Context, id string, _ ...string) (node.Credential, error) {
+	call.Credential = func(_ context.Context, id string, _ ...string) (credential.Opened, error) {
 		data, ok := r.creds[id]
 		if !ok {
-			return node.Credential{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
 		}
-		return node.Credential{ID: id, Type: "http_auth", Data: json.RawMessage(data)}, nil
+		return credential.Opened{ID: id, Type: "http_auth", Data: json.RawMessage(data)}, nil
 	}
 	out, err := r.kinds[name].Run(ctx, call)
 	if err != nil {

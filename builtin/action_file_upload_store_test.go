@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
@@ -23,13 +24,13 @@ type shelf struct {
 	mu      sync.Mutex
 	puts    []objectstore.Object
 	content []string
-	cred    node.Credential
+	cred    credential.Opened
 	err     error
 }
 
 func (s *shelf) CredentialType() string { return "aws_keys" }
 
-func (s *shelf) Put(_ context.Context, c node.Credential, o objectstore.Object) (objectstore.Receipt, error) {
+func (s *shelf) Put(_ context.Context, c credential.Opened, o objectstore.Object) (objectstore.Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from, err := o.Content.Open()

@@ -18,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 )
 
 // httpAuthData are the fields of a credential of the type http_auth.
@@ -99,7 +100,7 @@ func (a *httpAuth) clean(out *httpOutput) error {
 	if !a.held {
 		return nil
 	}
-	raw, err := node.Marshal(out)
+	raw, err := payload.Encode(out)
 	if err != nil {
 		return fault.New(fault.OutputInvalid, "the answer cannot be handed on").WithCause(err)
 	}
@@ -114,7 +115,7 @@ func (a *httpAuth) cleanFields(fields map[string]any) map[string]any {
 	}
 	out := make(map[string]any, len(fields))
 	for name, value := range fields {
-		if raw, err := node.Marshal(value); err == nil { // what JSON cannot hold could not be kept either
+		if raw, err := payload.Encode(value); err == nil { // what JSON cannot hold could not be kept either
 			out[name] = a.redact.JSON(raw)
 		}
 	}

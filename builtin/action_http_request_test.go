@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
@@ -118,12 +119,12 @@ func (r *httpRig) call(config, input string) (map[string]any, error) {
 		defer r.mu.Unlock()
 		r.logs = append(r.logs, fmt.Sprint(level, message, fields))
 	}
-	call.Credential = func(_ context.Context, id string, types ...string) (node.Credential, error) {
+	call.Credential = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		data, ok := r.creds[id]
 		if !ok || len(types) != 1 || types[0] != "http_auth" {
-			return node.Credential{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
 		}
-		return node.Credential{ID: id, Type: "http_auth", Data: json.RawMessage(strings.ReplaceAll(data, "$URL", r.server.URL))}, nil
+		return credential.Opened{ID: id, Type: "http_auth", Data: json.RawMessage(strings.ReplaceAll(data, "$URL", r.server.URL))}, nil
 	}
 	out, err := r.kind.Run(r.t.Context(), call)
 	if err != nil {

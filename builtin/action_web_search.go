@@ -24,7 +24,7 @@ type searchConfig struct {
 	Provider       string         `json:"provider" enum:"searxng|brave|tavily|bing|json" doc:"The search service; without one that of the credential." zh:"搜索服务；省略时由凭据决定。"`
 	Query          node.Template  `json:"query" doc:"What is searched for; without it the query of the input." zh:"搜索内容；省略时取输入的 query。"`
 	MaxResults     int            `json:"max_results" range:"1..50" doc:"The most results." zh:"最多返回的结果数。"`
-	Language       string         `json:"language" doc:"The language of the results." zh:"结果的语言。"`
+	Language       string         `json:"language" doc:"The language of the results. Not for tavily." zh:"结果的语言。tavily 不支持。"`
 	TimeRange      string         `json:"time_range" enum:"any|day|week|month|year" doc:"How old results may be." zh:"结果的时间范围。"`
 	IncludeDomains []string       `json:"include_domains" doc:"Only results of these domains." zh:"只包含这些域名的结果。"`
 	ExcludeDomains []string       `json:"exclude_domains" doc:"No results of these domains." zh:"排除这些域名的结果。"`
@@ -180,6 +180,9 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 	}
 	if provider.check != nil {
 		err = provider.check(s)
+	}
+	if err == nil && s.language != "" && provider.takesLanguage != nil && !provider.takesLanguage(s) {
+		err = fault.Newf(fault.Unsupported, `"language" cannot be applied: %s is not asked for one; leave it out and name the language in the query`, provider.name).With("path", "configurations.language")
 	}
 	return s, provider, err
 }

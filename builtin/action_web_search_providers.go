@@ -26,6 +26,8 @@ type searchProvider struct {
 	// paged services have more pages; one with fewer than atLeast results is the last.
 	paged   bool
 	atLeast int
+	// takesLanguage tells whether the service can be asked for results of a language. Nil: it can.
+	takesLanguage func(*search) bool
 	// check refuses what the service cannot do at all. May be nil.
 	check func(*search) error
 	ask   func(*search) (outbound.Request, error)
@@ -36,9 +38,9 @@ func searchProviders() []searchProvider {
 	return []searchProvider{
 		{name: "searxng", paged: true, atLeast: 1, ask: askSearxng, read: readFixed("results", "number_of_results", "title", "url", "content", "publishedDate", "score")},
 		{name: "brave", base: "https://api.search.brave.com", paged: true, atLeast: 1, ask: askBrave, read: readFixed("web.results", "", "title", "url", "description", "page_age", "")},
-		{name: "tavily", base: "https://api.tavily.com", ask: askTavily, read: readFixed("results", "", "title", "url", "content", "published_date", "score")},
+		{name: "tavily", base: "https://api.tavily.com", takesLanguage: func(*search) bool { return false }, ask: askTavily, read: readFixed("results", "", "title", "url", "content", "published_date", "score")},
 		{name: "bing", base: "https://api.bing.microsoft.com", paged: true, atLeast: 1, ask: askBing, read: readFixed("webPages.value", "webPages.totalEstimatedMatches", "name", "url", "snippet", "datePublished", "")},
-		{name: "json", check: checkMapping, ask: askMapped, read: readMapped},
+		{name: "json", takesLanguage: func(s *search) bool { return strings.Contains(s.mapping.URL, "{language}") }, check: checkMapping, ask: askMapped, read: readMapped},
 	}
 }
 

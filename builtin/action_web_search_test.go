@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
@@ -65,11 +66,11 @@ func (r *serviceRig) newCall(config, input string) *node.Call {
 		r.note(string(raw), err)
 	}
 	call.Log = func(level node.Level, message string, fields map[string]any) { r.note(level, message, fields) }
-	call.Credential = func(_ context.Context, id string, types ...string) (node.Credential, error) {
+	call.Credential = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		if id != "c" || !slices.Contains(types, r.credentialType) {
-			return node.Credential{}, fault.Newf(fault.CredentialMissing, "there is no credential %q of %v", id, types)
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q of %v", id, types)
 		}
-		return node.Credential{ID: id, Type: r.credentialType, Data: json.RawMessage(strings.ReplaceAll(r.credential, "$URL", r.server.URL))}, nil
+		return credential.Opened{ID: id, Type: r.credentialType, Data: json.RawMessage(strings.ReplaceAll(r.credential, "$URL", r.server.URL))}, nil
 	}
 	return call
 }
@@ -159,7 +160,11 @@ func TestWebSearch_Providers(t *testing.T) {
 				_, _ = io.WriteString(w, c.answer)
 			})
 			r.credentialType, r.credential = "search", `{"provider": "`+name+`", "api_key": "`+canary+`", "base_url": "$URL/base/"}`
-			out := r.result(t, `{"credential_id": "c", "language": "en-US", "time_range": "week", "include_domains": ["https://go.dev/", "*.pkg.go.dev"], "exclude_domains": ["x.go.dev"]`+c.config+`}`, `{"query": "go lang"}`)
+			language := `"language": "en-US", `
+			if name == "tavily" {
+				language = ""
+			}
+			out := r.result(t, `{"credential_id": "c", `+language+`"time_range": "week", "include_domains": ["https://go.dev/", "*.pkg.go.dev"], "exclude_domains": ["x.go.dev"]`+c.config+`}`, `{"query": "go lang"}`)
 			for _, d := range differences("result", value(t, c.want), value(t, out)) {
 				t.Error(d)
 			}
@@ -268,6 +273,8 @@ func TestWebSearch_Refuses(t *testing.T) {
 		"KeyElsewhere": {`{"credential_id": "c", "mapping": {"url": "https://thief.example/{query}"}}`, `{"query": "x"}`, keyed, fault.InvalidConfig, "not sent elsewhere"},
 		"KeyForNobody": {`{"credential_id": "c", "mapping": {"url": "https://thief.example/{query}"}}`, `{"query": "x"}`, `{"provider": "json", "api_key": "` + canary + `"}`, fault.CredentialInvalid, "base_url"},
 		"TimeUnknown":  {`{"credential_id": "c", "time_range": "day", "mapping": {"url": "x?q={query}"}}`, `{"query": "x"}`, keyed, fault.Unsupported, "time_range"},
+		"LanguageLost": {`{"credential_id": "c", "language": "de", "mapping": {"url": "x?q={query}"}}`, `{"query": "x"}`, keyed, fault.Unsupported, "language"},
+		"NoLanguage":   {`{"credential_id": "c", "language": "de"}`, `{"query": "x"}`, `{"provider": "tavily", "api_key": "` + canary + `"}`, fault.Unsupported, "tavily"},
 		"MappedField":  {`{"credential_id": "c", "mapping": {"url": "x", "fields": {"titel": "a"}}}`, `{"query": "x"}`, keyed, fault.InvalidConfig, "titel"},
 		"NotJSON":      {`{"credential_id": "c"}`, `{"query": "x"}`, strings.Replace(searxng, "%s", "/html", 1), fault.OutputInvalid, "does not answer with JSON"},
 		"WrongKey":     {`{"credential_id": "c"}`, `{"query": "x"}`, strings.Replace(searxng, "%s", "/no", 1), fault.CredentialInvalid, "401"},

@@ -265,7 +265,7 @@ func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in ag
 	if err != nil {
 		return node.Led{}, err
 	}
-	raw, err := node.Marshal(state)
+	raw, err := payload.Encode(state)
 	if err != nil {
 		return node.Led{}, err
 	}

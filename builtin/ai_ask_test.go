@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/database"
 	"tandem/fault"
 	"tandem/llm"
-	"tandem/llm/scripted"
 	"tandem/node"
 )
 
@@ -27,9 +27,22 @@ func scriptedModels(rules ...llm.Rule) *builtin.Models {
 			}
 			return llm.Profile{ID: "m", Provider: "scripted", Script: llm.Script{Rules: rules}}, nil
 		},
-		Providers: map[string]llm.Factory{"scripted": scripted.New},
+		Providers: map[string]llm.Factory{"scripted": func(s llm.Settings) (llm.Provider, error) { return ruled(s.Script.Rules), nil }},
 		Executor:  llm.NewExecutor(llm.Options{}),
 	}
+}
+
+// ruled answers by the first rule that fits the system message and the last one.
+type ruled []llm.Rule
+
+func (rules ruled) Complete(_ context.Context, r llm.Request, _ func(llm.Delta)) (llm.Completion, error) {
+	system, last := r.Messages[0].Content, r.Messages[len(r.Messages)-1].Content
+	for _, rule := range rules {
+		if strings.Contains(system, rule.System) && strings.Contains(last, rule.Contains) {
+			return llm.Completion{Message: llm.Message{Role: llm.Assistant, Content: rule.Reply + string(rule.JSON)}, Finish: llm.FinishStop}, nil
+		}
+	}
+	return llm.Completion{}, fault.Newf(fault.NotFound, "no rule fits %q", last)
 }
 
 // kindWith returns a kind of a set with options.
@@ -53,8 +66,8 @@ func TestDatabaseQuery_AnswersAQuestion(t *testing.T) {
 		call := newCall(t, config, `{}`)
 		call.Workspace = "default"
 		call.Used, call.Detail = func(node.Usage) {}, func(map[string]any) {}
-		call.Credential = func(context.Context, string, ...string) (node.Credential, error) {
-			return node.Credential{ID: "shop", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)}, nil
+		call.Credential = func(context.Context, string, ...string) (credential.Opened, error) {
+			return credential.Opened{ID: "shop", Type: "sql", Data: json.RawMessage(`{"driver": "sqlite", "dsn": "shop.db"}`)}, nil
 		}
 		out, err := kindWith(t, o, kind).Run(t.Context(), call)
 		if err != nil {

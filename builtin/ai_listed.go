@@ -11,6 +11,7 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // listedTool is a tool that a node lists by itself: one of a registered tool server, or a function that only the workflow knows.
@@ -51,7 +52,7 @@ func listedTools(raw json.RawMessage) ([]listedTool, error) {
 			return nil, wrong(i, fmt.Sprintf("has the name %q; a name has letters, digits, _ and -, at most 64", t.Name))
 		}
 		if len(t.Parameters) > 0 {
-			if _, err := node.CompileSchema(t.Parameters); err != nil {
+			if _, err := payload.CompileSchema(t.Parameters); err != nil {
 				return nil, wrong(i, "has parameters that are not a usable JSON Schema: "+fault.From(err).Message)
 			}
 		}
@@ -177,7 +178,7 @@ func (s *toolServer) has(ctx context.Context, names []string) error {
 // do runs a tool: that of an attached node, or of a tool server.
 func (t *turns) do(ctx context.Context, call *node.Call, tool turnTool, in toolInput) (node.Outcome, error) {
 	if tool.Server == "" {
-		raw, err := node.Marshal(in)
+		raw, err := payload.Encode(in)
 		if err != nil {
 			return nil, err
 		}

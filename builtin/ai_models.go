@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
@@ -80,8 +81,8 @@ func (m *Models) provider(ctx context.Context, call *node.Call, p llm.Profile) (
 	return m.Provider(ctx, call.Credential, p)
 }
 
-// Provider makes the provider of a profile, with the key that its credential has, which open opens.
-func (m *Models) Provider(ctx context.Context, open func(ctx context.Context, id string, types ...string) (node.Credential, error), p llm.Profile) (llm.Provider, error) {
+// Provider makes the provider of a profile, with the key that its credential has. It leaves releasing what it opens to who gave the opener.
+func (m *Models) Provider(ctx context.Context, open credential.Opener, p llm.Profile) (llm.Provider, error) {
 	factory, ok := m.Providers[p.Provider]
 	if !ok {
 		names := make([]string, 0, len(m.Providers))

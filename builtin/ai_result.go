@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // agentOutput is the result of a turn.
@@ -110,7 +111,7 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 		return nil, err
 	}
 	keys := node.Done{}
-	if out.Content, err = node.Marshal(last.Message.Content); err != nil {
+	if out.Content, err = payload.Encode(last.Message.Content); err != nil {
 		return nil, err
 	}
 	if last.Data != nil {
@@ -125,7 +126,7 @@ func (t *turns) close(call *node.Call, e node.Ending) (node.Done, error) {
 	if t.kind == anyModel {
 		out.OldFinishReason, out.OldToolCalls, out.OldToolResults = out.FinishReason, out.ToolCalls, out.ToolResults
 	}
-	payload, err := node.Marshal(out)
+	payload, err := payload.Encode(out)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be handed on").WithCause(err)
 	}
@@ -170,7 +171,7 @@ func (p *progress) sum(out *agentOutput) error {
 				if result, err = read[toolAnswer](p, e); err != nil {
 					return err
 				}
-			} else if result.Result, err = node.Marshal(m.Content); err != nil {
+			} else if result.Result, err = payload.Encode(m.Content); err != nil {
 				return err
 			}
 			out.ToolResults = append(out.ToolResults, result)
@@ -269,7 +270,7 @@ func conversation(call *node.Call, rounds int) (before, last []llm.Message, snap
 			variables[name] = value
 		}
 	}
-	snapshot, err = node.Marshal(map[string]any{"conversation": list, "variable_values": variables, "node_results": results})
+	snapshot, err = payload.Encode(map[string]any{"conversation": list, "variable_values": variables, "node_results": results})
 	if err != nil {
 		return nil, nil, nil, fault.Newf(fault.Internal, "the snapshot of the conversation: %w", err)
 	}

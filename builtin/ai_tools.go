@@ -186,7 +186,7 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 			return reply(map[string]any{"approved": true, "note": "the tool refuses it"}, engine.ApproveReply{Approved: true})
 		}
 		sum := sha256.Sum256(append([]byte(wanted.Name+"\x00"), args...))
-		request, err := node.Marshal(map[string]any{
+		request, err := payload.Encode(map[string]any{
 			"interaction_type": "approval", "title": fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), wanted.Name),
 			"description": p.say("模型想用下列参数调用这个工具。", "A model wants to call this tool with the arguments below."),
 			"tool":        wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),

@@ -13,6 +13,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -186,7 +187,7 @@ func (p *progress) store(ctx context.Context, call *node.Call) (node.Outcome, er
 
 // useMemory runs an operation of an attached memory.
 func useMemory(ctx context.Context, call *node.Call, id string, input map[string]any) (json.RawMessage, error) {
-	raw, err := node.Marshal(input)
+	raw, err := payload.Encode(input)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func useNode(ctx context.Context, call *node.Call, id string, input json.RawMess
 }
 
 func reply(result, told any) (node.Outcome, error) {
-	raw, err := node.Marshal(result)
+	raw, err := payload.Encode(result)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
 	}
@@ -358,7 +359,7 @@ func (t *turns) complete(ctx context.Context, call *node.Call, p *progress) (nod
 	}
 	a := answer{Completion: done.Completion, Profile: profile.ID, Cost: done.cost}
 	told := p.plan(&a)
-	raw, err := node.Marshal(a)
+	raw, err := payload.Encode(a)
 	if err != nil {
 		t.models.giveBack(ctx, call, done.reserved, done.Usage, profile)
 		return nil, fault.New(fault.OutputInvalid, "the model's answer cannot be kept").WithCause(err)

@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // maxTries is how often a model is asked for an answer of the right shape.
@@ -67,7 +68,7 @@ func (a *asking) ask(ctx context.Context, m *Models, call *node.Call, profile, l
 
 // again lets the run go on at once, with what it has so far on disk.
 func again(call *node.Call, memo any) (node.Outcome, error) {
-	raw, err := node.Marshal(memo)
+	raw, err := payload.Encode(memo)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "what was asked so far: %w", err)
 	}
@@ -88,7 +89,7 @@ func waitWith(err error, memo any) (node.Outcome, error) {
 	if err != nil || !ok {
 		return out, err
 	}
-	if w.Memo, err = node.Marshal(memo); err != nil {
+	if w.Memo, err = payload.Encode(memo); err != nil {
 		return nil, fault.Newf(fault.Internal, "what was asked so far: %w", err)
 	}
 	return w, nil

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -114,7 +115,7 @@ func (f *filler) fill(ctx context.Context, call *node.Call, s node.Slots, ask bo
 	if remaining != nil && ask {
 		return p.askPerson(call, s, remaining)
 	}
-	payload, err := node.Marshal(node.SlotOutput{SlotData: p.Data, FilledFields: p.Filled, RemainingSchema: remaining})
+	payload, err := payload.Encode(node.SlotOutput{SlotData: p.Data, FilledFields: p.Filled, RemainingSchema: remaining})
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "what was filled cannot be handed on").WithCause(err)
 	}
@@ -213,7 +214,7 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 	if s.Problem != "" {
 		message += " " + wording(language, "未能自动填充：", "It could not be filled automatically: ") + s.Problem
 	}
-	request, err := node.Marshal(map[string]any{
+	request, err := payload.Encode(map[string]any{
 		"interaction_type": "form", "title": node.FillingTitle(language), "description": message, "message": message,
 		"params": params, "schema": remaining, "arguments": p.Data,
 	})
@@ -221,7 +222,7 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 		return nil, fault.Newf(fault.Internal, "the question about what is missing: %w", err)
 	}
 	p.Asked, p.Problems = true, nil
-	memo, err := node.Marshal(p)
+	memo, err := payload.Encode(p)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "what was filled so far: %w", err)
 	}

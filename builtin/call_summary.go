@@ -10,6 +10,7 @@ import (
 	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -84,7 +85,7 @@ func callSummary(m *Models) node.Kind {
 
 // result is a success with one payload.
 func result(out any) (node.Outcome, error) {
-	payload, err := node.Marshal(out)
+	payload, err := payload.Encode(out)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
 	}

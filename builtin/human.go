@@ -17,6 +17,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -120,19 +121,19 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 	if call.Wake != nil {
 		return a.answered(call, request, content, detail)
 	}
-	raw, err := node.Marshal(request)
+	raw, err := payload.Encode(request)
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
-	opened, err := human.Open(human.Question{
+	opened, err := human.Media(nil).Open(human.Question{
 		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: clockOf(call).UnixMilli(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	detail.Since, detail.Until = opened.Created, opened.TimeoutAt
-	memo, err := node.Marshal(detail)
+	memo, err := payload.Encode(detail)
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
 	}
@@ -249,7 +250,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
 	}
 	settings := maps.Clone(a.settings)
-	if takes := r.Channel == human.Webhook || r.Channel == human.Teams; takes && a.WebhookURL != "" {
+	if takes := r.Channel == human.Webhook || r.Channel == mediumTeams; takes && a.WebhookURL != "" {
 		if settings == nil {
 			settings = map[string]any{}
 		}
@@ -257,7 +258,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 	}
 	if len(settings) > 0 {
 		var err error
-		if r.Settings, err = node.Marshal(settings); err != nil {
+		if r.Settings, err = payload.Encode(settings); err != nil {
 			return r, fault.Newf(fault.InvalidConfig, "the settings of the channel cannot be kept: %w", err)
 		}
 	}
@@ -302,7 +303,7 @@ func readOptions(name string, from []node.Of[humanOption], to *[]human.Option) e
 
 // readAs reads a part of the configuration as what a question has there.
 func readAs(name string, from, to any) error {
-	raw, err := node.Marshal(from)
+	raw, err := payload.Encode(from)
 	if err == nil {
 		err = json.Unmarshal(raw, to)
 	}
@@ -332,7 +333,7 @@ func texts(list []node.Scalar) []string {
 
 // escalateTo reads one name or a list of names.
 func escalateTo(v any) ([]string, error) {
-	raw, err := node.Marshal(v)
+	raw, err := payload.Encode(v)
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "escalation.to: %w", err)
 	}
@@ -387,7 +388,7 @@ func (a *humanAsking) answered(call *node.Call, r human.Request, content json.Ra
 	if r.Type == human.Review {
 		out.Scores = json.RawMessage(gjson.GetBytes(result.ResponseData, "scores").Raw)
 	}
-	payload, err := node.Marshal(out)
+	payload, err := payload.Encode(out)
 	if err != nil {
 		return nil, fault.Newf(fault.OutputInvalid, "the answer cannot be handed on: %w", err)
 	}

@@ -14,6 +14,14 @@ import (
 
 // The kinds that ask in one medium. What its channel has to know goes with the question as settings.
 
+// The media that vendors have channels for.
+const (
+	mediumSlack    = "slack"
+	mediumDiscord  = "discord"
+	mediumTelegram = "telegram"
+	mediumTeams    = "teams"
+)
+
 type mailConfig struct {
 	humanConfig
 	Recipients []string `json:"recipient_emails" required:"true" doc:"The addresses that are written to." zh:"收件地址。"`
@@ -129,8 +137,8 @@ func slackInteraction() node.Kind {
 			},
 		},
 		func(_ *node.Call, cfg slackAskConfig) (*humanAsking, error) {
-			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Slack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
-		}, func(p *node.Planning, cfg *slackAskConfig) { planHuman(p, &cfg.humanConfig, human.Slack, nil) })
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumSlack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
+		}, func(p *node.Planning, cfg *slackAskConfig) { planHuman(p, &cfg.humanConfig, mediumSlack, nil) })
 }
 
 type discordAskConfig struct {
@@ -161,8 +169,8 @@ func discordInteraction() node.Kind {
 			},
 		},
 		func(_ *node.Call, cfg discordAskConfig) (*humanAsking, error) {
-			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Discord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
-		}, func(p *node.Planning, cfg *discordAskConfig) { planHuman(p, &cfg.humanConfig, human.Discord, nil) })
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumDiscord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
+		}, func(p *node.Planning, cfg *discordAskConfig) { planHuman(p, &cfg.humanConfig, mediumDiscord, nil) })
 }
 
 type telegramAskConfig struct {
@@ -205,7 +213,7 @@ func telegramInteraction() node.Kind {
 					return nil, fault.Newf(fault.InvalidConfig, "%s: %q is no regular expression: %w", at, pattern, err).With("path", "configurations."+at)
 				}
 			}
-			a := &humanAsking{humanConfig: cfg.humanConfig, medium: human.Telegram, settings: map[string]any{
+			a := &humanAsking{humanConfig: cfg.humanConfig, medium: mediumTelegram, settings: map[string]any{
 				"chat_id": string(cfg.ChatID), "allow_text_responses": cfg.AllowText, "allowed_response_patterns": cfg.Patterns, "target_users": texts(cfg.TargetUsers),
 			}}
 			if len(cfg.Keyboard) > 0 {
@@ -215,16 +223,16 @@ func telegramInteraction() node.Kind {
 				a.approvers = append(a.approvers, telegramUser(user))
 			}
 			return a, nil
-		}, func(p *node.Planning, cfg *telegramAskConfig) { planHuman(p, &cfg.humanConfig, human.Telegram, nil) })
+		}, func(p *node.Planning, cfg *telegramAskConfig) { planHuman(p, &cfg.humanConfig, mediumTelegram, nil) })
 }
 
 // telegramUser is the approver that a target user is: by number, or by name, which is the same in whatever case it is written and with or without its @.
 func telegramUser(text string) string {
-	text = strings.TrimSpace(strings.TrimPrefix(text, human.Telegram+":"))
+	text = strings.TrimSpace(strings.TrimPrefix(text, mediumTelegram+":"))
 	if strings.Trim(text, "0123456789") != "" {
 		text = "@" + strings.ToLower(strings.TrimPrefix(text, "@"))
 	}
-	return human.Telegram + ":" + text
+	return mediumTelegram + ":" + text
 }
 
 type teamsAskConfig struct {
@@ -255,6 +263,6 @@ func teamsInteraction() node.Kind {
 			},
 		},
 		func(_ *node.Call, cfg teamsAskConfig) (*humanAsking, error) {
-			return &humanAsking{humanConfig: cfg.humanConfig, medium: human.Teams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil
-		}, func(p *node.Planning, cfg *teamsAskConfig) { planHuman(p, &cfg.humanConfig, human.Teams, nil) })
+			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumTeams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil
+		}, func(p *node.Planning, cfg *teamsAskConfig) { planHuman(p, &cfg.humanConfig, mediumTeams, nil) })
 }

@@ -97,8 +97,8 @@ func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(
 // channelCredentials are the types of credential that a channel asks with; empty: none.
 func channelCredentials(channel string) string {
 	return map[string]string{
-		human.Webhook: `"webhook_secret"`, human.Email: `"smtp", "google_oauth" or "microsoft_oauth"`, human.Slack: `"slack_bot"`, human.Discord: `"discord_bot"`,
-		human.Telegram: `"telegram_bot"`, human.Teams: `"teams_bot"`,
+		human.Webhook: `"webhook_secret"`, human.Email: `"smtp", "google_oauth" or "microsoft_oauth"`, mediumSlack: `"slack_bot"`, mediumDiscord: `"discord_bot"`,
+		mediumTelegram: `"telegram_bot"`, mediumTeams: `"teams_bot"`,
 	}[channel]
 }
 
@@ -216,8 +216,8 @@ func (d *humanDraft) people() {
 	d.approvers = name
 	for _, one := range d.p.Items(name) {
 		text := one.String()
-		if name == "target_users" && !strings.HasPrefix(text, human.Telegram+":") {
-			text = human.Telegram + ":" + text
+		if name == "target_users" && !strings.HasPrefix(text, mediumTelegram+":") {
+			text = mediumTelegram + ":" + text
 		}
 		if !static(one) || len(d.request.Approvers) >= maxDraft {
 			d.request.Approvers = []string{"role:approver"}
@@ -291,7 +291,7 @@ func (d *humanDraft) escalation(to gjson.Result, after float64) {
 func (d *humanDraft) opens(elsewhere map[string]string) bool {
 	raw, err := json.Marshal(d.request)
 	if err == nil {
-		_, err = human.Open(human.Question{User: "starter", Node: d.p.ID(), Ask: engine.AskID("draft"), Activation: "draft", Purpose: human.PurposeNode, Request: raw, Time: draftTime})
+		_, err = human.Media(nil).Open(human.Question{User: "starter", Node: d.p.ID(), Ask: engine.AskID("draft"), Activation: "draft", Purpose: human.PurposeNode, Request: raw, Time: draftTime})
 	}
 	if err == nil {
 		return true

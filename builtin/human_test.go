@@ -229,7 +229,7 @@ func TestHuman_WithoutAMemo(t *testing.T) {
 func TestHuman_TelegramNames(t *testing.T) {
 	t.Parallel()
 	_, wait := asksFor(t, "TELEGRAM_INTERACTION", newCall(t, `{"title":"Q","chat_id":1,"target_users":["Ada"],"approvers":["telegram:@Boss","Telegram:@boss","slack:UBoss"],"credential_id":"c"}`, `{}`))
-	opened, err := human.Open(human.Question{User: "ada", Node: "n", Ask: "a", Activation: "n", Purpose: human.PurposeNode, Request: wait.Ask.Request, Time: 1})
+	opened, err := human.Media(nil).Open(human.Question{User: "ada", Node: "n", Ask: "a", Activation: "n", Purpose: human.PurposeNode, Request: wait.Ask.Request, Time: 1})
 	if err != nil || !slices.Equal(opened.Approvers, []string{"telegram:@boss", "slack:UBoss"}) {
 		t.Errorf("%q, %v", opened.Approvers, err)
 	}

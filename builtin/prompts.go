@@ -83,18 +83,18 @@ func slotShape(remaining json.RawMessage) (*llm.Schema, error) {
 		return nil, err
 	}
 	for name, part := range properties { // order does not matter: one entry per name
-		either, err := node.Marshal(map[string]any{"anyOf": []any{part, map[string]string{"type": "null"}}})
+		either, err := payload.Encode(map[string]any{"anyOf": []any{part, map[string]string{"type": "null"}}})
 		if err != nil {
 			return nil, err
 		}
 		properties[name] = either
 	}
 	var err error
-	if schema["properties"], err = node.Marshal(properties); err != nil {
+	if schema["properties"], err = payload.Encode(properties); err != nil {
 		return nil, err
 	}
 	schema["additionalProperties"] = json.RawMessage("false")
-	raw, err := node.Marshal(schema)
+	raw, err := payload.Encode(schema)
 	return &llm.Schema{Name: "slots", JSON: raw}, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tandem/dataflow"
+	"tandem/human/form/formtest"
 	"tandem/node"
 )
 
@@ -18,6 +19,7 @@ func TestPrompts_ReadableValues(t *testing.T) {
 	if text := messages[1].Content; strings.Count(text, want) != 2 {
 		t.Errorf("the slots are told as %s", text)
 	}
+	formtest.Readable(t, slotMessages("zh", node.Slots{}, formtest.Value(), formtest.Value(), dataflow.Context{})[1].Content)
 	for name, text := range map[string]string{
 		"promptText": promptText(value), "told": told([]node.Past{{Output: value}}), "plainText": plainText(value), "givenResult": string(givenResult(value)),
 		"HTTP": readable(value, 100), "webhook": promptText(asText(value)),

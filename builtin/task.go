@@ -186,7 +186,7 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 	if err != nil {
 		return node.Led{}, err
 	}
-	raw, err := node.Marshal(state)
+	raw, err := payload.Encode(state)
 	if err != nil {
 		return node.Led{}, fault.New(fault.InvalidInput, "what the task was given cannot be kept").WithCause(err)
 	}
@@ -342,13 +342,13 @@ func (t *tasks) step(ctx context.Context, call *node.Call, s node.Step) (node.Ou
 
 // stepDone is the end of a step: its result, what the program decides by, and what its model has used.
 func stepDone(result, told any, used llm.Usage) (node.Replied, error) {
-	raw, err := node.Marshal(result)
+	raw, err := payload.Encode(result)
 	if err != nil {
 		return node.Replied{}, fault.New(fault.OutputInvalid, "the step made a result that JSON cannot hold").WithCause(err)
 	}
 	var fields []member
 	if told != nil {
-		reply, err := node.Marshal(told)
+		reply, err := payload.Encode(told)
 		if err != nil {
 			return node.Replied{}, fault.New(fault.OutputInvalid, "the step made a reply that JSON cannot hold").WithCause(err)
 		}
@@ -531,7 +531,7 @@ func (t *tasks) close(_ context.Context, call *node.Call, _ taskConfig, e node.E
 	call.Detail(map[string]any{
 		"prompt_tokens": end.Usage.InputTokens, "completion_tokens": end.Usage.OutputTokens, "model_response": excerpt(answer.Answer),
 	})
-	payload, err := node.Marshal(out)
+	payload, err := payload.Encode(out)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the result of the task cannot be handed on").WithCause(err)
 	}

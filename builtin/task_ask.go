@@ -12,13 +12,13 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/llm"
-	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // argumentsHash names a tool with exactly these arguments.
 func argumentsHash(tool string, arguments json.RawMessage) (string, error) {
-	canonical, err := mcp.Canonical(arguments)
+	canonical, err := payload.Canonical(arguments)
 	if err != nil {
 		return "", fault.Newf(fault.Internal, "the arguments of %q cannot be read: %w", tool, err)
 	}
@@ -53,7 +53,7 @@ func (p *taskStep) confirm(call *node.Call) (node.Outcome, error) {
 		}
 	}
 	if call.Wake == nil {
-		request, err := node.Marshal(p.confirmRequest(flow, hash))
+		request, err := payload.Encode(p.confirmRequest(flow, hash))
 		if err != nil {
 			return nil, fault.Newf(fault.Internal, "the question whether to go on: %w", err)
 		}
@@ -198,7 +198,7 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 			wanted = made
 		}
 	}
-	request, err := node.Marshal(map[string]any{
+	request, err := payload.Encode(map[string]any{
 		"interaction_type": human.Input, "title": fmt.Sprintf(p.say("%s 需要补充参数", "%s needs parameters"), p.about.Tool), "description": wanted.Message, "language": p.Language,
 		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
 	})

@@ -245,7 +245,7 @@ func (p *taskStep) askActivation(server string) (node.Outcome, error) {
 }
 
 func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {
-	kept, err := node.Marshal(memo)
+	kept, err := payload.Encode(memo)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}
@@ -259,7 +259,7 @@ func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outc
 	if memo.Purpose == human.PurposeDrift { // where every way to ask shows what a question is about
 		shown["content"] = map[string]any{"server_id": memo.Server, "changes": memo.Changes}
 	}
-	request, err := node.Marshal(shown)
+	request, err := payload.Encode(shown)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}

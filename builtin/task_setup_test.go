@@ -23,6 +23,7 @@ import (
 
 	"tandem/agent"
 	"tandem/builtin"
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -485,8 +486,8 @@ func (o taskOut) Detail(fields map[string]any) {
 
 func (o taskOut) Used(node.Usage) {}
 
-func (o taskOut) Credential(context.Context, string, ...string) (node.Credential, func(), error) {
-	return node.Credential{}, nil, fault.New(fault.NotFound, "there are no credentials")
+func (o taskOut) Credential(context.Context, string, ...string) (credential.Opened, error) {
+	return credential.Opened{}, fault.New(fault.NotFound, "there are no credentials")
 }
 
 // memoryFiles keeps files in memory.

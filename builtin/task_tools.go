@@ -14,6 +14,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -185,7 +186,7 @@ func effectOf(definition json.RawMessage) workflow.Effect {
 // check holds arguments against the tool's schema. Missing are required arguments that are not there; they are the only problem then. What is
 // null and may not be counts as not there. A schema that cannot be used leaves the judgement to the server.
 func (t taskTool) check(args json.RawMessage) (fixed json.RawMessage, missing []string, problem string) {
-	schema, err := node.CompileSchema(t.InputSchema)
+	schema, err := payload.CompileSchema(t.InputSchema)
 	if err != nil {
 		return args, nil, ""
 	}
@@ -212,8 +213,8 @@ func (t taskTool) check(args json.RawMessage) (fixed json.RawMessage, missing []
 }
 
 // lacksOnly says that nothing is wrong with arguments but that some are not there.
-func lacksOnly(problems []node.SchemaProblem) bool {
-	return !slices.ContainsFunc(problems, func(p node.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
+func lacksOnly(problems []payload.SchemaProblem) bool {
+	return !slices.ContainsFunc(problems, func(p payload.SchemaProblem) bool { return p.Rule != "required" || p.Path != "" })
 }
 
 // maxNamedProblems is how many problems of arguments a model is told at once.

@@ -7,6 +7,7 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -124,7 +125,7 @@ func fitsParameters(schema node.Object, args json.RawMessage) error {
 	if isNull(json.RawMessage(schema)) {
 		return nil
 	}
-	check, err := node.CompileSchema(json.RawMessage(schema))
+	check, err := payload.CompileSchema(json.RawMessage(schema))
 	if err != nil {
 		return fault.Newf(fault.InvalidConfig, `"parameters" is no usable JSON Schema: %w`, err).With("path", "configurations.parameters")
 	}

@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -125,7 +126,7 @@ func (t *httpTool) request(ctx context.Context, args httpToolArgs) (any, error) 
 		x.auth = auth
 		return nil, x.failed(err)
 	}
-	raw, err := node.Marshal(result)
+	raw, err := payload.Encode(result)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the answer cannot be handed on").WithCause(err)
 	}

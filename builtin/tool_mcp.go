@@ -19,6 +19,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -183,7 +184,7 @@ func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, erro
 	if purpose == human.PurposeDrift {
 		title = fmt.Sprintf(say("服务器 %s 的工具已变化，是否接受？", "Tools of server %s have changed. Accept that?"), server)
 		text = strings.Join(summaries(changes), "; ")
-		shown, err := node.Marshal(changes)
+		shown, err := payload.Encode(changes)
 		if err != nil {
 			return nil, err
 		}
@@ -194,11 +195,11 @@ func (s *toolServer) ask(purpose string, changes []mcp.Change) (*node.Wait, erro
 	if len(changes) > 0 {
 		content["changes"] = changes
 	}
-	request, err := node.Marshal(map[string]any{"interaction_type": human.Approval, "title": title, "description": text, "content": content})
+	request, err := payload.Encode(map[string]any{"interaction_type": human.Approval, "title": title, "description": text, "content": content})
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{Purpose: purpose, Node: s.call.NodeID, Server: server, Changes: changes})
+	memo, err := payload.Encode(mcpMemo{Purpose: purpose, Node: s.call.NodeID, Server: server, Changes: changes})
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +264,7 @@ func (s *toolServer) offer(ctx context.Context) ([]node.Tool, error) {
 			s.call.Log(node.Notice, "a tool is not offered: a policy says never", map[string]any{"server": s.cfg.ServerID, "tool": t.Name, "set_by": standing.By})
 			continue
 		}
-		policy, err := node.Marshal(policyOf(t, standing))
+		policy, err := payload.Encode(policyOf(t, standing))
 		if err != nil {
 			return nil, err
 		}
@@ -400,7 +401,7 @@ func (s *toolServer) run(ctx context.Context, in toolInput) (node.Outcome, error
 	if result, err = fitResult(s.call, result, out); err != nil {
 		return nil, err
 	}
-	raw, err := node.Marshal(toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.cfg.CallID, s.cfg.Context, in))
+	raw, err := payload.Encode(toolOutput{Result: result, Success: true, ExecutionTime: time.Since(begun).Milliseconds()}.of(s.cfg.CallID, s.cfg.Context, in))
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}
@@ -437,7 +438,7 @@ func fitResult(call *node.Call, result json.RawMessage, out mcp.Output) (json.Ra
 		cut["files"] = fields.Files
 	}
 	call.Log(node.Warn, "the result of the tool was cut", map[string]any{"bytes": len(result), "limit": maxToolResult})
-	return node.Marshal(cut)
+	return payload.Encode(cut)
 }
 
 // toolFile is a file of a tool's result: a stored value, or a link that nobody has followed.
@@ -468,7 +469,7 @@ func toolResult(ctx context.Context, call *node.Call, out mcp.Output) (json.RawM
 			return nil, err
 		}
 	}
-	kept, err := node.Marshal(list)
+	kept, err := payload.Encode(list)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the files of the tool cannot be named in its result").WithCause(err)
 	}
@@ -477,7 +478,7 @@ func toolResult(ctx context.Context, call *node.Call, out mcp.Output) (json.RawM
 		return nil, fault.New(fault.OutputInvalid, "the tool made a result that cannot be read").WithCause(err)
 	}
 	fields["files"] = kept
-	return node.Marshal(fields)
+	return payload.Encode(fields)
 }
 
 func keepToolFile(ctx context.Context, call *node.Call, f mcp.File) (toolFile, error) {

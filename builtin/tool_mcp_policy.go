@@ -10,6 +10,7 @@ import (
 	"tandem/human"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -93,14 +94,14 @@ func (s *toolServer) askCall(tool string, args json.RawMessage, v mcp.Verdict) (
 	if v.Decision == mcp.Asks && v.By != "" {
 		why = joinTexts(why, fmt.Sprintf(say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By))
 	}
-	request, err := node.Marshal(map[string]any{
+	request, err := payload.Encode(map[string]any{
 		"interaction_type": human.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": joinTexts(why, v.Detail),
 		"tool": id, "node_id": s.call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	memo, err := node.Marshal(mcpMemo{Purpose: human.PurposeToolApproval, Node: s.call.NodeID, Server: s.cfg.ServerID, Hash: hash})
+	memo, err := payload.Encode(mcpMemo{Purpose: human.PurposeToolApproval, Node: s.call.NodeID, Server: s.cfg.ServerID, Hash: hash})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -120,7 +121,7 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	say := func(zh, en string) string { return wording(speaks(call, ""), zh, en) }
-	return node.Marshal(map[string]any{
+	return payload.Encode(map[string]any{
 		"interaction_type": human.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
 		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
 		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
@@ -218,7 +219,7 @@ func runTool(ctx context.Context, call *node.Call, cfg toolFields, in toolInput,
 	if err != nil {
 		return toolOutput{}, err
 	}
-	result, err := node.Marshal(value)
+	result, err := payload.Encode(value)
 	if err != nil {
 		return toolOutput{}, fault.New(fault.OutputInvalid, "the tool made a result that JSON cannot hold").WithCause(err)
 	}

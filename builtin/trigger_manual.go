@@ -7,6 +7,7 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -39,7 +40,7 @@ func triggerManual() node.Kind {
 		},
 		func(_ context.Context, call *node.Call, cfg manualConfig, in json.RawMessage) (json.RawMessage, error) {
 			if cfg.InputSchema != nil {
-				check, err := node.CompileSchema(json.RawMessage(cfg.InputSchema))
+				check, err := payload.CompileSchema(json.RawMessage(cfg.InputSchema))
 				if err != nil {
 					return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "input_schema", err)
 				}

@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"tandem/fault"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // Data stays the JSON it came as wherever it is only handed on, so that numbers keep their digits and objects the order
@@ -19,10 +16,8 @@ import (
 
 // decode reads a JSON value. What arrives in a call is JSON already, so anything else is a defect.
 func decode(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, err := payload.Decode(raw)
+	if err != nil {
 		panic(fmt.Sprintf("data of a call is no JSON: %v", err))
 	}
 	return v
@@ -30,7 +25,7 @@ func decode(raw json.RawMessage) any {
 
 // encode writes a value made here.
 func encode(v any) json.RawMessage {
-	raw, err := node.Marshal(v)
+	raw, err := payload.Encode(v)
 	if err != nil {
 		panic(fmt.Sprintf("a kind made a value that JSON cannot hold: %v", err))
 	}
@@ -39,7 +34,7 @@ func encode(v any) json.RawMessage {
 
 // finite is encode for what an expression computed, which may be no JSON.
 func finite(v any) (json.RawMessage, error) {
-	raw, err := node.Marshal(v)
+	raw, err := payload.Encode(v)
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "the expression gives a value that JSON cannot hold").WithCause(err)
 	}
@@ -59,32 +54,11 @@ const fewMembers = 8
 
 // members are the fields of an object in order; of equal keys the last one counts, at the place of the first.
 func members(raw json.RawMessage) []member {
-	list := make([]member, 0, fewMembers)
-	var index map[string]int // of a longer list
-	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		i, again := 0, false
-		if index == nil {
-			i = slices.IndexFunc(list, func(m member) bool { return m.key == key.Str })
-			again = i >= 0
-		} else {
-			i, again = index[key.Str]
-		}
-		if again {
-			list[i].value = json.RawMessage(value.Raw)
-			return true
-		}
-		list = append(list, member{key.Str, json.RawMessage(value.Raw)})
-		switch {
-		case index != nil:
-			index[key.Str] = len(list) - 1
-		case len(list) == fewMembers:
-			index = make(map[string]int, 2*fewMembers)
-			for i := range list {
-				index[list[i].key] = i
-			}
-		}
-		return true
-	})
+	found := payload.Members(raw)
+	list := make([]member, len(found))
+	for i, m := range found {
+		list[i] = member{m.Key, m.Value}
+	}
 	return list
 }
 
@@ -94,19 +68,15 @@ func object(list []member) json.RawMessage {
 	for _, m := range list {
 		size += len(m.key) + len(m.value) + 4
 	}
-	var b bytes.Buffer
-	b.Grow(size)
-	b.WriteByte('{')
+	b := append(make([]byte, 0, size), '{')
 	for i, m := range list {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.Write(encode(m.key))
-		b.WriteByte(':')
-		b.Write(m.value)
+		b = append(payload.AppendText(b, m.key), ':')
+		b = append(b, m.value...)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return append(b, '}')
 }
 
 // array writes values as a list, [] when there are none.
@@ -115,15 +85,7 @@ func array(items []json.RawMessage) json.RawMessage {
 	for _, item := range items {
 		size += len(item) + 1
 	}
-	b := make([]byte, 0, size)
-	b = append(b, '[')
-	for i, item := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, item...)
-	}
-	return append(b, ']')
+	return payload.AppendList(make([]byte, 0, size), items)
 }
 
 // handOn is the input as received plus the fields named, which replace those of the same name.
@@ -172,12 +134,7 @@ func leading(raw json.RawMessage) byte {
 
 // elements are the values of a list.
 func elements(raw json.RawMessage) []json.RawMessage {
-	list := []json.RawMessage{}
-	gjson.ParseBytes(raw).ForEach(func(_, value gjson.Result) bool {
-		list = append(list, json.RawMessage(value.Raw))
-		return true
-	})
-	return list
+	return payload.Items(raw)
 }
 
 // path is where a value stands inside another.
@@ -185,63 +142,15 @@ type path []string
 
 // parsePath reads a.b.0.c, a[0] and a["odd key"].
 func parsePath(text string) (path, error) {
-	var p path
-	rest := strings.TrimSpace(text)
-	wrong := func() error {
-		return fault.Newf(fault.InvalidConfig, `the path %q cannot be read; write it like a.b, a[0].b or a["odd key"]`, text)
+	steps, err := payload.ParsePath(strings.TrimSpace(text))
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidConfig, `the path %q cannot be read; write it like a.b, a[0].b or a["odd key"]`, text)
 	}
-	for first := true; rest != ""; first = false {
-		if rest[0] == '[' {
-			inside, after, err := bracketed(rest)
-			if err != nil {
-				return nil, wrong()
-			}
-			p, rest = append(p, inside), after
-			continue
-		}
-		if !first {
-			if rest[0] != '.' {
-				return nil, wrong()
-			}
-			rest = rest[1:]
-		}
-		end := strings.IndexAny(rest, ".[")
-		if end < 0 {
-			end = len(rest)
-		}
-		if end == 0 {
-			return nil, wrong()
-		}
-		p, rest = append(p, rest[:end]), rest[end:]
-	}
-	if len(p) == 0 {
-		return nil, wrong()
+	p := make(path, len(steps))
+	for i, s := range steps {
+		p[i] = s.Key
 	}
 	return p, nil
-}
-
-// bracketed reads [0], ["key"] or ['key'] at the beginning of a text.
-func bracketed(text string) (inside, rest string, err error) {
-	if len(text) > 1 && (text[1] == '"' || text[1] == '\'') {
-		quote := text[1]
-		for i := 2; i < len(text); i++ {
-			switch {
-			case text[i] == '\\':
-				i++
-			case text[i] == quote && i+1 < len(text) && text[i+1] == ']':
-				return strings.ReplaceAll(text[2:i], `\`+string(quote), string(quote)), text[i+2:], nil
-			}
-		}
-		return "", "", strconv.ErrSyntax
-	}
-	end := strings.IndexByte(text, ']')
-	if end < 2 {
-		return "", "", strconv.ErrSyntax
-	}
-	if _, err := strconv.ParseUint(text[1:end], 10, 31); err != nil {
-		return "", "", err
-	}
-	return text[1:end], text[end+1:], nil
 }
 
 // at follows a path; false when a step is missing. A leading "data" may be written or left out.
@@ -264,29 +173,11 @@ func (p path) found(raw json.RawMessage) (json.RawMessage, path, bool) {
 }
 
 func (p path) walk(raw json.RawMessage) (json.RawMessage, bool) {
-	for _, step := range p {
-		var found json.RawMessage
-		switch {
-		case isObject(raw):
-			gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-				if key.Str == step {
-					found = json.RawMessage(value.Raw)
-				}
-				return true
-			})
-		case isList(raw):
-			if i, err := strconv.Atoi(step); err == nil && i >= 0 {
-				if list := elements(raw); i < len(list) {
-					found = list[i]
-				}
-			}
-		}
-		if found == nil {
-			return nil, false
-		}
-		raw = found
+	steps := make(payload.Path, len(p))
+	for i, key := range p {
+		steps[i] = payload.KeyStep(key)
 	}
-	return raw, true
+	return steps.In(raw)
 }
 
 // listed is what the list input of a kind is.

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // The types of PostgreSQL that are more than text in JSON, by their number in the catalogue. Every other type is the text
@@ -52,7 +53,7 @@ func (s *postgres) append(dst []byte, oid uint32, value []byte) []byte {
 		if out, ok := s.appendArray(dst, t.elem, string(value)); ok {
 			return out
 		}
-		return appendText(dst, string(value))
+		return payload.AppendText(dst, string(value))
 	}
 	return appendScalar(dst, oid, string(value))
 }
@@ -80,21 +81,21 @@ func appendScalar(dst []byte, oid uint32, text string) []byte {
 	case oidBytea:
 		if digits, ok := strings.CutPrefix(text, `\x`); ok {
 			if data, err := hex.DecodeString(digits); err == nil {
-				return appendText(dst, base64.StdEncoding.EncodeToString(data))
+				return payload.AppendText(dst, base64.StdEncoding.EncodeToString(data))
 			}
 		}
 	case oidTimestamp:
-		return appendText(dst, strings.Replace(text, " ", "T", 1))
+		return payload.AppendText(dst, strings.Replace(text, " ", "T", 1))
 	case oidTimestampTZ:
 		for _, layout := range []string{"2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07:00:00"} {
 			if at, err := time.Parse(layout, text); err == nil {
-				return appendText(dst, at.UTC().Format(time.RFC3339Nano))
+				return payload.AppendText(dst, at.UTC().Format(time.RFC3339Nano))
 			}
 		}
 	case oidVoid:
 		return append(dst, "null"...)
 	}
-	return appendText(dst, text)
+	return payload.AppendText(dst, text)
 }
 
 // appendArray writes the text of an array, {1,NULL,"a b",{…}}, as a list.

@@ -251,7 +251,7 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 	if e := r.Escalation; e != nil && p.Escalated == 0 && now >= i.Created+1000*e.AfterSeconds {
 		var added []string
 		for _, text := range e.To {
-			seat, err := normalApprover(text)
+			seat, err := c.media.normalApprover(text)
 			if err != nil {
 				c.o.Log.Warn("escalation names nobody", "workspace", i.Workspace, "interaction", i.ID, "to", text, "error", err)
 				continue
@@ -317,7 +317,7 @@ func (b *backroom) unanswered(ctx context.Context, i store.Interaction, p progre
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
-		done = append(done, addressesOf(u)...)
+		done = append(done, b.media.Addresses(u)...)
 		return err
 	}
 	for _, one := range responses {

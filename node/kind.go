@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
@@ -216,19 +217,12 @@ type Call struct {
 	// Used notes what the run has used of paid services. It counts for the node, the execution and the workflow.
 	Used func(u Usage)
 	// Credential opens a stored credential of the workspace, of one of the types. What is secret in it is taken out of
-	// everything that leaves the run.
-	Credential func(ctx context.Context, id string, types ...string) (Credential, error)
+	// everything that leaves the run, and the run releases it when it has ended.
+	Credential credential.Opener
 	// Files keeps what is too large for a payload.
 	Files Files
 	// Code runs a function of the node's configurations where it can do no harm.
 	Code func(ctx context.Context, c Code) (CodeResult, error)
-}
-
-// Credential is an opened credential: the fields of its type, as an object.
-type Credential struct {
-	ID   string
-	Type string
-	Data json.RawMessage
 }
 
 // Files keeps large values of a workspace by their content.

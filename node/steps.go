@@ -309,7 +309,7 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 	if err := inner.wake(); err != nil {
 		return nil, err
 	}
-	if err := inner.node.override.input.check(fault.InvalidInput, "input", inner.call.Input); err != nil {
+	if err := checkSchema(inner.node.override.input, fault.InvalidInput, "input", inner.call.Input); err != nil {
 		return nil, err
 	}
 	return kind.Run(ctx, &inner.call)

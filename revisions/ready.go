@@ -10,6 +10,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -30,7 +31,7 @@ type Ready struct {
 	toUser map[string]bool
 	use    *inputUse
 	// schemas are those of triggers, ready to be used; nil for a trigger that has none.
-	schemas map[string]*node.Schema
+	schemas map[string]*payload.Schema
 }
 
 func newReady(prepared *node.Revision, source *workflow.Definition, kinds workflow.Kinds, fold host.Revision) *Ready {
@@ -77,7 +78,7 @@ func (r *Ready) NodeConfig(id string) (config, params json.RawMessage) {
 
 // InputSchema is what a trigger wants the inputs of a start to be; nil for one that wants nothing, or that can only tell in the execution because it
 // has parameters of its own.
-func (r *Ready) InputSchema(trigger string) (*node.Schema, error) {
+func (r *Ready) InputSchema(trigger string) (*payload.Schema, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	schema, known := r.schemas[trigger]
@@ -87,12 +88,12 @@ func (r *Ready) InputSchema(trigger string) (*node.Schema, error) {
 	config, params := r.NodeConfig(trigger)
 	if wanted := gjson.GetBytes(config, "input_schema"); wanted.IsObject() && len(gjson.ParseBytes(params).Map()) == 0 {
 		var err error
-		if schema, err = node.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
+		if schema, err = payload.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
 			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", trigger, err)
 		}
 	}
 	if r.schemas == nil {
-		r.schemas = map[string]*node.Schema{}
+		r.schemas = map[string]*payload.Schema{}
 	}
 	r.schemas[trigger] = schema
 	return schema, nil

@@ -21,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/revisions"
 	"tandem/route"
 	"tandem/store"
@@ -280,10 +281,8 @@ func checkInputs(ready *revisions.Ready, trigger string, inputs json.RawMessage)
 	if err != nil || schema == nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(inputs))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	value, err := payload.Decode(inputs)
+	if err != nil {
 		return api.WrongField("inputs", "they cannot be read: %w", err)
 	}
 	problems := schema.Problems("inputs", value)

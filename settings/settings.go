@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tandem/credential"
+	"tandem/human"
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
@@ -16,7 +17,11 @@ type Options struct {
 	Router  *route.Router
 	Stores  store.Stores
 	Keyring *credential.Keyring
-	Kinds   workflow.Kinds
+	// CredentialTypes are the types that credentials can have.
+	CredentialTypes credential.Types
+	// Desk knows the media that people are reached by.
+	Desk  *human.Desk
+	Kinds workflow.Kinds
 	// Models are the language models, Tools the tool servers.
 	Models Models
 	Tools  Tools

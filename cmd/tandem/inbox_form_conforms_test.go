@@ -15,7 +15,7 @@ import (
 // What somebody types at a terminal, prompt by prompt, is the same answer as everywhere else.
 func TestAsker_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "terminal", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, form.Page(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		q, err := newQuestion(api.Interaction{ID: "q", Purpose: c.Question.Purpose, InteractionType: c.Question.Type, RequestData: c.Request(t)}, c.Language)
 		if err != nil {
 			t.Fatal(err)

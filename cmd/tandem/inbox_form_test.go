@@ -22,7 +22,7 @@ import (
 // asked is a question as the server keeps it.
 func asked(t *testing.T, purpose, request string) api.Interaction {
 	t.Helper()
-	opened, err := human.Open(human.Question{
+	opened, err := human.Media(nil).Open(human.Question{
 		Ref: store.Ref{Workspace: "w", Execution: "exec_x"}, WorkflowID: "order", User: "ann", Node: "ask", Ask: "ask", Activation: "ask", Purpose: purpose,
 		Request: json.RawMessage(request), Time: 1_000,
 	})

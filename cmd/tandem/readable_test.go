@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"tandem/human/form/formtest"
 )
 
 // Terminals show characters, not the escapes that programs write for them.
@@ -24,4 +26,6 @@ func TestReadableValues(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
+	formtest.Readable(t, strings.Join(indented(formtest.Value()), "\n"))
+	formtest.Readable(t, cell(formtest.Value()))
 }

@@ -399,10 +399,7 @@ func sheet(text string) []string {
 
 // indented is a value as a person reads it: a text as it is, anything else as JSON.
 func indented(raw json.RawMessage) []string {
-	text := plain(raw)
-	if raw = bytes.TrimSpace(raw); raw[0] != '"' {
-		text = payload.Indented(raw)
-	}
+	text, _ := payload.Shown(raw)
 	lines := sheet(text)
 	for n := range lines {
 		lines[n] = "  " + lines[n]

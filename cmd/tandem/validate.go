@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -70,10 +70,12 @@ cannot be read, 2 when the command is called wrongly.`,
 }
 
 func printJSON(w io.Writer, reports []app.Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(reports)
+	out, err := payload.EncodeIndented(reports)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(out)
+	return err
 }
 
 // printReports writes one line per problem and a summary, as compilers do, so that editors can jump to the places.

@@ -1,9 +1,10 @@
-package dataflow
+package payload
 
 import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -37,7 +38,7 @@ func TestNormalize(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := normalize([]byte(tt.in))
+			got, err := Normalize([]byte(tt.in), Limits{})
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) {
 					t.Fatalf("got %.80s, error %v; want an error with %q", got, err, tt.fails)
@@ -64,23 +65,23 @@ func TestWalk(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			t.Parallel()
-			path, end, problem := scanPath(tt.path, 0)
+			path, end, problem := ScanPath(tt.path, 0)
 			if tt.want == "?" {
 				if problem == "" && end == len(tt.path) {
-					t.Fatalf("read as %q; want a problem", formatPath(path))
+					t.Fatalf("read as %q; want a problem", path.String())
 				}
 				return
 			}
 			if problem != "" || end != len(tt.path) {
 				t.Fatalf("problem %q at %d", problem, end)
 			}
-			got, ok := walk(data, path)
+			got, ok := path.In(data)
 			if ok != (tt.want != "") || string(got) != tt.want {
 				t.Fatalf("got %s, %v; want %q", got, ok, tt.want)
 			}
-			again, end, problem := scanPath(formatPath(path), 0)
-			if problem != "" || end != len(formatPath(path)) || !samePath(path, again) {
-				t.Fatalf("written as %q it does not read the same: %s", formatPath(path), problem)
+			again, end, problem := ScanPath(path.String(), 0)
+			if problem != "" || end != len(path.String()) || !slices.Equal(path, again) {
+				t.Fatalf("written as %q it does not read the same: %s", path.String(), problem)
 			}
 		})
 	}
@@ -88,11 +89,15 @@ func TestWalk(t *testing.T) {
 
 // FuzzNormalize compares with encoding/json: what it takes we take, within the limits, and it means the same.
 func FuzzNormalize(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true,false]}`, ` [ ] `, `"\ud800"`, `{"a":1,"a":2}`, `-0.0`, `[[[[]]]]`, "\"\x7f\"", `{"":{}}`} {
+	for _, seed := range []string{`{"a":[1,2.5e3,"x\u00e9",null,true,false]}`, ` [ ] `, `"\ud800"`, `{"a":1,"a":2}`, `-0.0`, `[[[[]]]]`, "\"\x7f\"", `{"":{}}`, `{"a`, `{"a":`, `{"a":[`, `[1,`, `{,}`, `[,,]`, `{"a"`, `{"\\`, `[}`, " { \"a\" : 1 , \"b\" : [ 1 , 2 ] } "} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := normalize(data)
+		for _, m := range Members(data) { // of what is not JSON some is told, and nothing breaks
+			Field(data, m.Key)
+		}
+		Items(data)
+		got, err := Normalize(data, Limits{})
 		if valid := json.Valid(data) && utf8.Valid(data); valid != (err == nil) {
 			if valid && (strings.Contains(err.Error(), "levels deep") || strings.Contains(err.Error(), "characters")) {
 				return
@@ -118,10 +123,10 @@ func FuzzNormalize(f *testing.F) {
 				t.Fatal(err)
 			}
 			mine := map[string]json.RawMessage{}
-			for _, m := range membersOf(got) {
-				mine[m.key] = m.value
-				if v, ok := fieldOf(got, m.key); !ok || !bytes.Equal(v, m.value) {
-					t.Fatalf("field %q is %s, %v; want %s", m.key, v, ok, m.value)
+			for _, m := range Members(got) {
+				mine[m.Key] = m.Value
+				if v, ok := Field(got, m.Key); !ok || !bytes.Equal(v, m.Value) {
+					t.Fatalf("field %q is %s, %v; want %s", m.Key, v, ok, m.Value)
 				}
 			}
 			if !reflect.DeepEqual(fields, mine) {

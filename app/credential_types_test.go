@@ -1,4 +1,4 @@
-package credential_test
+package app
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"tandem/fault"
 )
 
-// samples has data that is complete, for every type.
-func samples() map[string][]string {
+// credentialSamples has data that is complete, for every type.
+func credentialSamples() map[string][]string {
 	return map[string][]string{
 		"slack_bot":    {`{"token":"xoxb-1"}`, `{"token":"xoxb-1","signing_secret":"abc","base_url":"http://127.0.0.1:9000"}`},
 		"discord_bot":  {`{"token":"t","public_key":"k"}`},
@@ -46,9 +46,37 @@ func samples() map[string][]string {
 	}
 }
 
-func TestTypes(t *testing.T) {
+// builtInCredentials are the types of credentials of all extensions of this program.
+func builtInCredentials(t testing.TB) credential.Types {
+	t.Helper()
+	set, err := builtIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Credentials
+}
+
+func validCredential(t testing.TB, name string, data json.RawMessage) error {
+	t.Helper()
+	known, err := builtInCredentials(t).Find(name)
+	if err != nil {
+		return err
+	}
+	return known.Validate(data)
+}
+
+func credentialSecrets(t testing.TB, name string, data json.RawMessage) ([]string, error) {
+	t.Helper()
+	known, err := builtInCredentials(t).Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return known.Secrets(data)
+}
+
+func TestCredentialTypes(t *testing.T) {
 	t.Parallel()
-	types, data := credential.Types(), samples()
+	types, data := builtInCredentials(t), credentialSamples()
 	var names []string
 	for _, typ := range types {
 		names = append(names, typ.Name)
@@ -90,75 +118,75 @@ func TestTypes(t *testing.T) {
 		t.Errorf("types are not sorted, unique and all sampled: %v", names)
 	}
 	types[0].Fields[0].Name = "changed"
-	if credential.Types()[0].Fields[0].Name == "changed" {
+	if builtInCredentials(t)[0].Fields[0].Name == "changed" {
 		t.Error("a caller can change the table")
 	}
-	if _, ok := credential.TypeOf("slack"); ok {
+	if _, err := types.Find("slack"); fault.CodeOf(err) != fault.Invalid {
 		t.Error("found a type that does not exist")
 	}
 }
 
-func TestValidate_AcceptsSamples(t *testing.T) {
+func TestCredentialTypes_ValidateAcceptsSamples(t *testing.T) {
 	t.Parallel()
-	for name, list := range samples() {
+	for name, list := range credentialSamples() {
 		for _, data := range list {
-			if err := credential.Validate(name, json.RawMessage(data)); err != nil {
+			if err := validCredential(t, name, json.RawMessage(data)); err != nil {
 				t.Errorf("%s %s: %v", name, data, err)
 			}
 		}
 	}
 }
 
-func TestValidate_ReportsEverything(t *testing.T) {
+func TestCredentialTypes_ValidateReportsEverything(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, data string
 		want       []credential.Problem
 	}{
-		{"webhook_secret", `{"secret":"hunter2"}`, []credential.Problem{{"secret", `"secret" is shorter than 16 characters, so it can be guessed and calls forged; make one with: openssl rand -hex 32`}}},
+		{"webhook_secret", `{"secret":"hunter2"}`, []credential.Problem{{Field: "secret", Message: `"secret" is shorter than 16 characters, so it can be guessed and calls forged; make one with: openssl rand -hex 32`}}},
 		{"telegram_bot", `{"token":"t","webhook_secret":"password-password-1"}`, []credential.Problem{
-			{"webhook_secret", `"webhook_secret" is made of words that are tried first, so it can be guessed and calls forged; make one with: openssl rand -hex 32`},
+			{Field: "webhook_secret", Message: `"webhook_secret" is made of words that are tried first, so it can be guessed and calls forged; make one with: openssl rand -hex 32`},
 		}},
-		{"openai", `{}`, []credential.Problem{{"api_key", `"api_key" is missing`}}},
-		{"openai", `{"api_key":""}`, []credential.Problem{{"api_key", `"api_key" is missing`}}},
+		{"openai", `{}`, []credential.Problem{{Field: "api_key", Message: `"api_key" is missing`}}},
+		{"openai", `{"api_key":""}`, []credential.Problem{{Field: "api_key", Message: `"api_key" is missing`}}},
 		{"openai", `{"apikey":"canary","base_url":"nowhere"}`, []credential.Problem{
-			{"api_key", `"api_key" is missing`},
-			{"base_url", `"base_url" must be an absolute address such as https://host/path`},
-			{"apikey", `"apikey" is not a field of "openai"; did you mean "api_key"?`},
+			{Field: "api_key", Message: `"api_key" is missing`},
+			{Field: "base_url", Message: `"base_url" must be an absolute address such as https://host/path`},
+			{Field: "apikey", Message: `"apikey" is not a field of "openai"; did you mean "api_key"?`},
 		}},
-		{"openai", `{"api_key":"canary\n"}`, []credential.Problem{{"api_key", `"api_key" begins or ends with space or a line break; paste it without`}}},
-		{"openai", `{"api_key":"can\nary"}`, []credential.Problem{{"api_key", `"api_key" has a line break or another control character in it; paste it as one line`}}},
-		{"openai", `{"api_key":["canary"]}`, []credential.Problem{{"api_key", `"api_key" must be text`}}},
+		{"openai", `{"api_key":"canary\n"}`, []credential.Problem{{Field: "api_key", Message: `"api_key" begins or ends with space or a line break; paste it without`}}},
+		{"openai", `{"api_key":"can\nary"}`, []credential.Problem{{Field: "api_key", Message: `"api_key" has a line break or another control character in it; paste it as one line`}}},
+		{"openai", `{"api_key":["canary"]}`, []credential.Problem{{Field: "api_key", Message: `"api_key" must be text`}}},
 		{"openai", `{"api_key":"k","base_url":"https://u:canary@example.com"}`, []credential.Problem{
-			{"base_url", `"base_url" must not hold a user name or password; they have fields of their own`},
+			{Field: "base_url", Message: `"base_url" must not hold a user name or password; they have fields of their own`},
 		}},
-		{"openai", `{"api_key":"k","base_url":"ftp://canary"}`, []credential.Problem{{"base_url", `"base_url" must begin with one of http://, https://`}}},
-		{"teams_bot", `{}`, []credential.Problem{{"", `a teams_bot needs "app_id" and "app_secret" and "tenant_id", or "webhook_url"`}}},
+		{"openai", `{"api_key":"k","base_url":"ftp://canary"}`, []credential.Problem{{Field: "base_url", Message: `"base_url" must begin with one of http://, https://`}}},
+		{"teams_bot", `{}`, []credential.Problem{{Field: "", Message: `a teams_bot needs "app_id" and "app_secret" and "tenant_id", or "webhook_url"`}}},
 		{"teams_bot", `{"app_id":"a"}`, []credential.Problem{
-			{"app_secret", `"app_secret" and "tenant_id" are missing (a teams_bot needs "app_id" and "app_secret" and "tenant_id", or "webhook_url")`},
+			{Field: "app_secret", Message: `"app_secret" and "tenant_id" are missing (a teams_bot needs "app_id" and "app_secret" and "tenant_id", or "webhook_url")`},
 		}},
 		{"smtp", `{"host":"h","username":"u","port":70000,"security":"startls"}`, []credential.Problem{
-			{"port", `"port" must be a whole number from 1 to 65535`},
-			{"security", `"security" must be one of starttls, tls, none; did you mean "starttls"?`},
-			{"password", `"password" is missing`},
+			{Field: "port", Message: `"port" must be a whole number from 1 to 65535`},
+			{Field: "security", Message: `"security" must be one of starttls, tls, none; did you mean "starttls"?`},
+			{Field: "password", Message: `"password" is missing`},
 		}},
 		{"http_auth", `{"scheme":"basic","username":"u","allowed_hosts":"canary"}`, []credential.Problem{
-			{"allowed_hosts", `"allowed_hosts" must be a list of texts`}, {"password", `"password" is missing`},
+			{Field: "allowed_hosts", Message: `"allowed_hosts" must be a list of texts`}, {Field: "password", Message: `"password" is missing`},
 		}},
-		{"http_auth", `{"scheme":"bearer","password":"canary"}`, []credential.Problem{{"scheme", `scheme "bearer" needs "token"`}}},
-		{"http_auth", `{"token":"canary"}`, []credential.Problem{{"scheme", `"scheme" is missing`}}},
+		{"http_auth", `{"scheme":"bearer","password":"canary"}`, []credential.Problem{{Field: "scheme", Message: `scheme "bearer" needs "token"`}}},
+		{"http_auth", `{"token":"canary"}`, []credential.Problem{{Field: "scheme", Message: `"scheme" is missing`}}},
 		{"service", `{"openapi":"canary","auth":{"scheme":"header","name":"X","valu":"canary","base_url":"x"}}`, []credential.Problem{
-			{"openapi", `"openapi" must be a JSON object, or one as text`},
-			{"auth.base_url", `"auth.base_url" is not a field of "http_auth"`},
-			{"auth.valu", `"auth.valu" is not a field of "http_auth"; did you mean "value"?`},
-			{"auth.value", `"auth.value" is missing`},
+			{Field: "openapi", Message: `"openapi" must be a JSON object, or one as text`},
+			{Field: "auth.base_url", Message: `"auth.base_url" is not a field of "http_auth"`},
+			{Field: "auth.valu", Message: `"auth.valu" is not a field of "http_auth"; did you mean "value"?`},
+			{Field: "auth.value", Message: `"auth.value" is missing`},
 		}},
 		{"service", `{"endpoints":[null],"auth":"canary"}`, []credential.Problem{
-			{"endpoints", `"endpoints" must be a list of objects with at least one`},
-			{"auth", `"auth" must be an object with the fields of http_auth`},
+			{Field: "endpoints", Message: `"endpoints" must be a list of objects with at least one`},
+			{Field: "auth", Message: `"auth" must be an object with the fields of http_auth`},
 		}},
 	} {
-		err := credential.Validate(c.name, json.RawMessage(c.data))
+		err := validCredential(t, c.name, json.RawMessage(c.data))
 		e, ok := errors.AsType[*fault.Error](err)
 		if !ok || e.Code != fault.Invalid {
 			t.Errorf("%s %s: %v", c.name, c.data, err)
@@ -178,28 +206,28 @@ func TestValidate_ReportsEverything(t *testing.T) {
 	}
 }
 
-func TestValidate_RefusesShapes(t *testing.T) {
+func TestCredentialTypes_ValidateRefusesShapes(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{``, `null`, `[]`, `"canary"`, `{"api_key":"canary"`, `{"api_key":"canary"} {}`, `{"api_key":"k"} x`} {
-		if err := credential.Validate("openai", json.RawMessage(data)); fault.CodeOf(err) != fault.Invalid || strings.Contains(err.Error(), "canary") {
+		if err := validCredential(t, "openai", json.RawMessage(data)); fault.CodeOf(err) != fault.Invalid || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", data, err)
 		}
 	}
-	err := credential.Validate("opena", json.RawMessage(`{}`))
+	err := validCredential(t, "opena", json.RawMessage(`{}`))
 	if fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), `did you mean "openai"?`) {
 		t.Errorf("unknown type: %v", err)
 	}
 	long := `{"api_key":"` + strings.Repeat("k", credential.MaxSize) + `"}`
-	if err := credential.Validate("openai", json.RawMessage(long)); fault.CodeOf(err) != fault.TooLarge {
+	if err := validCredential(t, "openai", json.RawMessage(long)); fault.CodeOf(err) != fault.TooLarge {
 		t.Errorf("too long: %v", err)
 	}
 	odd := `{"` + strings.Repeat("长", 500) + `":1,"api_key":"k"}`
-	if err := credential.Validate("openai", json.RawMessage(odd)); fault.CodeOf(err) != fault.Invalid || len(err.Error()) > 300 {
+	if err := validCredential(t, "openai", json.RawMessage(odd)); fault.CodeOf(err) != fault.Invalid || len(err.Error()) > 300 {
 		t.Errorf("a long name: %v", err)
 	}
 }
 
-func TestSecrets(t *testing.T) {
+func TestCredentialTypes_Secrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, data string
@@ -218,7 +246,7 @@ func TestSecrets(t *testing.T) {
 		{"service", `{"auth":{"scheme":"basic","username":"u","password":"p"}}`, []string{"p"}},
 		{"http_auth", `{"scheme":"header","name":"X","value":"v"}`, []string{"v"}},
 	} {
-		got, err := credential.Secrets(c.name, json.RawMessage(c.data))
+		got, err := credentialSecrets(t, c.name, json.RawMessage(c.data))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -226,10 +254,20 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", c.name, c.data, diff)
 		}
 	}
-	if _, err := credential.Secrets("none", json.RawMessage(`{}`)); fault.CodeOf(err) != fault.Invalid {
+	if _, err := credentialSecrets(t, "none", json.RawMessage(`{}`)); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("unknown type: %v", err)
 	}
-	if _, err := credential.Secrets("openai", json.RawMessage(`[]`)); fault.CodeOf(err) != fault.Invalid {
+	if _, err := credentialSecrets(t, "openai", json.RawMessage(`[]`)); fault.CodeOf(err) != fault.Invalid {
 		t.Errorf("no object: %v", err)
 	}
+}
+
+// sealedFor is the data of a credential of the default workspace as it is stored.
+func sealedFor(t testing.TB, ring *credential.Keyring, id, name string, data json.RawMessage) ([]byte, error) {
+	t.Helper()
+	known, err := builtInCredentials(t).Find(name)
+	if err != nil {
+		return nil, err
+	}
+	return ring.SealData(known, "default", id, data)
 }
