@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,8 +112,26 @@ type world struct {
 	mu    sync.Mutex
 	clock time.Duration
 	ready error
+	// fetched counts how often a revision was read from the store.
+	fetched atomic.Int32
 	// appended, when it is set, hears of rows that are on disk and not yet published.
 	appended func([]*store.Append)
+}
+
+// countedWorkflows counts how often a revision is read.
+type countedWorkflows struct {
+	store.Workflows
+	fetched *atomic.Int32
+}
+
+func (c countedWorkflows) Revision(ctx context.Context, p identity.Principal, id string, number int64) (store.Revision, error) {
+	c.fetched.Add(1)
+	return c.Workflows.Revision(ctx, p, id, number)
+}
+
+func (c countedWorkflows) RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (store.Revision, error) {
+	c.fetched.Add(1)
+	return c.Workflows.RevisionByHash(ctx, p, id, hash)
 }
 
 // toldJournal tells of what was appended to it.
@@ -155,6 +174,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, stores: db.Stores(), tokens: map[identity.Role]string{}}
+	w.stores.Workflows = countedWorkflows{w.stores.Workflows, &w.fetched}
 	hub, registry := host.NewHub(), &node.Registry{}
 	registry.Register(testKinds()...)
 	ready := revisions.New(revisions.Options{Workflows: w.stores.Workflows, Templates: w.stores.Templates, Blobs: w.stores.Blobs, Kinds: fewKinds{}, Registry: registry})

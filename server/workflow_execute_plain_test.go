@@ -28,7 +28,7 @@ func TestExecutePlainly(t *testing.T) {
 		if change != nil {
 			change(r)
 		}
-		r.Body = &route.KeptBody{bytes.NewReader([]byte(body)), []byte(body)}
+		r.Body = &route.KeptBody{Reader: bytes.NewReader([]byte(body)), Text: []byte(body)}
 		_, plain := plainExecute(r)
 		return plain
 	}
