@@ -56,6 +56,7 @@ func floors() map[string]floor {
 		"store": {level: 4},
 		"host":  {level: 4},
 		"api":   {level: 4},
+		"files": {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -63,7 +64,6 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
-		"files":          {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
@@ -75,7 +75,6 @@ func floors() map[string]floor {
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
-		"node/nodetest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
 		"hosttest":        {level: 5, suite: true},
@@ -87,22 +86,40 @@ func floors() map[string]floor {
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
+		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
+
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
 		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
-		"builtin":       {level: 7},
+		"validation": {level: 6}, // of definitions, with all that their parts need
+		"tracing":    {level: 6},
+		"doctor":     {level: 6},
+
+		// What the families of kinds share is below them.
+		"builtin/document": {level: 5},
+		"builtin/fileref":  {level: 5},
+		"builtin/values":   {level: 5},
+		"builtin/httpcall": {level: 6},
+		"builtin/lists":    {level: 6},
+		"builtin/models":   {level: 6},
+		"builtin/toolset":  {level: 6},
+
+		"builtin/*":     {level: 7}, // one family of kinds each
 		"integration/*": {level: 8},
 		"llm/openai":    {level: 8},
 		"llm/anthropic": {level: 8},
 		"llm/gemini":    {level: 8},
 		"llm/scripted":  {level: 8},
-		"gateway":       {level: 7},
-		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
-		"story":         {level: 7},
-		"respond":       {level: 7},
-		"settings":      {level: 7},
+
+		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
+
+		"gateway":  {level: 7},
+		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
+		"story":    {level: 7},
+		"respond":  {level: 7},
+		"settings": {level: 7},
 
 		"story/storytest": {level: 7, suite: true},
 
@@ -110,7 +127,14 @@ func floors() map[string]floor {
 
 		"app": {level: 9},
 
-		"cmd/tandem": {level: 10},
+		"console/table": {level: 6}, // how values are shown
+		"console/tree":  {level: 7}, // an execution while it runs
+		"console":       {level: 10},
+		"benchmark":     {level: 10},
+
+		"console/tree/treetest": {level: 7, suite: true}, // a terminal that tells what it shows
+
+		"cmd/tandem": {level: 11},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"tandem/agent"
-	"tandem/builtin"
+	"tandem/builtin/code"
+	"tandem/builtin/models"
 	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
@@ -52,7 +53,7 @@ type Instance struct {
 	vault    vault
 	purse    *purse
 	// speech is how kinds reach language models.
-	speech *builtin.Models
+	speech *models.Models
 	// parts are what the extensions bring.
 	parts *plug.Set
 	// desk is where people are asked.
@@ -86,7 +87,7 @@ type Options struct {
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
 	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
 	CodeCache string
@@ -209,8 +210,8 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	deps := plug.Deps{HTTP: client, Log: i.log, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
 		return i.stores.Users.List(ctx, identity.System(workspace))
 	}}
-	own := families(func(set *plug.Set) builtin.Options {
-		return builtin.Options{
+	own := families(func(set *plug.Set) kindDeps {
+		return kindDeps{
 			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
@@ -24,16 +24,17 @@ import (
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/store"
+	"tandem/validation"
 )
 
 // maxCompletionBytes is how much a service may say in one completion.
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
-func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *builtin.Models {
+func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *models.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
-	i.speech = &builtin.Models{
+	i.speech = &models.Models{
 		Profile:   i.Profile,
 		Providers: set.Factories(),
 		Executor:  llm.NewExecutor(llm.Options{Observe: o.Observed, Log: logStages(o.Log)}),
@@ -249,7 +250,7 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 	if len(daily.Budgets) == 0 {
 		return "", nil
 	}
-	limits, day, err := i.purse.limits(builtin.Spending{Workspace: p.Workspace, Profile: daily})
+	limits, day, err := i.purse.limits(models.Spending{Workspace: p.Workspace, Profile: daily})
 	if err != nil {
 		return "", err
 	}
@@ -280,7 +281,7 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
 // What is such an object, and like how one looks.
 func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

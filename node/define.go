@@ -25,13 +25,9 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 		if err != nil {
 			return nil, err
 		}
-		result, err := payload.Encode(out)
-		if err != nil {
-			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
-		}
-		return Done{"result": result}, nil
+		return Succeed(out)
 	}, plan...)
-	k.OutputSchema = schemaOf[O](about.Name)
+	k.OutputSchema = SchemaOf[O](about.Name)
 	k.About = k.About.described(nil, reflect.TypeFor[O]())
 	return k
 }
@@ -42,7 +38,7 @@ func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C,
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
-		InputSchema:  schemaOf[I](about.Name),
+		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
