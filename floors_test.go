@@ -71,6 +71,7 @@ func floors() map[string]floor {
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
 		"client":         {level: 5},
+		"route":          {level: 5}, // below all that answers requests
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
@@ -89,6 +90,8 @@ func floors() map[string]floor {
 
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
+
+		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
 		"validation": {level: 6}, // of definitions, with all that their parts need
 		"tracing":    {level: 6},
@@ -110,9 +113,15 @@ func floors() map[string]floor {
 		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
 		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
-		"server":  {level: 7},
-		"gateway": {level: 7},
-		"fixture": {level: 7}, // drives folds and revisions as a host does, without a store
+		"gateway":  {level: 7},
+		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
+		"story":    {level: 7},
+		"respond":  {level: 7},
+		"settings": {level: 7},
+
+		"story/storytest": {level: 7, suite: true},
+
+		"server": {level: 8},
 
 		"app": {level: 9},
 

@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +31,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
+	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -72,10 +71,10 @@ type Instance struct {
 	// language is that of the installation.
 	language string
 
-	mu        sync.Mutex
-	revisions map[revisionKey]*node.Revision
-	// plain are the revisions that are known to name no templates.
-	plain    map[revisionKey]bool
+	// revisions are those that are ready to run.
+	revisions *revisions.Cache
+
+	mu       sync.Mutex
 	watchers map[store.Ref]map[int]Watcher
 	watched  int // numbers watchers
 	waiting  map[store.Ref]map[int]chan error
@@ -132,14 +131,8 @@ type Options struct {
 // Watcher is told of a row that is on disk, and of what is to be done about it.
 type Watcher func(host.Row, []engine.Command)
 
-type revisionKey struct{ workspace, workflow, hash string }
-
-// What an instance allows when it is not told otherwise.
-const (
-	// maxRevisions is how many revisions are kept ready; more are prepared again when they are needed.
-	maxRevisions       = 1000
-	defaultActivations = 100
-)
+// defaultActivations is how many nodes run at once when nobody says otherwise.
+const defaultActivations = 100
 
 // Open opens a data directory and takes up what was under way in it.
 func Open(ctx context.Context, o Options) (*Instance, error) {
@@ -148,7 +141,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(),
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
@@ -162,6 +155,8 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)
 	}
+	i.kinds = &i.registry
+	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry})
 	if err := i.assemble(client, o); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)
@@ -310,52 +305,13 @@ func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow
 	return w, err
 }
 
-// revision returns a revision that is ready to run.
+// revision returns the revision that an execution is pinned to, ready to run.
 func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
-	key := revisionKey{p.Workspace, id, hash}
-	i.mu.Lock()
-	ready := i.revisions[key]
-	i.mu.Unlock()
-	if ready != nil {
-		return ready, nil
-	}
-	base, set, _ := strings.Cut(hash, templateMark)
-	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, id, base)
+	ready, err := i.revisions.Pinned(ctx, p, id, hash)
 	if err != nil {
 		return nil, err
 	}
-	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: i.kinds})
-	if source == nil {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, id, problems)
-	}
-	def := source.Definition
-	if got := workflow.Hash(def); got != base {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, id, got, base)
-	}
-	templates, err := i.pinnedTemplates(ctx, p, set)
-	if err != nil {
-		return nil, err
-	}
-	if def, err = templates.apply(def); err != nil {
-		return nil, err
-	}
-	graph, problems := workflow.Compile(def, i.kinds)
-	if graph == nil {
-		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, id, problems[0].Message)
-	}
-	graph.Hash = hash // with its templates: an execution finds by it what it was started with
-	ready, err = node.Prepare(def, graph, &i.registry, templates.overrides())
-	if err != nil {
-		return nil, err
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.revisions) >= maxRevisions {
-		clear(i.revisions)
-		clear(i.plain)
-	}
-	i.revisions[key] = ready
-	return ready, nil
+	return ready.Revision, nil
 }
 
 // Start starts an execution of a workflow's newest revision at its first trigger and returns the execution's id.
@@ -379,66 +335,8 @@ func NewExecutionID() string { return host.NewExecutionID(time.Now()) }
 
 // Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
 func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
-	w, err := i.stores.Workflows.Heading(ctx, p, id)
-	if err != nil {
-		return host.StartRequest{}, err
-	}
-	number, hash := w.Revision, w.RevisionHash
-	switch revision {
-	case "latest":
-	case "deployed":
-		if w.DeploymentStatus != store.DeploymentDeployed {
-			return host.StartRequest{}, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", id)
-		}
-	default:
-		if number, err = strconv.ParseInt(revision, 10, 64); err != nil || number < 1 {
-			return host.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
-		}
-		if number != w.Revision {
-			hash = ""
-		}
-	}
-	if hash, err = i.pinned(ctx, p, id, number, hash); err != nil {
-		return host.StartRequest{}, err
-	}
-	ready, err := i.revision(ctx, p, id, hash)
-	if err != nil {
-		return host.StartRequest{}, err
-	}
-	r := host.StartRequest{
-		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: hash, TriggerType: "API", Priority: 3,
-		Language: ready.Definition.Metadata.Settings.Language,
-	}
-	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
-		n := &ready.Graph.Nodes[triggers[0]]
-		r.Trigger = n.ID
-		_, r.TriggerType, _ = strings.Cut(n.Kind, ".")
-	}
-	return r, nil
-}
-
-// pinned is the name of a revision together with the templates that it names. Hash, if it is known, spares reading a revision
-// that is known to name none: what has a hash never changes.
-func (i *Instance) pinned(ctx context.Context, p identity.Principal, id string, number int64, hash string) (string, error) {
-	if hash != "" {
-		i.mu.Lock()
-		plain := i.plain[revisionKey{p.Workspace, id, hash}]
-		i.mu.Unlock()
-		if plain {
-			return hash, nil
-		}
-	}
-	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
-	if err != nil {
-		return "", err
-	}
-	name, err := i.pin(ctx, p, stored)
-	if err == nil && name == stored.Hash {
-		i.mu.Lock()
-		i.plain[revisionKey{p.Workspace, id, name}] = true
-		i.mu.Unlock()
-	}
-	return name, err
+	request, _, err := i.revisions.Request(ctx, p, id, revision)
+	return request, err
 }
 
 // Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The

@@ -24,10 +24,9 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/host/local"
-	"tandem/identity"
 	"tandem/outbound"
 	"tandem/plug"
+	"tandem/route"
 	"tandem/server"
 	"tandem/store"
 	"tandem/tracing"
@@ -127,7 +126,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
 		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
 	}
-	if _, err := server.ParseProxies(o.Proxies); err != nil {
+	if _, err := route.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened
 	}
 	tracer, err := tracing.New(ctx, o.Traces, o.Version, o.Log)
@@ -252,7 +251,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
-	proxies, err := server.ParseProxies(o.Proxies)
+	proxies, err := route.ParseProxies(o.Proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -265,15 +264,8 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return source.Definition, problems
 		},
-		Request: i.Request,
-		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
-			ready, err := i.revision(ctx, p, id, hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ready.Graph, local.Revision(ready), nil
-		},
-		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Revisions: i.revisions,
+		Ready:     i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -30,8 +31,8 @@ func (s *Server) nodeKinds() {
 	op := func(path, id, summary string) huma.Operation {
 		return huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary, Tags: []string{"node kinds"}}
 	}
-	handle(s, op("/node-kinds", "list-node-kinds", "List the kinds of nodes that can be run here"), readers(), s.listNodeKinds)
-	handle(s, op("/node-kinds/{name}", "get-node-kind", "Read a kind"), readers(), s.getNodeKind)
+	route.Handle(s.Router, op("/node-kinds", "list-node-kinds", "List the kinds of nodes that can be run here"), route.Readers(), s.listNodeKinds)
+	route.Handle(s.Router, op("/node-kinds/{name}", "get-node-kind", "Read a kind"), route.Readers(), s.getNodeKind)
 }
 
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
@@ -51,7 +52,7 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 		if near := fault.Nearest(in.Name, s.o.Registry.Names()); near != "" {
 			return nil, fault.Newf(fault.NotFound, message+"; did you mean %q?", in.Name, near)
 		}
-		return nil, fault.Newf(fault.NotFound, message+"; GET "+prefix+"/node-kinds lists those that can", in.Name)
+		return nil, fault.Newf(fault.NotFound, message+"; GET "+route.Prefix+"/node-kinds lists those that can", in.Name)
 	}
 	return &nodeKindOutput{s.tellKind(k)}, nil
 }

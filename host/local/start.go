@@ -33,7 +33,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
-	revision, err := h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
+	revision, err := h.revisionOf(ctx, p, r)
 	if err != nil {
 		return host.Started{}, err
 	}
@@ -116,6 +116,14 @@ func key(r host.StartRequest) *store.IdempotencyKey {
 		return nil
 	}
 	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
+}
+
+// revisionOf is the revision that a request starts: the one that it brings, or else the one that its hash names.
+func (h *Host) revisionOf(ctx context.Context, p identity.Principal, r host.StartRequest) (*node.Revision, error) {
+	if ready, ok := r.Ready.(revision); ok {
+		return ready.Revision, nil
+	}
+	return h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
 }
 
 // commitStart commits the first row of an execution, with what follows at once, and hands the rest to its owner.
