@@ -438,9 +438,6 @@ func inAppApproval() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", Title: node.Says("Ask in the inbox", "站内审批"),
 			Description: node.Says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
@@ -457,6 +454,8 @@ func inAppApproval() node.Kind {
 
 // humanKind makes a kind of what is particular to it.
 func humanKind[C any](about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error), plan func(p *node.Planning, cfg *C)) node.Kind {
+	about.Effect, about.OnUnknown = workflow.Once, workflow.OnUnknownRetry // a second copy of a question leads to the same interaction
+	about.Keys, about.Aliases, about.Inputs = humanKeys(), humanAliases(), humanInputs()
 	k := node.Raw(about, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
 		a, err := particular(call, cfg)
 		if err != nil {

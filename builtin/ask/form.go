@@ -6,7 +6,6 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 type formConfig struct {
@@ -26,9 +25,6 @@ func formSubmission() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", Title: node.Says("Ask for a form", "填写表单"),
 			Description: node.Says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks for an address.", "请求填写地址。"),

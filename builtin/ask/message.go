@@ -9,7 +9,6 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 // The kinds that ask in one medium. What its channel has to know goes with the question as settings.
@@ -54,19 +53,9 @@ func gmailInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.GMAIL_INTERACTION", Title: node.Says("Ask by Gmail", "Gmail 询问"),
 			Description: node.Says("Asks people by mail through Gmail, or any SMTP and IMAP server, and reads their replies.", "通过 Gmail（或任意 SMTP、IMAP 服务器）发送邮件询问并读取回复。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"google_oauth", "smtp"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "credential_id": "team_mailbox"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`I approve.`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "I approve.", "user_id": "mail:ann@example.org", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "mail:ann@example.org", "approvals": [{"person": "mail:ann@example.org", "outcome": "confirmed", "data": "…", "channel": "email", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "I approve.", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"google_oauth", "smtp"}},
+			Examples: askedExample("email", "mail:ann@example.org", "I approve.",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "credential_id": "team_mailbox"}`),
 		},
 		func(_ *node.Call, cfg mailConfig) (*humanAsking, error) { return cfg.asking(nil) },
 		func(p *node.Planning, cfg *mailConfig) { planHuman(p, &cfg.humanConfig, human.Email, nil) })
@@ -87,19 +76,9 @@ func outlookInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.OUTLOOK_INTERACTION", Title: node.Says("Ask by Outlook", "Outlook 询问"),
 			Description: node.Says("Asks people by mail through Outlook and reads their replies.", "通过 Outlook 发送邮件询问并读取回复。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "priority_level": "high", "credential_id": "team_mailbox"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`I approve.`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "I approve.", "user_id": "mail:ann@example.org", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "mail:ann@example.org", "approvals": [{"person": "mail:ann@example.org", "outcome": "confirmed", "data": "…", "channel": "email", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "I approve.", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"microsoft_oauth", "smtp"}},
+			Examples: askedExample("email", "mail:ann@example.org", "I approve.",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "recipient_emails": ["ann@example.org"], "sender_email": "bot@tandem.example", "priority_level": "high", "credential_id": "team_mailbox"}`),
 		},
 		func(_ *node.Call, cfg outlookConfig) (*humanAsking, error) {
 			return cfg.asking(map[string]any{"priority_level": cfg.PriorityLevel})
@@ -122,19 +101,9 @@ func slackInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.SLACK_INTERACTION", Title: node.Says("Ask in Slack", "Slack 询问"),
 			Description: node.Says("Asks people in Slack, with buttons and forms, and reads replies in the thread.", "在 Slack 中用按钮和表单询问，并读取话题中的回复。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"slack_bot"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "channel": "#ops", "approvers": ["slack:U1"], "credential_id": "slack_bot"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`approve`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "slack:U1", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "slack:U1", "approvals": [{"person": "slack:U1", "outcome": "confirmed", "data": "…", "channel": "slack", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"slack_bot"}},
+			Examples: askedExample("slack", "slack:U1", "approve",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "channel": "#ops", "approvers": ["slack:U1"], "credential_id": "slack_bot"}`),
 		},
 		func(_ *node.Call, cfg slackAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumSlack, settings: map[string]any{"channel": string(cfg.To), "auto_thread": cfg.AutoThread}}, nil
@@ -154,19 +123,9 @@ func discordInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.DISCORD_INTERACTION", Title: node.Says("Ask in Discord", "Discord 询问"),
 			Description: node.Says("Asks people in Discord, with buttons, selects and forms, and reads replies.", "在 Discord 中用按钮、下拉框和表单询问，并读取回复。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"discord_bot"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "server_id": "1", "channel_id": "55", "approvers": ["discord:42"], "credential_id": "discord_bot"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`approve`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "discord:42", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "discord:42", "approvals": [{"person": "discord:42", "outcome": "confirmed", "data": "…", "channel": "discord", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"discord_bot"}},
+			Examples: askedExample("discord", "discord:42", "approve",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "server_id": "1", "channel_id": "55", "approvers": ["discord:42"], "credential_id": "discord_bot"}`),
 		},
 		func(_ *node.Call, cfg discordAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumDiscord, settings: map[string]any{"server_id": string(cfg.ServerID), "channel_id": string(cfg.ChannelID)}}, nil
@@ -192,19 +151,9 @@ func telegramInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.TELEGRAM_INTERACTION", Title: node.Says("Ask in Telegram", "Telegram 询问"),
 			Description: node.Says("Asks people in Telegram, with buttons, and reads replies.", "在 Telegram 中用按钮询问，并读取回复。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"telegram_bot"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "chat_id": 42, "approvers": ["telegram:42"], "credential_id": "telegram_bot"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`approve`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "telegram:42", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "telegram:42", "approvals": [{"person": "telegram:42", "outcome": "confirmed", "data": "…", "channel": "telegram", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"telegram_bot"}},
+			Examples: askedExample("telegram", "telegram:42", "approve",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "chat_id": 42, "approvers": ["telegram:42"], "credential_id": "telegram_bot"}`),
 		},
 		func(_ *node.Call, cfg telegramAskConfig) (*humanAsking, error) {
 			for n, pattern := range cfg.Patterns {
@@ -248,21 +197,22 @@ func teamsInteraction() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.TEAMS_INTERACTION", Title: node.Says("Ask in Teams", "Teams 询问"),
 			Description: node.Says("Asks people in Microsoft Teams with an adaptive card.", "在 Microsoft Teams 中用自适应卡片询问。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Needs:  node.Needs{Credential: []string{"teams_bot"}},
-			Inputs: humanInputs(),
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
-					Config:  `{"title": "Pay invoice 7?", "description": "120 francs to Acme", "user": "29:ann", "approvers": ["teams:29:ann"], "credential_id": "teams_bot"}`,
-					Input:   `{"invoice": 7}`,
-					Replies: []string{`approve`},
-					Output:  `{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": "approve", "user_id": "teams:29:ann", "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": "teams:29:ann", "approvals": [{"person": "teams:29:ann", "outcome": "confirmed", "data": "…", "channel": "teams", "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": "approve", "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`,
-				},
-			},
+			Needs:       node.Needs{Credential: []string{"teams_bot"}},
+			Examples: askedExample("teams", "teams:29:ann", "approve",
+				`{"title": "Pay invoice 7?", "description": "120 francs to Acme", "user": "29:ann", "approvers": ["teams:29:ann"], "credential_id": "teams_bot"}`),
 		},
 		func(_ *node.Call, cfg teamsAskConfig) (*humanAsking, error) {
 			return &humanAsking{humanConfig: cfg.humanConfig, medium: mediumTeams, settings: map[string]any{"channel_id": string(cfg.ChannelID), "user": string(cfg.User)}}, nil
 		}, func(p *node.Planning, cfg *teamsAskConfig) { planHuman(p, &cfg.humanConfig, mediumTeams, nil) })
+}
+
+// askedExample is the example of a kind that asks in a medium: one person is asked for a decision and replies.
+func askedExample(medium, person, reply, config string) []node.Example {
+	return []node.Example{{
+		Shows:   node.Says("Asks for a decision and reads the reply.", "请求决定并读取回复。"),
+		Config:  config,
+		Input:   `{"invoice": 7}`,
+		Replies: []string{reply},
+		Output:  fmt.Sprintf(`{"result": {"status": "completed", "response_type": "approval", "response_data": {"action": "approve", "notes": %[3]q, "user_id": %[2]q, "timestamp": "…", "means": "…"}, "interaction_id": "…", "responder": %[2]q, "approvals": [{"person": %[2]q, "outcome": "confirmed", "data": "…", "channel": %[1]q, "at": "…", "means": "…"}], "ai_classification": "confirmed", "options": ["approve"], "user_response": %[3]q, "content": {"invoice": 7}}, "approve": "same as result", "confirmed": "same as result"}`, medium, person, reply),
+	}}
 }

@@ -5,7 +5,6 @@ import (
 
 	"tandem/human"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 type reviewConfig struct {
@@ -39,9 +38,6 @@ func manualReview() node.Kind {
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.MANUAL_REVIEW", Title: node.Says("Ask reviewers", "人工审核"),
 			Description: node.Says("Asks reviewers to judge by criteria; they pass, fail, or disagree.", "请审核人按标准评判：通过、不通过或意见不一。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks a reviewer whether a text is good enough.", "请评审人判断文本是否合格。"),
