@@ -61,81 +61,44 @@ func agents(m *models.Models, store *files.Store, tools *mcp.Pool) []node.Kind {
 	}
 	t := turns{models: m, files: store, tools: tools}
 	return []node.Kind{
-		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, node.About{
-			Name: "AI_AGENT.OPENAI_CHATGPT", Title: node.Says("ChatGPT", "ChatGPT"),
-			Description: node.Says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。"),
-			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
-			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"openai"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
-					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
-					Input:   `{"city": "Bern"}`,
-					Replies: []string{`{"country": "Switzerland"}`},
-					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
-				},
-			},
-		}),
-		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, node.About{
-			Name: "AI_AGENT.ANTHROPIC_CLAUDE", Title: node.Says("Claude", "Claude"),
-			Description: node.Says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。"),
-			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
-			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"anthropic"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
-					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
-					Input:   `{"city": "Bern"}`,
-					Replies: []string{`{"country": "Switzerland"}`},
-					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
-				},
-			},
-		}),
-		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, node.About{
-			Name: "AI_AGENT.GOOGLE_GEMINI", Title: node.Says("Gemini", "Gemini"),
-			Description: node.Says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。"),
-			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
-			Keys:        turnKeys(),
-			Needs:       node.Needs{Credential: []string{"gemini"}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
-			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
-					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
-					Input:   `{"city": "Bern"}`,
-					Replies: []string{`{"country": "Switzerland"}`},
-					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}}, "structured_data": "same as result"}`,
-				},
-			},
-		}),
-		withModel[llmConfig](t, agentProvider{"", -1, -1}, node.About{
-			Name: anyModel, Title: node.Says("Language model", "大语言模型"),
-			Description: node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。"),
-			Effect:      workflow.Idempotent, // the calls of its tools have classes of their own
-			Keys:        turnKeys(),
-			Older:       []string{"LLM"},
-			Needs:       node.Needs{Also: []node.Text{node.Says("A model profile.", "模型配置档。")}},
-			Inputs:      []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
-			Examples: []node.Example{
-				{
-					Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
-					Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
-					Input:   `{"city": "Bern"}`,
-					Replies: []string{`{"country": "Switzerland"}`},
-					Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}, "finishReason": "stop", "toolCalls": [], "toolResults": []}, "structured_data": "same as result"}`,
-				},
-			},
-		}),
+		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, "AI_AGENT.OPENAI_CHATGPT", node.Says("ChatGPT", "ChatGPT"),
+			node.Says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
+		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, "AI_AGENT.ANTHROPIC_CLAUDE", node.Says("Claude", "Claude"),
+			node.Says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
+		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, "AI_AGENT.GOOGLE_GEMINI", node.Says("Gemini", "Gemini"),
+			node.Says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, anyModel, node.Says("Language model", "大语言模型"),
+			node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。")),
 	}
 }
 
-func withModel[C turnSettings](t turns, p agentProvider, about node.About) node.Kind {
-	t.kind, t.provider = about.Name, p
-	k := node.Lead(about, node.Leader[C, agentInput]{
+// aboutTurn is what a kind says of itself that has a turn with a model of a provider, or of any.
+func aboutTurn(provider, name string, title, description node.Text) node.About {
+	about := node.About{
+		Name: name, Title: title, Description: description,
+		Effect: workflow.Idempotent, // the calls of its tools have classes of their own
+		Keys:   turnKeys(),
+		Needs:  node.Needs{Credential: []string{provider}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+		Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+	}
+	oldNames := ""
+	if provider == "" {
+		about.Older, oldNames = []string{"LLM"}, `, "finishReason": "stop", "toolCalls": [], "toolResults": []`
+		about.Needs = node.Needs{Also: []node.Text{node.Says("A model profile.", "模型配置档。")}}
+	}
+	about.Examples = []node.Example{{
+		Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+		Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+		Input:   `{"city": "Bern"}`,
+		Replies: []string{`{"country": "Switzerland"}`},
+		Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}` + oldNames + `}, "structured_data": "same as result"}`,
+	}}
+	return about
+}
+
+func withModel[C turnSettings](t turns, p agentProvider, name string, title, description node.Text) node.Kind {
+	t.kind, t.provider = name, p
+	k := node.Lead(aboutTurn(p.name, name, title, description), node.Leader[C, agentInput]{
 		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given,
 		Open: func(ctx context.Context, call *node.Call, cfg C, in agentInput) (node.Led, error) {
 			c, err := cfg.turn(call)
@@ -345,22 +308,9 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 	if err != nil {
 		return err
 	}
-	system, user, brought := string(cfg.SystemPrompt), string(cfg.UserPrompt), in.prompt()
-	if prompt := string(cfg.Prompt); prompt != "" {
-		if brought != "" || user != "" || len(given) > 0 {
-			system = values.JoinTexts(system, prompt)
-		} else {
-			user = prompt
-		}
-	}
-	if user == "" {
-		user = brought
-	}
+	system, user := cfg.prompts(in, len(given) > 0)
 	if user == "" && len(given) == 0 {
 		return node.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
-	}
-	if text := values.Text(in.Context); text != "" && !isTurnContext(in.Context) {
-		system = values.JoinTexts(system, text)
 	}
 	if system != "" {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Content: system})
@@ -384,6 +334,27 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 		state.Query = given[len(given)-1].Content
 	}
 	return nil
+}
+
+// prompts are what the model is told before the conversation, and what it is asked. What is configured wins over what the input brings; the older
+// "prompt" is a question only where there is no other.
+func (c *turnConfig) prompts(in *agentInput, listed bool) (system, user string) {
+	system, user = string(c.SystemPrompt), string(c.UserPrompt)
+	brought := in.prompt()
+	if prompt := string(c.Prompt); prompt != "" {
+		if brought != "" || user != "" || listed {
+			system = values.JoinTexts(system, prompt)
+		} else {
+			user = prompt
+		}
+	}
+	if user == "" {
+		user = brought
+	}
+	if text := values.Text(in.Context); text != "" && !isTurnContext(in.Context) {
+		system = values.JoinTexts(system, text)
+	}
+	return system, user
 }
 
 // givenMessages reads messages that a node lists by itself.

@@ -80,14 +80,7 @@ func askFacts(ctx context.Context, m *models.Models, call *node.Call, cfg factsC
 	if err := models.ReadMemo(call, &a); err != nil {
 		return nil, err
 	}
-	out := factsOutput{}
-	language, shape := call.Speaks(""), models.FactShape()
-	fit, err := a.Ask(ctx, m, call, cfg.ProfileID, language, models.FactMessages(language, messages, cfg.MaxFacts), shape, func(raw json.RawMessage) (string, error) {
-		if err := shape.Check(raw); err != nil {
-			return fault.From(err).Message, nil
-		}
-		return "", json.Unmarshal(raw, &out)
-	})
+	found, fit, err := a.AskFacts(ctx, m, call, cfg.ProfileID, call.Speaks(""), messages, cfg.MaxFacts)
 	switch {
 	case err != nil:
 		return models.WaitWith(err, a)
@@ -96,6 +89,5 @@ func askFacts(ctx context.Context, m *models.Models, call *node.Call, cfg factsC
 	case !fit:
 		return models.Again(call, a)
 	}
-	out.Facts, out.Domain, out.TokenUsage = models.Distinct(out.Facts, cfg.MaxFacts), models.Distinct(out.Domain, cfg.MaxFacts), models.UsageOf(a.Usage)
-	return node.Succeed(out)
+	return node.Succeed(factsOutput{found.Facts, found.Domain, models.UsageOf(a.Usage)})
 }

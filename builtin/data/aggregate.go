@@ -234,10 +234,8 @@ func notANumber(name string, raw json.RawMessage) error {
 	return fault.Newf(fault.InvalidInput, "%q must be a number, not %s", name, values.TypeOf(values.Decode(raw)))
 }
 
-// pivot turns the values of one field into columns, with one record per index.
-func (t *transformation) pivot() ([]json.RawMessage, error) {
-	c := t.cfg.Pivot
-	var index []string
+// read are the fields that a row stands for, and the function that sums up the values of a cell.
+func (c transformPivot) read() (index []string, function string, err error) {
 	switch x := c.Index.(type) {
 	case string:
 		index = []string{x}
@@ -245,20 +243,29 @@ func (t *transformation) pivot() ([]json.RawMessage, error) {
 		for _, name := range x {
 			text, ok := name.(string)
 			if !ok {
-				return nil, fault.Newf(fault.InvalidConfig, "%q must be the name of a field, or a list of names", "pivot_config.index")
+				return nil, "", fault.Newf(fault.InvalidConfig, "%q must be the name of a field, or a list of names", "pivot_config.index")
 			}
 			index = append(index, text)
 		}
 	}
 	if len(index) == 0 || c.Columns == "" || c.Values == "" {
-		return nil, fault.Newf(fault.InvalidConfig, "%q needs index, columns and values", "pivot_config")
+		return nil, "", fault.Newf(fault.InvalidConfig, "%q needs index, columns and values", "pivot_config")
 	}
-	function := strings.ToLower(c.Function)
-	if function == "" {
+	if function = strings.ToLower(c.Function); function == "" {
 		function = "first"
 	}
 	if !slices.Contains(aggregateFunctions(), function) {
-		return nil, fault.Newf(fault.InvalidConfig, "%q must be one of %s", "pivot_config.function", strings.Join(aggregateFunctions(), ", "))
+		return nil, "", fault.Newf(fault.InvalidConfig, "%q must be one of %s", "pivot_config.function", strings.Join(aggregateFunctions(), ", "))
+	}
+	return index, function, nil
+}
+
+// pivot turns the values of one field into columns, with one record per index.
+func (t *transformation) pivot() ([]json.RawMessage, error) {
+	c := t.cfg.Pivot
+	index, function, err := c.read()
+	if err != nil {
+		return nil, err
 	}
 	columns, err := values.ParsePath(c.Columns)
 	if err != nil {

@@ -91,19 +91,8 @@ func pdfText(ctx context.Context, data []byte) (text string, pages int, cut bool
 
 // index finds all objects, those in streams too, and the catalogue.
 func (d *pdfDoc) index() (root any, encrypted bool, err error) {
-	mark := []byte("obj")
-	for at := 0; ; {
-		i := bytes.Index(d.data[at:], mark)
-		if i < 0 {
-			break
-		}
-		at += i
-		if n, ok := objectNumber(d.data[:at]); ok {
-			if d.where[n] = at + len(mark); len(d.where) > maxPDFObjects {
-				return nil, false, errPDFWork
-			}
-		}
-		at += len(mark)
+	if err := d.findObjects(); err != nil {
+		return nil, false, err
 	}
 	var containers []pdfStream
 	for _, ref := range slices.Sorted(maps.Keys(d.where)) {
@@ -150,6 +139,24 @@ func (d *pdfDoc) index() (root any, encrypted bool, err error) {
 		}
 	}
 	return root, false, nil
+}
+
+// findObjects notes where each object begins.
+func (d *pdfDoc) findObjects() error {
+	mark := []byte("obj")
+	for at := 0; ; {
+		i := bytes.Index(d.data[at:], mark)
+		if i < 0 {
+			return nil
+		}
+		at += i
+		if n, ok := objectNumber(d.data[:at]); ok {
+			if d.where[n] = at + len(mark); len(d.where) > maxPDFObjects {
+				return errPDFWork
+			}
+		}
+		at += len(mark)
+	}
 }
 
 // objectNumber reads "12 0 " backwards.

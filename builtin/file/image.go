@@ -17,7 +17,6 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 
 	"tandem/builtin/fileref"
 	"tandem/builtin/models"
@@ -209,18 +208,7 @@ func (x *imageTools) decode(ctx context.Context, raw json.RawMessage) (p *pictur
 
 func (p *picture) pixels() (m image.Image, err error) {
 	defer decoderDefect(&err)
-	r := bytes.NewReader(p.data)
-	switch p.format {
-	case "png":
-		return png.Decode(r)
-	case "jpeg":
-		return jpeg.Decode(r)
-	case "gif":
-		return gif.Decode(r)
-	case "webp":
-		return webp.Decode(r)
-	}
-	return bmp.Decode(r)
+	return p.decoder().pixels(bytes.NewReader(p.data))
 }
 
 // turned maps every pixel of a picture; swap says that width and height change places.

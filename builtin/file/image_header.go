@@ -8,6 +8,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"strings"
 
 	"golang.org/x/image/bmp"
@@ -41,20 +42,29 @@ func imageFormat(data []byte) string {
 	return "" // no tiff: its parts may become any size, whatever the header says
 }
 
-func (p *picture) config() (c image.Config, err error) {
-	defer decoderDefect(&err)
-	r := bytes.NewReader(p.data)
+// decoder reads the pictures of one format: what their header says, or all of them.
+type decoder struct {
+	config func(io.Reader) (image.Config, error)
+	pixels func(io.Reader) (image.Image, error)
+}
+
+func (p *picture) decoder() decoder {
 	switch p.format {
 	case "png":
-		return png.DecodeConfig(r)
+		return decoder{png.DecodeConfig, png.Decode}
 	case "jpeg":
-		return jpeg.DecodeConfig(r)
+		return decoder{jpeg.DecodeConfig, jpeg.Decode}
 	case "gif":
-		return gif.DecodeConfig(r)
+		return decoder{gif.DecodeConfig, gif.Decode}
 	case "webp":
-		return webp.DecodeConfig(r)
+		return decoder{webp.DecodeConfig, webp.Decode}
 	}
-	return bmp.DecodeConfig(r)
+	return decoder{bmp.DecodeConfig, bmp.Decode}
+}
+
+func (p *picture) config() (c image.Config, err error) {
+	defer decoderDefect(&err)
+	return p.decoder().config(bytes.NewReader(p.data))
 }
 
 // webpPixels is the largest size that any part of a file claims: its decoder takes that of the part, not of the canvas.

@@ -151,50 +151,14 @@ func planFilter(p *node.Planning, c *filterConfig) {
 
 func (c *filterConfig) run(call *node.Call, f *lists.Filter, items []json.RawMessage) (node.Outcome, error) {
 	stats := filterStats{Total: len(items), Mode: c.Mode, Type: c.Type}
-	kept := make([]bool, len(items))
-	problems := []filterError{}
-	for i, item := range items {
-		verdict, err := f.Judge(item, i)
-		switch {
-		case err != nil && fault.CodeOf(err) == fault.InvalidConfig:
-			return nil, err
-		case err != nil && c.Errors == "fail_on_error":
-			return nil, fault.Newf(fault.InvalidInput, "item %d cannot be judged: %s", i, fault.From(err).Message).With("index", i).WithCause(err)
-		case err != nil:
-			problems = append(problems, filterError{i, fault.From(err).Message})
-			if kept[i] = c.Errors == "include_with_warning"; kept[i] && call.Log != nil {
-				call.Log(node.Warn, "an item could not be judged and was kept", map[string]any{"index": i, "error": fault.From(err).Message})
-			}
-		case verdict == lists.NullKept:
-			kept[i] = true
-		case verdict != lists.NullDropped:
-			kept[i] = (verdict == lists.Matches) == (c.Mode != "exclude")
-		}
+	kept, problems, err := c.judgeAll(call, f, items)
+	if err != nil {
+		return nil, err
 	}
 	stats.Errors = len(problems)
-	var chosen []int
-	for i := range items {
-		if kept[i] {
-			chosen = append(chosen, i)
-		}
-	}
-	if c.SortResults {
-		name := c.SortField
-		if name == "" {
-			name = "."
-		}
-		key, err := lists.NewSortKey(name, c.SortOrder, "")
-		if err != nil {
-			return nil, err
-		}
-		part := make([]json.RawMessage, len(chosen))
-		for i, at := range chosen {
-			part[i] = items[at]
-		}
-		before := slices.Clone(chosen)
-		for i, s := range lists.Sorted(part, []lists.SortKey{key}, c.CaseSensitive) {
-			chosen[i] = before[s.Index]
-		}
+	chosen, err := c.inOrder(items, kept)
+	if err != nil {
+		return nil, err
 	}
 	if c.MaxResults >= 0 && int64(len(chosen)) > c.MaxResults {
 		for _, at := range chosen[c.MaxResults:] {
@@ -226,6 +190,60 @@ func (c *filterConfig) run(call *node.Call, f *lists.Filter, items []json.RawMes
 		done["filtered"] = values.Array(excluded)
 	}
 	return done, nil
+}
+
+// judgeAll says of each item whether it is kept, and which could not be judged.
+func (c *filterConfig) judgeAll(call *node.Call, f *lists.Filter, items []json.RawMessage) (kept []bool, problems []filterError, err error) {
+	kept, problems = make([]bool, len(items)), []filterError{}
+	for i, item := range items {
+		verdict, err := f.Judge(item, i)
+		switch {
+		case err != nil && fault.CodeOf(err) == fault.InvalidConfig:
+			return nil, nil, err
+		case err != nil && c.Errors == "fail_on_error":
+			return nil, nil, fault.Newf(fault.InvalidInput, "item %d cannot be judged: %s", i, fault.From(err).Message).With("index", i).WithCause(err)
+		case err != nil:
+			problems = append(problems, filterError{i, fault.From(err).Message})
+			if kept[i] = c.Errors == "include_with_warning"; kept[i] && call.Log != nil {
+				call.Log(node.Warn, "an item could not be judged and was kept", map[string]any{"index": i, "error": fault.From(err).Message})
+			}
+		case verdict == lists.NullKept:
+			kept[i] = true
+		case verdict != lists.NullDropped:
+			kept[i] = (verdict == lists.Matches) == (c.Mode != "exclude")
+		}
+	}
+	return kept, problems, nil
+}
+
+// inOrder are the positions of the items that are kept, sorted if the node says so.
+func (c *filterConfig) inOrder(items []json.RawMessage, kept []bool) ([]int, error) {
+	var chosen []int
+	for i := range items {
+		if kept[i] {
+			chosen = append(chosen, i)
+		}
+	}
+	if !c.SortResults {
+		return chosen, nil
+	}
+	name := c.SortField
+	if name == "" {
+		name = "."
+	}
+	key, err := lists.NewSortKey(name, c.SortOrder, "")
+	if err != nil {
+		return nil, err
+	}
+	part := make([]json.RawMessage, len(chosen))
+	for i, at := range chosen {
+		part[i] = items[at]
+	}
+	before := slices.Clone(chosen)
+	for i, s := range lists.Sorted(part, []lists.SortKey{key}, c.CaseSensitive) {
+		chosen[i] = before[s.Index]
+	}
+	return chosen, nil
 }
 
 // custom keeps the items for which a function says so. It is given the item, and is asked once for each.

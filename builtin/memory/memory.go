@@ -46,8 +46,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.CONVERSATION_BUFFER", Title: node.Says("Conversation buffer", "对话缓冲"),
 			Description: node.Says("Keeps the last messages and summarises older ones.", "保存最近的消息，并把较早的消息归入摘要。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Adds a message.", "添加一条消息。"),
@@ -60,8 +58,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.CONVERSATION_SUMMARY", Title: node.Says("Conversation summary", "对话摘要"),
 			Description: node.Says("Keeps one running summary of a conversation.", "维护一份持续更新的对话摘要。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Keeps a summary, which a model writes anew with every message.", "维护由模型逐条更新的摘要。"),
@@ -75,8 +71,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.VECTOR_DATABASE", Title: node.Says("Vector database", "向量数据库"),
 			Description: node.Says("Keeps texts and finds them by meaning.", "保存文本，并按语义查找。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Keeps a text that can be found by its meaning.", "保存可按语义查找的文本。"),
@@ -89,8 +83,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.KEY_VALUE_STORE", Title: node.Says("Key-value store", "键值存储"),
 			Description: node.Says("Keeps values by key, with versions and expiry.", "按键保存值，支持版本和过期时间。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Keeps a value by its key.", "按键保存值。"),
@@ -103,8 +95,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.DOCUMENT_STORE", Title: node.Says("Document store", "文档存储"),
 			Description: node.Says("Keeps documents and finds them by their words.", "保存文档，并支持全文检索。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Keeps a document.", "保存文档。"),
@@ -117,8 +107,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.ENTITY_MEMORY", Title: node.Says("Entity memory", "实体记忆"),
 			Description: node.Says("Keeps people, things and how they are related.", "记住人、事物及其关系。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Remembers who a text is about.", "记住文本涉及的人和事物。"),
@@ -131,8 +119,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.EPISODIC_MEMORY", Title: node.Says("Episodic memory", "情景记忆"),
 			Description: node.Says("Keeps what happened, when, and with what outcome.", "记住发生了什么、何时发生、结果如何。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Remembers what happened.", "记住发生的事情。"),
@@ -145,8 +131,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.KNOWLEDGE_BASE", Title: node.Says("Knowledge base", "知识库"),
 			Description: node.Says("Keeps facts with how sure they are.", "保存带有置信度的事实。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Keeps a fact.", "保存事实。"),
@@ -159,8 +143,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.GRAPH_MEMORY", Title: node.Says("Graph memory", "图记忆"),
 			Description: node.Says("Keeps nodes and weighted relationships and walks through them.", "保存节点和带权关系，并在其中遍历。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Adds a relationship and walks through it.", "添加关系并遍历。"),
@@ -173,8 +155,6 @@ func Kinds(d Deps) []node.Kind {
 		memoryKind(call, node.About{
 			Name: "MEMORY.WORKING_MEMORY", Title: node.Says("Working memory", "工作记忆"),
 			Description: node.Says("Is the scratch space of one execution.", "一次执行的临时空间。"),
-			Effect:      workflow.Idempotent, // record ids are derived, so storing twice stores once
-			Keys:        memoryKeys(),
 			Examples: []node.Example{
 				{
 					Shows:  node.Says("Notes something for later nodes of the same execution.", "为同一次执行中的后续节点做记录。"),
@@ -193,6 +173,7 @@ func memoryKind[C, I, O any](of func(*node.Call) memory.Call, about node.About, 
 	if plan != nil {
 		plans = append(plans, plan)
 	}
+	about.Effect, about.Keys = workflow.Idempotent, memoryKeys() // record ids are derived, so storing twice stores once
 	k := node.Define(about, func(ctx context.Context, call *node.Call, cfg C, in I) (out O, err error) {
 		for _, f := range before {
 			if err := f(ctx, call, &in); err != nil {

@@ -2,7 +2,6 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -132,18 +131,9 @@ func (t *tasks) askFacts(ctx context.Context, call *node.Call, p *taskStep, s *s
 		said = append(said, memory.Message{Role: "tools", Content: done})
 	}
 	said = append(said, memory.Message{Role: "assistant", Content: s.Answer})
-	shape := models.FactShape()
-	return s.Facts.Ask(ctx, t.models, call, p.Profile, p.Language, models.FactMessages(p.Language, said, maxAnswerFacts), shape, func(raw json.RawMessage) (string, error) {
-		if err := shape.Check(raw); err != nil {
-			return fault.From(err).Message, nil
-		}
-		var found struct {
-			Facts []string `json:"facts"`
-		}
-		if err := json.Unmarshal(raw, &found); err != nil {
-			return "", err
-		}
-		out.Facts = models.Distinct(found.Facts, maxAnswerFacts)
-		return "", nil
-	})
+	found, fit, err := s.Facts.AskFacts(ctx, t.models, call, p.Profile, p.Language, said, maxAnswerFacts)
+	if fit {
+		out.Facts = found.Facts
+	}
+	return fit, err
 }
