@@ -1,7 +1,8 @@
 // Package ask holds the kinds that ask people (HUMAN_IN_THE_LOOP): what is asked, of whom, in which medium, and under which keys the answers are handed
 // on. The asking itself, the answers and the votes are in package human.
 //
-// The package that puts a program together imports it; nothing else does.
+// The kinds that belong to no medium are here; a vendor makes that of its own medium with [Kind]. Vendors import the package, and so does the one that
+// puts a program together.
 package ask
 
 import (
