@@ -13,7 +13,7 @@ BENCHTIME ?= 1s
 TESTTIME ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test fmt lint staticcheck race race-app fuzz bench bench-peers python
+.PHONY: help build run test fmt lint staticcheck race race-app simulate measures fuzz bench bench-peers python
 
 help: ## List the targets
 	@echo "Tandem: a durable workflow engine. Targets:"
@@ -75,6 +75,13 @@ race: python ## All tests, with the race detector where a C compiler exists
 
 race-app: python ## All tests of package app with the race detector, which takes about ten minutes
 	CGO_ENABLED=1 $(TESTS) $(RACE) ./app
+
+SIMULATIONS ?= 1000
+simulate: python ## Play SIMULATIONS cases made by chance against processes that die by chance; make test plays 24
+	CGO_ENABLED=1 TANDEM_SIM=$(SIMULATIONS) $(TESTS) $(RACE) -run '^TestSimulation_Random$$' ./host/local
+
+measures: ## Print what each package measures: lines, names, the longest file, the most branching function, depth
+	$(GO) test . -count=1 -run '^TestMeasures$$' -v
 
 FUZZDIRS ?=
 fuzz: python ## Run each fuzz target for FUZZTIME (FUZZDIRS=builtin for those of a directory alone)

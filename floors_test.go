@@ -46,16 +46,17 @@ func floors() map[string]floor {
 		"workflow": {level: 2, pure: true},
 		"dataflow": {level: 2, pure: true},
 
-		"engine":   {level: 3, pure: true},
-		"outbound": {level: 3}, // below all that calls services
-		"identity": {level: 3}, // below the stores: every call of theirs takes its Principal
+		"engine":     {level: 3, pure: true},
+		"outbound":   {level: 3}, // below all that calls services
+		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
+		"credential": {level: 3}, // below kinds and channels, which open credentials
 
-		"node":       {level: 4},
-		"llm":        {level: 4},
-		"store":      {level: 4},
-		"host":       {level: 4},
-		"credential": {level: 4},
-		"api":        {level: 4},
+		"node":  {level: 4},
+		"llm":   {level: 4},
+		"store": {level: 4},
+		"host":  {level: 4},
+		"api":   {level: 4},
+		"files": {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -63,22 +64,16 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
-		"files":          {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
 		"store/postgres": {level: 5},
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
-		"llm/openai":     {level: 5},
-		"llm/anthropic":  {level: 5},
-		"llm/gemini":     {level: 5},
-		"llm/scripted":   {level: 5},
 		"client":         {level: 5},
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
-		"node/nodetest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
 		"hosttest":        {level: 5, suite: true},
@@ -90,17 +85,47 @@ func floors() map[string]floor {
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
+		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
+
 		"human": {level: 6},
+		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
-		"builtin":       {level: 7},
-		"integration/*": {level: 7},
-		"server":        {level: 7},
-		"gateway":       {level: 7},
-		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+		"validation": {level: 6}, // of definitions, with all that their parts need
+		"tracing":    {level: 6},
+		"doctor":     {level: 6},
 
-		"app": {level: 8},
+		// What the families of kinds share is below them.
+		"builtin/document": {level: 5},
+		"builtin/fileref":  {level: 5},
+		"builtin/values":   {level: 5},
+		"builtin/httpcall": {level: 6},
+		"builtin/lists":    {level: 6},
+		"builtin/models":   {level: 6},
+		"builtin/toolset":  {level: 6},
 
-		"cmd/tandem": {level: 9},
+		"builtin/*":     {level: 7}, // one family of kinds each
+		"integration/*": {level: 8},
+		"llm/openai":    {level: 8},
+		"llm/anthropic": {level: 8},
+		"llm/gemini":    {level: 8},
+		"llm/scripted":  {level: 8},
+
+		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
+
+		"server":  {level: 7},
+		"gateway": {level: 7},
+		"fixture": {level: 7}, // drives folds and revisions as a host does, without a store
+
+		"app": {level: 9},
+
+		"console/table": {level: 6}, // how values are shown
+		"console/tree":  {level: 7}, // an execution while it runs
+		"console":       {level: 10},
+		"benchmark":     {level: 10},
+
+		"console/tree/treetest": {level: 7, suite: true}, // a terminal that tells what it shows
+
+		"cmd/tandem": {level: 11},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/dataflow"
+	"tandem/payload"
 )
 
 // maxIndexed is how many values of one source are looked at; what is behind them is not found again.
@@ -106,12 +107,12 @@ func (t *thing) spellings() []string {
 	if t.source == input {
 		return inputSpellings(t.path)
 	}
-	return []string{"{{" + under(nodeID(t.source)+".outputs.result", t.path) + "}}"}
+	return []string{"{{" + payload.JoinPath(nodeID(t.source)+".outputs.result", t.path) + "}}"}
 }
 
 // inputSpellings: a name that a node's output has as well is asked of what the run was started with.
 func inputSpellings(path string) []string {
-	return []string{"{{" + path + "}}", "{{" + under("trigger", path) + "}}"}
+	return []string{"{{" + path + "}}", "{{" + payload.JoinPath("trigger", path) + "}}"}
 }
 
 // arguments are those of a call that become parameters of its node.
@@ -150,27 +151,27 @@ func (a *arguments) read(d Draft) *draft {
 func (a *arguments) build(v value, here spot, at []located) json.RawMessage {
 	for _, l := range at {
 		if text, ok := a.rewrite(l, v, here); ok {
-			return quoted(text)
+			return payload.Quote(text)
 		}
 	}
 	if v.container() && !v.empty() {
 		if here.path != "" && !slices.ContainsFunc(at, func(l located) bool { return l.value.refers() }) && !a.answered(v) {
 			if text, ok := a.trace(v, here); ok {
-				return quoted(text)
+				return payload.Quote(text)
 			}
 		}
 		return a.inside(v, here, at)
 	}
 	if !a.answered(v) {
 		if text, ok := a.trace(v, here); ok {
-			return quoted(text)
+			return payload.Quote(text)
 		}
 	}
 	if !v.empty() {
 		a.untraced = append(a.untraced, Untraced{Step: a.node, Path: here.path, Value: v.raw, Reason: a.reason(v, here, at)})
 	}
 	if v.kind == '"' {
-		return quoted(escape(v.text))
+		return payload.Quote(escape(v.text))
 	}
 	return v.raw
 }
@@ -261,9 +262,9 @@ func (a *arguments) spell(s dataflow.Source) (text, name string, ok bool) {
 	path := s.Path
 	switch {
 	case s.Layer == dataflow.LayerExecution:
-		return a.first([]string{"{{" + under(s.Name, path) + "}}"})
+		return a.first([]string{"{{" + payload.JoinPath(s.Name, path) + "}}"})
 	case s.Layer == dataflow.LayerInitial:
-		return a.input(s.Name, under(joinPath("", s.Name), path))
+		return a.input(s.Name, payload.JoinPath(payload.JoinKey("", s.Name), path))
 	case s.Layer == dataflow.LayerTrigger || s.Node == StartNode:
 		for _, group := range []string{"metadata", "params"} { // they are one as inputs
 			rest, ok := strings.CutPrefix(path, group+".")
@@ -284,10 +285,10 @@ func (a *arguments) spell(s dataflow.Source) (text, name string, ok bool) {
 		return "", "", false
 	}
 	output := nodeID(call) + ".outputs.result"
-	spellings := []string{"{{" + under(output, path) + "}}"}
+	spellings := []string{"{{" + payload.JoinPath(output, path) + "}}"}
 	for _, key := range []string{"result", "main"} { // the name of the output, which is read where there is no such field
 		if rest, ok := strings.CutPrefix(path, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			spellings = append(spellings, "{{"+under(output, strings.TrimPrefix(rest, "."))+"}}")
+			spellings = append(spellings, "{{"+payload.JoinPath(output, strings.TrimPrefix(rest, "."))+"}}")
 		}
 	}
 	return a.first(spellings)
@@ -302,7 +303,7 @@ func firstName(path string) string {
 }
 
 func (a *arguments) input(name, path string) (text, input string, ok bool) {
-	want, known := a.lookup(under("trigger", path))
+	want, known := a.lookup(payload.JoinPath("trigger", path))
 	for _, s := range inputSpellings(path) {
 		if known && name != "" && a.holds(s, want.sum) {
 			return s, name, true

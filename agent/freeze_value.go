@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"tandem/payload"
 )
 
 // sum stands for a value: equal values have equal sums, whatever the order of their fields and the spelling of their numbers.
@@ -165,37 +167,11 @@ type spot struct {
 }
 
 func (s spot) key(key string) spot {
-	return spot{joinPath(s.path, key), key, s.depth + 1}
+	return spot{payload.JoinKey(s.path, key), key, s.depth + 1}
 }
 
 func (s spot) item(i int) spot {
-	return spot{s.path + "[" + strconv.Itoa(i) + "]", s.name, s.depth + 1}
-}
-
-// joinPath appends a key to a path; one that is no plain name stands in quotes.
-func joinPath(path, key string) string {
-	plain := key != ""
-	for i := 0; i < len(key) && plain; i++ {
-		plain = key[i] > ' ' && key[i] != 0x7f && !strings.ContainsRune(".[]{}\"'`", rune(key[i]))
-	}
-	switch {
-	case !plain:
-		return path + "[" + string(quoted(key)) + "]"
-	case path == "":
-		return key
-	}
-	return path + "." + key
-}
-
-// under puts a path behind another.
-func under(path, rest string) string {
-	switch {
-	case rest == "":
-		return path
-	case path == "" || rest[0] == '[':
-		return path + rest
-	}
-	return path + "." + rest
+	return spot{payload.JoinIndex(s.path, i), s.name, s.depth + 1}
 }
 
 // escape writes a text so that nothing in it is read as a placeholder: an odd number of backslashes before an opening bracket says
@@ -227,34 +203,20 @@ func escape(text string) string {
 	return out.String()
 }
 
-func quoted(text string) json.RawMessage {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage(`""`) // no text fails
-	}
-	return raw
-}
-
-func textValue(text string) value { return read(gjson.ParseBytes(quoted(text))) }
+func textValue(text string) value { return read(gjson.ParseBytes(payload.Quote(text))) }
 
 func objectOf(fields []field) json.RawMessage {
-	out := []byte{'{'}
+	members := make([]payload.Member, len(fields))
 	for i, f := range fields {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, quoted(f.key)...), ':'), f.value.raw...)
+		members[i] = payload.Member{Key: f.key, Value: f.value.raw}
 	}
-	return append(out, '}')
+	return payload.AppendObject(nil, members)
 }
 
 func listOf(items []value) json.RawMessage {
-	out := []byte{'['}
+	list := make([]json.RawMessage, len(items))
 	for i, item := range items {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, item.raw...)
+		list[i] = item.raw
 	}
-	return append(out, ']')
+	return payload.AppendList(nil, list)
 }

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
 	"tandem/api"
 	"tandem/fault"
+	"tandem/payload"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -28,9 +29,9 @@ func (c *Connection) Save(ctx context.Context, def *workflow.Definition) (api.Sa
 // ApplyFile keeps the definition in a file. Whether it is right is for the API to say, whose kinds may be others than
 // this program's. A file with errors is reported and nothing is kept.
 func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader) (Report, api.Saved, error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return newReport(file, []workflow.Problem{*problem}), api.Saved{}, nil
+		return validation.NewReport(file, []workflow.Problem{*problem}), api.Saved{}, nil
 	}
 	report, err := c.checkFile(ctx, file, data)
 	if err != nil || !report.Valid {
@@ -49,9 +50,9 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 func (c *Connection) checkFile(ctx context.Context, file string, data []byte) (Report, error) {
 	verdict, err := c.ValidateWorkflow(ctx, data, !json.Valid(data))
 	if err != nil {
-		return newReport(file, nil), err
+		return validation.NewReport(file, nil), err
 	}
-	report := newReport(file, nil)
+	report := validation.NewReport(file, nil)
 	for _, p := range verdict.Problems {
 		report.Problems = append(report.Problems, workflow.Problem{
 			Code: p.Code, Severity: workflow.Severity(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column,
@@ -89,16 +90,14 @@ func (c *Connection) Export(ctx context.Context, id string, revision int64, asJS
 
 // toYAML writes JSON as YAML, with names in the same order and numbers with the same digits.
 func toYAML(raw []byte) ([]byte, error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	n, err := yamlNode(dec)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := enc.Encode(n); err != nil {
+	if err := enc.Encode(yamlNode(value)); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	if err := enc.Close(); err != nil {
@@ -107,40 +106,38 @@ func toYAML(raw []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// yamlNode reads the next JSON value.
-func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
-	token, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch v := token.(type) {
-	case json.Delim:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		if v == '{' {
-			n.Kind = yaml.MappingNode
-		}
-		for dec.More() {
-			part, err := yamlNode(dec) // names come as values do
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, part)
-		}
-		if len(n.Content) == 0 {
-			n.Style = yaml.FlowStyle
-		}
-		_, err := dec.Token() // the end
-		return n, err
-	case string:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}, nil
-	case json.Number:
+// yamlNode is a JSON value in YAML.
+func yamlNode(raw []byte) *yaml.Node {
+	scalar := func(tag, value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
+	n := &yaml.Node{}
+	switch raw[0] {
+	case '"':
+		return scalar("!!str", payload.Text(raw))
+	case 't', 'f':
+		return scalar("!!bool", string(raw))
+	case 'n':
+		return scalar("!!null", "null")
+	case '{':
+		n.Kind = yaml.MappingNode
+		payload.EachField(raw, func(key, value []byte) bool {
+			n.Content = append(n.Content, scalar("!!str", payload.Unquote(key)), yamlNode(value))
+			return true
+		})
+	case '[':
+		n.Kind = yaml.SequenceNode
+		payload.EachItem(raw, func(value []byte) bool {
+			n.Content = append(n.Content, yamlNode(value))
+			return true
+		})
+	default:
 		tag := "!!int"
-		if strings.ContainsAny(v.String(), ".eE") {
+		if bytes.ContainsAny(raw, ".eE") {
 			tag = "!!float"
 		}
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}, nil
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}, nil
+		return scalar(tag, string(raw))
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	return n
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
@@ -219,7 +219,7 @@ func TestPurse_AskerLeaves(t *testing.T) {
 	}
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()
-	if err := x.purse.leave(t.Context(), p, builtin.Spending{Execution: "other", Activation: "a"}, w.Budget); err != nil {
+	if err := x.purse.leave(t.Context(), p, models.Spending{Execution: "other", Activation: "a"}, w.Budget); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -275,7 +275,7 @@ func TestPurse_TheNextDayHasItsOwn(t *testing.T) {
 		{Per: perExecution, Tokens: 1000, TimeZone: "America/New_York"}, {Per: perDay, Tokens: 10, TimeZone: "Asia/Shanghai"},
 	}}
 	x.saveProfile(t, profile)
-	s := builtin.Spending{Workspace: "default", Execution: "e", Workflow: "w", Activation: "a", Node: "n", Profile: profile, Most: llm.Usage{InputTokens: 8}}
+	s := models.Spending{Workspace: "default", Execution: "e", Workflow: "w", Activation: "a", Node: "n", Profile: profile, Most: llm.Usage{InputTokens: 8}}
 	id, err := x.purse.Reserve(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestPurse_TheNextDayHasItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = x.purse.Reserve(t.Context(), s)
-	over, ok := errors.AsType[*builtin.Exhausted](err)
+	over, ok := errors.AsType[*models.Exhausted](err)
 	if !ok || over.Budget != "m/day/2026-01-02" || !over.Until.Equal(time.Date(2026, 1, 2, 16, 0, 0, 0, time.UTC)) {
 		t.Fatalf("got %+v, %v", over, err)
 	}

@@ -32,7 +32,7 @@ func TestInstance_Database(t *testing.T) {
 		"cred_shop": `{"driver": "sqlite", "dsn": "shop.db"}`,
 		"cred_far":  `{"driver": "postgres", "dsn": "postgres://u:c4nary-s3cret-value@127.0.0.1:5432/x"}`,
 	} {
-		sealed, err := ring.SealData("default", id, "sql", []byte(data))
+		sealed, err := sealedFor(t, ring, id, "sql", []byte(data))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,6 +19,8 @@ import (
 	"tandem/examples"
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/payload"
+	"tandem/validation"
 )
 
 // demoProfile is the id of the profile that every workspace has: a scripted model without a key. One that somebody keeps
@@ -34,9 +35,7 @@ func readDemo() (profile llm.Profile, err error) {
 	if err != nil {
 		return profile, fault.Newf(fault.Internal, "the built-in profile %q: %w", demoProfile, err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&profile); err != nil {
+	if err := payload.ReadKnown(raw, &profile); err != nil {
 		return profile, fault.Newf(fault.Internal, "the built-in profile %q cannot be read: %w", demoProfile, err)
 	}
 	return profile, nil
@@ -88,7 +87,7 @@ func (i *Instance) keepProfiles(ctx context.Context, o ServeOptions) (kept []str
 
 // profileID is the id of the profile in a file: the one it names, or the file's name.
 func profileID(file string) (string, error) {
-	data, problem := readFile(file, nil)
+	data, problem := validation.ReadFile(file, nil)
 	if problem != nil {
 		return "", fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

@@ -18,7 +18,8 @@ import (
 	"time"
 
 	"tandem/agent"
-	"tandem/builtin"
+	"tandem/builtin/code"
+	"tandem/builtin/models"
 	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
@@ -31,6 +32,7 @@ import (
 	"tandem/memory"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -52,7 +54,9 @@ type Instance struct {
 	vault    vault
 	purse    *purse
 	// speech is how kinds reach language models.
-	speech *builtin.Models
+	speech *models.Models
+	// parts are what the extensions bring.
+	parts *plug.Set
 	// desk is where people are asked.
 	desk *human.Desk
 	// databases are the connections that nodes have to databases.
@@ -84,7 +88,7 @@ type Options struct {
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
 	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
 	CodeCache string
@@ -110,6 +114,9 @@ type Options struct {
 	// Version is what tool servers are told.
 	Version string
 	Log     *slog.Logger
+	// Extensions are what the program brings besides what is built in: kinds, channels, providers of models, types of credentials, object stores. A
+	// name that something built in has, or another of them, is refused.
+	Extensions []plug.Maker
 	// Observed is told of every completion of a model: that it begins, its pieces, how it ends. Nothing depends on it, and it is
 	// not waited for. May be nil.
 	Observed func(llm.Event)
@@ -150,18 +157,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)
 	}
-	i.kinds = &i.registry
-	register(&i.registry, builtin.Options{
-		HTTP: client, Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")),
-		ObjectStores: objectStores(client), Models: i.models(client, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
-		Agents: agents{i},
-		Tools:  i.tools.Pool,
-		Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
-			return i.stores.Users.List(ctx, identity.System(workspace))
-		},
-		Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
-	})
-	i.desk = i.people(client, o)
+	if err := i.assemble(client, o); err != nil {
+		i.tools.Close()
+		return nil, closing(err, db)
+	}
+	i.desk = i.people(o)
 	var register local.Register
 	if !o.Rest {
 		if i.register, err = os.OpenFile(filepath.Join(o.Dir, registerFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -177,7 +177,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		Asked: i.asked, Unasked: func(ctx context.Context) ([]store.Ref, error) {
 			return i.stores.Interactions.Unasked(ctx, identity.System(""))
 		},
-		Credential: i.vault.open, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
+		Credentials: i.vault.opener, Redact: &i.vault.redactor, Code: interpreter{i.sandbox},
 		Workers: cmp.Or(o.Activations, defaultActivations), MaxRunning: o.MaxRunning, MaxTasks: cmp.Or(o.MaxTasks, defaultTasks), Task: isTask, Initial: initialOf, RunAhead: !o.NoRunAhead, Idle: o.Idle, Rest: o.Rest, Register: register, Log: o.Log,
 		Reopening: func(ref store.Ref) func() { return i.hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, commands []engine.Command) {
@@ -208,6 +208,26 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		i.desk.Start()
 	}
 	return i, nil
+}
+
+// assemble gathers the extensions and registers their kinds.
+func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
+	deps := plug.Deps{HTTP: client, Log: i.log, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
+		return i.stores.Users.List(ctx, identity.System(workspace))
+	}}
+	own := families(func(set *plug.Set) kindDeps {
+		return kindDeps{
+			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
+			Agents: agents{i}, Tools: i.tools.Pool,
+			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
+		}
+	})
+	if i.parts, err = gather(deps, own, o.Extensions); err != nil {
+		return err
+	}
+	i.vault.types, i.kinds = i.parts.Credentials, &i.registry
+	register(&i.registry, i.parts)
+	return nil
 }
 
 func closing(err error, db *sqlite.DB) error {

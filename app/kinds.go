@@ -7,6 +7,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,24 +16,16 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/fault"
-	"tandem/integration/aws"
-	"tandem/integration/azure"
-	"tandem/integration/gcp"
 	"tandem/mcp"
 	"tandem/memory"
 	"tandem/node"
-	"tandem/objectstore"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/server"
 	"tandem/workflow"
 )
-
-// objectStores are the stores that files can be put into, by the target that names them.
-func objectStores(client *outbound.Client) map[string]objectstore.Store {
-	return map[string]objectstore.Store{"s3": aws.S3(client), "gcs": gcp.Storage(client), "azure_blob": azure.Blobs(client)}
-}
 
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
 func Kinds() workflow.Kinds { return theKinds() }
@@ -40,16 +33,28 @@ func Kinds() workflow.Kinds { return theKinds() }
 // theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {
 	var registry node.Registry
-	register(&registry, builtin.Options{
-		HTTP: outbound.New(outbound.Options{}), Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{},
-	})
+	register(&registry, builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}))
 	return &registry
 })
 
-// register fills a registry with the kinds that run and the names of those that do not yet.
-func register(registry *node.Registry, o builtin.Options) {
-	registry.Register(builtin.Kinds(o)...)
-	registry.Reserve(reservedKinds()...)
+// builtIn are the parts of this program without an instance: kinds have what they are given here, and nothing else.
+func builtIn(reach outbound.Options, k kindDeps) *plug.Set {
+	deps := plug.Deps{HTTP: outbound.New(reach), Log: slog.New(slog.DiscardHandler)}
+	set, err := gather(deps, families(func(*plug.Set) kindDeps { return k }), nil)
+	if err != nil {
+		panic(err) // two of our own parts have one name: no program can be made of them
+	}
+	return set
+}
+
+// register fills a registry with the kinds that run, and the names of those that do not yet unless an extension brings them.
+func register(registry *node.Registry, set *plug.Set) {
+	registry.Register(set.Kinds...)
+	for _, about := range reservedKinds() {
+		if _, runs := registry.Get(about.Name); !runs {
+			registry.Reserve(about)
+		}
+	}
 }
 
 // reservedKinds are the names that the format has for kinds which this version cannot run. Files that have them can be read and drawn; checking

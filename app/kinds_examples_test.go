@@ -23,6 +23,7 @@ import (
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -199,7 +200,7 @@ func (b *exampleBench) check(t *testing.T, k node.Kind, example node.Example) {
 	if e.Status != string(engine.StatusSuccess) {
 		t.Fatalf("the execution is %s: %+v; %+v", e.Status, e.Error, e.NodeExecutions["n"].Error)
 	}
-	got, err := node.Marshal(e.NodeExecutions["n"].OutputData)
+	got, err := payload.Encode(e.NodeExecutions["n"].OutputData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ func (b *exampleBench) check(t *testing.T, k node.Kind, example node.Example) {
 			wanted[name] = wanted[same]
 		}
 	}
-	whole, err := node.Marshal(wanted)
+	whole, err := payload.Encode(wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,39 +16,27 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/llm"
-	"tandem/llm/anthropic"
-	"tandem/llm/gemini"
-	"tandem/llm/openai"
-	"tandem/llm/scripted"
-	"tandem/node"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/store"
+	"tandem/validation"
 )
-
-// Providers are the services that models are reached through. A provider is a package and a line here.
-func providers() map[string]llm.Factory {
-	return map[string]llm.Factory{
-		"anthropic": anthropic.New,
-		"gemini":    gemini.New,
-		"openai":    openai.New,
-		"scripted":  scripted.New,
-	}
-}
 
 // maxCompletionBytes is how much a service may say in one completion.
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
-func (i *Instance) models(client *outbound.Client, o Options) *builtin.Models {
+func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *models.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
-	i.speech = &builtin.Models{
+	i.speech = &models.Models{
 		Profile:   i.Profile,
-		Providers: providers(),
+		Providers: set.Factories(),
 		Executor:  llm.NewExecutor(llm.Options{Observe: o.Observed, Log: logStages(o.Log)}),
 		Settings:  llm.Settings{HTTP: llm.HangUp(http)},
 		Purse:     i.purse,
@@ -57,7 +45,7 @@ func (i *Instance) models(client *outbound.Client, o Options) *builtin.Models {
 }
 
 // Providers are the names of the providers, sorted.
-func (i *Instance) Providers() []string { return slices.Sorted(maps.Keys(providers())) }
+func (i *Instance) Providers() []string { return i.parts.ProviderNames() }
 
 // logStages writes the stages of completions for operators who look that closely. Prompts and answers are not among it.
 func logStages(log *slog.Logger) func(level, message string, fields map[string]any) {
@@ -134,9 +122,9 @@ func readProfile(stored store.Profile) (profile llm.Profile, err error) {
 
 // SaveProfile makes a profile or replaces it. Whoever waits for one of its budgets looks again, since there may be room now.
 func (i *Instance) SaveProfile(ctx context.Context, p identity.Principal, profile llm.Profile) error {
-	if profile.Provider == "scripted" {
-		if _, err := scripted.New(llm.Settings{Script: profile.Script}); err != nil {
-			return fault.Newf(fault.InvalidInput, "script: %s", fault.From(err).Message).With("path", "script")
+	if check := i.parts.Providers[profile.Provider].Check; check != nil {
+		if err := check(profile); err != nil {
+			return err
 		}
 	}
 	body, err := json.Marshal(profile)
@@ -197,10 +185,10 @@ const (
 func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile llm.Profile, prompt string) (api.ProfileTest, error) {
 	begun := time.Now()
 	out := api.ProfileTest{}
-	redact, err := i.try(ctx, p, profile, cmp.Or(prompt, "Say ok."), &out)
-	if redact != nil {
-		defer redact()
-	}
+	// The key is held while anything that the service said is made fit to be shown.
+	open, release := i.vault.holding(identity.System(p.Workspace))
+	defer release()
+	err := i.try(ctx, p, open, profile, cmp.Or(prompt, "Say ok."), &out)
 	out.LatencyMS = time.Since(begun).Milliseconds()
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
@@ -212,22 +200,17 @@ func (i *Instance) TryProfile(ctx context.Context, p identity.Principal, profile
 	return out, nil
 }
 
-// try does the call and fills in the answer. The returned function releases the key, which must be held while anything that
-// the service said is made fit to be shown; it may be nil.
-func (i *Instance) try(ctx context.Context, p identity.Principal, profile llm.Profile, prompt string, out *api.ProfileTest) (release func(), err error) {
-	open := func(ctx context.Context, id string, types ...string) (c node.Credential, err error) {
-		c, release, err = i.vault.open(ctx, identity.System(p.Workspace), id, types...)
-		return c, err
-	}
+// try does the call and fills in the answer.
+func (i *Instance) try(ctx context.Context, p identity.Principal, open credential.Opener, profile llm.Profile, prompt string, out *api.ProfileTest) error {
 	provider, err := i.speech.Provider(ctx, open, profile)
 	if err != nil {
-		return release, err
+		return err
 	}
 	request := llm.Request{Stream: true, Messages: []llm.Message{{Role: llm.User, Content: prompt}}}
 	request.MaxTokens = tryTokens + profile.Params.ThinkingBudget // thoughts count as output
 	reserved, err := i.reserveTrial(ctx, p, profile, request)
 	if err != nil {
-		return release, err
+		return err
 	}
 	begun := time.Now()
 	var first time.Duration
@@ -245,7 +228,7 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, profile llm.Pr
 		}
 	}
 	if err != nil {
-		return release, err
+		return err
 	}
 	reply := []rune(i.vault.redactor.Text(done.Message.Content))
 	if len(reply) > tryExcerpt {
@@ -256,7 +239,7 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, profile llm.Pr
 		InputTokens: done.Usage.InputTokens, OutputTokens: done.Usage.OutputTokens, CachedTokens: done.Usage.CachedTokens, Estimated: done.Usage.Estimated,
 		Cost: float64(profile.Price.Cost(done.Usage)) / 1e6,
 	}
-	return release, nil
+	return nil
 }
 
 // reserveTrial sets aside what a trial may use of the budgets per day. It belongs to no execution, so it neither queues nor
@@ -267,7 +250,7 @@ func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profi
 	if len(daily.Budgets) == 0 {
 		return "", nil
 	}
-	limits, day, err := i.purse.limits(builtin.Spending{Workspace: p.Workspace, Profile: daily})
+	limits, day, err := i.purse.limits(models.Spending{Workspace: p.Workspace, Profile: daily})
 	if err != nil {
 		return "", err
 	}
@@ -298,7 +281,7 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
 // What is such an object, and like how one looks.
 func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

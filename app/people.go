@@ -6,49 +6,27 @@ import (
 	"crypto/rand"
 	"time"
 
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
-	"tandem/integration/discord"
-	"tandem/integration/mail"
-	"tandem/integration/slack"
-	"tandem/integration/teams"
-	"tandem/integration/telegram"
 	"tandem/llm"
-	"tandem/node"
-	"tandem/outbound"
 	"tandem/store"
 )
 
-// channels are the media that people are asked in. A channel is a package or a file, and a line here.
-func (i *Instance) channels(client *outbound.Client) []human.Channel {
-	http := client.HTTPClient()
-	return []human.Channel{
-		discord.NewChannel(http, i.log),
-		mail.Channel(mail.Options{Dial: client.DialContext, Client: client, Log: i.log}),
-		slack.NewChannel(http, i.log),
-		teams.New(http),
-		telegram.New(http),
-		human.NewWebhook(client),
-	}
-}
-
 // people makes the desk where questions are put and answered.
-func (i *Instance) people(client *outbound.Client, o Options) *human.Desk {
+func (i *Instance) people(o Options) *human.Desk {
 	questions := i.stores.Interactions
 	if o.Idle {
 		questions = ownQuestions{questions, func() []store.Ref { return i.host.Own() }}
 	}
 	return human.New(human.Options{
-		Interactions: questions, Users: i.stores.Users, Channels: i.channels(client), PublicURL: o.PublicURL, Log: i.log,
-		Open: func(ctx context.Context, workspace, id string, types ...string) (human.Credential, func(), error) {
-			c, release, err := i.vault.open(ctx, identity.System(workspace), id, types...)
-			return human.Credential{Type: c.Type, Data: c.Data}, release, err
-		},
-		Wake: func(ref store.Ref) { i.host.Look(ref) },
+		Interactions: questions, Users: i.stores.Users, Channels: i.parts.Channels, PublicURL: o.PublicURL, Log: i.log,
+		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
+		Wake:        func(ref store.Ref) { i.host.Look(ref) },
 		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
 			return i.raiseBudget(ctx, p, id, budget, by, true)
 		},
@@ -63,7 +41,7 @@ func (i *Instance) asked(q local.Question) store.Interaction {
 	if q.Begun != nil {
 		begun = &human.Begun{Execution: q.Begun.Execution, Node: q.Node, Status: q.Begun.Status}
 	}
-	opened, err := human.Open(human.Question{
+	opened, err := i.desk.Media().Open(human.Question{
 		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
 		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: q.Request, Time: q.Time,
 	})
@@ -103,16 +81,9 @@ func (i *Instance) judge(ctx context.Context, workspace string, t human.Text) (h
 	if err != nil {
 		return human.Judgement{}, err
 	}
-	var release func()
-	defer func() {
-		if release != nil {
-			release()
-		}
-	}()
-	provider, err := i.speech.Provider(ctx, func(ctx context.Context, id string, types ...string) (c node.Credential, err error) {
-		c, release, err = i.vault.open(ctx, identity.System(workspace), id, types...)
-		return c, err
-	}, profile)
+	open, release := i.vault.holding(identity.System(workspace))
+	defer release()
+	provider, err := i.speech.Provider(ctx, open, profile)
 	if err != nil {
 		return human.Judgement{}, err
 	}

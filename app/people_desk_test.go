@@ -86,7 +86,7 @@ func (c *counterTop) ask(t *testing.T, execution string, r human.Request) store.
 		t.Fatal(err)
 	}
 	at := time.Now().UnixMilli()
-	i, err := human.Open(human.Question{Ref: store.Ref{Workspace: "ws", Execution: execution}, User: "u0", Node: "n", Ask: "n#ask.1", Activation: "n", Request: raw, Time: at})
+	i, err := human.Media(nil).Open(human.Question{Ref: store.Ref{Workspace: "ws", Execution: execution}, User: "u0", Node: "n", Ask: "n#ask.1", Activation: "n", Request: raw, Time: at})
 	if err != nil {
 		t.Fatal(err)
 	}

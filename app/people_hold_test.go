@@ -588,7 +588,7 @@ func TestVault_NameForID(t *testing.T) {
 	x, _ := openForPeople(t)
 	c := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"hook","type":"webhook_secret","data":{"secret":"7b1f0c9e-4d-hook-of-holds"}}`), http.StatusCreated)
 	for id, told := range map[string]string{"hook": `"hook" is the name of a credential; write its id, "` + c.ID + `"`, "hok": `credential "hok" does not exist in this workspace`} {
-		_, _, err := x.vault.open(t.Context(), identity.System("default"), id, "webhook_secret")
+		_, err := x.vault.opener(identity.System("default"))(t.Context(), id, "webhook_secret")
 		if fault.CodeOf(err) != fault.CredentialMissing || !strings.Contains(err.Error(), told) {
 			t.Errorf("%q: %v does not say %q", id, err, told)
 		}

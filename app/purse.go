@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -79,7 +79,7 @@ func readBudgetName(text string) (n budgetName, ok bool) {
 }
 
 // limits are what a call has to fit into.
-func (p *purse) limits(s builtin.Spending) ([]store.Limit, string, error) {
+func (p *purse) limits(s models.Spending) ([]store.Limit, string, error) {
 	now, err := p.today(s.Profile)
 	if err != nil {
 		return nil, "", err
@@ -124,8 +124,8 @@ func (p *purse) today(profile llm.Profile) (time.Time, error) {
 	return p.now().UTC(), nil
 }
 
-// Reserve implements builtin.Purse.
-func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error) {
+// Reserve implements models.Purse.
+func (p *purse) Reserve(ctx context.Context, s models.Spending) (string, error) {
 	limits, day, err := p.limits(s)
 	if err != nil {
 		return "", err
@@ -180,7 +180,7 @@ func (p *purse) Reserve(ctx context.Context, s builtin.Spending) (string, error)
 }
 
 // exhausted enters who waits for a budget. Of all who do, one asks a person.
-func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s builtin.Spending, entry store.LedgerEntry, over *store.OverError) (*builtin.Exhausted, error) {
+func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s models.Spending, entry store.LedgerEntry, over *store.OverError) (*models.Exhausted, error) {
 	if err := p.sweep(ctx, principal, over.Budget); err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about the budget %q: %w", over.Budget, err)
 	}
-	exhausted := &builtin.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}
+	exhausted := &models.Exhausted{Budget: over.Budget, Request: request, Asks: kept.Asks}
 	if over.Query.Day != "" {
 		now, err := p.today(s.Profile)
 		if err != nil {
@@ -213,7 +213,7 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s b
 }
 
 // newLimits are the limits as the profile has them now.
-func (p *purse) newLimits(ctx context.Context, principal identity.Principal, s *builtin.Spending) ([]store.Limit, error) {
+func (p *purse) newLimits(ctx context.Context, principal identity.Principal, s *models.Spending) ([]store.Limit, error) {
 	stored, err := p.profiles.Get(ctx, principal, s.Profile.ID)
 	if err == nil {
 		var now llm.Profile
@@ -229,7 +229,7 @@ func (p *purse) newLimits(ctx context.Context, principal identity.Principal, s *
 }
 
 // leave takes out who need not wait after all. If it was to ask, somebody else has to.
-func (p *purse) leave(ctx context.Context, principal identity.Principal, s builtin.Spending, budget string) error {
+func (p *purse) leave(ctx context.Context, principal identity.Principal, s models.Spending, budget string) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := p.budgets.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (p *purse) sweep(ctx context.Context, principal identity.Principal, budget 
 	return nil
 }
 
-// Return implements builtin.Purse.
+// Return implements models.Purse.
 func (p *purse) Return(ctx context.Context, workspace, id string, used llm.Usage, price llm.Price) error {
 	err := p.ledger.Settle(ctx, identity.System(workspace), store.Settlement{ID: id, Tokens: used.Total(), Cost: price.Cost(used)})
 	p.wake()
@@ -331,7 +331,7 @@ func (i *Instance) recordRaise(ctx context.Context, p identity.Principal, id str
 	now := time.Now().UnixMilli()
 	request := func(w store.BudgetWait) host.Request {
 		return host.Request{
-			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: builtin.BudgetSignal(raise.Budget),
+			Execution: w.Execution, Action: host.ActionSignal, Node: w.Node, Activation: engine.ActivationID(w.Activation), Signal: models.BudgetSignal(raise.Budget),
 			Dedup: "budget:" + id + ":" + w.Activation, Value: json.RawMessage(`{"raised":true}`),
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
@@ -155,7 +155,7 @@ func NewPlayer(cache string) *Player {
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}
-	p.registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(nowhere()), Models: &builtin.Models{}, Memories: memory.New(memory.Options{})})...)
+	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{})}).Kinds...)
 	return p
 }
 

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -21,18 +20,19 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/outbound"
+	"tandem/payload"
 	"tandem/server"
 	"tandem/store"
+	"tandem/validation"
 )
 
 const (
 	// oauthCredential is the type of the credentials that hold the tokens of tool servers.
-	oauthCredential = credential.MCPOAuth
+	oauthCredential = mcp.OAuthCredential
 	// authorizedPath is where people come back to who were sent to authorize one.
 	authorizedPath = server.AuthorizedPath
 )
@@ -94,7 +94,7 @@ func (t *toolServers) Close() {
 
 // Secret implements [mcp.Secrets].
 func (t *toolServers) Secret(ctx context.Context, p identity.Principal, credential, field string) (string, func(), error) {
-	opened, release, err := t.vault.open(ctx, p, credential)
+	opened, err := t.vault.opener(p)(ctx, credential)
 	if err != nil {
 		return "", nil, err
 	}
@@ -102,10 +102,10 @@ func (t *toolServers) Secret(ctx context.Context, p identity.Principal, credenti
 	text := ""
 	if json.Unmarshal(opened.Data, &fields) != nil || json.Unmarshal(fields[field], &text) != nil || text == "" {
 		names := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
-		release()
+		opened.Release()
 		return "", nil, fault.Newf(fault.CredentialInvalid, "credential %q has no text %q; it has %s", credential, field, cmp.Or(names, "nothing"))
 	}
-	return text, release, nil
+	return text, opened.Release, nil
 }
 
 // grantData is a grant as its credential has it, with the authorization that is under way, if one is.
@@ -188,20 +188,20 @@ func (t *toolServers) Save(ctx context.Context, p identity.Principal, credential
 
 // read opens the credential of a grant. The mutex is held.
 func (t *toolServers) read(ctx context.Context, p identity.Principal, credential string) (grantData, error) {
-	opened, release, err := t.vault.open(ctx, p, credential, oauthCredential)
+	opened, err := t.vault.opener(p)(ctx, credential, oauthCredential)
 	if err != nil {
 		return grantData{}, err
 	}
 	var data grantData
 	if err := json.Unmarshal(opened.Data, &data); err != nil {
-		release()
+		opened.Release()
 		return grantData{}, fault.Newf(fault.CredentialInvalid, "credential %q cannot be read; enter it anew", credential).WithCause(err)
 	}
 	key := [2]string{p.Workspace, credential}
 	if forget := t.held[key]; forget != nil {
 		forget()
 	}
-	t.held[key] = release
+	t.held[key] = opened.Release
 	return data, nil
 }
 
@@ -227,7 +227,11 @@ func (t *toolServers) seal(workspace, credential string, data grantData) ([]byte
 	if err != nil {
 		return nil, err
 	}
-	return ring.SealData(workspace, credential, oauthCredential, raw)
+	known, err := t.vault.types.Find(oauthCredential)
+	if err != nil {
+		return nil, err
+	}
+	return ring.SealData(known, workspace, credential, raw)
 }
 
 // Authorize begins an authorization of this program at a tool server, and returns where a person has to go.
@@ -464,7 +468,7 @@ func (c *Connection) MCPChanges(ctx context.Context, server string, names []stri
 // ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with policy and
 // rules.
 func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}
@@ -480,9 +484,7 @@ func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy
 	for name, one := range document { // order does not matter
 		p := api.MCPToolPolicy{}
 		if json.Unmarshal(one, &p.Policy) != nil {
-			d := json.NewDecoder(bytes.NewReader(one))
-			d.DisallowUnknownFields()
-			if err := d.Decode(&p); err != nil {
+			if err := payload.ReadKnown(one, &p); err != nil {
 				return nil, fault.Newf(fault.Invalid, "%s: %s: a policy is read_only, ask or never, or an object with policy and rules: %v", file, name, err)
 			}
 		}

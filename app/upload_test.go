@@ -82,7 +82,7 @@ func TestInstance_ObjectStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := "cred_" + target
-		sealed, err := ring.SealData("default", id, c.kind, raw)
+		sealed, err := sealedFor(t, ring, id, c.kind, raw)
 		if err != nil {
 			t.Fatal(err)
 		}

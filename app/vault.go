@@ -10,7 +10,6 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
-	"tandem/node"
 	"tandem/store"
 )
 
@@ -21,6 +20,7 @@ type vault struct {
 	key         string
 	credentials store.Credentials
 	workspaces  store.Workspaces
+	types       credential.Types
 	redactor    credential.Redactor
 
 	once sync.Once
@@ -78,27 +78,50 @@ func (v *vault) any(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// open opens a credential of one of the types.
-func (v *vault) open(ctx context.Context, p identity.Principal, id string, types ...string) (node.Credential, func(), error) {
+// opener opens the credentials of a principal's workspace.
+func (v *vault) opener(p identity.Principal) credential.Opener {
+	return func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
+		return v.open(ctx, p, id, types)
+	}
+}
+
+// holding is an opener that keeps what it opens until release is called, for callers that do not release it themselves.
+func (v *vault) holding(p identity.Principal) (open credential.Opener, release func()) {
+	var held []func()
+	open = func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
+		c, err := v.open(ctx, p, id, types)
+		if err == nil {
+			held = append(held, c.Keep())
+		}
+		return c, err
+	}
+	return open, func() {
+		for _, one := range held {
+			one()
+		}
+	}
+}
+
+func (v *vault) open(ctx context.Context, p identity.Principal, id string, types []string) (credential.Opened, error) {
 	stored, err := v.credentials.Get(ctx, p, id)
 	if err != nil {
 		if fault.CodeOf(err) == fault.NotFound {
 			err = v.missing(ctx, p, id)
 		}
-		return node.Credential{}, nil, err
+		return credential.Opened{}, err
 	}
 	if len(types) > 0 && !slices.Contains(types, stored.Type) {
-		return node.Credential{}, nil, fault.Newf(fault.CredentialInvalid, "credential %q is of type %s; the node needs %s", id, stored.Type, strings.Join(types, " or "))
+		return credential.Opened{}, fault.Newf(fault.CredentialInvalid, "credential %q is of type %s; the node needs %s", id, stored.Type, strings.Join(types, " or "))
 	}
 	ring, err := v.keyring()
 	if err != nil {
-		return node.Credential{}, nil, err
+		return credential.Opened{}, err
 	}
-	data, release, err := ring.OpenData(&v.redactor, p.Workspace, stored.ID, stored.Type, stored.Sealed)
+	known, err := v.types.Find(stored.Type)
 	if err != nil {
-		return node.Credential{}, nil, err
+		return credential.Opened{}, err
 	}
-	return node.Credential{ID: stored.ID, Type: stored.Type, Data: data}, release, nil
+	return ring.OpenData(&v.redactor, known, p.Workspace, stored.ID, stored.Sealed)
 }
 
 // missing says that there is no credential with an id. Who has written its name instead is told the id.

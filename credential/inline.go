@@ -1,15 +1,15 @@
 package credential
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
+
+	"tandem/payload"
 )
 
 // Inline is a place where a secret stands that belongs into a credential. It never holds the secret.
@@ -29,10 +29,8 @@ const maxInline = 100
 // what tokens of common services look like, private keys, passwords in addresses, and the names under which people write
 // secrets. Placeholders, references to credentials and the words that examples use instead of a secret are none.
 func FindInline(document json.RawMessage) []Inline {
-	decoder := json.NewDecoder(bytes.NewReader(document))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
+	value, err := payload.Decode(document)
+	if err != nil {
 		return nil // whoever reads it says so
 	}
 	f := &inlineFinder{}
@@ -55,11 +53,11 @@ func (f *inlineFinder) walk(path, name string, query bool, value any) {
 		}
 		slices.Sort(names)
 		for _, key := range names {
-			f.walk(inlinePath(path, key), key, isQuery(name), v[key])
+			f.walk(payload.JoinKey(path, key), key, isQuery(name), v[key])
 		}
 	case []any:
 		for i, item := range v {
-			f.walk(fmt.Sprintf("%s[%d]", path, i), name, query, item)
+			f.walk(payload.JoinIndex(path, i), name, query, item)
 		}
 	case string:
 		what, certain := inlineText(name, v)
@@ -72,20 +70,6 @@ func (f *inlineFinder) walk(path, name string, query bool, value any) {
 			f.found = append(f.found, Inline{path, what, certain})
 		}
 	}
-}
-
-// inlinePath appends a name to a path, as problems of workflows write it.
-func inlinePath(path, name string) string {
-	plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && r != '-' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	switch {
-	case !plain:
-		return path + "[" + strconv.Quote(name) + "]"
-	case path == "":
-		return name
-	}
-	return path + "." + name
 }
 
 // What secrets look like. All are read-only.

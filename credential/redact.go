@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Mark stands where a secret was.
@@ -248,7 +249,7 @@ func (m *matcher) appendString(out, literal []byte) []byte {
 		return append(out, `"`+Mark+`"`...) // not reached for valid JSON, and safe if it were
 	}
 	if _, spans := scan(m, 0, text, 0, nil); len(spans) > 0 {
-		literal = encodeText(string(replace(nil, text, spans)), false)
+		literal = payload.Quote(string(replace(nil, text, spans)))
 		_, raw = scan(m, 0, literal[1:len(literal)-1], 0, nil)
 	}
 	if len(raw) > 0 { // the escapes themselves spell a secret

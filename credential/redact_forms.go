@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // forms returns a secret in the encodings in which programs commonly send and print it. Each is at least minPattern long.
@@ -39,24 +41,20 @@ func forms(secret string) []string {
 // inner drops the quotes.
 func inner(quoted string) string { return quoted[1 : len(quoted)-1] }
 
+// jsonForms are the ways in which a text stands in JSON: with the fewest escapes, and as Go's encoder writes it, for the web and without.
 func jsonForms(s string) []string {
-	web, plain := inner(string(encodeText(s, true))), inner(string(encodeText(s, false)))
-	out := []string{plain, web, strings.ReplaceAll(plain, "/", `\/`)}
+	plain := inner(string(payload.Quote(s)))
+	out := []string{plain, strings.ReplaceAll(plain, "/", `\/`)}
+	if raw, err := payload.Encode(s); err == nil {
+		out = append(out, inner(string(raw)))
+	}
+	if raw, err := json.Marshal(s); err == nil {
+		out = append(out, inner(string(raw)))
+	}
 	if ascii := asciiJSON(plain, `\u%04x`); ascii != plain {
 		out = append(out, ascii, asciiJSON(plain, `\u%04X`), strings.ReplaceAll(ascii, "/", `\/`))
 	}
 	return out
-}
-
-// encodeText writes text as JSON; it cannot fail for text.
-func encodeText(s string, web bool) []byte {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(web)
-	if err := encoder.Encode(s); err != nil {
-		return []byte(strconv.QuoteToASCII(s))
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // asciiJSON escapes what is beyond ASCII, as many languages do by default.

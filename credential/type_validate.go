@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 )
 
 // Problem is one thing that is wrong with a credential's data. It never holds a value: what stands in the wrong field
@@ -28,11 +28,7 @@ const maxShownName = 64
 
 // Validate checks the data of a credential and reports everything that is wrong with it at once: as Invalid, with the
 // fact "problems", a list of [Problem].
-func Validate(typeName string, data json.RawMessage) error {
-	t, err := findType(typeName)
-	if err != nil {
-		return err
-	}
+func (t Type) Validate(data json.RawMessage) error {
 	if len(data) > MaxSize {
 		return fault.Newf(fault.TooLarge, "a credential of %d bytes is too large; the limit is %d", len(data), MaxSize)
 	}
@@ -48,16 +44,12 @@ func Validate(typeName string, data json.RawMessage) error {
 	for _, p := range problems {
 		messages = append(messages, p.Message)
 	}
-	return fault.Newf(fault.Invalid, "credential of type %q: %s", typeName, strings.Join(messages, "; ")).With("problems", problems)
+	return fault.Newf(fault.Invalid, "credential of type %q: %s", t.Name, strings.Join(messages, "; ")).With("problems", problems)
 }
 
 // Secrets returns the secret values of a credential and the secret parts of those that are made of several, such as the
 // password in a data source name: what a [Redactor] has to hold while it is in use.
-func Secrets(typeName string, data json.RawMessage) ([]string, error) {
-	t, err := findType(typeName)
-	if err != nil {
-		return nil, err
-	}
+func (t Type) Secrets(data json.RawMessage) ([]string, error) {
 	values, err := decodeObject(data)
 	if err != nil {
 		return nil, err
@@ -65,27 +57,14 @@ func Secrets(typeName string, data json.RawMessage) ([]string, error) {
 	return t.secrets(values), nil
 }
 
-func findType(name string) (Type, error) {
-	t, ok := TypeOf(name)
-	if ok {
-		return t, nil
-	}
-	var names []string
-	for _, known := range Types() {
-		names = append(names, known.Name)
-	}
-	return Type{}, fault.Newf(fault.Invalid, "there is no credential type %s%s", quoteName(name), hint(name, names)).With("known", names)
-}
-
 // decodeObject never repeats what it read; a parser's message might.
 func decodeObject(data json.RawMessage) (map[string]json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
 	var values map[string]json.RawMessage
-	if err := decoder.Decode(&values); err != nil || values == nil {
-		return nil, fault.New(fault.Invalid, "the data of a credential must be a JSON object with the fields of its type")
-	}
-	if _, err := decoder.Token(); err != io.EOF {
+	switch err := payload.Read(data, &values); {
+	case payload.Follows(err):
 		return nil, fault.New(fault.Invalid, "the data of a credential must be one JSON object, and something follows it")
+	case err != nil || values == nil:
+		return nil, fault.New(fault.Invalid, "the data of a credential must be a JSON object with the fields of its type")
 	}
 	return values, nil
 }
@@ -108,7 +87,7 @@ func (t Type) check(values map[string]json.RawMessage, prefix string) []Problem 
 			continue
 		}
 		if f.Format == FormatAuth {
-			problems = append(problems, checkAuth(raw, prefix+f.Name)...)
+			problems = append(problems, f.checkInner(raw, prefix+f.Name)...)
 		} else if message := f.checkValue(raw); message != "" {
 			add(f.Name, "%s", message)
 		}
@@ -174,20 +153,19 @@ func areMissing(names []string, prefix string) string {
 	return strings.Join(quoteAll(names, prefix), " and ") + " are"
 }
 
-// authType is http_auth as a part of another type, which has the address itself.
-func authType() (Type, bool) {
-	t, ok := TypeOf("http_auth")
-	t.Fields = slices.DeleteFunc(t.Fields, func(f Field) bool { return f.Name == "base_url" })
-	return t, ok
+// inner is the type of an object inside another, which has the address itself.
+func (f Field) inner() Type {
+	t := *f.Of
+	t.Fields = slices.DeleteFunc(slices.Clone(t.Fields), func(f Field) bool { return f.Name == addressField })
+	return t
 }
 
-func checkAuth(raw json.RawMessage, name string) []Problem {
-	t, ok := authType()
+func (f Field) checkInner(raw json.RawMessage, name string) []Problem {
 	values, err := decodeObject(raw)
-	if !ok || err != nil {
-		return []Problem{{name, quoteName(name) + " must be an object with the fields of http_auth"}}
+	if err != nil {
+		return []Problem{{name, quoteName(name) + " must be an object with the fields of " + f.Of.Name}}
 	}
-	return t.check(values, name+".")
+	return f.inner().check(values, name+".")
 }
 
 // absent values are the missing ones, null, and empty text.
@@ -227,7 +205,7 @@ func (f Field) checkValue(raw json.RawMessage) string {
 		if object == nil {
 			return "must be a JSON object, or one as text"
 		}
-		for _, member := range f.members {
+		for _, member := range f.Members {
 			if len(object[member]) > MaxSecret {
 				return fmt.Sprintf("has a member %q that is longer than %d bytes", member, MaxSecret)
 			}
@@ -241,7 +219,7 @@ func (f Field) checkValue(raw json.RawMessage) string {
 	if message := checkLine(text); message != "" {
 		return message
 	}
-	if why := identity.Weakness(text); f.chosen && why != "" {
+	if why := identity.Weakness(text); f.Chosen && why != "" {
 		return why + ", so it can be guessed and calls forged; " + identity.ChooseSecret
 	}
 	switch f.Format {
@@ -272,7 +250,7 @@ func checkLine(text string) string {
 }
 
 func (f Field) checkURL(text string) string {
-	schemes := f.schemes
+	schemes := f.Schemes
 	if schemes == nil {
 		schemes = []string{"http", "https"}
 	}
@@ -311,14 +289,12 @@ func (t Type) secrets(values map[string]json.RawMessage) []string {
 		}
 		switch f.Format {
 		case FormatAuth:
-			if auth, ok := authType(); ok {
-				if inside, err := decodeObject(raw); err == nil {
-					out = append(out, auth.secrets(inside)...)
-				}
+			if inside, err := decodeObject(raw); err == nil {
+				out = append(out, f.inner().secrets(inside)...)
 			}
 		case FormatDocument:
 			object := document(raw)
-			for _, member := range f.members {
+			for _, member := range f.Members {
 				var text string
 				if json.Unmarshal(object[member], &text) == nil {
 					out = append(out, text)

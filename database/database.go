@@ -236,7 +236,7 @@ func (p *Pools) open(t Target) (server, error) {
 	if err := json.Unmarshal(t.Data, &fields); err != nil {
 		return nil, fault.New(fault.CredentialInvalid, "the credential cannot be read; save it again")
 	}
-	secrets, err := credential.Secrets("sql", t.Data)
+	secrets, err := Credential().Secrets(t.Data)
 	if err != nil {
 		return nil, fault.New(fault.CredentialInvalid, "the credential cannot be read; save it again")
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"tandem/payload"
 )
 
 // dialect is the SQL of one sort of server. Its name is that of the driver in a credential.
@@ -87,34 +89,23 @@ func appendDecimal(dst []byte, text string) []byte {
 				digits++
 			}
 		case c != '-' && c != '.':
-			return appendText(dst, text) // NaN, Infinity, an exponent
+			return payload.AppendText(dst, text) // NaN, Infinity, an exponent
 		}
 	}
 	if digits > 15 || !json.Valid([]byte(text)) {
-		return appendText(dst, text)
+		return payload.AppendText(dst, text)
 	}
 	return append(dst, text...)
-}
-
-// appendText writes a text. What is no UTF-8 becomes the replacement character.
-func appendText(dst []byte, text string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(text); err != nil {
-		return append(dst, `""`...) // no text fails to encode
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }
 
 // appendJSON writes a value that is JSON already, or the text of it if it is not.
 func appendJSON(dst []byte, text string) []byte {
 	if !json.Valid([]byte(text)) {
-		return appendText(dst, text)
+		return payload.AppendText(dst, text)
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, []byte(text)); err != nil {
-		return appendText(dst, text)
+		return payload.AppendText(dst, text)
 	}
 	return append(dst, b.Bytes()...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // mysqlServer is the connections to one MySQL or MariaDB.
@@ -276,13 +277,13 @@ func (s *mysqlServer) append(dst []byte, typ string, value any) []byte {
 	case float64:
 		return appendFloat(dst, v, 64)
 	case time.Time:
-		return appendText(dst, v.UTC().Format(time.RFC3339Nano))
+		return payload.AppendText(dst, v.UTC().Format(time.RFC3339Nano))
 	case string:
 		return s.appendBytes(dst, typ, []byte(v))
 	case []byte:
 		return s.appendBytes(dst, typ, v)
 	}
-	return appendText(dst, fmt.Sprint(value))
+	return payload.AppendText(dst, fmt.Sprint(value))
 }
 
 func (s *mysqlServer) appendBytes(dst []byte, typ string, value []byte) []byte {
@@ -299,14 +300,14 @@ func (s *mysqlServer) appendBytes(dst []byte, typ string, value []byte) []byte {
 		}
 		return appendUint(dst, n)
 	case "blob", "tinyblob", "mediumblob", "longblob", "binary", "varbinary", "geometry", "vector":
-		return appendText(dst, base64.StdEncoding.EncodeToString(value))
+		return payload.AppendText(dst, base64.StdEncoding.EncodeToString(value))
 	case "datetime", "timestamp":
 		text = strings.Replace(text, " ", "T", 1)
 		if typ == "timestamp" && s.utc {
 			text += "Z"
 		}
 	}
-	return appendText(dst, text)
+	return payload.AppendText(dst, text)
 }
 
 func (s *mysqlSession) explain(err error) *fault.Error { return s.server.explain(err) }

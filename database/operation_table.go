@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 func ordinal(i int) string { return fmt.Sprintf("statement %d: ", i+1) }
@@ -316,12 +317,12 @@ func fitted(d dialect, c tableColumn, raw json.RawMessage) json.RawMessage {
 	switch c.typ {
 	case "json", "jsonb":
 		if v.Type == gjson.String {
-			return appendText(nil, v.Raw) // the text of the JSON
+			return payload.AppendText(nil, v.Raw) // the text of the JSON
 		}
 	case "datetime", "timestamp":
 		if d == mysqlDialect && v.Type == gjson.String {
 			if at, err := time.Parse(time.RFC3339Nano, v.Str); err == nil {
-				return appendText(nil, at.UTC().Format("2006-01-02 15:04:05.999999"))
+				return payload.AppendText(nil, at.UTC().Format("2006-01-02 15:04:05.999999"))
 			}
 		}
 	}
@@ -496,7 +497,7 @@ func (b *builder) like(c tableColumn, op string, value gjson.Result) error {
 	case op == "ilike" && b.table.dialect == postgresDialect:
 		b.write(b.name(c.name), " ILIKE ")
 	case op == "ilike":
-		raw = appendText(nil, strings.ToLower(value.Str))
+		raw = payload.AppendText(nil, strings.ToLower(value.Str))
 		b.write("LOWER(", b.name(c.name), ") LIKE ")
 	case op == "not_like":
 		b.write(b.name(c.name), " NOT LIKE ")

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // mode is what a transaction may do.
@@ -110,7 +111,7 @@ func (s *sink) begin(columns []Column) {
 		}
 		seen[name] = true
 		s.columns[i] = Column{Name: name, Type: c.Type}
-		s.keys[i] = append(appendText(nil, name), ':')
+		s.keys[i] = append(payload.AppendText(nil, name), ':')
 	}
 }
 

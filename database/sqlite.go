@@ -22,6 +22,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/shortage"
 )
 
@@ -434,17 +435,17 @@ func appendSQLite(dst []byte, declared string, value any) []byte {
 		}
 		return append(dst, "false"...)
 	case []byte:
-		return appendText(dst, base64.StdEncoding.EncodeToString(v))
+		return payload.AppendText(dst, base64.StdEncoding.EncodeToString(v))
 	case time.Time: // the driver reads the texts of columns that are declared as times; without a zone they are UTC
 		if v = v.UTC(); declared == "date" {
-			return appendText(dst, v.Format(time.DateOnly))
+			return payload.AppendText(dst, v.Format(time.DateOnly))
 		}
-		return appendText(dst, v.Format(time.RFC3339Nano))
+		return payload.AppendText(dst, v.Format(time.RFC3339Nano))
 	case string:
 		if declared == "json" || declared == "jsonb" {
 			return appendJSON(dst, v)
 		}
-		return appendText(dst, v)
+		return payload.AppendText(dst, v)
 	}
 	return append(dst, "null"...) // the driver knows no other type
 }

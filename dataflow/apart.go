@@ -3,6 +3,8 @@ package dataflow
 import (
 	"encoding/json"
 	"slices"
+
+	"tandem/payload"
 )
 
 // Apart is a value that is read as part of an input and is not written into it: the list that a loop goes through. Every
@@ -31,7 +33,7 @@ func (a *Apart) Name() string {
 // Without takes the value at a path out of an object and returns both. In a list null is left in its place. It is not ok when
 // nothing is there.
 func Without(input json.RawMessage, path []string) (rest json.RawMessage, a Apart, ok bool) {
-	object, err := normalize(input)
+	object, err := payload.Normalize(input, payload.Limits{})
 	if err != nil || len(path) == 0 || object[0] != '{' {
 		return nil, Apart{}, false
 	}
@@ -44,7 +46,7 @@ func without(value json.RawMessage, path []string, positions []bool) (rest, take
 	switch value[0] {
 	case '[':
 		items := itemsOf(value)
-		at := indexOf(path[0])
+		at := payload.Index(path[0])
 		if at < 0 || at >= len(items) {
 			return nil, nil, false
 		}
@@ -56,45 +58,34 @@ func without(value json.RawMessage, path []string, positions []bool) (rest, take
 			}
 		}
 		items[at] = inner
-		return appendList(nil, items), taken, true
+		return payload.AppendList(nil, items), taken, true
 	case '{':
-		members := membersOf(value)
-		at := slices.IndexFunc(members, func(m member) bool { return m.key == path[0] })
+		members := payload.Members(value)
+		at := slices.IndexFunc(members, func(m payload.Member) bool { return m.Key == path[0] })
 		if at < 0 {
 			return nil, nil, false
 		}
 		if len(path) == 1 {
-			taken = members[at].value
-			return appendObject(nil, slices.Delete(members, at, at+1)), taken, true
+			taken = members[at].Value
+			return payload.AppendObject(nil, slices.Delete(members, at, at+1)), taken, true
 		}
-		inner, taken, ok := without(members[at].value, path[1:], positions[1:])
+		inner, taken, ok := without(members[at].Value, path[1:], positions[1:])
 		if !ok {
 			return nil, nil, false
 		}
-		members[at].value = inner
-		return appendObject(nil, members), taken, true
+		members[at].Value = inner
+		return payload.AppendObject(nil, members), taken, true
 	}
 	return nil, nil, false
 }
 
 func itemsOf(list json.RawMessage) []json.RawMessage {
 	var items []json.RawMessage
-	eachItem(list, func(value []byte) bool {
+	payload.EachItem(list, func(value []byte) bool {
 		items = append(items, value)
 		return true
 	})
 	return items
-}
-
-func appendList(dst []byte, items []json.RawMessage) json.RawMessage {
-	dst = append(dst, '[')
-	for i, item := range items {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, item...)
-	}
-	return append(dst, ']')
 }
 
 // Touches says that who reads a path of fields reads the value or some of it.
@@ -105,7 +96,7 @@ func (a *Apart) Touches(path []string) bool {
 
 // Into returns an input with the value in its place, unless something else is there.
 func (a *Apart) Into(input json.RawMessage) json.RawMessage {
-	object, err := normalize(input)
+	object, err := payload.Normalize(input, payload.Limits{})
 	if err != nil || object[0] != '{' {
 		return input
 	}
@@ -123,17 +114,17 @@ func (a *Apart) into(value json.RawMessage, step int) json.RawMessage {
 	switch value[0] {
 	case '[':
 		items := itemsOf(value)
-		if at := indexOf(a.Path[step]); at >= 0 && at < len(items) {
+		if at := payload.Index(a.Path[step]); at >= 0 && at < len(items) {
 			items[at] = a.into(items[at], step+1)
-			return appendList(nil, items)
+			return payload.AppendList(nil, items)
 		}
 	case '{':
-		members := membersOf(value)
-		if at := slices.IndexFunc(members, func(m member) bool { return m.key == a.Path[step] }); at >= 0 {
-			members[at].value = a.into(members[at].value, step+1)
-			return appendObject(nil, members)
+		members := payload.Members(value)
+		if at := slices.IndexFunc(members, func(m payload.Member) bool { return m.Key == a.Path[step] }); at >= 0 {
+			members[at].Value = a.into(members[at].Value, step+1)
+			return payload.AppendObject(nil, members)
 		}
-		return appendObject(nil, append(members, member{a.Path[step], a.alone(step + 1)}))
+		return payload.AppendObject(nil, append(members, payload.Member{Key: a.Path[step], Value: a.alone(step + 1)}))
 	}
 	return value
 }
@@ -143,44 +134,44 @@ func (a *Apart) alone(step int) json.RawMessage {
 	value := a.Value
 	for i := len(a.Path) - 1; i >= step; i-- {
 		if a.positions != nil && a.positions[i] {
-			items := make([]json.RawMessage, indexOf(a.Path[i])+1)
+			items := make([]json.RawMessage, payload.Index(a.Path[i])+1)
 			for n := range items {
 				items[n] = json.RawMessage("null")
 			}
 			items[len(items)-1] = value
-			value = appendList(nil, items)
+			value = payload.AppendList(nil, items)
 		} else {
-			value = appendObject(nil, []member{{a.Path[i], value}})
+			value = payload.AppendObject(nil, []payload.Member{{Key: a.Path[i], Value: value}})
 		}
 	}
 	return value
 }
 
 // namesOf are the steps of a path, as names.
-func namesOf(path []segment) []string {
+func namesOf(path payload.Path) []string {
 	names := make([]string, len(path))
 	for i, s := range path {
-		names[i] = s.key
+		names[i] = s.Key
 	}
 	return names
 }
 
 // besideOwn reads a path from the node's own input with what stands apart from it in its place.
-func (r *reader) besideOwn(path []segment) (hit, bool) {
+func (r *reader) besideOwn(path payload.Path) (hit, bool) {
 	names := namesOf(path)
 	for i := range r.apart {
 		if !r.apart[i].Touches(names) {
 			continue
 		}
-		if raw, ok := walk(r.apart[i].Into(r.own), path); ok {
-			return hit{raw: raw, layer: LayerOwn, name: path[0].key, path: path}, true
+		if raw, ok := path.In(r.apart[i].Into(r.own)); ok {
+			return hit{raw: raw, layer: LayerOwn, name: path[0].Key, path: path}, true
 		}
 	}
 	return hit{}, false
 }
 
 // leftNull says that what a path leads to was taken out of a list, which has null in its place.
-func (r *reader) leftNull(path []segment) bool {
+func (r *reader) leftNull(path payload.Path) bool {
 	names := namesOf(path)
 	return slices.ContainsFunc(r.apart, func(a Apart) bool {
 		return a.positions != nil && a.positions[len(a.positions)-1] && slices.Equal(a.Path, names)
@@ -188,14 +179,14 @@ func (r *reader) leftNull(path []segment) bool {
 }
 
 // standsApart reads a path from what the loops around the node do not hand on: the last place to look.
-func (r *reader) standsApart(path []segment) (hit, bool) {
+func (r *reader) standsApart(path payload.Path) (hit, bool) {
 	names := namesOf(path)
 	for i := range r.apart {
 		if !r.apart[i].Touches(names) {
 			continue
 		}
-		if raw, ok := walk(r.apart[i].Into(json.RawMessage("{}")), path); ok {
-			return hit{raw: raw, layer: LayerScope, name: path[0].key, path: path[1:]}, true
+		if raw, ok := path.In(r.apart[i].Into(json.RawMessage("{}"))); ok {
+			return hit{raw: raw, layer: LayerScope, name: path[0].Key, path: path[1:]}, true
 		}
 	}
 	return hit{}, false

@@ -35,7 +35,7 @@ func (l *Layers) Context(v View) (Context, error) {
 	c := Context{PlanID: l.planID, InitialMetadata: map[string]json.RawMessage{}, RuntimeMetadata: map[string]json.RawMessage{},
 		StepResults: map[string]StepResult{}, Merged: map[string]json.RawMessage{}}
 	for _, m := range l.initial {
-		c.InitialMetadata[m.key], c.Merged[m.key] = m.value, m.value
+		c.InitialMetadata[m.Key], c.Merged[m.Key] = m.Value, m.Value
 	}
 	for s := sc; s != nil; s = s.parent { // from the inside out: what is there already is nearer
 		for name, h := range s.runtime { // order does not matter: one entry per name

@@ -1,12 +1,12 @@
 package dataflow
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
+
+	"tandem/payload"
 )
 
 // Edit is a value that somebody gave in the place of another when an execution was forked. It is by name: whatever the fork
@@ -43,7 +43,7 @@ type edited struct{ by, fork string }
 func EditPayload(node string, value json.RawMessage, edits []Edit) (json.RawMessage, []Edit, error) {
 	var made []Edit
 	for i := range edits {
-		raw, err := normalize(value)
+		raw, err := payload.Normalize(value, payload.Limits{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -56,9 +56,9 @@ func EditPayload(node string, value json.RawMessage, edits []Edit) (json.RawMess
 
 func (e *Edit) payload(node string, value json.RawMessage) (json.RawMessage, bool) {
 	if value[0] != '{' {
-		return e.Value, slices.Contains(e.Nodes, node) && SameJSON(value, e.Was)
+		return e.Value, slices.Contains(e.Nodes, node) && payload.Same(value, e.Was)
 	}
-	if _, has := fieldOf(value, e.Name); !has {
+	if _, has := payload.Field(value, e.Name); !has {
 		return nil, false
 	}
 	return withField(value, e.Name, e.Value), true
@@ -66,33 +66,18 @@ func (e *Edit) payload(node string, value json.RawMessage) (json.RawMessage, boo
 
 // withField sets a field of an object; a new one comes last.
 func withField(object json.RawMessage, name string, value json.RawMessage) json.RawMessage {
-	members := membersOf(object)
-	if at := slices.IndexFunc(members, func(m member) bool { return m.key == name }); at >= 0 {
-		members[at].value = value
+	members := payload.Members(object)
+	if at := slices.IndexFunc(members, func(m payload.Member) bool { return m.Key == name }); at >= 0 {
+		members[at].Value = value
 	} else {
-		members = append(members, member{name, value})
+		members = append(members, payload.Member{Key: name, Value: value})
 	}
-	return appendObject(nil, members)
-}
-
-// SameJSON says whether two values are the same, however their members are ordered and spaced.
-func SameJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	read := func(raw json.RawMessage) (v any, ok bool) {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber()
-		return v, d.Decode(&v) == nil
-	}
-	x, okX := read(a)
-	y, okY := read(b)
-	return okX && okY && reflect.DeepEqual(x, y)
+	return payload.AppendObject(nil, members)
 }
 
 // Retitle makes the layers those of another execution.
 func (l *Layers) Retitle(execution string) {
-	l.about["execution"] = appendObject(nil, []member{{"id", appendQuoted(nil, execution)}})
+	l.about["execution"] = payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, execution)}})
 }
 
 // Variable says in which open scope a name is a variable, as seen from a scope: the innermost that has it.
@@ -146,7 +131,7 @@ func (l *Layers) sortedScopes() []*scope {
 func (l *Layers) Edit(edits []Edit, keep func(name string) bool) error {
 	for i := range edits {
 		e := &edits[i]
-		value, err := normalize(e.Value)
+		value, err := payload.Normalize(e.Value, payload.Limits{})
 		if err != nil {
 			return err
 		}
@@ -162,7 +147,7 @@ func (l *Layers) Edit(edits []Edit, keep func(name string) bool) error {
 		if err != nil {
 			return err
 		}
-		if h, ok := rd.bare(e.Name); !ok || !SameJSON(h.raw, e.Value) {
+		if h, ok := rd.bare(e.Name); !ok || !payload.Same(h.raw, e.Value) {
 			l.setInitial(e, l.edits[len(l.edits)-1])
 		}
 	}
@@ -226,27 +211,27 @@ func (l *Layers) edit(e *Edit) {
 }
 
 func (l *Layers) setInitial(e *Edit, mark *edited) {
-	if at := slices.IndexFunc(l.initial, func(m member) bool { return m.key == e.Name }); at >= 0 {
-		l.initial[at].value = e.Value
+	if at := slices.IndexFunc(l.initial, func(m payload.Member) bool { return m.Key == e.Name }); at >= 0 {
+		l.initial[at].Value = e.Value
 	} else {
-		l.initial = sortMembers(append(l.initial, member{e.Name, e.Value}))
+		l.initial = sortMembers(append(l.initial, payload.Member{Key: e.Name, Value: e.Value}))
 	}
 	l.initialEdited = marked(l.initialEdited, e.Name, mark)
 }
 
 // editTrigger edits what {{trigger.…}} reads: a field of it, or all of it.
 func (l *Layers) editTrigger(e *Edit, mark *edited) {
-	if _, ok := fieldOf(l.trigger, e.Name); ok {
+	if _, ok := payload.Field(l.trigger, e.Name); ok {
 		l.trigger = withField(l.trigger, e.Name, e.Value)
 		l.triggerEdited = marked(l.triggerEdited, e.Name, mark)
 	}
 	if e.Name != "trigger" || e.Value[0] != '{' {
 		return
 	}
-	for _, m := range membersOf(e.Value) {
-		if was, ok := fieldOf(l.trigger, m.key); !ok || !SameJSON(was, m.value) {
-			l.trigger = withField(l.trigger, m.key, m.value)
-			l.triggerEdited = marked(l.triggerEdited, m.key, mark)
+	for _, m := range payload.Members(e.Value) {
+		if was, ok := payload.Field(l.trigger, m.Key); !ok || !payload.Same(was, m.Value) {
+			l.trigger = withField(l.trigger, m.Key, m.Value)
+			l.triggerEdited = marked(l.triggerEdited, m.Key, mark)
 		}
 	}
 }
@@ -255,15 +240,15 @@ func (l *Layers) editTrigger(e *Edit, mark *edited) {
 func (e *Edit) result(r *result, mark *edited) *result {
 	keys, marks := slices.Clone(r.keys), r.edited
 	for i := range keys {
-		changed, ok := e.payload(r.node, keys[i].value)
+		changed, ok := e.payload(r.node, keys[i].Value)
 		if !ok {
 			continue
 		}
 		name := e.Name
-		if keys[i].value[0] != '{' {
+		if keys[i].Value[0] != '{' {
 			name = wholeOutput
 		}
-		keys[i].value, marks = changed, marked(marks, name, mark)
+		keys[i].Value, marks = changed, marked(marks, name, mark)
 	}
 	if e.Within == "" && (r.node == e.Name || r.name == e.Name) {
 		keys, marks = e.named(r, keys, marks, mark)
@@ -282,24 +267,24 @@ const wholeOutput = ""
 
 // named edits the output of a node that has the name of the edit: its fields, as they are read after the node's id; all of it
 // when the input had nothing of that name, so that the output was what was read.
-func (e *Edit) named(r *result, keys []member, marks map[string]*edited, mark *edited) ([]member, map[string]*edited) {
-	at := slices.IndexFunc(keys, func(m member) bool { return m.key == DefaultKey })
+func (e *Edit) named(r *result, keys []payload.Member, marks map[string]*edited, mark *edited) ([]payload.Member, map[string]*edited) {
+	at := slices.IndexFunc(keys, func(m payload.Member) bool { return m.Key == DefaultKey })
 	if at < 0 && len(keys) == 1 {
 		at = 0
 	}
 	if e.Added {
 		if at < 0 {
-			return []member{{DefaultKey, e.Value}}, marked(marks, wholeOutput, mark)
+			return []payload.Member{{Key: DefaultKey, Value: e.Value}}, marked(marks, wholeOutput, mark)
 		}
-		keys[at].value = e.Value
+		keys[at].Value = e.Value
 		return keys, marked(marks, wholeOutput, mark)
 	}
-	if at < 0 || e.Value[0] != '{' || keys[at].value[0] != '{' {
+	if at < 0 || e.Value[0] != '{' || keys[at].Value[0] != '{' {
 		return keys, marks
 	}
-	for _, m := range membersOf(e.Value) {
-		keys[at].value = withField(keys[at].value, m.key, m.value)
-		marks = marked(marks, m.key, mark)
+	for _, m := range payload.Members(e.Value) {
+		keys[at].Value = withField(keys[at].Value, m.Key, m.Value)
+		marks = marked(marks, m.Key, mark)
 	}
 	return keys, marks
 }
@@ -324,12 +309,12 @@ func sameMarks(a, b map[string]*edited) bool {
 }
 
 // editOf is the edit that a value of a result was made by, if it was.
-func (r *result) editOf(path []segment) *edited {
+func (r *result) editOf(path payload.Path) *edited {
 	if mark := r.edited[wholeOutput]; mark != nil {
 		return mark
 	}
 	for i := range path[:min(len(path), 2)] { // the second is a field after an output key
-		if mark := r.edited[path[i].key]; mark != nil {
+		if mark := r.edited[path[i].Key]; mark != nil {
 			return mark
 		}
 	}

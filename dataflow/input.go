@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Payload is what one live connection brings, after its conversion.
@@ -41,7 +42,7 @@ const InputsKey = "inputs"
 
 // field is one top-level field of an input that is being built.
 type field struct {
-	member
+	payload.Member
 	// payloads are the indexes of the payloads it came from; nil for a field of the parameters.
 	payloads []int
 	// gathered fields are made of whole payloads, which wait in values; several become a list.
@@ -66,7 +67,7 @@ type field struct {
 // "inputs" has one field per source node; a source with several payloads has a list of them.
 func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, error) {
 	if len(in.Payloads) == 1 && !in.Keyed && len(in.Edits) == 0 && (in.Params == nil || string(in.Params.raw) == "{}") {
-		if value, err := normalize(in.Payloads[0].Value); err == nil && value[0] == '{' && len(value) <= MaxOutput {
+		if value, err := payload.Normalize(in.Payloads[0].Value, payload.Limits{}); err == nil && value[0] == '{' && len(value) <= MaxOutput {
 			return value, ResolveTrace{StepID: r.StepID}, nil // handed on unchanged
 		}
 	}
@@ -74,13 +75,13 @@ func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, 
 	if err != nil {
 		return nil, trace, err
 	}
-	members := make([]member, len(fields))
+	members := make([]payload.Member, len(fields))
 	size := 2
 	for i, f := range fields {
-		members[i] = f.member
-		size += len(f.key) + len(f.value) + 8
+		members[i] = f.Member
+		size += len(f.Key) + len(f.Value) + 8
 	}
-	out := appendObject(make([]byte, 0, size), members)
+	out := payload.AppendObject(make([]byte, 0, size), members)
 	if len(out) > MaxOutput {
 		return nil, trace, fault.Newf(fault.TooLarge, "the input has %d bytes; at most %d are taken: hand large values on by reference", len(out), MaxOutput)
 	}
@@ -90,7 +91,7 @@ func BuildInput(l *Layers, in Input, r Request) (json.RawMessage, ResolveTrace, 
 func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 	var b, sources inputBuilder
 	for i, p := range in.Payloads {
-		value, err := normalize(p.Value)
+		value, err := payload.Normalize(p.Value, payload.Limits{})
 		if err != nil {
 			return nil, ResolveTrace{StepID: r.StepID}, fault.Newf(fault.InvalidInput, "the payload from node %q, key %q, cannot be read: %w", p.Node, p.Key, err)
 		}
@@ -104,20 +105,20 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 			b.gather(DataKey, value, i)
 			continue
 		}
-		for _, m := range membersOf(value) {
-			if held, taken := b.get(m.key); taken && held.gathered {
+		for _, m := range payload.Members(value) {
+			if held, taken := b.get(m.Key); taken && held.gathered {
 				b.warn(p, in.Payloads[held.payloads[0]])
 			}
-			b.set(field{member: m, payloads: []int{i}, source: appendKey("", m.key)})
+			b.set(field{Member: m, payloads: []int{i}, source: payload.JoinKey("", m.Key)})
 		}
 	}
 	if in.Keyed {
 		nested := sources.done()
-		members := make([]member, len(nested))
+		members := make([]payload.Member, len(nested))
 		for i, f := range nested {
-			members[i] = f.member
+			members[i] = f.Member
 		}
-		b.set(field{member: member{InputsKey, appendObject(nil, members)}, payloads: []int{}, nested: nested})
+		b.set(field{Member: payload.Member{Key: InputsKey, Value: payload.AppendObject(nil, members)}, payloads: []int{}, nested: nested})
 	}
 	trace := ResolveTrace{StepID: r.StepID}
 	if in.Params != nil {
@@ -128,12 +129,12 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 		}
 		switch params[0] {
 		case '{':
-			for _, m := range membersOf(params) {
-				if held, taken := b.get(m.key); taken && held.payloads != nil && blank(m.value) && !blank(held.value) {
-					b.warnings = append(b.warnings, Warning{Path: "input_params." + m.key, Message: "the empty value of input_params hides the field " + strconv.Quote(m.key) +
+			for _, m := range payload.Members(params) {
+				if held, taken := b.get(m.Key); taken && held.payloads != nil && blank(m.Value) && !blank(held.Value) {
+					b.warnings = append(b.warnings, Warning{Path: "input_params." + m.Key, Message: "the empty value of input_params hides the field " + strconv.Quote(m.Key) +
 						" that a connection brings; remove it from input_params, or give it a value"})
 				}
-				b.set(field{member: m})
+				b.set(field{Member: m})
 			}
 		case 'n':
 		default:
@@ -142,11 +143,11 @@ func (in Input) fields(l *Layers, r Request) ([]field, ResolveTrace, error) {
 	}
 	for i := range in.Edits {
 		e := &in.Edits[i]
-		value, err := normalize(e.Value)
+		value, err := payload.Normalize(e.Value, payload.Limits{})
 		if err != nil {
 			return nil, trace, fault.Newf(fault.InvalidInput, "the edited value of %q cannot be read: %w", e.Name, err)
 		}
-		b.set(field{member: member{e.Name, value}, edit: e})
+		b.set(field{Member: payload.Member{Key: e.Name, Value: value}, edit: e})
 	}
 	trace.Warnings = append(b.warnings, trace.Warnings...)
 	return b.done(), trace, nil
@@ -177,26 +178,26 @@ func (b *inputBuilder) get(key string) (*field, bool) {
 }
 
 func (b *inputBuilder) set(f field) {
-	if held, ok := b.get(f.key); ok {
+	if held, ok := b.get(f.Key); ok {
 		*held = f
 		return
 	}
 	if b.at == nil {
 		b.at = map[string]int{}
 	}
-	b.at[f.key] = len(b.fields)
+	b.at[f.Key] = len(b.fields)
 	b.fields = append(b.fields, f)
 }
 
 // gather puts a whole payload under a key, besides those gathered there before.
-func (b *inputBuilder) gather(key string, value json.RawMessage, payload int) {
+func (b *inputBuilder) gather(key string, value json.RawMessage, from int) {
 	held, ok := b.get(key)
 	if !ok || !held.gathered {
-		b.set(field{member: member{key: key}, gathered: true})
+		b.set(field{Member: payload.Member{Key: key}, gathered: true})
 		held, _ = b.get(key)
 	}
 	held.values = append(held.values, value)
-	held.payloads = append(held.payloads, payload)
+	held.payloads = append(held.payloads, from)
 }
 
 // done makes the values of gathered fields: one is itself, several are a list.
@@ -207,17 +208,10 @@ func (b *inputBuilder) done() []field {
 			continue
 		}
 		if len(f.values) == 1 {
-			f.value = f.values[0]
+			f.Value = f.values[0]
 			continue
 		}
-		f.value = []byte{'['}
-		for n, v := range f.values {
-			if n > 0 {
-				f.value = append(f.value, ',')
-			}
-			f.value = append(f.value, v...)
-		}
-		f.value = append(f.value, ']')
+		f.Value = payload.AppendList(nil, f.values)
 	}
 	return b.fields
 }

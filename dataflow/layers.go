@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Layers is the data of one execution: initial_metadata, runtime_metadata and step_results with an overlay per open
@@ -15,7 +16,7 @@ import (
 // sequence number of the journal row they come from, which never goes down.
 type Layers struct {
 	planID   string
-	initial  []member // sorted by key
+	initial  []payload.Member // sorted by key
 	trigger  json.RawMessage
 	about    map[string]json.RawMessage // execution, workflow
 	env      map[string]json.RawMessage
@@ -53,16 +54,16 @@ func New(s Start) (*Layers, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.initial = sortMembers(membersOf(initial))
+	l.initial = sortMembers(payload.Members(initial))
 	if l.trigger, err = objectOf(s.Trigger, "the trigger's data"); err != nil {
 		return nil, err
 	}
 	l.about = map[string]json.RawMessage{
-		"execution": appendObject(nil, []member{{"id", appendQuoted(nil, s.ExecutionID)}}),
-		"workflow":  appendObject(nil, []member{{"id", appendQuoted(nil, s.WorkflowID)}}),
+		"execution": payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, s.ExecutionID)}}),
+		"workflow":  payload.AppendObject(nil, []payload.Member{{Key: "id", Value: payload.AppendText(nil, s.WorkflowID)}}),
 	}
 	for name, value := range s.Env { // order does not matter: one entry per name
-		l.env[name] = appendQuoted(nil, value)
+		l.env[name] = payload.AppendText(nil, value)
 	}
 	return l, nil
 }
@@ -71,7 +72,7 @@ func objectOf(raw json.RawMessage, what string) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	value, err := normalize(raw)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidInput, "%s cannot be read: %w", what, err)
 	}
@@ -126,7 +127,7 @@ func newScope(path string, parent *scope) *scope {
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	s.group = last
 	if open := strings.LastIndexByte(last, '['); open >= 0 && strings.HasSuffix(last, "]") {
-		if n := indexOf(last[open+1 : len(last)-1]); n >= 0 {
+		if n := payload.Index(last[open+1 : len(last)-1]); n >= 0 {
 			s.group, s.index = last[:open], n
 		}
 	}
@@ -162,7 +163,7 @@ func (l *Layers) OpenScope(path string, seq uint64, vars map[string]json.RawMess
 	s := newScope(path, parent)
 	s.vars = make(map[string]json.RawMessage, len(vars))
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		value, err := normalize(vars[name])
+		value, err := payload.Normalize(vars[name], payload.Limits{})
 		if err != nil {
 			return fault.Newf(fault.InvalidInput, "the variable %q of scope %q cannot be read: %w", name, path, err)
 		}
@@ -347,4 +348,18 @@ func (h *heldOverlay) rebase() {
 			r.seq = 0
 		}
 	}
+}
+
+func sortMembers(members []payload.Member) []payload.Member {
+	slices.SortFunc(members, func(a, b payload.Member) int { return strings.Compare(a.Key, b.Key) })
+	return members
+}
+
+// find looks a key up in sorted members.
+func find(members []payload.Member, key string) (json.RawMessage, bool) {
+	at, ok := slices.BinarySearchFunc(members, key, func(m payload.Member, k string) int { return strings.Compare(m.Key, k) })
+	if !ok {
+		return nil, false
+	}
+	return members[at].Value, true
 }

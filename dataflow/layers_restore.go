@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // RestoreLayers makes layers of a snapshot; they read and go on as those it was taken of. It shares no memory with
@@ -141,7 +142,7 @@ func (r *snapshotReader) payload() json.RawMessage {
 		return nil
 	}
 	raw := slices.Clone(r.data[r.pos : r.pos+n])
-	value, err := normalize(raw)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		r.fail("a payload is broken: " + err.Error())
 		return nil
@@ -174,9 +175,9 @@ func (r *snapshotReader) table(entry func(key string)) {
 	}
 }
 
-func (r *snapshotReader) members() []member {
-	var members []member
-	r.table(func(key string) { members = append(members, member{key, r.payload()}) })
+func (r *snapshotReader) members() []payload.Member {
+	var members []payload.Member
+	r.table(func(key string) { members = append(members, payload.Member{Key: key, Value: r.payload()}) })
 	return members
 }
 

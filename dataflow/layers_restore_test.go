@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // seal puts the header before a snapshot's body and the right checksum behind it.
@@ -171,7 +172,9 @@ func TestRestoreLayers_Mutated(t *testing.T) {
 func TestRestoreLayers_Inconsistent(t *testing.T) {
 	t.Parallel()
 	for name, breakIt := range map[string]func(l *Layers){
-		"keys are not in order":    func(l *Layers) { l.initial = []member{{"b", l.trigger}, {"a", l.trigger}} },
+		"keys are not in order": func(l *Layers) {
+			l.initial = []payload.Member{{Key: "b", Value: l.trigger}, {Key: "a", Value: l.trigger}}
+		},
 		"a payload is broken":      func(l *Layers) { l.env["E"] = json.RawMessage(`{"a":`) },
 		"white space":              func(l *Layers) { l.env["E"] = json.RawMessage(`[1, 2]`) },
 		"is broken: it is not":     func(l *Layers) { l.env["E"] = nil },

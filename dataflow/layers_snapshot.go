@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // A snapshot is the one encoding of Layers: equal Layers have equal snapshots, and whatever RestoreLayers takes is what
@@ -91,7 +92,7 @@ func (l *Layers) room() int {
 	const each = 32 // a version with its name
 	n := 1024 + len(l.trigger) + each*l.retained
 	for _, m := range l.initial {
-		n += len(m.key) + len(m.value)
+		n += len(m.Key) + len(m.Value)
 	}
 	for _, s := range l.scopes { // order does not matter: a sum
 		for _, a := range s.steps { // order does not matter: a sum
@@ -141,11 +142,11 @@ func (w *snapshotWriter) payload(raw json.RawMessage) {
 }
 
 // members writes sorted members as a table.
-func (w *snapshotWriter) members(members []member) {
+func (w *snapshotWriter) members(members []payload.Member) {
 	w.count(len(members))
 	for _, m := range members {
-		w.text(m.key)
-		w.payload(m.value)
+		w.text(m.Key)
+		w.payload(m.Value)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Source is one place a value came from.
@@ -43,7 +44,7 @@ type Origin struct {
 	// Unresolved are the placeholders in it that nothing answered to.
 	Unresolved []string `json:"unresolved,omitempty"`
 
-	depth []segment
+	depth payload.Path
 }
 
 // Lineage is where every value of an input came from. It is computed when somebody asks and stored nowhere.
@@ -55,7 +56,7 @@ type Lineage struct {
 }
 
 func (h hit) source() Source {
-	s := Source{Layer: h.layer, Name: h.name, Scope: h.scope, Path: formatPath(h.path)}
+	s := Source{Layer: h.layer, Name: h.name, Scope: h.scope, Path: h.path.String()}
 	if h.layer == LayerSteps {
 		s.Name = ""
 	}
@@ -63,12 +64,12 @@ func (h hit) source() Source {
 		s.Name = ""
 	}
 	if h.field != "" {
-		s.Path = formatPath(append([]segment{keySegment(h.field)}, h.path...))
+		s.Path = append(payload.Path{payload.KeyStep(h.field)}, h.path...).String()
 	}
 	if res := h.from; res != nil {
 		s.Node, s.Activation, s.Scope, s.Seq = res.node, res.activation, res.scope, res.seq
 		if h.field != "" {
-			h.edit = res.editOf([]segment{keySegment(h.field)})
+			h.edit = res.editOf(payload.Path{payload.KeyStep(h.field)})
 		} else {
 			h.edit = res.editOf(h.path)
 		}
@@ -93,24 +94,24 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 	if err != nil {
 		return Lineage{}, err
 	}
-	members := make([]member, len(fields))
+	members := make([]payload.Member, len(fields))
 	for i, f := range fields {
-		members[i] = f.member
+		members[i] = f.Member
 	}
-	lin := Lineage{input: appendObject(nil, members)}
+	lin := Lineage{input: payload.AppendObject(nil, members)}
 	params := Lineage{input: trace.Resolved}
 	if in.Params != nil {
 		params.Origins = in.Params.origins(&rd)
 	}
 	for _, f := range fields {
-		at := []segment{keySegment(f.key)}
+		at := payload.Path{payload.KeyStep(f.Key)}
 		switch {
 		case f.edit != nil:
-			lin.Origins = append(lin.Origins, Origin{Path: formatPath(at), depth: at, Sources: []Source{{
-				Layer: LayerEdit, Name: f.key, EditedBy: f.edit.By, EditedIn: f.edit.Fork}}})
+			lin.Origins = append(lin.Origins, Origin{Path: at.String(), depth: at, Sources: []Source{{
+				Layer: LayerEdit, Name: f.Key, EditedBy: f.edit.By, EditedIn: f.edit.Fork}}})
 		case f.nested != nil:
 			for _, n := range f.nested {
-				lin.add(in, n, append(slices.Clone(at), keySegment(n.key)))
+				lin.add(in, n, append(slices.Clone(at), payload.KeyStep(n.Key)))
 			}
 		case f.payloads != nil:
 			lin.add(in, f, at)
@@ -120,7 +121,7 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 				continue
 			}
 			for _, o := range params.Origins {
-				if o.depth[0].key == f.key {
+				if o.depth[0].Key == f.Key {
 					lin.Origins = append(lin.Origins, o)
 				}
 			}
@@ -130,21 +131,21 @@ func InputLineage(l *Layers, in Input, r Request) (Lineage, error) {
 }
 
 // add tells a field that came by connections.
-func (lin *Lineage) add(in Input, f field, at []segment) {
+func (lin *Lineage) add(in Input, f field, at payload.Path) {
 	for n, i := range f.payloads {
 		p := in.Payloads[i]
 		place := at
 		if len(f.payloads) > 1 {
-			place = append(slices.Clone(at), segment{key: strconv.Itoa(n), index: n, bracketed: true})
+			place = append(slices.Clone(at), payload.Step{Key: strconv.Itoa(n), Index: n, Bracketed: true})
 		}
 		s := Source{Layer: LayerConnection, Node: p.Node, Activation: p.Activation, Key: p.Key, Connection: p.Connection,
 			Converted: p.Converted, Path: f.source}
 		for _, e := range p.Edits {
-			if f.source == "" || e.Name == f.key {
+			if f.source == "" || e.Name == f.Key {
 				s.EditedBy, s.EditedIn = e.By, e.Fork
 			}
 		}
-		lin.Origins = append(lin.Origins, Origin{Path: formatPath(place), depth: place, Sources: []Source{s}})
+		lin.Origins = append(lin.Origins, Origin{Path: place.String(), depth: place, Sources: []Source{s}})
 	}
 }
 
@@ -174,29 +175,29 @@ func (t *Template) origins(rd *reader) []Origin {
 		}
 	}
 	var origins []Origin
-	var visit func(raw []byte, at []segment)
-	visit = func(raw []byte, at []segment) {
+	var visit func(raw []byte, at payload.Path)
+	visit = func(raw []byte, at payload.Path) {
 		empty := len(raw) == 2
 		switch {
 		case raw[0] == '{' && !empty:
-			for _, m := range membersOf(raw) {
-				visit(m.value, append(slices.Clip(at), keySegment(m.key)))
+			for _, m := range payload.Members(raw) {
+				visit(m.Value, append(slices.Clip(at), payload.KeyStep(m.Key)))
 			}
 			return
 		case raw[0] == '[' && !empty:
 			n := 0
-			eachItem(raw, func(value []byte) bool {
-				visit(value, append(slices.Clip(at), segment{key: strconv.Itoa(n), index: n, bracketed: true}))
+			payload.EachItem(raw, func(value []byte) bool {
+				visit(value, append(slices.Clip(at), payload.Step{Key: strconv.Itoa(n), Index: n, Bracketed: true}))
 				n++
 				return true
 			})
 			return
 		}
-		o := Origin{Path: formatPath(at), depth: at}
+		o := Origin{Path: at.String(), depth: at}
 		for len(placeholders) > 0 && raw[0] == '"' && placeholders[0].at == o.Path {
 			p := placeholders[0]
 			placeholders = placeholders[1:]
-			o.Text = o.Text || len(p.raw) != len(unquote(raw[1:len(raw)-1]))
+			o.Text = o.Text || len(p.raw) != len(payload.Unquote(raw[1:len(raw)-1]))
 			h, ok := rd.find(p)
 			if !ok {
 				o.Unresolved = append(o.Unresolved, p.raw)
@@ -218,7 +219,7 @@ func (t *Template) origins(rd *reader) []Origin {
 // Of tells where the value at a path of the input came from. If the path goes into a value that came as a whole, the
 // sources' paths go on with it. It reports false for a path that is not in the input.
 func (lin Lineage) Of(path string) (Origin, bool, error) {
-	segs, end, problem := scanPath(path, 0)
+	segs, end, problem := payload.ScanPath(path, 0)
 	if problem == "" && end != len(path) {
 		problem = "is not one path of names"
 	}
@@ -229,8 +230,8 @@ func (lin Lineage) Of(path string) (Origin, bool, error) {
 	return o, ok, nil
 }
 
-func (lin Lineage) of(path []segment) (Origin, bool) {
-	if _, ok := walk(lin.input, path); !ok {
+func (lin Lineage) of(path payload.Path) (Origin, bool) {
+	if _, ok := path.In(lin.input); !ok {
 		return Origin{}, false
 	}
 	for _, o := range lin.Origins {
@@ -241,9 +242,9 @@ func (lin Lineage) of(path []segment) (Origin, bool) {
 		if len(rest) == 0 {
 			return o, true
 		}
-		deeper := Origin{Path: formatPath(path), depth: path, Text: o.Text, Unresolved: o.Unresolved}
+		deeper := Origin{Path: path.String(), depth: path, Text: o.Text, Unresolved: o.Unresolved}
 		for _, s := range o.Sources {
-			if below := formatPath(rest); s.Path == "" || strings.HasPrefix(below, "[") {
+			if below := rest.String(); s.Path == "" || strings.HasPrefix(below, "[") {
 				s.Path += below
 			} else {
 				s.Path += "." + below
@@ -255,28 +256,28 @@ func (lin Lineage) of(path []segment) (Origin, bool) {
 	return Origin{}, false
 }
 
-func samePath(a, b []segment) bool {
-	return slices.EqualFunc(a, b, func(x, y segment) bool { return x.key == y.key })
+func samePath(a, b payload.Path) bool {
+	return slices.EqualFunc(a, b, func(x, y payload.Step) bool { return x.Key == y.Key })
 }
 
 // Leaves tells the origin of every leaf of the input (strings, numbers, booleans, null, empty lists and objects), in
 // order, at most limit of them.
 func (lin Lineage) Leaves(limit int) []Origin {
 	var leaves []Origin
-	var visit func(raw []byte, at []segment)
-	visit = func(raw []byte, at []segment) {
+	var visit func(raw []byte, at payload.Path)
+	visit = func(raw []byte, at payload.Path) {
 		if len(leaves) >= limit {
 			return
 		}
 		switch {
 		case raw[0] == '{' && len(raw) > 2:
-			for _, m := range membersOf(raw) {
-				visit(m.value, append(slices.Clip(at), keySegment(m.key)))
+			for _, m := range payload.Members(raw) {
+				visit(m.Value, append(slices.Clip(at), payload.KeyStep(m.Key)))
 			}
 		case raw[0] == '[' && len(raw) > 2:
 			n := 0
-			eachItem(raw, func(item []byte) bool {
-				visit(item, append(slices.Clip(at), segment{key: strconv.Itoa(n), index: n, bracketed: true}))
+			payload.EachItem(raw, func(item []byte) bool {
+				visit(item, append(slices.Clip(at), payload.Step{Key: strconv.Itoa(n), Index: n, Bracketed: true}))
 				n++
 				return len(leaves) < limit
 			})

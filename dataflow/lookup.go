@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Layer is where a value was found.
@@ -35,7 +36,7 @@ type hit struct {
 	scope string
 	// field is set for runtime_metadata: the field of from's output. path follows it, or is the whole path otherwise.
 	field string
-	path  []segment
+	path  payload.Path
 	// edit is who has edited it, for what is of no result.
 	edit *edited
 }
@@ -121,7 +122,7 @@ func (r *reader) dotted(p *placeholder) (hit, bool) {
 			return h, true
 		}
 		if res, _ := r.results(p.head); res != nil && res.node != p.head {
-			if h, ok := r.runtime(res.node+"_"+p.path[1].key, p.path[2:]); ok {
+			if h, ok := r.runtime(res.node+"_"+p.path[1].Key, p.path[2:]); ok {
 				return h, true
 			}
 		}
@@ -156,18 +157,18 @@ func (r *reader) bare(name string) (hit, bool) {
 		}
 		if best != nil {
 			raw, _ := find(best.value.fields, name)
-			return hit{raw: raw, layer: LayerSteps, name: best.value.node, from: best.value, path: []segment{keySegment(name)}}, true
+			return hit{raw: raw, layer: LayerSteps, name: best.value.node, from: best.value, path: payload.Path{payload.KeyStep(name)}}, true
 		}
 	}
 	return r.about(name, nil)
 }
 
-func (r *reader) ownField(path []segment) (hit, bool) {
+func (r *reader) ownField(path payload.Path) (hit, bool) {
 	if r.own == nil {
 		return hit{}, false
 	}
 	if !r.ownOK {
-		value, err := normalize(r.own)
+		value, err := payload.Normalize(r.own, payload.Limits{})
 		if err != nil {
 			r.own, r.ownErr = nil, fault.Newf(fault.InvalidInput, "the node's input cannot be read: %w", err)
 			return hit{}, false
@@ -182,46 +183,46 @@ func (r *reader) ownField(path []segment) (hit, bool) {
 			return h, true
 		}
 	}
-	raw, ok := walk(r.own, path)
-	return hit{raw: raw, layer: LayerOwn, name: path[0].key, path: path}, ok
+	raw, ok := path.In(r.own)
+	return hit{raw: raw, layer: LayerOwn, name: path[0].Key, path: path}, ok
 }
 
 // variable reads a scope's variable or env. closed says that the head is one, so that no other place is asked.
-func (r *reader) variable(path []segment) (h hit, found, closed bool) {
-	head := path[0].key
+func (r *reader) variable(path payload.Path) (h hit, found, closed bool) {
+	head := path[0].Key
 	for s := r.sc; s != nil; s = s.parent {
 		if value, ok := s.vars[head]; ok {
-			raw, ok := walk(value, path[1:])
+			raw, ok := path[1:].In(value)
 			return hit{raw: raw, layer: LayerScope, name: head, scope: s.path, path: path[1:], edit: s.edited[head]}, ok, true
 		}
 	}
 	if head == "env" && len(path) > 1 {
-		raw, ok := r.l.env[path[1].key]
+		raw, ok := r.l.env[path[1].Key]
 		if ok && len(path) > 2 {
 			ok = false
 		}
-		return hit{raw: raw, layer: LayerEnv, name: path[1].key}, ok, true
+		return hit{raw: raw, layer: LayerEnv, name: path[1].Key}, ok, true
 	}
 	return hit{}, false, false
 }
 
-func (r *reader) about(head string, rest []segment) (hit, bool) {
+func (r *reader) about(head string, rest payload.Path) (hit, bool) {
 	if head == "trigger" {
-		raw, ok := walk(r.l.trigger, rest)
+		raw, ok := rest.In(r.l.trigger)
 		h := hit{raw: raw, layer: LayerTrigger, name: head, path: rest}
 		if len(rest) > 0 {
-			h.edit = r.l.triggerEdited[rest[0].key]
+			h.edit = r.l.triggerEdited[rest[0].Key]
 		}
 		return h, ok
 	}
 	if value, ok := r.l.about[head]; ok {
-		raw, ok := walk(value, rest)
+		raw, ok := rest.In(value)
 		return hit{raw: raw, layer: LayerExecution, name: head, path: rest}, ok
 	}
 	return hit{}, false
 }
 
-func (r *reader) runtime(name string, path []segment) (hit, bool) {
+func (r *reader) runtime(name string, path payload.Path) (hit, bool) {
 	for s := r.sc; s != nil; s = s.parent {
 		h := s.runtime[name]
 		if h == nil {
@@ -231,18 +232,18 @@ func (r *reader) runtime(name string, path []segment) (hit, bool) {
 		if !ok {
 			continue
 		}
-		raw, ok := walk(v.value.value, path)
+		raw, ok := path.In(v.value.value)
 		return hit{raw: raw, layer: LayerRuntime, name: name, from: v.value.from, field: v.value.field, path: path}, ok
 	}
 	return hit{}, false
 }
 
-func (r *reader) initial(name string, path []segment) (hit, bool) {
+func (r *reader) initial(name string, path payload.Path) (hit, bool) {
 	value, ok := find(r.l.initial, name)
 	if !ok {
 		return hit{}, false
 	}
-	raw, ok := walk(value, path)
+	raw, ok := path.In(value)
 	return hit{raw: raw, layer: LayerInitial, name: name, path: path, edit: r.l.initialEdited[name]}, ok
 }
 
@@ -283,7 +284,7 @@ func (r *reader) hasStep(head string) bool {
 
 // step reads a node's output. The success comes first, so that a failure never hides it; the payload of a handled
 // failure can be read where the success has no such field.
-func (r *reader) step(head string, path []segment) (hit, bool) {
+func (r *reader) step(head string, path payload.Path) (hit, bool) {
 	ok, failed := r.results(head)
 	if ok != nil {
 		if h, found := ok.read(path); found {
@@ -297,46 +298,46 @@ func (r *reader) step(head string, path []segment) (hit, bool) {
 }
 
 // read follows a path into an output. A first step that is no field of the output may be an output key.
-func (res *result) read(path []segment) (hit, bool) {
+func (res *result) read(path payload.Path) (hit, bool) {
 	if len(path) == 0 {
 		return hit{raw: res.output, layer: LayerSteps, name: res.node, from: res}, true
 	}
 	if res.fields != nil {
-		if value, ok := find(res.fields, path[0].key); ok {
-			raw, ok := walk(value, path[1:])
-			if !ok && path[0].key == DefaultKey {
+		if value, ok := find(res.fields, path[0].Key); ok {
+			raw, ok := path[1:].In(value)
+			if !ok && path[0].Key == DefaultKey {
 				raw, ok = ownResult(value, path[1:])
 			}
 			return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
 		}
-	} else if raw, ok := walk(res.output, path); ok {
+	} else if raw, ok := path.In(res.output); ok {
 		return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, true
-	} else if value, ok := walk(res.output, path[:1]); ok && path[0].key == DefaultKey {
+	} else if value, ok := path[:1].In(res.output); ok && path[0].Key == DefaultKey {
 		raw, ok := ownResult(value, path[1:])
 		return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
 	}
-	payload, ok := find(res.keys, path[0].key)
-	if !ok && path[0].key == "main" { // an accepted spelling of the default key
+	payload, ok := find(res.keys, path[0].Key)
+	if !ok && path[0].Key == "main" { // an accepted spelling of the default key
 		payload, ok = find(res.keys, DefaultKey)
 	}
 	if !ok {
 		return hit{}, false
 	}
-	raw, ok := walk(payload, path[1:])
+	raw, ok := path[1:].In(payload)
 	return hit{raw: raw, layer: LayerSteps, name: res.node, from: res, path: path}, ok
 }
 
 // ownResult follows a path into the result of a result. What a tool returns stands under "result" of its node; where the tool has a
 // field of that name itself, who writes its output as the tool describes it means that one.
-func ownResult(value json.RawMessage, path []segment) ([]byte, bool) {
+func ownResult(value json.RawMessage, path payload.Path) ([]byte, bool) {
 	if len(value) == 0 || value[0] != '{' {
 		return nil, false
 	}
-	own, ok := fieldOf(value, DefaultKey)
+	own, ok := payload.Field(value, DefaultKey)
 	if !ok {
 		return nil, false
 	}
-	return walk(own, path)
+	return path.In(own)
 }
 
 // Lookup reads one path, as a placeholder without brackets: "city", "fetch.outputs.items[0].id". It finds nothing
@@ -346,7 +347,7 @@ func (l *Layers) Lookup(v View, path string) (json.RawMessage, Source, bool, err
 	if err != nil {
 		return nil, Source{}, false, err
 	}
-	segs, end, problem := scanPath(path, 0)
+	segs, end, problem := payload.ScanPath(path, 0)
 	if problem == "" && end != len(path) {
 		problem = "is not one path of names"
 	}

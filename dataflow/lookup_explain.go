@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // maxAvailable is how many names an error lists, maxCompared how many are compared to find the nearest.
@@ -37,14 +38,14 @@ func (r *reader) explain(p *placeholder) explanation {
 	var wanted, prefix, suffix, place string
 	if at, broken, found := r.deepest(p); found {
 		// The beginning of the path is there: what is in it, and what is it that is not?
-		wanted = p.path[broken].key
-		prefix = formatPath(p.path[:broken])
-		suffix = strings.TrimPrefix(formatPath(append([]segment{{key: "x", index: -1}}, p.path[broken+1:]...)), "x")
+		wanted = p.path[broken].Key
+		prefix = p.path[:broken].String()
+		suffix = strings.TrimPrefix(append(payload.Path{{Key: "x", Index: -1}}, p.path[broken+1:]...).String(), "x")
 		place = " in " + strconv.Quote(prefix)
 		names = at
 	} else {
 		wanted = p.head
-		suffix = strings.TrimPrefix(formatPath(append([]segment{{key: "x", index: -1}}, p.path[1:]...)), "x")
+		suffix = strings.TrimPrefix(append(payload.Path{{Key: "x", Index: -1}}, p.path[1:]...).String(), "x")
 		names = r.names(p.outputs)
 		if p.outputs {
 			place = " among the steps that have a result"
@@ -53,7 +54,7 @@ func (r *reader) explain(p *placeholder) explanation {
 	e := explanation{available: names}
 	near := fault.Nearest(wanted, names[:min(len(names), maxCompared)])
 	if near != "" {
-		e.nearest = appendKey(prefix, near) + suffix
+		e.nearest = payload.JoinKey(prefix, near) + suffix
 	} else if p.joined != "" {
 		near = fault.Nearest(p.joined, names[:min(len(names), maxCompared)])
 		e.nearest = near
@@ -86,11 +87,11 @@ func (r *reader) explain(p *placeholder) explanation {
 }
 
 // deepest follows a placeholder as far as there is data. It returns the names at the place where the path breaks and
-// the index of the segment that is missing there.
+// the index of the payload.Step that is missing there.
 func (r *reader) deepest(p *placeholder) (names []string, broken int, found bool) {
-	try := func(raw []byte, path []segment, offset int) {
+	try := func(raw []byte, path payload.Path, offset int) {
 		for i := range path {
-			next, ok := walk(raw, path[i:i+1])
+			next, ok := path[i : i+1].In(raw)
 			if !ok {
 				if !found || offset+i > broken {
 					names, broken, found = namesIn(raw), offset+i, true
@@ -135,7 +136,7 @@ func (r *reader) deepest(p *placeholder) (names []string, broken int, found bool
 		try(h.raw, p.rest, 1)
 	}
 	if r.ownOK && r.own[0] == '{' {
-		if value, has := fieldOf(r.own, p.head); has {
+		if value, has := payload.Field(r.own, p.head); has {
 			try(value, p.rest, 1)
 		}
 	}
@@ -147,13 +148,13 @@ func namesIn(raw []byte) []string {
 	var names []string
 	switch raw[0] {
 	case '{':
-		for _, m := range membersOf(raw) {
-			names = append(names, m.key)
+		for _, m := range payload.Members(raw) {
+			names = append(names, m.Key)
 		}
 		slices.Sort(names)
 	case '[':
 		n := 0
-		eachItem(raw, func([]byte) bool { n++; return true })
+		payload.EachItem(raw, func([]byte) bool { n++; return true })
 		if n > 0 {
 			names = append(names, "0")
 		}
@@ -191,10 +192,10 @@ func (r *reader) names(stepsOnly bool) []string {
 	}
 	if !stepsOnly {
 		for _, m := range r.l.initial {
-			set[m.key] = true
+			set[m.Key] = true
 		}
 		if r.ownOK && r.own[0] == '{' {
-			eachField(r.own, func(key, _ []byte) bool { set[unquote(key)] = true; return true })
+			payload.EachField(r.own, func(key, _ []byte) bool { set[payload.Unquote(key)] = true; return true })
 		}
 		for i := range r.apart {
 			set[r.apart[i].Path[0]] = true

@@ -3,6 +3,8 @@ package dataflow
 import (
 	"encoding/json"
 	"strings"
+
+	"tandem/payload"
 )
 
 // Style is the brackets a placeholder is written in. All styles mean the same.
@@ -24,28 +26,28 @@ type placeholder struct {
 	at     string
 	offset int
 	// path is the whole path, head its first name. problem is set instead when it cannot be read as a path.
-	path    []segment
+	path    payload.Path
 	head    string
 	problem string
 	// outputs tells a.outputs.b and a.output.b; rest is what follows, otherwise what follows the head.
 	outputs bool
-	rest    []segment
+	rest    payload.Path
 	// joined is head_b for a.b: the name under which b of node a stands in runtime_metadata.
 	joined string
 }
 
-func newPlaceholder(raw string, style Style, offset int, path []segment) *placeholder {
-	p := &placeholder{raw: raw, style: style, offset: offset, path: path, head: path[0].key, rest: path[1:]}
+func newPlaceholder(raw string, style Style, offset int, path payload.Path) *placeholder {
+	p := &placeholder{raw: raw, style: style, offset: offset, path: path, head: path[0].Key, rest: path[1:]}
 	if len(path) == 1 {
 		return p
 	}
 	second := path[1]
 	switch {
-	case second.bracketed:
-	case second.key == "outputs" || second.key == "output":
+	case second.Bracketed:
+	case second.Key == "outputs" || second.Key == "output":
 		p.outputs, p.rest = true, path[2:]
 	default:
-		p.joined = p.head + "_" + second.key
+		p.joined = p.head + "_" + second.Key
 	}
 	return p
 }
@@ -133,9 +135,8 @@ func parseOpening(s string, j, body int) (*placeholder, int) {
 	if s[j] == '$' {
 		style, closing, start = StyleDollar, "}", j
 	}
-	path, end, problem := scanPath(s, skipBlank(s, body))
+	path, end, problem := payload.ScanPath(s, body)
 	if problem == "" {
-		end = skipBlank(s, end)
 		if style == StyleDouble && body-j > 2 && strings.HasPrefix(s[end:], "}}}") {
 			return newPlaceholder(s[body-3:end+3], StyleTriple, body-3, path), end + 3
 		}
@@ -237,7 +238,7 @@ func (p *placeholder) reference() Reference {
 		ref.Problem = p.complaint()
 	}
 	for _, s := range p.rest {
-		ref.Rest = append(ref.Rest, s.key)
+		ref.Rest = append(ref.Rest, s.Key)
 	}
 	return ref
 }

@@ -3,10 +3,10 @@ package dataflow
 import (
 	"encoding/json"
 
-	"slices"
 	"strings"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // DefaultKey is the output key whose payload is the output.
@@ -52,8 +52,8 @@ type result struct {
 	message           string
 	// output is the output, fields its fields sorted by key if it is an object; keys are the payloads by output key.
 	output json.RawMessage
-	fields []member
-	keys   []member
+	fields []payload.Member
+	keys   []payload.Member
 	// edited says whose the fields are that somebody has edited since; nil if nobody has.
 	edited map[string]*edited
 }
@@ -65,18 +65,18 @@ func CheckOutput(output map[string]json.RawMessage) error {
 	return err
 }
 
-func normalizeOutput(output map[string]json.RawMessage) ([]member, error) {
-	keys := make([]member, 0, len(output))
-	for key, payload := range output { // order does not matter: sorted below
-		keys = append(keys, member{key, payload})
+func normalizeOutput(output map[string]json.RawMessage) ([]payload.Member, error) {
+	keys := make([]payload.Member, 0, len(output))
+	for key, value := range output { // order does not matter: sorted below
+		keys = append(keys, payload.Member{Key: key, Value: value})
 	}
-	slices.SortFunc(keys, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	sortMembers(keys)
 	for i, m := range keys {
-		payload, err := normalize(m.value)
+		value, err := payload.Normalize(m.Value, payload.Limits{})
 		if err != nil {
-			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", m.key, err).With("path", m.key)
+			return nil, fault.Newf(fault.OutputInvalid, "the payload of output key %q cannot be kept: %w", m.Key, err).With("path", m.Key)
 		}
-		keys[i].value = payload
+		keys[i].Value = value
 	}
 	return keys, nil
 }
@@ -91,7 +91,7 @@ func Output(output map[string]json.RawMessage) (json.RawMessage, error) {
 	return outputOf(keys), nil
 }
 
-func outputOf(keys []member) json.RawMessage {
+func outputOf(keys []payload.Member) json.RawMessage {
 	if payload, ok := find(keys, DefaultKey); ok {
 		return payload
 	}
@@ -99,9 +99,9 @@ func outputOf(keys []member) json.RawMessage {
 	case 0:
 		return json.RawMessage("null")
 	case 1:
-		return keys[0].value
+		return keys[0].Value
 	default:
-		return appendObject(nil, keys)
+		return payload.AppendObject(nil, keys)
 	}
 }
 
@@ -114,10 +114,10 @@ func newResult(output map[string]json.RawMessage) (*result, error) {
 }
 
 // resultOf makes a result of normalized payloads, sorted by key, with all that follows from them.
-func resultOf(keys []member) *result {
+func resultOf(keys []payload.Member) *result {
 	r := &result{keys: keys, output: outputOf(keys)}
 	if r.output[0] == '{' {
-		r.fields = sortMembers(membersOf(r.output))
+		r.fields = sortMembers(payload.Members(r.output))
 	}
 	return r
 }
@@ -178,7 +178,7 @@ func (r *result) synced(s Step, trace *SyncTrace) []datum {
 	if len(names) == 0 {
 		data := make([]datum, len(r.fields))
 		for i, f := range r.fields {
-			data[i] = datum{value: f.value, from: r, field: f.key}
+			data[i] = datum{value: f.Value, from: r, field: f.Key}
 		}
 		if len(data) > 0 {
 			trace.Synced = make([]string, 0, len(data))
@@ -297,7 +297,7 @@ func ParamNames(raw json.RawMessage) ([]string, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	value, err := normalize(raw)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "output_params cannot be read: %w", err)
 	}
@@ -306,15 +306,15 @@ func ParamNames(raw json.RawMessage) ([]string, error) {
 	case 'n':
 		return nil, nil
 	case '{':
-		for _, m := range membersOf(value) {
-			names = append(names, m.key)
+		for _, m := range payload.Members(value) {
+			names = append(names, m.Key)
 		}
 		return names, nil
 	case '[':
 		bad := false
-		eachItem(value, func(item []byte) bool {
+		payload.EachItem(value, func(item []byte) bool {
 			if bad = item[0] != '"'; !bad {
-				names = append(names, unquote(item[1:len(item)-1]))
+				names = append(names, payload.Unquote(item[1:len(item)-1]))
 			}
 			return !bad
 		})

@@ -67,7 +67,7 @@ func CompileMarked(raw json.RawMessage, marks Marks) (*Template, error) {
 	if len(raw) > MaxOutput {
 		return nil, fault.Newf(fault.TooLarge, "the parameters have %d bytes; at most %d are taken", len(raw), MaxOutput)
 	}
-	value, err := normalize(raw)
+	value, err := payload.Normalize(raw, payload.Limits{})
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidConfig, "the parameters cannot be read: %w", err)
 	}
@@ -103,7 +103,7 @@ func CompileText(text string) (*Template, error) {
 	if !utf8.ValidString(text) {
 		return nil, fault.New(fault.InvalidConfig, "the text is not valid UTF-8")
 	}
-	c := compiler{t: &Template{raw: appendQuoted(nil, text), text: true}}
+	c := compiler{t: &Template{raw: payload.AppendText(nil, text), text: true}}
 	if err := c.str(text); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ type compiler struct {
 	// prompts is how many prompts the compiler is inside of.
 	prompts int
 	// at is where the compiler is. It is spelled only for a placeholder or an error: most values have neither.
-	at []segment
+	at payload.Path
 }
 
 func (c *compiler) finish() {
@@ -155,12 +155,12 @@ func (c *compiler) value(raw []byte, shields []*shield) error {
 		return c.quoted(raw)
 	case '{':
 		c.pending = append(c.pending, '{')
-		for i, m := range membersOf(raw) {
+		for i, m := range payload.Members(raw) {
 			if i > 0 {
 				c.pending = append(c.pending, ',')
 			}
-			c.pending = append(appendQuoted(c.pending, m.key), ':')
-			if err := c.inside(m.value, keySegment(m.key), shields); err != nil {
+			c.pending = append(payload.AppendText(c.pending, m.Key), ':')
+			if err := c.inside(m.Value, payload.KeyStep(m.Key), shields); err != nil {
 				return err
 			}
 		}
@@ -168,11 +168,11 @@ func (c *compiler) value(raw []byte, shields []*shield) error {
 	case '[':
 		c.pending = append(c.pending, '[')
 		n := 0
-		eachItem(raw, func(value []byte) bool {
+		payload.EachItem(raw, func(value []byte) bool {
 			if n > 0 {
 				c.pending = append(c.pending, ',')
 			}
-			err = c.inside(value, segment{key: strconv.Itoa(n), index: n, bracketed: true}, shields)
+			err = c.inside(value, payload.Step{Key: strconv.Itoa(n), Index: n, Bracketed: true}, shields)
 			n++
 			return err == nil
 		})
@@ -184,14 +184,14 @@ func (c *compiler) value(raw []byte, shields []*shield) error {
 }
 
 // inside compiles a value one step further in.
-func (c *compiler) inside(raw []byte, step segment, shields []*shield) error {
+func (c *compiler) inside(raw []byte, step payload.Step, shields []*shield) error {
 	c.at = append(c.at, step)
-	err := c.value(raw, under(shields, step.key))
+	err := c.value(raw, under(shields, step.Key))
 	c.at = c.at[:len(c.at)-1]
 	return err
 }
 
-// shield is the shielded paths with the same beginning: a tree by path segment, so that one step into the value costs
+// shield is the shielded paths with the same beginning: a tree by path payload.Step, so that one step into the value costs
 // a look-up however many paths there are.
 type shield struct {
 	here   bool // a path ends here: the value is shielded with all that is in it
@@ -203,24 +203,24 @@ type shield struct {
 // add returns where a path ends.
 func (s *shield) add(path string) (*shield, error) {
 	spelled := strings.ReplaceAll(path, "[*]", ".*")
-	segs, end, problem := scanPath(spelled, 0)
+	segs, end, problem := payload.ScanPath(spelled, 0)
 	if problem != "" || end != len(spelled) {
 		return nil, fault.Newf(fault.Internal, "the marked path %q is not a path", path)
 	}
 	for _, seg := range segs {
 		next := s.any
-		if seg.key != "*" {
-			next = s.keys[seg.key]
+		if seg.Key != "*" {
+			next = s.keys[seg.Key]
 		}
 		if next == nil {
 			next = &shield{}
 			switch {
-			case seg.key == "*":
+			case seg.Key == "*":
 				s.any = next
 			case s.keys == nil:
-				s.keys = map[string]*shield{seg.key: next}
+				s.keys = map[string]*shield{seg.Key: next}
 			default:
-				s.keys[seg.key] = next
+				s.keys[seg.Key] = next
 			}
 		}
 		s = next
@@ -244,7 +244,7 @@ func under(shields []*shield, key string) []*shield {
 }
 
 func (c *compiler) quoted(raw []byte) error {
-	text := unquote(raw[1 : len(raw)-1])
+	text := payload.Unquote(raw[1 : len(raw)-1])
 	if nextOpening(text, 0) < 0 && strings.IndexByte(text, 0) < 0 {
 		c.pending = append(c.pending, raw...)
 		return nil
@@ -253,7 +253,7 @@ func (c *compiler) quoted(raw []byte) error {
 }
 
 func (c *compiler) str(text string) error {
-	at := formatPath(c.at)
+	at := c.at.String()
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return fault.Newf(fault.InvalidConfig, "the text%s has a NUL character at byte %d; remove it", where(at), i).With("path", at)
 	}
@@ -267,7 +267,7 @@ func (c *compiler) str(text string) error {
 	}
 	for _, token := range tokens {
 		if token.p == nil {
-			c.pending = appendEscaped(c.pending, token.text)
+			c.pending = payload.AppendEscaped(c.pending, token.text)
 			continue
 		}
 		if c.count++; c.count > MaxPlaceholders {
@@ -368,9 +368,9 @@ func (t *Template) Resolve(l *Layers, r Request) (json.RawMessage, ResolveTrace,
 				trace.warn(p, rd.explain(p), "it stays as written")
 			}
 			if part.whole {
-				out = appendQuoted(out, p.raw)
+				out = payload.AppendText(out, p.raw)
 			} else {
-				out = appendEscaped(out, p.raw)
+				out = payload.AppendEscaped(out, p.raw)
 			}
 		default:
 			missing = append(missing, p)

@@ -5,7 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
-	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // text gives the text of a value: texts as they are, dates in RFC 3339, everything else as compact JSON.
@@ -123,50 +124,12 @@ func (w *writer) object(x map[string]any) error {
 	return w.add("}")
 }
 
-// quote writes a JSON text. Unlike encoding/json it leaves <, > and & alone: the text is not meant for HTML.
+// quote writes a JSON text.
 func (w *writer) quote(s string) error {
 	if err := w.r.scan(len(s)); err != nil {
 		return err
 	}
-	if err := w.add(`"`); err != nil {
-		return err
-	}
-	from := 0
-	for i, c := range s {
-		var escape string
-		switch {
-		case c == '"':
-			escape = `\"`
-		case c == '\\':
-			escape = `\\`
-		case c == '\n':
-			escape = `\n`
-		case c == '\r':
-			escape = `\r`
-		case c == '\t':
-			escape = `\t`
-		case c < 0x20:
-			escape = `\u00` + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15])
-		case c == utf8.RuneError:
-			if _, size := utf8.DecodeRuneInString(s[i:]); size > 1 {
-				continue
-			}
-			escape = `\ufffd`
-		default:
-			continue
-		}
-		if err := w.add(s[from:i]); err != nil {
-			return err
-		}
-		if err := w.add(escape); err != nil {
-			return err
-		}
-		from = i + 1
-	}
-	if err := w.add(s[from:]); err != nil {
-		return err
-	}
-	return w.add(`"`)
+	return w.add(string(payload.Quote(s)))
 }
 
 // formatFloat writes a finite float as JavaScript and encoding/json do.

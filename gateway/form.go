@@ -36,9 +36,18 @@ func drawQuestion(q *api.UserInputRequest, params map[string]json.RawMessage, ve
 	return draw(form.New(asked, "en"), version)
 }
 
+// medium is what a form of the Model Context Protocol can have; several says that its version lets choose several things.
+func medium(several bool) form.Medium {
+	m := form.Medium{Cannot: []form.Kind{form.File, form.JSON}, LeavesOut: true}
+	if !several {
+		m.Cannot = append(m.Cannot, form.Some)
+	}
+	return m
+}
+
 func draw(f *form.Form, version string) *drawing {
 	d := &drawing{Form: f, version: version}
-	d.entries, d.flat = form.Gateway(version >= manyVersion).Draw(f)
+	d.entries, d.flat = medium(version >= manyVersion).Draw(f)
 	return d
 }
 

@@ -10,13 +10,13 @@ import (
 	"tandem/api"
 	"tandem/human/form"
 	"tandem/human/form/formtest"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // What a client fills in by the form of the protocol is the same answer as everywhere else, and the form admits whatever is right.
 func TestDrawing_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "gateway", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, medium(true), func(t *testing.T, c formtest.Case) formtest.Filled {
 		d := drawQuestion(asRequest(t, &c), c.Question.Params, newest)
 		if !d.flat {
 			return formtest.Filled{}
@@ -36,7 +36,7 @@ func TestDrawing_Conforms(t *testing.T) {
 				content[d.key(n)] = enter(t, e, property, filled)
 			}
 		}
-		checker, err := node.CompileSchema(schema)
+		checker, err := payload.CompileSchema(schema)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +95,15 @@ func TestDrawing_Earlier(t *testing.T) {
 	for _, c := range formtest.Cases() {
 		d := drawQuestion(asRequest(t, &c), c.Question.Params, "2025-06-18")
 		several := slices.ContainsFunc(d.Entries, func(e form.Entry) bool { return e.Kind == form.Some && e.Required })
-		if left := slices.Contains(c.Left, "gateway"); d.flat == (left || several) {
+		if left := c.LeftBy(medium(false)); d.flat == (left || several) {
 			t.Errorf("%s: flat is %v", c.Name, d.flat)
 		}
 	}
+}
+
+// The words of a question show values as people read them.
+func TestQuestion_Readable(t *testing.T) {
+	t.Parallel()
+	q := question{Title: "T", Arguments: formtest.Value(), Content: formtest.Value(), Changes: formtest.Value()}
+	formtest.Readable(t, q.text())
 }

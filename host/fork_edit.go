@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -93,7 +94,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 				original = raw
 			}
 		}
-		if original != nil && dataflow.SameJSON(original, value) {
+		if original != nil && payload.Same(original, value) {
 			continue
 		}
 		e := dataflow.Edit{Name: name, Value: value, By: r.By, Fork: r.ID, Scope: scope, Added: !had}
@@ -118,11 +119,7 @@ func (f *Fold) editsOf(r ForkRequest, id engine.ActivationID) ([]forkEdit, error
 
 // pathOf writes a name as a path of one step.
 func pathOf(name string) string {
-	raw, err := json.Marshal(name)
-	if err != nil {
-		return name
-	}
-	return "[" + string(raw) + "]"
+	return "[" + string(payload.Quote(name)) + "]"
 }
 
 // checkEdit refuses an edit that could be shown and not be done, and says what it means for values that have no names.

@@ -17,7 +17,7 @@ import (
 // settled is a request with its defaults.
 func settled(t testing.TB, r Request) Request {
 	t.Helper()
-	if err := r.settle(asked(t, r)); err != nil {
+	if err := r.settle(nil, asked(t, r)); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -24,7 +24,7 @@ const (
 var channelAddress = regexp.MustCompile(`^([a-z][a-z0-9_]*):(.+)$`)
 
 // normalApprover writes an approver in its one form.
-func normalApprover(text string) (string, error) {
+func (m Media) normalApprover(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	kind, rest, named := strings.Cut(text, ":")
 	kind, rest = strings.ToLower(strings.TrimSpace(kind)), strings.TrimSpace(rest)
@@ -44,8 +44,8 @@ func normalApprover(text string) (string, error) {
 	case named && (kind == "mail" || kind == Email || kind == "mailto"):
 		return mailSeat(rest)
 	case named && channelAddress.MatchString(kind+":"+rest):
-		if kind == Telegram && rest[0] == '@' { // its names are the same however they are written
-			rest = strings.ToLower(rest)
+		if normal := m[kind].Normal; normal != nil {
+			rest = normal(rest)
 		}
 		return kind + ":" + rest, nil
 	case identity.Role(strings.ToLower(text)).Known():
@@ -80,8 +80,8 @@ func addressSeat(channel, address string) string {
 }
 
 // Seats are the approvers that a user is: by id, mail address, role, and the addresses of their settings.
-func Seats(u identity.User) []string {
-	seats := append([]string{seatUser + u.ID}, addressesOf(u)...)
+func (m Media) Seats(u identity.User) []string {
+	seats := append([]string{seatUser + u.ID}, m.Addresses(u)...)
 	for _, r := range u.Roles {
 		seats = append(seats, seatRole+string(r))
 	}
@@ -89,10 +89,7 @@ func Seats(u identity.User) []string {
 }
 
 // Addresses are where a user is reached and answers from, written like approvers: the mail address and those of the settings.
-func Addresses(u identity.User) []string { return addressesOf(u) }
-
-// addressesOf are where a user is reached, written like approvers.
-func addressesOf(u identity.User) []string {
+func (m Media) Addresses(u identity.User) []string {
 	var list []string
 	add := func(seat string) {
 		if !slices.Contains(list, seat) {
@@ -108,7 +105,7 @@ func addressesOf(u identity.User) []string {
 	if len(u.Settings) > 0 && json.Unmarshal(u.Settings, &settings) == nil {
 		for _, a := range settings.Addresses {
 			// Only addresses: settings make nobody another user and give no role.
-			if seat, err := normalApprover(a); err == nil && isAddress(seat) {
+			if seat, err := m.normalApprover(a); err == nil && isAddress(seat) {
 				add(seat)
 			}
 		}
@@ -117,8 +114,8 @@ func addressesOf(u identity.User) []string {
 }
 
 // Address reads an address of a person in a channel, such as slack:U1 or a mail address.
-func Address(text string) (string, error) {
-	seat, err := normalApprover(text)
+func (m Media) Address(text string) (string, error) {
+	seat, err := m.normalApprover(text)
 	if err != nil || !isAddress(seat) {
 		return "", fault.Newf(fault.InvalidInput, "%q is no address; write it as channel:address, such as slack:U024BE7LH or telegram:@ann, or as a mail address", text)
 	}
@@ -130,8 +127,8 @@ func Address(text string) (string, error) {
 // where there are no users to look among, besides the one who works without a server.
 func Absent(approver string, users []identity.User) string {
 	users = slices.DeleteFunc(slices.Clone(users), func(u identity.User) bool { return u.ID == identity.LocalUser })
-	seat, err := normalApprover(approver)
-	if err != nil || len(users) == 0 { // what is wrong with how it is written is said elsewhere
+	seat, err := Media(nil).normalApprover(approver) // whether it is a user or a role does not depend on media
+	if err != nil || len(users) == 0 {               // what is wrong with how it is written is said elsewhere
 		return ""
 	}
 	if role, ok := strings.CutPrefix(seat, seatRole); ok {
@@ -167,7 +164,7 @@ func isAddress(seat string) bool {
 }
 
 // approversOf are who may answer a question.
-func approversOf(q Question, r Request) ([]string, error) {
+func (m Media) approversOf(q Question, r Request) ([]string, error) {
 	var list []string
 	add := func(seat string) {
 		if !slices.Contains(list, seat) {
@@ -175,7 +172,7 @@ func approversOf(q Question, r Request) ([]string, error) {
 		}
 	}
 	for _, text := range r.Approvers {
-		seat, err := normalApprover(text)
+		seat, err := m.normalApprover(text)
 		if err != nil {
 			return nil, err
 		}
@@ -230,8 +227,7 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 	}
 	// Whom the settings address by name is asked, so they may answer.
 	var settings struct {
-		Mail     []string `json:"recipient_emails"`
-		Telegram []string `json:"target_users"`
+		Mail []string `json:"recipient_emails"`
 	}
 	if !isNull(r.Settings) && json.Unmarshal(r.Settings, &settings) == nil {
 		for _, text := range settings.Mail {
@@ -240,11 +236,6 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 				return nil, wrongConfig("recipient_emails", "%q is no mail address", text)
 			}
 			if !slices.Contains(list, seat) {
-				list = append(list, seat)
-			}
-		}
-		for _, text := range settings.Telegram {
-			if seat := Telegram + ":" + strings.TrimSpace(text); r.Channel == Telegram && !slices.Contains(list, seat) {
 				list = append(list, seat)
 			}
 		}
@@ -257,17 +248,18 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 
 // people are the users of a workspace, as far as they answer questions.
 type people struct {
+	media Media
 	users []identity.User // in order of id
 	// byAddress are the users of an address. One of several users tells nobody apart.
 	byAddress map[string][]int
 	byID      map[string]int
 }
 
-func newPeople(users []identity.User) *people {
-	p := &people{users: users, byAddress: map[string][]int{}, byID: make(map[string]int, len(users))}
+func (m Media) newPeople(users []identity.User) *people {
+	p := &people{media: m, users: users, byAddress: map[string][]int{}, byID: make(map[string]int, len(users))}
 	for n, u := range users {
 		p.byID[u.ID] = n
-		for _, a := range addressesOf(u) {
+		for _, a := range m.Addresses(u) {
 			p.byAddress[a] = append(p.byAddress[a], n)
 		}
 	}
@@ -296,7 +288,7 @@ func (p *people) user(id string) (somebody, error) {
 	if u.Disabled {
 		return somebody{}, fault.Newf(fault.Forbidden, "user %q is disabled", id)
 	}
-	return somebody{key: seatUser + u.ID, user: u.ID, seats: Seats(u)}, nil
+	return somebody{key: seatUser + u.ID, user: u.ID, seats: p.media.Seats(u)}, nil
 }
 
 // at finds the person of an approver that is no role: a user, or an address, which may be a user's.
@@ -322,7 +314,7 @@ func (p *people) named(text string) (somebody, error) {
 	if _, ok := p.byID[strings.TrimSpace(text)]; ok {
 		return p.user(strings.TrimSpace(text))
 	}
-	seat, err := normalApprover(text)
+	seat, err := p.media.normalApprover(text)
 	if err != nil {
 		return somebody{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -18,6 +19,7 @@ import (
 type backroom struct {
 	o        Options
 	channels map[string]Channel
+	media    Media
 	handle   Handle
 	clock    *clock
 	sender   *sender
@@ -42,7 +44,7 @@ func newBackroom(o Options, handle Handle) *backroom {
 	if o.Wake == nil {
 		o.Wake = func(store.Ref) {}
 	}
-	b := &backroom{o: o, channels: map[string]Channel{}, handle: handle, watchers: newWatchers()}
+	b := &backroom{o: o, channels: map[string]Channel{}, media: MediaOf(o.Channels...), handle: handle, watchers: newWatchers()}
 	for _, c := range o.Channels {
 		if _, twice := b.channels[c.Name()]; twice {
 			panic("human: two channels are called " + c.Name())
@@ -105,14 +107,14 @@ func nudge(wake chan struct{}) {
 // account is what a channel acts with.
 func (b *backroom) account(a store.Account) Account {
 	receipts := func(ctx context.Context) ([]json.RawMessage, error) { return b.receipts(ctx, a) }
-	return Account{Account: a, Callback: b.callback(a), Receipts: receipts, Open: func(ctx context.Context, id string, types ...string) (Credential, func(), error) {
+	return Account{Account: a, Callback: b.callback(a), Receipts: receipts, Open: func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
 		switch {
 		case id == "":
-			return Credential{}, nil, fault.Newf(fault.CredentialMissing, "channel %q needs a credential; name one in credential_id", a.Channel)
-		case b.o.Open == nil:
-			return Credential{}, nil, fault.New(fault.CredentialMissing, "this instance opens no credentials")
+			return credential.Opened{}, fault.Newf(fault.CredentialMissing, "channel %q needs a credential; name one in credential_id", a.Channel)
+		case b.o.Credentials == nil:
+			return credential.Opened{}, fault.New(fault.CredentialMissing, "this instance opens no credentials")
 		}
-		return b.o.Open(ctx, a.Workspace, id, types...)
+		return b.o.Credentials(a.Workspace)(ctx, id, types...)
 	}}
 }
 

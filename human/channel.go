@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/store"
 )
@@ -38,22 +39,15 @@ type Listener interface {
 // Handle takes a reply. An error means that it could not be recorded and should come again.
 type Handle func(ctx context.Context, r Reply) (Reaction, error)
 
-// Account is what a channel acts with. Open opens a credential of the workspace; release ends its use.
+// Account is what a channel acts with. Open opens a credential of the workspace, which the channel releases.
 type Account struct {
 	store.Account
-	Open func(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
+	Open credential.Opener
 	// Callback is where the account is called back, for listeners that need not look when they are; empty: it cannot be.
 	Callback string
 	// Receipts lists the bodies of the receipts of messages about questions that still wait for replies by this account, for a [Listener] that
 	// has to look where it wrote. Nil: nobody knows.
 	Receipts func(ctx context.Context) ([]json.RawMessage, error)
-}
-
-// Credential is an opened secret.
-type Credential struct {
-	Type string
-	// Data is its fields as JSON.
-	Data json.RawMessage
 }
 
 // The kinds of messages.

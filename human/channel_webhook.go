@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/outbound"
@@ -47,6 +48,25 @@ type webhook struct{ calls Caller }
 
 // Name implements [Channel].
 func (h *webhook) Name() string { return Webhook }
+
+// Traits implements [Particular].
+func (h *webhook) Traits() Traits {
+	return Traits{Credentials: []string{webhookCredential}, TakesURL: true, Place: func(settings json.RawMessage) Place {
+		var s struct {
+			URL string `json:"webhook_url"`
+		}
+		_ = json.Unmarshal(settings, &s) // settings of another form name no place
+		return Place{Named: s.URL != "", Private: true}
+	}}
+}
+
+// WebhookCredential is the type of the credentials that calls are signed with.
+func WebhookCredential() credential.Type {
+	return credential.Type{Name: webhookCredential, Label: credential.Label{En: "Webhook secret", Zh: "Webhook 密钥"}, Fields: []credential.Field{
+		credential.Secret("secret", "Secret", "密钥").Needed().ChosenByPeople(),
+		credential.Text("header", "Header name", "请求头名"), credential.Text("parameter", "Parameter name", "参数名"),
+	}}
+}
 
 // webhookCall is the body of a call.
 type webhookCall struct {
@@ -145,11 +165,11 @@ func signature(secret, stamp string, body []byte) []byte {
 
 // webhookSecret opens the secret of an account.
 func webhookSecret(ctx context.Context, a Account) (string, error) {
-	c, release, err := a.Open(ctx, a.Credential, webhookCredential)
+	c, err := a.Open(ctx, a.Credential, webhookCredential)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer c.Release()
 	var data struct {
 		Secret string `json:"secret"`
 	}
@@ -263,7 +283,7 @@ func readWebhook(body []byte, a store.Account, mac []byte) (Reply, error) {
 	if reply.Dedup = a.Credential + ":" + in.ID; in.ID == "" {
 		reply.Dedup = "signature:" + hex.EncodeToString(mac)
 	}
-	seat, err := normalApprover(in.Responder)
+	seat, err := Media(nil).normalApprover(in.Responder) // a user or a mail address
 	if err != nil {
 		return Reply{}, fault.Newf(fault.Invalid, "responder: %q is neither a mail address nor a user id", in.Responder)
 	}

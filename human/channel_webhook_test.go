@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/outbound"
@@ -27,11 +28,11 @@ func hookAccount() Account {
 	return Account{Account: store.Account{Workspace: "w", Channel: Webhook, Credential: "hook"}, Open: openHook}
 }
 
-func openHook(_ context.Context, id string, types ...string) (Credential, func(), error) {
+func openHook(_ context.Context, id string, types ...string) (credential.Opened, error) {
 	if id != "hook" || len(types) != 1 || types[0] != "webhook_secret" {
-		return Credential{}, nil, fault.Newf(fault.NotFound, "there is no credential %q of %q", id, types)
+		return credential.Opened{}, fault.Newf(fault.NotFound, "there is no credential %q of %q", id, types)
 	}
-	return Credential{Type: "webhook_secret", Data: json.RawMessage(`{"secret":"` + hookSecret + `"}`)}, func() {}, nil
+	return credential.Opened{Type: "webhook_secret", Data: json.RawMessage(`{"secret":"` + hookSecret + `"}`)}, nil
 }
 
 // guard is a client that may call this machine.
@@ -259,8 +260,10 @@ func TestWebhook_Answers(t *testing.T) {
 	t.Parallel()
 	c := newCounter(newShelf(), func(o *Options) {
 		o.Channels = []Channel{NewWebhook(nil)}
-		o.Open = func(ctx context.Context, workspace, id string, types ...string) (Credential, func(), error) {
-			return openHook(ctx, "hook", types...) // the same secret for two accounts
+		o.Credentials = func(string) credential.Opener {
+			return func(ctx context.Context, _ string, types ...string) (credential.Opened, error) {
+				return openHook(ctx, "hook", types...) // the same secret for two accounts
+			}
 		}
 	})
 	i := ask(t, c.shelf, "a", 0, Request{TimeoutSeconds: 600, Channel: Webhook, Credential: "hook", Approvers: []string{"ann", "guest@example.org"}, MinApprovals: 2})

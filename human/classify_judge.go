@@ -1,7 +1,6 @@
 package human
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -131,13 +130,11 @@ func judgedSchema(q Request) json.RawMessage {
 // into things.
 func ReadJudgement(t Text, raw json.RawMessage) (Judgement, error) {
 	var said judgementOfModel
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&said); err != nil {
-		return Judgement{}, fault.Newf(fault.OutputInvalid, "the judgement of a reply cannot be read: %w", err)
-	}
-	if dec.More() {
+	switch err := payload.ReadKnown(raw, &said); {
+	case payload.Follows(err):
 		return Judgement{}, fault.New(fault.OutputInvalid, "the judgement of a reply is followed by something else; answer with one JSON object")
+	case err != nil:
+		return Judgement{}, fault.Newf(fault.OutputInvalid, "the judgement of a reply cannot be read: %w", err)
 	}
 	if said.Score == nil || *said.Score < 0 || *said.Score > 1 {
 		return Judgement{}, fault.New(fault.OutputInvalid, "score is missing or not between 0 and 1")

@@ -82,7 +82,7 @@ func newCounter(s *shelf, change func(*Options)) *counter {
 	if change != nil {
 		change(&o)
 	}
-	c.Desk = New(o)
+	c.Desk = withChats(New(o))
 	return c
 }
 
@@ -122,7 +122,7 @@ func ask(t testing.TB, s *shelf, name string, ago time.Duration, r Request) stor
 	if len(r.Approvers) == 0 {
 		r.Approvers = []string{"user:ann"}
 	}
-	i, err := Open(Question{
+	i, err := Media(nil).Open(Question{
 		Ref: store.Ref{Workspace: "w", Execution: "execution-" + name}, WorkflowID: "flow", User: "ann", Language: "en", Node: "ask", Ask: engine.AskID(name + "#ask.1"),
 		Activation: engine.ActivationID(name), Purpose: PurposeNode, Request: asJSON(t, r), Time: time.Now().Add(-ago).UnixMilli(),
 	})

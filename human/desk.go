@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
@@ -26,8 +27,8 @@ type Options struct {
 	Users        store.Users
 	// Channels are the media. Two of one name are a mistake of the program.
 	Channels []Channel
-	// Open opens a credential of a workspace; release ends its use.
-	Open func(ctx context.Context, workspace, id string, types ...string) (c Credential, release func(), err error)
+	// Credentials is what opens the credentials of a workspace. Nil: there are none.
+	Credentials func(workspace string) credential.Opener
 	// Wake is called when something is in the inbox of an execution.
 	Wake func(store.Ref)
 	// Raise adds to a budget. It is called before the answer is written; under the same id it does nothing a second time.
@@ -147,6 +148,9 @@ func (d *Desk) Receiver(channel string) (Receiver, bool) {
 	return r, ok
 }
 
+// Media are the channels of the desk.
+func (d *Desk) Media() Media { return d.media }
+
 // Account is what a channel acts with.
 func (d *Desk) Account(a store.Account) Account {
 	return d.account(a)
@@ -260,7 +264,7 @@ func (d *Desk) sitAt(ctx context.Context, system identity.Principal, i store.Int
 	if err != nil {
 		return nil, err
 	}
-	s.people = newPeople(users)
+	s.people = d.media.newPeople(users)
 	return s, nil
 }
 

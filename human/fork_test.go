@@ -38,7 +38,7 @@ func TestFork_MessagesSayIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i, err := Open(Question{Purpose: PurposeNode, Request: request, Fork: fork, Requesters: []string{"ann"}})
+		i, err := Media(nil).Open(Question{Purpose: PurposeNode, Request: request, Fork: fork, Requesters: []string{"ann"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,10 +58,10 @@ func TestFork_MessagesSayIt(t *testing.T) {
 func TestOpen_OnlyRequestersAreAsked(t *testing.T) {
 	t.Parallel()
 	request := json.RawMessage(`{"interaction_type":"approval","title":"t","approvers":["ann"],"exclude_requester":true}`)
-	if _, err := Open(Question{User: "bob", Purpose: PurposeNode, Request: request}); err != nil {
+	if _, err := Media(nil).Open(Question{User: "bob", Purpose: PurposeNode, Request: request}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(Question{User: "bob", Requesters: []string{"ann"}, Purpose: PurposeNode, Request: request}); err == nil || !strings.Contains(err.Error(), "nobody") {
+	if _, err := Media(nil).Open(Question{User: "bob", Requesters: []string{"ann"}, Purpose: PurposeNode, Request: request}); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("only a requester may answer: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestBegun_InTheReadersLanguage(t *testing.T) {
 	for status, words := range map[engine.NodeStatus][2]string{
 		engine.NodeDone: {"it has completed there", "已经完成"}, engine.NodeFailure: {"it has failed there", "失败"}, engine.NodeRunning: {"still at work", "仍在执行"}, "": {"not known", "无法得知"},
 	} {
-		i, err := Open(Question{Ref: store.Ref{Workspace: "w", Execution: "y"}, Node: "pay", Ask: "pay#0.1", Activation: "pay", Purpose: PurposeOutcomeUnknown, Language: "en", Begun: &Begun{Execution: "x", Node: "pay", Status: status}})
+		i, err := Media(nil).Open(Question{Ref: store.Ref{Workspace: "w", Execution: "y"}, Node: "pay", Ask: "pay#0.1", Activation: "pay", Purpose: PurposeOutcomeUnknown, Language: "en", Begun: &Begun{Execution: "x", Node: "pay", Status: status}})
 		if err != nil {
 			t.Fatal(err)
 		}

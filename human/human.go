@@ -38,15 +38,12 @@ const (
 	PurposeActivation     = form.PurposeActivation
 )
 
-// The channels. In the inbox everything is found, whatever its channel.
+// The channels that the desk itself knows; vendors bring others. In the inbox everything is found, whatever its channel, and mail addresses are
+// how people are known who have no user.
 const (
-	InApp    = "in_app"
-	Webhook  = "webhook"
-	Email    = "email"
-	Slack    = "slack"
-	Discord  = "discord"
-	Telegram = "telegram"
-	Teams    = "teams"
+	InApp   = "in_app"
+	Webhook = "webhook"
+	Email   = "email"
 )
 
 // What happens when nobody has answered in time.

@@ -66,7 +66,7 @@ func TestSender_SpeaksTheReadersLanguage(t *testing.T) {
 func TestRequest_In(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"", "bank/pay"} {
-		i, err := Open(Question{Purpose: PurposeOutcomeUnknown, Tool: tool, Ask: "ask:1", Node: "n", Request: json.RawMessage(`{"a":1}`)})
+		i, err := Media(nil).Open(Question{Purpose: PurposeOutcomeUnknown, Tool: tool, Ask: "ask:1", Node: "n", Request: json.RawMessage(`{"a":1}`)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/human/form"
-	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -55,7 +55,7 @@ const warningBefore = 15 * 60
 
 // Open makes the record of a question. It is pure. What is wrong with a question is an error of the node that asks; the record is
 // usable all the same, so that an operator finds it: nobody may answer it.
-func Open(q Question) (store.Interaction, error) {
+func (m Media) Open(q Question) (store.Interaction, error) {
 	i := store.Interaction{
 		Workspace: q.Ref.Workspace, ID: InteractionID(q.Ref, q.Ask), WorkflowID: q.WorkflowID, Execution: q.Ref.Execution, Root: cmp.Or(q.Root, q.Ref.Execution),
 		Node: q.Node, Activation: string(q.Activation), Ask: string(q.Ask), User: q.User, Requesters: q.Requesters, Purpose: cmp.Or(q.Purpose, PurposeNode), Status: store.InteractionPending,
@@ -64,10 +64,10 @@ func Open(q Question) (store.Interaction, error) {
 	q.Purpose = i.Purpose
 	r, besides, err := readQuestion(q)
 	if err == nil {
-		err = r.settle(q)
+		err = r.settle(m, q)
 	}
 	if err == nil {
-		i.Approvers, err = approversOf(q, r)
+		i.Approvers, err = m.approversOf(q, r)
 	}
 	i.Type, i.Channel, i.Priority = cmp.Or(r.Type, Approval), cmp.Or(r.Channel, InApp), cmp.Or(r.Priority, 1)
 	i.MinApprovals, i.ExcludeRequester = max(1, r.MinApprovals), r.ExcludeRequester
@@ -132,7 +132,7 @@ func writeQuestion(r Request, besides map[string]json.RawMessage) (json.RawMessa
 }
 
 // settle fills in what a request leaves out, and refuses one that nobody could answer.
-func (r *Request) settle(q Question) error {
+func (r *Request) settle(m Media, q Question) error {
 	kind := map[string]string{PurposeParam: Input, PurposeBudget: Input, PurposeOutcomeUnknown: Selection}[q.Purpose]
 	if !slices.Contains([]string{Approval, Input, Selection, Review}, r.Type) {
 		if r.Type != "" && q.Purpose == PurposeNode {
@@ -165,7 +165,7 @@ func (r *Request) settle(q Question) error {
 		to := make([]string, len(e.To))
 		for n, text := range e.To {
 			var err error
-			if to[n], err = normalApprover(text); err != nil {
+			if to[n], err = m.normalApprover(text); err != nil {
 				return err
 			}
 		}
@@ -245,8 +245,8 @@ func (r *Request) checkShape() error {
 		return wrongConfig("selection_options", "there is nothing to select from")
 	}
 	if !isNull(r.Schema) {
-		if _, err := node.CompileSchema(r.Schema); err != nil {
-			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", fault.From(err).Message)
+		if _, err := payload.CompileSchema(r.Schema); err != nil {
+			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", err)
 		}
 		if kind := gjson.GetBytes(r.Schema, "type"); kind.Exists() && !slices.ContainsFunc(kind.Array(), func(k gjson.Result) bool { return k.Str == "object" }) {
 			return wrongConfig("form_schema", "its type is %s, and what is filled in is an object", kind.Raw)
@@ -367,19 +367,11 @@ func argumentsHash(r Request, besides map[string]json.RawMessage) string {
 
 // canonical writes a value in one form only: members sorted, no blanks, numbers as they were written.
 func canonical(raw json.RawMessage) []byte {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if d.Decode(&v) != nil {
+	one, err := payload.Canonical(raw)
+	if err != nil {
 		return raw
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return raw
-	}
-	return bytes.TrimSpace(out.Bytes())
+	return one
 }
 
 // nextAt is when a pending question has to be looked at.

@@ -25,7 +25,7 @@ func asked(t testing.TB, r Request) Question {
 
 func TestOpen_FillsIn(t *testing.T) {
 	t.Parallel()
-	i, err := Open(asked(t, Request{Title: "Pay?"}))
+	i, err := Media(nil).Open(asked(t, Request{Title: "Pay?"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestOpen_FillsIn(t *testing.T) {
 	if diff := cmp.Diff(options, r.Options); diff != "" || r.Language != "en" || r.Risk != "low" || r.TimeoutAction != TimeoutFail || r.MinRejections != 1 {
 		t.Errorf("request %+v\n%s", r, diff)
 	}
-	again, err := Open(asked(t, Request{Title: "Pay?"}))
+	again, err := Media(nil).Open(asked(t, Request{Title: "Pay?"}))
 	if diff := cmp.Diff(i, again); diff != "" || err != nil {
 		t.Errorf("the same question is another record: %v\n%s", err, diff)
 	}
@@ -87,7 +87,7 @@ func TestOpen_Approvers(t *testing.T) {
 			if c.purpose != "" {
 				q.Purpose = c.purpose
 			}
-			i, err := Open(q)
+			i, err := Media(nil).Open(q)
 			if fault.CodeOf(err) != c.code {
 				t.Fatalf("error %v, want %q", err, c.code)
 			}
@@ -121,7 +121,7 @@ func TestOpen_Refuses(t *testing.T) {
 		"configurations.escalation":                 {Escalation: &Escalation{}},
 		"configurations.timeout_default_response":   {TimeoutAction: TimeoutDefault, TimeoutResponse: json.RawMessage(`{"action":"dance"}`)},
 	} {
-		_, err := Open(asked(t, r))
+		_, err := Media(nil).Open(asked(t, r))
 		if fault.CodeOf(err) != fault.InvalidConfig || fault.From(err).Details["path"] != path {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -144,14 +144,14 @@ func TestOpen_NextAt(t *testing.T) {
 		"a timeout before a later reminder":  {Request{TimeoutSeconds: 100, ReminderSeconds: 200}, at + 100_000},
 		"a timeout before later escalations": {Request{TimeoutSeconds: 100, Escalation: &Escalation{500, []string{"bob"}}}, at + 100_000},
 	} {
-		i, err := Open(asked(t, c.r))
+		i, err := Media(nil).Open(asked(t, c.r))
 		if err != nil || i.NextAt != c.want {
 			t.Errorf("%s: %d (%v), want %d", name, i.NextAt, err, c.want)
 		}
 	}
 	q := asked(t, Request{})
 	q.Purpose = PurposeParam
-	if i, err := Open(q); err != nil || i.NextAt != 0 || i.TimeoutAt != 0 {
+	if i, err := Media(nil).Open(q); err != nil || i.NextAt != 0 || i.TimeoutAt != 0 {
 		t.Errorf("a question without an end is looked at at %d (%v)", i.NextAt, err)
 	}
 }
@@ -161,7 +161,7 @@ func TestOpen_ArgumentsHash(t *testing.T) {
 	hash := func(arguments string) string {
 		q := asked(t, Request{})
 		q.Request = json.RawMessage(arguments)
-		i, err := Open(q)
+		i, err := Media(nil).Open(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestOpen_OtherPurposes(t *testing.T) {
 	open := func(purpose, request string) store.Interaction {
 		q := asked(t, Request{})
 		q.Purpose, q.Request, q.Language = purpose, json.RawMessage(request), "zh-CN"
-		i, err := Open(q)
+		i, err := Media(nil).Open(q)
 		if err != nil {
 			t.Fatalf("%s: %v", purpose, err)
 		}

@@ -59,7 +59,7 @@ func (s *sitting) channelMeans(who somebody, r Reply) identity.Means {
 		return m
 	}
 	for _, address := range []string{m.Address, mail} {
-		if address == "" || !has(addressesOf(s.people.users[n]), []string{address}) {
+		if address == "" || !has(s.people.media.Addresses(s.people.users[n]), []string{address}) {
 			continue
 		}
 		if m = m.Through(s.people.users[n], address); address != m.Address {

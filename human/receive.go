@@ -441,7 +441,7 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 		return nil
 	}
 	about := note{Reason: reason, Said: cut(ownWords(t.reply.Text), 500), For: who.key}
-	if to == "" && !readPlace(t.request).private(t.Channel) {
+	if to == "" && !t.d.media.place(t.Channel, t.request).Private {
 		about.For = "" // others read it, and a link answers in somebody's name
 	}
 	t.change.Deliveries = append(t.change.Deliveries, newDelivery(t.Interaction, KindAskBack, to, one.ID, about, t.now))

@@ -20,7 +20,7 @@ func (p *people) principal(by identity.Principal) (somebody, error) {
 		return somebody{}, fault.New(fault.Forbidden, "nobody answers for the system; say who you are")
 	}
 	u := identity.User{ID: by.User, Roles: by.Roles}
-	return somebody{key: seatUser + by.User, user: by.User, seats: Seats(u)}, nil
+	return somebody{key: seatUser + by.User, user: by.User, seats: p.media.Seats(u)}, nil
 }
 
 // May says whether somebody may answer a question now, and if not why.

@@ -57,7 +57,7 @@ func openBureau(change ...func(*Options)) *bureau {
 	for _, f := range change {
 		f(&o)
 	}
-	b.Desk = New(o)
+	b.Desk = withChats(New(o))
 	return b
 }
 
@@ -79,7 +79,7 @@ func (b *bureau) put(t testing.TB, r Request, change ...func(*Question)) store.I
 	for _, f := range change {
 		f(&q)
 	}
-	i, err := Open(q)
+	i, err := Media(nil).Open(q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -561,7 +561,7 @@ func TestDesk_Property(t *testing.T) {
 		r.MinApprovals = rapid.IntRange(1, len(r.Approvers)).Draw(rt, "approvals")
 		q := asked(t, r)
 		q.Time = now()
-		i, err := Open(q)
+		i, err := Media(nil).Open(q)
 		if err != nil {
 			rt.Skip(err)
 		}

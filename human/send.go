@@ -439,9 +439,9 @@ func (s *sender) translate(ctx context.Context, m *Message, about note) error {
 	if err != nil {
 		return err
 	}
-	all := newPeople(users)
+	all := s.media.newPeople(users)
 	language := all.reads(about.For)
-	for _, address := range []string{addressSeat(m.Channel, m.To), readPlace(m.Request).address(m.Channel)} {
+	for _, address := range []string{addressSeat(m.Channel, m.To), s.media.seatOf(m.Channel, m.Request)} {
 		language = cmp.Or(language, all.reads(address))
 	}
 	m.Request = m.Request.In(language, m.Interaction.Purpose)
@@ -456,7 +456,7 @@ func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interacti
 	}
 	address := addressSeat(d.Channel, d.Recipient)
 	if address == "" {
-		address = readPlace(r).address(d.Channel)
+		address = s.media.seatOf(d.Channel, r)
 	}
 	means := identity.Means{Kind: identity.ByLink, Address: address}
 	if personal(as) && r.Access != "link" && r.Access != "public" {
@@ -466,7 +466,7 @@ func (s *sender) linkIn(ctx context.Context, d store.Delivery, i store.Interacti
 				return "", nil, err
 			}
 		}
-		all := newPeople(users)
+		all := s.media.newPeople(users)
 		if !all.theirs(address, as) {
 			return "", nil, nil
 		}

@@ -11,55 +11,14 @@ import (
 	"tandem/store"
 )
 
-// place is where the settings of a channel send messages to. Empty fields are not set.
-type place struct {
-	Mails   []string        `json:"recipient_emails"`
-	Channel string          `json:"channel"`
-	ID      string          `json:"channel_id"`
-	Chat    json.RawMessage `json:"chat_id"`
-	User    string          `json:"user"`
-	URL     string          `json:"webhook_url"`
-}
-
-func readPlace(r Request) place {
-	var p place
+// listedMails are the mail addresses that the settings of a question list.
+func listedMails(r Request) []string {
+	var settings struct {
+		Mails []string `json:"recipient_emails"`
+	}
 	// Settings of other forms are the channel's to judge; here they say nothing.
-	_ = json.Unmarshal(r.Settings, &p)
-	return p
-}
-
-func (p place) named() bool {
-	return p.Channel != "" || p.ID != "" || len(p.Chat) > 0 && string(p.Chat) != "null" || p.User != "" || p.URL != ""
-}
-
-// private says that only one person, or a program that is trusted with a secret, reads what is sent to a place. What everybody in a channel
-// reads must not hold a link that answers in somebody's name.
-func (p place) private(channel string) bool {
-	switch channel {
-	case Webhook:
-		return true
-	case Slack:
-		return strings.HasPrefix(p.Channel, "@") || strings.HasPrefix(p.Channel, "U") || strings.HasPrefix(p.Channel, "D")
-	case Telegram: // groups and channels have negative numbers or names
-		id := strings.Trim(string(p.Chat), `"`)
-		return id != "" && strings.Trim(id, "0123456789") == ""
-	case Teams: // a bare webhook cannot be answered in any other way
-		return p.ID == ""
-	}
-	return false
-}
-
-// address is that of the person who reads what is sent to a private place, written like an approver; empty: it does not say.
-func (p place) address(channel string) string {
-	switch channel {
-	case Slack: // somebody is written to as @U1 or U1
-		return addressSeat(channel, strings.TrimPrefix(p.Channel, "@"))
-	case Telegram:
-		return addressSeat(channel, strings.Trim(string(p.Chat), `"`))
-	case Teams:
-		return addressSeat(channel, p.User)
-	}
-	return ""
+	_ = json.Unmarshal(r.Settings, &settings)
+	return settings.Mails
 }
 
 // ofOthers says that an address is known to be of somebody else than the approver: a link there would let them answer in the approver's name.
@@ -71,7 +30,7 @@ func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, a
 	if err != nil {
 		return false, err
 	}
-	all := newPeople(users)
+	all := b.media.newPeople(users)
 	there, err := all.at(address)
 	if err != nil {
 		return true, nil // of several, or of one who may do nothing
@@ -82,7 +41,7 @@ func (b *backroom) ofOthers(ctx context.Context, i store.Interaction, address, a
 		return true, nil
 	case there.user != "":
 		return there.key != asked.key, nil
-	case asked.user == "" && i.Channel != Teams && strings.HasPrefix(approver, i.Channel+":"): // Teams has two ids for everybody
+	case asked.user == "" && !b.media[i.Channel].SeveralIDs && strings.HasPrefix(approver, i.Channel+":"):
 		return there.key != asked.key, nil
 	}
 	return false, nil
@@ -100,10 +59,10 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 	if i.Channel == InApp || i.Channel == "" {
 		return nil, nil
 	}
-	set := readPlace(r)
+	set := b.media.place(i.Channel, r)
 	one := recipient{} // where the settings say, or the credential
-	if len(approvers) == 1 && personal(approvers[0]) && set.private(i.Channel) {
-		others, err := b.ofOthers(ctx, i, set.address(i.Channel), approvers[0])
+	if len(approvers) == 1 && personal(approvers[0]) && set.Private {
+		others, err := b.ofOthers(ctx, i, addressSeat(i.Channel, set.Address), approvers[0])
 		if err != nil {
 			return nil, err
 		}
@@ -111,15 +70,15 @@ func (b *backroom) recipients(ctx context.Context, i store.Interaction, r Reques
 			one.as = approvers[0]
 		}
 	}
-	if i.Channel != Email && set.named() {
+	if set.Named {
 		return []recipient{one}, nil
 	}
 	reach, err := b.reachable(ctx, i, approvers)
 	if err != nil {
 		return nil, err
 	}
-	if i.Channel == Email && len(set.Mails) > 0 {
-		if reach, err = b.named(ctx, i, r, set.Mails, approvers, reach); err != nil {
+	if mails := listedMails(r); i.Channel == Email && len(mails) > 0 {
+		if reach, err = b.named(ctx, i, r, mails, approvers, reach); err != nil {
 			return nil, err
 		}
 	}
@@ -188,7 +147,7 @@ func (b *backroom) reachable(ctx context.Context, i store.Interaction, approvers
 		if u.Disabled || i.Excludes(u.ID) {
 			return
 		}
-		for _, seat := range Seats(u) {
+		for _, seat := range b.media.Seats(u) {
 			if to, ok := strings.CutPrefix(seat, prefix); ok {
 				add(to, as)
 				return // one message is enough for a person

@@ -405,7 +405,7 @@ func timeoutResult(i store.Interaction, r Request, responses []store.Response, n
 	if i.Purpose != PurposeNode {
 		return nil, nil, nil
 	}
-	s := &sitting{Interaction: i, request: r, responses: responses, people: newPeople(nil), now: now}
+	s := &sitting{Interaction: i, request: r, responses: responses, people: Media(nil).newPeople(nil), now: now}
 	if s.progress, err = readProgress(i); err != nil {
 		return nil, nil, err
 	}

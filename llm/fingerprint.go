@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // fingerprintVersion stands in front of every fingerprint. It changes when the rules do, so that an old fixture is seen
@@ -110,7 +111,7 @@ func canonicalJSON(raw []byte) string {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return ""
 	}
-	v, err := decodeNumbers(raw)
+	v, err := payload.Decode(raw)
 	if err != nil {
 		return string(raw)
 	}

@@ -1,22 +1,16 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
-
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // The bounds of what is looked for in an answer.
@@ -27,8 +21,6 @@ const (
 	maxProblems = 8
 	// maxRepair is how much of an error goes back to a model, in bytes.
 	maxRepair = 4 << 10
-	// maxExponent is the largest exponent of a number: comparing larger ones exactly takes more memory than there is.
-	maxExponent = 400
 )
 
 // FindJSON finds the JSON object that a model was asked for in what it wrote: the whole text, within ``` fences, or
@@ -41,7 +33,7 @@ func FindJSON(text string) (json.RawMessage, error) {
 	}
 	text = strings.TrimSpace(strings.TrimPrefix(strings.ToValidUTF8(text, "\uFFFD"), "\uFEFF"))
 	s := search{budget: 8*len(text) + 1<<16}
-	if n, end := scanJSON(text); end == scanWhole && n == len(text) && (text[0] == '{' || text[0] == '[') {
+	if n, wrong := scanValue([]byte(text)); wrong == nil && n == len(text) && (text[0] == '{' || text[0] == '[') {
 		return json.RawMessage(text), nil
 	}
 	for _, block := range fences(text) {
@@ -63,6 +55,16 @@ func FindJSON(text string) (json.RawMessage, error) {
 	return nil, fault.New(fault.OutputInvalid, "the answer has no JSON object; answer with one JSON object and nothing else")
 }
 
+// maxScanDepth is how deep values in an answer may lie in each other; deeper ones are taken for no JSON.
+const maxScanDepth = 500
+
+// scanValue reads the one value at the beginning of a text, and returns how many bytes were read and what is wrong with it.
+func scanValue(text []byte) (int, *payload.Error) {
+	n, err := payload.Prefix(text, payload.Limits{MaxDepth: maxScanDepth, MaxNumber: len(text)})
+	wrong, _ := errors.AsType[*payload.Error](err)
+	return n, wrong
+}
+
 // search looks through texts for values. What it reads in vain is taken from its budget, so that no text takes more than
 // a time in proportion to its length.
 type search struct {
@@ -72,15 +74,15 @@ type search struct {
 
 // in returns the first object of a text, else its first array, else nothing.
 func (s *search) in(text string) string {
-	array := ""
+	array, data := "", []byte(text)
 	for i := 0; s.budget >= 0; {
 		step := strings.IndexAny(text[i:], "{[")
 		if step < 0 {
 			break
 		}
 		i += step
-		n, end := scanJSON(text[i:])
-		if end == scanWhole {
+		n, wrong := scanValue(data[i:])
+		if wrong == nil {
 			if text[i] == '{' {
 				return text[i : i+n]
 			}
@@ -89,7 +91,7 @@ func (s *search) in(text string) string {
 			continue
 		}
 		s.budget -= n + 1
-		if end == scanCut {
+		if wrong.Cut {
 			// All that follows is within a value that never ends. A bare bracket at the end of a sentence is none.
 			if strings.TrimSpace(text[i+1:]) != "" {
 				s.cut = true
@@ -138,36 +140,15 @@ func fences(text string) []string {
 }
 
 // Shape is a schema that is ready to check answers.
-type Shape struct {
-	schema  *jsonschema.Schema
-	printer *message.Printer
-}
-
-// closedLoader refuses to fetch: a schema cannot make us read files or call servers.
-type closedLoader struct{}
-
-func (closedLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("%q is outside of the schema; put what it needs under $defs", url)
-}
+type Shape struct{ schema *payload.Schema }
 
 // Compile makes a schema ready. It is JSON Schema 2020-12 unless it says otherwise, and refers to nothing outside of itself.
 func (s *Schema) Compile() (*Shape, error) {
-	doc, err := decodeNumbers(s.JSON)
+	schema, err := payload.CompileSchema(s.JSON)
 	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "schema %q: %w", s.Name, err)
+		return nil, fault.Newf(fault.InvalidConfig, "schema %q is no usable JSON Schema: %s", s.Name, err).WithCause(err)
 	}
-	const name = "urn:tandem:answer"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(closedLoader{})
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "schema %q: %w", s.Name, err)
-	}
-	schema, err := c.Compile(name)
-	if err != nil {
-		return nil, fault.Newf(fault.InvalidConfig, "schema %q is no usable JSON Schema: %s", s.Name, strings.ReplaceAll(err.Error(), name, "schema")).WithCause(err)
-	}
-	return &Shape{schema, message.NewPrinter(language.English)}, nil
+	return &Shape{schema}, nil
 }
 
 // Check compiles the schema and checks a value with it. Who checks several compiles once.
@@ -189,21 +170,21 @@ type Problem struct {
 // Check refuses a value that breaks the schema: output_invalid, with the first problems in the message, each with its
 // path, so that a model that reads it can mend them. The details have the same problems.
 func (s *Shape) Check(raw json.RawMessage) error {
-	value, err := decodeNumbers(raw)
-	if err != nil {
-		return fault.Newf(fault.OutputInvalid, "the answer cannot be read: %w", err)
+	value, err := payload.Decode(raw)
+	switch {
+	case payload.Follows(err):
+		return fault.New(fault.OutputInvalid, "the answer cannot be read: there is more than one JSON value")
+	case err != nil:
+		return fault.Newf(fault.OutputInvalid, "the answer cannot be read: it is no JSON: %w", err)
 	}
-	err = s.schema.Validate(value)
-	if err == nil {
+	found := s.schema.Problems("answer", value)
+	if len(found) == 0 {
 		return nil
 	}
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return fault.Newf(fault.OutputInvalid, "the answer cannot be checked: %w", err)
+	problems := make([]Problem, len(found))
+	for i, p := range found {
+		problems[i] = Problem{p.Path, p.Message}
 	}
-	var problems []Problem
-	s.collect(invalid, &problems)
-	// The validator walks over objects in any order; the same answer must always give the same message.
 	slices.SortFunc(problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message)) })
 	problems = slices.Compact(problems)
 	more := ""
@@ -216,25 +197,6 @@ func (s *Shape) Check(raw json.RawMessage) error {
 		lines[i] = p.Path + ": " + p.Message
 	}
 	return fault.Newf(fault.OutputInvalid, "the answer does not fit its schema: %s%s", strings.Join(lines, "; "), more).With("problems", problems)
-}
-
-// collect gathers what is wrong itself, not what contains it.
-func (s *Shape) collect(e *jsonschema.ValidationError, to *[]Problem) {
-	for _, cause := range e.Causes {
-		s.collect(cause, to)
-	}
-	if len(e.Causes) > 0 {
-		return
-	}
-	path := "answer"
-	for _, step := range e.InstanceLocation {
-		if _, err := strconv.Atoi(step); err == nil {
-			path += "[" + step + "]"
-		} else {
-			path += "." + step
-		}
-	}
-	*to = append(*to, Problem{path, e.ErrorKind.LocalizedString(s.printer)})
 }
 
 // Read finds the JSON in an answer and checks it. A nil schema takes any object or array.
@@ -263,40 +225,4 @@ func Repair(problem, lang string) Message {
 		return Message{Role: User, Content: "上一个回答无法使用：" + problem + "\n请改正后重新回答。只输出一个完整的 JSON 对象，不要附带说明。"}
 	}
 	return Message{Role: User, Content: "The last answer cannot be used: " + problem + "\nCorrect it and answer again, with one complete JSON object and no explanation."}
-}
-
-// decodeNumbers reads one JSON value, with its numbers as they are written.
-func decodeNumbers(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("it is no JSON: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more than one JSON value")
-	}
-	if wildNumber(v) {
-		return nil, fmt.Errorf("a number is out of range; exponents go to %d", maxExponent)
-	}
-	return v, nil
-}
-
-func wildNumber(v any) bool {
-	switch x := v.(type) {
-	case json.Number:
-		if i := strings.IndexAny(string(x), "eE"); i >= 0 {
-			exponent, err := strconv.Atoi(string(x[i+1:]))
-			return err != nil || exponent > maxExponent || exponent < -maxExponent
-		}
-	case []any:
-		return slices.ContainsFunc(x, wildNumber)
-	case map[string]any:
-		for _, item := range x {
-			if wildNumber(item) {
-				return true
-			}
-		}
-	}
-	return false
 }

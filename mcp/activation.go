@@ -14,6 +14,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -122,7 +123,7 @@ func (p *Pool) Accept(ctx context.Context, who identity.Principal, server string
 		if c.Kind == Removed {
 			continue
 		}
-		definition, err := Canonical(c.After)
+		definition, err := payload.Canonical(c.After)
 		if err != nil {
 			return store.MCPActivation{}, fault.Newf(fault.Invalid, "the definition of tool %q is not JSON", c.Tool).WithCause(err)
 		}

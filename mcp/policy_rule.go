@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -48,32 +48,28 @@ func readArguments(t Tool, raw json.RawMessage) (given map[string]json.RawMessag
 	if !utf8.Valid(raw) {
 		return nil, "the arguments are not UTF-8"
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+	object, err := payload.Normalize(raw, payload.Limits{})
+	switch {
+	case err != nil:
+		return nil, "the arguments cannot be read"
+	case object[0] != '{':
 		return nil, "the arguments are not an object"
 	}
 	known, folded := declared(t), map[string]bool{}
-	for d.More() {
-		key, err := d.Token()
-		name, isText := key.(string)
-		var value json.RawMessage
-		if err != nil || !isText || d.Decode(&value) != nil {
-			return nil, "the arguments cannot be read"
-		}
+	payload.EachField(object, func(key, value []byte) bool {
+		name := payload.Unquote(key)
 		fold := strings.ToLower(norm.NFKC.String(name))
 		switch {
 		case folded[fold]:
-			return nil, "two arguments are called " + strconv.Quote(name) + ", or nearly so"
+			unclear = "two arguments are called " + strconv.Quote(name) + ", or nearly so"
 		case !known[name]:
-			return nil, "the tool does not declare the argument " + strconv.Quote(name)
+			unclear = "the tool does not declare the argument " + strconv.Quote(name)
 		}
 		folded[fold], given[name] = true, value
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, "the arguments cannot be read"
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, "the arguments are more than one object"
+		return unclear == ""
+	})
+	if unclear != "" {
+		return nil, unclear
 	}
 	return given, ""
 }
@@ -123,8 +119,9 @@ func ambiguous(raw json.RawMessage, text string) string {
 
 // equals compares scalars of one type.
 func equals(want, got json.RawMessage) (yes bool, unclear string) {
-	var a, b any
-	if decodeNumbers(want, &a) != nil || decodeNumbers(got, &b) != nil {
+	a, wrong := payload.Decode(want)
+	b, err := payload.Decode(got)
+	if wrong != nil || err != nil {
 		return false, "it cannot be read"
 	}
 	switch wanted := a.(type) {
@@ -163,12 +160,6 @@ func equals(want, got json.RawMessage) (yes bool, unclear string) {
 		return false, ""
 	}
 	return false, "it cannot be compared"
-}
-
-func decodeNumbers(raw json.RawMessage, to *any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return d.Decode(to)
 }
 
 // climbs finds what leads up out of a directory, also where it is encoded. read-only

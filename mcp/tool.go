@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -125,32 +124,12 @@ func ReadTool(server string, raw json.RawMessage) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	if t.Definition, err = Canonical(rest); err != nil {
+	if t.Definition, err = payload.Canonical(rest); err != nil {
 		return Tool{}, err
 	}
 	sum := sha256.Sum256(t.Definition)
 	t.Hash = hex.EncodeToString(sum[:])
 	return t, nil
-}
-
-// Canonical writes a JSON document in one way: members sorted, no space, numbers as they were written.
-func Canonical(document json.RawMessage) (json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("there is more than one JSON value")
-	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
 // Pin returns tools as an activation keeps them.

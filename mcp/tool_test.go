@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -79,13 +80,13 @@ func TestCanonical(t *testing.T) {
 		`{"b":1, "a":[ 12345678901234567890, 1.50, "<&>" ]}`: `{"a":[12345678901234567890,1.50,"<&>"],"b":1}`,
 		`"x"`: `"x"`,
 	} {
-		got, err := Canonical(json.RawMessage(in))
+		got, err := payload.Canonical(json.RawMessage(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s became %s, %v", in, got, err)
 		}
 	}
 	for _, bad := range []string{``, `{`, `{} {}`} {
-		if got, err := Canonical(json.RawMessage(bad)); err == nil {
+		if got, err := payload.Canonical(json.RawMessage(bad)); err == nil {
 			t.Errorf("%q became %s", bad, got)
 		}
 	}
@@ -94,11 +95,11 @@ func TestCanonical(t *testing.T) {
 func FuzzCanonical(f *testing.F) {
 	f.Add(`{"b":{"c":null},"a":[1e400,-0,"\u0000"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		once, err := Canonical(json.RawMessage(text))
+		once, err := payload.Canonical(json.RawMessage(text))
 		if err != nil {
 			return
 		}
-		twice, err := Canonical(once)
+		twice, err := payload.Canonical(once)
 		if err != nil || string(once) != string(twice) {
 			t.Errorf("%q became %s, then %s (%v)", text, once, twice, err)
 		}

@@ -10,6 +10,17 @@ type Text struct {
 	En string `json:"en"`
 }
 
+// Says is a text in both languages.
+func Says(en, zh string) Text { return Text{En: en, Zh: zh} }
+
+// Wording is a text in one language: Chinese for "zh", English for any other.
+func Wording(language, zh, en string) string {
+	if language == "zh" {
+		return zh
+	}
+	return en
+}
+
 // About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
 // read it from here.
 type About struct {

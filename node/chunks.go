@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // chunks is what the chunks of a run add up to: text follows text, an object takes the place of the object before. A kind
@@ -55,5 +56,5 @@ func (c *chunks) payload() (json.RawMessage, error) {
 	if c.data != nil {
 		all["data"] = c.data
 	}
-	return Marshal(all)
+	return payload.Encode(all)
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"unicode"
 
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Define makes a kind of a typed function. What it returns is the payload of "result".
@@ -25,13 +25,9 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 		if err != nil {
 			return nil, err
 		}
-		payload, err := Marshal(out)
-		if err != nil {
-			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
-		}
-		return Done{"result": payload}, nil
+		return Succeed(out)
 	}, plan...)
-	k.OutputSchema = schemaOf[O](about.Name)
+	k.OutputSchema = SchemaOf[O](about.Name)
 	k.About = k.About.described(nil, reflect.TypeFor[O]())
 	return k
 }
@@ -42,7 +38,7 @@ func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C,
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
-		InputSchema:  schemaOf[I](about.Name),
+		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
@@ -147,9 +143,7 @@ func input[I any](raw json.RawMessage) (I, error) {
 	if len(raw) == 0 {
 		return in, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	err := d.Decode(&in)
+	err := payload.Read(raw, &in)
 	if err == nil {
 		return in, nil
 	}
@@ -162,37 +156,6 @@ func input[I any](raw json.RawMessage) (I, error) {
 		return in, fault.Newf(fault.InvalidInput, "%q must be %s, not %s", name, wordOf(wrong.Type), wrong.Value).With("path", name)
 	}
 	return in, fault.Newf(fault.InvalidInput, "the input cannot be read: %w", err)
-}
-
-// Marshal writes compact JSON with every character as it is; json.Marshal would escape what HTML minds.
-func Marshal(v any) (json.RawMessage, error) {
-	if raw, ok := v.(json.RawMessage); ok {
-		if raw == nil {
-			return json.RawMessage("null"), nil
-		}
-		return raw, nil
-	}
-	if text, ok := v.(string); ok && plain(text) {
-		out := make([]byte, 0, len(text)+2)
-		return append(append(append(out, '"'), text...), '"'), nil
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// plain says that a text stands in JSON as it is.
-func plain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
 }
 
 // wordOf says in words what a Go type takes.

@@ -142,7 +142,7 @@ func (s *shape) usuals(t reflect.Type) {
 		case value.Kind() == reflect.String:
 			f.usual = value.String()
 		case value.Kind() != reflect.Struct:
-			raw, err := Marshal(value.Interface())
+			raw, err := payload.Encode(value.Interface())
 			if err != nil {
 				panic(fmt.Sprintf("node: the default of %s of %s cannot be written: %v", f.name, t, err))
 			}
@@ -354,9 +354,7 @@ func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error 
 		*target = Words(payload.Text([]byte(value.Raw)))
 		return nil
 	case *any:
-		d := json.NewDecoder(strings.NewReader(value.Raw))
-		d.UseNumber()
-		return d.Decode(target)
+		return payload.Read([]byte(value.Raw), target)
 	case json.Unmarshaler:
 		if err := target.UnmarshalJSON([]byte(value.Raw)); err != nil {
 			return invalidConfig(at, "cannot be read: %v", err)

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"tandem/payload"
 )
 
 // SchemaSource makes a JSON Schema when somebody asks for it, and keeps it: most kinds of a program are never looked at, and
@@ -51,8 +53,8 @@ func ConfigurationSchema[C any]() SchemaSource {
 	return configSchema[C](t.String(), shapeOf(t))
 }
 
-// schemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
-func schemaOf[T any](kind string) SchemaSource {
+// SchemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
+func SchemaOf[T any](kind string) SchemaSource {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t == reflect.TypeFor[struct{}]() || t == reflect.TypeFor[any]() {
 		return nil
@@ -110,7 +112,7 @@ func keptTypes(t reflect.Type, types map[reflect.Type]*jsonschema.Schema) {
 }
 
 func written(kind string, schema *jsonschema.Schema) json.RawMessage {
-	raw, err := Marshal(schema)
+	raw, err := payload.Encode(schema)
 	if err != nil {
 		panic(fmt.Sprintf("node: kind %q: write schema: %v", kind, err))
 	}
@@ -137,7 +139,7 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 		}
 		f.refine(p)
 		if value := v.FieldByIndex(f.index); !value.IsZero() && value.Kind() != reflect.Struct {
-			raw, err := Marshal(value.Interface())
+			raw, err := payload.Encode(value.Interface())
 			if err != nil {
 				panic(fmt.Sprintf("node: kind %q: default of %q: %v", kind, f.name, err))
 			}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"tandem/dataflow"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // env is the data that the expressions of one run read: names the kind adds, the node's input and its fields, the
@@ -193,10 +193,8 @@ func decode(raw json.RawMessage) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, err := payload.Decode(raw)
+	if err != nil {
 		return nil, fault.Newf(fault.InvalidInput, "a value cannot be read: %w", err)
 	}
 	return v, nil

@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -137,7 +138,7 @@ func lay(input, value json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return Marshal(fields)
+	return payload.Encode(fields)
 }
 
 // LayerFilled is where values come from that a filling has found.
@@ -191,7 +192,7 @@ func (x *run) look() (factOf, error) {
 	}
 	slots := Slots{Data: x.call.Input, Schema: f.schema, Question: QuestionOf(x.call.Input, context)}
 	slots.ProfileID, slots.Wished = x.fillingProfile()
-	state, err := Marshal(slots)
+	state, err := payload.Encode(slots)
 	if err != nil {
 		return nil, err
 	}

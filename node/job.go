@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 )
@@ -122,8 +123,8 @@ type Out interface {
 	Detail(fields map[string]any)
 	// Used notes what was used of paid services.
 	Used(u Usage)
-	// Credential opens a credential; release is called when the run has ended and nothing of it can leave any more.
-	Credential(ctx context.Context, id string, types ...string) (c Credential, release func(), err error)
+	// Credential is a [credential.Opener]. What it opens is released when the run has ended and nothing of it can leave any more.
+	Credential(ctx context.Context, id string, types ...string) (credential.Opened, error)
 }
 
 // Execution is what a node may know about the execution it runs in.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/fault"
 	"tandem/payload"
@@ -12,25 +13,27 @@ import (
 
 // What leaves a run besides its outcome, and what must not leave it: the secrets of the credentials it has opened.
 
-func (x *run) credential(ctx context.Context, id string, types ...string) (Credential, error) {
+func (x *run) credential(ctx context.Context, id string, types ...string) (credential.Opened, error) {
 	if id == "" {
-		return Credential{}, fault.New(fault.CredentialMissing, "configurations.credential_id: the node needs a credential; choose one")
+		return credential.Opened{}, fault.New(fault.CredentialMissing, "configurations.credential_id: the node needs a credential; choose one")
 	}
 	if x.job.Out == nil {
-		return Credential{}, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are no credentials here", id)
 	}
-	c, release, err := x.job.Out.Credential(ctx, id, types...)
+	c, err := x.job.Out.Credential(ctx, id, types...)
 	if err != nil {
-		return Credential{}, err
+		return credential.Opened{}, err
 	}
-	x.opened = append(x.opened, release)
+	x.opened = append(x.opened, c.Keep())
 	return c, nil
 }
 
 // release lets go of the credentials that the run has opened.
 func (x *run) release() {
 	for _, release := range x.opened {
-		release()
+		if release != nil {
+			release()
+		}
 	}
 	x.opened = nil
 }
@@ -75,7 +78,7 @@ func (x *run) emit(chunk any) {
 		x.job.Out.Emit(text)
 		return
 	}
-	raw, err := Marshal(chunk)
+	raw, err := payload.Encode(chunk)
 	if err != nil {
 		x.log(Warn, "an update was left out: JSON cannot hold it", map[string]any{"error": err.Error()})
 		return
@@ -142,7 +145,7 @@ func (x *run) used(u Usage) {
 func (x *run) cleanFields(fields map[string]any) map[string]any {
 	out := make(map[string]any, len(fields))
 	for name, value := range fields { // order does not matter: one entry per name
-		raw, err := Marshal(value)
+		raw, err := payload.Encode(value)
 		if err != nil {
 			continue // JSON cannot hold it, so it could not be kept either
 		}

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // ear hears what a run says, and has one credential.
@@ -29,7 +31,7 @@ func (e *ear) hear(text string) {
 }
 
 func (e *ear) Emit(chunk any) {
-	raw, err := Marshal(chunk)
+	raw, err := payload.Encode(chunk)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -37,7 +39,7 @@ func (e *ear) Emit(chunk any) {
 }
 
 func (e *ear) Log(level Level, message string, fields map[string]any) {
-	raw, err := Marshal(fields)
+	raw, err := payload.Encode(fields)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -45,7 +47,7 @@ func (e *ear) Log(level Level, message string, fields map[string]any) {
 }
 
 func (e *ear) Detail(fields map[string]any) {
-	raw, err := Marshal(fields)
+	raw, err := payload.Encode(fields)
 	if err != nil {
 		raw = []byte(err.Error())
 	}
@@ -54,11 +56,12 @@ func (e *ear) Detail(fields map[string]any) {
 
 func (e *ear) Used(u Usage) { e.hear(fmt.Sprintf("used %d tokens", u.InputTokens+u.OutputTokens)) }
 
-func (e *ear) Credential(_ context.Context, id string, _ ...string) (Credential, func(), error) {
+func (e *ear) Credential(_ context.Context, id string, _ ...string) (credential.Opened, error) {
 	if id != "c1" {
-		return Credential{}, nil, fault.Newf(fault.CredentialMissing, "credential %q does not exist", id)
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "credential %q does not exist", id)
 	}
-	return Credential{ID: id, Type: "t", Data: json.RawMessage(`{"token":"canary"}`)}, func() { e.released++ }, nil
+	opened := credential.Opened{ID: id, Type: "t", Data: json.RawMessage(`{"token":"canary"}`)}
+	return opened.OnRelease(func() { e.released++ }), nil
 }
 
 // stars takes the word canary out.
@@ -220,19 +223,19 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.input.check(fault.InvalidInput, "input", json.RawMessage(`{"n":1}`)); err != nil {
+	if err := checkSchema(o.input, fault.InvalidInput, "input", json.RawMessage(`{"n":1}`)); err != nil {
 		t.Error(err)
 	}
-	if err := o.input.check(fault.InvalidInput, "input", json.RawMessage(`{"n":"x"}`)); fault.CodeOf(err) != fault.InvalidInput || fault.From(err).Details["path"] != "n" {
+	if err := checkSchema(o.input, fault.InvalidInput, "input", json.RawMessage(`{"n":"x"}`)); fault.CodeOf(err) != fault.InvalidInput || fault.From(err).Details["path"] != "n" {
 		t.Errorf("error %v", err)
 	}
-	if err := o.output.check(fault.OutputInvalid, "output", json.RawMessage(`1`)); err != nil {
+	if err := checkSchema(o.output, fault.OutputInvalid, "output", json.RawMessage(`1`)); err != nil {
 		t.Error(err)
 	}
 	if _, err := (Override{Output: json.RawMessage(`{"type":"nonsense"}`)}).compile("t"); fault.CodeOf(err) != fault.InvalidConfig {
 		t.Errorf("error %v", err)
 	}
-	if _, err := CompileSchema(json.RawMessage(`{"$ref":"file:///etc/passwd"}`)); err == nil {
+	if _, err := payload.CompileSchema(json.RawMessage(`{"$ref":"file:///etc/passwd"}`)); err == nil {
 		t.Error("a schema has reached outside of itself")
 	}
 }

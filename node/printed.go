@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+
+	"tandem/payload"
 )
 
 // The streams that programs print to.
@@ -82,7 +84,7 @@ func (x *run) print(stream, text string) {
 
 // tellPrinted tells those who follow the execution.
 func (x *run) tellPrinted(stream, text string) {
-	raw, err := Marshal(map[string]string{stream: strings.ToValidUTF8(text, "\uFFFD")})
+	raw, err := payload.Encode(map[string]string{stream: strings.ToValidUTF8(text, "\uFFFD")})
 	if err != nil {
 		return // text is always JSON
 	}

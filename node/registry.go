@@ -29,7 +29,11 @@ var kindName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*\.[A-Z][A-Z0-9_]*$`)
 // name of a kind, a text missing in either language, both or neither of Run and Scope, and a scope that cannot run.
 func (r *Registry) Register(kinds ...Kind) {
 	for _, k := range kinds {
-		if problem := r.problem(k); problem != "" {
+		problem := Defect(k)
+		if _, taken := r.kinds[k.About.Name]; taken {
+			problem = "is registered twice"
+		}
+		if problem != "" {
 			panic(fmt.Sprintf("node: kind %q %s", k.About.Name, problem))
 		}
 		if r.kinds == nil {
@@ -84,12 +88,11 @@ func (r *Registry) Alias(typ, subtype string) (string, bool) {
 	return target, ok
 }
 
-func (r *Registry) problem(k Kind) string {
+// Defect says why a kind cannot be registered: its name is not TYPE.SUBTYPE, a text is missing in one of the languages, there is not exactly one
+// way to run it, or the way lacks a part. It is empty for a kind that can.
+func Defect(k Kind) string {
 	if !kindName.MatchString(k.About.Name) {
 		return "has no name of the form TYPE.SUBTYPE"
-	}
-	if _, taken := r.kinds[k.About.Name]; taken {
-		return "is registered twice"
 	}
 	for _, text := range []struct{ what, value string }{
 		{"title in zh", k.About.Title.Zh}, {"title in en", k.About.Title.En},

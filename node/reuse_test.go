@@ -10,6 +10,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // briefKind hands on what the call says of its execution, and fails when it is told to. What a run left in its call, the next
@@ -29,7 +30,7 @@ func briefKind(t *testing.T) Kind {
 		if string(c.Trigger) == `"fail"` {
 			return nil, fault.New(fault.InvalidInput, "told to fail: "+c.ExecutionID)
 		}
-		out, err := Marshal([]any{c.ExecutionID, c.Attempt, c.Input, c.Connected("result"), city.InitialMetadata})
+		out, err := payload.Encode([]any{c.ExecutionID, c.Attempt, c.Input, c.Connected("result"), city.InitialMetadata})
 		return Done{"result": out}, err
 	}}
 }

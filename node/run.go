@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/expr"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // Put keeps a value and returns its reference. The host calls back with it when it knows which row the values go into.
@@ -133,7 +134,7 @@ func (x *run) do() (factOf, error) {
 	if fact, err := x.look(); fact != nil || err != nil {
 		return fact, err
 	}
-	if err := x.node.override.input.check(fault.InvalidInput, "input", x.call.Input); err != nil {
+	if err := checkSchema(x.node.override.input, fault.InvalidInput, "input", x.call.Input); err != nil {
 		return nil, err
 	}
 	scope := x.node.kind.Scope
@@ -288,7 +289,7 @@ func (x *run) configure(request dataflow.Request) (err error) {
 			return fault.Newf(fault.InvalidConfig, "the configurations cannot be read: %w", err)
 		}
 	}
-	x.call.Config, err = Marshal(config)
+	x.call.Config, err = payload.Encode(config)
 	return err
 }
 
@@ -430,7 +431,7 @@ func (x *run) outcome(o Outcome) (factOf, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := x.node.override.output.check(fault.OutputInvalid, "output", output); err != nil {
+			if err := checkSchema(x.node.override.output, fault.OutputInvalid, "output", output); err != nil {
 				return nil, err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -446,8 +447,8 @@ func TestRun_OwnNames(t *testing.T) {
 		URL   string `json:"url"`
 		Other string `json:"other"`
 	}, _ json.RawMessage) (Outcome, error) {
-		payload, err := Marshal(cfg)
-		return Done{"result": payload}, err
+		result, err := payload.Encode(cfg)
+		return Done{"result": result}, err
 	})
 	kind.Own = map[string]func(json.RawMessage) json.RawMessage{"url": func(input json.RawMessage) json.RawMessage {
 		if string(input) != `{"n":5,"name":"own"}` {

@@ -8,19 +8,21 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"tandem/payload"
 )
 
-// Words says what is wrong to people who have never seen the schema, in their language: "zh", or English.
-func (p SchemaProblem) Words(language string) string {
+// SchemaWords says what is wrong to people who have never seen the schema, in their language: "zh", or English.
+func SchemaWords(p payload.SchemaProblem, language string) string {
 	switch {
-	case language == "zh" && p.kind != nil:
-		return chineseWords(p.kind)
-	case language == "zh" && p.wild != "":
-		return fmt.Sprintf("数字 %s 超出范围。", p.wild)
+	case language == "zh" && p.Kind != nil:
+		return chineseWords(p.Kind)
+	case language == "zh" && p.Wild != "":
+		return fmt.Sprintf("数字 %s 超出范围。", p.Wild)
 	case language == "zh":
 		return unlike
-	case p.kind != nil:
-		if words := plainWords(p.kind); words != "" {
+	case p.Kind != nil:
+		if words := plainWords(p.Kind); words != "" {
 			return words
 		}
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"tandem/payload"
 )
 
 // Every kind of error that the validator has is told in Chinese. Its kinds are read from its source, so that a new one without words is found.
@@ -36,7 +38,7 @@ func TestSchemaWords_EveryKind(t *testing.T) {
 			t.Errorf("the validator has the kind %s, which this test does not know", name)
 			continue
 		}
-		got := SchemaProblem{kind: sample}.Words("zh")
+		got := SchemaWords(payload.SchemaProblem{Kind: sample}, "zh")
 		if got == unlike || !strings.ContainsFunc(got, func(r rune) bool { return unicode.Is(unicode.Han, r) }) || strings.Contains(got, "why") {
 			t.Errorf("%s has no Chinese: %q", name, got)
 		}
@@ -81,7 +83,7 @@ func kindsOfValidator(t *testing.T) (names []string) {
 // What people read names what the schema wants, in both languages.
 func TestSchemaWords(t *testing.T) {
 	t.Parallel()
-	s, err := CompileSchema(json.RawMessage(`{"type":"object","additionalProperties":false,"minProperties":1,"dependentRequired":{"a":["b"]},
+	s, err := payload.CompileSchema(json.RawMessage(`{"type":"object","additionalProperties":false,"minProperties":1,"dependentRequired":{"a":["b"]},
 		"properties":{"a":{"type":["integer","string"]},"b":{"exclusiveMinimum":1.5},"c":{"enum":["x",2]},"d":{"const":"y"},"e":{"uniqueItems":true},"f":{"multipleOf":5},"g":{"not":{}},"h":{"type":"array","contains":{"const":1}}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -105,10 +107,10 @@ func TestSchemaWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := s.Problems("", value)
-		if len(list) != 1 || list[0].Words("zh") != c.zh || list[0].Words("en") != c.en {
+		if len(list) != 1 || SchemaWords(list[0], "zh") != c.zh || SchemaWords(list[0], "en") != c.en {
 			t.Errorf("%s: %+v", name, list)
 			for _, p := range list {
-				t.Logf("%q %q", p.Words("zh"), p.Words("en"))
+				t.Logf("%q %q", SchemaWords(p, "zh"), SchemaWords(p, "en"))
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"tandem/payload"
 )
 
 // Sent tells what a run sends to the world, without running anything: what its kind says of it, else its configurations and its
@@ -19,7 +21,7 @@ func (r *Revision) Sent(job Job) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		return Marshal(told)
+		return payload.Encode(told)
 	}
 	config := map[string]json.RawMessage{}
 	if err := json.Unmarshal(objectOr(x.call.Config), &config); err != nil {
@@ -34,11 +36,11 @@ func (r *Revision) Sent(job Job) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		if config[name], err = Marshal(boundText{strings.Join(bound.Text, "?"), bound.Values}); err != nil {
+		if config[name], err = payload.Encode(boundText{strings.Join(bound.Text, "?"), bound.Values}); err != nil {
 			return nil, err
 		}
 	}
-	return Marshal(struct {
+	return payload.Encode(struct {
 		Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 		Input          json.RawMessage            `json:"input,omitempty"`
 	}{config, x.call.Input})

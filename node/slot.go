@@ -11,6 +11,7 @@ import (
 
 	"tandem/dataflow"
 	"tandem/fault"
+	"tandem/payload"
 )
 
 // SlotOutput is what a filling leaves.
@@ -28,7 +29,7 @@ type SlotOutput struct {
 type SlotSchema struct {
 	root   slotObject
 	defs   map[string]json.RawMessage // what its parts may refer to
-	fields map[string]*Schema         // the properties, ready to check
+	fields map[string]*payload.Schema // the properties, ready to check
 }
 
 // slotObject is what is read of the schema of an object.
@@ -56,11 +57,11 @@ func ReadSlots(schemas ...json.RawMessage) (*SlotSchema, json.RawMessage, error)
 			return nil, nil, err
 		}
 	}
-	whole, err := Marshal(merged)
+	whole, err := payload.Encode(merged)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &SlotSchema{defs: map[string]json.RawMessage{}, fields: map[string]*Schema{}}
+	s := &SlotSchema{defs: map[string]json.RawMessage{}, fields: map[string]*payload.Schema{}}
 	if err := json.Unmarshal(whole, &s.root); err != nil {
 		return nil, nil, fault.New(fault.InvalidConfig, `the schema of what is to be filled cannot be read; "properties" is an object and "required" a list of names`)
 	}
@@ -95,7 +96,7 @@ func layOver(base, over map[string]json.RawMessage) error {
 				return fault.Newf(fault.InvalidConfig, "the schema of what is to be filled: %q must be an object", word)
 			}
 			maps.Copy(fields, more)
-			raw, err := Marshal(fields)
+			raw, err := payload.Encode(fields)
 			if err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ func layOver(base, over map[string]json.RawMessage) error {
 					names = append(names, name)
 				}
 			}
-			raw, err := Marshal(names)
+			raw, err := payload.Encode(names)
 			if err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ func layOver(base, over map[string]json.RawMessage) error {
 }
 
 // compile makes a part of the schema ready, with what it may refer to.
-func (s *SlotSchema) compile(part json.RawMessage) (*Schema, error) {
+func (s *SlotSchema) compile(part json.RawMessage) (*payload.Schema, error) {
 	if len(s.defs) > 0 && bytes.Contains(part, []byte(`"$ref"`)) {
 		var words map[string]json.RawMessage
 		if json.Unmarshal(part, &words) == nil { // true and false refer to nothing
@@ -133,16 +134,16 @@ func (s *SlotSchema) compile(part json.RawMessage) (*Schema, error) {
 				}
 			}
 			var err error
-			if part, err = Marshal(words); err != nil {
+			if part, err = payload.Encode(words); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return CompileSchema(part)
+	return payload.CompileSchema(part)
 }
 
-// fits says that a value is one of a part's.
-func (s *Schema) fits(value json.RawMessage) bool {
+// fitsSchema says that a value is one of a part's.
+func fitsSchema(s *payload.Schema, value json.RawMessage) bool {
 	decoded, err := decode(value)
 	return err == nil && len(s.Problems("", decoded)) == 0
 }
@@ -154,7 +155,7 @@ func (s *SlotSchema) absent(name string, data map[string]json.RawMessage) bool {
 		return true
 	}
 	field := s.fields[name]
-	return isNull(value) && (field == nil || !field.fits(value))
+	return isNull(value) && (field == nil || !fitsSchema(field, value))
 }
 
 func isNull(raw json.RawMessage) bool {
@@ -174,7 +175,7 @@ func (s *SlotSchema) Remaining(data json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	maps.Copy(rest, asRaw(s.defs))
-	return Marshal(rest)
+	return payload.Encode(rest)
 }
 
 // maxSlotDepth bounds how deep objects are looked into.
@@ -206,7 +207,7 @@ func (s *SlotSchema) lackingAt(o slotObject, data map[string]json.RawMessage, ab
 		if rest == nil {
 			continue
 		}
-		raw, err := Marshal(rest)
+		raw, err := payload.Encode(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -268,13 +269,13 @@ func (s *SlotSchema) Found(data json.RawMessage, c dataflow.Context) (json.RawMe
 			results = newestFirst(c)
 		}
 		for _, value := range named(name, c, results) {
-			if !isNull(value) && s.fields[name].fits(value) {
+			if !isNull(value) && fitsSchema(s.fields[name], value) {
 				found[name] = value
 				break
 			}
 		}
 	}
-	return Marshal(found)
+	return payload.Encode(found)
 }
 
 func newestFirst(c dataflow.Context) []dataflow.StepResult {
@@ -364,7 +365,7 @@ func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
 		}
 		taken.Fields = append(taken.Fields, name)
 	}
-	taken.Data, err = Marshal(fields)
+	taken.Data, err = payload.Encode(fields)
 	return taken, err
 }
 
@@ -383,7 +384,7 @@ func within(have, value json.RawMessage, depth int) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return Marshal(fields)
+	return payload.Encode(fields)
 }
 
 // Params are the fields of a remaining schema as a form begins: null where nothing is known.
@@ -396,7 +397,7 @@ func Params(remaining json.RawMessage) (json.RawMessage, []string, error) {
 	for name := range o.Properties { // order does not matter: one entry per name
 		params[name] = nil
 	}
-	raw, err := Marshal(params)
+	raw, err := payload.Encode(params)
 	return raw, slices.Sorted(maps.Keys(params)), err
 }
 

@@ -92,7 +92,7 @@ func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *
 	kind := Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
-		InputSchema:  schemaOf[I](about.Name),
+		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
@@ -309,7 +309,7 @@ func (x *run) attached(ctx context.Context, id string, input json.RawMessage) (O
 	if err := inner.wake(); err != nil {
 		return nil, err
 	}
-	if err := inner.node.override.input.check(fault.InvalidInput, "input", inner.call.Input); err != nil {
+	if err := checkSchema(inner.node.override.input, fault.InvalidInput, "input", inner.call.Input); err != nil {
 		return nil, err
 	}
 	return kind.Run(ctx, &inner.call)

@@ -20,8 +20,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 )
 
 // Store puts objects into the buckets of one service. It is safe for concurrent use.
@@ -30,7 +30,7 @@ type Store interface {
 	CredentialType() string
 	// Put stores an object, in place of any that has its key. It tries once: whoever calls it decides about a repeat,
 	// which does no harm. Errors are a *fault.Error, or an *outbound.Error if the service was called.
-	Put(ctx context.Context, c node.Credential, o Object) (Receipt, error)
+	Put(ctx context.Context, c credential.Opened, o Object) (Receipt, error)
 }
 
 // Object is what is put.

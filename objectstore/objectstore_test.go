@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/outbound"
 )
 
@@ -205,7 +205,7 @@ func TestTokens(t *testing.T) {
 	fetches := 0
 	get := func(data string, at time.Time, renew bool) string {
 		t.Helper()
-		token, fresh, err := tokens.Get(t.Context(), node.Credential{ID: "c", Data: []byte(data)}, func() time.Time { return at }, renew, func(context.Context) (string, time.Duration, error) {
+		token, fresh, err := tokens.Get(t.Context(), credential.Opened{ID: "c", Data: []byte(data)}, func() time.Time { return at }, renew, func(context.Context) (string, time.Duration, error) {
 			fetches++
 			return strings.Repeat("t", fetches), time.Hour, nil
 		})
@@ -228,7 +228,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	broken := errors.New("no")
-	if _, _, err := tokens.Get(t.Context(), node.Credential{ID: "x"}, time.Now, false, func(context.Context) (string, time.Duration, error) { return "", 0, broken }); !errors.Is(err, broken) {
+	if _, _, err := tokens.Get(t.Context(), credential.Opened{ID: "x"}, time.Now, false, func(context.Context) (string, time.Duration, error) { return "", 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

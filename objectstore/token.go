@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/outbound"
 )
 
@@ -40,7 +40,7 @@ type tokenSlot struct {
 
 // Get returns a token for a credential, fetching it if there is none that is still good, or if the last was refused. A
 // credential that has changed gets a token of its own. Fresh says that it was fetched just now.
-func (t *Tokens) Get(ctx context.Context, c node.Credential, now func() time.Time, renew bool, fetch func(context.Context) (string, time.Duration, error)) (token string, fresh bool, err error) {
+func (t *Tokens) Get(ctx context.Context, c credential.Opened, now func() time.Time, renew bool, fetch func(context.Context) (string, time.Duration, error)) (token string, fresh bool, err error) {
 	s := t.slot(sha256.Sum256(append([]byte(c.ID+"\x00"), c.Data...)))
 	select {
 	case s.turn <- struct{}{}:

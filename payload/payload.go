@@ -45,18 +45,15 @@ type Error struct {
 	Syntax bool
 	// Repeated says that a key stands twice.
 	Repeated bool
+	// Cut says that the text ends within a value that is right so far.
+	Cut bool
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Reason }
 
 // Field is the path below a field of a request, for errors that name it.
-func (e *Error) Field(field string) string {
-	if field == "" || e.Path == "" || strings.HasPrefix(e.Path, "[") {
-		return field + e.Path
-	}
-	return field + "." + e.Path
-}
+func (e *Error) Field(field string) string { return JoinPath(field, e.Path) }
 
 // Check says what keeps a text from being taken: it is not exactly one JSON value, not UTF-8, or beyond the limits. The error is an
 // [*Error]. Of equal keys the last one counts, unless the limits refuse them.
@@ -77,17 +74,32 @@ func Normalize(raw []byte, limits Limits) (json.RawMessage, error) {
 	return value, nil
 }
 
+// Prefix reads the one value at the beginning of a text, whatever follows it, and returns how many bytes were read: up to the end of the
+// value, or to where it goes wrong. The text must be UTF-8. A number at the end of the text counts as whole: whether digits are missing
+// cannot be seen.
+func Prefix(raw []byte, limits Limits) (end int, err error) {
+	c := checker{data: raw, limits: limits.filled(), bad: -1}
+	c.space()
+	err = c.value(1)
+	return c.pos, err
+}
+
+// filled puts the usual limits where none are named.
+func (l Limits) filled() Limits {
+	if l.MaxDepth == 0 {
+		l.MaxDepth = MaxDepth
+	}
+	if l.MaxNumber == 0 {
+		l.MaxNumber = MaxNumber
+	}
+	return l
+}
+
 func check(raw []byte, limits Limits) (value []byte, spaced bool, err error) {
 	if limits.MaxBytes > 0 && len(raw) > limits.MaxBytes {
 		return nil, false, &Error{Reason: fmt.Sprintf("it has %d bytes; at most %d are taken", len(raw), limits.MaxBytes)}
 	}
-	if limits.MaxDepth == 0 {
-		limits.MaxDepth = MaxDepth
-	}
-	if limits.MaxNumber == 0 {
-		limits.MaxNumber = MaxNumber
-	}
-	c := checker{data: raw, limits: limits, bad: -1}
+	c := checker{data: raw, limits: limits.filled(), bad: -1}
 	if !utf8.Valid(raw) {
 		c.bad = firstBad(raw)
 	}
@@ -156,7 +168,7 @@ type checker struct {
 }
 
 func (c *checker) fail(reason string) error {
-	return &Error{Reason: fmt.Sprintf("it is not valid JSON: %s at byte %d", reason, c.pos), Syntax: true}
+	return &Error{Reason: fmt.Sprintf("it is not valid JSON: %s at byte %d", reason, c.pos), Syntax: true, Cut: c.pos >= len(c.data)}
 }
 
 func (c *checker) space() {
@@ -210,8 +222,11 @@ func (c *checker) value(depth int) error {
 }
 
 func (c *checker) word(w string) error {
-	if !bytes.HasPrefix(c.data[c.pos:], []byte(w)) {
-		return c.fail("a value was expected")
+	rest := c.data[c.pos:]
+	if !bytes.HasPrefix(rest, []byte(w)) {
+		err := c.fail("a value was expected").(*Error)
+		err.Cut = strings.HasPrefix(w, string(rest[:min(len(rest), len(w))]))
+		return err
 	}
 	c.pos += len(w)
 	return nil

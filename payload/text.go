@@ -29,6 +29,18 @@ func Text(raw []byte) string {
 	return JSON(raw)
 }
 
+// Shown is a value as messages show it: the words of a string, anything else with a line for each value, which code says. Nothing and
+// null show nothing.
+func Shown(raw []byte) (text string, code bool) {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0 || string(raw) == "null":
+		return "", false
+	case raw[0] == '"':
+		return Text(raw), false
+	}
+	return Indented(raw), true
+}
+
 // Readable is the same value with characters in the place of their escapes. What would not be seen, or would be taken for JSON's own, stays escaped: control characters, quotes, backslashes, halves of surrogate pairs, and
 // characters that turn the direction of others. The result shares memory with raw when there is nothing to change.
 func Readable(raw []byte) json.RawMessage {
@@ -74,17 +86,6 @@ func Indented(raw []byte) string {
 		return string(raw)
 	}
 	return out.String()
-}
-
-// Marshal writes a value as compact, readable JSON; json.Marshal would escape what HTML minds. JSON inside the value is made readable too.
-func Marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return Readable(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
 // spaced says that a text has white space outside of strings.

@@ -17,7 +17,7 @@ type keySet struct {
 // again adds a key, as it is written, and says whether it was there before.
 func (s *keySet) again(c *checker, written []byte) bool {
 	if bytes.IndexByte(written, '\\') >= 0 {
-		written = []byte(words(written))
+		written = []byte(Unquote(written))
 	}
 	switch {
 	case s.index != nil:
@@ -43,15 +43,6 @@ func (s *keySet) again(c *checker, written []byte) bool {
 	return false
 }
 
-// words are the words of a string that was checked, without its quotes.
-func words(written []byte) string {
-	var text string
-	if json.Unmarshal(append(append([]byte{'"'}, written...), '"'), &text) != nil {
-		return string(written) // cannot happen: it was checked
-	}
-	return text
-}
-
 // LastKeys is a value whose objects have no key twice: of equal keys the last value stays, in the place of the first. What services
 // and code answer goes through it, since nobody there can be asked to write it again. A value without such keys, or one that cannot be
 // read, comes back as it is.
@@ -59,77 +50,31 @@ func LastKeys(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || bytes.IndexByte(raw, '{') < 0 || bytes.IndexByte(raw, ':') < 0 {
 		return raw
 	}
-	if wrong, ok := Check(raw, Limits{Unique: true, MaxDepth: len(raw), MaxNumber: len(raw)}).(*Error); !ok || !wrong.Repeated {
+	limits := Limits{MaxDepth: len(raw), MaxNumber: len(raw), Unique: true}
+	if wrong, ok := Check(raw, limits).(*Error); !ok || !wrong.Repeated {
 		return raw
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var out bytes.Buffer
-	if rewrite(d, &out) != nil {
+	if limits.Unique = false; Check(raw, limits) != nil { // what follows the second key was not looked at
 		return raw
 	}
-	return out.Bytes()
+	return appendLast(make([]byte, 0, len(raw)), raw)
 }
 
-// rewrite copies the next value of a decoder.
-func rewrite(d *json.Decoder, out *bytes.Buffer) error {
-	token, err := d.Token()
-	if err != nil {
-		return err
-	}
-	opening, container := token.(json.Delim)
-	if !container {
-		raw, err := Marshal(token)
-		out.Write(raw)
-		return err
-	}
-	var keys []string
-	values := map[string][]byte{}
-	var items [][]byte
-	for d.More() {
-		key := ""
-		if opening == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return err
-			}
-			key = name.(string)
+// appendLast copies a value without its repeated keys.
+func appendLast(dst, raw []byte) []byte {
+	switch raw = raw[blank(raw, 0):]; raw[0] {
+	case '{':
+		members := Members(raw)
+		for i := range members {
+			members[i].Value = appendLast(nil, members[i].Value)
 		}
-		var value bytes.Buffer
-		if err := rewrite(d, &value); err != nil {
-			return err
+		return AppendObject(dst, members)
+	case '[':
+		items := Items(raw)
+		for i := range items {
+			items[i] = appendLast(nil, items[i])
 		}
-		if opening == '[' {
-			items = append(items, value.Bytes())
-			continue
-		}
-		if _, again := values[key]; !again {
-			keys = append(keys, key)
-		}
-		values[key] = value.Bytes()
+		return AppendList(dst, items)
 	}
-	if _, err := d.Token(); err != nil {
-		return err
-	}
-	if opening == '[' {
-		out.WriteByte('[')
-		out.Write(bytes.Join(items, []byte{','}))
-		out.WriteByte(']')
-		return nil
-	}
-	out.WriteByte('{')
-	for i, key := range keys {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		name, err := Marshal(key)
-		if err != nil {
-			return err
-		}
-		out.Write(name)
-		out.WriteByte(':')
-		out.Write(values[key])
-	}
-	out.WriteByte('}')
-	return nil
+	return append(dst, bytes.TrimRight(raw, " \t\r\n")...)
 }

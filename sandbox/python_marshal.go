@@ -9,6 +9,8 @@ import (
 	"math/big"
 	"strconv"
 	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // Values travel between host and interpreter in Python's own serialised form, marshal: translating JSON here and letting
@@ -417,27 +419,9 @@ func (m *marshalled) float(b []byte, f float64) []byte {
 }
 
 func (m *marshalled) quote(b, s []byte) []byte {
-	const hex = "0123456789abcdef"
 	if !utf8.Valid(s) {
 		m.fail("text holds half a character (a lone surrogate)")
 		return b
 	}
-	b = append(b, '"')
-	for i, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c >= ' ':
-			b = append(b, s[i])
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(b, '"')
+	return append(payload.AppendEscaped(append(b, '"'), s), '"')
 }

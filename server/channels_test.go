@@ -18,6 +18,9 @@ type knocker struct{}
 
 func (knocker) Name() string { return "knock" }
 
+// Traits are those of a channel whose addresses are the same however they are written.
+func (knocker) Traits() human.Traits { return human.Traits{Normal: strings.ToLower} }
+
 func (knocker) Send(context.Context, human.Message) (human.Receipt, error) {
 	return human.Receipt{}, nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/api"
-	"tandem/credential"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -50,7 +49,7 @@ func (s *Server) credentials() {
 }
 
 func (s *Server) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
-	types := credential.Types()
+	types := s.o.CredentialTypes
 	out := &credentialTypesOutput{api.CredentialTypes{Types: make([]api.CredentialType, len(types))}}
 	for i, t := range types {
 		told := api.CredentialType{Name: t.Name, Title: api.Text(t.Label), Fields: make([]api.CredentialField, len(t.Fields))}
@@ -118,7 +117,12 @@ func (s *Server) keepCredential(ctx context.Context, p identity.Principal, c sto
 		return nil, wrongField("name", "a credential needs a name")
 	}
 	if !absent(in.Data) {
-		sealed, err := s.o.Keyring.SealData(c.Workspace, c.ID, c.Type, in.Data)
+		known, err := s.o.CredentialTypes.Find(c.Type)
+		if err != nil {
+			clear(in.Data)
+			return nil, err
+		}
+		sealed, err := s.o.Keyring.SealData(known, c.Workspace, c.ID, in.Data)
 		clear(in.Data)
 		if err != nil {
 			return nil, err

@@ -125,7 +125,7 @@ func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
 	case user.Disabled || !user.Principal().Has(readers()...):
 		return true, nil
 	}
-	f.p.Roles, f.seats = user.Principal().Roles, human.Seats(user)
+	f.p.Roles, f.seats = user.Principal().Roles, f.s.o.Desk.Media().Seats(user)
 	return false, nil
 }
 

@@ -145,7 +145,7 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	return human.Seats(user), nil
+	return s.o.Desk.Media().Seats(user), nil
 }
 
 func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {

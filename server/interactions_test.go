@@ -33,7 +33,7 @@ func (w *world) asksIn(workspace, user, purpose string, request human.Request) s
 		w.t.Fatal(err)
 	}
 	id, now := newID("exec"), w.now().UnixMilli()
-	i, err := human.Open(human.Question{
+	i, err := human.Media(nil).Open(human.Question{
 		Ref: store.Ref{Workspace: workspace, Execution: id}, Root: id, WorkflowID: "hire", User: user, Node: "ask", Ask: "ask:1", Activation: "ask", Purpose: purpose, Request: raw, Time: now,
 	})
 	if err != nil {

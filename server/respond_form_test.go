@@ -22,7 +22,7 @@ func TestRespondForm_Conforms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formtest.Run(t, "page", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, form.Page(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		drawn := drawForm(c.Form())
 		var out bytes.Buffer
 		if err := template.ExecuteTemplate(&out, "page.html", &respondPage{Lang: c.Language, Form: drawn}); err != nil {

@@ -3,6 +3,9 @@ package server
 import (
 	"encoding/json"
 	"testing"
+
+	"tandem/human/form/formtest"
+	"tandem/payload"
 )
 
 // What people approve is shown as characters, in which nothing hides.
@@ -24,6 +27,11 @@ func TestRespondPage_Values(t *testing.T) {
 			}
 		})
 	}
+	shown, err := payload.Encode(p.show(formtest.Value(), 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	formtest.Readable(t, string(shown))
 	rows := p.show(json.RawMessage("{\"to\":\"\u202eknab\",\"sum\":{\"a\":\"\\u003c\"}}"), 1000).Rows
 	if len(rows) != 2 || rows[0].Value != `\u202eknab` || rows[0].Code || rows[1].Value != "{\n  \"a\": \"<\"\n}" || !rows[1].Code {
 		t.Errorf("rows %+v", rows)

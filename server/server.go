@@ -16,6 +16,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	// Revision returns the graph and what a fold has to know of a pinned revision.
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
 	Keyring  *credential.Keyring
+	// CredentialTypes are the types that credentials can have.
+	CredentialTypes credential.Types
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
@@ -79,7 +82,7 @@ type Server struct {
 	accounts accounts
 	// schemas are those of triggers, ready to be used; nil for a trigger that has none. Uses are the inputs that workflows read,
 	// speaking the nodes whose output is for the user.
-	schemas  revisionFacts[*node.Schema]
+	schemas  revisionFacts[*payload.Schema]
 	uses     revisionFacts[inputUse]
 	speaking revisionFacts[map[string]bool]
 	// starts counts who starts how many tasks.

@@ -26,6 +26,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/mcp"
 	"tandem/node"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -64,6 +65,14 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 }
 
 // testKinds are those kinds as they run. A task answers with its question.
+// testCredentials are types of credentials for tests: those of tool servers, of a chat and of the model that profiles name.
+func testCredentials() credential.Types {
+	bot := func(name string) credential.Type {
+		return credential.Type{Name: name, Label: credential.Label{En: "Bot", Zh: "机器人"}, Fields: []credential.Field{credential.Token()}}
+	}
+	return credential.NewTypes(append(mcp.Credentials(), bot("slack_bot"), bot("telegram_bot"))...)
+}
+
 func testKinds() []node.Kind {
 	pass := func(name string) node.Kind {
 		info := node.About{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
@@ -207,7 +216,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 			}
 			return ready.Graph, local.Revision(ready), nil
 		},
-		Keyring: w.ring, Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Keyring: w.ring, CredentialTypes: testCredentials(), Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/api"
-	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/mcp"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -291,7 +291,7 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 	if err != nil {
 		return m, nil, err
 	}
-	m.Env, m.Headers = readValues("env", b.Env, credentials, refuse), readValues("headers", b.Headers, credentials, refuse)
+	m.Env, m.Headers = s.readValues("env", b.Env, credentials, refuse), s.readValues("headers", b.Headers, credentials, refuse)
 	wrong = append(wrong, inlineFields("", struct {
 		URL     string                     `json:"url"`
 		Args    []string                   `json:"args"`
@@ -303,8 +303,8 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 		switch {
 		case !ok:
 			refuse("credential_id", "there is no credential %q%s", b.CredentialID, near(b.CredentialID, credentialIDs(credentials)))
-		case c.Type != credential.MCPOAuth:
-			refuse("credential_id", "credential %q is of type %s; tokens of an authorization are kept in one of type %s, and a fixed key belongs into headers", c.ID, c.Type, credential.MCPOAuth)
+		case c.Type != mcp.OAuthCredential:
+			refuse("credential_id", "credential %q is of type %s; tokens of an authorization are kept in one of type %s, and a fixed key belongs into headers", c.ID, c.Type, mcp.OAuthCredential)
 		default:
 			m.Credential = c.ID
 		}
@@ -313,7 +313,7 @@ func (s *Server) readToolServer(ctx context.Context, p identity.Principal, b *ap
 }
 
 // readValues reads variables or headers. A credential may be named by its id or its name.
-func readValues(path string, from map[string]json.RawMessage, credentials []store.Credential, refuse func(path, format string, args ...any)) map[string]store.MCPValue {
+func (s *Server) readValues(path string, from map[string]json.RawMessage, credentials []store.Credential, refuse func(path, format string, args ...any)) map[string]store.MCPValue {
 	values := map[string]store.MCPValue{}
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		at := path + "." + name
@@ -328,7 +328,7 @@ func readValues(path string, from map[string]json.RawMessage, credentials []stor
 				refuse(at+".credential_id", "there is no credential %q%s", v.Credential, near(v.Credential, credentialIDs(credentials)))
 				continue
 			}
-			if names := fieldsOfType(c.Type); !slices.Contains(names, v.Field) {
+			if names := s.fieldsOfType(c.Type); !slices.Contains(names, v.Field) {
 				refuse(at+".field", "a credential of type %s has no field %q%s; it has %s", c.Type, v.Field, near(v.Field, names), strings.Join(names, ", "))
 				continue
 			}
@@ -358,8 +358,12 @@ func credentialIDs(list []store.Credential) []string {
 	return names
 }
 
-func fieldsOfType(name string) []string {
-	t, _ := credential.TypeOf(name)
+// fieldsOfType are the names of the fields of a type of credentials; none: there is no such type any more.
+func (s *Server) fieldsOfType(name string) []string {
+	t, err := s.o.CredentialTypes.Find(name)
+	if err != nil {
+		return nil
+	}
 	names := make([]string, len(t.Fields))
 	for i, f := range t.Fields {
 		names[i] = f.Name
@@ -535,7 +539,7 @@ func (s *Server) acceptTools(ctx context.Context, p identity.Principal, in *tool
 		}
 		shown := []byte(nil)
 		if !absent(c.After) {
-			if shown, err = mcp.Canonical(c.After); err != nil {
+			if shown, err = payload.Canonical(c.After); err != nil {
 				return nil, wrongField(fmt.Sprintf("changes[%d].after", i), "it is no JSON; send it back as it was shown")
 			}
 		}

@@ -339,13 +339,14 @@ func (s *Server) owner(ctx context.Context, p identity.Principal, id string) (st
 
 // readUser takes over what may be changed, and notes who enters an address: an answer from there is the user's, and a link goes there.
 func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
-	before := human.Addresses(*u)
-	if err := readUser(u, in); err != nil {
+	media := s.o.Desk.Media()
+	before := media.Addresses(*u)
+	if err := readUser(u, media, in); err != nil {
 		return err
 	}
 	origins := map[string]identity.AddressOrigin{}
 	known := u.AddressOrigins()
-	for _, address := range human.Addresses(*u) {
+	for _, address := range media.Addresses(*u) {
 		if !slices.Contains(before, address) {
 			origins[address] = identity.AddressOrigin{By: p.User, TokenMadeBy: p.TokenMadeBy(), At: s.now()}
 		} else if o, ok := known[address]; ok {
@@ -356,7 +357,7 @@ func (s *Server) readUser(u *identity.User, p identity.Principal, in api.UserReq
 }
 
 // readUser takes over what may be changed.
-func readUser(u *identity.User, in api.UserRequest) error {
+func readUser(u *identity.User, media human.Media, in api.UserRequest) error {
 	u.Name, u.Email, u.Disabled = strings.TrimSpace(in.Name), strings.TrimSpace(in.Email), in.Disabled
 	if u.Name == "" || len(u.Name) > maxUserName {
 		return wrongField("name", "a user needs a name of at most %d characters", maxUserName)
@@ -385,14 +386,14 @@ func readUser(u *identity.User, in api.UserRequest) error {
 	if in.Addresses == nil {
 		return nil
 	}
-	return setAddresses(u, in.Addresses)
+	return setAddresses(u, media, in.Addresses)
 }
 
 // setAddresses keeps where a user writes from among their settings. Only an admin does that: an answer from there is theirs.
-func setAddresses(u *identity.User, texts []string) error {
+func setAddresses(u *identity.User, media human.Media, texts []string) error {
 	seats := []string{}
 	for i, text := range texts {
-		seat, err := human.Address(text)
+		seat, err := media.Address(text)
 		if err != nil {
 			return wrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
 		}

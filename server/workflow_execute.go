@@ -22,7 +22,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
-	"tandem/node"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -286,10 +286,8 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 	if err != nil || schema == nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(inputs))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
+	value, err := payload.Decode(inputs)
+	if err != nil {
 		return wrongField("inputs", "they cannot be read: %w", err)
 	}
 	problems := schema.Problems("inputs", value)
@@ -305,7 +303,7 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 
 // inputSchema is what the trigger of a start wants its inputs to be; nil for one that wants nothing, or that can only tell in the
 // execution.
-func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.StartRequest) (*node.Schema, error) {
+func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.StartRequest) (*payload.Schema, error) {
 	key := revisionKey{p.Workspace, r.WorkflowID, r.RevisionHash, r.Trigger}
 	schema, known := s.schemas.get(key)
 	if known {
@@ -316,7 +314,7 @@ func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.
 		return nil, err
 	}
 	if wanted := gjson.GetBytes(config, "input_schema"); wanted.IsObject() && string(params) == "{}" {
-		if schema, err = node.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
+		if schema, err = payload.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
 			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
 		}
 	}

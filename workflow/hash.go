@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"tandem/payload"
 )
 
 // Encode writes a definition in its canonical form: compact JSON, fields in a fixed order, the keys of parameter objects
@@ -71,7 +73,7 @@ func Hash(def *Definition) string {
 type encoder struct{ out []byte }
 
 func (e *encoder) key(key string) {
-	e.out = appendString(e.out, key)
+	e.out = payload.AppendText(e.out, key)
 	e.out = append(e.out, ':')
 }
 
@@ -89,7 +91,7 @@ func (e *encoder) close(bracket byte) {
 
 func (e *encoder) text(key, s string) {
 	e.key(key)
-	e.out = append(appendString(e.out, s), ',')
+	e.out = append(payload.AppendText(e.out, s), ',')
 }
 
 func (e *encoder) optional(key, s string) {
@@ -102,7 +104,7 @@ func (e *encoder) texts(key string, list []string) {
 	e.key(key)
 	e.out = append(e.out, '[')
 	for _, s := range list {
-		e.out = append(appendString(e.out, s), ',')
+		e.out = append(payload.AppendText(e.out, s), ',')
 	}
 	e.close(']')
 }
@@ -147,7 +149,7 @@ func (e *encoder) raw(key string, raw json.RawMessage) {
 	case ok:
 		e.out = v.appendJSON(e.out)
 	default:
-		e.out = appendString(e.out, string(raw))
+		e.out = payload.AppendText(e.out, string(raw))
 	}
 	e.out = append(e.out, ',')
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // flaw is why a text cannot be read, and where.
@@ -66,9 +68,9 @@ func (t trail) String() string {
 	path := ""
 	for _, s := range t {
 		if s.index >= 0 {
-			path = indexPath(path, s.index)
+			path = payload.JoinIndex(path, s.index)
 		} else {
-			path = memberPath(path, s.key)
+			path = payload.JoinKey(path, s.key)
 		}
 	}
 	return path
@@ -290,7 +292,7 @@ func appendRepeated(flaws []flaw, names []name, at trail) []flaw {
 	again := func(i int) {
 		if len(flaws) <= problemsPerCode {
 			n := &names[i]
-			flaws = append(flaws, flaw{ProblemDuplicateKey, memberPath(at.String(), n.text), "the key " + shortened(n.text) +
+			flaws = append(flaws, flaw{ProblemDuplicateKey, payload.JoinKey(at.String(), n.text), "the key " + shortened(n.text) +
 				" stands twice in one object, so one of the two values would be lost; remove or rename one", n.line, n.col})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/payload"
 )
 
 // fakeKinds is a small catalogue: enough kinds to have every part that graphs know, and no behaviour.
@@ -153,9 +155,9 @@ func fakeReferences(raw json.RawMessage) []Reference {
 		}
 		for i := range v.items() {
 			if v.kind == kindObject {
-				visit(memberPath(path, v.inside.names[i].text), &v.items()[i])
+				visit(payload.JoinKey(path, v.inside.names[i].text), &v.items()[i])
 			} else {
-				visit(indexPath(path, i), &v.items()[i])
+				visit(payload.JoinIndex(path, i), &v.items()[i])
 			}
 		}
 	}

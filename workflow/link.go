@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"tandem/payload"
 )
 
 // linked is a definition whose names were looked up: nodes by index, their kinds and plans, connections with both ends.
@@ -149,7 +151,7 @@ func (l *linked) linkAttached() {
 			continue
 		}
 		for j, id := range node.AttachedNodes {
-			path := indexPath(nodePath(i)+".attached_nodes", j)
+			path := payload.JoinIndex(nodePath(i)+".attached_nodes", j)
 			other, ok := l.byID[id]
 			if !ok {
 				l.report(errorAt(ProblemUnknownNode, path, "no node has the id %q%s", id, l.suggestID(id)))
@@ -304,7 +306,7 @@ func (l *linked) checkKey(from int, key string, connection int) string {
 
 func (l *linked) checkTriggers() {
 	for i, id := range l.def.Triggers {
-		path := indexPath("triggers", i)
+		path := payload.JoinIndex("triggers", i)
 		n, ok := l.byID[id]
 		if !ok {
 			l.report(errorAt(ProblemUnknownNode, path, "no node has the id %q%s", id, l.suggestID(id)))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tandem/payload"
 )
 
 // Options say how a definition is read. The zero value is useful, except that older spellings of kinds need Kinds.
@@ -211,7 +213,7 @@ func (s spot) String() string {
 	if s.field == "" {
 		return s.path
 	}
-	return memberPath(s.path, s.field)
+	return payload.JoinKey(s.path, s.field)
 }
 
 func (d *decoder) wrongType(at spot, v *value, want string) {
@@ -239,7 +241,7 @@ func (d *decoder) each(path string, v *value, f *fields, read func(field string,
 		}
 		if !ok {
 			if (f.ignored == nil || !f.ignored(fold(n.text))) && !d.full(ProblemUnknownField) {
-				p := errorAt(ProblemUnknownField, memberPath(path, n.text), "%s has no field %s%s", f.what, shortened(n.text),
+				p := errorAt(ProblemUnknownField, payload.JoinKey(path, n.text), "%s has no field %s%s", f.what, shortened(n.text),
 					suggestion(n.text, f.known, "remove it or use one of: "+strings.Join(f.known, ", ")))
 				p.Line, p.Column = int(n.line), int(n.col)
 				d.report(p)
@@ -247,7 +249,7 @@ func (d *decoder) each(path string, v *value, f *fields, read func(field string,
 			continue
 		}
 		if slices.Contains(seen, field) {
-			if at := memberPath(path, n.text); !d.repeated[at] && !d.full(ProblemDuplicateKey) {
+			if at := payload.JoinKey(path, n.text); !d.repeated[at] && !d.full(ProblemDuplicateKey) {
 				p := errorAt(ProblemDuplicateKey, at, "%s has the field %q in two spellings; remove one", f.what, field)
 				p.Line, p.Column = int(n.line), int(n.col)
 				d.repeated[at] = true
@@ -308,7 +310,7 @@ func (d *decoder) texts(to *[]string, at spot, v *value) {
 			text := item.text
 			if item.kind != kindString {
 				text = ""
-				here := spot{path: indexPath(at.String(), i)}
+				here := spot{path: payload.JoinIndex(at.String(), i)}
 				if item.kind == kindNull {
 					d.wrongType(here, item, "a string")
 				}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/payload"
 )
 
 // The codes of problems. They are sent to programs, so a released one never changes its meaning. A kind's Plan may use
@@ -161,7 +163,5 @@ func placeOf(path string) (section, index int) {
 	return section, index
 }
 
-func nodePath(i int) string       { return indexPath("nodes", i) }
-func connectionPath(i int) string { return indexPath("connections", i) }
-
-func indexPath(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+func nodePath(i int) string       { return payload.JoinIndex("nodes", i) }
+func connectionPath(i int) string { return payload.JoinIndex("connections", i) }

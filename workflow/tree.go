@@ -2,8 +2,9 @@ package workflow
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
+
+	"tandem/payload"
 )
 
 // value is a JSON value with its place in the file. Both formats are read into it, so everything after that (known
@@ -86,7 +87,7 @@ func (v *value) appendJSON(out []byte) []byte {
 	case kindBool, kindNumber:
 		return append(out, v.text...)
 	case kindString:
-		return appendString(out, v.text)
+		return payload.AppendText(out, v.text)
 	case kindList:
 		out = append(out, '[')
 		for i := range v.inside.items {
@@ -102,7 +103,7 @@ func (v *value) appendJSON(out []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = appendString(out, v.inside.names[i].text)
+			out = payload.AppendText(out, v.inside.names[i].text)
 			out = append(out, ':')
 			out = v.inside.items[i].appendJSON(out)
 		}
@@ -111,39 +112,6 @@ func (v *value) appendJSON(out []byte) []byte {
 }
 
 func (v *value) raw() json.RawMessage { return v.appendJSON(make([]byte, 0, v.weight())) }
-
-// appendString writes a JSON string with the fewest escapes.
-func appendString(out []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	out = append(out, '"')
-	start := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		out = append(out, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			out = append(out, '\\', c)
-		case '\n':
-			out = append(out, '\\', 'n')
-		case '\r':
-			out = append(out, '\\', 'r')
-		case '\t':
-			out = append(out, '\\', 't')
-		case '\b':
-			out = append(out, '\\', 'b')
-		case '\f':
-			out = append(out, '\\', 'f')
-		default:
-			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	out = append(out, s[start:]...)
-	return append(out, '"')
-}
 
 // lookups remembers members that were found, since many problems lie in the same few objects, which may be large.
 type lookups map[lookup]*value
@@ -169,48 +137,18 @@ func (l lookups) spelled(v *value, want string) *value {
 
 // walk follows a path ("nodes[2].configurations["odd key"]") from a value and returns the last value on it that exists.
 func (v *value) walk(path string, found lookups) *value {
-	at := v
-	for path != "" {
-		var next *value
-		switch {
-		case strings.HasPrefix(path, "[\""):
-			quoted, err := strconv.QuotedPrefix(path[1:])
-			if err != nil {
-				return at
-			}
-			key, err := strconv.Unquote(quoted)
-			if err != nil {
-				return at
-			}
-			path = strings.TrimPrefix(path[1+len(quoted):], "]")
-			next = found.spelled(at, key)
-		case path[0] == '[':
-			digits, rest, ok := strings.Cut(path[1:], "]")
-			i, err := strconv.Atoi(digits)
-			if !ok || err != nil || i < 0 || at.kind != kindList || i >= len(at.inside.items) {
-				return at
-			}
-			path, next = rest, &at.inside.items[i]
-		default:
-			path = strings.TrimPrefix(path, ".")
-			end := strings.IndexAny(path, ".[")
-			if end < 0 {
-				end = len(path)
-			}
-			next = found.spelled(at, path[:end])
-			if at.kind == kindList {
-				if i, err := strconv.Atoi(path[:end]); err == nil && i >= 0 && i < len(at.inside.items) {
-					next = &at.inside.items[i]
-				}
-			}
-			path = path[end:]
+	steps, _ := payload.ParsePath(path) // of one that cannot be read, as far as it goes
+	for _, s := range steps {
+		next := found.spelled(v, s.Key)
+		if v.kind == kindList && s.Index >= 0 && s.Index < len(v.inside.items) {
+			next = &v.inside.items[s.Index]
 		}
 		if next == nil {
-			return at
+			return v
 		}
-		at = next
+		v = next
 	}
-	return at
+	return v
 }
 
 // spelled is member, with other accepted spellings of a field's name as second choice.
@@ -240,15 +178,4 @@ func fold(field string) string {
 		return field
 	}
 	return strings.ToLower(strings.ReplaceAll(field, "_", ""))
-}
-
-// memberPath is the path of an object's member.
-func memberPath(path, key string) string {
-	if key != "" && !strings.ContainsAny(key, ".[]\"\\ ") {
-		if path == "" {
-			return key
-		}
-		return path + "." + key
-	}
-	return path + "[" + string(appendString(nil, key)) + "]"
 }

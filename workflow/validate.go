@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"unicode"
+
+	"tandem/payload"
 )
 
 // Rules are what validation asks of others. Kinds must be set; a check whose function is nil is left out.
@@ -232,7 +234,7 @@ func (l *linked) checkOverwrites(o *order) {
 			first, second := nodes[k-1], nodes[k]
 			if fixed, sure := o.ordered(first, second); sure && !fixed {
 				first, second = min(first, second), max(first, second)
-				l.report(warningAt(ProblemAmbiguousName, memberPath(nodePath(second)+".output_params", bare),
+				l.report(warningAt(ProblemAmbiguousName, payload.JoinKey(nodePath(second)+".output_params", bare),
 					"%q and %q both write %q and nothing orders them, so {{%s}} may be either; rename one, or read %s",
 					l.def.Nodes[first].ID, l.def.Nodes[second].ID, bare, bare,
 					fmt.Sprintf("{{%s.%s}} or {{%s.%s}}", l.def.Nodes[first].ID, bare, l.def.Nodes[second].ID, bare)))
@@ -271,7 +273,7 @@ func (l *linked) checkReferences(rules Rules, o *order) {
 				continue
 			}
 			for _, ref := range rules.References(part.raw) {
-				path := joinPath(nodePath(i)+"."+part.field, ref.Path)
+				path := payload.JoinPath(nodePath(i)+"."+part.field, ref.Path)
 				if part.field == "configurations" && shielded(l.plans[i].Shielded, ref.Path) {
 					continue
 				}
@@ -321,11 +323,4 @@ func shielded(paths []string, path string) bool {
 		}
 	}
 	return false
-}
-
-func joinPath(path, rest string) string {
-	if rest == "" || rest[0] == '[' {
-		return path + rest
-	}
-	return path + "." + rest
 }

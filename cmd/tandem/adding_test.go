@@ -12,7 +12,7 @@ import (
 )
 
 // echoKind is a kind that somebody adds.
-const echoKind = `package builtin
+const echoKind = `package flow
 
 import (
 	"context"
@@ -28,11 +28,11 @@ type echoConfig struct {
 
 func flowEcho() node.Kind {
 	return node.Define(node.About{
-		Name: "FLOW.ECHO", Title: says("Echo", "回声"), Description: says("Says what it is told.", "原样应答。"), Effect: workflow.Pure,
-		Keys:   []node.Key{{Name: "result", Meaning: says("What it is told.", "所听到的内容。"), Fields: []node.Value{handedOn()}}},
-		Inputs: handsOn(),
+		Name: "FLOW.ECHO", Title: node.Says("Echo", "回声"), Description: node.Says("Says what it is told.", "原样应答。"), Effect: workflow.Pure,
+		Keys:   []node.Key{{Name: "result", Meaning: node.Says("What it is told.", "所听到的内容。"), Fields: []node.Value{node.HandedOn()}}},
+		Inputs: node.HandsOn(),
 		Examples: []node.Example{{
-			Shows: says("Answers.", "应答。"), Config: "{\"loud\": true}", Input: "{\"said\": \"hello\"}", Output: "{\"result\": {\"said\": \"hello\"}}",
+			Shows: node.Says("Answers.", "应答。"), Config: "{\"loud\": true}", Input: "{\"said\": \"hello\"}", Output: "{\"result\": {\"said\": \"hello\"}}",
 		}},
 	}, func(_ context.Context, _ *node.Call, cfg echoConfig, in json.RawMessage) (json.RawMessage, error) {
 		if !cfg.Loud {
@@ -67,8 +67,8 @@ func TestAddingAKind(t *testing.T) {
 		}
 		write(t, filepath.Join(copied, file), text)
 	}
-	write(t, filepath.Join(copied, "builtin/flow_echo.go"), echoKind)
-	edit("builtin/builtin.go", "\t\tbrief(flowDelay()),\n", "\t\tbrief(flowDelay()),\n\t\tflowEcho(),\n")
+	write(t, filepath.Join(copied, "builtin/flow/echo.go"), echoKind)
+	edit("builtin/flow/flow.go", "\t\tbrief(flowDelay()),\n", "\t\tbrief(flowDelay()),\n\t\tflowEcho(),\n")
 	edit("app/kinds_test.go", " FLOW.DELAY\n", " FLOW.DELAY FLOW.ECHO\n")
 	edit("app/inventory_flow_test.go", "\t\t\t\"FLOW.DELAY\": {", "\t\t\t\"FLOW.ECHO\": {\"loud\": {one: `true`, other: `false`, input: `{\"said\": 1}`}},\n\t\t\t\"FLOW.DELAY\": {")
 	overlay := map[string]string{} // what is built is the repository with these files over it

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
-	"tandem/builtin"
+	"tandem/builtin/code"
+	"tandem/console"
 	"tandem/fault"
 )
 
@@ -26,16 +27,16 @@ func (f *scriptFlags) add(cmd *cobra.Command) {
 }
 
 // read returns what is allowed, nil when nothing is.
-func (f *scriptFlags) read() (*builtin.Scripts, error) {
+func (f *scriptFlags) read() (*code.Scripts, error) {
 	if !f.allow {
 		if f.interpreters != "" || f.commands != "" {
-			return nil, usageError{errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts")}
+			return nil, console.Usage(errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts"))
 		}
 		return nil, nil
 	}
 	s, err := app.ParseScripts(f.interpreters, f.commands)
 	if err != nil {
-		return nil, usageError{errors.New(fault.From(err).Message)}
+		return nil, console.Usage(errors.New(fault.From(err).Message))
 	}
 	return s, nil
 }

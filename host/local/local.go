@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tandem/credential"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
@@ -33,8 +34,8 @@ type Options struct {
 	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*node.Revision, error)
 	// Child says what to start for a child: a workflow by id, of a revision that is "deployed", "latest" or a number.
 	Child func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
-	// Credential opens a credential of the principal's workspace, for a run. May be nil.
-	Credential func(ctx context.Context, p identity.Principal, id string, types ...string) (c node.Credential, release func(), err error)
+	// Credentials is what opens the credentials of a principal's workspace for its runs. May be nil.
+	Credentials func(p identity.Principal) credential.Opener
 	// Asked makes the record of a question to people, which is kept with the row that asks. Nil: there are no such records, nor
 	// of pauses.
 	Asked func(Question) store.Interaction

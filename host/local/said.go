@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
@@ -80,12 +81,12 @@ func (s *said) Log(level node.Level, message string, fields map[string]any) {
 }
 
 // Credential implements node.Out.
-func (s *said) Credential(ctx context.Context, id string, types ...string) (node.Credential, func(), error) {
-	open := s.owner.host.opts.Credential
-	if open == nil {
-		return node.Credential{}, nil, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are none here", id)
+func (s *said) Credential(ctx context.Context, id string, types ...string) (credential.Opened, error) {
+	credentials := s.owner.host.opts.Credentials
+	if credentials == nil {
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "credential %q cannot be opened: there are none here", id)
 	}
-	return open(ctx, s.owner.principal(), id, types...)
+	return credentials(s.owner.principal())(ctx, id, types...)
 }
 
 // log keeps a line and says how many are kept.

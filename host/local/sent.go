@@ -1,7 +1,6 @@
 package local
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -40,19 +39,14 @@ func shown(value json.RawMessage) (json.RawMessage, error) {
 	if len(value) == 0 {
 		return nil, nil
 	}
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber()
-	var decoded any
-	if err := decoder.Decode(&decoded); err != nil {
+	decoded, err := payload.Decode(value)
+	if err != nil {
 		return nil, fault.Newf(fault.Unreadable, "it cannot be shown: %w", err)
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(hide(decoded)); err != nil {
+	raw, err := payload.Encode(hide(decoded))
+	if err != nil {
 		return nil, err
 	}
-	raw := json.RawMessage(bytes.TrimSpace(out.Bytes()))
 	if len(raw) > maxSent || payload.Check(raw, payload.Limits{MaxDepth: payload.MaxDepth / 2}) != nil {
 		text := string(raw[:min(len(raw), maxSentText)])
 		return json.Marshal(map[string]any{"$omitted": true, "size": len(raw), "begins": strings.ToValidUTF8(text, "")})

@@ -157,7 +157,7 @@ func TestSimulation_FullAndBrokenDisk(t *testing.T) {
 // its time. TANDEM_SIM says how many, and from which seed on: "5000", "1@123456" to see one again.
 func TestSimulation_Random(t *testing.T) {
 	t.Parallel()
-	runs, seed := 40, uint64(time.Now().UnixNano())
+	runs, seed := 24, uint64(time.Now().UnixNano())
 	if text := os.Getenv("TANDEM_SIM"); text != "" {
 		count, from, given := strings.Cut(text, "@")
 		var err error

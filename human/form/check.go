@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
 )
@@ -266,20 +265,18 @@ func sortedNames[V any](m map[string]V) []string {
 
 // checkSchema checks values against a JSON Schema, which names what is wrong with each.
 func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessage, found *Problems) {
-	schema, err := node.CompileSchema(raw)
+	schema, err := payload.CompileSchema(raw)
 	if err != nil {
-		found.add(at, wrongSchema.With(fault.From(err).Message))
+		found.add(at, wrongSchema.With(err))
 		return
 	}
 	if values == nil {
 		values = map[string]json.RawMessage{}
 	}
 	var decoded any
-	whole, err := json.Marshal(values)
+	whole, err := payload.Encode(values)
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(whole))
-		d.UseNumber()
-		err = d.Decode(&decoded)
+		decoded, err = payload.Decode(whole)
 	}
 	if err != nil {
 		found.add(at, wrongUnreadable.With(err))
@@ -295,7 +292,7 @@ func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessa
 			continue
 		}
 		before := len(*found)
-		found.add(p.Path, Text{p.Words("en"), p.Words("zh")})
+		found.add(p.Path, Text{node.SchemaWords(p, "en"), node.SchemaWords(p, "zh")})
 		if len(*found) > before {
 			(*found)[before].Schema = true
 		}

@@ -10,7 +10,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/node"
+	"tandem/payload"
 )
 
 // The choices of a question about an unknown outcome.
@@ -197,7 +197,7 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 	if err != nil {
 		return nil // a schema that nobody can use checks nothing
 	}
-	if _, err := node.CompileSchema(without); err != nil {
+	if _, err := payload.CompileSchema(without); err != nil {
 		return nil
 	}
 	checkSchema(without, at, given, &found)

@@ -30,7 +30,7 @@ func (e *Entry) Read(text string) (value json.RawMessage, wrong *Text) {
 	}
 	switch e.Kind {
 	case Area:
-		return quoted(text), nil
+		return payload.Quote(text), nil
 	case Number:
 		if n, ok := typedNumber(typed); ok {
 			return n, nil
@@ -53,7 +53,7 @@ func (e *Entry) Read(text string) (value json.RawMessage, wrong *Text) {
 	case JSON:
 		return e.document(typed)
 	}
-	return quoted(typed), nil
+	return payload.Quote(typed), nil
 }
 
 // Choose makes a value of the names, labels or values of what was chosen.
@@ -166,7 +166,7 @@ func (e *Entry) score(text string) (json.RawMessage, *Text) {
 		return n, nil
 	}
 	if slices.Contains(letters(), strings.ToUpper(text)) {
-		return quoted(strings.ToUpper(text)), nil
+		return payload.Quote(strings.ToUpper(text)), nil
 	}
 	if yes, ok := yesOrNo(text); ok {
 		return json.RawMessage(strconv.FormatBool(yes)), nil
@@ -181,7 +181,7 @@ func (e *Entry) document(text string) (json.RawMessage, *Text) {
 		return compact.Bytes(), nil
 	}
 	if e.anything && !strings.ContainsAny(text[:1], `{["`) {
-		return quoted(text), nil
+		return payload.Quote(text), nil
 	}
 	return nil, because(wrongTypedJSON)
 }

@@ -17,7 +17,7 @@ import (
 // Whatever is typed, the answer is the one of the table: what media do that have nothing but texts.
 func TestForm_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "texts", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, form.Page(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		if unused := c.Unused(); len(unused) > 0 {
 			t.Fatalf("no entry is filled in by %q", unused)
 		}
@@ -196,22 +196,22 @@ func TestMedium_Draw(t *testing.T) {
 		q      form.Question
 		want   []int
 	}{
-		"FiveOfFive":         {form.Discord(), review(4), []int{0, 1, 2, 3, 4}},
-		"NotesGoFirst":       {form.Discord(), review(5), []int{0, 1, 2, 3, 4}},
-		"Six":                {form.Discord(), review(6), nil},
+		"FiveOfFive":         {discordLike(), review(4), []int{0, 1, 2, 3, 4}},
+		"NotesGoFirst":       {discordLike(), review(5), []int{0, 1, 2, 3, 4}},
+		"Six":                {discordLike(), review(6), nil},
 		"PageHasAll":         {form.Page(), review(6), []int{0, 1, 2, 3, 4, 5, 6}},
-		"FileOfSlack":        {form.Slack(), optional, nil},
+		"FileOfSlack":        {slackLike(), optional, nil},
 		"FileOfPage":         {form.Page(), optional, []int{0, 1, 2}},
-		"FileOfGateway":      {form.Gateway(true), optional, []int{1, 2}},
-		"LongName":           {form.Slack(), long, nil},
-		"LongNameElsewhere":  {form.Discord(), long, []int{0, 1}},
-		"HundredOptions":     {form.Slack(), form.Question{Type: form.Selection, Options: options(100, "")}, []int{0, 1}},
-		"TooManyOptions":     {form.Slack(), form.Question{Type: form.Selection, Options: options(101, "")}, nil},
-		"LongOption":         {form.Slack(), form.Question{Type: form.Selection, Options: options(2, strings.Repeat("x", 150))}, nil},
-		"SeveralOfGateway":   {form.Gateway(true), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, []int{0, 1}},
-		"SeveralOfAnEarlier": {form.Gateway(false), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, nil},
-		"Telegram":           {form.Telegram(), form.Question{}, nil},
-		"Novel":              {form.Slack(), novel, nil},
+		"FileOfGateway":      {gatewayLike(), optional, []int{1, 2}},
+		"LongName":           {slackLike(), long, nil},
+		"LongNameElsewhere":  {discordLike(), long, []int{0, 1}},
+		"HundredOptions":     {slackLike(), form.Question{Type: form.Selection, Options: options(100, "")}, []int{0, 1}},
+		"TooManyOptions":     {slackLike(), form.Question{Type: form.Selection, Options: options(101, "")}, nil},
+		"LongOption":         {slackLike(), form.Question{Type: form.Selection, Options: options(2, strings.Repeat("x", 150))}, nil},
+		"SeveralOfGateway":   {gatewayLike(), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, []int{0, 1}},
+		"SeveralOfAnEarlier": {gatewayLike(form.Some), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, nil},
+		"Telegram":           {telegramLike(), form.Question{}, nil},
+		"Novel":              {slackLike(), novel, nil},
 	} {
 		got, ok := c.medium.Draw(form.New(c.q, "en"))
 		if !slices.Equal(got, c.want) || ok != (c.want != nil) {
@@ -224,14 +224,14 @@ func TestMedium_Draw(t *testing.T) {
 		buttons int
 		more    bool
 	}{
-		"Approval":  {form.Slack(), form.Question{}, 2, true},
-		"Confirm":   {form.Slack(), form.Question{Purpose: form.PurposeConfirm}, 2, false},
-		"Outcome":   {form.Discord(), form.Question{Purpose: form.PurposeOutcomeUnknown}, 3, false}, // its result is JSON, which a page takes
-		"Several":   {form.Slack(), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, 0, false},
-		"TooMany":   {form.Teams(), form.Question{Type: form.Selection, Options: options(7, "")}, 0, false},
-		"Form":      {form.Slack(), optional, 0, false},
+		"Approval":  {slackLike(), form.Question{}, 2, true},
+		"Confirm":   {slackLike(), form.Question{Purpose: form.PurposeConfirm}, 2, false},
+		"Outcome":   {discordLike(), form.Question{Purpose: form.PurposeOutcomeUnknown}, 3, false}, // its result is JSON, which a page takes
+		"Several":   {slackLike(), form.Question{Type: form.Selection, Multiple: true, Options: options(2, "")}, 0, false},
+		"TooMany":   {teamsLike(), form.Question{Type: form.Selection, Options: options(7, "")}, 0, false},
+		"Form":      {slackLike(), optional, 0, false},
 		"NoButtons": {form.Page(), form.Question{}, 0, false},
-		"Telegram":  {form.Telegram(), form.Question{}, 2, false},
+		"Telegram":  {telegramLike(), form.Question{}, 2, false},
 	} {
 		decision, more := c.medium.Decides(form.New(c.q, "en"))
 		buttons := 0
@@ -291,4 +291,28 @@ func TestText_With(t *testing.T) {
 	if want := (form.Text{English: `"a" of b`, Chinese: "没有。"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
+}
+
+// Media as there are, with the bounds that they have; the package of each says what its own are.
+
+func slackLike() form.Medium {
+	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Entries: 99, Choices: 100, Buttons: 25, NameSize: 240, ValueSize: 150, TextSize: 3000}
+}
+
+func discordLike() form.Medium {
+	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Entries: 5, Choices: 25, Buttons: 25, TextSize: 4000}
+}
+
+func teamsLike() form.Medium {
+	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Buttons: 6}
+}
+
+func gatewayLike(nor ...form.Kind) form.Medium {
+	return form.Medium{Cannot: append([]form.Kind{form.File, form.JSON}, nor...), LeavesOut: true}
+}
+
+func telegramLike() form.Medium {
+	return form.Medium{Cannot: []form.Kind{
+		form.Line, form.Area, form.Number, form.Email, form.Date, form.YesNo, form.Tick, form.One, form.Some, form.Score, form.File, form.JSON,
+	}, Buttons: 99}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/payload"
 )
 
 // New makes the form of a question for a reader of a language.
@@ -69,7 +71,7 @@ func (f *Form) outcome() {
 		label   Text
 		outcome string
 	}{{choiceDone, wordDone, Confirmed}, {choiceNotDone, wordNotDone, Neither}, {choiceStop, wordStop, Rejected}} {
-		e.Choices = append(e.Choices, Choice{Value: c.value, Label: f.say(c.label), Raw: quoted(c.value), Outcome: c.outcome})
+		e.Choices = append(e.Choices, Choice{Value: c.value, Label: f.say(c.label), Raw: payload.Quote(c.value), Outcome: c.outcome})
 	}
 	f.add(e)
 	f.add(Entry{Name: NameResult, Kind: JSON, Label: f.say(wordResult), About: f.say(wordOnlyDone), Prompt: f.say(promptResult), OnlyWith: choiceDone, anything: true})
@@ -107,7 +109,7 @@ func (f *Form) byType(q Question) {
 func (f *Form) options(kind string, list []Option) []Choice {
 	choices := make([]Choice, len(list))
 	for n, o := range list {
-		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: quoted(o.Value), Outcome: cmp.Or(o.Outcome, OutcomeOf(kind, o.Value))}
+		choices[n] = Choice{Value: o.Value, Label: Caption(o, f.Language), Raw: payload.Quote(o.Value), Outcome: cmp.Or(o.Outcome, OutcomeOf(kind, o.Value))}
 	}
 	return choices
 }
@@ -243,7 +245,7 @@ func (f *Form) review(rules *Rules) {
 func grades() []Choice {
 	var list []Choice
 	for _, letter := range letters() {
-		list = append(list, Choice{Value: letter, Label: letter, Raw: quoted(letter), Outcome: Neither})
+		list = append(list, Choice{Value: letter, Label: letter, Raw: payload.Quote(letter), Outcome: Neither})
 	}
 	return list
 }
@@ -293,15 +295,6 @@ func (f *Form) params(q Question) {
 		}
 	}
 	f.add(Entry{Name: NameDescription, Kind: Area, Label: f.say(wordDescription), Prompt: f.say(promptWords)})
-}
-
-// quoted is a text in JSON.
-func quoted(text string) json.RawMessage {
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return json.RawMessage(`""`) // a text can always be written
-	}
-	return raw
 }
 
 func isNull(raw json.RawMessage) bool {

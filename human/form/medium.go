@@ -5,10 +5,9 @@ import (
 	"unicode/utf16"
 )
 
-// Medium says what a place where people fill in forms can draw. This is the one list of such bounds: what a medium cannot draw is left to the
-// response page, which draws everything, and where there is no link to it to the inbox.
+// Medium says what a place where people fill in forms can draw. Each medium states its bounds once, where it is drawn. What it cannot draw is left
+// to the response page, which draws everything, and where there is no link to it to the inbox.
 type Medium struct {
-	Name string
 	// Cannot are the kinds of entries that it cannot draw.
 	Cannot []Kind
 	// Entries is how many entries a form may have, Choices how many choices an entry, Buttons how many choices can be buttons that answer
@@ -21,39 +20,8 @@ type Medium struct {
 	LeavesOut bool
 }
 
-// The bounds below are those of the services.
-
 // Page is the response page, and a terminal, which asks for one thing after the other.
-func Page() Medium { return Medium{Name: "page"} }
-
-// Slack is a modal of Slack, with a block for the headline.
-func Slack() Medium {
-	return Medium{Name: "slack", Cannot: []Kind{File, JSON}, Entries: 99, Choices: 100, Buttons: 25, NameSize: 240, ValueSize: 150, TextSize: 3000}
-}
-
-// Discord is a modal of Discord: five lines or paragraphs.
-func Discord() Medium {
-	return Medium{Name: "discord", Cannot: []Kind{File, JSON}, Entries: 5, Choices: 25, Buttons: 25, TextSize: 4000}
-}
-
-// Teams is a card.
-func Teams() Medium {
-	return Medium{Name: "teams", Cannot: []Kind{File, JSON}, Buttons: 6}
-}
-
-// Gateway is a form of the Model Context Protocol; several says that its version lets choose several things.
-func Gateway(several bool) Medium {
-	m := Medium{Name: "gateway", Cannot: []Kind{File, JSON}, LeavesOut: true}
-	if !several {
-		m.Cannot = append(m.Cannot, Some)
-	}
-	return m
-}
-
-// Telegram has buttons and no forms; one button is for the link.
-func Telegram() Medium {
-	return Medium{Name: "telegram", Cannot: []Kind{Line, Area, Number, Email, Date, YesNo, Tick, One, Some, Score, File, JSON}, Buttons: 99}
-}
+func Page() Medium { return Medium{} }
 
 // Instead are the words for what is done instead of drawing a form: a link to the page, or where there is none the inbox.
 func Instead(linked bool) Text {

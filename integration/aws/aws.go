@@ -11,12 +11,9 @@ import (
 	"regexp"
 	"strings"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 )
-
-// credentialType is the type of the credentials of this package.
-const credentialType = "aws_keys"
 
 // keys are the fields of a credential.
 type keys struct {
@@ -33,7 +30,7 @@ const defaultRegion = "us-east-1"
 // regionName keeps a region from being more than a part of a host's name.
 var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
-func openKeys(c node.Credential) (keys, *url.URL, error) {
+func openKeys(c credential.Opened) (keys, *url.URL, error) {
 	var k keys
 	wrong := func(text string) (keys, *url.URL, error) {
 		return keys{}, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", c.ID, text)

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
@@ -48,7 +48,7 @@ func objectHeaders() []string {
 
 // Put sends short content at once and longer content in parts, which the service joins when all of them are there. Every
 // part is signed with the sum of its content, so the service takes nothing else.
-func (s *s3Store) Put(ctx context.Context, c node.Credential, o objectstore.Object) (r objectstore.Receipt, err error) {
+func (s *s3Store) Put(ctx context.Context, c credential.Opened, o objectstore.Object) (r objectstore.Receipt, err error) {
 	k, base, err := openKeys(c)
 	if err != nil {
 		return r, err

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/objectstore/objectstoretest"
 	"tandem/outbound"
@@ -27,7 +27,7 @@ func newFake() *fakeS3 {
 	}
 }
 
-func keysFor(base string, change map[string]string) node.Credential {
+func keysFor(base string, change map[string]string) credential.Opened {
 	data := map[string]string{"access_key_id": testID, "secret_access_key": testSecret, "session_token": testSession, "region": "eu-test-1", "base_url": base}
 	for name, value := range change {
 		data[name] = value
@@ -36,7 +36,7 @@ func keysFor(base string, change map[string]string) node.Credential {
 	if err != nil {
 		panic(err)
 	}
-	return node.Credential{ID: "cred_1", Type: credentialType, Data: raw}
+	return credential.Opened{ID: "cred_1", Type: credentialType, Data: raw}
 }
 
 func service(fake *fakeS3) objectstoretest.Setup {

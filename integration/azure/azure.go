@@ -13,18 +13,15 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
 
-// credentialType is the type of the credentials of this package.
-const credentialType = "azure"
-
 // account is a storage account and one way into it: a key, a signature, or a client that gets tokens.
 type account struct {
-	credential node.Credential
+	credential credential.Opened
 	name       string
 	endpoint   *url.URL
 	key        string
@@ -43,7 +40,7 @@ var (
 	tenantName  = regexp.MustCompile(`^[A-Za-z0-9.-]{1,100}$`)
 )
 
-func openAccount(c node.Credential) (*account, error) {
+func openAccount(c credential.Opened) (*account, error) {
 	wrong := func(text string) (*account, error) {
 		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", c.ID, text)
 	}

@@ -23,7 +23,6 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
@@ -47,7 +46,7 @@ func (*blobs) CredentialType() string { return credentialType }
 
 // Put sends short content at once and longer content in blocks, which the service joins when all of them are there. The
 // service compares the sum of each. Blocks that are never joined it forgets after a week.
-func (s *blobs) Put(ctx context.Context, c node.Credential, o objectstore.Object) (r objectstore.Receipt, err error) {
+func (s *blobs) Put(ctx context.Context, c credential.Opened, o objectstore.Object) (r objectstore.Receipt, err error) {
 	a, err := openAccount(c)
 	if err != nil {
 		return r, err

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/objectstore/objectstoretest"
 	"tandem/outbound"
@@ -73,13 +73,13 @@ func credentials(base, tokenURL string) map[string]map[string]string {
 	}
 }
 
-func credentialOf(t testing.TB, fields map[string]string) node.Credential {
+func credentialOf(t testing.TB, fields map[string]string) credential.Opened {
 	t.Helper()
 	raw, err := json.Marshal(fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node.Credential{ID: "cred_1", Type: credentialType, Data: raw}
+	return credential.Opened{ID: "cred_1", Type: credentialType, Data: raw}
 }
 
 func setup(r *rig, way string) objectstoretest.Setup {

@@ -36,8 +36,8 @@ func NewChannel(client *http.Client, log *slog.Logger) *Channel {
 	return &Channel{client: client, log: log, patience: patience, pace: usualPace()}
 }
 
-// Name is its channel_type.
-func (*Channel) Name() string { return human.Discord }
+// Name implements [human.Channel].
+func (*Channel) Name() string { return Name }
 
 // snowflake is how Discord writes ids. They are parts of addresses, so nothing else is taken for one.
 var snowflake = regexp.MustCompile(`^[0-9]{1,20}$`)

@@ -18,7 +18,7 @@ import (
 // What is touched, picked or typed in Discord is the same answer as everywhere else; only what is drawn can be filled in.
 func TestModal_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "discord", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, medium(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		i := store.Interaction{Workspace: "w1", ID: "i1", Purpose: c.Question.Purpose, Type: c.Question.Type, Status: store.InteractionPending, Request: c.Request(t)}
 		var r human.Request
 		if err := json.Unmarshal(i.Request, &r); err != nil {

@@ -24,7 +24,7 @@ const (
 // people have to use the link or the inbox.
 func modal(i store.Interaction, r human.Request, t touch) (*discordgo.InteractionResponseData, bool) {
 	f := human.FormOf(i, r)
-	entries, ok := form.Discord().Draw(f)
+	entries, ok := medium().Draw(f)
 	t.do = doSubmit
 	if !ok || t.text() == "" {
 		return nil, false
@@ -51,7 +51,7 @@ func input(e *form.Entry, n int, language string) discordgo.TextInput {
 
 // readInputs makes values of what was typed, by the places of the entries.
 func readInputs(f *form.Form, typed map[string]string) (form.Values, form.Problems) {
-	entries, ok := form.Discord().Draw(f)
+	entries, ok := medium().Draw(f)
 	if !ok {
 		return nil, form.Problems{{Text: form.Gone()}}
 	}

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
@@ -189,7 +188,7 @@ func (p *page) components() []discordgo.MessageComponent {
 	}
 	decides := len(rows)+len(buttons) > 0
 	t.do, t.n = doForm, 0
-	if entries, ok := form.Discord().Draw(f); ok && (!decides || len(entries) > 1 && len(buttons) < room) {
+	if entries, ok := medium().Draw(f); ok && (!decides || len(entries) > 1 && len(buttons) < room) {
 		style := discordgo.PrimaryButton
 		if decides {
 			style = discordgo.SecondaryButton
@@ -275,14 +274,11 @@ func (p *page) quoted(add func(name, value string), name string, raw json.RawMes
 
 // readable is a value for people: a text as it is, anything else as indented JSON, nothing for what is empty.
 func readable(raw json.RawMessage) string {
-	var text string
-	switch trimmed := string(bytes.TrimSpace(raw)); {
-	case trimmed == "", trimmed == "null", trimmed == "{}", trimmed == "[]":
+	text, code := payload.Shown(raw)
+	if text = strings.TrimSpace(text); code && (text == "{}" || text == "[]") {
 		return ""
-	case json.Unmarshal(raw, &text) == nil:
-		return strings.TrimSpace(text)
 	}
-	return payload.Indented(raw)
+	return text
 }
 
 // size counts in UTF-16, which is the most that Discord can mean.

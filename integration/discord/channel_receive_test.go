@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -307,8 +308,8 @@ func TestChannel_Receive_Signature(t *testing.T) {
 	}
 	for data, code := range map[string]fault.Code{`{"token":"x"}`: fault.Unauthorized, `{"token":"x","public_key":"00"}`: fault.CredentialInvalid, `{"token":"x","base_url":"x"}`: fault.CredentialInvalid, `{}`: fault.CredentialInvalid} {
 		a := f.account()
-		a.Open = func(context.Context, string, ...string) (human.Credential, func(), error) {
-			return human.Credential{Data: json.RawMessage(data)}, func() {}, nil
+		a.Open = func(context.Context, string, ...string) (credential.Opened, error) {
+			return credential.Opened{Data: json.RawMessage(data)}, nil
 		}
 		if err := NewChannel(f.client, nil).Receive(httptest.NewRecorder(), f.request(`{"type":1}`, time.Now()), a, (&desk{}).handle); fault.CodeOf(err) != code {
 			t.Errorf("%s: %v, want %s", data, err, code)

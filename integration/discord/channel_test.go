@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form/formtest"
 )
 
 const posts = "POST /channels/55/messages"
@@ -334,7 +335,7 @@ func TestChannel_Seams(t *testing.T) {
 
 func TestReadable(t *testing.T) {
 	t.Parallel()
-	if got := readable(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" {
-		t.Errorf("shown as %s", got)
-	}
+	f := newFake(t)
+	send(t, NewChannel(f.client, nil), f.message(func(m *human.Message) { m.Request.Content, m.Request.Arguments = formtest.Value(), formtest.Value() }))
+	formtest.Readable(t, string(f.sent(posts)[0].raw))
 }

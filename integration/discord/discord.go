@@ -24,9 +24,6 @@ import (
 	"tandem/outbound"
 )
 
-// credentialType is the type of the credentials of this package.
-const credentialType = "discord_bot"
-
 // session is an opened account.
 type session struct {
 	token  string
@@ -36,7 +33,7 @@ type session struct {
 
 // open opens a credential. The caller ends its use.
 func open(ctx context.Context, client *http.Client, a human.Account, id string) (*session, func(), error) {
-	c, release, err := a.Open(ctx, id, credentialType)
+	c, err := a.Open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +43,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		BaseURL   string `json:"base_url"`
 	}
 	wrong := func(text string) (*session, func(), error) {
-		release()
+		c.Release()
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	if json.Unmarshal(c.Data, &fields) != nil || fields.Token == "" {
@@ -69,7 +66,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		moved.Transport = elsewhere{next: client.Transport, base: base.String()}
 		s.client = &moved
 	}
-	return s, release, nil
+	return s, c.Release, nil
 }
 
 // elsewhere sends the calls of the library, which knows only one address, to another.

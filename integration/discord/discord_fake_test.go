@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
@@ -197,13 +198,13 @@ func (f *fake) say(channel string, m map[string]any) {
 }
 
 func (f *fake) account() human.Account {
-	a := human.Account{Account: store.Account{Workspace: "w1", Channel: human.Discord, Credential: "cred"}}
-	a.Open = func(_ context.Context, id string, types ...string) (human.Credential, func(), error) {
+	a := human.Account{Account: store.Account{Workspace: "w1", Channel: Name, Credential: "cred"}}
+	a.Open = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		if id != "cred" || !slices.Contains(types, "discord_bot") {
-			return human.Credential{}, nil, fault.Newf(fault.NotFound, "there is no credential %q", id)
+			return credential.Opened{}, fault.Newf(fault.NotFound, "there is no credential %q", id)
 		}
 		data, err := json.Marshal(map[string]string{"token": testToken, "public_key": hex.EncodeToString(f.public), "base_url": f.url + "/api/v9/"})
-		return human.Credential{Type: "discord_bot", Data: data}, func() {}, err
+		return credential.Opened{Type: "discord_bot", Data: data}, err
 	}
 	return a
 }
@@ -214,7 +215,7 @@ func (f *fake) message(change func(*human.Message)) human.Message {
 		ID: "d1", Kind: human.KindRequest,
 		Interaction: store.Interaction{Workspace: "w1", ID: "6f2c8f0e-1111-8222-8333-444455556666", Purpose: human.PurposeNode, Status: store.InteractionPending, WorkflowName: "Refunds", ArgumentsHash: strings.Repeat("ab", 32)},
 		Request: human.Request{
-			Type: human.Approval, Channel: human.Discord, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
+			Type: human.Approval, Channel: Name, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
 			Settings: json.RawMessage(`{"server_id":"1","channel_id":"55"}`), Options: []human.Option{{Value: "approve"}, {Value: "reject"}},
 		},
 	}

@@ -18,14 +18,11 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
-
-// credentialType is the type of the credentials of this package.
-const credentialType = "gcp_service_account"
 
 const (
 	defaultTokenURI = "https://oauth2.googleapis.com/token"
@@ -35,7 +32,7 @@ const (
 
 // account is a service account that can speak for itself.
 type account struct {
-	credential node.Credential
+	credential credential.Opened
 	email      string
 	keyID      string
 	key        *rsa.PrivateKey
@@ -43,7 +40,7 @@ type account struct {
 	base       *url.URL // nil: the service's own
 }
 
-func openAccount(c node.Credential) (*account, error) {
+func openAccount(c credential.Opened) (*account, error) {
 	wrong := func(text string) (*account, error) {
 		return nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", c.ID, text)
 	}

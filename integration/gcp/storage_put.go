@@ -23,7 +23,6 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
@@ -51,7 +50,7 @@ func (*storage) CredentialType() string { return credentialType }
 
 // Put sends short content in one call and longer content in a session, which the service finishes when all of it is there
 // and its sums are those that were announced.
-func (s *storage) Put(ctx context.Context, c node.Credential, o objectstore.Object) (r objectstore.Receipt, err error) {
+func (s *storage) Put(ctx context.Context, c credential.Opened, o objectstore.Object) (r objectstore.Receipt, err error) {
 	a, err := openAccount(c)
 	if err != nil {
 		return r, err

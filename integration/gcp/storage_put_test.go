@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/objectstore/objectstoretest"
 	"tandem/outbound"
@@ -45,7 +45,7 @@ type rig struct {
 	tokens *fakeTokens
 }
 
-func credentialFor(t testing.TB, base, tokenURI, private string, asText bool) node.Credential {
+func credentialFor(t testing.TB, base, tokenURI, private string, asText bool) credential.Opened {
 	t.Helper()
 	var key any = map[string]string{
 		"type": "service_account", "project_id": "p", "private_key_id": "kid-1", "private_key": private, "client_email": "robot@p.iam.gserviceaccount.com",
@@ -62,7 +62,7 @@ func credentialFor(t testing.TB, base, tokenURI, private string, asText bool) no
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node.Credential{ID: "cred_1", Type: credentialType, Data: raw}
+	return credential.Opened{ID: "cred_1", Type: credentialType, Data: raw}
 }
 
 func setup(r *rig) objectstoretest.Setup {
@@ -246,7 +246,7 @@ func TestStorage_Tokens(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
 		for _, data := range []string{`{}`, `{"key": "nothing"}`, `{"key": {"client_email": "a", "private_key": "-----BEGIN"}}`, `[]`} {
-			r.Credential = node.Credential{ID: "cred_1", Data: json.RawMessage(data)}
+			r.Credential = credential.Opened{ID: "cred_1", Data: json.RawMessage(data)}
 			r.Refused(t.Context(), r.Object("k", &objectstoretest.Pattern{Size: 5}), fault.CredentialInvalid, `"cred_1"`)
 		}
 	})

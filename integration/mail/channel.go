@@ -27,6 +27,7 @@ import (
 
 	"github.com/emersion/go-imap/v2"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
@@ -127,12 +128,12 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	if err != nil {
 		return human.Receipt{}, err
 	}
-	credential, release, err := m.Open(ctx, id, typeSMTP, typeGoogle, typeMicrosoft)
+	opened, err := m.Open(ctx, id, typeSMTP, typeGoogle, typeMicrosoft)
 	if err != nil {
 		return human.Receipt{}, err
 	}
-	defer release()
-	server, f, err := smtpProtocol().server(id, credential)
+	defer opened.Release()
+	server, f, err := smtpProtocol().server(id, opened)
 	if err != nil {
 		return human.Receipt{}, err
 	}
@@ -141,7 +142,7 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 			return human.Receipt{}, err
 		}
 	}
-	if credential.Type != typeSMTP {
+	if opened.Type != typeSMTP {
 		l.read = true
 		server.Username = cmp.Or(server.Username, l.from.Address) // whose token it is
 	}
@@ -156,7 +157,7 @@ func (c *channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	for _, to := range l.to {
 		envelope.To = append(envelope.To, to.Address)
 	}
-	err = c.loggedIn(ctx, id, credential, f, &server, func() error {
+	err = c.loggedIn(ctx, id, opened, f, &server, func() error {
 		refused, err := c.network.Submit(ctx, server, envelope, raw)
 		for _, r := range refused {
 			if err == nil {
@@ -215,12 +216,12 @@ func (c *channel) letter(ctx context.Context, m human.Message) (letter, string, 
 	}
 	if in := m.Request.InCredential; in != "" && in != id {
 		l.read = true
-		credential, release, err := m.Open(ctx, in, typeIMAP, typeGoogle, typeMicrosoft)
+		opened, err := m.Open(ctx, in, typeIMAP, typeGoogle, typeMicrosoft)
 		if err != nil {
 			return letter{}, "", err
 		}
-		defer release()
-		server, _, err := imapProtocol().server(in, credential)
+		defer opened.Release()
+		server, _, err := imapProtocol().server(in, opened)
 		if err != nil {
 			return letter{}, "", err
 		}
@@ -240,15 +241,15 @@ func sender(text string) (*mail.Address, error) {
 }
 
 // loggedIn does something with a server, and once more with a new token if the one it had is refused.
-func (c *channel) loggedIn(ctx context.Context, id string, credential human.Credential, f fields, s *Server, do func() error) error {
-	if err := c.tokens.fill(ctx, id, credential, f, s, false); err != nil {
+func (c *channel) loggedIn(ctx context.Context, id string, opened credential.Opened, f fields, s *Server, do func() error) error {
+	if err := c.tokens.fill(ctx, id, opened, f, s, false); err != nil {
 		return err
 	}
 	err := do()
 	if fault.CodeOf(err) != fault.CredentialInvalid || f.RefreshToken == "" || s.Token == "" {
 		return err
 	}
-	if err := c.tokens.fill(ctx, id, credential, f, s, true); err != nil {
+	if err := c.tokens.fill(ctx, id, opened, f, s, true); err != nil {
 		return err
 	}
 	return do()
@@ -256,18 +257,18 @@ func (c *channel) loggedIn(ctx context.Context, id string, credential human.Cred
 
 // Listen implements [human.Listener]. Only replies to messages of ours are handled and marked as seen; all other mail is left as it is.
 func (c *channel) Listen(ctx context.Context, a human.Account, handle human.Handle) error {
-	credential, release, err := a.Open(ctx, a.Credential, typeIMAP, typeGoogle, typeMicrosoft, typeSMTP)
+	opened, err := a.Open(ctx, a.Credential, typeIMAP, typeGoogle, typeMicrosoft, typeSMTP)
 	if err != nil {
 		return err
 	}
-	if credential.Type == typeSMTP {
+	if opened.Type == typeSMTP {
 		// Nothing can be read with it: its questions are answered by their links.
-		release()
+		opened.Release()
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	defer release()
-	server, f, err := imapProtocol().server(a.Credential, credential)
+	defer opened.Release()
+	server, f, err := imapProtocol().server(a.Credential, opened)
 	if err != nil {
 		return err
 	}
@@ -275,7 +276,7 @@ func (c *channel) Listen(ctx context.Context, a human.Account, handle human.Hand
 		return fault.Newf(fault.CredentialInvalid, "credential %q does not say whose mailbox it is; set its email", a.Credential)
 	}
 	var box *Mailbox
-	err = c.loggedIn(ctx, a.Credential, credential, f, &server, func() (err error) {
+	err = c.loggedIn(ctx, a.Credential, opened, f, &server, func() (err error) {
 		box, err = c.network.OpenMailbox(ctx, server, "INBOX")
 		return err
 	})

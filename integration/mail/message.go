@@ -324,13 +324,7 @@ func (l letter) buttons(labels []string) []button {
 
 // shownJSON is a value for people: a text as it is, the rest indented.
 func shownJSON(raw json.RawMessage, w words) string {
-	if len(bytes.TrimSpace(raw)) == 0 || bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
-		return ""
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		text = payload.Indented(raw)
-	}
+	text, _ := payload.Shown(raw)
 	if len(text) > maxShown {
 		text = clip(text, maxShown) + "\n" + w.Cut
 	}

@@ -14,19 +14,10 @@ import (
 	"strings"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/human"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
-)
-
-// The types of credentials that mail is sent and read with.
-const (
-	typeSMTP      = "smtp"
-	typeIMAP      = "imap"
-	typeGoogle    = "google_oauth"
-	typeMicrosoft = "microsoft_oauth"
 )
 
 // How a connection is protected.
@@ -99,7 +90,7 @@ func imapProtocol() protocol {
 }
 
 // server reads a credential. Its token, if it has one, is filled in by [tokens.fill].
-func (p protocol) server(id string, c human.Credential) (Server, fields, error) {
+func (p protocol) server(id string, c credential.Opened) (Server, fields, error) {
 	wrong := func(text string) (Server, fields, error) {
 		return Server{}, fields{}, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
@@ -240,7 +231,7 @@ type tokens struct {
 }
 
 // fill puts an access token into a server that needs one. Renew fetches a new one instead of one that was refused.
-func (t *tokens) fill(ctx context.Context, id string, c human.Credential, f fields, s *Server, renew bool) error {
+func (t *tokens) fill(ctx context.Context, id string, c credential.Opened, f fields, s *Server, renew bool) error {
 	if c.Type != typeGoogle && c.Type != typeMicrosoft {
 		return nil
 	}
@@ -261,7 +252,7 @@ func (t *tokens) fill(ctx context.Context, id string, c human.Credential, f fiel
 	if err != nil || target.Host == "" {
 		return fault.Newf(fault.CredentialInvalid, "credential %q has a token_url that cannot be used", id)
 	}
-	s.Token, _, err = t.kept.Get(ctx, node.Credential{ID: id, Type: c.Type, Data: c.Data}, time.Now, renew, func(ctx context.Context) (string, time.Duration, error) {
+	s.Token, _, err = t.kept.Get(ctx, credential.Opened{ID: id, Type: c.Type, Data: c.Data}, time.Now, renew, func(ctx context.Context) (string, time.Duration, error) {
 		return objectstore.FetchToken(ctx, t.client, target, url.Values{
 			"grant_type": {"refresh_token"}, "refresh_token": {f.RefreshToken}, "client_id": {f.ClientID}, "client_secret": {f.ClientSecret},
 		}, time.Now())

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/human"
 )
 
 func TestProtocol_Server(t *testing.T) {
@@ -28,12 +28,12 @@ func TestProtocol_Server(t *testing.T) {
 		"Trusting": {in, typeIMAP, `{"host":"i","port":"1143","security":"starttls","username":"u","password":"p","trust_sender":"yes"}`, Server{Host: "i", Port: 1143, Security: securityStartTLS, Username: "u", Password: "p", Trust: Trust{Server: "i", Everyone: true}}},
 		"Authserv": {in, typeIMAP, `{"host":"i","username":"u","password":"p","authserv_id":"mx.example.com","trust_sender":"no"}`, Server{Host: "i", Port: 993, Security: securityTLS, Username: "u", Password: "p", Trust: Trust{Server: "mx.example.com", Exact: true}}},
 	} {
-		got, _, err := test.protocol.server("c1", human.Credential{Type: test.typ, Data: json.RawMessage(test.data)})
+		got, _, err := test.protocol.server("c1", credential.Opened{Type: test.typ, Data: json.RawMessage(test.data)})
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}
-	for name, c := range map[string]human.Credential{
+	for name, c := range map[string]credential.Opened{
 		"OtherType": {Type: "slack_bot", Data: json.RawMessage(`{}`)}, "WrongDirection": {Type: typeIMAP, Data: json.RawMessage(`{"host":"x"}`)}, "NoHost": {Type: typeSMTP, Data: json.RawMessage(`{}`)},
 		"BadSecurity": {Type: typeSMTP, Data: json.RawMessage(`{"host":"x","security":"maybe"}`)}, "BadBase": {Type: typeSMTP, Data: json.RawMessage(`{"host":"x","base_url":":"}`)}, "NoObject": {Type: typeSMTP, Data: json.RawMessage(`[]`)},
 	} {

@@ -27,6 +27,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"go.uber.org/goleak"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -341,7 +342,7 @@ func (b *mailbox) await(t *testing.T, unseen uint32) {
 // safe holds credentials and counts how many are open.
 type safe struct {
 	mu    sync.Mutex
-	held  map[string]human.Credential
+	held  map[string]credential.Opened
 	inUse int
 }
 
@@ -353,33 +354,33 @@ func (s *safe) put(id, kind string, data map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
-		s.held = map[string]human.Credential{}
+		s.held = map[string]credential.Opened{}
 	}
-	s.held[id] = human.Credential{Type: kind, Data: raw}
+	s.held[id] = credential.Opened{Type: kind, Data: raw}
 }
 
 func (s *safe) account(id string) human.Account {
 	return human.Account{Account: store.Account{Workspace: "w1", Channel: human.Email, Credential: id}, Open: s.open}
 }
 
-func (s *safe) open(_ context.Context, id string, types ...string) (human.Credential, func(), error) {
+func (s *safe) open(_ context.Context, id string, types ...string) (credential.Opened, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.held[id]
 	if !ok {
-		return human.Credential{}, nil, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
+		return credential.Opened{}, fault.Newf(fault.CredentialMissing, "there is no credential %q", id)
 	}
 	for _, typ := range types {
 		if typ == c.Type {
 			s.inUse++
-			return c, func() {
+			return c.OnRelease(func() {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				s.inUse--
-			}, nil
+			}), nil
 		}
 	}
-	return human.Credential{}, nil, fault.Newf(fault.CredentialInvalid, "credential %q has type %q", id, c.Type)
+	return credential.Opened{}, fault.Newf(fault.CredentialInvalid, "credential %q has type %q", id, c.Type)
 }
 
 func (s *safe) smtp(id string, o *postOffice, security string) {

@@ -35,8 +35,8 @@ func NewChannel(client *http.Client, log *slog.Logger) *Channel {
 	return &Channel{client: client, log: log, patience: patience}
 }
 
-// Name is its channel_type.
-func (*Channel) Name() string { return human.Slack }
+// Name implements [human.Channel].
+func (*Channel) Name() string { return Name }
 
 // settings are what a node says about the channel.
 type settings struct {

@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -176,7 +175,7 @@ func (p *page) actions() []slack.Block {
 
 // choices are those that can be buttons: all of them or none. More says that there is something to fill in besides.
 func choices(f *form.Form, t touch) (list []form.Choice, more bool) {
-	decision, more := form.Slack().Decides(f)
+	decision, more := medium().Decides(f)
 	if decision == nil {
 		return nil, false
 	}
@@ -247,14 +246,11 @@ func quoted(blocks []slack.Block, w words, label string, raw json.RawMessage) []
 
 // readable is a value for people: a text as it is, anything else as indented JSON, nothing for what is empty.
 func readable(raw json.RawMessage) string {
-	var text string
-	switch trimmed := string(bytes.TrimSpace(raw)); {
-	case trimmed == "", trimmed == "null", trimmed == "{}", trimmed == "[]":
+	text, code := payload.Shown(raw)
+	if text = strings.TrimSpace(text); code && (text == "{}" || text == "[]") {
 		return ""
-	case json.Unmarshal(raw, &text) == nil:
-		return strings.TrimSpace(text)
 	}
-	return payload.Indented(raw)
+	return text
 }
 
 // plain is a text that Slack takes as it is.

@@ -28,7 +28,7 @@ func asRecord(t *testing.T, c *formtest.Case) (store.Interaction, human.Request)
 // What is touched or filled in in Slack is the same answer as everywhere else; only what is drawn can be filled in.
 func TestModal_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "slack", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, medium(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		i, r := asRecord(t, &c)
 		f := human.FormOf(i, r)
 		if decision, _ := f.Decision(); c.Touches() {

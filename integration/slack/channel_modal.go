@@ -31,7 +31,7 @@ const (
 // its entry.
 func modal(i store.Interaction, r human.Request, t touch) (slack.ModalViewRequest, bool) {
 	f := human.FormOf(i, r)
-	entries, ok := form.Slack().Draw(f)
+	entries, ok := medium().Draw(f)
 	t.Value = ""
 	metadata := t.text()
 	if !ok || size(metadata) > metadataMax {

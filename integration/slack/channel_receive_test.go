@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -198,8 +199,8 @@ func TestChannel_Receive_Signature(t *testing.T) {
 	}
 	// A credential without a secret lets nobody in, whatever they signed with.
 	a := f.account()
-	a.Open = func(context.Context, string, ...string) (human.Credential, func(), error) {
-		return human.Credential{Data: json.RawMessage(`{"token":"x"}`)}, func() {}, nil
+	a.Open = func(context.Context, string, ...string) (credential.Opened, error) {
+		return credential.Opened{Data: json.RawMessage(`{"token":"x"}`)}, nil
 	}
 	d := &desk{}
 	if _, err := f.post(NewChannel(f.client, nil), a, d.handle, formType, body, func(h http.Header) { sign(h, "", body, time.Now()) }); fault.CodeOf(err) != fault.Unauthorized || len(d.got()) != 0 {

@@ -21,9 +21,6 @@ import (
 	"tandem/outbound"
 )
 
-// credentialType is the type of the credentials of this package.
-const credentialType = "slack_bot"
-
 // session is an opened account.
 type session struct {
 	api     *slack.Client
@@ -33,7 +30,7 @@ type session struct {
 
 // open opens a credential. The caller ends its use.
 func open(ctx context.Context, client *http.Client, a human.Account, id string) (*session, func(), error) {
-	c, release, err := a.Open(ctx, id, credentialType)
+	c, err := a.Open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +40,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		BaseURL string `json:"base_url"`
 	}
 	wrong := func(text string) (*session, func(), error) {
-		release()
+		c.Release()
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	if json.Unmarshal(c.Data, &fields) != nil || fields.Token == "" {
@@ -57,7 +54,7 @@ func open(ctx context.Context, client *http.Client, a human.Account, id string) 
 		}
 		options = append(options, slack.OptionAPIURL(strings.TrimRight(fields.BaseURL, "/")+"/"))
 	}
-	return &session{api: slack.New(fields.Token, options...), http: client, signing: fields.Signing}, release, nil
+	return &session{api: slack.New(fields.Token, options...), http: client, signing: fields.Signing}, c.Release, nil
 }
 
 // problem says what an error of the library means. The addresses that it may hold are left out: a response_url lets in whoever

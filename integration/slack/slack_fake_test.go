@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
@@ -222,13 +223,13 @@ func (f *fake) wait(method string) call {
 
 // account is the account of the tests.
 func (f *fake) account() human.Account {
-	a := human.Account{Account: store.Account{Workspace: "w1", Channel: human.Slack, Credential: "cred"}}
-	a.Open = func(_ context.Context, id string, types ...string) (human.Credential, func(), error) {
+	a := human.Account{Account: store.Account{Workspace: "w1", Channel: Name, Credential: "cred"}}
+	a.Open = func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 		if id != "cred" || !slices.Contains(types, "slack_bot") {
-			return human.Credential{}, nil, fault.Newf(fault.NotFound, "there is no credential %q", id)
+			return credential.Opened{}, fault.Newf(fault.NotFound, "there is no credential %q", id)
 		}
 		data, err := json.Marshal(map[string]string{"token": testToken, "signing_secret": testSigning, "base_url": f.url + "/api"})
-		return human.Credential{Type: "slack_bot", Data: data}, func() {}, err
+		return credential.Opened{Type: "slack_bot", Data: data}, err
 	}
 	return a
 }
@@ -239,7 +240,7 @@ func (f *fake) message(change func(*human.Message)) human.Message {
 		ID: "d1", Kind: human.KindRequest,
 		Interaction: store.Interaction{Workspace: "w1", ID: "6f2c8f0e-1111-8222-8333-444455556666", Purpose: human.PurposeNode, Status: store.InteractionPending, WorkflowName: "Refunds", ArgumentsHash: strings.Repeat("a", 64)},
 		Request: human.Request{
-			Type: human.Approval, Channel: human.Slack, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
+			Type: human.Approval, Channel: Name, Title: "Refund 120 €?", Description: "Order 77 came back.", Credential: "cred", Language: "en",
 			Settings: json.RawMessage(`{"channel":"#ops"}`), Options: []human.Option{{Value: "approve"}, {Value: "reject"}},
 		},
 	}

@@ -57,7 +57,7 @@ func paragraphs(m human.Message, whole bool) []any {
 	add(m.Request.Title, maxTitle, object{"weight": "Bolder", "size": "Medium"})
 	add(m.Request.Description, most, nil)
 	if whole {
-		text, code := content(m.Request.Content)
+		text, code := payload.Shown(m.Request.Content)
 		if code {
 			add(text, most, object{"fontType": "Monospace"})
 		} else {
@@ -118,15 +118,4 @@ func links(m human.Message) []any {
 		return nil
 	}
 	return []any{object{"type": "Action.OpenUrl", "title": form.Instead(true).In(m.Request.Language), "url": m.Link}}
-}
-
-// content is what the question is about, as people read it; code says that it is not prose.
-func content(raw json.RawMessage) (text string, code bool) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return "", false
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, false
-	}
-	return payload.Indented(raw), true
 }

@@ -20,11 +20,11 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 		}
 		return a
 	}
-	entries, ok := form.Teams().Draw(f)
+	entries, ok := medium().Draw(f)
 	if !ok {
 		return nil, nil, false
 	}
-	decision, _ := form.Teams().Decides(f)
+	decision, _ := medium().Decides(f)
 	for _, n := range entries {
 		if e := &f.Entries[n]; decision == nil || !e.Decides {
 			body = append(body, input(e))

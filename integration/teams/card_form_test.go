@@ -18,7 +18,7 @@ import (
 // What is pressed or filled in on a card is the same answer as everywhere else; only what is drawn can be filled in.
 func TestCard_Conforms(t *testing.T) {
 	t.Parallel()
-	formtest.Run(t, "teams", func(t *testing.T, c formtest.Case) formtest.Filled {
+	formtest.Run(t, medium(), func(t *testing.T, c formtest.Case) formtest.Filled {
 		i := store.Interaction{Workspace: "w", ID: questionA, Purpose: c.Question.Purpose, Type: c.Question.Type, Status: store.InteractionPending, Request: c.Request(t)}
 		var r human.Request
 		if err := json.Unmarshal(i.Request, &r); err != nil {

@@ -30,8 +30,8 @@ type Channel struct {
 // New makes the channel over a guarded client.
 func New(client *http.Client) *Channel { return &Channel{http: client, now: time.Now} }
 
-// Name is its channel_type.
-func (c *Channel) Name() string { return human.Teams }
+// Name implements [human.Channel].
+func (c *Channel) Name() string { return Name }
 
 // settings are those of a question.
 type settings struct {
@@ -123,7 +123,7 @@ func (b *bot) send(ctx context.Context, m human.Message, s settings, earlier []r
 		r := receipt{Service: earlier[0].Service, Conversation: earlier[0].Conversation, Asks: asks}
 		return b.speak(ctx, r, out)
 	}
-	to, channel := strings.TrimPrefix(m.To, human.Teams+":"), false
+	to, channel := strings.TrimPrefix(m.To, Name+":"), false
 	if to == "" {
 		to = s.User
 		if s.Channel != "" {

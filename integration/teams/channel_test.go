@@ -12,6 +12,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form/formtest"
 )
 
 func approval(settings string) human.Request {
@@ -358,7 +359,10 @@ func TestQuestion_Inputs(t *testing.T) {
 
 func TestContent_Readable(t *testing.T) {
 	t.Parallel()
-	if got, code := content(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" || !code {
-		t.Errorf("shown as %s, code %v", got, code)
+	r := human.Request{Type: human.Approval, Title: "T", Content: formtest.Value(), Arguments: formtest.Value()}
+	made, err := question(human.Message{Interaction: newOffice(r).record, Request: r, Link: "https://t.example/r"}, true)
+	if err != nil {
+		t.Fatal(err)
 	}
+	formtest.Readable(t, written(t, made))
 }

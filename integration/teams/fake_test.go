@@ -17,6 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -215,13 +216,13 @@ func newOffice(r human.Request) *office {
 
 func (o *office) account(data map[string]string) human.Account {
 	return human.Account{
-		Account: store.Account{Workspace: "w", Channel: human.Teams, Credential: "bot"},
-		Open: func(_ context.Context, id string, types ...string) (human.Credential, func(), error) {
+		Account: store.Account{Workspace: "w", Channel: Name, Credential: "bot"},
+		Open: func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 			if id != "bot" || len(types) != 1 || types[0] != "teams_bot" {
-				return human.Credential{}, nil, fault.Newf(fault.CredentialMissing, "no credential %q", id)
+				return credential.Opened{}, fault.Newf(fault.CredentialMissing, "no credential %q", id)
 			}
 			raw, err := json.Marshal(data)
-			return human.Credential{Type: "teams_bot", Data: raw}, func() {}, err
+			return credential.Opened{Type: "teams_bot", Data: raw}, err
 		},
 	}
 }

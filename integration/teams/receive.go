@@ -11,6 +11,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/payload"
 )
 
 // activity is what the bot service brings, as far as it is used.
@@ -84,8 +85,13 @@ func (c *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 		if err != nil {
 			return err
 		}
+		answer, err := payload.Encode(object{"statusCode": http.StatusOK, "type": "application/vnd.microsoft.activity.message", "value": said})
+		if err != nil {
+			return err
+		}
 		w.Header().Set("Content-Type", "application/json")
-		return json.NewEncoder(w).Encode(object{"statusCode": http.StatusOK, "type": "application/vnd.microsoft.activity.message", "value": said})
+		_, err = w.Write(answer)
+		return err
 	case in.Type == "invoke":
 		w.WriteHeader(http.StatusNotImplemented) // what the service wants to hear of those that a bot does not know
 		return nil

@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	credentialType = "teams_bot"
 	// defaultService is where messages are sent that answer none; what answers one goes where that came from.
 	defaultService  = "https://smba.trafficmanager.net/teams"
 	defaultLogin    = "https://login.microsoftonline.com"
@@ -48,12 +47,12 @@ type bot struct {
 }
 
 func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, func(), error) {
-	opened, release, err := a.Open(ctx, id, credentialType)
+	opened, err := a.Open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
 	wrong := func(text string) (*bot, func(), error) {
-		release()
+		opened.Release()
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	var fields struct {
@@ -81,7 +80,7 @@ func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, f
 		base := strings.TrimRight(fields.BaseURL, "/")
 		b.service, b.login, b.metadata = base, base, base+metadataPath
 	}
-	return b, release, nil
+	return b, opened.Release, nil
 }
 
 // isBot says whether it is more than a bare webhook.

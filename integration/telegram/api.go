@@ -18,8 +18,7 @@ import (
 )
 
 const (
-	credentialType = "telegram_bot"
-	defaultBase    = "https://api.telegram.org"
+	defaultBase = "https://api.telegram.org"
 	// maxAnswer is how much is read of an answer; a hundred updates are far less.
 	maxAnswer = 8 << 20
 )
@@ -33,7 +32,7 @@ type bot struct {
 }
 
 func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, func(), error) {
-	opened, release, err := a.Open(ctx, id, credentialType)
+	opened, err := a.Open(ctx, id, credentialType)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +42,7 @@ func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, f
 		BaseURL string `json:"base_url"`
 	}
 	wrong := func(text string) (*bot, func(), error) {
-		release()
+		opened.Release()
 		return nil, nil, fault.Newf(fault.CredentialInvalid, "credential %q %s", id, text)
 	}
 	if json.Unmarshal(opened.Data, &fields) != nil {
@@ -60,7 +59,7 @@ func (c *Channel) open(ctx context.Context, a human.Account, id string) (*bot, f
 		}
 		b.base = strings.TrimRight(fields.BaseURL, "/")
 	}
-	return b, release, nil
+	return b, opened.Release, nil
 }
 
 // id is the public number of the bot.

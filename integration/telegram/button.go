@@ -19,7 +19,7 @@ import (
 
 // choices are what can be answered by one button. Forms, reviews, several choices and too many of them want a page, and so does a note.
 func choices(i store.Interaction, r human.Request) []form.Choice {
-	decision, _ := form.Telegram().Decides(human.FormOf(i, r))
+	decision, _ := medium().Decides(human.FormOf(i, r))
 	if decision == nil {
 		return nil
 	}

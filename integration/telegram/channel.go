@@ -27,8 +27,8 @@ type Channel struct{ http *http.Client }
 // New makes the channel over a guarded client, whose calls may take a minute.
 func New(client *http.Client) *Channel { return &Channel{http: client} }
 
-// Name is its channel_type.
-func (c *Channel) Name() string { return human.Telegram }
+// Name implements [human.Channel].
+func (c *Channel) Name() string { return Name }
 
 // settings are those of a question.
 type settings struct {
@@ -72,7 +72,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	to := s.Chat
 	if m.To != "" {
-		to = chatID(strings.TrimPrefix(m.To, human.Telegram+":"))
+		to = chatID(strings.TrimPrefix(m.To, Name+":"))
 	}
 	if to == "" {
 		return human.Receipt{}, fault.New(fault.InvalidConfig, "nobody says where to ask; set chat_id")
@@ -193,7 +193,7 @@ func question(m human.Message, inbox bool) string {
 	tail := clip(strings.Join(lines, "\n"), maxLines)
 	p.reserve(tail)
 	p.add("", "", m.Request.Description, maxText)
-	if text, code := content(m.Request.Content); code {
+	if text, code := payload.Shown(m.Request.Content); code {
 		p.add("<pre>", "</pre>", text, maxText)
 	} else {
 		p.add("", "", text, maxText)
@@ -263,17 +263,6 @@ func clip(text string, most int) string {
 		}
 	}
 	return text
-}
-
-// content is what the question is about, as people read it; code says that it is not prose.
-func content(raw json.RawMessage) (text string, code bool) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return "", false
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, false
-	}
-	return payload.Indented(raw), true
 }
 
 // pick is a text in the language of a person.

@@ -13,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/human/form/formtest"
 	"tandem/store"
 )
 
@@ -291,7 +292,13 @@ func TestChannel_Send_FollowsMigration(t *testing.T) {
 
 func TestContent_Readable(t *testing.T) {
 	t.Parallel()
-	if got, code := content(json.RawMessage(`{"\u540d":"\u5f20\u003cb\u003e"}`)); got != "{\n  \"名\": \"张<b>\"\n}" || !code {
-		t.Errorf("shown as %s, code %v", got, code)
+	f, o := newAPI(t), newOffice()
+	r := approval(`{"chat_id":1}`)
+	r.Content, r.Arguments = formtest.Value(), formtest.Value()
+	o.questions[questionA] = r
+	if _, err := o.ask(t, f, human.Message{Kind: human.KindRequest, Interaction: about(questionA)}); err != nil {
+		t.Fatal(err)
 	}
+	_, _, text := f.lastSent(t)
+	formtest.Readable(t, text)
 }

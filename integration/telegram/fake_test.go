@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
@@ -191,13 +192,13 @@ func (o *office) taken() []human.Reply {
 
 func (o *office) account(base string) human.Account {
 	return human.Account{
-		Account: store.Account{Workspace: "w", Channel: human.Telegram, Credential: "bot"},
-		Open: func(_ context.Context, id string, types ...string) (human.Credential, func(), error) {
+		Account: store.Account{Workspace: "w", Channel: Name, Credential: "bot"},
+		Open: func(_ context.Context, id string, types ...string) (credential.Opened, error) {
 			if id != "bot" || len(types) != 1 || types[0] != "telegram_bot" {
-				return human.Credential{}, nil, fault.Newf(fault.CredentialMissing, "no credential %q", id)
+				return credential.Opened{}, fault.Newf(fault.CredentialMissing, "no credential %q", id)
 			}
 			data, err := json.Marshal(map[string]string{"token": botToken, "webhook_secret": botSecret, "base_url": base})
-			return human.Credential{Type: "telegram_bot", Data: data}, func() {}, err
+			return credential.Opened{Type: "telegram_bot", Data: data}, err
 		},
 	}
 }

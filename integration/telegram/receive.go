@@ -369,7 +369,7 @@ func sender(r *human.Reply, p person) {
 // counts says that what somebody says in a group counts: they are listed, or nobody is, and it is left to the approvers.
 func (s settings) counts(p person) bool {
 	return len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t chatID) bool {
-		name := strings.TrimPrefix(string(t), human.Telegram+":")
+		name := strings.TrimPrefix(string(t), Name+":")
 		if name == strconv.FormatInt(p.ID, 10) {
 			return true
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/human/form"
@@ -81,10 +82,10 @@ func TestChannel_Receive_Secret(t *testing.T) {
 	}
 	a := o.account(f.URL)
 	open := a.Open
-	a.Open = func(ctx context.Context, id string, types ...string) (human.Credential, func(), error) {
-		c, release, err := open(ctx, id, types...)
+	a.Open = func(ctx context.Context, id string, types ...string) (credential.Opened, error) {
+		c, err := open(ctx, id, types...)
 		c.Data = json.RawMessage(`{"token":"7001:x"}`)
-		return c, release, err
+		return c, err
 	}
 	if err := New(f.Client()).Receive(nil, newRequest(t, update, ""), a, o.handle); fault.CodeOf(err) != fault.Unauthorized {
 		t.Errorf("without a secret in the credential: %v", err)

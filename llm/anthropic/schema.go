@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tandem/payload"
 )
 
 // inputSchema is the schema of a tool's parameters as the service takes it: everything may stand below the root, but the
@@ -89,10 +91,8 @@ func definition(ref string) (place, name string, ok bool) {
 // does not know; the caller checks the answer against the whole schema. It is false if that would forbid what the schema
 // allows, or if the schema is recursive: then the model is told the schema instead.
 func outputSchema(raw json.RawMessage) (map[string]any, bool) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	var root map[string]any
-	if d.Decode(&root) != nil || root["type"] != "object" || recursive(root) {
+	if payload.Read(raw, &root) != nil || root["type"] != "object" || recursive(root) {
 		return nil, false
 	}
 	closed, ok := closing(root)

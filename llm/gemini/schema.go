@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tandem/payload"
 )
 
 // maxSchemas bounds what a schema may grow to when its references are replaced: a few definitions that refer to each
@@ -20,10 +21,8 @@ const maxSchemas = 5000
 // caller checks answers and arguments against the whole schema. References are replaced by what they refer to; where that
 // would have no end, only the kind of value is left and a warning says so.
 func simplify(raw json.RawMessage) (map[string]any, []string, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
 	var root map[string]any
-	if err := d.Decode(&root); err != nil {
+	if err := payload.Read(raw, &root); err != nil {
 		return nil, nil, err
 	}
 	if root == nil {

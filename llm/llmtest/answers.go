@@ -2,13 +2,13 @@ package llmtest
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/llm"
+	"tandem/payload"
 )
 
 // plain is a question without anything special.
@@ -127,14 +127,7 @@ func (h Harness) lacks(f Feature) bool {
 }
 
 func sameJSON(a, b string) bool {
-	var x, y bytes.Buffer
-	return canonical(&x, a) && canonical(&y, b) && x.String() == y.String()
-}
-
-// canonical writes JSON with sorted keys and numbers as they are.
-func canonical(to *bytes.Buffer, text string) bool {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	return d.Decode(&v) == nil && !d.More() && json.NewEncoder(to).Encode(v) == nil
+	x, wrong := payload.Canonical([]byte(a))
+	y, err := payload.Canonical([]byte(b))
+	return wrong == nil && err == nil && bytes.Equal(x, y)
 }

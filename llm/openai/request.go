@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 
 	"tandem/llm"
+	"tandem/payload"
 )
 
 // translate writes a request in the protocol. The warnings say what was left out.
@@ -202,9 +202,8 @@ func schemaName(name string) string {
 // strictly says whether the service can hold the model to a schema: it takes only objects that list all their properties
 // as required and allow no others, and only some keywords. A schema beyond that is sent as a wish.
 func strictly(schema json.RawMessage) bool {
-	d := json.NewDecoder(bytes.NewReader(schema))
 	var root map[string]any
-	if d.Decode(&root) != nil || root["type"] != "object" {
+	if payload.Read(schema, &root) != nil || root["type"] != "object" {
 		return false
 	}
 	return strictPart(root)

@@ -24,6 +24,7 @@ import (
 
 	"tandem/fault"
 	"tandem/llm"
+	"tandem/payload"
 )
 
 // Provider answers from a script. It also embeds, by hashing.
@@ -252,12 +253,7 @@ func short(key string) string {
 func plain(s string) string { return s }
 
 func quoted(s string) string {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("scripted: encode a string: %v", err)) // no string is refused
-	}
-	// The quotes are those of the text around it.
-	return string(raw[1 : len(raw)-1])
+	return string(payload.AppendEscaped(nil, s)) // the quotes are those of the text around it
 }
 
 // fill puts what was asked into an answer, in one pass, so that nothing that was asked is read as part of the rule.

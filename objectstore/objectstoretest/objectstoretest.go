@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"tandem/credential"
 	"tandem/fault"
-	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
 )
@@ -27,7 +27,7 @@ import (
 // Service is a store and the local server behind it.
 type Service struct {
 	Store      objectstore.Store
-	Credential node.Credential
+	Credential credential.Opened
 	Handler    http.Handler
 	// Bucket exists, and no other does.
 	Bucket string

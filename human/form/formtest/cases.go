@@ -10,7 +10,6 @@ type fill = map[string][]string
 
 // Cases are the questions of every type and purpose, filled in rightly and wrongly.
 func Cases() []Case {
-	noForms := []string{"slack", "discord", "teams", "gateway"}
 	node := func(q form.Question) form.Question {
 		q.Purpose = form.PurposeNode
 		return q
@@ -74,15 +73,15 @@ func Cases() []Case {
 		{Name: "NoNumber", Question: fields, Fill: fill{"field_values.n": {"many"}, "field_values.gift": {"true"}}, Wrong: []string{"field_values.n"}},
 		{Name: "Texts", Question: texts, Fill: fill{"field_values.why": {"so"}, "field_values.code": {"EU"}, "notes": {"n"}}, Answer: `{"field_values":{"why":"so","code":"EU"},"notes":"n"}`},
 		{Name: "TextsWrong", Question: texts, Fill: fill{"field_values.why": {"x"}, "field_values.code": {"eu"}}, Wrong: []string{"field_values.code", "field_values.why"}},
-		{Name: "File", Question: file, Left: noForms, Wrong: []string{"field_values.paper"}},
+		{Name: "File", Question: file, Needs: form.File, Wrong: []string{"field_values.paper"}},
 		{Name: "Schema", Question: schema, Fill: fill{"field_values.name": {"Ann"}, "field_values.level": {"2"}, "field_values.sure": {"true"}}, Answer: `{"field_values":{"name":"Ann","guests":1,"level":2,"sure":true}}`},
 		{Name: "SchemaWrong", Question: schema, Fill: fill{"field_values.guests": {"9"}}, Wrong: []string{"field_values.guests", "field_values.name"}},
 		{Name: "Choices", Question: choices, Fill: fill{"field_values.size": {"b"}, "field_values.old": {"y"}, "field_values.topics": {"go", "css"}, "field_values.about": {"me"}},
 			Answer: `{"field_values":{"size":"b","old":"y","topics":["go","css"],"about":"me"}}`},
 		{Name: "ChoicesTooMany", Question: choices, Fill: fill{"field_values.topics": {"go", "sql", "css"}}, Wrong: []string{"field_values.topics"}},
-		{Name: "Nested", Question: nested, Fill: fill{"field_values.list": {`[{"a":1}]`}}, Answer: `{"field_values":{"list":[{"a":1}]}}`, Left: noForms},
-		{Name: "NestedWrong", Question: nested, Fill: fill{"field_values.list": {`[{`}}, Wrong: []string{"field_values.list"}, Left: noForms},
-		{Name: "Whole", Question: whole, Fill: fill{"field_values": {`{"a":"x"}`}}, Answer: `{"field_values":{"a":"x"}}`, Left: noForms},
+		{Name: "Nested", Question: nested, Fill: fill{"field_values.list": {`[{"a":1}]`}}, Answer: `{"field_values":{"list":[{"a":1}]}}`, Needs: form.JSON},
+		{Name: "NestedWrong", Question: nested, Fill: fill{"field_values.list": {`[{`}}, Wrong: []string{"field_values.list"}, Needs: form.JSON},
+		{Name: "Whole", Question: whole, Fill: fill{"field_values": {`{"a":"x"}`}}, Answer: `{"field_values":{"a":"x"}}`, Needs: form.JSON},
 
 		{Name: "Confirm", Question: purpose(form.PurposeConfirm, form.Approval), Fill: fill{"confirm": {"confirm"}}, Answer: `{"confirm":true}`},
 		{Name: "ConfirmNot", Question: purpose(form.PurposeConfirm, form.Approval), Fill: fill{"confirm": {"cancel"}}, Answer: `{"confirm":false}`},

@@ -5,6 +5,7 @@ package formtest
 import (
 	"encoding/json"
 	"errors"
+	"html"
 	"maps"
 	"slices"
 	"strings"
@@ -23,8 +24,9 @@ type Case struct {
 	// Answer is the answer; empty: there is none, and Wrong are the paths of what is wrong.
 	Answer string
 	Wrong  []string
-	// Left are the media that leave the question to the response page.
-	Left []string
+	// Needs is a kind of entry without which the question cannot be drawn: a medium that cannot draw it leaves the question to the response page.
+	// Empty: every medium that has forms draws it.
+	Needs form.Kind
 	// Language is that of the reader.
 	Language string
 }
@@ -38,8 +40,11 @@ type Filled struct {
 	Wrong  form.Problems
 }
 
+// LeftBy says that a medium leaves the question to the response page.
+func (c *Case) LeftBy(m form.Medium) bool { return slices.Contains(m.Cannot, c.Needs) }
+
 // Run lets a medium draw, fill in and read back every question, in both languages.
-func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
+func Run(t *testing.T, medium form.Medium, fill func(t *testing.T, c Case) Filled) {
 	t.Helper()
 	for _, c := range Cases() {
 		for _, language := range []string{"en", "zh"} {
@@ -48,7 +53,7 @@ func Run(t *testing.T, medium string, fill func(t *testing.T, c Case) Filled) {
 			t.Run(c.Name+"/"+c.Language, func(t *testing.T) {
 				t.Parallel()
 				got := fill(t, c)
-				if left := slices.Contains(c.Left, medium); left == got.Drawn {
+				if left := c.LeftBy(medium); left == got.Drawn {
 					t.Fatalf("drawn is %v, and it is to be left to the page: %v", got.Drawn, left)
 				}
 				if got.Drawn {
@@ -164,4 +169,49 @@ func (c *Case) Request(t *testing.T) json.RawMessage {
 func (c *Case) Touches() bool {
 	decision, _ := c.Form().Decision()
 	return decision != nil && len(c.Fill) == 1 && len(c.Fill[decision.Path()]) == 1
+}
+
+// Value is data as programs write it, with escapes that nobody wants to read. Every medium shows it.
+func Value() json.RawMessage {
+	return json.RawMessage(`{"\u540d":"\u4e94 \u003cb\u003e \u0026 \u516d","list":["\u4e94"]}`)
+}
+
+// Readable refuses what a medium made of [Value] if people could not read it. Shown is a message as the medium is handed it: characters
+// of HTML may stand in their entities, and if it is JSON, its texts are what is looked at.
+func Readable(t *testing.T, shown string) {
+	t.Helper()
+	var v any
+	if json.Unmarshal([]byte(shown), &v) == nil {
+		shown = strings.Join(texts(v), "\n")
+	}
+	shown = html.UnescapeString(shown)
+	for _, want := range []string{"名", "五 <b> & 六", "五"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("nobody can read %q in %s", want, shown)
+		}
+	}
+	if strings.Contains(shown, `\u`) {
+		t.Errorf("an escape is left in %s", shown)
+	}
+}
+
+// texts are all texts of a decoded value, the names of its fields included.
+func texts(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case []any:
+		var list []string
+		for _, one := range v {
+			list = append(list, texts(one)...)
+		}
+		return list
+	case map[string]any:
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			list = append(append(list, name), texts(v[name])...)
+		}
+		return list
+	}
+	return nil
 }

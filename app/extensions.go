@@ -1,0 +1,128 @@
+package app
+
+import (
+	"slices"
+
+	"tandem/builtin/ai"
+	"tandem/builtin/ask"
+	"tandem/builtin/code"
+	"tandem/builtin/data"
+	"tandem/builtin/file"
+	"tandem/builtin/flow"
+	remember "tandem/builtin/memory"
+	"tandem/builtin/models"
+	"tandem/builtin/task"
+	"tandem/builtin/toolset"
+	"tandem/builtin/web"
+	"tandem/credential"
+	"tandem/database"
+	"tandem/files"
+	"tandem/human"
+	"tandem/integration/aws"
+	"tandem/integration/azure"
+	"tandem/integration/discord"
+	"tandem/integration/gcp"
+	"tandem/integration/mail"
+	"tandem/integration/slack"
+	"tandem/integration/teams"
+	"tandem/integration/telegram"
+	"tandem/llm/anthropic"
+	"tandem/llm/gemini"
+	"tandem/llm/openai"
+	"tandem/llm/scripted"
+	"tandem/mcp"
+	"tandem/memory"
+	"tandem/node"
+	"tandem/plug"
+)
+
+// vendors are the extensions of this program. A vendor is a package, and a line here.
+func vendors() []plug.Maker {
+	return []plug.Maker{
+		anthropic.Extension,
+		aws.Extension,
+		azure.Extension,
+		discord.Extension,
+		gcp.Extension,
+		gemini.Extension,
+		mail.Extension,
+		openai.Extension,
+		scripted.Extension,
+		slack.Extension,
+		teams.Extension,
+		telegram.Extension,
+	}
+}
+
+// kindDeps are what the families of kinds need of the program that they are part of; what a family does without is said at its Deps.
+type kindDeps struct {
+	Files     *files.Store
+	Databases *database.Pools
+	Models    *models.Models
+	Scripts   *code.Scripts
+	Callbacks web.Callbacks
+	Memories  *memory.Store
+	Tools     *mcp.Pool
+	Agents    task.Agents
+}
+
+// families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below builtin, and a
+// line here. What the kinds work with is known when everything else was gathered.
+func families(with func(set *plug.Set) kindDeps) []plug.Maker {
+	var known *kindDeps
+	family := func(name string, kinds func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind, credentials ...credential.Type) plug.Maker {
+		return func(d plug.Deps) plug.Extension {
+			return plug.Extension{Name: name, Credentials: credentials, KindsOf: func(set *plug.Set) []node.Kind {
+				if known == nil {
+					made := with(set)
+					known = &made
+				}
+				return kinds(d, set, *known)
+			}}
+		}
+	}
+	return []plug.Maker{
+		family("builtin/ai", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools})
+		}),
+		family("builtin/ask", func(d plug.Deps, _ *plug.Set, _ kindDeps) []node.Kind {
+			return ask.Kinds(ask.Deps{Users: d.Users})
+		}),
+		family("builtin/code", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return code.Kinds(code.Deps{Scripts: k.Scripts})
+		}),
+		family("builtin/data", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return data.Kinds(data.Deps{Databases: k.Databases, Models: k.Models})
+		}, database.Credential()),
+		family("builtin/file", func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
+			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
+		}),
+		family("builtin/flow", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return flow.Kinds(flow.Deps{Models: k.Models})
+		}),
+		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
+		}),
+		family("builtin/task", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return task.Kinds(task.Deps{Models: k.Models, Tools: k.Tools, Agents: k.Agents})
+		}),
+		family("builtin/toolset", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return toolset.Kinds(toolset.Deps{Servers: k.Tools})
+		}, mcp.Credentials()...),
+		family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})
+		}, web.Credentials()...),
+		func(d plug.Deps) plug.Extension {
+			return plug.Extension{Name: "webhook", Credentials: []credential.Type{human.WebhookCredential()}, Channels: []human.Channel{human.NewWebhook(d.HTTP)}}
+		},
+	}
+}
+
+// gather puts the parts of a program together: its families, the vendors, and what whoever embeds it brings.
+func gather(d plug.Deps, own, more []plug.Maker) (*plug.Set, error) {
+	var list []plug.Extension
+	for _, make := range slices.Concat(own, vendors(), more) {
+		list = append(list, make(d))
+	}
+	return plug.Gather(list...)
+}

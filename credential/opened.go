@@ -1,0 +1,73 @@
+package credential
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Opened is a credential in use. Until it is released the [Redactor] that it was opened with takes its secrets out of whatever leaves the
+// program.
+type Opened struct {
+	ID   string
+	Type string
+	// Data is the fields of the type, as a JSON object. Nothing may use it, or a slice of it, after Release.
+	Data json.RawMessage
+
+	release func()
+}
+
+// Release ends the use of the credential and clears its data. Releasing it twice, or one that holds nothing, does no harm.
+func (o *Opened) Release() {
+	if release := o.Keep(); release != nil {
+		release()
+	}
+}
+
+// Keep takes the duty to release over: Release does nothing any more, and whoever called Keep calls the returned function instead. It is nil when
+// there is nothing to release.
+func (o *Opened) Keep() (release func()) {
+	release, o.release = o.release, nil
+	return release
+}
+
+// OnRelease is the credential with something more to do when it is released.
+func (o Opened) OnRelease(do func()) Opened {
+	before := o.release
+	o.release = func() {
+		if before != nil {
+			before()
+		}
+		do()
+	}
+	return o
+}
+
+// Opener opens a credential of one workspace, which must be of one of the types if any are named. The caller releases it, unless who handed out
+// the opener says that it does. Errors are *fault.Error.
+type Opener func(ctx context.Context, id string, types ...string) (Opened, error)
+
+// SealData checks the data of a credential against its type and seals it for its place.
+func (k *Keyring) SealData(t Type, workspace, id string, data json.RawMessage) ([]byte, error) {
+	if err := t.Validate(data); err != nil {
+		return nil, err
+	}
+	return k.Seal(data, Context(workspace, id, t.Name))
+}
+
+// OpenData opens a credential for use: its secrets are held by the redactor before anybody has the data.
+func (k *Keyring) OpenData(r *Redactor, t Type, workspace, id string, sealed []byte) (Opened, error) {
+	data, err := k.Open(sealed, Context(workspace, id, t.Name))
+	if err != nil {
+		return Opened{}, err
+	}
+	secrets, err := t.Secrets(data)
+	if err != nil {
+		clear(data)
+		return Opened{}, err
+	}
+	forget := r.Hold(secrets...)
+	return Opened{ID: id, Type: t.Name, Data: data, release: func() {
+		clear(data)
+		forget()
+	}}, nil
+}

@@ -1,0 +1,41 @@
+package discord
+
+import (
+	"encoding/json"
+
+	"tandem/credential"
+	"tandem/human"
+	"tandem/human/form"
+	"tandem/plug"
+)
+
+// Name is the channel_type of questions that are asked in Discord.
+const Name = "discord"
+
+// Extension is what this package brings.
+func Extension(d plug.Deps) plug.Extension {
+	return plug.Extension{
+		Name:        Name,
+		Channels:    []human.Channel{NewChannel(d.HTTP.HTTPClient(), d.Log)},
+		Credentials: []credential.Type{botCredential()},
+	}
+}
+
+// Traits implements [human.Particular].
+func (*Channel) Traits() human.Traits {
+	return human.Traits{Credentials: []string{credentialType}, Place: placeOf}
+}
+
+// placeOf reads where a question is put: a channel of a server, which several people read.
+func placeOf(raw json.RawMessage) human.Place {
+	var s struct {
+		Channel string `json:"channel_id"`
+	}
+	_ = json.Unmarshal(raw, &s) // settings of another form name no place; sending says what is wrong with them
+	return human.Place{Named: s.Channel != ""}
+}
+
+// medium is what a modal of Discord can have: five lines or paragraphs.
+func medium() form.Medium {
+	return form.Medium{Cannot: []form.Kind{form.File, form.JSON}, Entries: 5, Choices: 25, Buttons: 25, TextSize: 4000}
+}

@@ -1,0 +1,53 @@
+package mail
+
+import "tandem/credential"
+
+// The types of credentials that mail is sent and read with.
+const (
+	typeSMTP      = "smtp"
+	typeIMAP      = "imap"
+	typeGoogle    = "google_oauth"
+	typeMicrosoft = "microsoft_oauth"
+)
+
+// credentialTypes are those of mail servers, and the accounts of vendors that log in to theirs with tokens.
+func credentialTypes() []credential.Type {
+	smtp := credential.Type{Name: typeSMTP, Label: credential.Label{En: "Outgoing mail (SMTP)", Zh: "发信服务器（SMTP）"},
+		Fields: append(serverFields(securityStartTLS, "smtp", "smtps"), credential.Username(), credential.Password()),
+		// Relays inside a network take mail without a login.
+		Alternatives: []credential.Alternative{{Requires: []string{"username", "password"}}, {}},
+	}
+	imap := credential.Type{Name: typeIMAP, Label: credential.Label{En: "Incoming mail (IMAP)", Zh: "收信服务器（IMAP）"},
+		Fields: append(serverFields(securityTLS, "imap", "imaps"), credential.Username().Needed(), credential.Password().Needed(),
+			// By these the sender of a reply is believed: what the receiving server calls itself when it says that a mail is
+			// genuine, and whether every sender is believed because the server takes mail from known people only.
+			credential.Text("authserv_id", "Name in Authentication-Results", "验证服务器名"),
+			credential.Choice("trust_sender", "Trust sender addresses", "信任发件人地址", "no", "yes").Or("no"),
+		),
+	}
+	return []credential.Type{
+		smtp, imap, account(typeGoogle, credential.Label{En: "Google account", Zh: "Google 账号"}), account(typeMicrosoft, credential.Label{En: "Microsoft account", Zh: "Microsoft 账号"}),
+	}
+}
+
+// serverFields are where a mail server is and how its connections are protected.
+func serverFields(security string, schemes ...string) []credential.Field {
+	return []credential.Field{
+		credential.Text("host", "Host", "主机").Needed(),
+		{Name: "port", Label: credential.Label{En: "Port", Zh: "端口"}, Format: credential.FormatPort},
+		credential.Choice("security", "Encryption", "加密方式", securityStartTLS, securityTLS, securityNone).Or(security),
+		credential.Address("base_url", "Base URL", "接口地址").Schemed(schemes...),
+	}
+}
+
+// account is an account of a vendor that hands out tokens.
+func account(name string, label credential.Label) credential.Type {
+	return credential.Type{Name: name, Label: label, Fields: []credential.Field{
+		credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
+		credential.Secret("refresh_token", "Refresh token", "刷新令牌"), credential.Secret("token", "Access token", "访问令牌"),
+		credential.Address("token_url", "Token URL", "令牌地址"),
+		credential.Text("email", "E-mail address", "邮箱"), // mail servers want to know whose token it is
+	}, Alternatives: []credential.Alternative{
+		{Requires: []string{"client_id", "client_secret", "refresh_token"}}, {Requires: []string{"token"}},
+	}}
+}

@@ -1,0 +1,17 @@
+package anthropic
+
+import (
+	"tandem/credential"
+	"tandem/plug"
+)
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{
+		Name:      Name,
+		Providers: []plug.Provider{{Name: Name, New: New}},
+		Credentials: []credential.Type{{
+			Name: Name, Label: credential.Label{En: "Anthropic", Zh: "Anthropic"}, Fields: []credential.Field{credential.APIKey().Needed()},
+		}},
+	}
+}

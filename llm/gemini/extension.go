@@ -1,0 +1,17 @@
+package gemini
+
+import (
+	"tandem/credential"
+	"tandem/plug"
+)
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{
+		Name:      Name,
+		Providers: []plug.Provider{{Name: Name, New: New}},
+		Credentials: []credential.Type{{
+			Name: Name, Label: credential.Label{En: "Google Gemini", Zh: "Google Gemini"}, Fields: []credential.Field{credential.APIKey().Needed()},
+		}},
+	}
+}

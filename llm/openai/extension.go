@@ -1,0 +1,20 @@
+package openai
+
+import (
+	"tandem/credential"
+	"tandem/plug"
+)
+
+// Name is what profiles call this provider.
+const Name = "openai"
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{
+		Name:      Name,
+		Providers: []plug.Provider{{Name: Name, New: New}},
+		Credentials: []credential.Type{{
+			Name: Name, Label: credential.Label{En: "OpenAI and compatible services", Zh: "OpenAI 及兼容服务"}, Fields: []credential.Field{credential.APIKey().Needed()},
+		}},
+	}
+}

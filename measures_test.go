@@ -1,0 +1,180 @@
+package tandem_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+)
+
+// limits are what the measures of the module may be. docs/architecture.md says why.
+var limits = struct { // read-only
+	lines, names, file, branches, depth int
+}{lines: 23100, names: 890, file: 625, branches: 51, depth: 10}
+
+// measure is what one package measures, tests left out.
+type measure struct {
+	dir string
+	// lines counts all lines of all files; names counts the functions, types, constants and variables of the package that
+	// are not exported, without methods.
+	lines, names int
+	// file is the longest file, and branches the most branching function, with their sizes.
+	file, function      string
+	fileLines, branches int
+	// depth is the length of the longest chain of imports inside the module that begins here.
+	depth int
+}
+
+// TestMeasures holds every package to the limits. `make measures` prints what they measure.
+func TestMeasures(t *testing.T) {
+	t.Parallel()
+	all := measures(t)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	line(w, "package\tlines\tunexported names\tlongest file\tmost branches\tdepth\n")
+	for _, m := range all {
+		line(w, "%s\t%d\t%d\t%s %d\t%s %d\t%d\n", m.dir, m.lines, m.names, m.file, m.fileLines, m.function, m.branches, m.depth)
+		for _, over := range []struct {
+			what        string
+			have, limit int
+		}{
+			{"lines", m.lines, limits.lines},
+			{"unexported names", m.names, limits.names},
+			{"lines in " + m.file, m.fileLines, limits.file},
+			{"branches in " + m.function, m.branches, limits.branches},
+			{"imports in a chain", m.depth, limits.depth},
+		} {
+			if over.have > over.limit {
+				t.Errorf("%s has %d %s, more than %d", m.dir, over.have, over.what, over.limit)
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", table.String())
+}
+
+// line writes one line of a table that is kept in memory.
+func line(w *tabwriter.Writer, format string, args ...any) { fmt.Fprintf(w, format, args...) }
+
+// measures measures every package, the longest first.
+func measures(t *testing.T) []measure {
+	t.Helper()
+	found := map[string]measure{}
+	imports := map[string][]string{}
+	for _, dir := range packageDirs(t, ".") {
+		fset := token.NewFileSet()
+		m := measure{dir: dir}
+		for _, f := range parseDir(t, fset, dir) {
+			if !f.test {
+				m.add(fset, f)
+				imports[dir] = append(imports[dir], inside(f.ast)...)
+			}
+		}
+		if m.lines > 0 {
+			found[dir] = m
+		}
+	}
+	for dir, m := range found {
+		m.depth = depth(dir, imports, map[string]int{})
+		found[dir] = m
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b measure) int {
+		if a.lines != b.lines {
+			return b.lines - a.lines
+		}
+		return strings.Compare(a.dir, b.dir)
+	})
+}
+
+// add counts one file.
+func (m *measure) add(fset *token.FileSet, f source) {
+	lines := fset.File(f.ast.Package).LineCount()
+	m.lines += lines
+	if lines > m.fileLines {
+		m.file, m.fileLines = f.name, lines
+	}
+	for _, d := range f.ast.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				m.name(d.Name)
+			}
+			if n := branches(d); n > m.branches {
+				m.function, m.branches = d.Name.Name, n
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					m.name(s.Name)
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						m.name(n)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (m *measure) name(n *ast.Ident) {
+	if n.Name != "_" && !n.IsExported() {
+		m.names++
+	}
+}
+
+// branches is the cyclomatic complexity of a function, with the functions inside it.
+func branches(f *ast.FuncDecl) int {
+	n := 1
+	ast.Inspect(f, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			if x.List != nil {
+				n++
+			}
+		case *ast.CommClause:
+			if x.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if x.Op == token.LAND || x.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
+
+// inside lists what a file imports from this module.
+func inside(f *ast.File) []string {
+	var dirs []string
+	for _, i := range f.Imports {
+		if dir, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/"); ok {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// depth is the length of the longest chain of imports from a package on. Go allows no circles.
+func depth(dir string, imports map[string][]string, known map[string]int) int {
+	if d, ok := known[dir]; ok {
+		return d
+	}
+	d := 0
+	for _, next := range imports[dir] {
+		d = max(d, 1+depth(next, imports, known))
+	}
+	known[dir] = d
+	return d
+}

@@ -1,0 +1,149 @@
+package plug
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/objectstore"
+)
+
+// Set is what the extensions of a program bring together. It is not changed after it was gathered.
+type Set struct {
+	// Kinds are in the order in which they were brought; the registry has its own.
+	Kinds        []node.Kind
+	Channels     []human.Channel
+	Providers    map[string]Provider
+	Credentials  credential.Types
+	ObjectStores map[string]objectstore.Store
+}
+
+// Media is what is known about the channels.
+func (s *Set) Media() human.Media { return human.MediaOf(s.Channels...) }
+
+// Factories are what makes the providers, by name.
+func (s *Set) Factories() map[string]llm.Factory {
+	factories := make(map[string]llm.Factory, len(s.Providers))
+	for name, p := range s.Providers { // order does not matter: one entry per name
+		factories[name] = p.New
+	}
+	return factories
+}
+
+// ProviderNames are the names of the providers, sorted.
+func (s *Set) ProviderNames() []string { return slices.Sorted(maps.Keys(s.Providers)) }
+
+// Gather puts extensions together. It refuses two parts of one name, and parts that could not be used, with an error that names the extensions.
+func Gather(list ...Extension) (*Set, error) {
+	g := gathering{set: &Set{Providers: map[string]Provider{}, ObjectStores: map[string]objectstore.Store{}}, brought: map[string]string{}}
+	var types []credential.Type
+	for _, e := range list {
+		if e.Name == "" {
+			return nil, fault.New(fault.Invalid, "an extension has no name; set Name to that of the package which brings it")
+		}
+		if err := g.parts(e); err != nil {
+			return nil, err
+		}
+		types = append(types, e.Credentials...)
+	}
+	g.set.Credentials = credential.NewTypes(types...)
+	for _, e := range list {
+		kinds := e.Kinds
+		if e.KindsOf != nil {
+			kinds = slices.Concat(kinds, e.KindsOf(g.set))
+		}
+		if err := g.kinds(e.Name, kinds); err != nil {
+			return nil, err
+		}
+	}
+	return g.set, nil
+}
+
+// gathering is a set that is being put together.
+type gathering struct {
+	set *Set
+	// brought is who has brought what, by the sort of the part and its name.
+	brought map[string]string
+}
+
+// take notes that an extension brings a part. What is what the part is called in an error.
+func (g *gathering) take(what, name, from string) error {
+	if name == "" {
+		return fault.Newf(fault.Invalid, "a %s of the extension %q has no name", what, from)
+	}
+	key := what + " " + name
+	if other, taken := g.brought[key]; taken {
+		who := fmt.Sprintf("the extensions %q and %q both bring it", other, from)
+		if other == from {
+			who = fmt.Sprintf("the extension %q brings it twice", from)
+		}
+		return fault.Newf(fault.Conflict, "there are two of the %s %q: %s; leave one of them out, or call it differently", what, name, who)
+	}
+	g.brought[key] = from
+	return nil
+}
+
+// parts takes everything but the kinds.
+func (g *gathering) parts(e Extension) error {
+	missing := func(what, name, field string) error {
+		return fault.Newf(fault.Invalid, "the %s %q of the extension %q has no %s", what, name, e.Name, field)
+	}
+	for _, c := range e.Channels {
+		if c == nil {
+			return fault.Newf(fault.Invalid, "a channel of the extension %q is nil", e.Name)
+		}
+		name := c.Name()
+		if name == human.InApp {
+			return fault.Newf(fault.Conflict, "the extension %q brings a channel %q, which is the inbox; call it differently", e.Name, name)
+		}
+		if err := g.take("channel", name, e.Name); err != nil {
+			return err
+		}
+	}
+	g.set.Channels = append(g.set.Channels, e.Channels...)
+	for _, p := range e.Providers {
+		if err := g.take("provider", p.Name, e.Name); err != nil {
+			return err
+		}
+		if p.New == nil {
+			return missing("provider", p.Name, "New")
+		}
+		g.set.Providers[p.Name] = p
+	}
+	for _, t := range e.Credentials {
+		if err := g.take("credential type", t.Name, e.Name); err != nil {
+			return err
+		}
+	}
+	for _, s := range e.ObjectStores {
+		if err := g.take("object store", s.Target, e.Name); err != nil {
+			return err
+		}
+		if s.Store == nil {
+			return missing("object store", s.Target, "Store")
+		}
+		g.set.ObjectStores[s.Target] = s.Store
+	}
+	return nil
+}
+
+// kinds takes kinds. An older name of a kind is a name that no other kind may have.
+func (g *gathering) kinds(from string, kinds []node.Kind) error {
+	for _, k := range kinds {
+		for _, name := range append([]string{k.About.Name}, k.About.Older...) {
+			if err := g.take("kind", name, from); err != nil {
+				return err
+			}
+		}
+		if problem := node.Defect(k); problem != "" {
+			return fault.Newf(fault.Invalid, "the kind %q of the extension %q %s", k.About.Name, from, problem)
+		}
+	}
+	g.set.Kinds = append(g.set.Kinds, kinds...)
+	return nil
+}

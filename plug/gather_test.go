@@ -1,0 +1,127 @@
+package plug_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/llm"
+	"tandem/node"
+	"tandem/objectstore"
+	"tandem/plug"
+)
+
+// channel is one that sends nothing.
+type channel string
+
+func (c channel) Name() string { return string(c) }
+func (channel) Send(context.Context, human.Message) (human.Receipt, error) {
+	return human.Receipt{}, nil
+}
+
+// shelf keeps nothing.
+type shelf struct{}
+
+func (shelf) CredentialType() string { return "none" }
+func (shelf) Put(context.Context, credential.Opened, objectstore.Object) (objectstore.Receipt, error) {
+	return objectstore.Receipt{}, nil
+}
+
+func kind(name string, older ...string) node.Kind {
+	return node.Raw(node.About{
+		Name: name, Older: older, Title: node.Text{En: "Title", Zh: "标题"}, Description: node.Text{En: "What it does.", Zh: "做什么。"}, Keys: []node.Key{{Name: "result"}},
+	}, func(context.Context, *node.Call, struct{}, json.RawMessage) (node.Outcome, error) {
+		return node.Done{}, nil
+	})
+}
+
+func model(llm.Settings) (llm.Provider, error) {
+	return nil, fault.New(fault.Unsupported, "there is no model")
+}
+
+func TestGather(t *testing.T) {
+	t.Parallel()
+	one := plug.Extension{
+		Name: "one", Kinds: []node.Kind{kind("ONE.A")}, Channels: []human.Channel{channel("pigeon")}, Providers: []plug.Provider{{Name: "oracle", New: model}},
+		Credentials: []credential.Type{{Name: "wing", Fields: []credential.Field{credential.Token()}}}, ObjectStores: []plug.ObjectStore{{Target: "shelf", Store: shelf{}}},
+		// What others bring is known, also what comes after.
+		KindsOf: func(all *plug.Set) []node.Kind {
+			var kinds []node.Kind
+			for _, name := range all.Media().Names() {
+				kinds = append(kinds, kind("ASK."+strings.ToUpper(name)))
+			}
+			return kinds
+		},
+	}
+	two := plug.Extension{
+		Name: "two", Kinds: []node.Kind{kind("TWO.A", "OLD")}, Channels: []human.Channel{channel("drum")}, Providers: []plug.Provider{{Name: "bones", New: model}},
+		Credentials: []credential.Type{{Name: "skin"}},
+	}
+	set, err := plug.Gather(one, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for _, k := range set.Kinds {
+		kinds = append(kinds, k.About.Name)
+	}
+	if want := []string{"ONE.A", "ASK.DRUM", "ASK.PIGEON", "TWO.A"}; !slices.Equal(kinds, want) {
+		t.Errorf("the kinds are %q, want %q", kinds, want)
+	}
+	if got := set.ProviderNames(); !slices.Equal(got, []string{"bones", "oracle"}) || len(set.Factories()) != 2 {
+		t.Errorf("the providers are %q", got)
+	}
+	if len(set.Credentials) != 2 || set.Credentials[0].Name != "skin" || len(set.Credentials[1].Fields) != 2 {
+		t.Errorf("the types of credentials are %+v", set.Credentials)
+	}
+	if set.ObjectStores["shelf"] == nil {
+		t.Errorf("the object stores are %v", set.ObjectStores)
+	}
+}
+
+// Two parts of one name are refused, whatever they are, and so is what could not be used. The error names the part and who brings it.
+func TestGather_Refuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		one, two plug.Extension
+		code     fault.Code
+		says     []string
+	}{
+		"Kind":       {plug.Extension{Kinds: []node.Kind{kind("A.B")}}, plug.Extension{Kinds: []node.Kind{kind("A.B")}}, fault.Conflict, []string{`kind "A.B"`, `"one" and "two"`}},
+		"OlderName":  {plug.Extension{Kinds: []node.Kind{kind("A.B", "A.C")}}, plug.Extension{KindsOf: func(*plug.Set) []node.Kind { return []node.Kind{kind("A.C")} }}, fault.Conflict, []string{`kind "A.C"`, `"one" and "two"`}},
+		"Channel":    {plug.Extension{Channels: []human.Channel{channel("c")}}, plug.Extension{Channels: []human.Channel{channel("c")}}, fault.Conflict, []string{`channel "c"`, `"one" and "two"`}},
+		"Provider":   {plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, plug.Extension{Providers: []plug.Provider{{Name: "p", New: model}}}, fault.Conflict, []string{`provider "p"`, `"one" and "two"`}},
+		"Credential": {plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, plug.Extension{Credentials: []credential.Type{{Name: "k"}}}, fault.Conflict, []string{`credential type "k"`, `"one" and "two"`}},
+		"Store":      {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s", Store: shelf{}}}}, fault.Conflict, []string{`object store "s"`, `"one" and "two"`}},
+		"Twice":      {plug.Extension{Kinds: []node.Kind{kind("A.B"), kind("A.B")}}, plug.Extension{}, fault.Conflict, []string{`kind "A.B"`, `"one" brings it twice`}},
+		"Inbox":      {plug.Extension{Channels: []human.Channel{channel(human.InApp)}}, plug.Extension{}, fault.Conflict, []string{`"in_app"`, `"one"`}},
+		"NoName":     {plug.Extension{}, plug.Extension{Channels: []human.Channel{channel("")}}, fault.Invalid, []string{"channel", `"two"`, "no name"}},
+		"NoChannel":  {plug.Extension{Channels: []human.Channel{nil}}, plug.Extension{}, fault.Invalid, []string{`"one"`, "nil"}},
+		"NoFactory":  {plug.Extension{Providers: []plug.Provider{{Name: "p"}}}, plug.Extension{}, fault.Invalid, []string{`provider "p"`, `"one"`, "New"}},
+		"NoStore":    {plug.Extension{ObjectStores: []plug.ObjectStore{{Target: "s"}}}, plug.Extension{}, fault.Invalid, []string{`object store "s"`, `"one"`, "Store"}},
+		"NoKind":     {plug.Extension{Kinds: []node.Kind{kind("echo")}}, plug.Extension{}, fault.Invalid, []string{`kind "echo"`, `"one"`, "TYPE.SUBTYPE"}},
+		"NoRun":      {plug.Extension{Kinds: []node.Kind{{About: kind("A.B").About}}}, plug.Extension{}, fault.Invalid, []string{`kind "A.B"`, `"one"`, "Run"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.one.Name, c.two.Name = "one", "two"
+			_, err := plug.Gather(c.one, c.two)
+			if fault.CodeOf(err) != c.code {
+				t.Fatalf("got %v, want %s", err, c.code)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%q does not say %s", err, text)
+				}
+			}
+		})
+	}
+	if _, err := plug.Gather(plug.Extension{}); fault.CodeOf(err) != fault.Invalid || !strings.Contains(err.Error(), "Name") {
+		t.Errorf("an extension without a name: %v", err)
+	}
+}
