@@ -107,12 +107,10 @@ func floors() map[string]floor {
 		"builtin/toolset":  {level: 6},
 
 		"builtin/*":     {level: 7}, // one family of kinds each
-		"integration/*": {level: 8},
-		"llm/openai":    {level: 8},
-		"llm/anthropic": {level: 8},
-		"llm/gemini":    {level: 8},
-		"llm/scripted":  {level: 8},
+		"integration/*": {level: 8}, // one vendor each
+		"llm/*":         {level: 8}, // one way to reach models each
 
+		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
 		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
 
 		"gateway":  {level: 7},

@@ -36,21 +36,23 @@ import (
 	"tandem/plug"
 )
 
-// vendors are the extensions of this program. A vendor is a package, and a line here.
+// vendors are the extensions of this program. A vendor is a package, and a line here. Channels are offered to people in this order.
 func vendors() []plug.Maker {
 	return []plug.Maker{
-		anthropic.Extension,
-		aws.Extension,
-		azure.Extension,
-		discord.Extension,
-		gcp.Extension,
-		gemini.Extension,
 		mail.Extension,
+		slack.Extension,
+		discord.Extension,
+		telegram.Extension,
+		teams.Extension,
+
+		anthropic.Extension,
+		gemini.Extension,
 		openai.Extension,
 		scripted.Extension,
-		slack.Extension,
-		teams.Extension,
-		telegram.Extension,
+
+		aws.Extension,
+		azure.Extension,
+		gcp.Extension,
 	}
 }
 
@@ -85,8 +87,8 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/ai", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools})
 		}),
-		family("builtin/ask", func(d plug.Deps, _ *plug.Set, _ kindDeps) []node.Kind {
-			return ask.Kinds(ask.Deps{Users: d.Users})
+		family("builtin/ask", func(d plug.Deps, set *plug.Set, _ kindDeps) []node.Kind {
+			return ask.Kinds(ask.Deps{Users: d.Users, Channels: set.Channels})
 		}),
 		family("builtin/code", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return code.Kinds(code.Deps{Scripts: k.Scripts})

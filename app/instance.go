@@ -43,10 +43,10 @@ import (
 type Instance struct {
 	dir      string
 	stores   store.Stores
-	db       *sqlite.DB
+	db       Store
 	kinds    workflow.Kinds
 	registry node.Registry
-	host     *local.Host
+	host     Host
 	source   host.Source
 	hub      *host.Hub
 	sandbox  *sandbox.Pool
@@ -83,6 +83,11 @@ type Instance struct {
 type Options struct {
 	// Dir is the data directory. It is made if it does not exist.
 	Dir string
+	// Store is the database, which the instance closes, also when it cannot be opened; nil: the SQLite database in Dir. Files, keys and notes about
+	// runs are in Dir all the same.
+	Store Store
+	// Host makes what drives executions; nil: a host in this process.
+	Host MakeHost
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
@@ -130,7 +135,7 @@ const defaultActivations = 100
 
 // Open opens a data directory and takes up what was under way in it.
 func Open(ctx context.Context, o Options) (*Instance, error) {
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
+	db, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +171,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		}
 		register = i.register
 	}
-	i.host, err = local.New(ctx, local.Options{
+	newHost := o.Host
+	if newHost == nil {
+		newHost = newLocalHost
+	}
+	i.host, err = newHost(ctx, local.Options{
 		Programs: agent.Programs(),
 		Journal:  i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
@@ -226,7 +235,25 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	return nil
 }
 
-func closing(err error, db *sqlite.DB) error {
+// store opens the database, unless it is given.
+func (o *Options) store(ctx context.Context) (Store, error) {
+	if o.Dir == "" {
+		return nil, fault.New(fault.Invalid, "Options.Dir is empty; name the data directory")
+	}
+	if o.Store != nil {
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, closing(fmt.Errorf("make the data directory: %w", err), o.Store)
+		}
+		return o.Store, nil
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func closing(err error, db Store) error {
 	if cerr := db.Close(); cerr != nil {
 		return fmt.Errorf("%w (and closing: %w)", err, cerr)
 	}

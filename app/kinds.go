@@ -24,11 +24,10 @@ import (
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/server"
-	"tandem/workflow"
 )
 
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
-func Kinds() workflow.Kinds { return theKinds() }
+func Kinds() *node.Registry { return theKinds() }
 
 // theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {

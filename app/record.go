@@ -141,7 +141,7 @@ var errTold = errors.New("everything is told") // read-only
 // Player plays fixtures, with the kinds of this program and without a data directory. No kind of it reaches anything: what
 // touches the world is answered from the recording.
 type Player struct {
-	kinds    workflow.Kinds
+	kinds    *node.Registry
 	registry node.Registry
 	sandbox  *sandbox.Pool
 }

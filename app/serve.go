@@ -25,6 +25,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/route"
 	"tandem/server"
 	"tandem/store"
@@ -66,7 +67,9 @@ type ServeOptions struct {
 	// MCPWait is how long a call of a tool by the Model Context Protocol waits for its execution; zero: 25 s.
 	MCPWait time.Duration
 	Version string
-	Log     *slog.Logger
+	// Extensions are what the program brings besides what is built in, see [Options].
+	Extensions []plug.Maker
+	Log        *slog.Logger
 	// Started is told once that the server takes requests. May be nil.
 	Started func(Serving)
 }
@@ -134,7 +137,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)

@@ -43,6 +43,10 @@ type About struct {
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
 	// TYPE.SUBTYPE.
 	Older []string
+	// Values are the values of fields for which they depend on what the program is made of, by the name of the field: they take the place of the
+	// tag enum. Beside are the conditions of fields that depend on it, in the place of the tag with.
+	Values map[string][]string
+	Beside map[string][]Condition
 	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
 	Inputs []Value
 	// Examples are what references show of the kind; the first is the simplest.

@@ -34,7 +34,7 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
 func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeOf(reflect.TypeFor[C]())
+	shape := shapeFor[C](about)
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
@@ -69,7 +69,7 @@ type Body[C any] struct {
 
 // Loop makes a kind that runs a body.
 func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeOf(reflect.TypeFor[C]())
+	shape := shapeFor[C](about)
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
 			defer recovered(about.Name, &err)

@@ -23,12 +23,11 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/payload"
-	"tandem/workflow"
 )
 
-// humanConfig is what every question to a person says. A question is put by returning a wait: the record of it, the messages and
+// Config is what every question to a person says. The configuration of a kind that asks embeds it. A question is put by returning a wait: the record of it, the messages and
 // their answers are package human's, and nothing is held meanwhile.
-type humanConfig struct {
+type Config struct {
 	_ struct{} `need:"title|description"`
 
 	Type        string          `json:"interaction_type" enum:"approval|input|selection|review" fixed:"true" doc:"What is asked for: a decision, values, a choice, or a judgement." zh:"询问的类型：审批、填写、选择或评审。"`
@@ -64,8 +63,8 @@ type humanConfig struct {
 	AnalysisPrompt  node.Words `json:"response_analysis_prompt" older:"custom_analysis_prompt" prompt:"true" doc:"What that model is told besides." zh:"给该模型的补充说明。"`
 	UnrelatedAction string     `json:"unrelated_action" enum:"ignore|route" doc:"What becomes of answers that are about something else." zh:"无关答复的处理。"`
 
-	Channel    string        `json:"channel_type" enum:"in_app|webhook|email|slack|discord|telegram|teams" doc:"Where people are asked besides the inbox." zh:"除收件箱外的询问渠道。"`
-	WebhookURL node.Template `json:"webhook_url" with:"channel_type=webhook|teams" doc:"The address that the question is sent to, for webhook." zh:"webhook 渠道的地址。"`
+	Channel    string        `json:"channel_type" doc:"Where people are asked besides the inbox." zh:"除收件箱外的询问渠道。"`
+	WebhookURL node.Template `json:"webhook_url" doc:"The address that the question is sent to, for webhook." zh:"webhook 渠道的地址。"`
 }
 
 // humanOption is an option that is written as an object; most are only a text.
@@ -91,15 +90,20 @@ type humanEscalation struct {
 	To           any     `json:"to" required:"true" doc:"Who is asked: one, or a list." zh:"询问的对象：一个或列表。"`
 }
 
-func (c *humanConfig) Defaults() {
+// asks finds the configuration inside that of a kind, which embeds it.
+func (c *Config) asks() *Config { return c }
+
+// Defaults are what holds when nothing is said. A kind with defaults of its own calls it first.
+func (c *Config) Defaults() {
 	c.Type, c.TimeoutSeconds, c.MinApprovals, c.MinRejections, c.Risk, c.Priority = human.Approval, 3600, 1, 1, "low", 1
 	c.ApprovalOptions = []node.Of[humanOption]{node.Of[humanOption](`"approve"`), node.Of[humanOption](`"reject"`)}
 }
 
 // humanAsking is a question with what its kind does differently.
 type humanAsking struct {
-	humanConfig
-	// medium is that of a messaging kind, settings what its channel needs.
+	Config
+	// media are the channels that there are, medium is that of a messaging kind, settings what its channel needs.
+	media    human.Media
 	medium   string
 	settings map[string]any
 	// approvers are who is asked when the configuration names nobody.
@@ -131,7 +135,7 @@ func (a *humanAsking) ask(call *node.Call, in json.RawMessage) (node.Outcome, er
 		return nil, fault.Newf(fault.InvalidConfig, "the question cannot be asked: %w", err)
 	}
 	// What is wrong with it is the node's failure, before anybody is asked.
-	opened, err := human.Media(nil).Open(human.Question{
+	opened, err := a.media.Open(human.Question{
 		User: call.UserID, Requesters: call.Requesters, Language: call.Language, Node: call.NodeID, Activation: call.ActivationID, Purpose: human.PurposeNode, Request: raw, Time: call.Time().UnixMilli(),
 	})
 	if err != nil {
@@ -255,7 +259,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
 	}
 	settings := maps.Clone(a.settings)
-	if takes := r.Channel == human.Webhook || r.Channel == mediumTeams; takes && a.WebhookURL != "" {
+	if takes := a.media[r.Channel].TakesURL; takes && a.WebhookURL != "" {
 		if settings == nil {
 			settings = map[string]any{}
 		}
@@ -433,14 +437,11 @@ func takenBack(result human.Result) string {
 }
 
 // inAppApproval asks in the inbox, and wherever channel_type says besides.
-func inAppApproval() node.Kind {
-	return humanKind(
+func inAppApproval(d Deps) node.Kind {
+	return humanKind(d,
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", Title: node.Says("Ask in the inbox", "站内审批"),
 			Description: node.Says("Asks people in the inbox, on the command line and through the API.", "在收件箱、命令行和 API 中请人作答。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks two people, one of whom must agree.", "询问两个人，其中一人同意即可。"),
@@ -451,21 +452,23 @@ func inAppApproval() node.Kind {
 				},
 			},
 		},
-		func(_ *node.Call, cfg humanConfig) (*humanAsking, error) { return &humanAsking{humanConfig: cfg}, nil },
-		func(p *node.Planning, cfg *humanConfig) { planHuman(p, cfg, "", nil) })
+		func(_ *node.Call, cfg Config) (*humanAsking, error) { return &humanAsking{Config: cfg}, nil },
+		func(p *node.Planning, cfg *Config) { d.planHuman(p, cfg, Medium{}, nil) })
 }
 
 // humanKind makes a kind of what is particular to it.
-func humanKind[C any](about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error), plan func(p *node.Planning, cfg *C)) node.Kind {
-	k := node.Raw(about, func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
+func humanKind[C any](d Deps, about node.About, particular func(call *node.Call, cfg C) (*humanAsking, error), plan func(p *node.Planning, cfg *C)) node.Kind {
+	media := human.MediaOf(d.Channels...)
+	k := node.Raw(d.described(about), func(_ context.Context, call *node.Call, cfg C, in json.RawMessage) (node.Outcome, error) {
 		a, err := particular(call, cfg)
 		if err != nil {
 			return nil, err
 		}
+		a.media = media
 		return a.ask(call, in)
 	}, plan)
 	k.EffectFirst = true
-	return k
+	return knowsPeople(d.Users, k)
 }
 
 // Users lists the users of a workspace.

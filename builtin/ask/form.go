@@ -6,29 +6,25 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 type formConfig struct {
-	humanConfig
+	Config
 	_      struct{}    `need:"input_fields|form_schema"`
 	Schema node.Object `json:"form_schema" with:"interaction_type=input" doc:"The JSON Schema of the form." zh:"表单的 JSON Schema。"`
 	Access string      `json:"access" enum:"users|link|public" doc:"Who may fill it in: users, who has the link, or everybody." zh:"谁可填写：用户、持有链接者或所有人。"`
 }
 
 func (c *formConfig) Defaults() {
-	c.humanConfig.Defaults()
+	c.Config.Defaults()
 	c.Type, c.Access, c.TimeoutSeconds = human.Input, "users", 86400
 }
 
-func formSubmission() node.Kind {
-	return humanKind(
+func formSubmission(d Deps) node.Kind {
+	return humanKind(d,
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.FORM_SUBMISSION", Title: node.Says("Ask for a form", "填写表单"),
 			Description: node.Says("Asks people, or whoever has the link, to fill in a form.", "请人（或持有链接的任何人）填写表单。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks for an address.", "请求填写地址。"),
@@ -42,8 +38,8 @@ func formSubmission() node.Kind {
 			if len(cfg.InputFields) == 0 && len(cfg.Schema) == 0 {
 				return nil, fault.New(fault.InvalidConfig, "input_fields: there is nothing to fill in; set input_fields or form_schema").With("path", "configurations.input_fields")
 			}
-			return &humanAsking{humanConfig: cfg.humanConfig, schema: json.RawMessage(cfg.Schema), access: cfg.Access}, nil
+			return &humanAsking{Config: cfg.Config, schema: json.RawMessage(cfg.Schema), access: cfg.Access}, nil
 		}, func(p *node.Planning, cfg *formConfig) {
-			planHuman(p, &cfg.humanConfig, "", func(d *humanDraft) { d.request.Access = cfg.Access })
+			d.planHuman(p, &cfg.Config, Medium{}, func(draft *humanDraft) { draft.request.Access = cfg.Access })
 		})
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -47,8 +47,9 @@ func humanAliases() map[string]string {
 	return map[string]string{"approved": human.Confirmed, "completed": workflow.DefaultKey, "filtered": human.Unrelated}
 }
 
-// planHuman checks a question to people. Medium is that of a messaging kind; particular fills in what the kind's own fields say of the question.
-func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(d *humanDraft)) {
+// planHuman checks a question to people. Particular fills in what the kind's own fields say of the question.
+func (d Deps) planHuman(p *node.Planning, c *Config, m Medium, particular func(draft *humanDraft)) {
+	medium := m.Channel
 	channel := cmp.Or(medium, c.Channel)
 	p.Otherwise("channel_type", cmp.Or(medium, human.InApp))
 	p.Otherwise("timeout_action", human.TimeoutFail)
@@ -70,7 +71,7 @@ func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(
 	if channel == human.Webhook {
 		p.Require("webhook_url", `when channel_type is "webhook"`)
 	}
-	if types := channelCredentials(channel); medium == "" && types != "" && !p.Has("credential_id") && !p.Templated() {
+	if types := d.credentials(channel); medium == "" && types != "" && !p.Has("credential_id") && !p.Templated() {
 		p.Warn(node.ProblemCredentialMissing, p.At("credential_id"), "asking by %q needs a credential of type %s; set credential_id before deploying", channel, types)
 	}
 	switch c.Type {
@@ -86,7 +87,7 @@ func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(
 	}
 	// What a template brings is not known here, and what is wrong already need not be said twice.
 	if !p.Templated() && !p.Failed() {
-		draft := newHumanDraft(p, c, channel)
+		draft := newHumanDraft(p, c, m, channel)
 		if particular != nil {
 			particular(draft)
 		}
@@ -94,12 +95,17 @@ func planHuman(p *node.Planning, c *humanConfig, medium string, particular func(
 	}
 }
 
-// channelCredentials are the types of credential that a channel asks with; empty: none.
-func channelCredentials(channel string) string {
-	return map[string]string{
-		human.Webhook: `"webhook_secret"`, human.Email: `"smtp", "google_oauth" or "microsoft_oauth"`, mediumSlack: `"slack_bot"`, mediumDiscord: `"discord_bot"`,
-		mediumTelegram: `"telegram_bot"`, mediumTeams: `"teams_bot"`,
-	}[channel]
+// credentials are the types of credential that a channel asks with, as a text; empty: none.
+func (d Deps) credentials(channel string) string {
+	var types []string
+	for _, name := range human.MediaOf(d.Channels...)[channel].Credentials {
+		types = append(types, strconv.Quote(name))
+	}
+	if len(types) < 2 {
+		return strings.Join(types, "")
+	}
+	last := len(types) - 1
+	return strings.Join(types[:last], ", ") + " or " + types[last]
 }
 
 // planOptions adds an output key for each option a person can choose. Options that are only known at run time make any key possible.
@@ -138,7 +144,8 @@ func planOptions(p *node.Planning, name string) {
 // refuse then is said now.
 type humanDraft struct {
 	p       *node.Planning
-	c       *humanConfig
+	c       *Config
+	m       Medium
 	request human.Request
 	// whole says that nothing of what an answer is checked against comes from a placeholder.
 	whole bool
@@ -152,8 +159,8 @@ const maxDraft = 1000
 // draftTime stands for the time at which it is asked.
 const draftTime = 1
 
-func newHumanDraft(p *node.Planning, c *humanConfig, channel string) *humanDraft {
-	d := &humanDraft{p: p, c: c, whole: true, options: "approval_options", approvers: "approvers", request: human.Request{Type: c.Type, Channel: channel, Title: "draft"}}
+func newHumanDraft(p *node.Planning, c *Config, m Medium, channel string) *humanDraft {
+	d := &humanDraft{p: p, c: c, m: m, whole: true, options: "approval_options", approvers: "approvers", request: human.Request{Type: c.Type, Channel: channel, Title: "draft"}}
 	r := &d.request
 	switch r.Type {
 	case human.Selection:
@@ -204,8 +211,8 @@ func static(v gjson.Result) bool {
 // people fills in who is asked. Where that is known only at run time it is somebody who is many.
 func (d *humanDraft) people() {
 	name := ""
-	for _, source := range []string{"approvers", "reviewers", "recipient_emails", "target_users"} {
-		if d.p.Knows(source) && (len(d.p.Items(source)) > 0 || d.p.Dynamic(source)) {
+	for _, source := range []string{"approvers", d.m.Names} {
+		if source != "" && d.p.Knows(source) && (len(d.p.Items(source)) > 0 || d.p.Dynamic(source)) {
 			name = source
 			break
 		}
@@ -216,8 +223,8 @@ func (d *humanDraft) people() {
 	d.approvers = name
 	for _, one := range d.p.Items(name) {
 		text := one.String()
-		if name == "target_users" && !strings.HasPrefix(text, mediumTelegram+":") {
-			text = mediumTelegram + ":" + text
+		if name != "approvers" && d.m.As != nil {
+			text = d.m.As(text)
 		}
 		if !static(one) || len(d.request.Approvers) >= maxDraft {
 			d.request.Approvers = []string{"role:approver"}
@@ -236,13 +243,6 @@ func (d *humanDraft) people() {
 // the answer that is taken when nobody gives one.
 func (d *humanDraft) check() {
 	p, r := d.p, &d.request
-	if p.Knows("allowed_response_patterns") {
-		for n, pattern := range p.Items("allowed_response_patterns") {
-			if _, err := regexp.Compile(pattern.String()); static(pattern) && err != nil {
-				p.Invalid(fmt.Sprintf("%s[%d]", p.At("allowed_response_patterns"), n), "is not a regular expression: %v", err)
-			}
-		}
-	}
 	if !d.opens(nil) {
 		return
 	}

@@ -5,13 +5,12 @@ import (
 
 	"tandem/human"
 	"tandem/node"
-	"tandem/workflow"
 )
 
 type reviewConfig struct {
 	_ struct{} `must:"review_criteria"`
 
-	humanConfig
+	Config
 	ReviewType string        `json:"review_type" enum:"quality_assurance|security_review|compliance_check|code_review|content_moderation|financial_audit|legal_review|medical_review|safety_inspection" doc:"What sort of review it is." zh:"评审类型。"`
 	Reviewers  []node.Scalar `json:"reviewers" required:"true" doc:"Who judges." zh:"评审人。"`
 	Scoring    string        `json:"scoring_system" enum:"pass_fail|numeric_scale|letter_grade|checklist|custom" doc:"How criteria are judged." zh:"评分方式。"`
@@ -29,19 +28,16 @@ type scoreRange struct {
 func (s *scoreRange) Defaults() { s.Min, s.Max = 1, 5 }
 
 func (c *reviewConfig) Defaults() {
-	c.humanConfig.Defaults()
+	c.Config.Defaults()
 	c.Range.Defaults()
 	c.Type, c.ReviewType, c.Scoring, c.Threshold, c.Evidence, c.TimeoutSeconds = human.Review, "quality_assurance", "pass_fail", 3, true, 86400
 }
 
-func manualReview() node.Kind {
-	return humanKind(
+func manualReview(d Deps) node.Kind {
+	return humanKind(d,
 		node.About{
 			Name: "HUMAN_IN_THE_LOOP.MANUAL_REVIEW", Title: node.Says("Ask reviewers", "人工审核"),
 			Description: node.Says("Asks reviewers to judge by criteria; they pass, fail, or disagree.", "请审核人按标准评判：通过、不通过或意见不一。"),
-			Effect:      workflow.Once, OnUnknown: workflow.OnUnknownRetry, // a second copy of a question leads to the same interaction
-			Keys: humanKeys(), Aliases: humanAliases(),
-			Inputs: humanInputs(),
 			Examples: []node.Example{
 				{
 					Shows:   node.Says("Asks a reviewer whether a text is good enough.", "请评审人判断文本是否合格。"),
@@ -53,13 +49,13 @@ func manualReview() node.Kind {
 			},
 		},
 		func(_ *node.Call, cfg reviewConfig) (*humanAsking, error) {
-			return &humanAsking{humanConfig: cfg.humanConfig, approvers: texts(cfg.Reviewers), review: &human.ReviewRules{
+			return &humanAsking{Config: cfg.Config, approvers: texts(cfg.Reviewers), review: &human.ReviewRules{
 				Type: cfg.ReviewType, Criteria: cfg.Criteria, Scoring: cfg.Scoring, Min: cfg.Range.Min, Max: cfg.Range.Max,
 				Threshold: cfg.Threshold, Evidence: cfg.Evidence, Consensus: cfg.Consensus,
 			}}, nil
 		}, func(p *node.Planning, cfg *reviewConfig) {
-			planHuman(p, &cfg.humanConfig, "", func(d *humanDraft) {
-				v := d.request.Review
+			d.planHuman(p, &cfg.Config, Medium{Names: "reviewers"}, func(draft *humanDraft) {
+				v := draft.request.Review
 				if v == nil {
 					return
 				}
@@ -70,13 +66,13 @@ func manualReview() node.Kind {
 					if b := p.Value("score_range").Get(name); b.Type == gjson.Number {
 						*to = b.Num
 					} else if b.Exists() {
-						d.whole = false
+						draft.whole = false
 					}
 				}
 				bound("min", &v.Min)
 				bound("max", &v.Max)
 				if v.Scoring == "" || p.Dynamic("passing_threshold") {
-					d.whole = false
+					draft.whole = false
 				}
 			})
 		})

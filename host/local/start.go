@@ -82,7 +82,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
-	started, err := h.begin(ctx, o, turn, commands, create, key(r))
+	started, err := h.commitStart(ctx, o, turn, commands, create, key(r))
 	if err != nil || started.Repeated {
 		h.families.leave(root)
 		h.admission.moved(ref, o.task, engine.StatusError)
@@ -126,8 +126,8 @@ func (h *Host) revisionOf(ctx context.Context, p identity.Principal, r host.Star
 	return h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
 }
 
-// begin commits the first row of an execution, with what follows at once, and hands the rest to its owner.
-func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
+// commitStart commits the first row of an execution, with what follows at once, and hands the rest to its owner.
+func (h *Host) commitStart(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
