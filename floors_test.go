@@ -118,6 +118,7 @@ func floors() map[string]floor {
 		"story":    {level: 7},
 		"respond":  {level: 7},
 		"settings": {level: 7},
+		"budget":   {level: 7},
 
 		"story/storytest": {level: 7, suite: true},
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/agent"
+	"tandem/budget"
 	"tandem/builtin/code"
 	"tandem/builtin/models"
 	"tandem/database"
@@ -51,7 +52,7 @@ type Instance struct {
 	sandbox  *sandbox.Pool
 	notice   func(text string)
 	vault    vault
-	purse    *purse
+	purse    *budget.Purse
 	// speech is how kinds reach language models.
 	speech *models.Models
 	// parts are what the extensions bring.
@@ -63,8 +64,6 @@ type Instance struct {
 	// tools are the tool servers.
 	tools *toolServers
 	log   *slog.Logger
-	// waking are those who wake executions that wait for a budget.
-	waking sync.WaitGroup
 	// register is where the host notes its runs; nil: nowhere.
 	register *os.File
 	draining atomic.Bool
@@ -147,8 +146,10 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
 	i.notice = o.Notice
-	i.purse = newPurse(i.stores)
-	i.purse.rouse = i.rouse
+	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log, Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
+		_, err := i.host.Act(ctx, p, r)
+		return err
+	}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
@@ -188,12 +189,12 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
 			}
-			if settled(row) {
-				i.purse.wake()
+			if budget.Settled(row) {
+				i.purse.Wake()
 			}
 			for _, c := range commands {
 				if w, ok := c.(engine.Withdraw); ok {
-					if err := i.withdrawn(ref, w.Ask); err != nil {
+					if err := i.purse.Withdrawn(ref, w.Ask); err != nil {
 						i.log.Error("nobody asks for a budget instead of who was stopped", "execution", ref.Execution, "error", err)
 					}
 				}
@@ -202,7 +203,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
-		Emitted: i.emitted, Late: i.late, GivenUp: i.givenUp,
+		Emitted: i.emitted, Late: i.purse.Late, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		i.tools.Close()
@@ -285,7 +286,7 @@ func (i *Instance) Drain(ctx context.Context) bool {
 func (i *Instance) Close() error {
 	i.desk.Close() // it talks to the host
 	i.host.Close()
-	i.waking.Wait()
+	i.purse.Close()
 	i.tools.Close()
 	i.sandbox.Close()
 	i.databases.Close()

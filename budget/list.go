@@ -1,4 +1,4 @@
-package app
+package budget
 
 import (
 	"cmp"
@@ -15,17 +15,17 @@ import (
 	"tandem/store"
 )
 
-// Budgets lists what the profiles of a workspace limit: the present day, the executions and workflows that have used
+// List lists what the profiles of a workspace limit: the present day, the executions and workflows that have used
 // something, and whatever somebody waits for, also when the profile is gone.
-func (i *Instance) Budgets(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error) {
-	l := &budgetList{i: i, p: p, q: q, seen: map[string]bool{}, profiles: map[string]llm.Profile{}, out: api.Budgets{Budgets: []api.Budget{}}}
-	stored, err := i.stores.Profiles.List(ctx, p)
+func (u *Purse) List(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error) {
+	l := &budgetList{u: u, p: p, q: q, seen: map[string]bool{}, profiles: map[string]llm.Profile{}, out: api.Budgets{Budgets: []api.Budget{}}}
+	stored, err := u.profiles.List(ctx, p)
 	if err != nil {
 		return l.out, err
 	}
 	var ids []string
 	for _, s := range stored {
-		if l.profiles[s.ID], err = readProfile(s); err != nil {
+		if l.profiles[s.ID], err = u.read(s); err != nil {
 			return l.out, err
 		}
 		ids = append(ids, s.ID)
@@ -42,13 +42,13 @@ func (i *Instance) Budgets(ctx context.Context, p identity.Principal, q api.Budg
 		}
 	}
 	for _, w := range l.waiting {
-		if name, ok := readBudgetName(w.Budget); ok && l.wanted(name.profile, name.per) {
+		if name, ok := ReadName(w.Budget); ok && l.wanted(name.Profile, name.per) {
 			if err := l.add(ctx, name, nil); err != nil {
 				return l.out, err
 			}
 		}
 	}
-	order := []string{perDay, perWorkflow, perExecution}
+	order := []string{PerDay, perWorkflow, PerExecution}
 	slices.SortStableFunc(l.out.Budgets, func(a, b api.Budget) int {
 		return cmp.Or(cmp.Compare(a.ProfileID, b.ProfileID), cmp.Compare(min(1, len(b.Waiting)), min(1, len(a.Waiting))),
 			cmp.Compare(slices.Index(order, a.Per), slices.Index(order, b.Per)))
@@ -58,7 +58,7 @@ func (i *Instance) Budgets(ctx context.Context, p identity.Principal, q api.Budg
 
 // budgetList is a listing that is being made.
 type budgetList struct {
-	i        *Instance
+	u        *Purse
 	p        identity.Principal
 	q        api.BudgetQuery
 	profiles map[string]llm.Profile
@@ -73,12 +73,12 @@ func (l *budgetList) wanted(profile, per string) bool {
 
 // findWaiting reads who waits. Executions that have ended wait no longer, though nobody may have noted that.
 func (l *budgetList) findWaiting(ctx context.Context) error {
-	all, err := l.i.stores.Budgets.Waiting(ctx, l.p, "")
+	all, err := l.u.Waits.Waiting(ctx, l.p, "")
 	if err != nil {
 		return err
 	}
 	for _, w := range all {
-		e, err := l.i.stores.Executions.Get(ctx, l.p, w.Execution)
+		e, err := l.u.executions.Get(ctx, l.p, w.Execution)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
@@ -95,17 +95,17 @@ func (l *budgetList) profile(ctx context.Context, profile llm.Profile) error {
 		if !l.wanted(profile.ID, b.Per) {
 			continue
 		}
-		if b.Per == perDay {
-			day, err := dayIn(l.i.purse.now(), b.TimeZone)
+		if b.Per == PerDay {
+			day, err := dayIn(l.u.Now(), b.TimeZone)
 			if err != nil {
 				return err
 			}
-			if err := l.both(ctx, b, budgetName{profile: profile.ID, per: b.Per, key: day}, nil); err != nil {
+			if err := l.both(ctx, b, Name{Profile: profile.ID, per: b.Per, key: day}, nil); err != nil {
 				return err
 			}
 			continue
 		}
-		list, err := l.i.stores.Ledger.Spenders(ctx, l.p, store.SpenderQuery{Profile: profile.ID, Workflows: b.Per == perWorkflow, Limit: l.q.Limit + 1})
+		list, err := l.u.ledger.Spenders(ctx, l.p, store.SpenderQuery{Profile: profile.ID, Workflows: b.Per == perWorkflow, Limit: l.q.Limit + 1})
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (l *budgetList) profile(ctx context.Context, profile llm.Profile) error {
 			list, l.out.More = list[:l.q.Limit], true
 		}
 		for _, s := range list {
-			if err := l.both(ctx, b, budgetName{profile: profile.ID, per: b.Per, key: s.ID}, &s.LedgerSum); err != nil {
+			if err := l.both(ctx, b, Name{Profile: profile.ID, per: b.Per, key: s.ID}, &s.LedgerSum); err != nil {
 				return err
 			}
 		}
@@ -122,7 +122,7 @@ func (l *budgetList) profile(ctx context.Context, profile llm.Profile) error {
 }
 
 // both adds the budget of tokens and that of money, as far as there are.
-func (l *budgetList) both(ctx context.Context, b llm.Budget, name budgetName, sum *store.LedgerSum) error {
+func (l *budgetList) both(ctx context.Context, b llm.Budget, name Name, sum *store.LedgerSum) error {
 	if b.Tokens > 0 {
 		if err := l.add(ctx, name, sum); err != nil {
 			return err
@@ -137,24 +137,24 @@ func (l *budgetList) both(ctx context.Context, b llm.Budget, name budgetName, su
 
 // one adds a budget that is named, if there is something that it could be for.
 func (l *budgetList) one(ctx context.Context, text string) error {
-	name, ok := readBudgetName(text)
+	name, ok := ReadName(text)
 	if !ok {
 		return nil
 	}
 	waits := slices.ContainsFunc(l.waiting, func(w store.BudgetWait) bool { return w.Budget == text })
-	if limitOf(l.profiles[name.profile], name) == 0 && !waits {
+	if limitOf(l.profiles[name.Profile], name) == 0 && !waits {
 		return nil
 	}
 	var err error
 	switch name.per {
-	case perDay:
+	case PerDay:
 		if _, err := time.Parse(time.DateOnly, name.key); err != nil {
 			return nil
 		}
 	case perWorkflow:
-		_, err = l.i.stores.Workflows.Get(ctx, l.p, name.key)
+		_, err = l.u.workflows.Get(ctx, l.p, name.key)
 	default:
-		_, err = l.i.stores.Executions.Get(ctx, l.p, name.key)
+		_, err = l.u.executions.Get(ctx, l.p, name.key)
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -166,13 +166,13 @@ func (l *budgetList) one(ctx context.Context, text string) error {
 }
 
 // add adds a budget that is not there yet. Sum is what was used of it; nil: it has to be looked up.
-func (l *budgetList) add(ctx context.Context, name budgetName, sum *store.LedgerSum) error {
+func (l *budgetList) add(ctx context.Context, name Name, sum *store.LedgerSum) error {
 	text := name.String()
 	if l.seen[text] {
 		return nil
 	}
 	l.seen[text] = true
-	b := api.Budget{Budget: text, ProfileID: name.profile, Per: name.per, Key: name.key, Unit: "tokens", Waiting: []api.BudgetWait{}}
+	b := api.Budget{Budget: text, ProfileID: name.Profile, Per: name.per, Key: name.key, Unit: "tokens", Waiting: []api.BudgetWait{}}
 	for _, w := range l.waiting {
 		if w.Budget == text {
 			b.Waiting = append(b.Waiting, api.BudgetWait{ExecutionID: w.Execution, NodeID: w.Node, ActivationID: w.Activation, SinceTime: w.Since, Asks: w.Asks})
@@ -182,26 +182,26 @@ func (l *budgetList) add(ctx context.Context, name budgetName, sum *store.Ledger
 		return nil
 	}
 	if sum == nil {
-		query := store.LedgerQuery{Profile: name.profile}
+		query := store.LedgerQuery{Profile: name.Profile}
 		switch name.per {
-		case perDay:
+		case PerDay:
 			query.Day = name.key
 		case perWorkflow:
 			query.Workflow = name.key
 		default:
 			query.Execution = name.key
 		}
-		found, err := l.i.stores.Ledger.Sum(ctx, l.p, query)
+		found, err := l.u.ledger.Sum(ctx, l.p, query)
 		if err != nil {
 			return err
 		}
 		sum = &found
 	}
-	raised, err := l.i.stores.Budgets.Raised(ctx, l.p, text)
+	raised, err := l.u.Waits.Raised(ctx, l.p, text)
 	if err != nil {
 		return err
 	}
-	limit, unit := limitOf(l.profiles[name.profile], name), 1.0
+	limit, unit := limitOf(l.profiles[name.Profile], name), 1.0
 	added, spent, reserved := raised.Tokens, sum.Tokens, sum.OpenTokens
 	if name.money {
 		b.Unit, unit = "cost", 1e6
@@ -216,7 +216,7 @@ func (l *budgetList) add(ctx context.Context, name budgetName, sum *store.Ledger
 }
 
 // limitOf is what a profile says about a budget, in tokens or in millionths of the currency, zero for nothing.
-func limitOf(profile llm.Profile, name budgetName) int64 {
+func limitOf(profile llm.Profile, name Name) int64 {
 	for _, b := range profile.Budgets {
 		switch {
 		case b.Per != name.per:

@@ -1,4 +1,4 @@
-package app
+package budget
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -22,37 +23,56 @@ import (
 	"tandem/store"
 )
 
-// purse keeps to the budgets of profiles. What is spent is in the store; in memory is only who queues for what others may
+// Purse keeps to the budgets of profiles. What is spent is in the store; in memory is only who queues for what others may
 // give back.
-type purse struct {
+type Purse struct {
 	ledger     store.Ledger
-	budgets    store.Budgets
+	Waits      store.Budgets
 	profiles   store.Profiles
 	executions store.Executions
-	now        func() time.Time
-	// rouse lets all who wait for a budget look again.
-	rouse func(ctx context.Context, p identity.Principal, budget string) error
+	Now        func() time.Time
+	workflows  store.Workflows
+	log        *slog.Logger
+	// read reads a profile, act tells an execution something.
+	read func(store.Profile) (llm.Profile, error)
+	act  func(ctx context.Context, p identity.Principal, r host.Request) error
+	// waking are those who wake executions that wait for a budget.
+	waking sync.WaitGroup
 
 	mu sync.Mutex
 	// moved is closed, and replaced, when something was given back.
 	moved chan struct{}
 }
 
-func newPurse(s store.Stores) *purse {
-	return &purse{ledger: s.Ledger, budgets: s.Budgets, profiles: s.Profiles, executions: s.Executions, now: time.Now, moved: make(chan struct{})}
+// Options is what a purse needs. All of it must be there.
+type Options struct {
+	Stores store.Stores
+	// Read reads a profile as it is kept, Act tells an execution something.
+	Read func(store.Profile) (llm.Profile, error)
+	Act  func(ctx context.Context, p identity.Principal, r host.Request) error
+	Log  *slog.Logger
+}
+
+// New makes a purse on a store. It must be closed.
+func New(o Options) *Purse {
+	s := o.Stores
+	return &Purse{
+		ledger: s.Ledger, Waits: s.Budgets, profiles: s.Profiles, executions: s.Executions, workflows: s.Workflows, log: o.Log, read: o.Read, act: o.Act, Now: time.Now,
+		moved: make(chan struct{}),
+	}
 }
 
 // The spans of time or work that a budget is for.
 const (
-	perExecution = "execution"
+	PerExecution = "execution"
 	perWorkflow  = "workflow"
-	perDay       = "day"
+	PerDay       = "day"
 )
 
-// budgetName names what is limited: one unit of one profile for one execution, workflow or day. A profile that limits both
+// Name names what is limited: one unit of one profile for one execution, workflow or day. A profile that limits both
 // tokens and money for a span has two budgets, so that what one of them is raised by can only mean one thing.
-type budgetName struct {
-	profile, per string
+type Name struct {
+	Profile, per string
 	// money says that it limits money, not tokens.
 	money bool
 	key   string
@@ -61,25 +81,25 @@ type budgetName struct {
 const ofMoney = "_cost"
 
 // String is the name as people and the store know it: "main/day/2026-11-15", or "main/day_cost/2026-11-15" for money.
-func (n budgetName) String() string {
+func (n Name) String() string {
 	per := n.per
 	if n.money {
 		per += ofMoney
 	}
-	return n.profile + "/" + per + "/" + n.key
+	return n.Profile + "/" + per + "/" + n.key
 }
 
-// readBudgetName reads one. The ids of profiles have no slash.
-func readBudgetName(text string) (n budgetName, ok bool) {
+// ReadName reads one. The ids of profiles have no slash.
+func ReadName(text string) (n Name, ok bool) {
 	profile, rest, _ := strings.Cut(text, "/")
 	per, key, _ := strings.Cut(rest, "/")
-	n = budgetName{profile: profile, key: key}
+	n = Name{Profile: profile, key: key}
 	n.per, n.money = strings.CutSuffix(per, ofMoney)
-	return n, profile != "" && key != "" && slices.Contains([]string{perExecution, perWorkflow, perDay}, n.per)
+	return n, profile != "" && key != "" && slices.Contains([]string{PerExecution, perWorkflow, PerDay}, n.per)
 }
 
-// limits are what a call has to fit into.
-func (p *purse) limits(s models.Spending) ([]store.Limit, string, error) {
+// Limits are what a call has to fit into.
+func (p *Purse) Limits(s models.Spending) ([]store.Limit, string, error) {
 	now, err := p.today(s.Profile)
 	if err != nil {
 		return nil, "", err
@@ -87,16 +107,16 @@ func (p *purse) limits(s models.Spending) ([]store.Limit, string, error) {
 	day := now.Format(time.DateOnly)
 	list := make([]store.Limit, 0, len(s.Profile.Budgets))
 	for _, b := range s.Profile.Budgets {
-		query, name := store.LedgerQuery{Profile: s.Profile.ID}, budgetName{profile: s.Profile.ID, per: b.Per}
+		query, name := store.LedgerQuery{Profile: s.Profile.ID}, Name{Profile: s.Profile.ID, per: b.Per}
 		switch b.Per {
-		case perExecution:
+		case PerExecution:
 			name.key, query.Execution = s.Execution, s.Execution
 		case perWorkflow:
 			name.key, query.Workflow = s.Workflow, s.Workflow
-		case perDay:
+		case PerDay:
 			name.key, query.Day = day, day
 		default:
-			return nil, "", fault.Newf(fault.InvalidConfig, "profile %q: a budget is per %s, %s or %s, not %q", s.Profile.ID, perExecution, perWorkflow, perDay, b.Per).With("path", "budgets.per")
+			return nil, "", fault.Newf(fault.InvalidConfig, "profile %q: a budget is per %s, %s or %s, not %q", s.Profile.ID, PerExecution, perWorkflow, PerDay, b.Per).With("path", "budgets.per")
 		}
 		if b.Tokens > 0 {
 			list = append(list, store.Limit{Budget: name.String(), Query: query, Tokens: b.Tokens})
@@ -110,23 +130,23 @@ func (p *purse) limits(s models.Spending) ([]store.Limit, string, error) {
 }
 
 // today is the time where the profile's days begin.
-func (p *purse) today(profile llm.Profile) (time.Time, error) {
+func (p *Purse) today(profile llm.Profile) (time.Time, error) {
 	for _, b := range profile.Budgets {
-		if b.Per != perDay || b.TimeZone == "" {
+		if b.Per != PerDay || b.TimeZone == "" {
 			continue
 		}
 		zone, err := time.LoadLocation(b.TimeZone)
 		if err != nil {
 			return time.Time{}, fault.Newf(fault.InvalidConfig, "profile %q: %q is no time zone", profile.ID, b.TimeZone).With("path", "budgets.time_zone")
 		}
-		return p.now().In(zone), nil
+		return p.Now().In(zone), nil
 	}
-	return p.now().UTC(), nil
+	return p.Now().UTC(), nil
 }
 
 // Reserve implements models.Purse.
-func (p *purse) Reserve(ctx context.Context, s models.Spending) (string, error) {
-	limits, day, err := p.limits(s)
+func (p *Purse) Reserve(ctx context.Context, s models.Spending) (string, error) {
+	limits, day, err := p.Limits(s)
 	if err != nil {
 		return "", err
 	}
@@ -136,7 +156,7 @@ func (p *purse) Reserve(ctx context.Context, s models.Spending) (string, error) 
 	}
 	principal := identity.System(s.Workspace)
 	if s.Woken { // what it waited for has come, or a new day; it waits again if that does not suffice
-		if err := p.budgets.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
+		if err := p.Waits.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
 			return "", err
 		}
 	}
@@ -162,7 +182,7 @@ func (p *purse) Reserve(ctx context.Context, s models.Spending) (string, error) 
 			if errors.As(err, &over) && over.OpenCalls == 0 {
 				return "", exhausted
 			}
-			lerr := p.leave(ctx, principal, s, exhausted.Budget)
+			lerr := p.Leave(ctx, principal, s, exhausted.Budget)
 			if lerr != nil && err == nil { // the call is not made
 				return "", errors.Join(lerr, p.Return(context.WithoutCancel(ctx), s.Workspace, entry.ID, llm.Usage{}, s.Profile.Price))
 			}
@@ -180,12 +200,12 @@ func (p *purse) Reserve(ctx context.Context, s models.Spending) (string, error) 
 }
 
 // exhausted enters who waits for a budget. Of all who do, one asks a person.
-func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s models.Spending, entry store.LedgerEntry, over *store.OverError) (*models.Exhausted, error) {
+func (p *Purse) exhausted(ctx context.Context, principal identity.Principal, s models.Spending, entry store.LedgerEntry, over *store.OverError) (*models.Exhausted, error) {
 	if err := p.sweep(ctx, principal, over.Budget); err != nil {
 		return nil, err
 	}
-	kept, err := p.budgets.Wait(ctx, principal, store.BudgetWait{
-		Budget: over.Budget, Execution: s.Execution, Activation: s.Activation, Node: s.Node, Since: p.now().UnixMilli(),
+	kept, err := p.Waits.Wait(ctx, principal, store.BudgetWait{
+		Budget: over.Budget, Execution: s.Execution, Activation: s.Activation, Node: s.Node, Since: p.Now().UnixMilli(),
 	})
 	if err != nil {
 		return nil, err
@@ -213,32 +233,32 @@ func (p *purse) exhausted(ctx context.Context, principal identity.Principal, s m
 }
 
 // newLimits are the limits as the profile has them now.
-func (p *purse) newLimits(ctx context.Context, principal identity.Principal, s *models.Spending) ([]store.Limit, error) {
+func (p *Purse) newLimits(ctx context.Context, principal identity.Principal, s *models.Spending) ([]store.Limit, error) {
 	stored, err := p.profiles.Get(ctx, principal, s.Profile.ID)
 	if err == nil {
 		var now llm.Profile
-		if now, err = readProfile(stored); err == nil {
+		if now, err = p.read(stored); err == nil {
 			s.Profile.Budgets = now.Budgets
 		}
 	}
 	if err != nil { // nothing would wake it
-		return nil, errors.Join(err, p.budgets.Leave(context.WithoutCancel(ctx), principal, s.Execution, s.Activation))
+		return nil, errors.Join(err, p.Waits.Leave(context.WithoutCancel(ctx), principal, s.Execution, s.Activation))
 	}
-	limits, _, err := p.limits(*s)
+	limits, _, err := p.Limits(*s)
 	return limits, err
 }
 
-// leave takes out who need not wait after all. If it was to ask, somebody else has to.
-func (p *purse) leave(ctx context.Context, principal identity.Principal, s models.Spending, budget string) error {
+// Leave takes out who need not wait after all. If it was to ask, somebody else has to.
+func (p *Purse) Leave(ctx context.Context, principal identity.Principal, s models.Spending, budget string) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := p.budgets.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
+	if err := p.Waits.Leave(ctx, principal, s.Execution, s.Activation); err != nil {
 		return err
 	}
-	waiting, err := p.budgets.Waiting(ctx, principal, budget)
+	waiting, err := p.Waits.Waiting(ctx, principal, budget)
 	if err != nil || len(waiting) == 0 || slices.ContainsFunc(waiting, func(w store.BudgetWait) bool { return w.Asks }) {
 		return err
 	}
-	return p.rouse(ctx, principal, budget)
+	return p.Rouse(ctx, principal, budget)
 }
 
 // lacking says what a budget lacks, in its own unit.
@@ -250,8 +270,8 @@ func lacking(profile string, entry store.LedgerEntry, over *store.OverError) str
 }
 
 // sweep takes out who waited in executions that have ended, so that somebody who is there asks.
-func (p *purse) sweep(ctx context.Context, principal identity.Principal, budget string) error {
-	waiting, err := p.budgets.Waiting(ctx, principal, budget)
+func (p *Purse) sweep(ctx context.Context, principal identity.Principal, budget string) error {
+	waiting, err := p.Waits.Waiting(ctx, principal, budget)
 	if err != nil {
 		return err
 	}
@@ -263,7 +283,7 @@ func (p *purse) sweep(ctx context.Context, principal identity.Principal, budget 
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if err := p.budgets.Leave(ctx, principal, w.Execution, w.Activation); err != nil {
+		if err := p.Waits.Leave(ctx, principal, w.Execution, w.Activation); err != nil {
 			return err
 		}
 	}
@@ -271,22 +291,22 @@ func (p *purse) sweep(ctx context.Context, principal identity.Principal, budget 
 }
 
 // Return implements models.Purse.
-func (p *purse) Return(ctx context.Context, workspace, id string, used llm.Usage, price llm.Price) error {
+func (p *Purse) Return(ctx context.Context, workspace, id string, used llm.Usage, price llm.Price) error {
 	err := p.ledger.Settle(ctx, identity.System(workspace), store.Settlement{ID: id, Tokens: used.Total(), Cost: price.Cost(used)})
-	p.wake()
+	p.Wake()
 	return err
 }
 
-// wake lets those who queue look again.
-func (p *purse) wake() {
+// Wake lets those who queue look again.
+func (p *Purse) Wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.moved)
 	p.moved = make(chan struct{})
 }
 
-// settled says that a row gives something back.
-func settled(row host.Row) bool {
+// Settled says that a row gives something back.
+func Settled(row host.Row) bool {
 	for _, t := range row.Told {
 		if t.What == host.ToldUsage {
 			return true
@@ -297,37 +317,37 @@ func settled(row host.Row) bool {
 
 // RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
 // money. The id makes saying it twice harmless.
-func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
-	return i.raiseBudget(ctx, p, id, budget, by, false)
+func (u *Purse) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
+	return u.Raise(ctx, p, id, budget, by, false)
 }
 
-// raiseBudget is RaiseBudget. Answers says that it answers the question that the id names, as execution/question, so that
+// Raise is RaiseBudget. Answers says that it answers the question that the id names, as execution/question, so that
 // whoever asked that is told by the answer.
-func (i *Instance) raiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
+func (u *Purse) Raise(ctx context.Context, p identity.Principal, id, budget string, by float64, answers bool) error {
 	if !(by > 0) || by > 1e12 {
 		return fault.New(fault.InvalidInput, "raise_by: a budget is raised by a positive number, of at most a million millions").With("path", "raise_by")
 	}
 	raise := store.Raise{Budget: budget, Tokens: int64(math.Ceil(by))}
-	if name, ok := readBudgetName(budget); ok && name.money {
+	if name, ok := ReadName(budget); ok && name.money {
 		raise.Tokens, raise.Cost = 0, int64(math.Ceil(by*1e6))
 	}
-	return i.raise(ctx, p, id, raise, answers)
+	return u.raise(ctx, p, id, raise, answers)
 }
 
 // raise adds to a budget, which may be nothing, and lets those who wait for it look again. That they are told is on disk
 // together with the raise; a process that dies right then tells them with its next start.
-func (i *Instance) raise(ctx context.Context, p identity.Principal, id string, raise store.Raise, answers bool) error {
-	requests, err := i.recordRaise(ctx, p, id, raise, func(w store.BudgetWait) bool {
+func (u *Purse) raise(ctx context.Context, p identity.Principal, id string, raise store.Raise, answers bool) error {
+	requests, err := u.recordRaise(ctx, p, id, raise, func(w store.BudgetWait) bool {
 		return answers && strings.HasPrefix(id, w.Execution+"/"+w.Activation+"#") // it is told by the answer
 	})
 	if err != nil {
 		return err
 	}
-	return i.wakeRaised(ctx, p.Workspace, requests)
+	return u.wakeRaised(ctx, p.Workspace, requests)
 }
 
 // recordRaise writes a raise down and what those who wait are told, but for those who know.
-func (i *Instance) recordRaise(ctx context.Context, p identity.Principal, id string, raise store.Raise, knows func(store.BudgetWait) bool) ([]host.Request, error) {
+func (u *Purse) recordRaise(ctx context.Context, p identity.Principal, id string, raise store.Raise, knows func(store.BudgetWait) bool) ([]host.Request, error) {
 	now := time.Now().UnixMilli()
 	request := func(w store.BudgetWait) host.Request {
 		return host.Request{
@@ -345,11 +365,11 @@ func (i *Instance) recordRaise(ctx context.Context, p identity.Principal, id str
 		unsaid = errors.Join(unsaid, err)
 		return store.InboxItem{Execution: w.Execution, Kind: string(r.Action), Dedup: r.Dedup, Time: now, Body: body}
 	}
-	waited, err := i.stores.Budgets.Raise(ctx, p, id, raise, now)
+	waited, err := u.Waits.Raise(ctx, p, id, raise, now)
 	if err = errors.Join(err, unsaid); err != nil {
 		return nil, err
 	}
-	i.purse.wake()
+	u.Wake()
 	var requests []host.Request
 	for _, w := range waited {
 		if !knows(w) {
@@ -360,10 +380,10 @@ func (i *Instance) recordRaise(ctx context.Context, p identity.Principal, id str
 }
 
 // wakeRaised lets those look into their inbox who were told of a raise.
-func (i *Instance) wakeRaised(ctx context.Context, workspace string, requests []host.Request) error {
+func (u *Purse) wakeRaised(ctx context.Context, workspace string, requests []host.Request) error {
 	var errs []error
 	for _, r := range requests {
-		_, err := i.host.Act(ctx, identity.System(workspace), r)
+		err := u.act(ctx, identity.System(workspace), r)
 		if code := fault.CodeOf(err); err != nil && code != fault.Conflict && code != fault.NotFound { // it has ended, or goes on already
 			errs = append(errs, err)
 		}
@@ -371,13 +391,13 @@ func (i *Instance) wakeRaised(ctx context.Context, workspace string, requests []
 	return errors.Join(errs...)
 }
 
-// withdrawn hands the asking on when a question about a budget was taken back: who asked was stopped or left out, and those
+// Withdrawn hands the asking on when a question about a budget was taken back: who asked was stopped or left out, and those
 // who wait for the same answer would wait for nothing. An execution's owner calls it and must not wait for another, so
 // that they are told is written down here, and they are woken later.
-func (i *Instance) withdrawn(ref store.Ref, ask engine.AskID) error {
+func (u *Purse) Withdrawn(ref store.Ref, ask engine.AskID) error {
 	activation, _, _ := strings.Cut(string(ask), "#")
 	ctx, p := context.Background(), identity.System(ref.Workspace)
-	waiting, err := i.stores.Budgets.Waiting(ctx, p, "")
+	waiting, err := u.Waits.Waiting(ctx, p, "")
 	if err != nil {
 		return err
 	}
@@ -386,25 +406,33 @@ func (i *Instance) withdrawn(ref store.Ref, ask engine.AskID) error {
 	if n < 0 {
 		return nil // it was about something else, or they know
 	}
-	requests, err := i.recordRaise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: waiting[n].Budget}, left)
+	requests, err := u.recordRaise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: waiting[n].Budget}, left)
 	if err != nil || len(requests) == 0 {
 		return err
 	}
-	i.waking.Go(func() {
-		if err := i.wakeRaised(ctx, ref.Workspace, requests); err != nil {
-			i.log.Warn("who waits for a budget was not woken", "budget", waiting[n].Budget, "error", err)
+	u.waking.Go(func() {
+		if err := u.wakeRaised(ctx, ref.Workspace, requests); err != nil {
+			u.log.Warn("who waits for a budget was not woken", "budget", waiting[n].Budget, "error", err)
 		}
 	})
 	return nil
 }
 
-// late settles what a run has used whose outcome came too late: nothing else would, and who queues behind it would wait for
+// Late settles what a run has used whose outcome came too late: nothing else would, and who queues behind it would wait for
 // ever.
-func (i *Instance) late(ref store.Ref, list []node.Settlement) {
+func (u *Purse) Late(ref store.Ref, list []node.Settlement) {
 	for _, s := range list {
-		if err := i.stores.Ledger.Settle(context.Background(), identity.System(ref.Workspace), store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost}); err != nil {
-			i.log.Warn("what a late call had reserved stays open", "execution", ref.Execution, "error", err)
+		if err := u.ledger.Settle(context.Background(), identity.System(ref.Workspace), store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost}); err != nil {
+			u.log.Warn("what a late call had reserved stays open", "execution", ref.Execution, "error", err)
 		}
 	}
-	i.purse.wake()
+	u.Wake()
 }
+
+// Rouse lets everybody who waits for a budget look again, without adding to it.
+func (u *Purse) Rouse(ctx context.Context, p identity.Principal, budget string) error {
+	return u.raise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: budget}, false)
+}
+
+// Close waits for those who wake executions.
+func (u *Purse) Close() { u.waking.Wait() }
