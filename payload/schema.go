@@ -82,8 +82,14 @@ func CompileSchema(raw []byte) (*Schema, error) {
 // SchemaError is why a schema cannot be used.
 type SchemaError struct{ cause error }
 
-// Error implements error.
+// Error names the place in the schema and what is wrong there, where the validator knows both.
 func (e *SchemaError) Error() string {
+	if refused, ok := errors.AsType[*jsonschema.SchemaValidationError](e.cause); ok {
+		if invalid, ok := errors.AsType[*jsonschema.ValidationError](refused.Err); ok {
+			first := (&Schema{printer: message.NewPrinter(language.English)}).leaves("", invalid)[0]
+			return cmp.Or(first.Path, "the schema") + ": " + first.Message
+		}
+	}
 	return strings.ReplaceAll(e.cause.Error(), schemaName, "schema")
 }
 
@@ -103,6 +109,11 @@ func (s *Schema) Problems(at string, v any) []SchemaProblem {
 	if !ok {
 		return []SchemaProblem{{Path: at, Rule: "schema", Message: err.Error()}}
 	}
+	return s.leaves(at, invalid)
+}
+
+// leaves are the problems of an error in an order of their own.
+func (s *Schema) leaves(at string, invalid *jsonschema.ValidationError) []SchemaProblem {
 	var list []SchemaProblem
 	s.collect(at, invalid, &list)
 	// The validator walks over objects in any order; the same data must always give the same problems.

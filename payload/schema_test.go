@@ -31,9 +31,24 @@ func TestSchema(t *testing.T) {
 	if p := schema.Problems("", wild); len(p) != 1 || p[0].Wild != "1e999999999" || p[0].String() != "the number 1e999999999 is out of range" {
 		t.Errorf("a wild number: %+v", p)
 	}
-	for text, want := range map[string]string{`{"type":"nothing"}`: "schema", `{"$ref":"file:///etc/passwd"}`: "outside of the schema", `{`: "not valid JSON", `{"minimum":1e999}`: "out of range"} {
+	for text, want := range map[string]string{`{"type":"nothing"}`: "type: value must be one of", `{"$ref":"file:///etc/passwd"}`: "outside of the schema", `{`: "not valid JSON", `{"minimum":1e999}`: "out of range"} {
 		if _, err := payload.CompileSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "urn:") {
 			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// TestCompileSchema_SaysWhere: what is wrong with a schema is said with its place, in words without addresses.
+func TestCompileSchema_SaysWhere(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		`{"type":"object","properties":{"a":{"type":"numbr"}}}`: "properties.a.type: value must be one of",
+		`{"required":1}`: "required: got number, want array",
+		`7`:              "the schema: got number",
+	} { // order does not matter: each is for itself
+		_, err := payload.CompileSchema([]byte(raw))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "://") {
+			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
 }

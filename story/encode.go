@@ -1,7 +1,6 @@
 package story
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/api"
+	"tandem/payload"
 )
 
 // encodeExecution writes an execution as JSON without looking at types, which is most of what encoding costs. What few executions have is left to the
@@ -350,13 +350,11 @@ func (w *jsonWriter) rawIfAny(name string, value json.RawMessage) {
 
 // other writes anything.
 func (w *jsonWriter) other(v any) {
-	body := bytes.NewBuffer(w.out)
-	encoder := json.NewEncoder(body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	body, err := payload.Encode(v)
+	if err != nil {
 		panic(err) // a defect, which is told as one
 	}
-	w.out = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
+	w.out = append(w.out, body...)
 }
 
 // writeList writes a list that is mostly empty.

@@ -3,7 +3,6 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"tandem/expr"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/payload"
 )
 
 // Start is when every activation of a [NewCall] starts.
@@ -24,10 +24,8 @@ func Start() time.Time { return time.Date(2030, 1, 31, 9, 0, 0, 0, time.UTC) }
 // Value decodes JSON the way kinds do.
 func Value(t testing.TB, text string) any {
 	t.Helper()
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	v, err := payload.Decode([]byte(text))
+	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	return v
@@ -193,13 +191,11 @@ func Differences(at string, want, got any) []string {
 
 // Text is a value as compact JSON.
 func Text(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	raw, err := payload.Encode(v)
+	if err != nil {
 		return err.Error()
 	}
-	return strings.TrimSpace(b.String())
+	return string(raw)
 }
 
 // WantError checks the code of an error that trying again does not help, and a part of its message.
