@@ -319,7 +319,7 @@ func (w *jsonWriter) texts(list []string) {
 
 func (w *jsonWriter) raw(value json.RawMessage) {
 	if !compactJSON(value) || !gjson.ValidBytes(value) {
-		w.other(value)
+		w.other(&value) // as part of something else, which is written without white space
 		return
 	}
 	w.out = append(w.out, value...)
