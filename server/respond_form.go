@@ -146,7 +146,7 @@ func drawForm(asked *form.Form) *answerForm {
 }
 
 func (f *answerForm) say(zh, en string) string {
-	return form.Text{English: en, Chinese: zh}.In(f.Language)
+	return text.Beside(en, zh).In(f.Language)
 }
 
 // draw adds the control of an entry, with what is filled in already.

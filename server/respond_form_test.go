@@ -51,7 +51,7 @@ func TestRespondForm_Conforms(t *testing.T) {
 		}
 		for _, c := range sent.Controls { // what a reader of the page sees
 			if c.Error != "" {
-				filled.Wrong = append(filled.Wrong, form.Problem{Path: c.entry.Path(), Text: form.Text{English: c.Error, Chinese: c.Error}})
+				filled.Wrong = append(filled.Wrong, form.Problem{Path: c.entry.Path(), Text: text.As(c.Error)})
 			}
 		}
 		return filled
