@@ -90,6 +90,10 @@ func floors() map[string]floor {
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
+		"validation": {level: 6}, // of definitions, with all that their parts need
+		"tracing":    {level: 6},
+		"doctor":     {level: 6},
+
 		"builtin":       {level: 7},
 		"integration/*": {level: 8},
 		"llm/openai":    {level: 8},
@@ -102,7 +106,14 @@ func floors() map[string]floor {
 
 		"app": {level: 9},
 
-		"cmd/tandem": {level: 10},
+		"console/table": {level: 6}, // how values are shown
+		"console/tree":  {level: 7}, // an execution while it runs
+		"console":       {level: 10},
+		"benchmark":     {level: 10},
+
+		"console/tree/treetest": {level: 7, suite: true}, // a terminal that tells what it shows
+
+		"cmd/tandem": {level: 11},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -28,9 +29,9 @@ func (c *Connection) Save(ctx context.Context, def *workflow.Definition) (api.Sa
 // ApplyFile keeps the definition in a file. Whether it is right is for the API to say, whose kinds may be others than
 // this program's. A file with errors is reported and nothing is kept.
 func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader) (Report, api.Saved, error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return newReport(file, []workflow.Problem{*problem}), api.Saved{}, nil
+		return validation.NewReport(file, []workflow.Problem{*problem}), api.Saved{}, nil
 	}
 	report, err := c.checkFile(ctx, file, data)
 	if err != nil || !report.Valid {
@@ -49,9 +50,9 @@ func (c *Connection) ApplyFile(ctx context.Context, file string, stdin io.Reader
 func (c *Connection) checkFile(ctx context.Context, file string, data []byte) (Report, error) {
 	verdict, err := c.ValidateWorkflow(ctx, data, !json.Valid(data))
 	if err != nil {
-		return newReport(file, nil), err
+		return validation.NewReport(file, nil), err
 	}
-	report := newReport(file, nil)
+	report := validation.NewReport(file, nil)
 	for _, p := range verdict.Problems {
 		report.Problems = append(report.Problems, workflow.Problem{
 			Code: p.Code, Severity: workflow.Severity(p.Severity), Message: p.Message, Path: p.Path, Line: p.Line, Column: p.Column,

@@ -17,6 +17,7 @@ import (
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -341,7 +342,7 @@ func TestNodeKinds(t *testing.T) {
 			t.Errorf("%s: %v\n%s", k.Name, problems, text)
 			continue
 		}
-		for _, p := range source.Validate(Rules(Kinds())) {
+		for _, p := range source.Validate(validation.Rules(Kinds())) {
 			if p.Code == workflow.ProblemUnknownKind || strings.HasPrefix(p.Code, "unknown_config") {
 				t.Errorf("%s: %v\n%s", k.Name, p, text)
 			}

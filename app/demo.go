@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/payload"
+	"tandem/validation"
 )
 
 // demoProfile is the id of the profile that every workspace has: a scripted model without a key. One that somebody keeps
@@ -86,7 +87,7 @@ func (i *Instance) keepProfiles(ctx context.Context, o ServeOptions) (kept []str
 
 // profileID is the id of the profile in a file: the one it names, or the file's name.
 func profileID(file string) (string, error) {
-	data, problem := readFile(file, nil)
+	data, problem := validation.ReadFile(file, nil)
 	if problem != nil {
 		return "", fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -12,9 +13,9 @@ func Draw(file string, data []byte) (drawing string, r Report) {
 	kinds := Kinds()
 	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
 	if source != nil { // what cannot be run here can be drawn
-		problems = source.Validate(Rules(kinds))
+		problems = source.Validate(validation.Rules(kinds))
 	}
-	r = newReport(file, problems)
+	r = validation.NewReport(file, problems)
 	if source == nil || len(source.Definition.Nodes) == 0 {
 		return "", r
 	}
@@ -25,9 +26,9 @@ func Draw(file string, data []byte) (drawing string, r Report) {
 
 // DrawFile is Draw for a file by name, or for stdin when the name is "-".
 func DrawFile(file string, stdin io.Reader) (drawing string, r Report) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return "", newReport(file, []workflow.Problem{*problem})
+		return "", validation.NewReport(file, []workflow.Problem{*problem})
 	}
 	return Draw(file, data)
 }

@@ -11,6 +11,7 @@ import (
 
 	"tandem/credential"
 	"tandem/node"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -77,7 +78,7 @@ func TestInlineSecrets_NoFalseAlarms(t *testing.T) {
 			return
 		}
 		looked++
-		for _, p := range inlineSecrets(source.Definition, nil) {
+		for _, p := range validation.InlineSecrets(source.Definition, nil) {
 			t.Errorf("%s: %s", name, p.Error())
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"tandem/host/local"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -36,7 +37,7 @@ func (i *Instance) saveText(t *testing.T, text string) {
 	if source == nil {
 		t.Fatal(problems)
 	}
-	if problems := source.Validate(Rules(i.kinds)); workflow.HasErrors(problems) {
+	if problems := source.Validate(validation.Rules(i.kinds)); workflow.HasErrors(problems) {
 		t.Fatal(problems)
 	}
 	if _, err := i.Save(t.Context(), user, source.Definition); err != nil {

@@ -24,6 +24,7 @@ import (
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/store"
+	"tandem/validation"
 )
 
 // maxCompletionBytes is how much a service may say in one completion.
@@ -280,7 +281,7 @@ func (c *Connection) SetProfile(ctx context.Context, file string, stdin io.Reade
 // readNamed reads an object that people write in a file, YAML or JSON, and its id: the one in it or, without one, the file's name.
 // What is such an object, and like how one looks.
 func readNamed(file string, stdin io.Reader, what, like string) (id string, document map[string]json.RawMessage, err error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return "", nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

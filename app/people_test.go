@@ -19,7 +19,7 @@ func TestPeople_AsksAgainAfterAnUpgrade(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	i := openInstance(t, dir)
-	i.saveText(t, scaleQuestion("older", 3600))
+	i.saveText(t, askOf("older", "IN_APP_APPROVAL", `{title: Refund, description: 'Refund {{customer}}?', timeout_seconds: 3600, timeout_action: continue}`))
 	events, _, stop := i.desk.Watch("default")
 	execution := i.startText(t, "older", `{"customer":"Ann"}`)
 	before := (<-events).Interaction

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tandem/credential"
+	"tandem/doctor"
 	"tandem/store/sqlite"
 )
 
@@ -66,6 +68,17 @@ func TestServe_SecondServer(t *testing.T) {
 	second.stopAndWait()
 }
 
+// expectFinding looks at what is found out about one thing.
+func expectFinding(t *testing.T, d doctor.Doctor, name string, status doctor.Health, message string) {
+	t.Helper()
+	found := d.Examine(t.Context())
+	if !slices.ContainsFunc(found.Findings, func(f doctor.Finding) bool {
+		return f.Name == name && f.Status == status && strings.Contains(f.Message, message)
+	}) {
+		t.Errorf("nothing says of %q that it is %s and %q: %+v", name, status, message, found)
+	}
+}
+
 // TestRecover_MissingDatabase says the same at every door to a directory whose database is gone.
 func TestRecover_MissingDatabase(t *testing.T) {
 	t.Parallel()
@@ -83,7 +96,7 @@ func TestRecover_MissingDatabase(t *testing.T) {
 	_, opened := Open(t.Context(), Options{Dir: dir})
 	_, looked := NewConnection(t.Context(), Connect{Dir: dir})
 	_, made := NewConnection(t.Context(), Connect{Dir: dir, Make: true})
-	_, accepted := Recover(t.Context(), dir, true)
+	_, accepted := doctor.Recover(t.Context(), dir, true)
 	for door, err := range map[string]error{
 		"open": opened, "connection that looks": looked, "connection that makes": made, "recover": accepted,
 		"serve": Serve(context.WithoutCancel(t.Context()), ServeOptions{Dir: dir, Addr: "127.0.0.1:0"}),
@@ -93,14 +106,17 @@ func TestRecover_MissingDatabase(t *testing.T) {
 			t.Errorf("%s: %v", door, err)
 		}
 	}
-	expectFinding(t, Doctor{Dir: dir, Addr: "127.0.0.1:0"}, "database", Failing, "is missing, and the directory has been in use")
+	expectFinding(t, doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}, "database", doctor.Failing, "is missing, and the directory has been in use")
 }
 
 // TestRecover_OlderCopy puts an older database in the place of the newest.
 func TestRecover_OlderCopy(t *testing.T) {
 	t.Parallel()
-	dir := madeDir(t)
-	if r, err := Recover(t.Context(), dir, true); err != nil || r != (Recovery{}) {
+	dir := t.TempDir()
+	if err := openInstance(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := doctor.Recover(t.Context(), dir, true); err != nil || r != (doctor.Recovery{}) {
 		t.Errorf("of a sound directory: %+v, %v", r, err)
 	}
 	old, err := os.ReadFile(filepath.Join(dir, sqlite.DatabaseFile))
@@ -113,19 +129,19 @@ func TestRecover_OlderCopy(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), old, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := Doctor{Dir: dir, Addr: "127.0.0.1:0"}
-	expectFinding(t, d, "database", Failing, "older copy")
+	d := doctor.Doctor{Dir: dir, Addr: "127.0.0.1:0", Listen: Listen}
+	expectFinding(t, d, "database", doctor.Failing, "older copy")
 	if _, err := Open(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "tandem recover --accept-loss --data "+dir) {
 		t.Errorf("open: %v", err)
 	}
-	if r, err := Recover(t.Context(), dir, false); err != nil || r.Accepted || !strings.Contains(r.Lost, "older copy") {
+	if r, err := doctor.Recover(t.Context(), dir, false); err != nil || r.Accepted || !strings.Contains(r.Lost, "older copy") {
 		t.Errorf("recover: %+v, %v", r, err)
 	}
-	if r, err := Recover(t.Context(), dir, true); err != nil || !r.Accepted || !strings.Contains(r.Lost, "older copy") {
+	if r, err := doctor.Recover(t.Context(), dir, true); err != nil || !r.Accepted || !strings.Contains(r.Lost, "older copy") {
 		t.Errorf("recover: %+v, %v", r, err)
 	}
-	expectFinding(t, d, "database", Healthy, "it is sound")
-	expectFinding(t, d, "accepted losses", Healthy, "older copy")
+	expectFinding(t, d, "database", doctor.Healthy, "it is sound")
+	expectFinding(t, d, "accepted losses", doctor.Healthy, "older copy")
 	if err := openInstance(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}

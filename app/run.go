@@ -18,6 +18,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -87,13 +88,13 @@ var ErrFaster = errors.New("the question has ended meanwhile")
 // let it go on. A file with errors is reported and nothing is run. Where a server has the directory open, that runs it, and goes on
 // with it also when ctx ends.
 func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
-	report := newReport(r.File, nil)
+	report := validation.NewReport(r.File, nil)
 	var def *workflow.Definition
 	var data []byte
 	if r.Resume == "" { // nothing is opened, and no directory made, for a file that is wrong by itself
 		var problem *workflow.Problem
-		if data, problem = readFile(r.File, r.Stdin); problem != nil {
-			return newReport(r.File, []workflow.Problem{*problem}), api.Execution{}, nil
+		if data, problem = validation.ReadFile(r.File, r.Stdin); problem != nil {
+			return validation.NewReport(r.File, []workflow.Problem{*problem}), api.Execution{}, nil
 		}
 		if def, report = definitionIn(r.File, data); def == nil {
 			return report, api.Execution{}, nil
@@ -124,9 +125,9 @@ func RunFile(ctx context.Context, r Run) (Report, api.Execution, error) {
 // readDefinition reads a file for running; with errors there is no definition. A workflow without an id gets one from its
 // file's name.
 func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return nil, newReport(file, []workflow.Problem{*problem})
+		return nil, validation.NewReport(file, []workflow.Problem{*problem})
 	}
 	return definitionIn(file, data)
 }
@@ -134,7 +135,7 @@ func readDefinition(file string, stdin io.Reader) (*workflow.Definition, Report)
 // definitionIn is readDefinition for the content of a file.
 func definitionIn(file string, data []byte) (*workflow.Definition, Report) {
 	source, problems := check(data, Kinds(), nil)
-	report := newReport(file, problems)
+	report := validation.NewReport(file, problems)
 	if !report.Valid {
 		return nil, report
 	}

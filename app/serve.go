@@ -29,6 +29,7 @@ import (
 	"tandem/outbound"
 	"tandem/server"
 	"tandem/store"
+	"tandem/tracing"
 	"tandem/workflow"
 )
 
@@ -106,7 +107,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	listener, err := listen(ctx, cmp.Or(o.Addr, "127.0.0.1:8080"))
+	listener, err := Listen(ctx, cmp.Or(o.Addr, "127.0.0.1:8080"))
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if _, err := server.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened
 	}
-	tracer, err := newTracer(ctx, o.Traces, o.Version, o.Log)
+	tracer, err := tracing.New(ctx, o.Traces, o.Version, o.Log)
 	if err != nil {
 		return err
 	}
@@ -137,17 +138,17 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
-			tracer.recorded(ref, graph, row)
+			tracer.Recorded(ref, graph, row)
 		},
 	})
 	if err != nil {
-		return errors.Join(err, tracer.close(ctx))
+		return errors.Join(err, tracer.Close(ctx))
 	}
 	err = i.serve(ctx, o, listener, metrics, tracer)
-	return errors.Join(err, i.Close(), tracer.close(context.WithoutCancel(ctx)))
+	return errors.Join(err, i.Close(), tracer.Close(context.WithoutCancel(ctx)))
 }
 
-func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, metrics *server.Metrics, tracer *tracer) error {
+func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Listener, metrics *server.Metrics, tracer *tracing.Tracer) error {
 	ring, err := i.Keyring()
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 		return err
 	}
 	web := &http.Server{
-		Handler: tracer.wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: tracer.Wrap(api.Handler()), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
@@ -273,8 +274,8 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 	})
 }
 
-// listen says clearly why an address cannot be had.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// Listen listens on an address, and says clearly why an address cannot be had.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", addr)
 	switch {

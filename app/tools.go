@@ -27,6 +27,7 @@ import (
 	"tandem/payload"
 	"tandem/server"
 	"tandem/store"
+	"tandem/validation"
 )
 
 const (
@@ -467,7 +468,7 @@ func (c *Connection) MCPChanges(ctx context.Context, server string, names []stri
 // ReadMCPPolicies reads policies by the names of tools from a file, YAML or JSON: each is a value such as read_only, or an object with policy and
 // rules.
 func ReadMCPPolicies(file string, stdin io.Reader) (map[string]api.MCPToolPolicy, error) {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
 		return nil, fault.Newf(fault.Invalid, "%s: %s", file, problem.Message)
 	}

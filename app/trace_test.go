@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"tandem/store"
+	"tandem/tracing"
 )
 
 // collectorOf takes spans as a collector does.
@@ -61,7 +62,7 @@ func TestTrace(t *testing.T) {
 	s.stopAndWait() // which sends what is left
 
 	ref := store.Ref{Workspace: "default", Execution: e["execution_id"].(string)}
-	id, root := traceID(ref), rootID(ref)
+	id, root := tracing.TraceID(ref), tracing.RootID(ref)
 	var names []string
 	var request, execution bool
 	for _, span := range spans() {

@@ -1,211 +1,44 @@
 package app
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"slices"
-	"strings"
 
-	"github.com/tidwall/gjson"
-
-	"tandem/agent"
-	"tandem/dataflow"
-	"tandem/expr"
-	"tandem/fault"
-	"tandem/node"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
-// The codes of problems that are found here, besides those of package workflow and of the kinds (package node).
-const (
-	problemUnreadable   = "unreadable"
-	problemInvalidCode  = "invalid_code"
-	problemMissingField = "missing_field"
-)
-
-// Report is what is wrong with one file.
-type Report struct {
-	// File is the name the file was given by, "-" for standard input.
-	File string `json:"file"`
-	// Valid says that there is no error; there may be warnings.
-	Valid    bool               `json:"valid"`
-	Problems []workflow.Problem `json:"problems"`
-}
-
-func newReport(file string, problems []workflow.Problem) Report {
-	if problems == nil {
-		problems = []workflow.Problem{} // an empty list in JSON, not null
-	}
-	return Report{File: file, Valid: !workflow.HasErrors(problems), Problems: problems}
-}
-
-// Count returns how many errors and warnings there are.
-func (r Report) Count() (failures, warnings int) {
-	for _, p := range r.Problems {
-		if p.Severity == workflow.SeverityWarning {
-			warnings++
-		} else {
-			failures++
-		}
-	}
-	return failures, warnings
-}
-
 // Validate reports every problem of a workflow file's content, with its place.
 func Validate(file string, data []byte) Report {
-	s := ownSyntax()
-	defer s.close()
+	s := validation.NewSyntax()
+	defer s.Close()
 	_, problems := check(data, Kinds(), s)
-	return newReport(file, problems)
+	return validation.NewReport(file, problems)
 }
 
 // ValidateFile is Validate for a file by name, or for stdin when the name is "-". A file that cannot be read is a
 // problem of its own.
 func ValidateFile(file string, stdin io.Reader) Report {
-	data, problem := readFile(file, stdin)
+	data, problem := validation.ReadFile(file, stdin)
 	if problem != nil {
-		return newReport(file, []workflow.Problem{*problem})
+		return validation.NewReport(file, []workflow.Problem{*problem})
 	}
 	return Validate(file, data)
 }
 
+// Report is what is wrong with one file.
+type Report = validation.Report
+
 // check reads a definition and reports all of its problems. The source is nil when it cannot be read at all. Without a syntax the
 // code in it is not read.
-func check(data []byte, kinds workflow.Kinds, code *syntax) (*workflow.Source, []workflow.Problem) {
-	source, problems := workflow.Parse(data, workflow.Options{Kinds: kinds})
-	if source == nil {
-		return nil, problems
-	}
-	return source, problemsOf(source, kinds, code)
+func check(data []byte, kinds workflow.Kinds, code *validation.Syntax) (*workflow.Source, []workflow.Problem) {
+	return validation.Checker{Kinds: kinds, Runs: theKinds().Get, Code: code}.Check(data)
 }
 
-// problemsOf are all problems of a definition that somebody has written.
-func problemsOf(source *workflow.Source, kinds workflow.Kinds, code *syntax) []workflow.Problem {
-	rules := Rules(kinds)
-	if code != nil {
-		rules.Conversion = code.conversion
-	}
-	problems := source.Validate(rules)
-	var found []workflow.Problem
-	for i := range source.Definition.Nodes {
-		n := &source.Definition.Nodes[i]
-		p := workflow.Problem{Severity: workflow.SeverityError, Path: fmt.Sprintf("nodes[%d].subtype", i)}
-		if _, known := kinds.Kind(n.Kind()); n.Kind() == agent.TaskKind {
-			p.Code, p.Message = workflow.ProblemUnknownKind, fmt.Sprintf("the kind %s is for the tasks of agents, which make it themselves; use AI_AGENT.MCP_AGENT", agent.TaskKind)
-		} else if known && !runnable(n.Kind()) {
-			p.Code, p.Message = node.ProblemUnsupported, fmt.Sprintf("the kind %s is known and cannot be run by this version; \"tandem nodes\" lists those that can", n.Kind())
-		} else {
-			continue
+// check is the check of a definition with an interpreter at hand, so that code is read too.
+func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
+	return check(data, i.kinds, &validation.Syntax{Pool: i.sandbox, Waits: func() {
+		if i.notice != nil {
+			i.notice(waitsForPython)
 		}
-		found = append(found, p)
-	}
-	if code != nil {
-		found = append(found, code.nodes(source.Definition, kinds)...)
-	}
-	found = append(found, missingFields(source.Definition, kinds)...)
-	found = append(found, idleFillings(source.Definition, problems)...)
-	found = append(found, inlineSecrets(source.Definition, problems)...)
-	source.Locate(found)
-	return append(problems, found...)
-}
-
-// runnable says that this program can run a kind that somebody has written.
-func runnable(kind string) bool {
-	_, runs := theKinds().Get(kind)
-	return runs && kind != agent.TaskKind
-}
-
-// idleFillings warns of nodes that want to be filled, without a template, where nothing says with what. What a template says is known to a server.
-func idleFillings(def *workflow.Definition, known []workflow.Problem) (found []workflow.Problem) {
-	for i := range def.Nodes {
-		n := &def.Nodes[i]
-		at := fmt.Sprintf("nodes[%d].configurations.enable_filling", i)
-		k, _ := theKinds().Get(n.Kind())
-		if !runnable(n.Kind()) || !gjson.GetBytes(n.Configurations, "enable_filling").Bool() || gjson.GetBytes(n.Configurations, "template_id").Exists() || node.Fillable(k.InputSchema.JSON()) ||
-			slices.ContainsFunc(known, func(p workflow.Problem) bool { return p.Path == at }) {
-			continue
-		}
-		found = append(found, workflow.Problem{Severity: workflow.SeverityWarning, Code: workflow.ProblemConfig, Path: at, Message: node.NothingToFill})
-	}
-	return found
-}
-
-// Rules are the checks of a definition with all parts of Tandem at hand. Package workflow knows neither the expression
-// language nor placeholders; here they meet. Code in Python and JavaScript is read by a [syntax].
-func Rules(kinds workflow.Kinds) workflow.Rules {
-	return workflow.Rules{
-		Kinds: kinds,
-		Expression: func(source string) error {
-			if err := expr.Check(source); err != nil {
-				return errors.New(fault.From(err).Message)
-			}
-			return nil
-		},
-		References: references,
-	}
-}
-
-// references lists the placeholders, those that cannot be read included.
-func references(raw json.RawMessage) []workflow.Reference {
-	found, err := dataflow.References(raw)
-	if err != nil {
-		return nil // not an object: reported as such by package workflow
-	}
-	var refs []workflow.Reference
-	for _, r := range found {
-		switch {
-		case r.Problem != "":
-			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Problem: r.Problem})
-		case r.Raw != node.ToBeChosen:
-			refs = append(refs, workflow.Reference{Path: r.Path, Raw: r.Raw, Head: r.Head, Rest: strings.Join(r.Rest, "."), Certain: r.Node})
-		}
-	}
-	return refs
-}
-
-// readFile reads a file, or stdin for "-", and never more than a definition may have.
-func readFile(file string, stdin io.Reader) ([]byte, *workflow.Problem) {
-	reader := stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		if info.IsDir() {
-			return nil, unreadable(errors.New("it is a directory; name a file"))
-		}
-		if info.Size() > workflow.DefaultMaxBytes {
-			return nil, tooLarge()
-		}
-		reader = f
-	}
-	data, err := io.ReadAll(io.LimitReader(reader, workflow.DefaultMaxBytes+1))
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if len(data) > workflow.DefaultMaxBytes {
-		return nil, tooLarge()
-	}
-	return data, nil
-}
-
-func unreadable(err error) *workflow.Problem {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		err = p.Err // the report names the file
-	}
-	return &workflow.Problem{Severity: workflow.SeverityError, Code: problemUnreadable, Message: "cannot read the file: " + err.Error()}
-}
-
-func tooLarge() *workflow.Problem {
-	return &workflow.Problem{Severity: workflow.SeverityError, Code: workflow.ProblemTooLarge,
-		Message: fmt.Sprintf("the file has more than %d MiB, which no workflow needs; keep large data outside of it", workflow.DefaultMaxBytes>>20)}
+	}})
 }

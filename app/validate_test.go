@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/node"
+	"tandem/validation"
 	"tandem/workflow"
 )
 
@@ -154,7 +155,7 @@ func TestDocs_NameEveryCode(t *testing.T) {
 	}
 	codes := []string{
 		node.ProblemUnknownConfiguration, node.ProblemInlineSecret, node.ProblemDropped, node.ProblemNeverChanges, node.ProblemDuplicateCase,
-		node.ProblemCredentialMissing, node.ProblemUnsupported, problemUnreadable,
+		node.ProblemCredentialMissing, node.ProblemUnsupported, validation.ProblemUnreadable,
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "workflow", "problem_code.go"), nil, 0)
 	if err != nil {

@@ -296,38 +296,52 @@ func postgresFault(e *pgconn.PgError) *fault.Error {
 	return f
 }
 
+// postgresCode makes an error of what PostgreSQL says: by its code or, where that says nothing in particular, by the class that the code
+// begins with.
 func postgresCode(e *pgconn.PgError, hint string) *fault.Error {
+	switch e.Code {
+	case "40001", "40P01", "55P03":
+		return deadlocked(words(e.Message))
+	case "57014":
+		return fault.New(fault.Timeout, "the database stopped the statement: it took too long or was canceled; nothing was committed")
+	case "57P01", "57P02", "57P03", "57P05", "25P03":
+		return lost(nil)
+	case "3D000":
+		return credentialRefused()
+	case "42501":
+		return said(fault.CredentialInvalid, e.Message, "; the user of the credential may not do this")
+	case "25006":
+		return fault.Newf(fault.InvalidInput, "a query reads and does not write, and the database says: %s; use ACTION.DATABASE_OPERATION", words(e.Message))
+	case "23505", "23P01", "23503":
+		return said(fault.Conflict, e.Message, "")
+	case "42P01", "3F000":
+		return said(fault.NotFound, e.Message, hint)
+	case "42P18":
+		return said(fault.InvalidConfig, e.Message, "; say it with a cast, such as :name::text")
+	case "25001":
+		return said(fault.Unsupported, e.Message, hint)
+	}
 	class := ""
 	if len(e.Code) == 5 {
 		class = e.Code[:2]
 	}
-	switch {
-	case e.Code == "40001" || e.Code == "40P01" || e.Code == "55P03":
-		return deadlocked(words(e.Message))
-	case e.Code == "57014":
-		return fault.New(fault.Timeout, "the database stopped the statement: it took too long or was canceled; nothing was committed")
-	case e.Code == "57P01" || e.Code == "57P02" || e.Code == "57P03" || e.Code == "57P05" || class == "08" || e.Code == "25P03":
+	switch class {
+	case "08":
 		return lost(nil)
-	case class == "53":
+	case "53":
 		return said(fault.RemoteError, e.Message, "")
-	case class == "28" || e.Code == "3D000":
-		return fault.New(fault.CredentialInvalid, "the database refuses the credential; check user, password and database of its dsn")
-	case e.Code == "42501":
-		return said(fault.CredentialInvalid, e.Message, "; the user of the credential may not do this")
-	case e.Code == "25006":
-		return fault.Newf(fault.InvalidInput, "a query reads and does not write, and the database says: %s; use ACTION.DATABASE_OPERATION", words(e.Message))
-	case e.Code == "23505" || e.Code == "23P01" || e.Code == "23503":
-		return said(fault.Conflict, e.Message, "")
-	case class == "23" || class == "22":
+	case "28":
+		return credentialRefused()
+	case "22", "23":
 		return said(fault.InvalidInput, e.Message, hint)
-	case e.Code == "42P01" || e.Code == "3F000":
-		return said(fault.NotFound, e.Message, hint)
-	case e.Code == "42P18":
-		return said(fault.InvalidConfig, e.Message, "; say it with a cast, such as :name::text")
-	case class == "42":
+	case "42":
 		return said(fault.InvalidConfig, e.Message, hint)
-	case e.Code == "25001" || class == "0A":
+	case "0A":
 		return said(fault.Unsupported, e.Message, hint)
 	}
 	return said(fault.SQLError, e.Message, hint)
+}
+
+func credentialRefused() *fault.Error {
+	return fault.New(fault.CredentialInvalid, "the database refuses the credential; check user, password and database of its dsn")
 }

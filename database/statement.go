@@ -175,8 +175,12 @@ func (s *scanner) scan() error {
 	return nil
 }
 
+// token takes the next token: what is quoted or a comment as one, since nothing in it counts.
 func (s *scanner) token() error {
 	c := s.text[s.at]
+	if quoted, err := s.quoted(c); quoted {
+		return err
+	}
 	switch {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v':
 		s.add(tokenSpace, s.text[s.at:s.at+1])
@@ -184,23 +188,6 @@ func (s *scanner) token() error {
 		return nil
 	case c == marker:
 		return s.placeholder()
-	case s.starts("--") && s.dashComment():
-		return s.lineComment()
-	case c == '#' && s.dialect == mysqlDialect:
-		return s.lineComment()
-	case s.starts("/*"):
-		return s.blockComment()
-	case c == '\'':
-		return s.quotedText(false)
-	case c == '"':
-		if s.dialect == mysqlDialect {
-			return s.quotedText(false) // a text, unless the server was told otherwise; either way nothing in it counts
-		}
-		return s.quotedName('"')
-	case c == '`' && s.dialect != postgresDialect:
-		return s.quotedName('`')
-	case c == '[' && s.dialect == sqliteDialect:
-		return s.quotedName(']')
 	case c == '$':
 		return s.dollar()
 	case c == ':':
@@ -226,6 +213,29 @@ func (s *scanner) token() error {
 	s.add(tokenSymbol, s.text[s.at:s.at+size])
 	s.at += size
 	return nil
+}
+
+// quoted takes a comment, a quoted text or a quoted name, if one begins here with c.
+func (s *scanner) quoted(c byte) (taken bool, err error) {
+	switch {
+	case s.starts("--") && s.dashComment():
+		return true, s.lineComment()
+	case c == '#' && s.dialect == mysqlDialect:
+		return true, s.lineComment()
+	case s.starts("/*"):
+		return true, s.blockComment()
+	case c == '\'':
+		return true, s.quotedText(false)
+	case c == '"' && s.dialect == mysqlDialect:
+		return true, s.quotedText(false) // a text, unless the server was told otherwise; either way nothing in it counts
+	case c == '"':
+		return true, s.quotedName('"')
+	case c == '`' && s.dialect != postgresDialect:
+		return true, s.quotedName('`')
+	case c == '[' && s.dialect == sqliteDialect:
+		return true, s.quotedName(']')
+	}
+	return false, nil
 }
 
 func wordStart(text string) bool {

@@ -525,6 +525,7 @@ func splitFact(text string) (name, fact string, ok bool) {
 	return name, fact, ok && !strings.ContainsAny(name, `"\\`)
 }
 
+// decodeFact reads a fact by its name. Those that journals have most of are read by hand first.
 func decodeFact(name, data string) (Fact, error) {
 	switch name {
 	case NodeCompleted{}.factName():
@@ -549,6 +550,15 @@ func decodeFact(name, data string) (Fact, error) {
 		return decode[CancelRequested](data)
 	case ExecutionRecovered{}.factName():
 		return decode[ExecutionRecovered](data)
+	case RequestRefused{}.factName():
+		return decode[RequestRefused](data)
+	}
+	return decodeStepFact(name, data)
+}
+
+// decodeStepFact reads a fact about something inside an execution: a node, a scope, a timer, a question, a child.
+func decodeStepFact(name, data string) (Fact, error) {
+	switch name {
 	case NodeStarted{}.factName():
 		return decode[NodeStarted](data)
 	case NodeNotBegun{}.factName():
@@ -573,8 +583,6 @@ func decodeFact(name, data string) (Fact, error) {
 		return decode[AskAnswered](data)
 	case SignalReceived{}.factName():
 		return decode[SignalReceived](data)
-	case RequestRefused{}.factName():
-		return decode[RequestRefused](data)
 	case ChildWaiting{}.factName():
 		return decode[ChildWaiting](data)
 	case ChildFinished{}.factName():

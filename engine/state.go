@@ -101,6 +101,7 @@ func (s *State) Apply(e Event) ([]Command, error) {
 	return s.out, nil
 }
 
+// apply folds a fact in, if it can follow: each kind of fact has its time in the life of an execution.
 func (s *State) apply(fact Fact) error {
 	switch f := fact.(type) {
 	case ExecutionCreated:
@@ -134,6 +135,11 @@ func (s *State) apply(fact Fact) error {
 	if !s.started {
 		return fault.Newf(fault.Conflict, "%q before the execution has started", fact.factName())
 	}
+	return s.applyRunning(fact)
+}
+
+// applyRunning folds a fact into an execution that has started and not ended.
+func (s *State) applyRunning(fact Fact) error {
 	switch f := fact.(type) {
 	case NodeCompleted:
 		return s.nodeCompleted(f)

@@ -318,31 +318,13 @@ func (r *run) equal(x, y any) (bool, error) {
 		if !ok || len(x) != len(z) {
 			return false, nil
 		}
-		for i := range x {
-			if same, err := r.equalData(x[i], z[i]); !same || err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+		return r.equalLists(x, z)
 	case map[string]any:
 		z, ok := y.(map[string]any)
 		if !ok || len(x) != len(z) {
 			return false, nil
 		}
-		keys, err := r.keys(x)
-		if err != nil {
-			return false, err
-		}
-		for _, key := range keys {
-			other, ok := z[key]
-			if !ok {
-				return false, nil
-			}
-			if same, err := r.equalData(x[key], other); !same || err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+		return r.equalObjects(x, z)
 	}
 	if !isNumber(y) {
 		return false, nil
@@ -352,6 +334,34 @@ func (r *run) equal(x, y any) (bool, error) {
 	}
 	cmp, ok := compareNumbers(x, y)
 	return ok && cmp == 0, nil
+}
+
+// equalLists compares lists of the same length.
+func (r *run) equalLists(x, y []any) (bool, error) {
+	for i := range x {
+		if same, err := r.equalData(x[i], y[i]); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// equalObjects compares objects with as many keys.
+func (r *run) equalObjects(x, y map[string]any) (bool, error) {
+	keys, err := r.keys(x)
+	if err != nil {
+		return false, err
+	}
+	for _, key := range keys {
+		other, ok := y[key]
+		if !ok {
+			return false, nil
+		}
+		if same, err := r.equalData(x[key], other); !same || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 func (r *run) equalData(x, y any) (bool, error) {

@@ -249,17 +249,7 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 		}
 	}
 	if e := r.Escalation; e != nil && p.Escalated == 0 && now >= i.Created+1000*e.AfterSeconds {
-		var added []string
-		for _, text := range e.To {
-			seat, err := c.media.normalApprover(text)
-			if err != nil {
-				c.o.Log.Warn("escalation names nobody", "workspace", i.Workspace, "interaction", i.ID, "to", text, "error", err)
-				continue
-			}
-			if !slices.Contains(i.Approvers, seat) && !slices.Contains(added, seat) {
-				added = append(added, seat)
-			}
-		}
+		added := c.escalatedTo(*i, e.To)
 		p.Escalated = now
 		i.Approvers = slices.Concat(i.Approvers, added)
 		if len(added) > 0 {
@@ -290,6 +280,21 @@ func (c *clock) remindOf(ctx context.Context, change *store.InteractionChange, r
 		i.NextAt = now + 1000 // whatever it is, the clock does not run in a circle
 	}
 	return writeProgress(i, p)
+}
+
+// escalatedTo are those whom an escalation adds to those who are asked.
+func (c *clock) escalatedTo(i store.Interaction, to []string) (added []string) {
+	for _, text := range to {
+		seat, err := c.media.normalApprover(text)
+		if err != nil {
+			c.o.Log.Warn("escalation names nobody", "workspace", i.Workspace, "interaction", i.ID, "to", text, "error", err)
+			continue
+		}
+		if !slices.Contains(i.Approvers, seat) && !slices.Contains(added, seat) {
+			added = append(added, seat)
+		}
+	}
+	return added
 }
 
 // holders are the approvers as votes were handed on.

@@ -24,26 +24,9 @@ func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, from, to,
 }
 
 func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, from, to, why string) error {
-	who, err := s.people.principal(p)
+	who, by, err := s.whoDelegates(p, from, why)
 	if err != nil {
 		return err
-	}
-	handed := delegation{Means: p.Means}
-	if from != "" {
-		of, err := s.delegator(from)
-		switch {
-		case err != nil:
-			return err
-		case of.key == who.key:
-		case !has([]string{seatRole + string(identity.Admin)}, who.seats):
-			return fault.New(fault.Forbidden, "only an admin may hand on the answer of somebody else")
-		case strings.TrimSpace(why) == "":
-			return wrongAnswer("note", text.Of("it is missing; say why you hand on the answer of somebody else"))
-		case s.ExcludeRequester && who.user == s.User:
-			return fault.New(fault.Forbidden, "who started the execution may neither answer this question nor say who does")
-		default:
-			handed.By, who = p.User, of
-		}
 	}
 	if err := s.admit(who, ""); err != nil {
 		return err
@@ -51,28 +34,11 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 	if !s.request.AllowDelegation {
 		return fault.New(fault.Forbidden, "this question does not allow delegation")
 	}
-	other, err := s.people.named(to)
-	switch {
-	case err != nil:
-		return wrongAnswer("to", text.As(fault.From(err).Message))
-	case other.user == "":
-		return wrongAnswer("to", text.Of("%q is not a user of this workspace", to))
-	case other.key == who.key:
-		return wrongAnswer("to", text.Of("that is who has the answer already"))
-	case s.Excludes(other.user):
-		return wrongAnswer("to", excluded)
-	case s.progress.gaveAway(other.key):
-		return wrongAnswer("to", text.Of("%q has delegated their own answer", to))
-	case s.mayAnswer(other) == nil && !slices.Contains(s.Approvers, Anyone):
-		return wrongAnswer("to", text.Of("%q may answer already, and nobody counts twice", to))
+	other, err := s.delegatee(who, to)
+	if err != nil {
+		return err
 	}
-	if e := voted(s.votes(), other, s.holder(other.key)); e != nil {
-		return wrongAnswer("to", text.Of("%q has answered already", to))
-	}
-	// Whoever escalation will ask has a vote of their own to come.
-	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && has(e.To, other.seats) {
-		return wrongAnswer("to", text.Of("%q will be asked anyway, and nobody counts twice", to))
-	}
+	handed := delegation{Means: p.Means, By: by}
 	change := s.begin()
 	handed.From, handed.To, handed.Note, handed.At = who.key, other.key, why, s.now
 	s.progress.Delegations = append(s.progress.Delegations, handed)
@@ -89,6 +55,54 @@ func (d *Desk) delegate(ctx context.Context, s *sitting, p identity.Principal, f
 		change.Deliveries = deliveries(change.Interaction, to, KindRequest, "delegated by "+who.key, note{By: p.User, Of: strings.TrimPrefix(of(handed), seatUser), Reason: why}, s.now)
 	}
 	return writeProgress(&change.Interaction, s.progress)
+}
+
+// whoDelegates is whose vote is handed on: the caller's or, by an admin who says why, that of somebody else. By is that admin, else empty.
+func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who somebody, by string, err error) {
+	if who, err = s.people.principal(p); err != nil || from == "" {
+		return who, "", err
+	}
+	of, err := s.delegator(from)
+	switch {
+	case err != nil:
+		return who, "", err
+	case of.key == who.key:
+		return who, "", nil
+	case !has([]string{seatRole + string(identity.Admin)}, who.seats):
+		return who, "", fault.New(fault.Forbidden, "only an admin may hand on the answer of somebody else")
+	case strings.TrimSpace(why) == "":
+		return who, "", wrongAnswer("note", text.Of("it is missing; say why you hand on the answer of somebody else"))
+	case s.ExcludeRequester && who.user == s.User:
+		return who, "", fault.New(fault.Forbidden, "who started the execution may neither answer this question nor say who does")
+	}
+	return of, p.User, nil
+}
+
+// delegatee is who gets a vote: a user who has none yet, and will not get one in another way.
+func (s *sitting) delegatee(who somebody, to string) (somebody, error) {
+	other, err := s.people.named(to)
+	switch {
+	case err != nil:
+		return other, wrongAnswer("to", text.As(fault.From(err).Message))
+	case other.user == "":
+		return other, wrongAnswer("to", text.Of("%q is not a user of this workspace", to))
+	case other.key == who.key:
+		return other, wrongAnswer("to", text.Of("that is who has the answer already"))
+	case s.Excludes(other.user):
+		return other, wrongAnswer("to", excluded)
+	case s.progress.gaveAway(other.key):
+		return other, wrongAnswer("to", text.Of("%q has delegated their own answer", to))
+	case s.mayAnswer(other) == nil && !slices.Contains(s.Approvers, Anyone):
+		return other, wrongAnswer("to", text.Of("%q may answer already, and nobody counts twice", to))
+	}
+	if e := voted(s.votes(), other, s.holder(other.key)); e != nil {
+		return other, wrongAnswer("to", text.Of("%q has answered already", to))
+	}
+	// Whoever escalation will ask has a vote of their own to come.
+	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && has(e.To, other.seats) {
+		return other, wrongAnswer("to", text.Of("%q will be asked anyway, and nobody counts twice", to))
+	}
+	return other, nil
 }
 
 // of is whose vote an admin has handed on; empty: who had it did so.

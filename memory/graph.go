@@ -312,25 +312,7 @@ func (g *graph) traverse(ctx context.Context, start string, f GraphFilters, dept
 		if err != nil {
 			return nil, err
 		}
-		next := map[string]reached{}
-		for _, e := range edges {
-			if *e.Weight < least || len(f.RelationshipTypes) > 0 && !slices.Contains(f.RelationshipTypes, e.Type) {
-				continue
-			}
-			for _, way := range [][2]string{{e.Source, e.Target}, {e.Target, e.Source}} {
-				if way[0] == e.Source && f.Direction == "in" || way[0] == e.Target && e.Source != e.Target && f.Direction == "out" {
-					continue
-				}
-				from, ok := all[way[0]]
-				if _, seen := all[way[1]]; !ok || from.distance != distance-1 || seen {
-					continue
-				}
-				r := reached{way[1], distance, from.strength * *e.Weight, way[0], e}
-				if old, twice := next[r.id]; !twice || r.strength > old.strength || r.strength == old.strength && r.from < old.from {
-					next[r.id] = r
-				}
-			}
-		}
+		next := nextLayer(all, edges, f, least, distance)
 		// When there are too many, the strongest are kept.
 		list := make([]reached, 0, len(next))
 		for _, id := range sortedKeys(next) {
@@ -351,6 +333,30 @@ func (g *graph) traverse(ctx context.Context, start string, f GraphFilters, dept
 		}
 	}
 	return all, nil
+}
+
+// nextLayer are the nodes that are reached by one more edge of those given, each by its strongest way.
+func nextLayer(all map[string]reached, edges []GraphEdge, f GraphFilters, least float64, distance int) map[string]reached {
+	next := map[string]reached{}
+	for _, e := range edges {
+		if *e.Weight < least || len(f.RelationshipTypes) > 0 && !slices.Contains(f.RelationshipTypes, e.Type) {
+			continue
+		}
+		for _, way := range [][2]string{{e.Source, e.Target}, {e.Target, e.Source}} {
+			if way[0] == e.Source && f.Direction == "in" || way[0] == e.Target && e.Source != e.Target && f.Direction == "out" {
+				continue
+			}
+			from, ok := all[way[0]]
+			if _, seen := all[way[1]]; !ok || from.distance != distance-1 || seen {
+				continue
+			}
+			r := reached{way[1], distance, from.strength * *e.Weight, way[0], e}
+			if old, twice := next[r.id]; !twice || r.strength > old.strength || r.strength == old.strength && r.from < old.from {
+				next[r.id] = r
+			}
+		}
+	}
+	return next
 }
 
 // edges are those of some nodes, the strongest first.

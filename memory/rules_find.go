@@ -101,110 +101,142 @@ var months = []string{"January", "February", "March", "April", "May", "June", "J
 
 // ruleEntities finds entities and relations that are plain to see.
 func ruleEntities(content string) foundEntities {
-	var out foundEntities
-	seen := map[string]int{}
-	add := func(name, kind string, confidence float64) {
-		name = strings.Trim(strings.Join(strings.Fields(name), " "), "'’-& ")
-		name = strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
-		name = plainChinese(name)
-		if utf8.RuneCountInString(name) < 2 || len(name) > 200 {
-			return
-		}
-		key := strings.ToLower(name)
-		if i, ok := seen[key]; ok {
-			if confidence > out.Entities[i].Confidence {
-				out.Entities[i].Type, out.Entities[i].Confidence = kind, confidence
-			}
-			return
-		}
-		seen[key] = len(out.Entities)
-		out.Entities = append(out.Entities, foundEntity{Name: name, Type: kind, Confidence: confidence})
+	f := entityFinder{content: content, seen: map[string]int{}}
+	f.relations()
+	f.projects()
+	f.chinese()
+	for _, at := range english.FindAllStringIndex(content, 500) {
+		f.english(at[0], at[1])
 	}
+	return f.out
+}
+
+// entityFinder gathers what is found in a text: each name once, as what is most likely.
+type entityFinder struct {
+	content string
+	out     foundEntities
+	// seen is where in out a name is, in lower case.
+	seen map[string]int
+}
+
+// addEntity adds a name, or makes one that is known already what is more likely.
+func (f *entityFinder) addEntity(name, kind string, confidence float64) {
+	name = strings.Trim(strings.Join(strings.Fields(name), " "), "'’-& ")
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
+	name = plainChinese(name)
+	if utf8.RuneCountInString(name) < 2 || len(name) > 200 {
+		return
+	}
+	key := strings.ToLower(name)
+	if i, ok := f.seen[key]; ok {
+		if confidence > f.out.Entities[i].Confidence {
+			f.out.Entities[i].Type, f.out.Entities[i].Confidence = kind, confidence
+		}
+		return
+	}
+	f.seen[key] = len(f.out.Entities)
+	f.out.Entities = append(f.out.Entities, foundEntity{Name: name, Type: kind, Confidence: confidence})
+}
+
+// relations finds who works and lives where.
+func (f *entityFinder) relations() {
 	relate := func(matches [][]string, kind, source, target string) {
 		for _, m := range matches {
-			add(m[1], source, 0.85)
-			add(m[2], target, 0.85)
-			out.Relationships = append(out.Relationships, foundRelation{plainChinese(m[1]), plainChinese(m[2]), kind, 0.85})
+			f.addEntity(m[1], source, 0.85)
+			f.addEntity(m[2], target, 0.85)
+			f.out.Relationships = append(f.out.Relationships, foundRelation{plainChinese(m[1]), plainChinese(m[2]), kind, 0.85})
 		}
 	}
-	relate(worksAt.FindAllStringSubmatch(content, 100), "works_at", "person", "organization")
-	relate(slices.DeleteFunc(fromCompany.FindAllStringSubmatch(content, 100), func(m []string) bool { return !organization.MatchString(m[2]) }), "works_at", "person", "organization")
-	relate(livesIn.FindAllStringSubmatch(content, 100), "lives_in", "person", "location")
-	relate(chineseWorks.FindAllStringSubmatch(content, 100), "works_at", "person", "organization")
-	for _, m := range projectNamed.FindAllStringSubmatch(content, 100) {
+	relate(worksAt.FindAllStringSubmatch(f.content, 100), "works_at", "person", "organization")
+	relate(slices.DeleteFunc(fromCompany.FindAllStringSubmatch(f.content, 100), func(m []string) bool { return !organization.MatchString(m[2]) }), "works_at", "person", "organization")
+	relate(livesIn.FindAllStringSubmatch(f.content, 100), "lives_in", "person", "location")
+	relate(chineseWorks.FindAllStringSubmatch(f.content, 100), "works_at", "person", "organization")
+}
+
+// projects finds projects that are called so, and milestones.
+func (f *entityFinder) projects() {
+	for _, m := range projectNamed.FindAllStringSubmatch(f.content, 100) {
 		words := strings.Fields(m[1] + m[2])
 		for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
 			words = words[1:]
 		}
 		if name := strings.Join(words, " "); name != "" && titleLike(name) {
-			add(name, "project", 0.85)
+			f.addEntity(name, "project", 0.85)
 		}
 	}
-	for _, m := range milestoneFor.FindAllStringSubmatch(content, 100) {
+	for _, m := range milestoneFor.FindAllStringSubmatch(f.content, 100) {
 		name := m[0]
 		if m[2] != "" {
 			name = m[1] + " " + m[2]
 		}
-		add(name, "milestone", 0.85)
+		f.addEntity(name, "milestone", 0.85)
 	}
-	for _, m := range chinesePerson.FindAllStringSubmatch(content, 200) {
-		add(m[1]+m[2], "person", 0.8)
+}
+
+// chinese finds names that Chinese writes in ways of its own, and products in quotation marks.
+func (f *entityFinder) chinese() {
+	for _, m := range chinesePerson.FindAllStringSubmatch(f.content, 200) {
+		f.addEntity(m[1]+m[2], "person", 0.8)
 	}
-	for _, m := range chineseOrganization.FindAllString(content, 200) {
-		add(m, "organization", 0.8)
+	for _, m := range chineseOrganization.FindAllString(f.content, 200) {
+		f.addEntity(m, "organization", 0.8)
 	}
-	for _, m := range chineseLocation.FindAllString(content, 200) {
-		add(m, "location", 0.7)
+	for _, m := range chineseLocation.FindAllString(f.content, 200) {
+		f.addEntity(m, "location", 0.7)
 	}
-	for _, m := range quotedProduct.FindAllStringSubmatch(content, 200) {
-		add(m[1], "product", 0.7)
+	for _, m := range quotedProduct.FindAllStringSubmatch(f.content, 200) {
+		f.addEntity(m[1], "product", 0.7)
 	}
-	for _, at := range english.FindAllStringIndex(content, 500) {
-		name := content[at[0]:at[1]]
-		starts := at[0] == 0 || strings.ContainsAny(content[max(0, at[0]-2):at[0]], ".!?\n:。")
-		words := strings.Fields(name)
-		for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
-			words, starts = words[1:], false
-		}
-		if len(words) == 0 || len(words) == 1 && slices.Contains(months, words[0]) || len(words) > 1 && words[0] == "Project" { // projectNamed has taken that
-			continue
-		}
-		name = strings.Join(words, " ")
-		if slices.ContainsFunc(out.Entities, func(e foundEntity) bool { return strings.HasPrefix(strings.ToLower(e.Name), strings.ToLower(name)+" ") }) {
-			continue // the beginning of a longer name
-		}
-		before, after := content[max(0, at[0]-12):at[0]], content[at[1]:min(len(content), at[1]+24)]
-		if version := versionNext.FindString(after); version != "" {
-			add(name+version, "product", RuleConfidence)
-			continue
-		}
-		titled := len(words) > 1 && len(words) < 4 && !slices.ContainsFunc(words, func(w string) bool { return !titleWord.MatchString(w) })
-		switch {
-		case personTitle.MatchString(name):
-			add(name, "person", 0.85)
-		case organization.MatchString(name):
-			add(name, "organization", RuleConfidence)
-		case productNext.MatchString(after):
-			add(name, "product", 0.85)
-		case locationNext.MatchString(after):
-			add(name, "location", 0.85)
-		case titled && (personNext.MatchString(after) || personBefore.MatchString(before)) && !locationAfter.MatchString(before):
-			add(name, "person", 0.85)
-		case camelWord.MatchString(name):
-			add(name, "product", 0.8)
-		case locationAfter.MatchString(before):
-			add(name, "location", 0.8)
-		case len(words) == 2 && !starts:
-			add(name, "person", 0.7)
-		case len(words) > 1:
-			add(name, "concept", 0.7)
-		case starts:
-			add(name, "concept", 0.4) // any word begins a sentence so
-		default:
-			add(name, "concept", 0.7)
-		}
+}
+
+// english adds what is written like a name from one place of the text to another, as what the words around it say it is.
+func (f *entityFinder) english(from, to int) {
+	name := f.content[from:to]
+	starts := from == 0 || strings.ContainsAny(f.content[max(0, from-2):from], ".!?\n:。")
+	words := strings.Fields(name)
+	for len(words) > 0 && slices.Contains(notNames, strings.ToLower(words[0])) {
+		words, starts = words[1:], false
 	}
-	return out
+	if len(words) == 0 || len(words) == 1 && slices.Contains(months, words[0]) || len(words) > 1 && words[0] == "Project" { // projectNamed has taken that
+		return
+	}
+	name = strings.Join(words, " ")
+	if slices.ContainsFunc(f.out.Entities, func(e foundEntity) bool { return strings.HasPrefix(strings.ToLower(e.Name), strings.ToLower(name)+" ") }) {
+		return // the beginning of a longer name
+	}
+	before, after := f.content[max(0, from-12):from], f.content[to:min(len(f.content), to+24)]
+	if version := versionNext.FindString(after); version != "" {
+		f.addEntity(name+version, "product", RuleConfidence)
+		return
+	}
+	kind, confidence := kindOfName(name, words, before, after, starts)
+	f.addEntity(name, kind, confidence)
+}
+
+// kindOfName says what a name in English is most likely the name of, by its words, those before and after it, and whether it starts a sentence.
+func kindOfName(name string, words []string, before, after string, starts bool) (kind string, confidence float64) {
+	titled := len(words) > 1 && len(words) < 4 && !slices.ContainsFunc(words, func(w string) bool { return !titleWord.MatchString(w) })
+	switch {
+	case personTitle.MatchString(name):
+		return "person", 0.85
+	case organization.MatchString(name):
+		return "organization", RuleConfidence
+	case productNext.MatchString(after):
+		return "product", 0.85
+	case locationNext.MatchString(after):
+		return "location", 0.85
+	case titled && (personNext.MatchString(after) || personBefore.MatchString(before)) && !locationAfter.MatchString(before):
+		return "person", 0.85
+	case camelWord.MatchString(name):
+		return "product", 0.8
+	case locationAfter.MatchString(before):
+		return "location", 0.8
+	case len(words) == 2 && !starts:
+		return "person", 0.7
+	case len(words) == 1 && starts:
+		return "concept", 0.4 // any word begins a sentence so
+	}
+	return "concept", 0.7
 }
 
 // titleLike says that a name begins like one.

@@ -14,6 +14,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // answerForm draws the form of a question on a page: its controls, and the buttons that send it.

@@ -11,6 +11,7 @@ import (
 
 	"tandem/human/form"
 	"tandem/human/form/formtest"
+	"tandem/text"
 )
 
 // What a browser sends of a page is the same answer as everywhere else. The page is read as a browser without scripts does: only what is drawn

@@ -110,24 +110,8 @@ func (s MCPServer) Check() error {
 	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`).MatchString(s.ID) {
 		return fault.Newf(fault.Invalid, "%q cannot be the id of a tool server; use up to 64 letters, digits, dots, dashes and underscores", s.ID)
 	}
-	switch s.Transport {
-	case MCPStdio:
-		if s.Command == "" {
-			return fault.Newf(fault.Invalid, "tool server %q needs a command", s.ID)
-		}
-		if s.URL != "" || len(s.Headers) > 0 || s.Credential != "" {
-			return fault.Newf(fault.Invalid, "tool server %q is a process and has no url, headers or credential_id; put secrets into env", s.ID)
-		}
-	case MCPSSE, MCPHTTP:
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-			return fault.Newf(fault.Invalid, "tool server %q needs an http or https url without a user", s.ID)
-		}
-		if s.Command != "" || len(s.Args) > 0 || s.Dir != "" || len(s.Env) > 0 {
-			return fault.Newf(fault.Invalid, "tool server %q is reached by url and has no command, args, dir or env", s.ID)
-		}
-	default:
-		return fault.Newf(fault.Invalid, "tool server %q has transport %q; there are %q", s.ID, s.Transport, []string{MCPStdio, MCPSSE, MCPHTTP})
+	if err := s.checkTransport(); err != nil {
+		return err
 	}
 	for _, text := range append([]string{s.Command, s.Dir}, s.Args...) {
 		if strings.ContainsRune(text, 0) {
@@ -146,6 +130,30 @@ func (s MCPServer) Check() error {
 	}
 	if s.TimeoutSeconds < 1 || s.TimeoutSeconds > MaxMCPTimeout || s.IdleSeconds < 1 || s.IdleSeconds > MaxMCPIdle {
 		return fault.Newf(fault.Invalid, "tool server %q: timeout_seconds is 1 to %d, idle_seconds 1 to %d", s.ID, MaxMCPTimeout, MaxMCPIdle)
+	}
+	return nil
+}
+
+// checkTransport refuses a server that lacks what its transport needs, or has what only another one uses.
+func (s MCPServer) checkTransport() error {
+	switch s.Transport {
+	case MCPStdio:
+		if s.Command == "" {
+			return fault.Newf(fault.Invalid, "tool server %q needs a command", s.ID)
+		}
+		if s.URL != "" || len(s.Headers) > 0 || s.Credential != "" {
+			return fault.Newf(fault.Invalid, "tool server %q is a process and has no url, headers or credential_id; put secrets into env", s.ID)
+		}
+	case MCPSSE, MCPHTTP:
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+			return fault.Newf(fault.Invalid, "tool server %q needs an http or https url without a user", s.ID)
+		}
+		if s.Command != "" || len(s.Args) > 0 || s.Dir != "" || len(s.Env) > 0 {
+			return fault.Newf(fault.Invalid, "tool server %q is reached by url and has no command, args, dir or env", s.ID)
+		}
+	default:
+		return fault.Newf(fault.Invalid, "tool server %q has transport %q; there are %q", s.ID, s.Transport, []string{MCPStdio, MCPSSE, MCPHTTP})
 	}
 	return nil
 }

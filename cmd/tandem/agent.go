@@ -3,16 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"tandem/api"
 	"tandem/app"
 	"tandem/client"
+	"tandem/console"
+	"tandem/console/table"
 )
 
 func newAgent() *cobra.Command {
@@ -51,43 +49,13 @@ func newAgentList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { printAgents(w, list, show.output == "wide") })
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintAgents(w, list, show.Output == "wide") })
 			})
 		},
 	}
 	show.add(cmd, true)
 	pageFlags(cmd, &q.Page, &q.PageSize)
 	return cmd
-}
-
-func printAgents(w *tabwriter.Writer, list api.Agents, wide bool) {
-	head := []string{"AGENT", "PROFILE", "TOOL SERVERS", "AUTO", "UPDATED"}
-	if wide {
-		head = append(head, "NAME", "REVISION", "LANGUAGE", "DESCRIPTION")
-	}
-	row(w, head...)
-	for _, a := range list.Agents {
-		cells := []string{a.ID, a.LLMProfile, strings.Join(a.MCPServers, ","), autoText(a), stamp(a.UpdatedTime)}
-		if wide {
-			cells = append(cells, a.Name, strconv.FormatInt(a.Revision, 10), a.Language, a.Description)
-		}
-		row(w, cells...)
-	}
-	more(w, len(list.Agents), list.TotalCount)
-}
-
-// autoText says which calls of an agent need no confirmation, for users who allow that, too.
-func autoText(a api.Agent) string {
-	if !a.AutoExecute {
-		return "no"
-	}
-	levels := []string{"low"}
-	for _, l := range a.Policy.AutoApprove {
-		if !slices.Contains(levels, l) {
-			levels = append(levels, l)
-		}
-	}
-	return strings.Join(levels, ",")
 }
 
 func newAgentShow(at *connectFlags) *cobra.Command {
@@ -99,7 +67,7 @@ func newAgentShow(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printValue(cmd.OutOrStdout(), a)
+				return table.JSON(cmd.OutOrStdout(), a)
 			})
 		},
 	}
@@ -119,7 +87,7 @@ without one, the file's name. What is there under the id becomes an older revisi
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) {
+				return show.Show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) {
 					fmt.Fprintf(w, "%s: kept, revision %d; try it with: tandem chat %s\n", a.ID, a.Revision, a.ID)
 				})
 			})
@@ -137,7 +105,7 @@ func newAgentRemove(at *connectFlags) *cobra.Command {
 				if err := c.DeleteAgent(ctx, args[0]); err != nil {
 					return err
 				}
-				return say(cmd.OutOrStdout(), "%s: deleted\n", args[0])
+				return console.Say(cmd.OutOrStdout(), "%s: deleted\n", args[0])
 			})
 		},
 	}
@@ -159,7 +127,7 @@ func newAgentTasks(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { printExecutions(w, list, show.output == "wide") })
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintExecutions(w, list, show.Output == "wide") })
 			})
 		},
 	}

@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
-	"tandem/engine"
+	"tandem/console"
 	"tandem/fault"
 )
 
@@ -42,23 +39,23 @@ func (f *taskFlags) given() bool {
 func (f *taskFlags) request() (api.TaskRequest, error) {
 	r := api.TaskRequest{ConversationID: f.conversation, Language: f.language}
 	if f.language != "" && f.language != "zh" && f.language != "en" {
-		return r, usageError{fmt.Errorf("--language %q is not known; use zh or en", f.language)}
+		return r, console.Usage(fmt.Errorf("--language %q is not known; use zh or en", f.language))
 	}
 	if len(f.params) > 0 {
 		known, err := app.ParseInputs(nil, f.params)
 		if err != nil {
-			return r, usageError{fmt.Errorf("--param: %s", fault.From(err).Message)}
+			return r, console.Usage(fmt.Errorf("--param: %s", fault.From(err).Message))
 		}
 		r.Metadata = known
 	}
 	for _, name := range f.documents {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return r, problemError{fmt.Errorf("--document: %w", err)}
+			return r, console.Problem(fmt.Errorf("--document: %w", err))
 		}
 		raw, err := json.Marshal(string(text))
 		if err != nil {
-			return r, problemError{fmt.Errorf("--document %q: %w", name, err)}
+			return r, console.Problem(fmt.Errorf("--document %q: %w", name, err))
 		}
 		r.Documents = append(r.Documents, raw)
 	}
@@ -123,7 +120,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 			if resume == "" {
 				var err error
 				if t.Request, err = f.request(); err == nil {
-					t.Request.Question, err = readGoal(cmd, args[0])
+					t.Request.Question, err = console.ReadGoal(terminal(cmd), args[0])
 				}
 				if err != nil {
 					return err
@@ -138,12 +135,7 @@ it was interrupted or waits for a person, and can be resumed.`,
 						return err
 					}
 				}
-				show := newTaskShow(cmd, asJSON)
-				if a := newAsker(cmd.InOrStdin(), show.screen, show.steps()); a != nil && (len(args) == 0 || args[0] != "-") {
-					t.Ask = a.ask
-				}
-				_, err = followTask(ctx, cmd, c, t, show)
-				return err
+				return console.RunTask(ctx, terminal(cmd), c, t, asJSON, len(args) == 0 || args[0] != "-")
 			})
 		},
 	}
@@ -159,76 +151,4 @@ it was interrupted or waits for a person, and can be resumed.`,
 	flags.StringVar(&resume, "resume", "", "go on with this task instead of starting one")
 	flags.BoolVar(&asJSON, "json", false, "print the events of the task, one JSON object per line, then the result")
 	return cmd
-}
-
-// maxGoal is how much of the standard input is read; the server takes far less.
-const maxGoal = 1 << 20
-
-// readGoal is the goal on the command line, or on the standard input.
-func readGoal(cmd *cobra.Command, text string) (string, error) {
-	if text != "-" {
-		return text, nil
-	}
-	raw, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxGoal))
-	if err != nil {
-		return "", problemError{fmt.Errorf("read the goal: %w", err)}
-	}
-	if text = strings.TrimSpace(string(raw)); text == "" {
-		return "", problemError{errors.New("the standard input has no goal")}
-	}
-	return text, nil
-}
-
-// followTask follows a task to its end and shows it. The conversation is the one that a new task belongs to.
-func followTask(ctx context.Context, cmd *cobra.Command, c *app.Connection, t app.Task, show *taskShow) (conversation string, err error) {
-	id := ""
-	var beginErr error
-	stopped := context.AfterFunc(ctx, func() { _ = show.stop() }) // its error is asked for below
-	defer stopped()
-	t.Each = show.frame
-	t.Started = func(s api.TaskStarted) {
-		id, conversation, beginErr = s.ExecutionID, s.ConversationID, show.begin(s.ExecutionID)
-	}
-	t.Held = func(wait time.Duration, why error) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v; it is tried again in %s\n", why, short(wait))
-	}
-	e, err := c.RunTask(ctx, t)
-	if serr := errors.Join(beginErr, show.stop()); err == nil && serr != nil {
-		err = serr
-	}
-	goOn := "tandem agent run --resume " + id + " --data " + t.Dir
-	if t.Server != "" {
-		goOn = "tandem agent run --resume " + id + " --server " + t.Server
-	}
-	without := func() {
-		for _, line := range show.without.lines() {
-			fmt.Fprintln(cmd.ErrOrStderr(), line)
-		}
-	}
-	switch {
-	case errors.Is(err, app.ErrAsked):
-		without()
-		fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: %s\n", err, goOn)
-		return conversation, errParked
-	case err != nil && ctx.Err() != nil && id != "" && t.Server != "":
-		fmt.Fprintf(cmd.ErrOrStderr(), "the task goes on at the server; follow it with: %s\n", goOn)
-		return conversation, errParked
-	case err != nil && ctx.Err() != nil && id != "":
-		fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: %s\n", goOn)
-		return conversation, errParked
-	case err != nil:
-		return conversation, err
-	}
-	answer, err := c.Answer(ctx, e)
-	if err == nil {
-		err = show.end(e, answer)
-	}
-	without()
-	if err != nil {
-		return conversation, err
-	}
-	if engine.Status(e.Status) != engine.StatusSuccess {
-		return conversation, errReported
-	}
-	return conversation, nil
 }

@@ -8,18 +8,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
+	"tandem/console"
 )
 
 func newBench() *cobra.Command {
 	var (
-		b      app.Bench
+		b      benchmark.Engine
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -42,21 +41,11 @@ The work is done in a scratch directory on the disk of the data directory, which
 			b.Measuring = func(round int, what string) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what)
 			}
-			report, err := app.Measure(ctx, b)
+			report, err := benchmark.Measure(ctx, b)
 			if err != nil {
-				return problemError{err}
+				return console.Problem(err)
 			}
-			if asJSON {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				err = encoder.Encode(report)
-			} else {
-				err = printBench(cmd.OutOrStdout(), report)
-			}
-			if err != nil {
-				return problemError{fmt.Errorf("write the figures: %w", err)}
-			}
-			return nil
+			return printFigures(cmd, asJSON, report)
 		},
 	}
 	flags := cmd.Flags()
@@ -72,44 +61,18 @@ The work is done in a scratch directory on the disk of the data directory, which
 	return cmd
 }
 
-// printBench writes the figures as a table and says how to read them.
-func printBench(out io.Writer, r app.BenchReport) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d bytes per row\n\n", r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.RowBytes)
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "durable nodes per second\tTandem\tbare journal\tratio\tlow-high\tgoal\tµs/node\tbare\tCPU µs\tbare\trunning ahead\tratio\t")
-	line := func(name string, f app.BenchFigures, goal string) {
-		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.2f\t%.2f-%.2f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t%.2f\t\n",
-			name, f.TandemPerSecond, f.BarePerSecond, f.Ratio, f.RatioLow, f.RatioHigh, goal, f.TandemMicros, f.BareMicros, f.TandemCPU, f.BareCPU, f.AheadPerSecond, f.AheadRatio)
+// printFigures prints what was measured, as JSON or as tables.
+func printFigures(cmd *cobra.Command, asJSON bool, report interface{ Print(io.Writer) error }) error {
+	var err error
+	if asJSON {
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(report)
+	} else {
+		err = report.Print(cmd.OutOrStdout())
 	}
-	for _, c := range r.Chains {
-		goal := ""
-		if c.Goal > 0 {
-			goal = verdict(c.Ratio >= c.Goal, fmt.Sprintf("%.2f", c.Goal))
-		}
-		line(fmt.Sprintf("chain of %d, %d at once", c.Nodes, c.Concurrency), c.BenchFigures, goal)
+	if err != nil {
+		return console.Problem(fmt.Errorf("write the figures: %w", err))
 	}
-	line(fmt.Sprintf("fan-out to %d and back", r.FanOut.Width), r.FanOut.BenchFigures, "")
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(&text)
-	for i, c := range r.Chains {
-		goal := ""
-		if i == 0 && r.FanOut.Goal > 0 {
-			goal = fmt.Sprintf(" (%s)", verdict(r.FanOut.ToChain[i] <= r.FanOut.Goal, fmt.Sprintf("goal: at most %.0f", r.FanOut.Goal)))
-		}
-		fmt.Fprintf(&text, "a node of the fan-out takes %.2f times as long as one of the chain, %d at once%s\n", r.FanOut.ToChain[i], c.Concurrency, goal)
-	}
-	fmt.Fprintln(&text, "\nThe ratio is the share of the bare journal's speed that is left with the engine. It can be compared\nbetween machines; nodes per second cannot. The goals are for rows that are on disk before the next\nnode runs; running ahead, as Tandem does unless told otherwise, pure nodes do not wait for that, and\ntheir rows are written together before anything that can be seen follows.")
-	_, err := io.WriteString(out, text.String())
-	return err
-}
-
-// verdict marks a goal that was missed.
-func verdict(met bool, goal string) string {
-	if met {
-		return goal
-	}
-	return goal + " missed"
+	return nil
 }

@@ -1,27 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
+	"tandem/console"
 )
 
 func newBenchAPI() *cobra.Command {
 	var (
-		b       app.APIBench
+		b       benchmark.API
 		side    string
 		dir     string
 		signals int
@@ -47,27 +42,20 @@ The work is done in a scratch directory on the disk of the data directory, which
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if side != "" {
-				return serveSide(ctx, cmd, side, dir, b.Executions, signals)
+				if err := benchmark.ServeLaunchedSide(ctx, cmd.InOrStdin(), cmd.OutOrStdout(), side, dir, b.Executions, signals); err != nil {
+					return console.Problem(err)
+				}
+				return nil
 			}
-			b.Launch = func(ctx context.Context, side, dir string, executions, signals int) (*app.APISide, error) {
-				return launchSide(ctx, cmd.ErrOrStderr(), side, dir, executions, signals)
+			b.Launch = func(ctx context.Context, side, dir string, executions, signals int) (*benchmark.APISide, error) {
+				return benchmark.LaunchSide(ctx, cmd.ErrOrStderr(), side, dir, executions, signals)
 			}
 			b.Measuring = func(round int, what string) { fmt.Fprintf(cmd.ErrOrStderr(), "round %d: %s\n", round, what) }
-			report, err := app.MeasureAPI(ctx, b)
+			report, err := benchmark.MeasureAPI(ctx, b)
 			if err != nil {
-				return problemError{err}
+				return console.Problem(err)
 			}
-			if asJSON {
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				err = encoder.Encode(report)
-			} else {
-				err = printAPI(cmd.OutOrStdout(), report)
-			}
-			if err != nil {
-				return problemError{fmt.Errorf("write the figures: %w", err)}
-			}
-			return nil
+			return printFigures(cmd, asJSON, report)
 		},
 	}
 	flags := cmd.Flags()
@@ -88,100 +76,4 @@ The work is done in a scratch directory on the disk of the data directory, which
 	}
 	cmd.SetContext(context.Background())
 	return cmd
-}
-
-// serveSide serves a side until the one who launched it lets go. It tells where it listens, and then, for every line that comes
-// in, what it has used.
-func serveSide(ctx context.Context, cmd *cobra.Command, side, dir string, executions, signals int) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	out := json.NewEncoder(cmd.OutOrStdout())
-	err := app.ServeAPISide(ctx, side, dir, executions, signals, func(s app.APISide) {
-		if out.Encode(s) != nil {
-			stop() // nobody is there
-			return
-		}
-		go func() { // it ends with its input
-			defer stop()
-			for in := bufio.NewScanner(cmd.InOrStdin()); in.Scan(); {
-				if out.Encode(app.OwnUsage()) != nil {
-					return
-				}
-			}
-		}()
-	})
-	if err != nil {
-		return problemError{err}
-	}
-	return nil
-}
-
-// launchSide starts a side in a process of its own.
-func launchSide(ctx context.Context, stderr io.Writer, side, dir string, executions, signals int) (*app.APISide, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	child := exec.CommandContext(ctx, self, "bench", "api", "--side", side, "--dir", dir, "--executions", fmt.Sprint(executions), "--signals", fmt.Sprint(signals))
-	child.Stderr = stderr
-	in, err := child.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := child.Start(); err != nil {
-		return nil, err
-	}
-	decoder := json.NewDecoder(out)
-	var s app.APISide
-	s.Close = func() error {
-		if err := in.Close(); err != nil {
-			return err
-		}
-		return child.Wait()
-	}
-	s.Usage = func() (usage app.APIUsage, err error) {
-		if _, err := io.WriteString(in, "\n"); err != nil {
-			return usage, err
-		}
-		return usage, decoder.Decode(&usage)
-	}
-	if err := decoder.Decode(&s); err != nil {
-		return nil, fmt.Errorf("start the side %q: %w", side, cmp.Or(s.Close(), err))
-	}
-	return &s, nil
-}
-
-// printAPI writes the figures as tables and says how to read them.
-func printAPI(out io.Writer, r app.APIReport) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s/%s, %d processors; rounds: %d, medians are shown; %d executions to begin with; an execution writes %d rows of %d bytes; load before: %s\n\n",
-		r.Go, r.OS, r.Arch, r.CPUs, r.Rounds, r.Executions, r.Rows, r.RowBytes, cmp.Or(r.LoadBefore, "unknown"))
-	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "requests\tclients\tTandem/s\tbare/s\tratio\tlow-high\tgoal\tp50 ms\tbare\tp99 ms\tbare\tCPU µs\tbare\t")
-	for _, f := range r.Requests {
-		goal := ""
-		if f.Goal > 0 {
-			goal = verdict(f.Ratio >= f.Goal, fmt.Sprintf("%.2f", f.Goal))
-		}
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.0f\t%.2f\t%.2f-%.2f\t%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", f.Name, f.Clients, f.Tandem.PerSecond, f.Bare.PerSecond,
-			f.Ratio, f.RatioLow, f.RatioHigh, goal, f.Tandem.P50MS, f.Bare.P50MS, f.Tandem.P99MS, f.Bare.P99MS, f.Tandem.CPUMicros, f.Bare.CPUMicros)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(&text)
-	fmt.Fprintln(table, "stream\treaders\tsignals\tp50 ms\tp99 ms\tlast ms\tCPU µs per reader and row\tkB per reader\t")
-	for _, s := range r.Streams {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.0f\t\n", s.Side, s.Readers, s.Signals, s.P50MS, s.P99MS, s.LastMS, s.CPUMicros, s.MemoryKB)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(&text, "\nThe ratio is the share of the bare server's speed that is left with Tandem. It can be compared between\nmachines; requests per second cannot. CPU is processor time of the server per request.")
-	_, err := io.WriteString(out, text.String())
-	return err
 }

@@ -5,22 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/benchmark"
+	"tandem/console"
 )
 
 func newBenchScale() *cobra.Command {
 	var (
-		s      app.Scale
+		s      benchmark.Scale
 		data   string
 		phase  string
 		asJSON bool
@@ -36,48 +33,24 @@ that process has resident (Linux only).
 The work is done in a scratch directory on the disk of the data directory, which is removed at the end.`,
 		Example: "  tandem bench scale\n  tandem bench scale --parked 10000 --iterations 100000",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			if phase != "" {
-				report, err := app.MeasureScale(ctx, s, phase)
+				report, err := benchmark.MeasureScale(ctx, s, phase)
 				if err != nil {
-					return problemError{err}
+					return console.Problem(err)
 				}
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
 			}
-			if err := os.MkdirAll(data, 0o700); err != nil {
-				return problemError{err}
-			}
-			dir, err := os.MkdirTemp(data, "bench-")
+			reports, err := benchmark.MeasureScaleAll(ctx, cmd.ErrOrStderr(), data, s, func(phase string) { fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase) })
 			if err != nil {
-				return problemError{err}
-			}
-			defer func() {
-				if rerr := os.RemoveAll(dir); err == nil && rerr != nil {
-					err = problemError{rerr}
-				}
-			}()
-			var reports []app.ScaleReport
-			for _, phase := range app.ScalePhases() {
-				fmt.Fprintf(cmd.ErrOrStderr(), "phase: %s\n", phase)
-				where := dir
-				switch phase {
-				case "loop", "idle":
-					where = filepath.Join(dir, phase) // nothing of the others is in it
-				case "ask", "due":
-					where = filepath.Join(dir, "people")
-				}
-				report, err := runPhase(ctx, cmd.ErrOrStderr(), where, phase, s)
-				if err != nil {
-					return problemError{err}
-				}
-				reports = append(reports, report)
+				return console.Problem(err)
 			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(reports)
 			}
-			return printScale(cmd.OutOrStdout(), reports)
+			return benchmark.PrintScale(cmd.OutOrStdout(), reports)
 		},
 	}
 	flags := cmd.Flags()
@@ -94,29 +67,4 @@ The work is done in a scratch directory on the disk of the data directory, which
 	}
 	cmd.SetContext(context.Background())
 	return cmd
-}
-
-// runPhase measures a phase in a process of its own.
-func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s app.Scale) (report app.ScaleReport, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return report, err
-	}
-	cmd := exec.CommandContext(ctx, self, "bench", "scale", "--phase", phase, "--dir", dir,
-		"--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations))
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return report, fmt.Errorf("phase %q: %w", phase, err)
-	}
-	return report, json.Unmarshal(out, &report)
-}
-
-func printScale(out io.Writer, reports []app.ScaleReport) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "phase\tcount\tper second\tready after s\tready MB\tpeak MB\twake p50 ms\twake p99 ms\tlongest stall ms\tlate p50 ms\tlate max ms\t")
-	for _, r := range reports {
-		fmt.Fprintf(table, "%s\t%d\t%.0f\t%.3f\t%.0f\t%.0f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t\n", r.Phase, r.Count, r.PerSecond, r.ReadySecond, r.ReadyMB, r.PeakMB, r.WakeP50MS, r.WakeP99MS, r.StallMS, r.LateP50MS, r.LateMaxMS)
-	}
-	return table.Flush()
 }

@@ -11,6 +11,8 @@ import (
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/console"
+	"tandem/console/table"
 )
 
 func newBudgets() *cobra.Command {
@@ -42,27 +44,7 @@ func newBudgetsList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					head := []string{"BUDGET", "UNIT", "LIMIT", "RAISED", "SPENT", "RESERVED", "REMAINING", "WAITING"}
-					if show.output == "wide" {
-						head = append(head, "EXECUTIONS")
-					}
-					row(w, head...)
-					for _, b := range list.Budgets {
-						cells := []string{b.Budget, b.Unit, amount(b.Limit), amount(b.Raised), amount(b.Spent), amount(b.Reserved), amount(b.Remaining), strconv.Itoa(len(b.Waiting))}
-						if show.output == "wide" {
-							ids := ""
-							for _, x := range b.Waiting {
-								ids += x.ExecutionID + " "
-							}
-							cells = append(cells, ids)
-						}
-						row(w, cells...)
-					}
-					if list.More {
-						fmt.Fprintln(w, "there are more; --limit shows them, --profile and --per narrow the list")
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintBudgets(w, list, show.Output == "wide") })
 			})
 		},
 	}
@@ -93,15 +75,15 @@ Without a server nobody works on what is woken; "tandem run --resume" or the nex
 		RunE: func(cmd *cobra.Command, args []string) error {
 			by, err := strconv.ParseFloat(args[1], 64)
 			if err != nil || !(by > 0) {
-				return usageError{fmt.Errorf("%q is no amount; write a positive number", args[1])}
+				return console.Usage(fmt.Errorf("%q is no amount; write a positive number", args[1]))
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				b, err := c.Client.RaiseBudget(ctx, api.RaiseRequest{Budget: args[0], RaiseBy: by, RequestID: request})
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), b, func(w *tabwriter.Writer) {
-					fmt.Fprintf(w, "%s: %s raised in all, %s remaining\n", oneLine(b.Budget), amount(b.Raised), amount(b.Remaining))
+				return show.Show(cmd.OutOrStdout(), b, func(w *tabwriter.Writer) {
+					fmt.Fprintf(w, "%s: %s raised in all, %s remaining\n", table.OneLine(b.Budget), table.Amount(b.Raised), table.Amount(b.Remaining))
 				})
 			})
 		},

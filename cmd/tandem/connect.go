@@ -3,24 +3,22 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app"
 	"tandem/client"
+	"tandem/console"
+	"tandem/console/table"
 	"tandem/fault"
 	"tandem/outbound"
-	"tandem/payload"
 )
 
 // connectFlags say where the API is. Every command that works on executions or workflows has them.
@@ -65,11 +63,11 @@ func (g *graceFlag) read(cmd *cobra.Command) (time.Duration, error) {
 	case text != "":
 		var err error
 		if grace, err = time.ParseDuration(text); err != nil {
-			return 0, usageError{fmt.Errorf("TANDEM_GRACE %q is not a duration; write it as 30s or 2m", text)}
+			return 0, console.Usage(fmt.Errorf("TANDEM_GRACE %q is not a duration; write it as 30s or 2m", text))
 		}
 	}
 	if grace < 0 {
-		return 0, usageError{fmt.Errorf("--grace %s is negative; 0 gives what runs no time", grace)}
+		return 0, console.Usage(fmt.Errorf("--grace %s is negative; 0 gives what runs no time", grace))
 	}
 	if grace == 0 {
 		return -1, nil
@@ -102,7 +100,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	}
 	allow, err := outbound.ParseAllow(given)
 	if err != nil {
-		return usageError{fmt.Errorf("%s: %s", from, fault.From(err).Message)}
+		return console.Usage(fmt.Errorf("%s: %s", from, fault.From(err).Message))
 	}
 	if at.Drives {
 		if at.Grace, err = f.grace.read(cmd); err != nil {
@@ -114,7 +112,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 	defer stop()
 	// The token is not the default of its flag, which help would print.
 	at.Server, at.Token, at.Dir, at.Version = f.server, cmp.Or(f.token, os.Getenv("TANDEM_TOKEN")), f.dir, version
-	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: installedLanguage()}
+	at.Options = app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: allow, Language: console.InstalledLanguage()}
 	c, err := app.NewConnection(ctx, at)
 	if err == nil {
 		if f.allow != "" && !c.Local() {
@@ -132,7 +130,7 @@ func (f *connectFlags) open(cmd *cobra.Command, at app.Connect, do func(ctx cont
 // failed tells an error of the work from one of usage, in the words of the command, and adds what to do about it where the flags
 // can help.
 func failed(cmd *cobra.Command, err error) error {
-	if err == nil || errors.Is(err, errReported) || errors.Is(err, errParked) || errors.As(err, new(usageError)) {
+	if err == nil || errors.Is(err, console.ErrReported) || errors.Is(err, console.ErrParked) || errors.As(err, new(console.UsageError)) {
 		return err
 	}
 	say := func(text string, code string) error {
@@ -140,7 +138,7 @@ func failed(cmd *cobra.Command, err error) error {
 		if code != "" {
 			text += " [" + code + "]"
 		}
-		return problemError{toldError{text, err}}
+		return console.Problem(toldError{text, err})
 	}
 	if fault.CodeOf(err) == fault.Unauthorized {
 		return say(err.Error()+"; give a token with --token (TANDEM_TOKEN)", string(fault.Unauthorized))
@@ -169,9 +167,6 @@ func (e toldError) Error() string { return e.text }
 // Unwrap returns what it is about.
 func (e toldError) Unwrap() error { return e.error }
 
-// usageError is a wrong call that is only found out while a command does its work.
-type usageError struct{ error }
-
 // interruptible returns a context that ends with the first interrupt; the second one ends the process at once.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	if parent == nil {
@@ -193,89 +188,27 @@ func one(what string) cobra.PositionalArgs {
 }
 
 // listing is how lists and single things are shown.
-type listing struct {
-	json   bool
-	output string
-}
+type listing struct{ table.Listing }
 
 func (l *listing) add(cmd *cobra.Command, wide bool) {
-	cmd.Flags().BoolVar(&l.json, "json", false, "print what the API answers, as JSON")
+	cmd.Flags().BoolVar(&l.JSON, "json", false, "print what the API answers, as JSON")
 	if wide {
-		cmd.Flags().StringVarP(&l.output, "output", "o", "", `"wide" shows more columns`)
+		cmd.Flags().StringVarP(&l.Output, "output", "o", "", `"wide" shows more columns`)
 	}
 }
 
 func (l *listing) check() error {
-	if l.output != "" && l.output != "wide" {
-		return usageError{fmt.Errorf("--output %q is not known; use wide, or --json", l.output)}
+	if l.Output != "" && l.Output != "wide" {
+		return console.Usage(fmt.Errorf("--output %q is not known; use wide, or --json", l.Output))
 	}
 	return nil
 }
 
-// show prints a value as JSON, or as the table says.
-func (l *listing) show(out io.Writer, value any, table func(w *tabwriter.Writer)) error {
-	if l.json {
-		return printValue(out, value)
+// terminal is where a command reads from and writes to, for package console.
+func terminal(cmd *cobra.Command) *console.Terminal {
+	return &console.Terminal{
+		In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(),
+		Words:  func(text string) string { return inCommands(cmd, text) },
+		Failed: func(err error) error { return failed(cmd, err) },
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	table(w)
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}
-
-func printValue(out io.Writer, value any) error {
-	raw, err := payload.Marshal(value)
-	if err == nil {
-		_, err = fmt.Fprintln(out, payload.Indented(raw))
-	}
-	if err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
-}
-
-// row writes a line of a table. Cells are made safe: what people and nodes wrote must not break the table.
-func row(w io.Writer, cells ...string) {
-	for i, c := range cells {
-		if cells[i] = oneLine(c); c == "" {
-			cells[i] = "-"
-		}
-	}
-	fmt.Fprintln(w, strings.Join(cells, "\t")) // the tabwriter keeps the error for Flush
-}
-
-// stamp is a time of the API for people.
-func stamp(ms int64) string {
-	if ms == 0 {
-		return ""
-	}
-	return time.UnixMilli(ms).Local().Format("2006-01-02 15:04:05")
-}
-
-// lasted is a duration of the API for people.
-func lasted(ms int64) string { return short(time.Duration(ms) * time.Millisecond) }
-
-// took is how long something took, and nothing for what has not ended.
-func took(at, ms int64) string {
-	if at == 0 && ms == 0 {
-		return ""
-	}
-	return lasted(ms)
-}
-
-// parseValue reads a flag that takes JSON; what is no JSON is a text, where that is allowed.
-func parseValue(flag, text string, object bool) (json.RawMessage, error) {
-	raw := json.RawMessage(strings.TrimSpace(text))
-	if !json.Valid(raw) {
-		if object {
-			return nil, usageError{fmt.Errorf("--%s %q is no JSON; quote it for the shell, such as --%s '{\"a\": 1}'", flag, text, flag)}
-		}
-		return json.Marshal(text)
-	}
-	if object && raw[0] != '{' {
-		return nil, usageError{fmt.Errorf("--%s must be a JSON object, such as '{\"a\": 1}'", flag)}
-	}
-	return raw, nil
 }

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/console"
 )
 
 func newCredentials() *cobra.Command {
@@ -43,12 +38,7 @@ func newCredentialsList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					row(w, "CREDENTIAL", "NAME", "TYPE")
-					for _, one := range list.Credentials {
-						row(w, one.ID, one.Name, one.Type)
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentials(w, list) })
 			})
 		},
 	}
@@ -69,29 +59,14 @@ object ("-" is standard input), so that no secret is in the history of the shell
 		Args: one("name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if kind == "" {
-				return usageError{fmt.Errorf(`--type is missing; "tandem credentials types" lists them`)}
+				return console.Usage(fmt.Errorf(`--type is missing; "tandem credentials types" lists them`))
 			}
-			data, err := credentialData(fromEnv, file, cmd.InOrStdin())
+			data, err := console.CredentialData(fromEnv, file, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
 			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
-				list, err := c.Credentials(ctx)
-				if err != nil {
-					return err
-				}
-				r := api.CredentialRequest{Name: args[0], Type: kind, Data: data}
-				var kept api.Credential
-				if i := slices.IndexFunc(list.Credentials, func(x api.Credential) bool { return x.Name == args[0] }); i >= 0 {
-					kept, err = c.UpdateCredential(ctx, list.Credentials[i].ID, r)
-				} else {
-					kept, err = c.CreateCredential(ctx, r)
-				}
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "credential %q of type %s is kept as %s\n", kept.Name, kept.Type, kept.ID)
-				return err
+				return console.SetCredential(ctx, terminal(cmd), c, api.CredentialRequest{Name: args[0], Type: kind, Data: data})
 			})
 		},
 	}
@@ -101,59 +76,12 @@ object ("-" is standard input), so that no secret is in the history of the shell
 	return cmd
 }
 
-// credentialData gathers the fields of a credential from where they are kept.
-func credentialData(fromEnv []string, file string, stdin io.Reader) (json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	if file != "" {
-		var raw []byte
-		var err error
-		if file == "-" {
-			raw, err = io.ReadAll(io.LimitReader(stdin, 1<<20))
-		} else {
-			raw, err = os.ReadFile(file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if json.Unmarshal(raw, &fields) != nil {
-			return nil, usageError{fmt.Errorf("%s holds no JSON object", cmp.Or(strings.TrimPrefix(file, "-"), "standard input"))}
-		}
-	}
-	for _, pair := range fromEnv {
-		name, variable, ok := strings.Cut(pair, "=")
-		if !ok {
-			return nil, usageError{fmt.Errorf("--env %q: write field=VARIABLE", pair)}
-		}
-		value, set := os.LookupEnv(variable)
-		if !set || value == "" {
-			return nil, usageError{fmt.Errorf("--env %q: the environment has no variable %s", pair, variable)}
-		}
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		fields[name] = raw
-	}
-	if len(fields) == 0 {
-		return nil, usageError{fmt.Errorf("there are no fields; give --env or --file")}
-	}
-	return json.Marshal(fields)
-}
-
 func newCredentialsDelete(at *connectFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete CREDENTIAL", Short: "Delete a credential by id or name", Args: one("credential"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				id := args[0]
-				list, err := c.Credentials(ctx)
-				if err != nil {
-					return err
-				}
-				if i := slices.IndexFunc(list.Credentials, func(x api.Credential) bool { return x.Name == args[0] }); i >= 0 {
-					id = list.Credentials[i].ID
-				}
-				return c.DeleteCredential(ctx, id)
+				return console.DeleteCredential(ctx, c, args[0])
 			})
 		},
 	}
@@ -172,20 +100,7 @@ func newCredentialsTypes(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					row(w, "TYPE", "FIELDS")
-					for _, one := range list.Types {
-						var fields []string
-						for _, f := range one.Fields {
-							name := f.Name
-							if f.Required {
-								name += "*"
-							}
-							fields = append(fields, name)
-						}
-						row(w, one.Name, strings.Join(fields, ", "))
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentialTypes(w, list) })
 			})
 		},
 	}

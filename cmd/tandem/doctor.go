@@ -2,17 +2,18 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/console"
+	"tandem/doctor"
 )
 
 func newDoctor() *cobra.Command {
-	var d app.Doctor
+	d := doctor.Doctor{Listen: app.Listen}
 	var show listing
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -27,19 +28,12 @@ Exit status: 0 when nothing fails (warnings are allowed), 1 when something does.
 			defer stop()
 			d.MasterKey, d.Version = os.Getenv("TANDEM_MASTER_KEY"), version
 			found := d.Examine(ctx)
-			err := show.show(cmd.OutOrStdout(), found, func(w *tabwriter.Writer) {
-				for _, f := range found.Findings {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Status, f.Name, oneLine(f.Message))
-					if f.Remedy != "" {
-						fmt.Fprintf(w, "\t\t-> %s\n", f.Remedy)
-					}
-				}
-			})
+			err := show.Show(cmd.OutOrStdout(), found, func(w *tabwriter.Writer) { console.PrintDiagnosis(w, found) })
 			if err != nil {
 				return failed(cmd, err)
 			}
 			if !found.OK {
-				return errReported
+				return console.ErrReported
 			}
 			return nil
 		},

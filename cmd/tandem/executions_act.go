@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
-	"tandem/engine"
+	"tandem/console"
 )
 
 // newAction makes a command for an action on a whole execution.
@@ -78,7 +77,7 @@ func newSkip(at *connectFlags) *cobra.Command {
 			}
 			r := api.ActionRequest{Action: "skip_node", NodeID: t.node, ActivationID: t.activation, Reason: reason}
 			if cmd.Flags().Changed("output") {
-				value, err := parseValue("output", output, false)
+				value, err := console.ParseValue("output", output, false)
 				if err != nil {
 					return err
 				}
@@ -106,7 +105,7 @@ func newFork(at *connectFlags) *cobra.Command {
 			}
 			r := api.ActionRequest{Action: "fork", NodeID: t.node, ActivationID: t.activation, Reason: reason}
 			if input != "" {
-				value, err := parseValue("input", input, true)
+				value, err := console.ParseValue("input", input, true)
 				if err != nil {
 					return err
 				}
@@ -141,18 +140,14 @@ When nobody knows whether an interrupted node has done its work, the answer says
 			}
 			r := api.InputRequest{NodeID: t.node, ActivationID: t.activation, InteractionID: interaction}
 			if cmd.Flags().Changed("value") {
-				raw, err := parseValue("value", value, false)
+				raw, err := console.ParseValue("value", value, false)
 				if err != nil {
 					return err
 				}
 				r.InputData = raw
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				answer, err := c.Input(ctx, args[0], r)
-				if err != nil {
-					return err
-				}
-				return done(cmd, c, &show, args[0], answer)
+				return console.Input(ctx, terminal(cmd), c, &show.Listing, args[0], r)
 			})
 		},
 	}
@@ -166,29 +161,6 @@ When nobody knows whether an interrupted node has done its work, the answer says
 // act does something with an execution and says how it stands then.
 func act(cmd *cobra.Command, at *connectFlags, show *listing, id string, r api.ActionRequest) error {
 	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-		answer, err := c.Act(ctx, id, r)
-		if err != nil {
-			return err
-		}
-		return done(cmd, c, show, id, answer)
+		return console.Act(ctx, terminal(cmd), c, &show.Listing, id, r)
 	})
-}
-
-// done prints what became of an action. Without a server nobody goes on with the execution, so it says who can.
-func done(cmd *cobra.Command, c *app.Connection, show *listing, id string, answer api.ActionResponse) error {
-	if show.json {
-		return printValue(cmd.OutOrStdout(), answer)
-	}
-	if answer.ExecutionID != "" {
-		id = answer.ExecutionID
-	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s; it is %s\n", id, answer.Message, answer.ExecutionStatus); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	switch status := engine.Status(answer.ExecutionStatus); {
-	case !c.Local(), status.Final(), status == engine.StatusPaused, status == "":
-	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "it goes on with: tandem run --resume %s, or with the next server on this data directory\n", id)
-	}
-	return nil
 }

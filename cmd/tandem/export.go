@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/console"
 )
 
 func newExportExecution() *cobra.Command {
@@ -36,35 +32,10 @@ before you share one.`,
 		Args:    one("execution"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if !asFile {
-					record, err := c.ExportExecution(ctx, args[0], maxInput)
-					if err != nil {
-						return err
-					}
-					var b bytes.Buffer
-					if err := printValue(&b, record); err != nil {
-						return err
-					}
-					return writeOut(cmd.OutOrStdout(), out, b.Bytes())
+				if asFile {
+					return console.ExportFixture(ctx, terminal(cmd), c, args[0], out)
 				}
-				f, report, err := c.Record(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				data, err := f.Encode()
-				if err != nil {
-					return err
-				}
-				if err := writeOut(cmd.OutOrStdout(), out, data); err != nil {
-					return err
-				}
-				for _, place := range f.Ignore {
-					fmt.Fprintf(cmd.ErrOrStderr(), "not the same each time, so it will not be compared: %s\n", place)
-				}
-				for _, d := range report.Differences {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warning: \"tandem test\" will find a difference: %s\n", d)
-				}
-				return nil
+				return console.ExportExecution(ctx, terminal(cmd), c, args[0], out, maxInput)
 			})
 		},
 	}
@@ -73,22 +44,4 @@ before you share one.`,
 	cmd.Flags().StringVar(&out, "out", "", "the file to write; standard output when empty")
 	cmd.Flags().IntVar(&maxInput, "inputs", 1000, "without --fixture: of how many activations the input is worked out")
 	return cmd
-}
-
-// writeOut writes a document to a file, or to where output goes. A file is there as a whole or not at all.
-func writeOut(stdout io.Writer, file string, data []byte) error {
-	if file == "" {
-		if _, err := stdout.Write(data); err != nil {
-			return fmt.Errorf("write the answer: %w", err)
-		}
-		return nil
-	}
-	part := file + ".part"
-	if err := os.WriteFile(part, data, 0o600); err != nil {
-		return fmt.Errorf("write %q: %w", file, err)
-	}
-	if err := os.Rename(part, file); err != nil {
-		return fmt.Errorf("write %q: %w", file, errors.Join(err, os.Remove(part)))
-	}
-	return nil
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
-	"tandem/payload"
+	"tandem/console"
 )
 
 func newFreeze() *cobra.Command {
@@ -43,11 +42,11 @@ With --dry-run nothing is kept and the definition is printed.`,
 					return err
 				}
 				if out != "" {
-					if err := writeOut(cmd.OutOrStdout(), out, file); err != nil {
+					if err := console.WriteOut(cmd.OutOrStdout(), out, file); err != nil {
 						return err
 					}
 				}
-				return showFrozen(cmd, &show, want, frozen, out, file)
+				return console.PrintFrozen(terminal(cmd), &show.Listing, want, frozen, out, file)
 			})
 		},
 	}
@@ -59,29 +58,4 @@ With --dry-run nothing is kept and the definition is printed.`,
 	cmd.Flags().StringVar(&out, "out", "", "write the definition to this file, too")
 	cmd.Flags().StringVar(&format, "format", "yaml", "of the definition: yaml or json")
 	return cmd
-}
-
-// showFrozen prints what has become of the task. What nobody can trace is no part of the definition and goes to those who look.
-func showFrozen(cmd *cobra.Command, show *listing, want api.FreezeRequest, frozen api.Frozen, out string, file []byte) error {
-	if show.json {
-		return printValue(cmd.OutOrStdout(), frozen)
-	}
-	switch {
-	case !want.DryRun:
-		fmt.Fprintf(cmd.OutOrStdout(), "workflow %s\n", oneLine(frozen.WorkflowID))
-	case out == "":
-		if err := writeOut(cmd.OutOrStdout(), "", file); err != nil {
-			return err
-		}
-	}
-	if len(frozen.Untraced) == 0 {
-		return nil
-	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "These values stay as they were in the task:")
-	return show.show(cmd.ErrOrStderr(), frozen, func(w *tabwriter.Writer) {
-		row(w, "STEP", "ARGUMENT", "VALUE", "REASON")
-		for _, u := range frozen.Untraced {
-			row(w, u.StepID, u.Path, payload.JSON(u.Value), u.Reason)
-		}
-	})
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/console"
 )
 
 func newGraph() *cobra.Command {
@@ -26,16 +26,7 @@ Exit status: 0 when it was drawn, 1 when it cannot be drawn, 2 when the command 
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			drawing, report := app.DrawFile(args[0], cmd.InOrStdin())
-			printProblems(cmd, cmd.ErrOrStderr(), report)
-			if drawing == "" {
-				return errReported
-			}
-			_, err := fmt.Fprint(cmd.OutOrStdout(), drawing)
-			if err != nil {
-				return problemError{fmt.Errorf("write the drawing: %w", err)}
-			}
-			return nil
+			return console.DrawFile(terminal(cmd), args[0])
 		},
 	}
 }

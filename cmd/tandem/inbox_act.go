@@ -4,46 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
-	"tandem/client"
-	"tandem/fault"
-	"tandem/payload"
-	"tandem/store"
+	"tandem/console"
+	"tandem/console/table"
 )
-
-// left makes of somebody who does not answer, or interrupts, an end that can be gone on with.
-func left(ctx context.Context, err error) error {
-	if err != nil && (errors.Is(err, app.ErrAsked) || ctx.Err() != nil) {
-		return errParked
-	}
-	return err
-}
 
 // change does something with a question and says how it stands then.
 func change(cmd *cobra.Command, at *connectFlags, show *listing, id, done string, do func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error)) error {
 	return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-		d, err := findInteraction(ctx, c, id)
-		if err != nil {
-			return err
-		}
-		after, err := do(ctx, c, d)
-		if err != nil {
-			return err
-		}
-		if done == "" || after.Status != string(store.InteractionPending) {
-			return responded(cmd, c, show, after)
-		}
-		return show.show(cmd.OutOrStdout(), after, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "%s: %s (%s)\n", after.ID, done, title(&after))
+		return console.ChangeQuestion(ctx, terminal(cmd), c, &show.Listing, id, done, func(ctx context.Context, d api.InteractionDetail) (api.Interaction, error) {
+			return do(ctx, c, d)
 		})
 	})
 }
@@ -59,7 +35,7 @@ An admin may hand on the answer of somebody else with --from, and says why with 
 			if r.To == "" {
 				return errors.New("name who answers in your place with --to: a user, or their mail address")
 			}
-			return change(cmd, at, &show, args[0], "delegated to "+oneLine(r.To), func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
+			return change(cmd, at, &show, args[0], "delegated to "+table.OneLine(r.To), func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
 				return c.Delegate(ctx, d.ID, r)
 			})
 		},
@@ -114,7 +90,7 @@ alone, this one time. An admin can have one sent to somebody who is asked, at an
 				return errors.New("name who the link is for with --to: one of those who are asked, or anyone for an open form")
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				d, err := findInteraction(ctx, c, args[0])
+				d, err := console.FindInteraction(ctx, c, args[0])
 				if err != nil {
 					return err
 				}
@@ -122,9 +98,9 @@ alone, this one time. An admin can have one sent to somebody who is asked, at an
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) {
+				return show.Show(cmd.OutOrStdout(), link, func(w *tabwriter.Writer) {
 					if link.SentTo != "" {
-						fmt.Fprintln(w, "sent to "+oneLine(link.SentTo))
+						fmt.Fprintln(w, "sent to "+table.OneLine(link.SentTo))
 						return
 					}
 					fmt.Fprintln(w, link.URL)
@@ -147,31 +123,20 @@ func newInboxOverride(at *connectFlags) *cobra.Command {
 it was an override, by whom and why, and those who were asked are told.`,
 		Example: "  tandem inbox override 3f2a --choose approve --reason 'both approvers are ill'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.Check(); err != nil {
 				return err
 			}
 			if strings.TrimSpace(reason) == "" {
 				return errors.New("say why with --reason")
 			}
 			return change(cmd, at, &show, args[0], "overridden", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				q, err := newQuestion(d.Interaction, userLanguage())
-				if err != nil {
-					return api.Interaction{}, err
-				}
-				if !f.given() {
-					return api.Interaction{}, usageError{fmt.Errorf("say what is decided; question %q wants: tandem %s", d.ID, strings.Replace(q.how(), "inbox answer", "inbox override", 1))}
-				}
-				answer, err := f.read(q)
-				if err != nil {
-					return api.Interaction{}, err
-				}
-				return c.Override(ctx, d.ID, api.OverrideRequest{ResponseData: answer, ArgumentsHash: d.ArgumentsHash, Reason: reason})
+				return console.OverrideQuestion(ctx, c, d, &f.Answer, reason)
 			})
 		},
 	}
 	show.add(cmd, false)
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.note, "note", "", "what to add to the answer")
+	cmd.Flags().StringVar(&f.Note, "note", "", "what to add to the answer")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who were asked")
 	return cmd
 }
@@ -192,28 +157,14 @@ lists the replies and what they were taken for.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.Check(); err != nil {
 				return err
 			}
 			if reason == "" {
 				return errors.New("say why with --reason")
 			}
 			return change(cmd, at, &show, args[0], "overruled", func(ctx context.Context, c *app.Connection, d api.InteractionDetail) (api.Interaction, error) {
-				response, err := findResponse(&d, args[1])
-				if err != nil {
-					return api.Interaction{}, err
-				}
-				r := api.OverruleRequest{Reason: reason}
-				if f.given() {
-					q, err := newQuestion(d.Interaction, userLanguage())
-					if err != nil {
-						return api.Interaction{}, err
-					}
-					if r.ResponseData, err = f.read(q); err != nil {
-						return api.Interaction{}, err
-					}
-				}
-				return c.Overrule(ctx, d.ID, response, r)
+				return console.OverruleReply(ctx, c, d, args[1], &f.Answer, reason)
 			})
 		},
 	}
@@ -221,23 +172,6 @@ lists the replies and what they were taken for.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who look at it later")
 	return cmd
-}
-
-// findResponse finds a reply by its id or the beginning of it.
-func findResponse(d *api.InteractionDetail, id string) (string, error) {
-	var found []string
-	for _, r := range d.Responses {
-		if strings.HasPrefix(r.ID, id) {
-			found = append(found, r.ID)
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return "", fault.Newf(fault.Conflict, "%d responses have an id that begins with %q; write more of it", len(found), id)
-	}
-	return "", fault.Newf(fault.NotFound, "question %q has no response %q; \"tandem inbox show %s\" lists them", d.ID, id, d.ID)
 }
 
 func newInboxWatch(at *connectFlags) *cobra.Command {
@@ -250,88 +184,10 @@ A connection that breaks is made again, and nothing is told twice or left out. I
 Exit status: 130 when it was interrupted.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				if c.Local() {
-					return fault.New(fault.Unsupported, "no process works on this data directory, so nothing will be asked; watch a server with --server, or list what waits with: tandem inbox")
-				}
-				w := &inboxWatcher{out: cmd.OutOrStdout(), json: asJSON}
-				err := c.WatchInbox(ctx, w.frame)
-				if ctx.Err() != nil {
-					return errParked
-				}
-				return err
+				return console.WatchInbox(ctx, terminal(cmd), c, asJSON)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the frames of the stream, one JSON object per line")
 	return cmd
-}
-
-// inboxWatcher prints what the stream of questions tells. Known are the ones that were printed and have not ended.
-type inboxWatcher struct {
-	out   io.Writer
-	json  bool
-	known []api.Interaction
-}
-
-func (w *inboxWatcher) frame(f client.InboxFrame) error {
-	if w.json {
-		var frame struct {
-			Event string `json:"event"`
-			Data  any    `json:"data"`
-		}
-		if frame.Event, frame.Data = "snapshot", f.Snapshot; f.Event != nil {
-			frame.Event, frame.Data = "interaction", f.Event
-		}
-		raw, err := payload.Marshal(frame)
-		if err == nil {
-			_, err = w.out.Write(append(raw, '\n'))
-		}
-		if err != nil {
-			return fmt.Errorf("write what is asked: %w", err)
-		}
-		return nil
-	}
-	if f.Event != nil {
-		return w.tell(f.Event.Interaction)
-	}
-	now := f.Snapshot.Interactions
-	if len(now) == f.Snapshot.TotalCount { // what ended while the connection was broken
-		for _, i := range slices.Clone(w.known) {
-			if !slices.ContainsFunc(now, func(o api.Interaction) bool { return o.ID == i.ID }) {
-				i.Status = "over"
-				if err := w.tell(i); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	for _, i := range now {
-		if err := w.tell(i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tell prints a line about a question, unless nothing about it is new.
-func (w *inboxWatcher) tell(i api.Interaction) error {
-	at := slices.IndexFunc(w.known, func(o api.Interaction) bool { return o.ID == i.ID })
-	word := i.Status
-	switch pending := i.Status == string(store.InteractionPending); {
-	case pending && at >= 0:
-		return nil
-	case pending:
-		w.known = append(w.known, i)
-		word = "asks"
-	case at >= 0:
-		w.known = slices.Delete(w.known, at, at+1)
-	}
-	line := fmt.Sprintf("%-9s  %s  %d  %s: %s", word, i.ID, i.Priority, oneLine(from(&i)), title(&i))
-	if left := timeLeft(&i, time.Now()); left != "" {
-		line += ", " + left + " left"
-	}
-	if _, err := fmt.Fprintln(w.out, line); err != nil {
-		return fmt.Errorf("write what is asked: %w", err)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/builtin"
+	"tandem/console"
 	"tandem/sandbox"
 )
 
@@ -41,23 +42,17 @@ const (
 	exitParked  = 130 // a run was interrupted and can be resumed
 )
 
-// errReported ends a command that has already said what is wrong, errParked one that has said how to go on.
-var (
-	errReported = errors.New("reported")
-	errParked   = errors.New("parked")
-)
-
 func execute() int {
 	cmd, err := newRoot().ExecuteC()
-	var problem problemError
+	var problem console.ProblemError
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, errReported):
+	case errors.Is(err, console.ErrReported):
 		return exitProblem
-	case errors.Is(err, errParked):
+	case errors.Is(err, console.ErrParked):
 		return exitParked
-	case errors.Is(err, errUnusable):
+	case errors.Is(err, console.ErrUnusable):
 		return exitUsage
 	case errors.As(err, &problem):
 		fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\n", err)
@@ -66,11 +61,6 @@ func execute() int {
 	fmt.Fprintf(cmd.ErrOrStderr(), "tandem: %v\nRun \"%s --help\" to see how it is used.\n", err, cmd.CommandPath())
 	return exitUsage
 }
-
-// problemError is what went wrong while a command did its work; any other error is one of usage.
-type problemError struct{ error }
-
-func (e problemError) Unwrap() error { return e.error }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tandem/console"
 	"tandem/sandbox"
 )
 
@@ -81,7 +82,7 @@ func TestValidate_Unwritable(t *testing.T) {
 		cmd := newRoot()
 		cmd.SetArgs(args)
 		cmd.SetOut(brokenWriter{})
-		var problem problemError
+		var problem console.ProblemError
 		if err := cmd.Execute(); !errors.As(err, &problem) || !errors.Is(err, errBroken) {
 			t.Errorf("%v: error %v, want that of the writer", args, err)
 		}

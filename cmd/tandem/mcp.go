@@ -1,24 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"tandem/api"
 	"tandem/app"
-	"tandem/mcp"
+	"tandem/console"
+	"tandem/console/table"
 )
 
 // newMCP is what has to do with the Model Context Protocol.
@@ -80,40 +72,12 @@ func newServersList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					head := []string{"SERVER", "TRANSPORT", "ACTIVATED", "UPDATED"}
-					if show.output == "wide" {
-						head = append(head, "NAME", "WHERE", "ENABLED")
-					}
-					row(w, head...)
-					for _, s := range list.Servers {
-						cells := []string{s.ID, s.Transport, yesNo(s.Activated), stamp(s.UpdatedTime)}
-						if show.output == "wide" {
-							cells = append(cells, s.Name, where(s), yesNo(!s.Disabled))
-						}
-						row(w, cells...)
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintServers(w, list, show.Output == "wide") })
 			})
 		},
 	}
 	show.add(cmd, true)
 	return cmd
-}
-
-func yesNo(yes bool) string {
-	if yes {
-		return "yes"
-	}
-	return "no"
-}
-
-// where is how a server is reached.
-func where(s api.MCPServer) string {
-	if s.URL != "" {
-		return s.URL
-	}
-	return strings.Join(append([]string{s.Command}, s.Args...), " ")
 }
 
 func newServersSet(at *connectFlags) *cobra.Command {
@@ -131,7 +95,7 @@ reaches it has changed.`,
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), s, func(w *tabwriter.Writer) {
+				return show.Show(cmd.OutOrStdout(), s, func(w *tabwriter.Writer) {
 					fmt.Fprintf(w, "%s: registered; look at its tools with: tandem mcp servers tools %s\n", s.ID, s.ID)
 				})
 			})
@@ -150,7 +114,7 @@ func newServersShow(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printValue(cmd.OutOrStdout(), s)
+				return table.JSON(cmd.OutOrStdout(), s)
 			})
 		},
 	}
@@ -177,17 +141,10 @@ func serversDo(at *connectFlags, use, short, done string, do func(*app.Connectio
 				if err := do(c, ctx, args[0]); err != nil {
 					return err
 				}
-				return say(cmd.OutOrStdout(), "%s: %s\n", args[0], done)
+				return console.Say(cmd.OutOrStdout(), "%s: %s\n", args[0], done)
 			})
 		},
 	}
-}
-
-func say(out io.Writer, format string, args ...any) error {
-	if _, err := fmt.Fprintf(out, format, args...); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
-	}
-	return nil
 }
 
 func newServersTools(at *connectFlags) *cobra.Command {
@@ -205,70 +162,19 @@ you have accepted; "tandem mcp servers accept" shows the difference.`,
 				return err
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				stop := waitsFor(ctx, cmd, c, args[0])
+				stop := console.WaitsFor(ctx, terminal(cmd), c, args[0])
 				list, err := c.MCPTools(ctx, args[0])
 				stop()
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { printTools(w, args[0], list) })
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintTools(w, args[0], list) })
 			})
 		},
 	}
 	show.add(cmd, false)
 	at.addAllow(cmd)
 	return cmd
-}
-
-// serverNotice is how long a tool server may take before somebody is told what is waited for.
-const serverNotice = 2 * time.Second
-
-// waitsFor says on the terminal what a command waits for that has a tool server started or reached, when that takes its time. The function that it
-// returns ends that.
-func waitsFor(ctx context.Context, cmd *cobra.Command, c *app.Connection, id string) (stop func()) {
-	done := make(chan struct{})
-	var told sync.WaitGroup
-	told.Go(func() { // it ends with stop
-		notice := time.NewTimer(serverNotice)
-		defer notice.Stop()
-		select {
-		case <-done:
-			return
-		case <-ctx.Done():
-			return
-		case <-notice.C:
-		}
-		s, err := c.MCPServer(ctx, id)
-		if err != nil {
-			return // the command itself says what is wrong
-		}
-		what := "to answer at " + s.URL
-		if s.Command != "" {
-			what = "to answer; it was started as: " + where(s)
-		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "waiting for the tool server %s %s (up to %v)\n", id, oneLine(what), mcp.StartLimit(s.TimeoutSeconds, mcp.DefaultConnect))
-	})
-	return func() {
-		close(done)
-		told.Wait()
-	}
-}
-
-func printTools(w *tabwriter.Writer, server string, list api.MCPTools) {
-	row(w, "TOOL", "EFFECT", "CLASS", "POLICY", "SUGGESTED", "DRIFT", "DESCRIPTION")
-	for _, t := range list.Tools {
-		text := []rune(oneLine(t.Description))
-		if len(text) > 80 {
-			text = append(text[:79], '…')
-		}
-		row(w, t.ID, t.Effect, said(t.Class), toolPolicy(t), said(t.Suggestion.Policy), t.Drift, string(text))
-	}
-	switch {
-	case !list.Activated:
-		fmt.Fprintf(w, "You do not use this server yet; begin with: tandem mcp servers activate %s\n", server)
-	case len(list.Changes) > 0:
-		fmt.Fprintf(w, "%s as you have accepted; see: tandem mcp servers accept %s\n", count(len(list.Changes), "tool is not", "tools are not"), server)
-	}
 }
 
 func newServersAccept(at *connectFlags) *cobra.Command {
@@ -286,41 +192,7 @@ unless --for-me is given; what others accept counts for them. "tandem mcp server
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				stop := waitsFor(ctx, cmd, c, args[0])
-				changes, err := c.MCPChanges(ctx, args[0], args[1:])
-				stop()
-				if err != nil {
-					return err
-				}
-				out := cmd.OutOrStdout()
-				if len(changes) == 0 {
-					return say(out, "%s: nothing has changed\n", args[0])
-				}
-				for _, change := range changes {
-					if err := say(out, "%s\n", strings.Join(changeLines(change), "\n")); err != nil {
-						return err
-					}
-				}
-				if !yes {
-					if err := say(out, "Accept this? [y/N] "); err != nil {
-						return err
-					}
-					line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-					if err != nil && !errors.Is(err, io.EOF) {
-						return fmt.Errorf("read the answer: %w", err)
-					}
-					if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-						return say(out, "%s: nothing was accepted; answer y, or say so with --yes\n", args[0])
-					}
-				}
-				scope := ""
-				if mine {
-					scope = "user"
-				}
-				if _, err := c.AcceptMCPChanges(ctx, args[0], scope, changes); err != nil {
-					return err
-				}
-				return say(out, "%s: %s accepted\n", args[0], count(len(changes), "change", "changes"))
+				return console.AcceptChanges(ctx, terminal(cmd), c, args[0], args[1:], yes, mine)
 			})
 		},
 	}
@@ -328,49 +200,6 @@ unless --for-me is given; what others accept counts for them. "tandem mcp server
 	cmd.Flags().BoolVar(&yes, "yes", false, "accept what is shown without asking")
 	cmd.Flags().BoolVar(&mine, "for-me", false, "accept for yourself only, also as an admin")
 	return cmd
-}
-
-// changeLines show how a tool differs from what was accepted: the parts of its definition that are different, in full, since that is what
-// is accepted. A part that cannot be taken apart is shown as a whole.
-func changeLines(c api.MCPChange) []string {
-	lines := []string{oneLine(c.Kind + ": " + c.Summary)}
-	before, wasRead := parts(c.Before)
-	after, isRead := parts(c.After)
-	if !wasRead || !isRead {
-		before, after = map[string]string{"definition": plain(c.Before)}, map[string]string{"definition": plain(c.After)}
-	}
-	names := maps.Clone(before)
-	maps.Copy(names, after)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		was, is := before[name], after[name]
-		if was == is || name == "name" {
-			continue
-		}
-		lines = append(lines, "  "+oneLine(name))
-		if was != "" {
-			lines = append(lines, "    - "+oneLine(was))
-		}
-		if is != "" {
-			lines = append(lines, "    + "+oneLine(is))
-		}
-	}
-	return lines
-}
-
-// parts are the parts of a definition by name, as people read them; none of one that there is not.
-func parts(definition json.RawMessage) (_ map[string]string, ok bool) {
-	if empty(definition) {
-		return map[string]string{}, true
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(definition, &fields) != nil {
-		return nil, false
-	}
-	list := map[string]string{}
-	for name, raw := range fields {
-		list[name] = plain(raw)
-	}
-	return list, true
 }
 
 func newServersAuthorize(at *connectFlags) *cobra.Command {
@@ -387,7 +216,7 @@ than was granted: what it wanted is asked for together with what you have.`,
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
+				return show.Show(cmd.OutOrStdout(), a, func(w *tabwriter.Writer) { fmt.Fprintf(w, "Open this address with a browser:\n%s\n", a.URL) })
 			})
 		},
 	}

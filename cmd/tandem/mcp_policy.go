@@ -1,45 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/console"
 )
-
-// said is a word of the API as people read it.
-func said(word string) string { return strings.ReplaceAll(word, "_", "-") }
-
-// toolPolicy is what people have decided about a tool.
-func toolPolicy(t api.MCPTool) string {
-	p, whose := t.Policy, ""
-	if p == nil || t.DecisionFrom == "workspace_policy" && t.WorkspacePolicy != nil {
-		p, whose = t.WorkspacePolicy, " (everybody)"
-	}
-	if p == nil {
-		return ""
-	}
-	text := said(p.Policy)
-	if len(p.Rules) > 0 {
-		text = "by argument"
-	}
-	if p.Lapsed {
-		whose += " (lapsed)"
-	}
-	return text + whose
-}
 
 // policyFlags are policies as they are given on the command line.
 type policyFlags struct {
@@ -68,7 +43,7 @@ func (p *policyFlags) read(server string, stdin io.Reader, more ...string) (list
 	for _, text := range append(slices.Clone(p.each), more...) {
 		at := strings.LastIndex(text, "=")
 		if at < 1 {
-			return nil, nil, usageError{fmt.Errorf("%q is not TOOL=POLICY; write it like list_files=read-only", text)}
+			return nil, nil, console.Usage(fmt.Errorf("%q is not TOOL=POLICY; write it like list_files=read-only", text))
 		}
 		name, value := strings.TrimPrefix(text[:at], server+"/"), strings.ReplaceAll(text[at+1:], "-", "_")
 		switch value {
@@ -77,7 +52,7 @@ func (p *policyFlags) read(server string, stdin io.Reader, more ...string) (list
 		case "none":
 			removed = append(removed, name)
 		default:
-			return nil, nil, usageError{fmt.Errorf("%q: %q is not a policy; use read-only, ask or never, or none to take it away", text, text[at+1:])}
+			return nil, nil, console.Usage(fmt.Errorf("%q: %q is not a policy; use read-only, ask or never, or none to take it away", text, text[at+1:]))
 		}
 	}
 	return list, removed, nil
@@ -100,36 +75,9 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 					return err
 				}
 				if len(removed) > 0 {
-					return usageError{fmt.Errorf("a policy is taken away with: tandem mcp servers policy %s %s=none", args[0], removed[0])}
+					return console.Usage(fmt.Errorf("a policy is taken away with: tandem mcp servers policy %s %s=none", args[0], removed[0]))
 				}
-				if in, ok := cmd.InOrStdin().(*os.File); ok && len(policies) == 0 && !quiet && !show.json && term.IsTerminal(in.Fd()) {
-					stop := waitsFor(ctx, cmd, c, args[0])
-					tools, err := c.MCPTools(ctx, args[0])
-					stop()
-					if err != nil {
-						return err
-					}
-					if policies, err = askPolicies(in, cmd.OutOrStdout(), tools); err != nil {
-						return err
-					}
-				}
-				body := api.MCPActivate{Policies: policies}
-				if everyone {
-					body = api.MCPActivate{WorkspacePolicies: policies}
-				}
-				stop := waitsFor(ctx, cmd, c, args[0])
-				list, err := c.ActivateMCPServer(ctx, args[0], body)
-				stop()
-				if err != nil {
-					return err
-				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					printTools(w, args[0], list)
-					fmt.Fprintf(w, "%s: activated with %s\n", args[0], count(len(list.Tools), "tool", "tools"))
-					if n := unclassed(list); n > 0 {
-						fmt.Fprintf(w, "Of %s nobody has said what it does: agents ask before each call. Say so with: tandem mcp servers policy %s TOOL=read-only\n", count(n, "tool", "tools"), args[0])
-					}
-				})
+				return console.ActivateServer(ctx, terminal(cmd), c, &show.Listing, args[0], policies, everyone, quiet)
 			})
 		},
 	}
@@ -138,47 +86,6 @@ has a policy for; Enter leaves it as it is. What is suggested is never chosen fo
 	cmd.Flags().BoolVar(&quiet, "no-questions", false, "do not ask about tools")
 	show.add(cmd, false)
 	return cmd
-}
-
-// unclassed counts the tools that nobody has said anything of.
-func unclassed(list api.MCPTools) (n int) {
-	for _, t := range list.Tools {
-		if t.DecisionFrom == "nobody" {
-			n++
-		}
-	}
-	return n
-}
-
-// askPolicies asks about each tool that counts as destructive and has no policy. What was decided is about the tool as it was shown.
-func askPolicies(in io.Reader, out io.Writer, list api.MCPTools) (map[string]api.MCPToolPolicy, error) {
-	lines := bufio.NewReader(in)
-	decided := map[string]api.MCPToolPolicy{}
-	for _, t := range list.Tools {
-		if t.Policy != nil || t.WorkspacePolicy != nil || t.Decision != "destructive" {
-			continue
-		}
-		if err := say(out, "%s (%s): %s\n  suggested: %s, since %s\n", oneLine(t.ID), said(t.Class), oneLine(t.Description), said(t.Suggestion.Policy), oneLine(t.Suggestion.Reason)); err != nil {
-			return nil, err
-		}
-		for again := true; again; {
-			if err := say(out, "  (r)ead-only, (a)sk always, (n)ever, or Enter to leave it: "); err != nil {
-				return nil, err
-			}
-			line, err := lines.ReadString('\n')
-			if err != nil && !errors.Is(err, io.EOF) {
-				return nil, fmt.Errorf("read the answer: %w", err)
-			}
-			if errors.Is(err, io.EOF) && line == "" {
-				return nil, errors.New("nothing was activated: the input ended; give policies with --policy, or --no-questions")
-			}
-			value, ok := map[string]string{"r": "read_only", "read-only": "read_only", "a": "ask", "ask": "ask", "n": "never", "never": "never", "": ""}[strings.ToLower(strings.TrimSpace(line))]
-			if again = !ok; ok && value != "" {
-				decided[t.ToolName] = api.MCPToolPolicy{Policy: value, Hash: t.Hash}
-			}
-		}
-	}
-	return decided, nil
 }
 
 func newServersPolicy(at *connectFlags) *cobra.Command {
@@ -231,7 +138,7 @@ looser.`,
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { printPolicies(w, list) })
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintPolicies(w, list) })
 			})
 		},
 	}
@@ -239,45 +146,6 @@ looser.`,
 	cmd.Flags().BoolVar(&everyone, "everyone", false, "set it for everybody; for admins")
 	show.add(cmd, false)
 	return cmd
-}
-
-func printPolicies(w *tabwriter.Writer, list api.MCPPolicyList) {
-	if len(list.Policies)+len(list.WorkspacePolicies) == 0 {
-		fmt.Fprintln(w, "nobody has set a policy")
-		return
-	}
-	row(w, "TOOL", "POLICY", "FOR", "SET BY", "SET", "RULES")
-	for _, part := range []struct {
-		whose string
-		list  map[string]api.MCPToolPolicy
-	}{{"everybody", list.WorkspacePolicies}, {"you", list.Policies}} {
-		for _, name := range slices.Sorted(maps.Keys(part.list)) {
-			p := part.list[name]
-			text := said(p.Policy)
-			if p.Lapsed {
-				text += " (lapsed)"
-			}
-			row(w, name, text, part.whose, p.SetBy, stamp(p.SetTime), ruleTexts(p.Rules))
-		}
-	}
-}
-
-// ruleTexts are rules in one line.
-func ruleTexts(rules []api.MCPRule) string {
-	var list []string
-	for _, r := range rules {
-		condition := "is absent"
-		switch {
-		case len(r.Equals) > 0:
-			condition = "= " + plain(r.Equals)
-		case r.Pattern != "":
-			condition = "matches " + r.Pattern
-		case r.Under != "":
-			condition = "under " + r.Under
-		}
-		list = append(list, oneLine(fmt.Sprintf("%s %s: %s", r.Argument, condition, said(r.Policy))))
-	}
-	return strings.Join(list, "; ")
 }
 
 func newServersAccepted(at *connectFlags) *cobra.Command {
@@ -290,25 +158,7 @@ func newServersAccepted(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					if len(list.Acceptances) == 0 {
-						fmt.Fprintln(w, "no change was accepted")
-					}
-					for _, a := range list.Acceptances {
-						whom := "everybody"
-						if a.Scope == "user" {
-							whom = a.User
-						}
-						where := ""
-						if a.ExecutionID != "" {
-							where = ", asked by " + a.ExecutionID
-						}
-						fmt.Fprintf(w, "%s  %s  accepted by %s for %s%s\n", stamp(a.Time), oneLine(a.Summary), oneLine(a.AcceptedBy), oneLine(whom), where)
-						for _, line := range a.Difference {
-							fmt.Fprintf(w, "  %s\n", oneLine(line))
-						}
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintAcceptances(w, list) })
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/console"
 	"tandem/gateway"
 )
 
@@ -38,11 +39,11 @@ func (f *mcpServeFlags) add(cmd *cobra.Command) {
 // serveMCP is an MCP server on standard input and output until the client leaves.
 func serveMCP(cmd *cobra.Command, at *connectFlags, f *mcpServeFlags) error {
 	if f.wait <= 0 {
-		return usageError{fmt.Errorf("--wait %v must be more than nothing", f.wait)}
+		return console.Usage(fmt.Errorf("--wait %v must be more than nothing", f.wait))
 	}
 	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(in.Fd()) {
 		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "This is for programs: an MCP server that waits for messages on standard input. See: tandem mcp --help"); err != nil {
-			return problemError{err}
+			return console.Problem(err)
 		}
 	}
 	return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/console"
 )
 
 func newMe() *cobra.Command {
@@ -28,7 +28,7 @@ Calls of higher risk are confirmed all the same, unless the agent's policy names
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			changes := cmd.Flags().Changed("auto-execute")
 			if changes && auto != "on" && auto != "off" {
-				return usageError{fmt.Errorf("--auto-execute %q is not known; use on or off", auto)}
+				return console.Usage(fmt.Errorf("--auto-execute %q is not known; use on or off", auto))
 			}
 			return at.with(cmd, changes, func(ctx context.Context, c *app.Connection) error {
 				var me api.User
@@ -42,13 +42,7 @@ Calls of higher risk are confirmed all the same, unless the agent's policy names
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), me, func(w *tabwriter.Writer) {
-					row(w, "user", me.ID)
-					row(w, "name", me.Name)
-					row(w, "workspace", me.Workspace)
-					row(w, "roles", strings.Join(me.Roles, ", "))
-					row(w, "auto-execute", map[bool]string{true: "on", false: "off"}[me.AutoExecute])
-				})
+				return show.Show(cmd.OutOrStdout(), me, func(w *tabwriter.Writer) { console.PrintUser(w, me) })
 			})
 		},
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -11,7 +10,8 @@ import (
 
 	"tandem/app"
 	"tandem/client"
-	"tandem/payload"
+	"tandem/console"
+	"tandem/console/table"
 )
 
 func newMemories() *cobra.Command {
@@ -43,21 +43,7 @@ func newMemoriesList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					head := []string{"MEMORY", "KIND", "USER", "WORKFLOW", "NODE", "RECORDS", "UPDATED"}
-					if show.output == "wide" {
-						head = append(head, "SESSION", "EXECUTION", "PART", "BYTES")
-					}
-					row(w, head...)
-					for _, m := range list.Memories {
-						cells := []string{m.ID, m.Kind, m.UserID, m.WorkflowID, m.NodeID, strconv.FormatInt(m.Records, 10), stamp(m.UpdatedTime)}
-						if show.output == "wide" {
-							cells = append(cells, m.SessionID, m.ExecutionID, m.Part, strconv.FormatInt(m.Bytes, 10))
-						}
-						row(w, cells...)
-					}
-					more(w, len(list.Memories), list.TotalCount)
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintMemories(w, list, show.Output == "wide") })
 			})
 		},
 	}
@@ -83,13 +69,7 @@ func newMemoriesShow(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					row(w, "RECORD", "UPDATED", "BODY")
-					for _, r := range list.Records {
-						row(w, r.Sort+"/"+r.ID, stamp(r.UpdatedTime), payload.JSON(r.Body))
-					}
-					more(w, len(list.Records), list.TotalCount)
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintMemoryRecords(w, list) })
 			})
 		},
 	}
@@ -108,7 +88,7 @@ func newMemoriesForget(at *connectFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sort, id, ok := strings.Cut(record, "/")
 			if record != "" && (!ok || sort == "" || id == "") {
-				return usageError{fmt.Errorf("--record %q names no record; write it as SORT/ID, as \"tandem memories show\" does", record)}
+				return console.Usage(fmt.Errorf("--record %q names no record; write it as SORT/ID, as \"tandem memories show\" does", record))
 			}
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
 				what := args[0]
@@ -122,7 +102,7 @@ func newMemoriesForget(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: forgotten\n", oneLine(what)); err != nil {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: forgotten\n", table.OneLine(what)); err != nil {
 					return fmt.Errorf("write the answer: %w", err)
 				}
 				return nil

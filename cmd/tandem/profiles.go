@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"tandem/api"
 	"tandem/app"
+	"tandem/console"
+	"tandem/console/table"
 )
 
 func newProfiles() *cobra.Command {
@@ -54,43 +54,13 @@ func newProfilesList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					head := []string{"PROFILE", "PROVIDER", "MODEL", "FALLBACKS", "BUDGETS", "UPDATED"}
-					if show.output == "wide" {
-						head = append(head, "NAME", "BASE URL", "CREDENTIAL", "PRICE IN/OUT")
-					}
-					row(w, head...)
-					for _, p := range list.Profiles {
-						cells := []string{p.ID, p.Provider, p.Model, strings.Join(p.Fallbacks, ","), budgetTexts(p.Budget), stamp(p.UpdatedTime)}
-						if show.output == "wide" {
-							cells = append(cells, p.Name, p.BaseURL, p.CredentialID, amount(p.Price.Input)+"/"+amount(p.Price.Output))
-						}
-						row(w, cells...)
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintProfiles(w, list, show.Output == "wide") })
 			})
 		},
 	}
 	show.add(cmd, true)
 	return cmd
 }
-
-// budgetTexts are the limits of a profile in a few words.
-func budgetTexts(list []api.ProfileBudget) string {
-	var parts []string
-	for _, b := range list {
-		if b.Tokens > 0 {
-			parts = append(parts, fmt.Sprintf("%d tokens per %s", b.Tokens, b.Per))
-		}
-		if b.Cost > 0 {
-			parts = append(parts, fmt.Sprintf("%s per %s", amount(b.Cost), b.Per))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// amount is a number without an exponent.
-func amount(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func newProfilesGet(at *connectFlags) *cobra.Command {
 	return &cobra.Command{
@@ -101,7 +71,7 @@ func newProfilesGet(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printValue(cmd.OutOrStdout(), p)
+				return table.JSON(cmd.OutOrStdout(), p)
 			})
 		},
 	}
@@ -121,7 +91,7 @@ without one, the file's name. What is there under the id is replaced as a whole.
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), p, func(w *tabwriter.Writer) {
+				return show.Show(cmd.OutOrStdout(), p, func(w *tabwriter.Writer) {
 					fmt.Fprintf(w, "%s: kept; try it with: tandem profiles test %s\n", p.ID, p.ID)
 				})
 			})
@@ -167,9 +137,9 @@ addresses it may reach.`,
 				if err != nil {
 					return err
 				}
-				err = show.show(cmd.OutOrStdout(), t, func(w *tabwriter.Writer) { printTest(w, t) })
+				err = show.Show(cmd.OutOrStdout(), t, func(w *tabwriter.Writer) { console.PrintProfileTest(w, t) })
 				if err == nil && !t.OK {
-					return errReported
+					return console.ErrReported
 				}
 				return err
 			})
@@ -179,26 +149,4 @@ addresses it may reach.`,
 	at.addAllow(cmd)
 	cmd.Flags().StringVar(&prompt, "prompt", "", "what to ask, instead of to say ok")
 	return cmd
-}
-
-func printTest(w *tabwriter.Writer, t api.ProfileTest) {
-	if t.Error != nil {
-		row(w, "failed", fmt.Sprintf("%s [%s]", t.Error.Message, t.Error.Code))
-		row(w, "after", lasted(t.LatencyMS))
-		return
-	}
-	row(w, "model", t.Model)
-	row(w, "reply", t.Reply)
-	row(w, "took", fmt.Sprintf("%s, the first token %s", lasted(t.LatencyMS), lasted(t.FirstTokenMS)))
-	if u := t.Usage; u != nil {
-		guess := ""
-		if u.Estimated {
-			guess = ", estimated"
-		}
-		row(w, "tokens", fmt.Sprintf("%d in, %d out%s", u.InputTokens, u.OutputTokens, guess))
-		row(w, "cost", amount(u.Cost))
-	}
-	for _, warning := range t.Warnings {
-		row(w, "warning", warning)
-	}
 }

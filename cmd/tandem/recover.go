@@ -2,13 +2,13 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"tandem/app"
+	"tandem/console"
+	"tandem/doctor"
 )
 
 func newRecover() *cobra.Command {
@@ -33,24 +33,15 @@ Exit status: 0 when nothing is missing or it was accepted, 1 when something is m
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			r, err := app.Recover(ctx, dir, accept)
+			r, err := doctor.Recover(ctx, dir, accept)
 			if err != nil {
 				return failed(cmd, err)
 			}
-			if err := show.show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) {
-				switch {
-				case r.Lost == "":
-					fmt.Fprintln(w, "nothing that was acknowledged is missing")
-				case r.Accepted:
-					fmt.Fprintf(w, "missing: %s\naccepted: the directory can be used again\n", r.Lost)
-				default:
-					fmt.Fprintf(w, "missing: %s\n", r.Lost)
-				}
-			}); err != nil {
+			if err := show.Show(cmd.OutOrStdout(), r, func(w *tabwriter.Writer) { console.PrintRecovery(w, r) }); err != nil {
 				return failed(cmd, err)
 			}
 			if r.Lost != "" && !r.Accepted {
-				return errReported
+				return console.ErrReported
 			}
 			return nil
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
-	"tandem/engine"
+	"tandem/console"
 	"tandem/fault"
 	"tandem/outbound"
 )
@@ -69,7 +69,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			}
 			list, err := outbound.ParseAllow(allow)
 			if err != nil {
-				return usageError{errors.New(fault.From(err).Message)}
+				return console.Usage(errors.New(fault.From(err).Message))
 			}
 			processes, err := scripts.read()
 			if err != nil {
@@ -81,17 +81,9 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			f := newFollower(cmd.OutOrStdout(), asJSON)
-			id, here := "", true
-			var beginErr error
-			context.AfterFunc(ctx, func() { _ = f.stop() }) // its error is asked for below
 			r := app.Run{
-				Stdin: cmd.InOrStdin(), Dir: dir, Inputs: object, Resume: resume, Version: version, Each: f.frame, Grace: patience, Draining: drains(cmd),
-				Options: app.Options{
-					MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: installedLanguage(),
-					Notice: func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) },
-				},
-				Started: func(execution string, driven bool) { id, here, beginErr = execution, driven, f.begin(execution) },
+				Dir: dir, Inputs: object, Resume: resume, Version: version, Grace: patience, Draining: drains(cmd),
+				Options: app.Options{MasterKey: os.Getenv("TANDEM_MASTER_KEY"), HTTPAllow: list, Scripts: processes, Language: console.InstalledLanguage()},
 			}
 			for _, flag := range []string{"http-allow", "allow-scripts"} {
 				if cmd.Flags().Changed(flag) {
@@ -101,38 +93,7 @@ wrongly, 130 when it was interrupted or waits for a person, and can be resumed.`
 			if len(args) > 0 {
 				r.File = args[0]
 			}
-			if a := newAsker(cmd.InOrStdin(), cmd.OutOrStdout(), f); a != nil && r.File != "-" {
-				r.Ask = a.ask
-			}
-			r.Checked = func(report app.Report) { printProblems(cmd, cmd.ErrOrStderr(), report) }
-			r.Warned = func(warning string) { fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+warning) }
-			report, e, err := app.RunFile(ctx, r)
-			if serr := errors.Join(beginErr, f.stop()); err == nil && serr != nil {
-				err = serr
-			}
-			switch {
-			case !report.Valid:
-				printProblems(cmd, cmd.ErrOrStderr(), report)
-				return errReported
-			case errors.Is(err, app.ErrAsked):
-				fmt.Fprintf(cmd.ErrOrStderr(), "%v\nthen go on with: tandem run --resume %s --data %s\n", err, cmp.Or(id, resume), dir)
-				return errParked
-			case err != nil && ctx.Err() != nil && id != "" && !here:
-				fmt.Fprintf(cmd.ErrOrStderr(), "the server goes on with it; follow it with: tandem run --resume %s --data %s\n", id, dir)
-				return errParked
-			case err != nil && ctx.Err() != nil && id != "":
-				fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", id, dir)
-				return errParked
-			case err != nil:
-				return failed(cmd, err)
-			}
-			if err := f.result(e); err != nil {
-				return problemError{err}
-			}
-			if engine.Status(e.Status) != engine.StatusSuccess {
-				return errReported
-			}
-			return nil
+			return console.RunFile(ctx, terminal(cmd), r, asJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -166,15 +127,15 @@ func (f *inputFlags) read() ([]byte, error) {
 	if f.file != "" {
 		var err error
 		if base, err = os.ReadFile(f.file); err != nil {
-			return nil, problemError{fmt.Errorf("--input-file: %w", err)}
+			return nil, console.Problem(fmt.Errorf("--input-file: %w", err))
 		}
 		if len(base) == 0 {
-			return nil, problemError{fmt.Errorf("--input-file %q is empty; it must hold a JSON object", f.file)}
+			return nil, console.Problem(fmt.Errorf("--input-file %q is empty; it must hold a JSON object", f.file))
 		}
 	}
 	object, err := app.ParseInputs(base, f.pairs)
 	if err != nil {
-		return nil, usageError{errors.New(fault.From(err).Message)}
+		return nil, console.Usage(errors.New(fault.From(err).Message))
 	}
 	return object, nil
 }

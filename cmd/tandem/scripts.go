@@ -9,6 +9,7 @@ import (
 
 	"tandem/app"
 	"tandem/builtin"
+	"tandem/console"
 	"tandem/fault"
 )
 
@@ -29,13 +30,13 @@ func (f *scriptFlags) add(cmd *cobra.Command) {
 func (f *scriptFlags) read() (*builtin.Scripts, error) {
 	if !f.allow {
 		if f.interpreters != "" || f.commands != "" {
-			return nil, usageError{errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts")}
+			return nil, console.Usage(errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts"))
 		}
 		return nil, nil
 	}
 	s, err := app.ParseScripts(f.interpreters, f.commands)
 	if err != nil {
-		return nil, usageError{errors.New(fault.From(err).Message)}
+		return nil, console.Usage(errors.New(fault.From(err).Message))
 	}
 	return s, nil
 }

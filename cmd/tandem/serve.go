@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tandem/app"
+	"tandem/console"
 	"tandem/fault"
 	"tandem/outbound"
 )
@@ -50,7 +49,7 @@ called wrongly.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := outbound.ParseAllow(allow)
 			if err != nil {
-				return usageError{errors.New(fault.From(err).Message)}
+				return console.Usage(errors.New(fault.From(err).Message))
 			}
 			if o.Scripts, err = scripts.read(); err != nil {
 				return err
@@ -66,12 +65,12 @@ called wrongly.`,
 			o.Traces = cmp.Or(os.Getenv("TANDEM_OTLP_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 			o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 			var written error
-			o.Started = func(s app.Serving) { written = printServing(cmd.OutOrStdout(), s, o) }
+			o.Started = func(s app.Serving) { written = console.PrintServing(cmd.OutOrStdout(), s, o) }
 			if err := app.Serve(ctx, o); err != nil {
 				return failed(cmd, err)
 			}
 			if written != nil {
-				return problemError{fmt.Errorf("write the address: %w", written)}
+				return console.Problem(fmt.Errorf("write the address: %w", written))
 			}
 			return nil
 		},
@@ -98,24 +97,4 @@ called wrongly.`,
 		return err
 	}
 	return cmd
-}
-
-// printServing says where the server is and how to come in. The secret is shown this once.
-func printServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Tandem %s on %s (data in %s)\n", o.Version, s.URL, o.Dir)
-	if len(s.Workflows) > 0 {
-		fmt.Fprintf(&b, "Workflows: %s\n", strings.Join(s.Workflows, ", "))
-	}
-	if len(s.Profiles) > 0 {
-		fmt.Fprintf(&b, "Profiles of models: %s\n", strings.Join(s.Profiles, ", "))
-	}
-	token := "$TANDEM_TOKEN"
-	if s.Secret != "" {
-		token = s.Secret
-		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/#token=%s\n", s.Secret, s.URL, s.Secret)
-	}
-	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/docs\n", token, s.URL, s.URL)
-	_, err := io.WriteString(out, b.String())
-	return err
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 	"tandem/api"
 	"tandem/app"
 	"tandem/client"
+	"tandem/console"
 )
 
 func newWorkflows() *cobra.Command {
@@ -50,42 +49,7 @@ A file with errors is not kept; the others are. Exit status 1 then.`,
 		},
 		RunE: func(cmd *cobra.Command, files []string) error {
 			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
-				list, wrong := []api.Saved{}, false
-				for _, file := range files {
-					report, saved, err := c.ApplyFile(ctx, file, cmd.InOrStdin())
-					if err != nil {
-						return fmt.Errorf("%s: %w", file, err)
-					}
-					printProblems(cmd, cmd.ErrOrStderr(), report)
-					if !report.Valid {
-						wrong = true
-						continue
-					}
-					list = append(list, saved)
-					if show.json {
-						continue
-					}
-					what := "unchanged"
-					if saved.Created {
-						what = "kept"
-					}
-					line := fmt.Sprintf("%s: %s, revision %d", saved.Workflow.ID, what, saved.Workflow.Revision)
-					if n := saved.WaitingOnOlder; n > 0 {
-						line += fmt.Sprintf("; %s on older revisions", count(n, "execution stays", "executions stay"))
-					}
-					if _, err := fmt.Fprintln(cmd.OutOrStdout(), line); err != nil {
-						return fmt.Errorf("write the answer: %w", err)
-					}
-				}
-				if show.json {
-					if err := printValue(cmd.OutOrStdout(), list); err != nil {
-						return err
-					}
-				}
-				if wrong {
-					return errReported
-				}
-				return nil
+				return console.ApplyFiles(ctx, terminal(cmd), c, &show.Listing, files)
 			})
 		},
 	}
@@ -107,21 +71,7 @@ func newWorkflowsList(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) {
-					head := []string{"WORKFLOW", "NAME", "REVISION", "DEPLOYMENT", "LAST RUN", "UPDATED"}
-					if show.output == "wide" {
-						head = append(head, "RUNS", "AVERAGE", "TAGS", "DESCRIPTION")
-					}
-					row(w, head...)
-					for _, m := range list.Workflows {
-						cells := []string{m.ID, m.Name, strconv.FormatInt(m.Revision, 10), m.DeploymentStatus, m.LastExecutionStatus, stamp(m.UpdatedTime)}
-						if show.output == "wide" {
-							cells = append(cells, strconv.FormatInt(m.Statistics.TotalRuns, 10), lasted(m.Statistics.AverageDurationMS), strings.Join(m.Tags, ","), m.Description)
-						}
-						row(w, cells...)
-					}
-					more(w, len(list.Workflows), list.TotalCount)
-				})
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintWorkflows(w, list, show.Output == "wide") })
 			})
 		},
 	}
@@ -144,26 +94,7 @@ func newWorkflowsGet(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show.show(cmd.OutOrStdout(), wf, func(w *tabwriter.Writer) {
-					m := wf.Metadata
-					row(w, "workflow", m.ID)
-					row(w, "name", m.Name)
-					row(w, "description", m.Description)
-					row(w, "revision", strconv.FormatInt(m.Revision, 10))
-					deployment := m.DeploymentStatus
-					if m.DeploymentError != "" {
-						deployment += ": " + m.DeploymentError
-					}
-					row(w, "deployment", deployment)
-					row(w, "nodes", strconv.Itoa(len(wf.Nodes)))
-					row(w, "connections", strconv.Itoa(len(wf.Connections)))
-					row(w, "tags", strings.Join(m.Tags, ", "))
-					row(w, "updated", stamp(m.UpdatedTime)+" by "+m.UpdatedBy)
-					row(w, "runs", fmt.Sprintf("%d, average %s", m.Statistics.TotalRuns, lasted(m.Statistics.AverageDurationMS)))
-					if m.LastExecutionStatus != "" {
-						row(w, "last run", m.LastExecutionStatus+" at "+stamp(m.LastExecutionTime))
-					}
-				})
+				return show.Show(cmd.OutOrStdout(), wf, func(w *tabwriter.Writer) { console.PrintWorkflow(w, wf) })
 			})
 		},
 	}
@@ -216,24 +147,9 @@ the execution is in this process, so it is always followed.`,
 				return err
 			}
 			return at.driving(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				started, err := c.Execute(ctx, args[0], api.ExecuteRequest{Inputs: inputs, Revision: revision}, key)
-				if err != nil {
-					return err
-				}
-				if watching || c.Local() {
-					if key != "" { // it may have been started before, and rest
-						if err := c.TakeUp(ctx, started.ExecutionID); err != nil {
-							return err
-						}
-					}
-					err := follow(ctx, cmd, c, started.ExecutionID, "", client.VocabularyExecution, show.json)
-					if errors.Is(err, errParked) && c.Local() {
-						c.Drain()
-						fmt.Fprintf(cmd.ErrOrStderr(), "parked; go on with: tandem run --resume %s --data %s\n", started.ExecutionID, at.dir)
-					}
-					return err
-				}
-				return show.show(cmd.OutOrStdout(), started, func(w *tabwriter.Writer) { fmt.Fprintln(w, started.ExecutionID) })
+				return console.StartWorkflow(ctx, terminal(cmd), c, &show.Listing, console.Start{
+					Workflow: args[0], Request: api.ExecuteRequest{Inputs: inputs, Revision: revision}, Key: key, Watch: watching, Dir: at.dir,
+				})
 			})
 		},
 	}
@@ -260,7 +176,7 @@ func newDeploy(at *connectFlags, name, short string, do func(*client.Client, con
 				for _, p := range m.Warnings {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s: %s [%s]\n", p.Path, p.Severity, p.Message, p.Code)
 				}
-				return show.show(cmd.OutOrStdout(), m, func(w *tabwriter.Writer) {
+				return show.Show(cmd.OutOrStdout(), m, func(w *tabwriter.Writer) {
 					fmt.Fprintf(w, "%s: %s, revision %d\n", m.ID, m.DeploymentStatus, m.Revision)
 				})
 			})

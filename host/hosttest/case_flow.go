@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tandem/engine"
@@ -101,7 +102,11 @@ func (b *bench) handedOver(id string) {
 // OnlyBrief is the case of an execution that needs nothing but brief pure runs: a host that runs ahead writes it at once.
 const OnlyBrief = "Flow/OnlyBriefOnes"
 
-func flowCases() []Case {
+// flowCases are the cases of executions that follow their graph: chains and branches, loops, and what is kept of them.
+func flowCases() []Case { return slices.Concat(chainCases(), loopCases(), keptCases()) }
+
+// chainCases are chains, fan-outs and branches.
+func chainCases() []Case {
 	return []Case{
 		{Name: "Flow/Chain", Crashes: true, run: func(b *bench) {
 			b.save(flow("f", []string{"t MANUAL", "a WORK", "b WORK {effect: idempotent}", "c WORK {effect: once}", "d BRIEF", "e WORK"},
@@ -179,6 +184,12 @@ func flowCases() []Case {
 			}
 			b.wantRuns("x", "y", 0)
 		}},
+	}
+}
+
+// loopCases are loops.
+func loopCases() []Case {
+	return []Case{
 		{Name: "Flow/SequentialLoop", Crashes: true, run: func(b *bench) { b.loop("count: 4", 4, 0) }},
 		{Name: "Flow/ConcurrentLoop", Crashes: true, run: func(b *bench) { b.loop("count: 7, concurrency: 3", 7, 0) }},
 		{Name: "Flow/LoopByTurns", Crashes: true, run: func(b *bench) { b.loop("count: 3, turns: true", 3, 0) }},
@@ -218,6 +229,12 @@ func flowCases() []Case {
 			b.crash()
 			b.ends("x", engine.StatusSuccess)
 		}},
+	}
+}
+
+// keptCases look at what is kept of an execution: large values, lines, keys of starts, workspaces.
+func keptCases() []Case {
+	return []Case{
 		{Name: "Flow/LargeValues", Crashes: true, run: func(b *bench) {
 			b.save(flow("f", []string{"a WORK {pad: 40000, effect: idempotent}", "b WORK", "c WORK {pad: 40000}"}, []string{"a -> b", "b -> c"}))
 			b.start("x", "f", func(r *host.StartRequest) {

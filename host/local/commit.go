@@ -39,33 +39,18 @@ func (o *owner) commit(ctx context.Context, r row) ([]engine.Command, error) {
 	return h.commands, o.flush(ctx, h)
 }
 
-// prepare makes a row ready to be appended. Once attempts that the row dispatches are recorded as begun in the same row,
-// since nothing comes between the two.
+// prepare makes a row ready to be appended, with everything that must be on disk together with it.
 func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	turn, commands, create := r.turn, r.commands, r.create
-	for _, c := range commands {
-		run, ok := c.(engine.RunNode)
-		if !ok || o.rests() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
-			continue
-		}
-		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
-			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt}); err != nil && fault.CodeOf(err) != fault.Conflict {
-				return held{}, err
-			}
-		}
+	if err := o.recordBegun(turn, commands); err != nil {
+		return held{}, err
 	}
 	o.noteSent(turn.Row(), commands)
 	turn.Tell(commands)
 	row := turn.Row()
-	if err := row.Spill(o.keep(ctx, create != nil)); err != nil {
-		return held{}, err
-	}
-	body, err := row.Encode()
-	if err == nil && !turn.Vouched() {
-		err = payload.Check(body, payload.Limits{MaxDepth: maxRowDepth, MaxNumber: len(body)}) // nothing is written that cannot be read again
-	}
+	body, err := o.encode(ctx, turn, create != nil)
 	if err != nil {
-		return held{}, host.Unreadable(err, "row %d of execution %q cannot be kept: %w", row.Seq, o.ref.Execution)
+		return held{}, err
 	}
 	a := &store.Append{
 		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key,
@@ -73,68 +58,25 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	for _, s := range r.settled {
 		a.SettleLedger = append(a.SettleLedger, store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost})
 	}
-	for _, c := range commands {
-		switch c := c.(type) {
-		case engine.Sleep:
-			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(c.Timer), Until: c.Until})
-		case engine.CancelTimer:
-			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
-			a.SetTimers = slices.DeleteFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == string(c.Timer) })
-		case engine.TellChild:
-			body, err := json.Marshal(host.Request{By: "parent"})
-			if err != nil {
-				return held{}, err
-			}
-			a.Deliver = append(a.Deliver, store.InboxItem{
-				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
-			})
-		case engine.StartChild:
-			a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(reminder(c.Child)), Until: row.Time})
-		}
+	if err := o.setTimers(a, row, commands); err != nil {
+		return held{}, err
 	}
 	if err := o.people(a, row, commands); err != nil {
 		return held{}, host.Unreadable(err, "%w")
 	}
-	for _, f := range row.Facts {
-		switch f := f.(type) {
-		case engine.TimerFired:
-			a.ClearTimers = append(a.ClearTimers, string(f.Timer))
-		case engine.ChildFinished:
-			a.ClearTimers = append(a.ClearTimers, string(reminder(f.Child)))
-		}
-	}
-	for _, child := range o.startedChildren {
-		a.ClearTimers = append(a.ClearTimers, string(reminder(child)))
-	}
+	o.clearTimers(a, row)
 	status := o.fold.State().Status()
-	if view := o.fold.View(); status != o.status && create == nil {
-		a.Change = &store.Change{Status: status, Started: view.Started, Credits: view.Credits}
-		if status.Final() {
-			a.Change.Ended, a.Change.DurationMS = row.Time, view.DurationMS(row.Time)
-			if view.Error != nil {
-				a.Change.Error = view.Error.Message
-			}
-		}
+	if status != o.status && create == nil {
+		a.Change = o.changed(status, row.Time)
 	}
 	if fails(commands) && o.errorWorkflow() != "" {
-		a.SetTimers = append(a.SetTimers, store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: string(errorTimer), Until: row.Time})
-	}
-	for _, c := range commands {
-		if end, ok := c.(engine.Finish); ok && o.parent != "" {
-			item, err := o.tellParent(end, row)
-			if err != nil {
-				return held{}, host.Unreadable(err, "%w")
-			}
-			a.Deliver = append(a.Deliver, item)
-		}
+		a.SetTimers = append(a.SetTimers, o.timer(string(errorTimer), row.Time))
 	}
 	awaits := o.fold.State().AwaitsPeople()
-	if o.parent != "" && !status.Final() && awaits != o.awaits {
-		item, err := o.tellParentWaits(awaits, row, a.Ask)
-		if err != nil {
+	if o.parent != "" {
+		if err := o.deliverToParent(a, row, commands, status, awaits); err != nil {
 			return held{}, host.Unreadable(err, "%w")
 		}
-		a.Deliver = append(a.Deliver, item)
 	}
 	if create != nil {
 		create.Status = status
@@ -154,6 +96,118 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	h := held{append: a, row: *row, commands: commands, status: status, moved: status != o.status, ended: o.status.Final()}
 	o.status, o.awaits, o.startedChildren = status, awaits, nil
 	return h, nil
+}
+
+// recordBegun records attempts of kinds that must not be repeated as begun in the row that dispatches them, since nothing comes between the
+// two.
+func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
+	for _, c := range commands {
+		run, ok := c.(engine.RunNode)
+		if !ok || o.rests() || run.Cause.Kind != engine.CauseRun || o.limits(run).effect != workflow.Once || o.revision.Repeatable(run) {
+			continue
+		}
+		if a, open := o.fold.State().Activation(run.Activation); open && a.Attempt == run.Attempt.Attempt && a.Generation == run.Generation {
+			if _, err := turn.Add(engine.NodeStarted{Attempt: run.Attempt}); err != nil && fault.CodeOf(err) != fault.Conflict {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// encode makes the body of a row, after its large values are kept beside the journal. Nothing is written that cannot be read again.
+func (o *owner) encode(ctx context.Context, turn *host.Turn, creates bool) ([]byte, error) {
+	row := turn.Row()
+	if err := row.Spill(o.keep(ctx, creates)); err != nil {
+		return nil, err
+	}
+	body, err := row.Encode()
+	if err == nil && !turn.Vouched() {
+		err = payload.Check(body, payload.Limits{MaxDepth: maxRowDepth, MaxNumber: len(body)})
+	}
+	if err != nil {
+		return nil, host.Unreadable(err, "row %d of execution %q cannot be kept: %w", row.Seq, o.ref.Execution)
+	}
+	return body, nil
+}
+
+// timer is a timer of this execution.
+func (o *owner) timer(id string, until int64) store.Timer {
+	return store.Timer{Workspace: o.ref.Workspace, Execution: o.ref.Execution, ID: id, Until: until}
+}
+
+// setTimers adds the timers that commands want or want no longer, reminders of children that are to be started, and what children are told.
+func (o *owner) setTimers(a *store.Append, row *host.Row, commands []engine.Command) error {
+	for _, c := range commands {
+		switch c := c.(type) {
+		case engine.Sleep:
+			a.SetTimers = append(a.SetTimers, o.timer(string(c.Timer), c.Until))
+		case engine.CancelTimer:
+			a.ClearTimers = append(a.ClearTimers, string(c.Timer))
+			a.SetTimers = slices.DeleteFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == string(c.Timer) })
+		case engine.TellChild:
+			body, err := json.Marshal(host.Request{By: "parent"})
+			if err != nil {
+				return err
+			}
+			a.Deliver = append(a.Deliver, store.InboxItem{
+				Execution: c.Child, Kind: string(childAction(c.Action)), Dedup: fmt.Sprintf("parent:%d:%s", row.Seq, c.Action), Time: row.Time, Body: body,
+			})
+		case engine.StartChild:
+			a.SetTimers = append(a.SetTimers, o.timer(string(reminder(c.Child)), row.Time))
+		}
+	}
+	return nil
+}
+
+// clearTimers adds the timers that are over with the facts of a row, and the reminders of children that were started.
+func (o *owner) clearTimers(a *store.Append, row *host.Row) {
+	for _, f := range row.Facts {
+		switch f := f.(type) {
+		case engine.TimerFired:
+			a.ClearTimers = append(a.ClearTimers, string(f.Timer))
+		case engine.ChildFinished:
+			a.ClearTimers = append(a.ClearTimers, string(reminder(f.Child)))
+		}
+	}
+	for _, child := range o.startedChildren {
+		a.ClearTimers = append(a.ClearTimers, string(reminder(child)))
+	}
+}
+
+// changed is what lists of executions show from now on.
+func (o *owner) changed(status engine.Status, now int64) *store.Change {
+	view := o.fold.View()
+	change := &store.Change{Status: status, Started: view.Started, Credits: view.Credits}
+	if status.Final() {
+		change.Ended, change.DurationMS = now, view.DurationMS(now)
+		if view.Error != nil {
+			change.Error = view.Error.Message
+		}
+	}
+	return change
+}
+
+// deliverToParent adds what the parent of the execution is told: that it has ended, or that it waits for people or does so no longer.
+func (o *owner) deliverToParent(a *store.Append, row *host.Row, commands []engine.Command, status engine.Status, awaits bool) error {
+	for _, c := range commands {
+		if end, ok := c.(engine.Finish); ok {
+			item, err := o.tellParent(end, row)
+			if err != nil {
+				return err
+			}
+			a.Deliver = append(a.Deliver, item)
+		}
+	}
+	if status.Final() || awaits == o.awaits {
+		return nil
+	}
+	item, err := o.tellParentWaits(awaits, row, a.Ask)
+	if err != nil {
+		return err
+	}
+	a.Deliver = append(a.Deliver, item)
+	return nil
 }
 
 // maxRowDepth is how deep the body of a row may nest: a value stands in a few levels of it.

@@ -2,15 +2,12 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"tandem/engine"
-	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
@@ -383,162 +380,6 @@ func (o *owner) stopAll() {
 	}
 }
 
-// deal makes one row of what has come in, appends it, and acts on it.
-func (o *owner) deal(list []message) (err error) {
-	// Somebody is told what became of a request, so it must not rest on rows that are not on disk.
-	if len(o.held) > 0 && slices.ContainsFunc(list, func(m message) bool { _, asks := m.(request); return asks }) {
-		if err := o.flush(o.host.ctx); err != nil {
-			refuse(list, err)
-			return err
-		}
-	}
-	turn := o.fold.Begin(o.now())
-	var commands []engine.Command
-	var inbox []int64
-	var logs []store.LogLine
-	var answers []request
-	var afters []outcome
-	var settled []node.Settlement
-	defer func() {
-		for _, r := range answers {
-			r.answer(o.status, err)
-		}
-		if err != nil {
-			refuse(list, err) // those that were not come to
-		}
-	}()
-	// add applies a fact. What cannot follow any more (a late outcome, a timer that was removed, an action too late) is
-	// refused; a defect is an error.
-	add := func(fact engine.Fact) (refused *fault.Error, err error) {
-		more, err := turn.Add(fact)
-		if err != nil {
-			switch fault.CodeOf(err) {
-			case fault.Conflict, fault.NotFound, fault.Invalid:
-				o.host.opts.Log.Debug("fact refused", "execution", o.ref.Execution, "fact", fmt.Sprintf("%T", fact), "error", err)
-				return fault.From(err), nil
-			}
-			return nil, err
-		}
-		commands = append(commands, more...)
-		return nil, nil
-	}
-	for _, m := range list {
-		var err error
-		switch m := m.(type) {
-		case wanted: // the line waits for what was recovered, if anything
-			if o.recovered == nil {
-				o.recovered = map[engine.Attempt]bool{}
-			}
-		case timerDue:
-			if m.id == errorTimer {
-				o.startErrorWorkflow()
-				continue
-			}
-			if child, ok := reminded(m.id); ok {
-				if err := o.startAgain(child); err != nil {
-					return err
-				}
-				continue
-			}
-			var refused *fault.Error
-			if refused, err = add(engine.TimerFired{Timer: m.id}); refused != nil {
-				o.stale = append(o.stale, string(m.id))
-			}
-		case overtime:
-			if a, ok := o.attempts[m.attempt.Activation]; ok && a.run == m.run {
-				_, err = add(engine.AttemptTimedOut{Attempt: m.attempt})
-			}
-		case outcome:
-			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
-				a.cancel()
-				delete(o.attempts, m.attempt.Activation)
-			}
-			delete(o.recovered, m.attempt)
-			kept := len(turn.Row().Values)
-			values := putting{turn: turn}
-			fact := m.result.Fact(values.put)
-			if failed, wrong := values.failure(m.attempt, fact); wrong {
-				turn.Row().Values, fact = turn.Row().Values[:kept], failed
-			}
-			var refused *fault.Error
-			if refused, err = add(fact); refused != nil {
-				turn.Row().Values = turn.Row().Values[:kept] // nobody refers to them
-				if late := o.host.opts.Late; late != nil && len(m.result.Settle) > 0 {
-					late(o.ref, m.result.Settle)
-				}
-				o.flushLate(m.said)
-			}
-			if refused == nil {
-				logs, settled = o.note(turn, m.said, m.result.Warnings, logs), append(settled, m.result.Settle...)
-				if o.host.debug {
-					logs = append(o.resolved(m), logs...)
-				}
-				if m.result.After != nil {
-					afters = append(afters, m)
-				}
-			}
-		case delivered:
-			inbox, err = o.readInbox(turn, add, inbox)
-		case unheard:
-			_, err = add(engine.ExecutionRecovered{Known: true, RunsGoOn: true})
-		case withheld:
-			if a, ok := o.attempts[m.attempt.Activation]; ok && a.id == m.attempt {
-				a.cancel()
-				delete(o.attempts, m.attempt.Activation)
-			}
-			delete(o.recovered, m.attempt)
-			if a, ok := o.fold.State().Activation(m.attempt.Activation); ok && a.Started {
-				_, err = add(engine.NodeNotBegun{Attempt: m.attempt})
-			}
-		case admitted:
-			var refused *fault.Error
-			if refused, err = add(engine.ExecutionStarted{}); refused != nil {
-				o.host.admission.moved(o.ref, o.task, o.status) // it was canceled while it waited
-				o.host.admitNext()
-			} else if err == nil {
-				inbox, err = o.readInbox(turn, add, inbox) // what came for it while it waited
-			}
-		case request:
-			if m.Action == host.ActionLook {
-				inbox, err = o.readInbox(turn, add, inbox)
-				answers = append(answers, m)
-				break
-			}
-			kept := len(turn.Row().Values)
-			var refused *fault.Error
-			if refused, err = o.request(turn, m, add); refused != nil {
-				turn.Row().Values = turn.Row().Values[:kept]
-				m.answer(o.status, refused)
-			} else {
-				answers = append(answers, m)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(turn.Row().Facts) == 0 {
-		return nil
-	}
-	r := row{turn: turn, commands: commands, inbox: inbox, logs: logs, settled: settled}
-	if len(answers) == 0 && len(afters) == 0 && len(settled) == 0 && o.goesAhead(r) {
-		if err := o.hold(o.host.ctx, r); err != nil {
-			return err
-		}
-		o.carryOut(commands)
-		return nil
-	}
-	if commands, err = o.commit(o.host.ctx, r); err != nil {
-		return err
-	}
-	if o.starting {
-		o.left = todo{commands, afters}
-		return nil
-	}
-	o.goOn(todo{commands, afters})
-	return nil
-}
-
 // flushLate keeps what a run has said for whose outcome it is too late. Nil: it has said nothing.
 func (o *owner) flushLate(said *said) {
 	if said == nil {
@@ -566,39 +407,3 @@ func (o *owner) goOn(t todo) {
 
 // now is the time of the next row. A clock that was set back does not take the journal back.
 func (o *owner) now() int64 { return max(time.Now().UnixMilli(), o.fold.View().Updated) }
-
-func (o *owner) readInbox(turn *host.Turn, add func(engine.Fact) (*fault.Error, error), taken []int64) ([]int64, error) {
-	var items []store.InboxItem
-	err := o.host.patiently(o.host.ctx, func() (err error) {
-		items, err = o.host.opts.Inbox.Pending(o.host.ctx, o.principal(), o.ref.Execution)
-		return err
-	})
-	if err != nil {
-		return taken, err
-	}
-	for _, item := range items {
-		if slices.Contains(taken, item.ID) {
-			continue // two messages told of it
-		}
-		if host.Action(item.Kind) == host.ActionSignal && o.fold.State().Status() == engine.StatusPending {
-			continue // it is early, and stays where it is until the execution begins
-		}
-		var body host.Request
-		var refused *fault.Error
-		if err := json.Unmarshal(item.Body, &body); err != nil {
-			refused = fault.Newf(fault.Invalid, "inbox item %d cannot be read: %w", item.ID, err)
-		} else {
-			body.Action = host.Action(item.Kind)
-			if refused, err = o.request(turn, request{Request: body}, add); err != nil {
-				return taken, err
-			}
-		}
-		if refused != nil {
-			if _, err := add(engine.RequestRefused{Request: item.Kind, Error: refused}); err != nil {
-				return taken, err
-			}
-		}
-		taken = append(taken, item.ID)
-	}
-	return taken, nil
-}

@@ -96,15 +96,6 @@ func closing() error {
 	return fault.New(fault.Conflict, "the server is stopping; try again when it is back")
 }
 
-// request makes a fact of a request and adds it to the row.
-func (o *owner) request(turn *host.Turn, r request, add func(engine.Fact) (*fault.Error, error)) (*fault.Error, error) {
-	fact, err := o.requested(turn, r.Request)
-	if err != nil {
-		return fault.From(err), nil
-	}
-	return add(fact)
-}
-
 func (o *owner) requested(turn *host.Turn, r host.Request) (engine.Fact, error) {
 	if err := readable(valueField(r.Action), r.Value, payload.Limits{}); err != nil {
 		fact, taken := withoutValue(r, err)

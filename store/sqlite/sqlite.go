@@ -19,6 +19,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,28 +107,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if db.lock, err = lockDir(dir); err != nil {
 		return nil, err
 	}
-	there, err := hasDatabase(dir)
+	path := realPath(dir)
+	loss, err := findLoss(ctx, dir, path, o.AcceptLoss)
 	if err != nil {
 		return nil, err
-	}
-	path := realPath(dir)
-	if err := makePrivate(dir, path); err != nil {
-		return nil, unusable(dir, err)
-	}
-	var loss string
-	if there {
-		var f found
-		f, _, loss, err = examine(ctx, dir, path)
-		switch {
-		case err != nil:
-			return nil, unusable(dir, err)
-		case f.version == 0:
-			if err := databaseGone(dir, "has nothing in it", false); err != nil {
-				return nil, err
-			}
-		case loss != "" && !o.AcceptLoss:
-			return nil, lossRefused(dir, loss)
-		}
 	}
 	m, err := migrate(ctx, dir, path, loss)
 	if err != nil {
@@ -136,40 +119,10 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if _, err := os.Stat(path + logSuffix); errors.Is(err, os.ErrNotExist) {
 		m.folded = m.commits // the end of the migration has folded the log
 	}
-	if err := os.MkdirAll(filepath.Join(dir, blobDir), 0o700); err != nil {
+	if err := db.openBeside(); err != nil {
 		return nil, unusable(dir, err)
 	}
-	if err := private(filepath.Join(dir, blobDir), 0o700); err != nil {
-		return nil, unusable(dir, err)
-	}
-	if db.marks, err = openMark(dir); err != nil {
-		return nil, unusable(dir, err)
-	}
-	if err := syncPath(dir); err != nil { // the names made above
-		return nil, unusable(dir, err)
-	}
-	if db.root, err = os.OpenRoot(filepath.Join(dir, blobDir)); err != nil {
-		return nil, unusable(dir, err)
-	}
-	if err := (blobs{db}).sweep(); err != nil {
-		return nil, unusable(dir, err)
-	}
-	if db.check, err = newCheckpointer(path); err != nil {
-		return nil, unusable(dir, err)
-	}
-	minFree := o.MinFree
-	if minFree == 0 {
-		minFree = 32 << 20
-	}
-	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(dir) }); err != nil {
-		return nil, unusable(dir, err)
-	}
-	if err := db.writer.keepMark(m, db.marks); err != nil {
-		return nil, unusable(dir, err)
-	}
-	db.writer.kept = &db.kept
-	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
-	if err := db.writer.do(ctx, (*writer).forfeit); err != nil {
+	if err := db.startWriter(ctx, path, cmp.Or(o.MinFree, defaultMinFree), m); err != nil {
 		return nil, unusable(dir, err)
 	}
 	readers := o.Readers
@@ -180,6 +133,71 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	db.check.start()
 	db.watch = startWatcher(db.look, db.writer.fail)
 	return db, nil
+}
+
+// defaultMinFree is how much of the disk stays free when nothing else is said.
+const defaultMinFree = 32 << 20
+
+// findLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
+// database that has gone.
+func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
+	there, err := hasDatabase(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := makePrivate(dir, path); err != nil {
+		return "", unusable(dir, err)
+	}
+	if !there {
+		return "", nil
+	}
+	f, _, loss, err := examine(ctx, dir, path)
+	switch {
+	case err != nil:
+		return "", unusable(dir, err)
+	case f.version == 0:
+		return loss, databaseGone(dir, "has nothing in it", false)
+	case loss != "" && !accept:
+		return "", lossRefused(dir, loss)
+	}
+	return loss, nil
+}
+
+// openBeside opens what is kept beside the database: the mark, and the large values.
+func (db *DB) openBeside() (err error) {
+	dir := filepath.Join(db.dir, blobDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := private(dir, 0o700); err != nil {
+		return err
+	}
+	if db.marks, err = openMark(db.dir); err != nil {
+		return err
+	}
+	if err := syncPath(db.dir); err != nil { // the names made above
+		return err
+	}
+	if db.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	return (blobs{db}).sweep()
+}
+
+// startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing more.
+func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m mark) (err error) {
+	if db.check, err = newCheckpointer(path); err != nil {
+		return err
+	}
+	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(db.dir) }); err != nil {
+		return err
+	}
+	if err := db.writer.keepMark(m, db.marks); err != nil {
+		return err
+	}
+	db.writer.kept = &db.kept
+	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
+	return db.writer.do(ctx, (*writer).forfeit)
 }
 
 // Close waits for everything that was accepted to be on disk, ends the goroutines and lets go of the directory. Calls

@@ -1,0 +1,124 @@
+package benchmark
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// ServeLaunchedSide serves a side until the one who launched it lets go. It tells where it listens, and then, for every line that comes
+// in, what it has used.
+func ServeLaunchedSide(ctx context.Context, in io.Reader, out io.Writer, side, dir string, executions, signals int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	told := json.NewEncoder(out)
+	return ServeAPISide(ctx, side, dir, executions, signals, func(s APISide) {
+		if told.Encode(s) != nil {
+			stop() // nobody is there
+			return
+		}
+		go func() { // it ends with its input
+			defer stop()
+			for lines := bufio.NewScanner(in); lines.Scan(); {
+				if told.Encode(OwnUsage()) != nil {
+					return
+				}
+			}
+		}()
+	})
+}
+
+// LaunchSide starts a side in a process of its own: this program with the arguments of "bench api" that serve it. What it writes to its standard
+// error goes to stderr.
+func LaunchSide(ctx context.Context, stderr io.Writer, side, dir string, executions, signals int) (*APISide, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child := exec.CommandContext(ctx, self, "bench", "api", "--side", side, "--dir", dir, "--executions", fmt.Sprint(executions), "--signals", fmt.Sprint(signals))
+	child.Stderr = stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := child.Start(); err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(out)
+	var s APISide
+	s.Close = func() error {
+		if err := in.Close(); err != nil {
+			return err
+		}
+		return child.Wait()
+	}
+	s.Usage = func() (usage APIUsage, err error) {
+		if _, err := io.WriteString(in, "\n"); err != nil {
+			return usage, err
+		}
+		return usage, decoder.Decode(&usage)
+	}
+	if err := decoder.Decode(&s); err != nil {
+		return nil, fmt.Errorf("start the side %q: %w", side, cmp.Or(s.Close(), err))
+	}
+	return &s, nil
+}
+
+// MeasureScaleAll measures every phase, each in a process of its own, in directories below one that is made for it and removed at the end. Measuring is
+// told which phase is measured now.
+func MeasureScaleAll(ctx context.Context, stderr io.Writer, data string, s Scale, measuring func(phase string)) (reports []ScaleReport, err error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(data, "bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if rerr := os.RemoveAll(dir); err == nil {
+			err = rerr
+		}
+	}()
+	for _, phase := range ScalePhases() {
+		measuring(phase)
+		where := dir
+		switch phase {
+		case "loop", "idle":
+			where = filepath.Join(dir, phase) // nothing of the others is in it
+		case "ask", "due":
+			where = filepath.Join(dir, "people")
+		}
+		report, err := runPhase(ctx, stderr, where, phase, s)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, report)
+	}
+	return reports, nil
+}
+
+// runPhase measures a phase in a process of its own.
+func runPhase(ctx context.Context, stderr io.Writer, dir, phase string, s Scale) (report ScaleReport, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return report, err
+	}
+	cmd := exec.CommandContext(ctx, self, "bench", "scale", "--phase", phase, "--dir", dir,
+		"--parked", fmt.Sprint(s.Parked), "--iterations", fmt.Sprint(s.Iterations))
+	cmd.Stderr = stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return report, fmt.Errorf("phase %q: %w", phase, err)
+	}
+	return report, json.Unmarshal(out, &report)
+}

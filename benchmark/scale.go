@@ -1,0 +1,311 @@
+package benchmark
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tandem/app"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/host"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// Scale measures what a large number costs: executions that wait, and iterations of a loop. Each phase is measured in a
+// process of its own, so that memory is that of the phase.
+type Scale struct {
+	// Dir is a data directory of the measurement's own, which the phases share.
+	Dir string
+	// Parked is how many executions wait, Iterations how long the loop is.
+	Parked     int
+	Iterations int
+}
+
+// ScalePhases are the phases in their order: many executions begin to wait; a process starts on them and wakes first some
+// one by one, then all; many executions ask a person; a process starts on them and looks after those whose time runs out; a
+// long loop; a process that has nothing to do.
+func ScalePhases() []string { return []string{"park", "wake", "ask", "due", "loop", "idle"} }
+
+// ScaleReport is what a phase has measured. What it does not measure is zero. Memory is what the process has resident, in
+// megabytes.
+type ScaleReport struct {
+	Phase       string  `json:"phase"`
+	Count       int     `json:"count"`
+	Seconds     float64 `json:"seconds"`
+	PerSecond   float64 `json:"per_second"`
+	ReadySecond float64 `json:"ready_seconds,omitempty"`
+	// ReadyMB is the memory when the process was ready, PeakMB the most there was.
+	ReadyMB float64 `json:"ready_mb"`
+	PeakMB  float64 `json:"peak_mb"`
+	// WakeP50MS and WakeP99MS are from a signal to the end of the execution that it wakes, one at a time.
+	WakeP50MS float64 `json:"wake_p50_ms,omitempty"`
+	WakeP99MS float64 `json:"wake_p99_ms,omitempty"`
+	// StallMS is the longest time without the end of any execution while all are woken.
+	StallMS float64 `json:"longest_stall_ms,omitempty"`
+	// LateP50MS and LateMaxMS are how long after its time a question ran out.
+	LateP50MS float64 `json:"late_p50_ms,omitempty"`
+	LateMaxMS float64 `json:"late_max_ms,omitempty"`
+}
+
+const (
+	scaleFlow = "scale_wait"
+	scaleLoop = "scale_loop"
+	// scaleSingles is how many executions are woken one by one.
+	scaleSingles = 500
+	scaleAtOnce  = 200
+)
+
+// MeasureScale runs one phase.
+func MeasureScale(ctx context.Context, s Scale, phase string) (ScaleReport, error) {
+	if s.Parked < scaleSingles || s.Iterations < 1 {
+		return ScaleReport{}, fault.Newf(fault.Invalid, "at least %d executions and one iteration are needed", scaleSingles)
+	}
+	r := &scaleRun{Scale: s, report: ScaleReport{Phase: phase}, ended: make(chan string, 1024), waits: make(chan string, 1024)}
+	var run func(context.Context) error
+	switch phase {
+	case "park":
+		run = r.park
+	case "wake":
+		run = r.wake
+	case "ask":
+		run = r.ask
+	case "due":
+		run = r.due
+	case "loop":
+		run = r.loop
+	case "idle":
+		run = func(context.Context) error { return nil }
+	default:
+		return r.report, fault.Newf(fault.Invalid, "%q is no phase", phase)
+	}
+	start := time.Now()
+	var err error
+	if r.Instance, err = app.Open(ctx, app.Options{Dir: filepath.Join(s.Dir, "data"), Recorded: r.recorded}); err != nil {
+		return r.report, err
+	}
+	r.report.ReadySecond = time.Since(start).Seconds()
+	r.report.ReadyMB = resident("VmRSS")
+	err = run(ctx)
+	if r.report.Seconds > 0 {
+		r.report.PerSecond = float64(r.report.Count) / r.report.Seconds
+	}
+	r.report.PeakMB = resident("VmHWM")
+	return r.report, errors.Join(err, r.Close())
+}
+
+// scaleRun is a phase under way.
+type scaleRun struct {
+	Scale
+	*app.Instance
+	report ScaleReport
+	// ended and waits are the executions that have ended or begun to wait, for who reads them.
+	ended, waits chan string
+	reading      atomic.Bool
+}
+
+func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
+	if !r.reading.Load() {
+		return
+	}
+	for _, t := range row.Told {
+		if t.What != host.ToldExecution {
+			continue
+		}
+		switch {
+		case t.Status.Final():
+			r.ended <- ref.Execution
+		case t.Status == engine.StatusWaiting, t.Status == engine.StatusWaitingForHuman:
+			r.waits <- ref.Execution
+		}
+	}
+}
+
+func (r *scaleRun) keep(ctx context.Context, text string) error {
+	return benchInstance{r.Instance}.save(ctx, []byte(text))
+}
+
+func (r *scaleRun) park(ctx context.Context) error {
+	if err := r.keep(ctx, `
+metadata: {id: `+scaleFlow+`, name: waits, description: measured by tandem bench}
+nodes:
+  - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}
+  - {id: wait, description: waits, type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 86400}}
+  - {id: end, description: ends, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: wait}
+  - {from_node: wait, to_node: end}
+`); err != nil {
+		return err
+	}
+	r.reading.Store(true)
+	begin := time.Now()
+	if err := r.begin(ctx, scaleFlow, r.Parked); err != nil {
+		return err
+	}
+	r.report.Count, r.report.Seconds = r.Parked, time.Since(begin).Seconds()
+	return nil
+}
+
+// begin starts executions of a workflow and waits until all of them wait.
+func (r *scaleRun) begin(ctx context.Context, flow string, count int) error {
+	failed := make(chan error, 1)
+	go func() {
+		failed <- together(scaleAtOnce, func(worker int) error {
+			for n := worker; n < count; n += scaleAtOnce {
+				request, err := r.Request(ctx, app.Local(), flow, "latest")
+				if err != nil {
+					return err
+				}
+				request.ID, request.Initial = scaleName(flow, n), json.RawMessage(`{"customer":"c`+strconv.Itoa(n)+`"}`)
+				request.TriggerData = request.Initial
+				if _, err := r.Host().Start(ctx, app.Local(), request); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}()
+	for range count {
+		select {
+		case <-r.waits:
+		case err := <-failed:
+			if err != nil {
+				return err
+			}
+			failed = nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func scaleName(flow string, n int) string { return fmt.Sprintf("exec_%s_%07d", flow, n) }
+
+func (r *scaleRun) signal(ctx context.Context, id string) error {
+	_, err := r.Host().Act(ctx, app.Local(), host.Request{Execution: id, Action: host.ActionSignal, Node: "wait", Signal: "go", Value: json.RawMessage(`{"ok":true}`)})
+	return err
+}
+
+func (r *scaleRun) wake(ctx context.Context) error {
+	r.reading.Store(true)
+	var took []time.Duration
+	for n := range scaleSingles {
+		// Spread over all, so that none is at hand because of the one before.
+		id := scaleName(scaleFlow, n*(r.Parked/scaleSingles))
+		begin := time.Now()
+		if err := r.signal(ctx, id); err != nil {
+			return err
+		}
+		if err := r.next(ctx); err != nil {
+			return err
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	r.report.WakeP50MS, r.report.WakeP99MS = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
+
+	begin, last := time.Now(), time.Now()
+	failed := make(chan error, 1)
+	var rest sync.WaitGroup
+	rest.Go(func() {
+		failed <- together(scaleAtOnce, func(worker int) error {
+			for n := worker; n < r.Parked; n += scaleAtOnce {
+				if n%(r.Parked/scaleSingles) == 0 && n/(r.Parked/scaleSingles) < scaleSingles {
+					continue // it was woken above
+				}
+				if err := r.signal(ctx, scaleName(scaleFlow, n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	for range r.Parked - scaleSingles {
+		if err := r.next(ctx); err != nil {
+			return err
+		}
+		now := time.Now()
+		r.report.StallMS = max(r.report.StallMS, milliseconds(now.Sub(last)))
+		last = now
+	}
+	r.report.Count, r.report.Seconds = r.Parked-scaleSingles, time.Since(begin).Seconds()
+	rest.Wait()
+	return <-failed
+}
+
+// next waits for the end of an execution.
+func (r *scaleRun) next(ctx context.Context) error {
+	for {
+		select {
+		case <-r.ended:
+			return nil
+		case <-r.waits:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (r *scaleRun) loop(ctx context.Context) error {
+	if err := r.keep(ctx, `
+metadata: {id: `+scaleLoop+`, name: loops, description: measured by tandem bench}
+nodes:
+  - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}
+  - {id: each, description: repeats, type: FLOW, subtype: LOOP, configurations: {loop_type: for_range, end_value: `+strconv.Itoa(r.Iterations-1)+`, max_iterations: `+strconv.Itoa(r.Iterations)+`, collect_results: false}}
+  - {id: step, description: does nothing, type: CALL, subtype: EMPTY}
+connections:
+  - {from_node: start, to_node: each}
+  - {from_node: each, to_node: step, output_key: iteration}
+  - {from_node: step, to_node: each}
+`); err != nil {
+		return err
+	}
+	r.reading.Store(true)
+	begin := time.Now()
+	if _, err := r.Start(ctx, app.Local(), scaleLoop, json.RawMessage(`{}`)); err != nil {
+		return err
+	}
+	if err := r.next(ctx); err != nil {
+		return err
+	}
+	r.report.Count, r.report.Seconds = r.Iterations, time.Since(begin).Seconds()
+	return nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// resident is the memory of this process as Linux tells it, in megabytes: VmRSS now, VmHWM at most. Elsewhere it is zero.
+func resident(name string) float64 {
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0 // it is not told here
+	}
+	for line := range bytes.Lines(status) {
+		rest, ok := bytes.CutPrefix(line, []byte(name+":"))
+		if !ok {
+			continue
+		}
+		kb, err := strconv.ParseFloat(string(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte(" kB"))), 64)
+		if err != nil {
+			return 0
+		}
+		return kb / 1024
+	}
+	return 0
+}

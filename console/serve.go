@@ -1,0 +1,29 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"tandem/app"
+)
+
+// PrintServing says where the server is and how to come in. The secret is shown this once.
+func PrintServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Tandem %s on %s (data in %s)\n", o.Version, s.URL, o.Dir)
+	if len(s.Workflows) > 0 {
+		fmt.Fprintf(&b, "Workflows: %s\n", strings.Join(s.Workflows, ", "))
+	}
+	if len(s.Profiles) > 0 {
+		fmt.Fprintf(&b, "Profiles of models: %s\n", strings.Join(s.Profiles, ", "))
+	}
+	token := "$TANDEM_TOKEN"
+	if s.Secret != "" {
+		token = s.Secret
+		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/#token=%s\n", s.Secret, s.URL, s.Secret)
+	}
+	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/docs\n", token, s.URL, s.URL)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

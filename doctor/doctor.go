@@ -1,0 +1,282 @@
+// Package doctor finds out what keeps Tandem from working on a machine: the data directory, its lock, its database, the key that seals
+// credentials, the address of a server. It changes nothing. The command imports it, and package console, which shows what it finds.
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"tandem/credential"
+	"tandem/fault"
+	"tandem/sandbox"
+	"tandem/store/sqlite"
+)
+
+// Doctor says what is to be looked at.
+type Doctor struct {
+	// Dir is the data directory, Addr where a server listens or would.
+	Dir  string
+	Addr string
+	// MasterKey says that the key is given by the environment and not by the data directory.
+	MasterKey string
+	Version   string
+	// Listen listens on an address as a server would.
+	Listen func(ctx context.Context, addr string) (net.Listener, error)
+}
+
+// Health is how one thing stands.
+type Health string
+
+// How a thing can stand. A failure keeps Tandem from working, a warning may come to.
+const (
+	Healthy Health = "ok"
+	Warning Health = "warn"
+	Failing Health = "fail"
+)
+
+// Finding is what was found out about one thing, and what to do about it.
+type Finding struct {
+	Name    string `json:"name"`
+	Status  Health `json:"status"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"`
+}
+
+// Diagnosis is all of it.
+type Diagnosis struct {
+	// OK says that nothing fails.
+	OK       bool      `json:"ok"`
+	Findings []Finding `json:"findings"`
+}
+
+// Examine looks at an installation without changing it.
+func (d Doctor) Examine(ctx context.Context) Diagnosis {
+	out := Diagnosis{OK: true}
+	add := func(list ...Finding) {
+		for _, f := range list {
+			out.OK = out.OK && f.Status != Failing
+			out.Findings = append(out.Findings, f)
+		}
+	}
+	add(Finding{"version", Healthy, fmt.Sprintf("tandem %s, %s, %s/%s", d.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH), ""})
+	there, finding := d.directory()
+	add(finding)
+	if there {
+		add(d.data(ctx)...)
+	}
+	add(d.address(ctx))
+	add(walls(ctx))
+	return out
+}
+
+// walls says what stands between code of workflows and the machine.
+func walls(ctx context.Context) Finding {
+	const name = "sandbox"
+	list, err := sandbox.Walls(ctx)
+	if err != nil {
+		return Finding{name, Warning, "it could not be tried: " + plain(err), "code in workflows may not run here"}
+	}
+	var up, missing []string
+	for _, w := range list {
+		if w.Up {
+			up = append(up, w.Name)
+		} else {
+			missing = append(missing, w.Name+" ("+w.How+")")
+		}
+	}
+	if len(missing) > 0 {
+		return Finding{name, Warning, "code of workflows is behind an interpreter, and these walls are missing: " + strings.Join(missing, ", "), "run code only of people you trust, or use a newer Linux kernel"}
+	}
+	return Finding{name, Healthy, "code of workflows is kept from " + strings.Join(up, ", "), ""}
+}
+
+// directory says whether the data directory can be used.
+func (d Doctor) directory() (there bool, _ Finding) {
+	const name = "data directory"
+	info, err := os.Stat(d.Dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, Finding{name, Warning, fmt.Sprintf("%q does not exist yet", d.Dir), "nothing is to be done: the first run or server makes it; if there should be data, name its place with --data"}
+	case err != nil:
+		return false, Finding{name, Failing, plain(err), "let this user read it, or name another with --data"}
+	case !info.IsDir():
+		return false, Finding{name, Failing, fmt.Sprintf("%q is a file", d.Dir), "name a directory with --data"}
+	}
+	probe, err := os.CreateTemp(d.Dir, ".doctor-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		return true, Finding{name, Failing, fmt.Sprintf("%q cannot be written: %s", d.Dir, plain(err)), "let this user write there, or name another directory with --data"}
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 && runtime.GOOS != "windows" {
+		return true, Finding{name, Warning, fmt.Sprintf("%q has the mode %04o: other users of this machine can put files into it and take files away, the key that seals credentials too", d.Dir, mode),
+			fmt.Sprintf("chmod 700 %q", d.Dir)}
+	}
+	return true, Finding{name, Healthy, fmt.Sprintf("%q exists and can be written", d.Dir), ""}
+}
+
+// Below these amounts of free space there is something to say. The lower one is where the store refuses new executions.
+const (
+	littleSpace = 1 << 30
+	noSpaceLeft = 32 << 20
+)
+
+// data says what is in the data directory.
+func (d Doctor) data(ctx context.Context) []Finding {
+	i, err := sqlite.Inspect(ctx, d.Dir)
+	if err != nil {
+		return []Finding{{"database", Failing, "it cannot be read: " + plain(err), "make sure that it is a database of Tandem that this user may read; restore a backup if it is damaged"}}
+	}
+	space := Finding{"free space", Healthy, fmt.Sprintf("%d MiB", i.Free>>20), ""}
+	switch {
+	case i.Free < noSpaceLeft:
+		space.Status, space.Remedy = Failing, "make room: new executions are refused"
+	case i.Free < littleSpace:
+		space.Status, space.Remedy = Warning, "make room before it runs out"
+	}
+	lock := Finding{"lock", Healthy, "no process has the directory open", ""}
+	if i.InUse {
+		lock.Message = "a process has the directory open: commands reach it with --server"
+		if pid := owner(d.Dir); pid != "" {
+			lock.Message = fmt.Sprintf("process %s has the directory open: commands reach it with --server", pid)
+		}
+	}
+	list := []Finding{space, lock}
+	if len(i.Accepted) > 0 {
+		list = append(list, Finding{"accepted losses", Healthy, fmt.Sprintf("%d; the last was %s", len(i.Accepted), i.Accepted[len(i.Accepted)-1]), ""})
+	}
+	switch {
+	case i.Lost != "":
+		list = append(list, Finding{"database", Failing, i.Lost, i.Remedy})
+	case i.Version == 0:
+		list = append(list, Finding{"database", Healthy, "there is none yet; the first run or server makes it", ""})
+	case i.Version > i.Known:
+		list = append(list, Finding{"database", Failing, fmt.Sprintf("it has version %d and this program knows versions up to %d", i.Version, i.Known), "run the newer program that wrote it, or restore a backup from before"})
+	case len(i.Problems) > 0:
+		list = append(list, Finding{"database", Failing, "it is damaged: " + strings.Join(i.Problems[:min(3, len(i.Problems))], "; "), "restore a backup"})
+	case i.Version < i.Known:
+		list = append(list, Finding{"database", Healthy, fmt.Sprintf("it is sound; the next start brings it from version %d to %d", i.Version, i.Known), ""})
+	default:
+		list = append(list, Finding{"database", Healthy, fmt.Sprintf("it is sound and has version %d", i.Version), ""})
+	}
+	return append(list, d.masterKey(i.Credentials))
+}
+
+// owner is the process that has left its number in the lock.
+func owner(dir string) string {
+	text, err := os.ReadFile(filepath.Join(dir, "tandem.lock"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// masterKey says whether stored credentials can be opened.
+func (d Doctor) masterKey(credentials int64) Finding {
+	const name = "master key"
+	if d.MasterKey != "" {
+		if _, err := credential.ParseKeyring(d.MasterKey); err != nil {
+			return Finding{name, Failing, "that of TANDEM_MASTER_KEY cannot be read: " + plain(err), "set it as it was, or take it away to use the one in the data directory"}
+		}
+		return Finding{name, Healthy, "it is given by TANDEM_MASTER_KEY", ""}
+	}
+	dir, err := os.OpenRoot(d.Dir)
+	if err != nil {
+		return Finding{name, Failing, plain(err), "let this user read the data directory"}
+	}
+	_, err = credential.OpenKeyFile(dir)
+	err = errors.Join(err, dir.Close())
+	switch {
+	case err == nil:
+		return Finding{name, Healthy, fmt.Sprintf("%s is there; back it up apart from the database", credential.KeyFile), ""}
+	case fault.CodeOf(err) == fault.NotFound && credentials == 0:
+		return Finding{name, Healthy, "there is none yet, and nothing that it has sealed", ""}
+	case fault.CodeOf(err) == fault.NotFound:
+		return Finding{name, Failing, fmt.Sprintf("%s is missing and has sealed %d credentials", credential.KeyFile, credentials), "put the file back from a backup, set TANDEM_MASTER_KEY, or delete the credentials and enter them again"}
+	}
+	return Finding{name, Failing, plain(err), "put the file back as it was"}
+}
+
+// address says whether a server could listen, or what answers there.
+func (d Doctor) address(ctx context.Context) Finding {
+	const name = "address"
+	listener, err := d.Listen(ctx, d.Addr)
+	switch {
+	case err == nil:
+		if err := listener.Close(); err != nil {
+			return Finding{name, Warning, plain(err), ""}
+		}
+		return Finding{name, Healthy, fmt.Sprintf("%s is free for a server", d.Addr), ""}
+	case !errors.Is(err, syscall.EADDRINUSE):
+		return Finding{name, Failing, plain(err), "choose another with --addr (TANDEM_ADDR)"}
+	}
+	version, ready, err := ask(ctx, d.Addr)
+	switch {
+	case err != nil:
+		return Finding{name, Warning, fmt.Sprintf("something else than Tandem listens on %s: %s", d.Addr, plain(err)), "stop it, or choose another address with --addr (TANDEM_ADDR)"}
+	case !ready:
+		return Finding{name, Failing, fmt.Sprintf("the server on %s, tandem %s, is not ready", d.Addr, version), "read its log; start it again when its disk works"}
+	}
+	return Finding{name, Healthy, fmt.Sprintf("a server answers on %s: tandem %s", d.Addr, version), ""}
+}
+
+// ask asks what listens on an address whether it is one of ours.
+func ask(ctx context.Context, addr string) (version string, ready bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", false, err
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	base := "http://" + net.JoinHostPort(host, port)
+	var told struct{ Status, Version string }
+	if err := getJSON(ctx, c, base+"/healthz", &told); err != nil {
+		return "", false, err
+	}
+	if told.Status != "alive" || told.Version == "" {
+		return "", false, errors.New("its answer to /healthz is no answer of Tandem")
+	}
+	version = told.Version
+	return version, getJSON(ctx, c, base+"/readyz", &told) == nil, nil
+}
+
+func getJSON(ctx context.Context, c *http.Client, address string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answered %s", response.Status)
+	}
+	return json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(into)
+}
+
+// plain is an error for people: a fault without its code, a file error without the call that failed.
+func plain(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Message
+	}
+	return err.Error()
+}
