@@ -22,6 +22,7 @@ import (
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // Options are what kinds need of the program that they are part of.
@@ -115,7 +116,7 @@ func brief(k node.Kind) node.Kind {
 }
 
 // says is a text in both languages.
-func says(en, zh string) node.Text { return node.Text{En: en, Zh: zh} }
+func says(en, zh string) node.Text { return text.Beside(en, zh) }
 
 // meaning is a field of an input or an output, and what it means.
 func meaning(name, en, zh string) node.Value {

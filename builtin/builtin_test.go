@@ -34,7 +34,7 @@ func TestKinds_AreRegisteredAndDescribed(t *testing.T) {
 		if err := json.Unmarshal(k.ConfigSchema.JSON(), &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
 			t.Errorf("%s: schema %s: %v", k.About.Name, k.ConfigSchema.JSON(), err)
 		}
-		if !strings.ContainsFunc(k.About.Title.Zh+k.About.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
+		if !strings.ContainsFunc(k.About.Title.In("zh")+k.About.Description.In("zh"), func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
 			t.Errorf("%s: the Chinese texts have no Chinese in them", k.About.Name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"tandem/memory"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The prompts of the CALL kinds, in the two languages. What a prompt tells of an execution is data: every one of them says so
@@ -21,19 +22,11 @@ func speaks(call *node.Call, wish string) string {
 	if wish == "" {
 		wish = call.Language
 	}
-	if wish == "zh" || strings.HasPrefix(wish, "zh-") {
-		return "zh"
-	}
-	return "en"
+	return text.Language(wish)
 }
 
-// in is a text in a language.
-func wording(language, zh, en string) string {
-	if language == "zh" {
-		return zh
-	}
-	return en
-}
+// wording is a text in a language.
+func wording(language, zh, en string) string { return text.Beside(en, zh).In(language) }
 
 // What a prompt tells of values, in characters: of one, and of all together.
 const (

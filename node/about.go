@@ -1,14 +1,12 @@
 package node
 
 import (
+	"tandem/text"
 	"tandem/workflow"
 )
 
-// Text is a text in the two languages that people read.
-type Text struct {
-	Zh string `json:"zh"`
-	En string `json:"en"`
-}
+// Text is a text in the languages that people read.
+type Text = text.Text
 
 // About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
 // read it from here.

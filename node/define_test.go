@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/text"
 )
 
 type color struct {
@@ -90,7 +91,7 @@ func TestConfiguration_Refuses(t *testing.T) {
 	}
 }
 
-var anInfo = node.About{Name: "TEST.KIND", Title: node.Text{Zh: "测试", En: "Test"}, Description: node.Text{Zh: "测试", En: "A test."}}
+var anInfo = node.About{Name: "TEST.KIND", Title: text.Beside("Test", "测试"), Description: text.Beside("A test.", "测试")}
 
 type sum struct {
 	Total int    `json:"total"`

@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -63,21 +64,21 @@ func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds,
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
-		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.Text(k.About.Title), Description: api.Text(k.About.Description),
+		Name: k.About.Name, Type: typ, Subtype: subtype, Title: tellText(k.About.Title), Description: tellText(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
-		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning), Fields: tellValues(key.Fields)})
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: tellText(key.Meaning), Fields: tellValues(key.Fields)})
 	}
 	out.Inputs = tellValues(k.About.Inputs)
 	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
 		out.Needs = &api.NodeNeeds{Credential: n.Credential, Optional: n.Optional}
 		for _, also := range n.Also {
-			out.Needs.Also = append(out.Needs.Also, api.Text(also))
+			out.Needs.Also = append(out.Needs.Also, tellText(also))
 		}
 	}
 	for _, e := range k.About.Examples {
-		told := api.NodeExample{Shows: api.Text(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		told := api.NodeExample{Shows: tellText(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
 		if e.Input != "" {
 			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
 		}
@@ -100,7 +101,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 func tellValues(list []node.Value) []api.NodeValue {
 	var told []api.NodeValue
 	for _, v := range list {
-		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.Text(v.Meaning)})
+		told = append(told, api.NodeValue{Name: v.Name, Meaning: tellText(v.Meaning)})
 	}
 	return told
 }
@@ -146,3 +147,6 @@ func anySchema(schema json.RawMessage) json.RawMessage {
 	}
 	return schema
 }
+
+// tellText is a text in every language, as the API tells it.
+func tellText(t text.Text) api.Text { return api.Text{En: t.In(text.English), Zh: t.In("zh")} }

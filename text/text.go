@@ -138,17 +138,52 @@ func (t Text) String() string { return t.In(English) }
 // In is the text in the language of a reader, [Language] of which is taken. What a language has no words for is said in English.
 func (t Text) In(language string) string {
 	language = Language(language)
+	if words := t.Words(language); words != "" {
+		return words
+	}
+	return t.Words(English)
+}
+
+// Words are the words of the text in one of [Languages]; empty: it has none in that language.
+func (t Text) Words(language string) string {
 	if words, own := t.own[language]; own {
 		return words
 	}
 	if t.plain {
 		return t.english
 	}
-	format, known := catalogues[language][t.english+t.context]
-	if !known {
-		format = t.english
+	format := t.english
+	if language != English {
+		format = catalogues[language][t.english+t.context]
 	}
 	return fill(format, t.args, language)
+}
+
+// MarshalJSON writes the words of every language, by language.
+func (t Text) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, language := range Languages() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		words, err := json.Marshal(t.In(language))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, '"'), language...), '"', ':')
+		out = append(out, words...)
+	}
+	return append(out, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var own map[string]string
+	if err := json.Unmarshal(raw, &own); err != nil {
+		return fmt.Errorf("read a text: %w", err)
+	}
+	*t = Text{english: own[English], own: own}
+	return nil
 }
 
 // fill puts values into the holes of a format, if it has any.

@@ -32,6 +32,9 @@ func TestText_In(t *testing.T) {
 			t.Errorf("in Chinese %q; want %q", got, c.zh)
 		}
 	}
+	if text.Beside("Delay", "").Words("zh") != "" || text.Of("Yes").Words("zh") != "是" || text.As("x").Words("zh") != "x" {
+		t.Error("words are told that a text does not have, or not those that it has")
+	}
 	if !text.Of("Yes").Equal(text.Of("Yes")) || text.Of("Yes").Equal(text.As("Yes")) || !(text.Text{}).IsZero() || text.Of("Yes").IsZero() {
 		t.Error("texts that say the same are not equal, or others are")
 	}
