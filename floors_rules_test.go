@@ -61,8 +61,8 @@ func checkImports(table map[string]floor, pkg string, file source, report report
 		case !known:
 			report(spec.Pos(), "unknown_package", fmt.Sprintf("%q has no floor; give it a line in floors()", target))
 		case file.test && (target == pkg || f.suite):
-		case f.suite:
-			report(spec.Pos(), "suite", fmt.Sprintf("%q is a conformance suite; only tests may import it", target))
+		case f.suite && !own.suite:
+			report(spec.Pos(), "suite", fmt.Sprintf("%q is a conformance suite; only tests and other suites may import it", target))
 		case f.level >= own.level:
 			report(spec.Pos(), "floor", fmt.Sprintf("%q is on floor %d and may not import %q on floor %d", pkg, own.level, target, f.level))
 		}

@@ -57,6 +57,7 @@ func floors() map[string]floor {
 		"store": {level: 4},
 		"host":  {level: 4},
 		"api":   {level: 4},
+		"files": {level: 4},
 
 		"agent":          {level: 5, pure: true},
 		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
@@ -64,7 +65,6 @@ func floors() map[string]floor {
 		"memory":         {level: 5},
 		"mcp":            {level: 5},
 		"sandbox":        {level: 5},
-		"files":          {level: 5},
 		"database":       {level: 5},
 		"objectstore":    {level: 5},
 		"store/sqlite":   {level: 5},
@@ -72,10 +72,10 @@ func floors() map[string]floor {
 		"host/local":     {level: 5},
 		"host/temporal":  {level: 5},
 		"client":         {level: 5},
+		"route":          {level: 5}, // below all that answers requests
 
 		"store/storetest": {level: 5, suite: true},
 		"host/hosttest":   {level: 5, suite: true},
-		"node/nodetest":   {level: 5, suite: true},
 		"llm/llmtest":     {level: 5, suite: true},
 		"storetest":       {level: 5, suite: true},
 		"hosttest":        {level: 5, suite: true},
@@ -87,22 +87,43 @@ func floors() map[string]floor {
 
 		"human/form/formtest": {level: 6, suite: true}, // what every medium must draw
 
+		"node/nodetest": {level: 6, suite: true}, // above the sandbox that runs the code of nodes
+
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
+
+		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
 		"validation": {level: 6}, // of definitions, with all that their parts need
 		"tracing":    {level: 6},
 		"doctor":     {level: 6},
 
-		"builtin":       {level: 7},
-		"integration/*": {level: 8},
-		"llm/openai":    {level: 8},
-		"llm/anthropic": {level: 8},
-		"llm/gemini":    {level: 8},
-		"llm/scripted":  {level: 8},
-		"server":        {level: 7},
-		"gateway":       {level: 7},
-		"fixture":       {level: 7}, // drives folds and revisions as a host does, without a store
+		// What the families of kinds share is below them.
+		"builtin/document": {level: 5},
+		"builtin/fileref":  {level: 5},
+		"builtin/values":   {level: 5},
+		"builtin/httpcall": {level: 6},
+		"builtin/lists":    {level: 6},
+		"builtin/models":   {level: 6},
+		"builtin/toolset":  {level: 6},
+
+		"builtin/*":     {level: 7}, // one family of kinds each
+		"integration/*": {level: 8}, // one vendor each
+		"llm/*":         {level: 8}, // one way to reach models each
+
+		"builtin/ask/asktest":       {level: 8, suite: true}, // what tests of kinds that ask share
+		"builtin/models/modelstest": {level: 9, suite: true}, // above the model that tests script
+
+		"gateway":  {level: 7},
+		"fixture":  {level: 7}, // drives folds and revisions as a host does, without a store
+		"story":    {level: 7},
+		"respond":  {level: 7},
+		"settings": {level: 7},
+		"budget":   {level: 7},
+
+		"story/storytest": {level: 7, suite: true},
+
+		"server": {level: 8},
 
 		"app": {level: 9},
 

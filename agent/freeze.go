@@ -254,7 +254,7 @@ func (f *freezer) node(i int) (workflow.Node, error) {
 	var at []located
 	for _, d := range c.Drafts {
 		if t, err := parse(d.Template); err == nil { // one that was not kept is done without
-			at = append(at, located{draft: a.read(d), value: t})
+			at = append(at, located{draft: a.readDraft(d), value: t})
 		}
 	}
 	for _, raw := range c.Given {

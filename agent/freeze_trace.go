@@ -135,7 +135,7 @@ type draft struct {
 	filled  bool
 }
 
-func (a *arguments) read(d Draft) *draft {
+func (a *arguments) readDraft(d Draft) *draft {
 	read := &draft{sources: map[string]dataflow.Source{}, filled: d.Filled}
 	for _, o := range d.Lineage {
 		for _, s := range o.Sources {

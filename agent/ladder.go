@@ -35,7 +35,7 @@ func (t *task) callFailed(sc *engine.Scope, err *fault.Error) {
 	s := &t.Step
 	class, mayRepeat := classOf(err)
 	s.Failure, s.Counted = failureOf(class, err), false
-	t.note(t.failed())
+	t.noteStep(t.failed())
 	switch class {
 	case Connection:
 		if mayRepeat && s.Effect != workflow.Once && !s.Repeated {
@@ -106,7 +106,7 @@ func (t *task) climb(sc *engine.Scope) {
 			t.failTask(sc)
 			return
 		}
-		t.next(sc)
+		t.planNext(sc)
 	}
 }
 
@@ -116,14 +116,14 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 	switch t.Doing {
 	case KindAnalyze:
 		var reply AnalyzeReply
-		if done && !t.read(sc, end, &reply) {
+		if done && !t.readReply(sc, end, &reply) {
 			return
 		}
 		s.Failure.Class = Other
 		if reply.IsParamError {
 			s.Failure.Class = Parameters
 		}
-		t.note(t.failed())
+		t.noteStep(t.failed())
 		if reply.IsParamError {
 			t.mendArguments(sc)
 		} else {
@@ -134,7 +134,7 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.decide(sc, KindAskParams)
 	case KindAskParams:
 		var reply GivenReply
-		if done && !t.read(sc, end, &reply) {
+		if done && !t.readReply(sc, end, &reply) {
 			return
 		}
 		if !reply.Given {
@@ -145,7 +145,7 @@ func (t *task) endedOnLadder(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.decide(sc, KindFill)
 	case KindAlternative, KindRepair, KindReplan:
 		var choice Choice
-		if done && !t.read(sc, end, &choice) {
+		if done && !t.readReply(sc, end, &choice) {
 			return
 		}
 		if !done || choice.None || choice.UnknownTool {

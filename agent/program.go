@@ -186,7 +186,7 @@ func (t *task) Fired(*engine.Scope, string) {}
 // Start implements engine.Program.
 func (t *task) Start(sc *engine.Scope, o engine.Opening) {
 	t.Input = o.Input
-	t.run(sc, KindFlowName, KindFlowName, 1)
+	t.runStep(sc, KindFlowName, KindFlowName, 1)
 }
 
 // Handles implements engine.Program. What it does not handle stays as a failed step that can be tried again.
@@ -215,18 +215,18 @@ func useless(code fault.Code) bool {
 // Ended implements engine.Program.
 func (t *task) Ended(sc *engine.Scope, _ string, end engine.End) {
 	ref := resultRef(end.Outputs)
-	t.Usage.add(end.Reply)
+	t.Usage.addReply(end.Reply)
 	switch t.Doing {
 	case KindFlowName:
 		if end.Status == engine.NodeDone {
 			t.FlowName = ref
 		}
-		t.run(sc, KindFlowRisk, KindFlowRisk, 1)
+		t.runStep(sc, KindFlowRisk, KindFlowRisk, 1)
 	case KindFlowRisk:
 		t.judgedFlow(sc, end, ref)
 	case KindConfirmFlow:
 		if t.confirmed(sc, end) {
-			t.next(sc)
+			t.planNext(sc)
 		} else {
 			t.cancel(sc, notConfirmed)
 		}
@@ -251,10 +251,10 @@ func (t *task) judgedFlow(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.FlowRisk = ref
 	}
 	if t.gated() {
-		t.run(sc, KindConfirmFlow, KindConfirmFlow, 1)
+		t.runStep(sc, KindConfirmFlow, KindConfirmFlow, 1)
 		return
 	}
-	t.next(sc)
+	t.planNext(sc)
 }
 
 // gated says that the present risk needs a person also where steps run by themselves.
@@ -273,7 +273,7 @@ func (t *task) gated() bool {
 
 // judgement reads a judgement of risk. One that there is not, or that says nothing, is high.
 func (t *task) judgement(sc *engine.Scope, end engine.End) (reply RiskReply, assessed, ok bool) {
-	if end.Status == engine.NodeDone && !t.read(sc, end, &reply) {
+	if end.Status == engine.NodeDone && !t.readReply(sc, end, &reply) {
 		return reply, false, false
 	}
 	switch reply.Risk {
@@ -287,11 +287,11 @@ func (t *task) judgement(sc *engine.Scope, end engine.End) (reply RiskReply, ass
 // confirmed says that a person has agreed.
 func (t *task) confirmed(sc *engine.Scope, end engine.End) bool {
 	var reply ConfirmReply
-	return end.Status == engine.NodeDone && t.read(sc, end, &reply) && reply.Confirmed
+	return end.Status == engine.NodeDone && t.readReply(sc, end, &reply) && reply.Confirmed
 }
 
-// read decodes a reply; a step that a person has ended may have none. What cannot be read fails the task.
-func (t *task) read(sc *engine.Scope, end engine.End, reply any) bool {
+// readReply decodes a reply; a step that a person has ended may have none. What cannot be read fails the task.
+func (t *task) readReply(sc *engine.Scope, end engine.End, reply any) bool {
 	if len(end.Reply) == 0 {
 		return true
 	}
@@ -306,7 +306,7 @@ func (t *task) read(sc *engine.Scope, end engine.End, reply any) bool {
 func (t *task) finally(sc *engine.Scope, why Final) {
 	t.End.Final = why
 	t.Step, t.Place = step{}, place{}
-	t.run(sc, KindSummary, KindSummary, 1)
+	t.runStep(sc, KindSummary, KindSummary, 1)
 }
 
 // cancel ends the execution: a person does not want it, or has not given what it lacks. The call that would have been next is recorded as
@@ -321,7 +321,7 @@ func (t *task) cancel(sc *engine.Scope, why string) {
 		sc.Abandon(fault.New(fault.Canceled, "the task "+why))
 		return
 	}
-	t.note(record{Entry: Entry{Status: Refused}})
+	t.noteStep(record{Entry: Entry{Status: Refused}})
 	t.finish(sc)
 	sc.Abandon(fault.Newf(fault.Canceled, "%s (%s) %s", t.Step.ID, t.Step.Tool, why), t.Step.callName(t.Step.Calls+1))
 }
@@ -357,8 +357,8 @@ func (t *task) finish(sc *engine.Scope) {
 	sc.Finish(result, values...)
 }
 
-// run runs a step of the program that may read everything so far.
-func (t *task) run(sc *engine.Scope, kind, name string, try int) {
+// runStep runs a step of the program that may read everything so far.
+func (t *task) runStep(sc *engine.Scope, kind, name string, try int) {
 	t.Doing = kind
 	s, values := &t.Step, gathering{}
 	about := About{

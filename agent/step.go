@@ -80,11 +80,11 @@ func (t *task) decide(sc *engine.Scope, kind string) {
 	prefix := namePrefix(kind)
 	t.Place.Decisions[prefix]++
 	n := t.Place.Decisions[prefix]
-	t.run(sc, kind, numbered(prefix, t.Place.Number, n), n)
+	t.runStep(sc, kind, numbered(prefix, t.Place.Number, n), n)
 }
 
-// next plans the next step, unless there were enough.
-func (t *task) next(sc *engine.Scope) {
+// planNext plans the next step, unless there were enough.
+func (t *task) planNext(sc *engine.Scope) {
 	if t.Steps >= t.config.Limits.Steps {
 		t.finally(sc, FinalLimit)
 		return
@@ -111,19 +111,19 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 	case KindParams, KindFill:
 		if !done {
 			t.Step.Failure = failureOf(Parameters, end.Error)
-			t.note(t.failed())
+			t.noteStep(t.failed())
 			t.mendArguments(sc)
 			return
 		}
 		var reply ArgumentsReply
-		if !t.read(sc, end, &reply) {
+		if !t.readReply(sc, end, &reply) {
 			return
 		}
 		t.Step.Version++
 		t.Step.Arguments, t.Step.Judged, t.Step.Risk, t.Step.Unassessed, t.Step.Gate = ref, "", "", false, ""
 		if len(reply.Missing) > 0 { // they are kept: only what is missing has to be found
 			t.Step.Failure = failureOf(Parameters, fault.Newf(fault.ParameterMissing, "the tool %q needs what nobody has told: %s", t.Step.Tool, strings.Join(reply.Missing, ", ")))
-			t.note(t.failed())
+			t.noteStep(t.failed())
 			t.mendArguments(sc)
 			return
 		}
@@ -136,7 +136,7 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.Step.Risk, t.Step.Unassessed, t.Step.Judged, t.Step.Gate = reply.Risk, !assessed, ref, reply.Gate
 		if reply.Gate == GateShut {
 			t.Step.Failure, t.Step.Counted = failureOf(Permission, fault.Newf(fault.Forbidden, "the tool %q is not allowed: %s", t.Step.Tool, reply.Reason)), false
-			t.note(t.failed())
+			t.noteStep(t.failed())
 			t.climb(sc)
 			return
 		}
@@ -150,8 +150,8 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 		t.confirmOrCall(sc)
 	case KindCall:
 		if done {
-			t.note(record{Entry: Entry{Status: Succeeded}, ResultRef: ref})
-			t.next(sc)
+			t.noteStep(record{Entry: Entry{Status: Succeeded}, ResultRef: ref})
+			t.planNext(sc)
 			return
 		}
 		t.callFailed(sc, end.Error)
@@ -163,7 +163,7 @@ func (t *task) endedInStep(sc *engine.Scope, end engine.End, ref engine.Ref) {
 // planned takes a plan. FINAL comes before any work.
 func (t *task) planned(sc *engine.Scope, end engine.End, ref engine.Ref) {
 	var choice Choice
-	if end.Status == engine.NodeDone && !t.read(sc, end, &choice) {
+	if end.Status == engine.NodeDone && !t.readReply(sc, end, &choice) {
 		return
 	}
 	switch {
@@ -212,7 +212,7 @@ func (t *task) confirmOrCall(sc *engine.Scope) {
 		return
 	}
 	t.Step.Calls++
-	t.run(sc, KindCall, t.Step.callName(t.Step.Calls), t.Step.Calls)
+	t.runStep(sc, KindCall, t.Step.callName(t.Step.Calls), t.Step.Calls)
 }
 
 // leaveOut goes on without the step: an operator has skipped a part of it.
@@ -227,12 +227,12 @@ func (t *task) leaveOut(sc *engine.Scope) {
 			sc.Skip(t.Step.ID)
 		}
 	}
-	t.note(record{Entry: Entry{Status: LeftOut}})
-	t.next(sc)
+	t.noteStep(record{Entry: Entry{Status: LeftOut}})
+	t.planNext(sc)
 }
 
-// note writes the present step into the log, over what it said of the same step.
-func (t *task) note(r record) {
+// noteStep writes the present step into the log, over what it said of the same step.
+func (t *task) noteStep(r record) {
 	s := &t.Step
 	r.Step, r.Tool, r.PlanID, r.Rung, r.Risk = s.ID, s.Tool, PlanID(t.Plans), s.Rung, s.Risk
 	r.ChoiceRef, r.ArgumentsRef, r.GivenRef = s.Choice, s.Arguments, s.Given

@@ -121,8 +121,8 @@ type Usage struct {
 	CachedTokens int64 `json:"cached_tokens,omitempty"`
 }
 
-// add counts what a reply says. One that cannot be read says nothing here: whoever decides by it refuses it.
-func (u *Usage) add(reply json.RawMessage) {
+// addReply counts what a reply says. One that cannot be read says nothing here: whoever decides by it refuses it.
+func (u *Usage) addReply(reply json.RawMessage) {
 	var said struct {
 		Usage Usage `json:"usage"`
 	}

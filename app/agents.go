@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"tandem/agent"
-	"tandem/builtin"
+	"tandem/builtin/task"
 	"tandem/fault"
 	"tandem/host"
 	"tandem/host/local"
@@ -24,9 +24,9 @@ const defaultTasks = 30
 // agents is what tasks have to know of an instance.
 type agents struct{ *Instance }
 
-var _ builtin.Agents = agents{}
+var _ task.Agents = agents{}
 
-// Workflow implements [builtin.Agents].
+// Workflow implements [task.Agents].
 func (a agents) Workflow(ctx context.Context, workspace, id string) (string, error) {
 	p := identity.System(workspace)
 	_, err := a.stores.Workflows.Get(ctx, p, agent.WorkflowID(id))
@@ -66,7 +66,7 @@ func (a agents) names(ctx context.Context, p identity.Principal) ([]string, erro
 	}
 }
 
-// Keep implements [builtin.Agents]. What describes an agent is also its id, so the same is kept once.
+// Keep implements [task.Agents]. What describes an agent is also its id, so the same is kept once.
 func (a agents) Keep(ctx context.Context, workspace string, s agent.Spec) (string, error) {
 	if err := s.Check(); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (a agents) Keep(ctx context.Context, workspace string, s agent.Spec) (strin
 	return def.Metadata.ID, err
 }
 
-// Auto implements [builtin.Agents].
+// Auto implements [task.Agents].
 func (a agents) Auto(ctx context.Context, workspace, user string) (bool, error) {
 	u, err := a.stores.Users.Get(ctx, identity.System(workspace), user)
 	if errors.Is(err, store.ErrNotFound) {
@@ -92,8 +92,8 @@ func (a agents) Auto(ctx context.Context, workspace, user string) (bool, error) 
 // maxRoundsSought is how many tasks of a conversation are looked at to find those that have an answer.
 const maxRoundsSought = 100
 
-// Rounds implements [builtin.Agents]. A round is a task that has succeeded: others have no answer.
-func (a agents) Rounds(ctx context.Context, q builtin.RoundsQuery) ([]builtin.Round, error) {
+// Rounds implements [task.Agents]. A round is a task that has succeeded: others have no answer.
+func (a agents) Rounds(ctx context.Context, q task.RoundsQuery) ([]task.Round, error) {
 	if q.Conversation == "" || q.Limit <= 0 {
 		return nil, nil
 	}
@@ -108,7 +108,7 @@ func (a agents) Rounds(ctx context.Context, q builtin.RoundsQuery) ([]builtin.Ro
 	if at := slices.IndexFunc(list, func(e store.Execution) bool { return e.ID == q.Before }); at >= 0 {
 		list = list[at+1:]
 	}
-	var rounds []builtin.Round
+	var rounds []task.Round
 	for i := range list {
 		if !list[i].Status.Final() || len(rounds) == q.Limit {
 			continue
@@ -126,7 +126,7 @@ func (a agents) Rounds(ctx context.Context, q builtin.RoundsQuery) ([]builtin.Ro
 }
 
 // round reads what was asked in a task and what came of it; not ok: it has no answer.
-func (a agents) round(ctx context.Context, p identity.Principal, e *store.Execution) (round builtin.Round, ok bool, err error) {
+func (a agents) round(ctx context.Context, p identity.Principal, e *store.Execution) (round task.Round, ok bool, err error) {
 	ready, err := a.revision(ctx, p, e.WorkflowID, e.RevisionHash)
 	if err != nil {
 		return round, false, err
@@ -156,7 +156,7 @@ func (a agents) round(ctx context.Context, p identity.Principal, e *store.Execut
 			return round, false, fault.Newf(fault.Internal, "what task %q answered cannot be read: %w", e.ID, err)
 		}
 	}
-	return builtin.Round{Question: asked.Question, Answer: done.Answer, Facts: done.Facts}, done.Answer != "", nil
+	return task.Round{Question: asked.Question, Answer: done.Answer, Facts: done.Facts}, done.Answer != "", nil
 }
 
 // isTask says whether the executions of a workflow are tasks.

@@ -14,7 +14,7 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/task"
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
@@ -91,7 +91,7 @@ func TestAgents_Rounds(t *testing.T) {
 	if e, err := x.stores.Executions.Get(t.Context(), ann, failed); err != nil || e.Status != engine.StatusError {
 		t.Errorf("a task without a question is %+v, %v", e, err)
 	}
-	rounds := func(q builtin.RoundsQuery) (list []string) {
+	rounds := func(q task.RoundsQuery) (list []string) {
 		t.Helper()
 		q.Workspace = "default"
 		found, err := a.Rounds(t.Context(), q)
@@ -103,7 +103,7 @@ func TestAgents_Rounds(t *testing.T) {
 		}
 		return list
 	}
-	q := builtin.RoundsQuery{User: "ann", Workflow: "agent:one", Conversation: "c", Limit: 3}
+	q := task.RoundsQuery{User: "ann", Workflow: "agent:one", Conversation: "c", Limit: 3}
 	if diff := cmp.Diff([]string{"Q-now-1|A-1|[a fact]", "Q-now-2|A-2|[a fact]", "Q-now-3|A-3|[a fact]"}, rounds(q)); diff != "" {
 		t.Errorf("the last three (-want +got):\n%s", diff)
 	}

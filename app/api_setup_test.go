@@ -15,7 +15,6 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
-	"tandem/host/local"
 	"tandem/identity"
 	"tandem/outbound"
 	"tandem/server"
@@ -65,15 +64,8 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 			}
 			return source.Definition, problems
 		},
-		Request: i.Request,
-		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
-			ready, err := i.revision(ctx, p, id, hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ready.Graph, local.Revision(ready), nil
-		},
-		Ready: func() error { return nil },
+		Revisions: i.revisions,
+		Ready:     func() error { return nil },
 	}
 	for _, f := range change {
 		f(&o)

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"tandem/client"
-	"tandem/server"
+	"tandem/route"
 )
 
 // SocketFile is the name of the socket in a data directory by which commands on the same machine reach the server that has the
@@ -101,7 +101,7 @@ func serveBeside(ctx context.Context, dir string, handler http.Handler, log *slo
 			if account := peerAccount(c); account != "" {
 				p.Means.Address = account
 			}
-			return server.As(ctx, p)
+			return route.As(ctx, p)
 		},
 	}
 	stopped := make(chan struct{})

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/budget"
+	"tandem/builtin/models"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
@@ -219,7 +220,7 @@ func TestPurse_AskerLeaves(t *testing.T) {
 	}
 	sub := x.hub.Subscribe(host.Ref{Workspace: "default", Execution: id})
 	defer sub.Close()
-	if err := x.purse.leave(t.Context(), p, builtin.Spending{Execution: "other", Activation: "a"}, w.Budget); err != nil {
+	if err := x.purse.Leave(t.Context(), p, models.Spending{Execution: "other", Activation: "a"}, w.Budget); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -251,7 +252,7 @@ func TestPurse_RaiseBeforeWait(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			x := poorSite(t, `{"per":"workflow","tokens":100}`)
-			x.purse.budgets = &lateBudgets{x.stores.Budgets, func() {
+			x.purse.Waits = &lateBudgets{x.stores.Budgets, func() {
 				if err := c.before(x); err != nil {
 					t.Error(err)
 				}
@@ -270,12 +271,12 @@ func TestPurse_TheNextDayHasItsOwn(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
 	now := time.Date(2026, 1, 1, 20, 0, 0, 0, time.UTC) // it is the 2nd in Shanghai
-	x.purse.now = func() time.Time { return now }
+	x.purse.Now = func() time.Time { return now }
 	profile := llm.Profile{ID: "m", Provider: "scripted", Budgets: []llm.Budget{
-		{Per: perExecution, Tokens: 1000, TimeZone: "America/New_York"}, {Per: perDay, Tokens: 10, TimeZone: "Asia/Shanghai"},
+		{Per: budget.PerExecution, Tokens: 1000, TimeZone: "America/New_York"}, {Per: budget.PerDay, Tokens: 10, TimeZone: "Asia/Shanghai"},
 	}}
 	x.saveProfile(t, profile)
-	s := builtin.Spending{Workspace: "default", Execution: "e", Workflow: "w", Activation: "a", Node: "n", Profile: profile, Most: llm.Usage{InputTokens: 8}}
+	s := models.Spending{Workspace: "default", Execution: "e", Workflow: "w", Activation: "a", Node: "n", Profile: profile, Most: llm.Usage{InputTokens: 8}}
 	id, err := x.purse.Reserve(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +285,7 @@ func TestPurse_TheNextDayHasItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = x.purse.Reserve(t.Context(), s)
-	over, ok := errors.AsType[*builtin.Exhausted](err)
+	over, ok := errors.AsType[*models.Exhausted](err)
 	if !ok || over.Budget != "m/day/2026-01-02" || !over.Until.Equal(time.Date(2026, 1, 2, 16, 0, 0, 0, time.UTC)) {
 		t.Fatalf("got %+v, %v", over, err)
 	}

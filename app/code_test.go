@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/code"
 	"tandem/engine"
 	"tandem/node"
 	"tandem/sandbox"
@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	if sandbox.IsChild() {
 		sandbox.Child()
 	}
-	if builtin.IsWarden() {
-		builtin.Warden()
+	if code.IsWarden() {
+		code.Warden()
 	}
 	if at := os.Getenv(toolsAt); at != "" {
 		if err := serveTools(at); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"tandem/client"
 	"tandem/fault"
+	"tandem/route"
 	"tandem/server"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -194,7 +195,7 @@ func newPipe(listener *memoryListener, api *server.Server) *pipe {
 	p.transport = &http.Transport{DialContext: listener.dial, MaxIdleConnsPerHost: 8, DisableCompression: true}
 	p.web = &http.Server{
 		Handler: api.Handler(), ReadHeaderTimeout: headerTimeout,
-		BaseContext: func(net.Listener) context.Context { return server.As(context.Background(), Local()) },
+		BaseContext: func(net.Listener) context.Context { return route.As(context.Background(), Local()) },
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { p.served <- p.web.Serve(listener) }() // it ends with close

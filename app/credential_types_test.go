@@ -11,6 +11,7 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
+	"tandem/outbound"
 )
 
 // credentialSamples has data that is complete, for every type.
@@ -49,11 +50,7 @@ func credentialSamples() map[string][]string {
 // builtInCredentials are the types of credentials of all extensions of this program.
 func builtInCredentials(t testing.TB) credential.Types {
 	t.Helper()
-	set, err := builtIn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set.Credentials
+	return builtIn(outbound.Options{}, kindDeps{}).Credentials
 }
 
 func validCredential(t testing.TB, name string, data json.RawMessage) error {

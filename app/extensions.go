@@ -3,9 +3,20 @@ package app
 import (
 	"slices"
 
-	"tandem/builtin"
+	"tandem/builtin/ai"
+	"tandem/builtin/ask"
+	"tandem/builtin/code"
+	"tandem/builtin/data"
+	"tandem/builtin/file"
+	"tandem/builtin/flow"
+	remember "tandem/builtin/memory"
+	"tandem/builtin/models"
+	"tandem/builtin/task"
+	"tandem/builtin/toolset"
+	"tandem/builtin/web"
 	"tandem/credential"
 	"tandem/database"
+	"tandem/files"
 	"tandem/human"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
@@ -20,43 +31,89 @@ import (
 	"tandem/llm/openai"
 	"tandem/llm/scripted"
 	"tandem/mcp"
+	"tandem/memory"
 	"tandem/node"
 	"tandem/plug"
 )
 
-// vendors are the extensions of this program. A vendor is a package, and a line here.
+// vendors are the extensions of this program. A vendor is a package, and a line here. Channels are offered to people in this order.
 func vendors() []plug.Maker {
 	return []plug.Maker{
-		anthropic.Extension,
-		aws.Extension,
-		azure.Extension,
-		discord.Extension,
-		gcp.Extension,
-		gemini.Extension,
 		mail.Extension,
+		slack.Extension,
+		discord.Extension,
+		telegram.Extension,
+		teams.Extension,
+
+		anthropic.Extension,
+		gemini.Extension,
 		openai.Extension,
 		scripted.Extension,
-		slack.Extension,
-		teams.Extension,
-		telegram.Extension,
+
+		aws.Extension,
+		azure.Extension,
+		gcp.Extension,
 	}
 }
 
-// families are the extensions with the kinds that need no vendor, and with the credentials that they need. What the kinds work with is known when
-// everything else was gathered.
-func families(options func(set *plug.Set) builtin.Options) []plug.Maker {
-	return []plug.Maker{
-		func(d plug.Deps) plug.Extension {
-			return plug.Extension{Name: "builtin", Credentials: builtin.HTTPCredentials(), KindsOf: func(set *plug.Set) []node.Kind {
-				o := options(set)
-				o.HTTP, o.Users, o.ObjectStores = d.HTTP, d.Users, set.ObjectStores
-				return builtin.Kinds(o)
+// kindDeps are what the families of kinds need of the program that they are part of; what a family does without is said at its Deps.
+type kindDeps struct {
+	Files     *files.Store
+	Databases *database.Pools
+	Models    *models.Models
+	Scripts   *code.Scripts
+	Callbacks web.Callbacks
+	Memories  *memory.Store
+	Tools     *mcp.Pool
+	Agents    task.Agents
+}
+
+// families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below builtin, and a
+// line here. What the kinds work with is known when everything else was gathered.
+func families(with func(set *plug.Set) kindDeps) []plug.Maker {
+	var known *kindDeps
+	family := func(name string, kinds func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind, credentials ...credential.Type) plug.Maker {
+		return func(d plug.Deps) plug.Extension {
+			return plug.Extension{Name: name, Credentials: credentials, KindsOf: func(set *plug.Set) []node.Kind {
+				if known == nil {
+					made := with(set)
+					known = &made
+				}
+				return kinds(d, set, *known)
 			}}
-		},
-		func(plug.Deps) plug.Extension {
-			return plug.Extension{Name: "database", Credentials: []credential.Type{database.Credential()}}
-		},
-		func(plug.Deps) plug.Extension { return plug.Extension{Name: "mcp", Credentials: mcp.Credentials()} },
+		}
+	}
+	return []plug.Maker{
+		family("builtin/ai", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return ai.Kinds(ai.Deps{Models: k.Models, Files: k.Files, Tools: k.Tools})
+		}),
+		family("builtin/ask", func(d plug.Deps, set *plug.Set, _ kindDeps) []node.Kind {
+			return ask.Kinds(ask.Deps{Users: d.Users, Channels: set.Channels})
+		}),
+		family("builtin/code", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return code.Kinds(code.Deps{Scripts: k.Scripts})
+		}),
+		family("builtin/data", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return data.Kinds(data.Deps{Databases: k.Databases, Models: k.Models})
+		}, database.Credential()),
+		family("builtin/file", func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
+			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
+		}),
+		family("builtin/flow", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return flow.Kinds(flow.Deps{Models: k.Models})
+		}),
+		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
+		}),
+		family("builtin/task", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return task.Kinds(task.Deps{Models: k.Models, Tools: k.Tools, Agents: k.Agents})
+		}),
+		family("builtin/toolset", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return toolset.Kinds(toolset.Deps{Servers: k.Tools})
+		}, mcp.Credentials()...),
+		family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})
+		}, web.Credentials()...),
 		func(d plug.Deps) plug.Extension {
 			return plug.Extension{Name: "webhook", Credentials: []credential.Type{human.WebhookCredential()}, Channels: []human.Channel{human.NewWebhook(d.HTTP)}}
 		},

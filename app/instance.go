@@ -11,14 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tandem/agent"
-	"tandem/builtin"
+	"tandem/budget"
+	"tandem/builtin/code"
+	"tandem/builtin/models"
 	"tandem/database"
 	"tandem/engine"
 	"tandem/fault"
@@ -32,6 +32,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/plug"
+	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
@@ -42,18 +43,18 @@ import (
 type Instance struct {
 	dir      string
 	stores   store.Stores
-	db       *sqlite.DB
+	db       Store
 	kinds    workflow.Kinds
 	registry node.Registry
-	host     *local.Host
+	host     Host
 	source   host.Source
 	hub      *host.Hub
 	sandbox  *sandbox.Pool
 	notice   func(text string)
 	vault    vault
-	purse    *purse
+	purse    *budget.Purse
 	// speech is how kinds reach language models.
-	speech *builtin.Models
+	speech *models.Models
 	// parts are what the extensions bring.
 	parts *plug.Set
 	// desk is where people are asked.
@@ -63,18 +64,16 @@ type Instance struct {
 	// tools are the tool servers.
 	tools *toolServers
 	log   *slog.Logger
-	// waking are those who wake executions that wait for a budget.
-	waking sync.WaitGroup
 	// register is where the host notes its runs; nil: nowhere.
 	register *os.File
 	draining atomic.Bool
 	// language is that of the installation.
 	language string
 
-	mu        sync.Mutex
-	revisions map[revisionKey]*node.Revision
-	// plain are the revisions that are known to name no templates.
-	plain    map[revisionKey]bool
+	// revisions are those that are ready to run.
+	revisions *revisions.Cache
+
+	mu       sync.Mutex
 	watchers map[store.Ref]map[int]Watcher
 	watched  int // numbers watchers
 	waiting  map[store.Ref]map[int]chan error
@@ -84,10 +83,15 @@ type Instance struct {
 type Options struct {
 	// Dir is the data directory. It is made if it does not exist.
 	Dir string
+	// Store is the database, which the instance closes, also when it cannot be opened; nil: the SQLite database in Dir. Files, keys and notes about
+	// runs are in Dir all the same.
+	Store Store
+	// Host makes what drives executions; nil: a host in this process.
+	Host MakeHost
 	// HTTPAllow are addresses and host names that nodes may reach although they are not public.
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine, see [ParseScripts]; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// CodeCache is where compiled interpreters are kept from one start to the next; empty: once for the machine in the user's
 	// cache directory, or in Dir where that cannot be. Nobody else may be able to write it.
 	CodeCache string
@@ -126,36 +130,34 @@ type Options struct {
 // Watcher is told of a row that is on disk, and of what is to be done about it.
 type Watcher func(host.Row, []engine.Command)
 
-type revisionKey struct{ workspace, workflow, hash string }
-
-// What an instance allows when it is not told otherwise.
-const (
-	// maxRevisions is how many revisions are kept ready; more are prepared again when they are needed.
-	maxRevisions       = 1000
-	defaultActivations = 100
-)
+// defaultActivations is how many nodes run at once when nobody says otherwise.
+const defaultActivations = 100
 
 // Open opens a data directory and takes up what was under way in it.
 func Open(ctx context.Context, o Options) (*Instance, error) {
-	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
+	db, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
 	i := &Instance{
-		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(), revisions: map[revisionKey]*node.Revision{}, plain: map[revisionKey]bool{},
+		dir: o.Dir, stores: db.Stores(), db: db, hub: host.NewHub(),
 		watchers: map[store.Ref]map[int]Watcher{}, waiting: map[store.Ref]map[int]chan error{}, language: o.Language, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 	}
 	i.vault = vault{dir: o.Dir, key: o.MasterKey, credentials: i.stores.Credentials, workspaces: i.stores.Workspaces}
 	i.sandbox = sandbox.New(sandbox.Options{Dir: interpreterCache(o, i.log)})
 	i.notice = o.Notice
-	i.purse = newPurse(i.stores)
-	i.purse.rouse = i.rouse
+	i.purse = budget.New(budget.Options{Stores: i.stores, Read: readProfile, Log: i.log, Act: func(ctx context.Context, p identity.Principal, r host.Request) error {
+		_, err := i.host.Act(ctx, p, r)
+		return err
+	}})
 	i.source = local.NewSource(i.stores.Journal, i.stores.Blobs)
 	client := outbound.New(outbound.Options{Allow: o.HTTPAllow})
 	i.databases = database.New(database.Options{Dial: client.DialContext, Files: filepath.Join(o.Dir, "files")})
 	if i.tools, err = i.openTools(o); err != nil {
 		return nil, closing(err, db)
 	}
+	i.kinds = &i.registry
+	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry})
 	if err := i.assemble(client, o); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)
@@ -169,7 +171,11 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		}
 		register = i.register
 	}
-	i.host, err = local.New(ctx, local.Options{
+	newHost := o.Host
+	if newHost == nil {
+		newHost = newLocalHost
+	}
+	i.host, err = newHost(ctx, local.Options{
 		Programs: agent.Programs(),
 		Journal:  i.stores.Journal, Inbox: i.stores.Inbox, Timers: i.stores.Timers, Executions: i.stores.Executions,
 		Blobs: i.stores.Blobs, Logs: i.stores.Logs, Revision: i.revision, Child: i.Request,
@@ -183,12 +189,12 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			if o.Recorded != nil {
 				o.Recorded(ref, graph, row)
 			}
-			if settled(row) {
-				i.purse.wake()
+			if budget.Settled(row) {
+				i.purse.Wake()
 			}
 			for _, c := range commands {
 				if w, ok := c.(engine.Withdraw); ok {
-					if err := i.withdrawn(ref, w.Ask); err != nil {
+					if err := i.purse.Withdrawn(ref, w.Ask); err != nil {
 						i.log.Error("nobody asks for a budget instead of who was stopped", "execution", ref.Execution, "error", err)
 					}
 				}
@@ -197,7 +203,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 			i.hub.Publish(host.Ref(ref), row)
 			i.recorded(ref, row, commands)
 		},
-		Emitted: i.emitted, Late: i.late, GivenUp: i.givenUp,
+		Emitted: i.emitted, Late: i.purse.Late, GivenUp: i.givenUp,
 	})
 	if err != nil {
 		i.tools.Close()
@@ -214,8 +220,8 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	deps := plug.Deps{HTTP: client, Log: i.log, Users: func(ctx context.Context, workspace string) ([]identity.User, error) {
 		return i.stores.Users.List(ctx, identity.System(workspace))
 	}}
-	own := families(func(set *plug.Set) builtin.Options {
-		return builtin.Options{
+	own := families(func(set *plug.Set) kindDeps {
+		return kindDeps{
 			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
@@ -229,7 +235,25 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 	return nil
 }
 
-func closing(err error, db *sqlite.DB) error {
+// store opens the database, unless it is given.
+func (o *Options) store(ctx context.Context) (Store, error) {
+	if o.Dir == "" {
+		return nil, fault.New(fault.Invalid, "Options.Dir is empty; name the data directory")
+	}
+	if o.Store != nil {
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, closing(fmt.Errorf("make the data directory: %w", err), o.Store)
+		}
+		return o.Store, nil
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: o.Dir})
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func closing(err error, db Store) error {
 	if cerr := db.Close(); cerr != nil {
 		return fmt.Errorf("%w (and closing: %w)", err, cerr)
 	}
@@ -262,7 +286,7 @@ func (i *Instance) Drain(ctx context.Context) bool {
 func (i *Instance) Close() error {
 	i.desk.Close() // it talks to the host
 	i.host.Close()
-	i.waking.Wait()
+	i.purse.Close()
 	i.tools.Close()
 	i.sandbox.Close()
 	i.databases.Close()
@@ -282,52 +306,13 @@ func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow
 	return w, err
 }
 
-// revision returns a revision that is ready to run.
+// revision returns the revision that an execution is pinned to, ready to run.
 func (i *Instance) revision(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
-	key := revisionKey{p.Workspace, id, hash}
-	i.mu.Lock()
-	ready := i.revisions[key]
-	i.mu.Unlock()
-	if ready != nil {
-		return ready, nil
-	}
-	base, set, _ := strings.Cut(hash, templateMark)
-	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, id, base)
+	ready, err := i.revisions.Pinned(ctx, p, id, hash)
 	if err != nil {
 		return nil, err
 	}
-	source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: i.kinds})
-	if source == nil {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q cannot be read: %v", stored.Number, id, problems)
-	}
-	def := source.Definition
-	if got := workflow.Hash(def); got != base {
-		return nil, fault.Newf(fault.Internal, "revision %d of workflow %q has the hash %q, not %q", stored.Number, id, got, base)
-	}
-	templates, err := i.pinnedTemplates(ctx, p, set)
-	if err != nil {
-		return nil, err
-	}
-	if def, err = templates.apply(def); err != nil {
-		return nil, err
-	}
-	graph, problems := workflow.Compile(def, i.kinds)
-	if graph == nil {
-		return nil, fault.Newf(fault.Unsupported, "revision %d of workflow %q: %s", stored.Number, id, problems[0].Message)
-	}
-	graph.Hash = hash // with its templates: an execution finds by it what it was started with
-	ready, err = node.Prepare(def, graph, &i.registry, templates.overrides())
-	if err != nil {
-		return nil, err
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.revisions) >= maxRevisions {
-		clear(i.revisions)
-		clear(i.plain)
-	}
-	i.revisions[key] = ready
-	return ready, nil
+	return ready.Revision, nil
 }
 
 // Start starts an execution of a workflow's newest revision at its first trigger and returns the execution's id.
@@ -351,66 +336,8 @@ func NewExecutionID() string { return host.NewExecutionID(time.Now()) }
 
 // Request says how a workflow is started: which revision ("latest", "deployed" or a number), at which trigger.
 func (i *Instance) Request(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
-	w, err := i.stores.Workflows.Heading(ctx, p, id)
-	if err != nil {
-		return host.StartRequest{}, err
-	}
-	number, hash := w.Revision, w.RevisionHash
-	switch revision {
-	case "latest":
-	case "deployed":
-		if w.DeploymentStatus != store.DeploymentDeployed {
-			return host.StartRequest{}, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", id)
-		}
-	default:
-		if number, err = strconv.ParseInt(revision, 10, 64); err != nil || number < 1 {
-			return host.StartRequest{}, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", revision)
-		}
-		if number != w.Revision {
-			hash = ""
-		}
-	}
-	if hash, err = i.pinned(ctx, p, id, number, hash); err != nil {
-		return host.StartRequest{}, err
-	}
-	ready, err := i.revision(ctx, p, id, hash)
-	if err != nil {
-		return host.StartRequest{}, err
-	}
-	r := host.StartRequest{
-		WorkflowID: id, WorkflowName: w.Name, Version: w.Version, Revision: number, RevisionHash: hash, TriggerType: "API", Priority: 3,
-		Language: ready.Definition.Metadata.Settings.Language,
-	}
-	if triggers := ready.Graph.Triggers; len(triggers) > 0 {
-		n := &ready.Graph.Nodes[triggers[0]]
-		r.Trigger = n.ID
-		_, r.TriggerType, _ = strings.Cut(n.Kind, ".")
-	}
-	return r, nil
-}
-
-// pinned is the name of a revision together with the templates that it names. Hash, if it is known, spares reading a revision
-// that is known to name none: what has a hash never changes.
-func (i *Instance) pinned(ctx context.Context, p identity.Principal, id string, number int64, hash string) (string, error) {
-	if hash != "" {
-		i.mu.Lock()
-		plain := i.plain[revisionKey{p.Workspace, id, hash}]
-		i.mu.Unlock()
-		if plain {
-			return hash, nil
-		}
-	}
-	stored, err := i.stores.Workflows.Revision(ctx, p, id, number)
-	if err != nil {
-		return "", err
-	}
-	name, err := i.pin(ctx, p, stored)
-	if err == nil && name == stored.Hash {
-		i.mu.Lock()
-		i.plain[revisionKey{p.Workspace, id, name}] = true
-		i.mu.Unlock()
-	}
-	return name, err
+	request, _, err := i.revisions.Request(ctx, p, id, revision)
+	return request, err
 }
 
 // Watch calls back for every row of an execution that is recorded from now on, in order, until stop is called. The

@@ -16,7 +16,7 @@ import (
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/fault"
 	"tandem/mcp"
 	"tandem/memory"
@@ -24,29 +24,26 @@ import (
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/server"
-	"tandem/workflow"
 )
 
 // Kinds is every kind that a workflow can name, as definitions are checked against them.
-func Kinds() workflow.Kinds { return theKinds() }
+func Kinds() *node.Registry { return theKinds() }
 
 // theKinds are those of this program with nothing to run them with: they answer what there is to know about kinds. read-only
 var theKinds = sync.OnceValue(func() *node.Registry {
-	set, err := builtIn()
-	if err != nil {
-		panic(err) // two of our own parts have one name: no program can be made of them
-	}
 	var registry node.Registry
-	register(&registry, set)
+	register(&registry, builtIn(outbound.Options{}, kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}))
 	return &registry
 })
 
-// builtIn are the parts of this program, with nothing to run them with.
-func builtIn() (*plug.Set, error) {
-	deps := plug.Deps{HTTP: outbound.New(outbound.Options{}), Log: slog.New(slog.DiscardHandler)}
-	return gather(deps, families(func(*plug.Set) builtin.Options {
-		return builtin.Options{Models: &builtin.Models{}, Memories: memory.New(memory.Options{}), Tools: &mcp.Pool{}, Agents: agents{}}
-	}), nil)
+// builtIn are the parts of this program without an instance: kinds have what they are given here, and nothing else.
+func builtIn(reach outbound.Options, k kindDeps) *plug.Set {
+	deps := plug.Deps{HTTP: outbound.New(reach), Log: slog.New(slog.DiscardHandler)}
+	set, err := gather(deps, families(func(*plug.Set) kindDeps { return k }), nil)
+	if err != nil {
+		panic(err) // two of our own parts have one name: no program can be made of them
+	}
+	return set
 }
 
 // register fills a registry with the kinds that run, and the names of those that do not yet unless an extension brings them.

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/budget"
+	"tandem/builtin/models"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/identity"
@@ -31,10 +32,10 @@ import (
 const maxCompletionBytes = 64 << 20
 
 // models is how kinds reach language models.
-func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *builtin.Models {
+func (i *Instance) models(client *outbound.Client, set *plug.Set, o Options) *models.Models {
 	http := client.HTTPClient()
 	http.Transport, http.Timeout = client.RoundTripper(maxCompletionBytes), 0 // a call has limits of its own
-	i.speech = &builtin.Models{
+	i.speech = &models.Models{
 		Profile:   i.Profile,
 		Providers: set.Factories(),
 		Executor:  llm.NewExecutor(llm.Options{Observe: o.Observed, Log: logStages(o.Log)}),
@@ -154,21 +155,28 @@ func (i *Instance) lookAgain(ctx context.Context, p identity.Principal, profile 
 	}
 	woken := map[string]bool{}
 	for _, w := range waiting {
-		if name, _ := readBudgetName(w.Budget); name.profile != profile || woken[w.Budget] {
+		if name, _ := budget.ReadName(w.Budget); name.Profile != profile || woken[w.Budget] {
 			continue
 		}
 		woken[w.Budget] = true
-		if err := i.rouse(ctx, p, w.Budget); err != nil {
+		if err := i.purse.Rouse(ctx, p, w.Budget); err != nil {
 			return err
 		}
 	}
-	i.purse.wake() // also those who queue behind calls that are under way
+	i.purse.Wake() // also those who queue behind calls that are under way
 	return nil
 }
 
-// rouse lets all who wait for a budget look again: it is raised by nothing.
-func (i *Instance) rouse(ctx context.Context, p identity.Principal, budget string) error {
-	return i.raise(ctx, p, "rouse/"+rand.Text(), store.Raise{Budget: budget}, false)
+// RaiseBudget adds to a budget and wakes everybody who waits for it. By is tokens, or units of the currency for a budget of
+// money. The id makes saying it twice harmless.
+func (i *Instance) RaiseBudget(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
+	return i.purse.RaiseBudget(ctx, p, id, budget, by)
+}
+
+// Budgets lists what the profiles of a workspace limit: the present day, the executions and workflows that have used
+// something, and whatever somebody waits for, also when the profile is gone.
+func (i *Instance) Budgets(ctx context.Context, p identity.Principal, q api.BudgetQuery) (api.Budgets, error) {
+	return i.purse.List(ctx, p, q)
 }
 
 // The limits of a trial: somebody waits for it.
@@ -246,11 +254,11 @@ func (i *Instance) try(ctx context.Context, p identity.Principal, open credentia
 // asks.
 func (i *Instance) reserveTrial(ctx context.Context, p identity.Principal, profile llm.Profile, r llm.Request) (string, error) {
 	daily := profile
-	daily.Budgets = slices.DeleteFunc(slices.Clone(profile.Budgets), func(b llm.Budget) bool { return b.Per != perDay })
+	daily.Budgets = slices.DeleteFunc(slices.Clone(profile.Budgets), func(b llm.Budget) bool { return b.Per != budget.PerDay })
 	if len(daily.Budgets) == 0 {
 		return "", nil
 	}
-	limits, day, err := i.purse.limits(builtin.Spending{Workspace: p.Workspace, Profile: daily})
+	limits, day, err := i.purse.Limits(models.Spending{Workspace: p.Workspace, Profile: daily})
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/api"
+	"tandem/budget"
 	"tandem/identity"
 	"tandem/llm"
 )
@@ -307,28 +308,12 @@ func TestProfiles_Test(t *testing.T) {
 	})
 }
 
-func TestBudgetName(t *testing.T) {
-	t.Parallel()
-	for _, n := range []budgetName{
-		{"m", perDay, false, "2026-11-15"}, {"m.x", perDay, true, "2026-11-15"}, {"m", perWorkflow, true, "a/b"}, {"m", perExecution, false, "exec_1"},
-	} {
-		if got, ok := readBudgetName(n.String()); !ok || got != n {
-			t.Errorf("%q is read as %+v, %v", n, got, ok)
-		}
-	}
-	for _, text := range []string{"", "m", "m/day", "m/day/", "/day/x", "m/month/x", "m/_cost/x"} {
-		if got, ok := readBudgetName(text); ok {
-			t.Errorf("%q is read as %+v", text, got)
-		}
-	}
-}
-
 // A day begins where the budget says, and a budget of both units has two names.
 func TestPurse_Limits(t *testing.T) {
 	t.Parallel()
 	x := openSite(t)
-	x.purse.now = func() time.Time { return time.Date(2026, 1, 1, 20, 0, 0, 0, time.UTC) }
-	x.saveProfile(t, llm.Profile{ID: "m", Provider: "scripted", Price: llm.Price{Input: 1}, Budgets: []llm.Budget{{Per: perDay, Tokens: 5, Cost: 0.3, TimeZone: "Asia/Shanghai"}}})
+	x.purse.Now = func() time.Time { return time.Date(2026, 1, 1, 20, 0, 0, 0, time.UTC) }
+	x.saveProfile(t, llm.Profile{ID: "m", Provider: "scripted", Price: llm.Price{Input: 1}, Budgets: []llm.Budget{{Per: budget.PerDay, Tokens: 5, Cost: 0.3, TimeZone: "Asia/Shanghai"}}})
 	var got []string
 	for _, b := range want[api.Budgets](t, x.call(t, "viewer", "GET", "/budgets", nil), http.StatusOK).Budgets {
 		got = append(got, fmt.Sprint(b.Budget, " ", b.Unit, " ", b.Limit, " ", b.Remaining))

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"tandem/host/local"
 	"tandem/store"
 )
 
@@ -11,4 +10,4 @@ func (i *Instance) Stores() store.Stores { return i.stores }
 
 // Host is what drives the executions of the instance, for programs that start and signal them below the API. It is closed with the
 // instance.
-func (i *Instance) Host() *local.Host { return i.host }
+func (i *Instance) Host() Host { return i.host }

@@ -28,7 +28,7 @@ func (i *Instance) people(o Options) *human.Desk {
 		Credentials: func(workspace string) credential.Opener { return i.vault.opener(identity.System(workspace)) },
 		Wake:        func(ref store.Ref) { i.host.Look(ref) },
 		Raise: func(ctx context.Context, p identity.Principal, id, budget string, by float64) error {
-			return i.raiseBudget(ctx, p, id, budget, by, true)
+			return i.purse.Raise(ctx, p, id, budget, by, true)
 		},
 		Judge: i.judge,
 	})

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strings"
 	"time"
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/builtin"
+	"tandem/builtin/models"
 	"tandem/client"
 	"tandem/engine"
 	"tandem/fault"
@@ -23,6 +22,7 @@ import (
 	"tandem/memory"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/revisions"
 	"tandem/sandbox"
 	"tandem/workflow"
 )
@@ -38,7 +38,7 @@ func (i *Instance) Record(ctx context.Context, p identity.Principal, execution s
 	if err != nil {
 		return nil, fixture.Report{}, err
 	}
-	base, set, _ := strings.Cut(summary.RevisionHash, templateMark)
+	base, set := revisions.SplitHash(summary.RevisionHash)
 	stored, err := i.stores.Workflows.RevisionByHash(ctx, p, summary.WorkflowID, base)
 	if err != nil {
 		return nil, fixture.Report{}, err
@@ -49,7 +49,7 @@ func (i *Instance) Record(ctx context.Context, p identity.Principal, execution s
 		Code:     interpreter{i.sandbox},
 		Workflow: stored.Definition, Revision: summary.Revision, Hash: base,
 	}
-	templates, err := i.pinnedTemplates(ctx, p, set)
+	templates, err := i.revisions.PinnedTemplates(ctx, p, set)
 	if err != nil {
 		return nil, fixture.Report{}, err
 	}
@@ -141,7 +141,7 @@ var errTold = errors.New("everything is told") // read-only
 // Player plays fixtures, with the kinds of this program and without a data directory. No kind of it reaches anything: what
 // touches the world is answered from the recording.
 type Player struct {
-	kinds    workflow.Kinds
+	kinds    *node.Registry
 	registry node.Registry
 	sandbox  *sandbox.Pool
 }
@@ -155,7 +155,7 @@ func NewPlayer(cache string) *Player {
 		}
 	}
 	p := &Player{kinds: Kinds(), sandbox: sandbox.New(sandbox.Options{Dir: cache})}
-	p.registry.Register(builtin.Kinds(builtin.Options{HTTP: outbound.New(nowhere()), Models: &builtin.Models{}, Memories: memory.New(memory.Options{})})...)
+	p.registry.Register(builtIn(nowhere(), kindDeps{Models: &models.Models{}, Memories: memory.New(memory.Options{})}).Kinds...)
 	return p
 }
 
@@ -179,13 +179,13 @@ func (p *Player) prepare(f *fixture.Fixture, def *workflow.Definition) (*node.Re
 		}
 		def = source.Definition
 	}
-	var templates templateSet
+	var templates revisions.TemplateSet
 	if len(f.Templates) > 0 {
 		if err := json.Unmarshal(f.Templates, &templates); err != nil {
 			return nil, fault.Newf(fault.Invalid, "the fixture cannot be used: its templates cannot be read: %w", err)
 		}
 	}
-	def, err := templates.apply(def)
+	def, err := templates.Apply(def)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (p *Player) prepare(f *fixture.Fixture, def *workflow.Definition) (*node.Re
 	if graph == nil {
 		return nil, fault.Newf(fault.Invalid, "the workflow cannot be used: %s", cmp.Or(problems[0].Message, "it has errors"))
 	}
-	return node.Prepare(def, graph, &p.registry, templates.overrides())
+	return node.Prepare(def, graph, &p.registry, templates.Overrides())
 }
 
 // Check plays a fixture file in a test, with the workflow that it was recorded with or, when file is not empty, with that

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tandem/builtin"
+	"tandem/builtin/code"
+	"tandem/builtin/web"
 	"tandem/fault"
 	"tandem/server"
 )
@@ -19,8 +20,8 @@ func interpreters() map[string][]string {
 
 // ParseScripts reads what an operator allows of host processes. Both lists are separated by commas: interpreters as name or
 // name=path, all that are installed when it is empty, none for "none"; commands as path or name=path.
-func ParseScripts(allowedInterpreters, commands string) (*builtin.Scripts, error) {
-	s := &builtin.Scripts{Interpreters: map[string]string{}, Commands: map[string]string{}}
+func ParseScripts(allowedInterpreters, commands string) (*code.Scripts, error) {
+	s := &code.Scripts{Interpreters: map[string]string{}, Commands: map[string]string{}}
 	known := interpreters()
 	switch strings.TrimSpace(allowedInterpreters) {
 	case "":
@@ -88,7 +89,7 @@ func checkProgram(what, name, path string) error {
 // installed finds a program, first where scripts find theirs.
 func installed(names []string) string {
 	for _, name := range names {
-		for dir := range strings.SplitSeq(builtin.ScriptPath, ":") {
+		for dir := range strings.SplitSeq(code.ScriptPath, ":") {
 			path := filepath.Join(dir, name)
 			if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode().Perm()&0o111 != 0 {
 				return path
@@ -102,7 +103,7 @@ func installed(names []string) string {
 }
 
 // scripts are those of the options, with the files of this data directory.
-func (o *Options) scripts() *builtin.Scripts {
+func (o *Options) scripts() *code.Scripts {
 	if o.Scripts == nil {
 		return nil
 	}
@@ -112,11 +113,11 @@ func (o *Options) scripts() *builtin.Scripts {
 }
 
 // callbacks makes the addresses that services call back under.
-func (i *Instance) callbacks(base string) builtin.Callbacks {
+func (i *Instance) callbacks(base string) web.Callbacks {
 	if base == "" {
 		return nil
 	}
-	return func(c builtin.Callback) (string, error) {
+	return func(c web.Callback) (string, error) {
 		ring, err := i.Keyring()
 		if err != nil {
 			return "", err

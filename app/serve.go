@@ -20,13 +20,13 @@ import (
 	"syscall"
 	"time"
 
-	"tandem/builtin"
+	"tandem/builtin/code"
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
-	"tandem/host/local"
-	"tandem/identity"
 	"tandem/outbound"
+	"tandem/plug"
+	"tandem/route"
 	"tandem/server"
 	"tandem/store"
 	"tandem/tracing"
@@ -45,7 +45,7 @@ type ServeOptions struct {
 	MasterKey string
 	HTTPAllow outbound.AllowList
 	// Scripts is what nodes may run on this machine; nil: nothing.
-	Scripts *builtin.Scripts
+	Scripts *code.Scripts
 	// PublicURL is where services reach the server, for their call backs; empty: where it listens.
 	PublicURL string
 	// Language is that of the installation, zh or en; empty: en.
@@ -67,7 +67,9 @@ type ServeOptions struct {
 	// MCPWait is how long a call of a tool by the Model Context Protocol waits for its execution; zero: 25 s.
 	MCPWait time.Duration
 	Version string
-	Log     *slog.Logger
+	// Extensions are what the program brings besides what is built in, see [Options].
+	Extensions []plug.Maker
+	Log        *slog.Logger
 	// Started is told once that the server takes requests. May be nil.
 	Started func(Serving)
 }
@@ -124,7 +126,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if o.Language != "" && o.Language != "zh" && o.Language != "en" {
 		return fault.Newf(fault.Invalid, "language %q is not known; use zh or en", o.Language)
 	}
-	if _, err := server.ParseProxies(o.Proxies); err != nil {
+	if _, err := route.ParseProxies(o.Proxies); err != nil {
 		return err // before anything is opened
 	}
 	tracer, err := tracing.New(ctx, o.Traces, o.Version, o.Log)
@@ -135,7 +137,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	defer runtime.KeepAlive(room)
 	metrics := server.NewMetrics()
 	i, err := Open(ctx, Options{
-		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Log: o.Log,
+		Dir: o.Dir, HTTPAllow: o.HTTPAllow, Scripts: o.Scripts, PublicURL: o.PublicURL, Language: o.Language, MasterKey: o.MasterKey, MaxTasks: o.MaxTasks, Version: o.Version, Extensions: o.Extensions, Log: o.Log,
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row) {
 			metrics.Recorded(row, graph)
 			tracer.Recorded(ref, graph, row)
@@ -249,7 +251,7 @@ func shutdown(ctx context.Context, web *http.Server, api *server.Server, stopped
 
 // server makes the API of the instance.
 func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server.Metrics, ring *credential.Keyring) (*server.Server, error) {
-	proxies, err := server.ParseProxies(o.Proxies)
+	proxies, err := route.ParseProxies(o.Proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -262,15 +264,8 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 			}
 			return source.Definition, problems
 		},
-		Request: i.Request,
-		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
-			ready, err := i.revision(ctx, p, id, hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ready.Graph, local.Revision(ready), nil
-		},
-		Ready: i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
+		Revisions: i.revisions,
+		Ready:     i.db.Err, Draining: i.draining.Load, Version: cmp.Or(o.Version, "dev"), Hosts: hostsOf(listener.Addr(), o.PublicURL), Proxies: proxies, Metrics: metrics, TaskStarts: o.TaskStarts, Log: o.Log, Gateway: o.gatewayOf(listener),
 	})
 }
 

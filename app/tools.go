@@ -25,7 +25,7 @@ import (
 	"tandem/mcp"
 	"tandem/outbound"
 	"tandem/payload"
-	"tandem/server"
+	"tandem/settings"
 	"tandem/store"
 	"tandem/validation"
 )
@@ -34,7 +34,7 @@ const (
 	// oauthCredential is the type of the credentials that hold the tokens of tool servers.
 	oauthCredential = mcp.OAuthCredential
 	// authorizedPath is where people come back to who were sent to authorize one.
-	authorizedPath = server.AuthorizedPath
+	authorizedPath = settings.AuthorizedPath
 )
 
 // toolServers is the tool servers of an instance: the pool of connections to them, and what that needs of the vault.
@@ -292,7 +292,7 @@ func (t *toolServers) document() string {
 	if !strings.HasPrefix(t.public, "https://") {
 		return ""
 	}
-	return t.public + server.ClientDocumentPath
+	return t.public + settings.ClientDocumentPath
 }
 
 // ClientDocument is what this program says of itself at that address.

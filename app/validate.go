@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 
+	"tandem/node"
 	"tandem/validation"
 	"tandem/workflow"
 )
@@ -30,13 +31,13 @@ type Report = validation.Report
 
 // check reads a definition and reports all of its problems. The source is nil when it cannot be read at all. Without a syntax the
 // code in it is not read.
-func check(data []byte, kinds workflow.Kinds, code *validation.Syntax) (*workflow.Source, []workflow.Problem) {
-	return validation.Checker{Kinds: kinds, Runs: theKinds().Get, Code: code}.Check(data)
+func check(data []byte, kinds *node.Registry, code *validation.Syntax) (*workflow.Source, []workflow.Problem) {
+	return validation.Checker{Kinds: kinds, Runs: kinds.Get, Code: code}.Check(data)
 }
 
 // check is the check of a definition with an interpreter at hand, so that code is read too.
 func (i *Instance) check(data []byte) (*workflow.Source, []workflow.Problem) {
-	return check(data, i.kinds, &validation.Syntax{Pool: i.sandbox, Waits: func() {
+	return check(data, &i.registry, &validation.Syntax{Pool: i.sandbox, Waits: func() {
 		if i.notice != nil {
 			i.notice(waitsForPython)
 		}

@@ -212,7 +212,7 @@ func (m *apiMeasurement) launch(ctx context.Context, dir string) error {
 		{&sample.Get, c.request("GET", "/executions/"+apiExecution(0), "")},
 		{&sample.Summary, c.request("GET", "/executions?page_size=1", "")},
 	} {
-		answer, err := c.do(s.request)
+		answer, err := c.doRequest(s.request)
 		if err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func (s *apiRunning) signal(n int, execution string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.do(c.request("POST", "/executions/"+execution+"/input", string(body)))
+	_, err = c.doRequest(c.request("POST", "/executions/"+execution+"/input", string(body)))
 	return err
 }
 

@@ -47,8 +47,8 @@ func (c *benchClient) request(method, path, body string) []byte {
 	return []byte(text + "\r\n" + body)
 }
 
-// do sends a request and reads the whole answer, which is valid until the next.
-func (c *benchClient) do(request []byte) ([]byte, error) {
+// doRequest sends a request and reads the whole answer, which is valid until the next.
+func (c *benchClient) doRequest(request []byte) ([]byte, error) {
 	if _, err := c.conn.Write(request); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (b *benchClients) load(ctx context.Context, clients, requests int, request 
 			}
 			text := request(c, n)
 			begin := time.Now()
-			if _, err := c.do(text); err != nil {
+			if _, err := c.doRequest(text); err != nil {
 				return err
 			}
 			each[n] = time.Since(begin)

@@ -132,12 +132,12 @@ func (r *scaleRun) recorded(ref store.Ref, _ *workflow.Graph, row host.Row) {
 	}
 }
 
-func (r *scaleRun) keep(ctx context.Context, text string) error {
+func (r *scaleRun) keepWorkflow(ctx context.Context, text string) error {
 	return benchInstance{r.Instance}.save(ctx, []byte(text))
 }
 
 func (r *scaleRun) park(ctx context.Context) error {
-	if err := r.keep(ctx, `
+	if err := r.keepWorkflow(ctx, `
 metadata: {id: `+scaleFlow+`, name: waits, description: measured by tandem bench}
 nodes:
   - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}
@@ -151,15 +151,15 @@ connections:
 	}
 	r.reading.Store(true)
 	begin := time.Now()
-	if err := r.begin(ctx, scaleFlow, r.Parked); err != nil {
+	if err := r.beginAll(ctx, scaleFlow, r.Parked); err != nil {
 		return err
 	}
 	r.report.Count, r.report.Seconds = r.Parked, time.Since(begin).Seconds()
 	return nil
 }
 
-// begin starts executions of a workflow and waits until all of them wait.
-func (r *scaleRun) begin(ctx context.Context, flow string, count int) error {
+// beginAll starts executions of a workflow and waits until all of them wait.
+func (r *scaleRun) beginAll(ctx context.Context, flow string, count int) error {
 	failed := make(chan error, 1)
 	go func() {
 		failed <- together(scaleAtOnce, func(worker int) error {
@@ -260,7 +260,7 @@ func (r *scaleRun) next(ctx context.Context) error {
 }
 
 func (r *scaleRun) loop(ctx context.Context) error {
-	if err := r.keep(ctx, `
+	if err := r.keepWorkflow(ctx, `
 metadata: {id: `+scaleLoop+`, name: loops, description: measured by tandem bench}
 nodes:
   - {id: start, description: begins, type: TRIGGER, subtype: MANUAL}

@@ -35,19 +35,19 @@ connections:
 
 // ask lets many executions ask a person, the last of them for a short time only.
 func (r *scaleRun) ask(ctx context.Context) error {
-	if err := r.keep(ctx, scaleQuestion(scaleAsk, 604800)); err != nil {
+	if err := r.keepWorkflow(ctx, scaleQuestion(scaleAsk, 604800)); err != nil {
 		return err
 	}
-	if err := r.keep(ctx, scaleQuestion(scaleDue, scaleDueSeconds)); err != nil {
+	if err := r.keepWorkflow(ctx, scaleQuestion(scaleDue, scaleDueSeconds)); err != nil {
 		return err
 	}
 	r.reading.Store(true)
 	begin := time.Now()
-	if err := r.begin(ctx, scaleAsk, r.Parked); err != nil {
+	if err := r.beginAll(ctx, scaleAsk, r.Parked); err != nil {
 		return err
 	}
 	r.report.Count, r.report.Seconds = r.Parked, time.Since(begin).Seconds()
-	return r.begin(ctx, scaleDue, scaleTimers)
+	return r.beginAll(ctx, scaleDue, scaleTimers)
 }
 
 // due waits for the questions that run out, and says how late the last of them were that ran out while this process looked.

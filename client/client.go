@@ -121,7 +121,7 @@ func send[T any](ctx context.Context, c *Client, method, path string, body any) 
 // remove deletes something. A repetition that finds nothing has done it the first time.
 func remove(ctx context.Context, c *Client, path string) error {
 	sent := 0
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path, repeatable: true}, &sent)
+	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: path, repeatable: true}, &sent)
 	if sent > 1 && fault.CodeOf(err) == fault.NotFound {
 		return nil
 	}
@@ -132,7 +132,7 @@ func remove(ctx context.Context, c *Client, path string) error {
 func call[T any](ctx context.Context, c *Client, r request) (T, error) {
 	var answer T
 	sent := 0
-	raw, err := c.do(ctx, r, &sent)
+	raw, err := c.sendRequest(ctx, r, &sent)
 	if err != nil {
 		return answer, err
 	}
@@ -142,9 +142,9 @@ func call[T any](ctx context.Context, c *Client, r request) (T, error) {
 	return answer, nil
 }
 
-// do sends a request, again when the connection breaks and it may be repeated, and returns the body of a success. It
+// sendRequest sends a request, again when the connection breaks and it may be repeated, and returns the body of a success. It
 // counts how often it has sent it.
-func (c *Client) do(ctx context.Context, r request, sent *int) ([]byte, error) {
+func (c *Client) sendRequest(ctx context.Context, r request, sent *int) ([]byte, error) {
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		*sent++
 		raw, err := c.once(ctx, r)

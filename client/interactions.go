@@ -142,7 +142,7 @@ func (c *Client) readInbox(ctx context.Context, each func(InboxFrame) error) err
 	lines := &lineReader{in: bufio.NewReaderSize(response.Body, 32<<10), read: func() { silent.Reset(idleTimeout) }}
 	name := ""
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}

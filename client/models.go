@@ -41,7 +41,7 @@ func (c *Client) DeleteProfile(ctx context.Context, id string, force bool) error
 		return remove(ctx, c, path)
 	}
 	sent := 0
-	_, err := c.do(ctx, request{method: http.MethodDelete, path: path, query: url.Values{"force": {"true"}}}, &sent)
+	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: path, query: url.Values{"force": {"true"}}}, &sent)
 	return err
 }
 

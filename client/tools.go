@@ -99,6 +99,6 @@ func (c *Client) AuthorizeMCPServer(ctx context.Context, id string) (api.MCPAuth
 // RestartMCPServer ends connections to a tool server; the next use makes new ones.
 func (c *Client) RestartMCPServer(ctx context.Context, id string) error {
 	sent := 0
-	_, err := c.do(ctx, request{method: http.MethodPost, path: to("/mcp/servers/%s/restart", id), repeatable: true}, &sent)
+	_, err := c.sendRequest(ctx, request{method: http.MethodPost, path: to("/mcp/servers/%s/restart", id), repeatable: true}, &sent)
 	return err
 }

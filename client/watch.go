@@ -163,7 +163,7 @@ func (w *watch) frames(lines *lineReader) error {
 	var data []byte
 	some := false
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -283,8 +283,8 @@ type lineReader struct {
 	afterCR, begun bool
 }
 
-// next returns a line without its end, valid until the next call. A line that the stream broke off in is dropped.
-func (r *lineReader) next() ([]byte, error) {
+// nextLine returns a line without its end, valid until the next call. A line that the stream broke off in is dropped.
+func (r *lineReader) nextLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
 		if r.in.Buffered() == 0 {

@@ -44,7 +44,7 @@ func AnswerQuestion(ctx context.Context, tty *Terminal, c *app.Connection, show 
 		return err
 	}
 	if f.Given() {
-		answer, err := f.read(q)
+		answer, err := f.readAnswer(q)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func OverrideQuestion(ctx context.Context, c *app.Connection, d api.InteractionD
 	if !f.Given() {
 		return api.Interaction{}, Usage(fmt.Errorf("say what is decided; question %q wants: tandem %s", d.ID, strings.Replace(q.how(), "inbox answer", "inbox override", 1)))
 	}
-	answer, err := f.read(q)
+	answer, err := f.readAnswer(q)
 	if err != nil {
 		return api.Interaction{}, err
 	}
@@ -218,8 +218,8 @@ func (f *Answer) Check() error {
 	return nil
 }
 
-// read makes the answer to a question.
-func (f *Answer) read(q *question) (json.RawMessage, error) {
+// readAnswer makes the answer to a question.
+func (f *Answer) readAnswer(q *question) (json.RawMessage, error) {
 	if f.Value != "" {
 		raw, err := ParseValue("value", f.Value, true)
 		if err != nil || f.Note == "" {

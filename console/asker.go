@@ -49,11 +49,11 @@ func newAsker(in io.Reader, out io.Writer, f tree.Follower) *asker {
 		return nil
 	}
 	a := &asker{out: out, typed: newTyped(), follow: f, language: UserLanguage()}
-	go a.typed.read(in) // it lives as long as the process: nothing can call a read of a terminal back
+	go a.typed.readLines(in) // it lives as long as the process: nothing can call a read of a terminal back
 	return a
 }
 
-// typed are the lines that a person types. What was typed before a question was shown is no answer to it and is forgotten.
+// typed are the lines that a person types. What was typed before a question was shown is not an answer to it and is forgotten.
 // Whoever reads adds to it, and the asker takes from it; mu is between them.
 type typed struct {
 	mu    sync.Mutex
@@ -67,14 +67,14 @@ type typed struct {
 
 func newTyped() *typed { return &typed{news: make(chan struct{}, 1)} }
 
-func (t *typed) read(in io.Reader) {
+func (t *typed) readLines(in io.Reader) {
 	for s := bufio.NewScanner(in); s.Scan(); {
-		t.add(false, s.Text())
+		t.addLines(false, s.Text())
 	}
-	t.add(true) // Ctrl-D, or a terminal that is gone
+	t.addLines(true) // Ctrl-D, or a terminal that is gone
 }
 
-func (t *typed) add(over bool, lines ...string) {
+func (t *typed) addLines(over bool, lines ...string) {
 	t.mu.Lock()
 	t.lines, t.over = append(t.lines, lines...), t.over || over
 	t.mu.Unlock()
@@ -94,8 +94,8 @@ func (t *typed) forget() {
 	t.lines = nil
 }
 
-// next waits for a line. At the end of the input there is none, which is [app.ErrAsked].
-func (t *typed) next(ctx context.Context) (string, error) {
+// nextLine waits for a line. At the end of the input there is none, which is [app.ErrAsked].
+func (t *typed) nextLine(ctx context.Context) (string, error) {
 	for {
 		t.mu.Lock()
 		if len(t.lines) > 0 {
@@ -128,7 +128,7 @@ func (a *asker) ask(ctx context.Context, i api.Interaction, answer func(json.Raw
 	}
 	q, err := newQuestion(i, a.language)
 	if err == nil {
-		err = a.print("\n" + strings.Join(q.tell(time.Now(), shownLines), "\n") + "\n")
+		err = a.print("\n" + strings.Join(q.tellQuestion(time.Now(), shownLines), "\n") + "\n")
 	}
 	if err != nil {
 		return err
@@ -308,8 +308,8 @@ func listed(e *form.Entry) string {
 // shownLines is how much of what a question is about is shown where it is asked.
 const shownLines = 40
 
-// tell tells what a question is about, in lines. Of long things no more than most lines are shown; zero: all.
-func (q *question) tell(now time.Time, most int) []string {
+// tellQuestion tells what a question is about, in lines. Of long things no more than most lines are shown; zero: all.
+func (q *question) tellQuestion(now time.Time, most int) []string {
 	lines := []string{q.title()}
 	risk := riskLine(q.request.Risk, q.task.Reason)
 	text := strings.TrimSpace(q.request.Description)
@@ -419,7 +419,7 @@ func (a *asker) line(ctx context.Context, prompt string) (string, error) {
 	if err := a.print(prompt); err != nil {
 		return "", err
 	}
-	line, err := a.typed.next(ctx)
+	line, err := a.typed.nextLine(ctx)
 	if errors.Is(err, app.ErrAsked) {
 		return "", errors.Join(err, a.print("\n"))
 	}

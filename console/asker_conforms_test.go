@@ -76,10 +76,10 @@ func (p *prompts) Write(b []byte) (int, error) {
 			p.wrong += string(b)
 		}
 	case p.asked:
-		p.typed.add(true)
+		p.typed.addLines(true)
 	default:
 		p.asked = true
-		p.typed.add(false, p.line)
+		p.typed.addLines(false, p.line)
 	}
 	return len(b), nil
 }

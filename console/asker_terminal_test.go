@@ -44,10 +44,10 @@ func (k *keyboard) Write(b []byte) (int, error) {
 	text := string(b)
 	if !strings.HasSuffix(text, "\n") {
 		if len(k.lines) == 0 {
-			k.typed.add(true)
+			k.typed.addLines(true)
 		} else {
 			text += k.lines[0] + "\n"
-			k.typed.add(false, k.lines[0])
+			k.typed.addLines(false, k.lines[0])
 			k.lines = k.lines[1:]
 		}
 	}
@@ -61,7 +61,7 @@ func TestAsker(t *testing.T) {
 	t.Run("ForgetsWhatWasTypedBefore", func(t *testing.T) {
 		t.Parallel()
 		a, _ := setupAsker(t, "n", "")
-		a.typed.add(false, "y", "y") // perhaps meant for another question
+		a.typed.addLines(false, "y", "y") // perhaps meant for another question
 		if got, err := answered(t.Context(), a, tool); err != nil || got != `{"approved":false}` {
 			t.Errorf("answer %s, %v", got, err)
 		}
@@ -69,13 +69,13 @@ func TestAsker(t *testing.T) {
 	t.Run("ReadsLines", func(t *testing.T) {
 		t.Parallel()
 		x := newTyped()
-		go x.read(strings.NewReader("one\ntwo"))
+		go x.readLines(strings.NewReader("one\ntwo"))
 		for _, want := range []string{"one", "two"} {
-			if got, err := x.next(t.Context()); got != want || err != nil {
+			if got, err := x.nextLine(t.Context()); got != want || err != nil {
 				t.Errorf("got %q, %v", got, err)
 			}
 		}
-		if _, err := x.next(t.Context()); !errors.Is(err, app.ErrAsked) {
+		if _, err := x.nextLine(t.Context()); !errors.Is(err, app.ErrAsked) {
 			t.Errorf("at the end: %v", err)
 		}
 	})

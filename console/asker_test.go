@@ -206,7 +206,7 @@ func TestAnswerFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := c.flags.read(q)
+			got, err := c.flags.readAnswer(q)
 			if string(got) != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 				t.Errorf("answer %s, error %v", got, err)
 			}

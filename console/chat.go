@@ -53,16 +53,16 @@ func newChatting(tty *Terminal, c *app.Connection, at Place, agent api.Agent, re
 	}
 	t.asker = &asker{out: screen, typed: newTyped()}
 	t.asker.typed.ahead = !t.present
-	go t.asker.typed.read(in) // it lives as long as the process: nothing can call a read of a terminal back
+	go t.asker.typed.readLines(in) // it lives as long as the process: nothing can call a read of a terminal back
 	return t
 }
 
-// chatCommand is how a line begins that is no goal. A goal may begin with a slash, too: /etc/hosts is none of these. read-only
+// chatCommand is the form of a command. Any other line is a goal, also one that begins with a path such as /etc/hosts. read-only
 var chatCommand = regexp.MustCompile(`^/[a-z]+$`)
 
 func (t *chatting) run(ctx context.Context) error {
 	if t.present {
-		if err := t.tell(fmt.Sprintf("%s, planned by %s. /help tells what else there is.\n", cmp.Or(t.agent.Name, t.agent.ID), t.agent.LLMProfile)); err != nil {
+		if err := t.say(fmt.Sprintf("%s, planned by %s. /help tells what else there is.\n", cmp.Or(t.agent.Name, t.agent.ID), t.agent.LLMProfile)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (t *chatting) run(ctx context.Context) error {
 		case errors.Is(err, app.ErrAsked):
 			return t.leave()
 		case ctx.Err() != nil:
-			return errors.Join(ErrParked, t.tell("\n"))
+			return errors.Join(ErrParked, t.say("\n"))
 		case err != nil:
 			return err
 		}
@@ -99,7 +99,7 @@ func (t *chatting) line(ctx context.Context) (string, error) {
 		prompt = "\n> "
 	}
 	if prompt == "" {
-		line, err := t.asker.typed.next(ctx)
+		line, err := t.asker.typed.nextLine(ctx)
 		return strings.TrimSpace(line), err
 	}
 	return t.asker.line(ctx, prompt)
@@ -141,13 +141,13 @@ func (t *chatting) command(ctx context.Context, words []string) (over bool, err 
 		return true, nil
 	case "/new":
 		t.request.ConversationID = ""
-		return false, t.tell("A new conversation begins.\n")
+		return false, t.say("A new conversation begins.\n")
 	case "/auto":
 		return false, t.auto(ctx, words[1:])
 	case "/help":
-		return false, t.tell("/new begins a new conversation, /auto [on|off] says whether tools of low risk are called without asking, /exit leaves. Anything else is a goal.\n")
+		return false, t.say("/new begins a new conversation, /auto [on|off] says whether tools of low risk are called without asking, /exit leaves. Anything else is a goal.\n")
 	}
-	return false, t.tell(fmt.Sprintf("There is no %s; /help lists what there is.\n", words[0]))
+	return false, t.say(fmt.Sprintf("There is no %s; /help lists what there is.\n", words[0]))
 }
 
 // auto says, and changes for this chat, whether tools of low risk are called without asking.
@@ -160,19 +160,19 @@ func (t *chatting) auto(ctx context.Context, words []string) error {
 		off := false
 		t.request.AutoExecute = &off
 	default:
-		return t.tell("Write /auto, /auto on or /auto off.\n")
+		return t.say("Write /auto, /auto on or /auto off.\n")
 	}
 	if t.request.AutoExecute != nil {
-		return t.tell("You are asked before every call.\n")
+		return t.say("You are asked before every call.\n")
 	}
 	err := t.c.CheckAuto(ctx, t.agent)
 	if told := fault.From(err); err != nil && told.Code == fault.Forbidden {
-		return t.tell("You are asked before every call: " + told.Message + ".\n")
+		return t.say("You are asked before every call: " + told.Message + ".\n")
 	}
 	if err != nil {
 		return err
 	}
-	return t.tell("Calls of these risks are made without asking: " + autoText(t.agent) + ".\n")
+	return t.say("Calls of these risks are made without asking: " + autoText(t.agent) + ".\n")
 }
 
 // leave ends the conversation.
@@ -182,7 +182,7 @@ func (t *chatting) leave() error {
 		if t.place.Server != "" {
 			where = "--server " + t.place.Server
 		}
-		if err := t.tell(fmt.Sprintf("Go on with: tandem chat %s --conversation %s %s\n", t.agent.ID, t.request.ConversationID, where)); err != nil {
+		if err := t.say(fmt.Sprintf("Go on with: tandem chat %s --conversation %s %s\n", t.agent.ID, t.request.ConversationID, where)); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (t *chatting) leave() error {
 	return nil
 }
 
-func (t *chatting) tell(text string) error {
+func (t *chatting) say(text string) error {
 	if _, err := io.WriteString(t.asker.out, text); err != nil {
 		return fmt.Errorf("write to the chat: %w", err)
 	}

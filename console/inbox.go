@@ -330,7 +330,7 @@ func PrintInteraction(w *tabwriter.Writer, d *api.InteractionDetail, now time.Ti
 	if err != nil { // shown as it is
 		fmt.Fprintln(w, table.OneLine(payload.JSON(d.RequestData)))
 	} else {
-		for _, l := range q.tell(now, 0) {
+		for _, l := range q.tellQuestion(now, 0) {
 			fmt.Fprintln(w, l)
 		}
 		if d.MayRespond {

@@ -101,29 +101,29 @@ func (w *inboxWatcher) frame(f client.InboxFrame) error {
 		return nil
 	}
 	if f.Event != nil {
-		return w.tell(f.Event.Interaction)
+		return w.tellInteraction(f.Event.Interaction)
 	}
 	now := f.Snapshot.Interactions
 	if len(now) == f.Snapshot.TotalCount { // what ended while the connection was broken
 		for _, i := range slices.Clone(w.known) {
 			if !slices.ContainsFunc(now, func(o api.Interaction) bool { return o.ID == i.ID }) {
 				i.Status = "over"
-				if err := w.tell(i); err != nil {
+				if err := w.tellInteraction(i); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	for _, i := range now {
-		if err := w.tell(i); err != nil {
+		if err := w.tellInteraction(i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tell prints a line about a question, unless nothing about it is new.
-func (w *inboxWatcher) tell(i api.Interaction) error {
+// tellInteraction prints a line about a question, unless nothing about it is new.
+func (w *inboxWatcher) tellInteraction(i api.Interaction) error {
 	at := slices.IndexFunc(w.known, func(o api.Interaction) bool { return o.ID == i.ID })
 	word := i.Status
 	switch pending := i.Status == string(store.InteractionPending); {
@@ -158,7 +158,7 @@ func OverruleReply(ctx context.Context, c *app.Connection, d api.InteractionDeta
 		if err != nil {
 			return api.Interaction{}, err
 		}
-		if r.ResponseData, err = f.read(q); err != nil {
+		if r.ResponseData, err = f.readAnswer(q); err != nil {
 			return api.Interaction{}, err
 		}
 	}

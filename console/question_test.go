@@ -42,7 +42,7 @@ func TestQuestion_TellTask(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			q := taskQuestion(t, c.purpose, c.request)
-			if got := strings.Join(q.tell(time.Now(), shownLines), "\n"); got != c.want {
+			if got := strings.Join(q.tellQuestion(time.Now(), shownLines), "\n"); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})

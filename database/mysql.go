@@ -233,7 +233,7 @@ func (s *mysqlSession) read(stop func(), rows *sql.Rows, b bound, to *sink) (out
 		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
 		targets[i] = &values[i]
 	}
-	to.begin(columns)
+	to.beginRows(columns)
 	before := to.count
 	for rows.Next() {
 		if to.full() {
@@ -246,7 +246,7 @@ func (s *mysqlSession) read(stop func(), rows *sql.Rows, b bound, to *sink) (out
 		if err := rows.Scan(targets...); err != nil {
 			return outcome{}, err
 		}
-		if err := to.add(func(dst []byte, i int) []byte { return s.server.append(dst, columns[i].Type, values[i]) }); err != nil {
+		if err := to.addRow(func(dst []byte, i int) []byte { return s.server.append(dst, columns[i].Type, values[i]) }); err != nil {
 			s.broken.Store(true)
 			stop()
 			s.server.pools.background(s.kill)

@@ -64,7 +64,7 @@ func (p *Pools) Do(ctx context.Context, t Target, o Operation) (Result, error) {
 		return Result{}, err
 	}
 	r.transaction.reuse = r.clean
-	defer r.transaction.end()
+	defer r.transaction.endTransaction()
 	if err := r.write(ctx); err != nil {
 		return Result{}, r.failed(err)
 	}

@@ -311,7 +311,7 @@ func (s *postgresSession) run(ctx context.Context, b bound, to *sink) (outcome, 
 		for i, f := range fields {
 			columns[i] = Column{Name: f.Name, Type: s.server.name(f.DataTypeOID)}
 		}
-		to.begin(columns)
+		to.beginRows(columns)
 	}
 	for result.NextRow() {
 		if to.full() {
@@ -319,7 +319,7 @@ func (s *postgresSession) run(ctx context.Context, b bound, to *sink) (outcome, 
 			break
 		}
 		row := result.Values()
-		if err := to.add(func(dst []byte, i int) []byte { return s.server.append(dst, fields[i].DataTypeOID, row[i]) }); err != nil {
+		if err := to.addRow(func(dst []byte, i int) []byte { return s.server.append(dst, fields[i].DataTypeOID, row[i]) }); err != nil {
 			stop()
 			_, _ = result.Close() // it was stopped; the reason is told
 			return outcome{}, err

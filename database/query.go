@@ -52,7 +52,7 @@ func (p *Pools) Query(ctx context.Context, t Target, q Query) (Rows, error) {
 		return Rows{}, err
 	}
 	x.reuse = !s.leavesTraces()
-	defer x.end()
+	defer x.endTransaction()
 	to := newSink(q.MaxRows, q.Arrays)
 	if _, err := x.session.run(ctx, b, to); err != nil {
 		return Rows{}, x.fail(err)
@@ -89,8 +89,8 @@ func begin(ctx context.Context, s server, m mode, open bool) (*transaction, erro
 	return x, nil
 }
 
-// end rolls back what is not committed and gives the connection back.
-func (x *transaction) end() {
+// endTransaction rolls back what is not committed and gives the connection back.
+func (x *transaction) endTransaction() {
 	if x.open {
 		x.rollback()
 	}

@@ -87,8 +87,8 @@ func newSink(maxRows int, arrays bool) *sink {
 	return &sink{maxRows: maxRows, arrays: arrays, maxBytes: MaxBytes, watch: -1}
 }
 
-// begin names the columns. A name that stands twice gets a number.
-func (s *sink) begin(columns []Column) {
+// beginRows names the columns. A name that stands twice gets a number.
+func (s *sink) beginRows(columns []Column) {
 	if s.keep && len(s.columns) == len(columns) {
 		return
 	}
@@ -124,8 +124,8 @@ func (s *sink) full() bool {
 	return true
 }
 
-// add adds a row; value appends the value of a column.
-func (s *sink) add(value func(dst []byte, column int) []byte) error {
+// addRow adds a row; value appends the value of a column.
+func (s *sink) addRow(value func(dst []byte, column int) []byte) error {
 	if s.count > 0 {
 		s.rows = append(s.rows, ',')
 	}

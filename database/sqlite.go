@@ -392,7 +392,7 @@ func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error)
 		columns[i] = Column{Name: t.Name(), Type: strings.ToLower(t.DatabaseTypeName())}
 		targets[i] = &values[i]
 	}
-	to.begin(columns)
+	to.beginRows(columns)
 	before := to.count
 	for rows.Next() {
 		if to.full() {
@@ -401,7 +401,7 @@ func (s *sqliteSession) read(rows *sql.Rows, b bound, to *sink) (outcome, error)
 		if err := rows.Scan(targets...); err != nil {
 			return outcome{}, err
 		}
-		if err := to.add(func(dst []byte, i int) []byte { return appendSQLite(dst, columns[i].Type, values[i]) }); err != nil {
+		if err := to.addRow(func(dst []byte, i int) []byte { return appendSQLite(dst, columns[i].Type, values[i]) }); err != nil {
 			return outcome{}, err
 		}
 	}

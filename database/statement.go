@@ -143,7 +143,7 @@ type scanner struct {
 	tokens  []token
 }
 
-func (s *scanner) add(kind tokenKind, text string) {
+func (s *scanner) addToken(kind tokenKind, text string) {
 	s.tokens = append(s.tokens, token{kind: kind, text: text})
 }
 
@@ -183,7 +183,7 @@ func (s *scanner) token() error {
 	}
 	switch {
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v':
-		s.add(tokenSpace, s.text[s.at:s.at+1])
+		s.addToken(tokenSpace, s.text[s.at:s.at+1])
 		s.at++
 		return nil
 	case c == marker:
@@ -195,7 +195,7 @@ func (s *scanner) token() error {
 	case c == '?':
 		return s.question()
 	case c == '@' && s.dialect == mysqlDialect:
-		s.add(tokenSymbol, "@")
+		s.addToken(tokenSymbol, "@")
 		s.at++
 		return nil
 	case c >= '0' && c <= '9':
@@ -210,7 +210,7 @@ func (s *scanner) token() error {
 		s.depth--
 	}
 	_, size := utf8.DecodeRuneInString(s.text[s.at:])
-	s.add(tokenSymbol, s.text[s.at:s.at+size])
+	s.addToken(tokenSymbol, s.text[s.at:s.at+size])
 	s.at += size
 	return nil
 }
@@ -256,7 +256,7 @@ func (s *scanner) word() error {
 	if end < len(s.text) && s.text[end] == '\'' && strings.ContainsAny(word, "eEnNbBxXuU_") {
 		// E'…', N'…', X'…', B'…', _utf8'…': the word belongs to the text.
 		if len(word) == 1 || word[0] == '_' && s.dialect == mysqlDialect {
-			s.add(tokenWord, word)
+			s.addToken(tokenWord, word)
 			s.at = end
 			return s.quotedText(strings.EqualFold(word, "e"))
 		}
@@ -264,7 +264,7 @@ func (s *scanner) word() error {
 	if end < len(s.text) && s.text[end] == marker {
 		return touching(word)
 	}
-	s.add(tokenWord, word)
+	s.addToken(tokenWord, word)
 	s.at = end
 	return nil
 }
@@ -281,7 +281,7 @@ func (s *scanner) number() error {
 	if end < len(s.text) && s.text[end] == marker {
 		return touching(s.text[s.at:end])
 	}
-	s.add(tokenNumber, s.text[s.at:end])
+	s.addToken(tokenNumber, s.text[s.at:end])
 	s.at = end
 	return nil
 }
@@ -305,7 +305,7 @@ func (s *scanner) dashComment() bool {
 // space adds a comment as a space: values in it are nobody's.
 func (s *scanner) space(end int) {
 	s.value += strings.Count(s.text[s.at:end], string(rune(marker)))
-	s.add(tokenSpace, " ")
+	s.addToken(tokenSpace, " ")
 	s.at = end
 }
 
@@ -398,7 +398,7 @@ func (s *scanner) quotedName(closing byte) error {
 		case c == closing && closing != ']' && i+1 < len(s.text) && s.text[i+1] == closing:
 			i++
 		case c == closing:
-			s.add(tokenQuoted, s.text[s.at:i+1])
+			s.addToken(tokenQuoted, s.text[s.at:i+1])
 			s.at = i + 1
 			return nil
 		}
@@ -428,12 +428,12 @@ func (s *scanner) dollar() error {
 			if strings.IndexByte(s.text[end+1:end+1+body], marker) >= 0 {
 				return wrongStatement("has a placeholder between %s and %s; give it as a parameter", tag, tag)
 			}
-			s.add(tokenString, s.text[s.at:end+1+body+len(tag)])
+			s.addToken(tokenString, s.text[s.at:end+1+body+len(tag)])
 			s.at = end + 1 + body + len(tag)
 			return nil
 		}
 	}
-	s.add(tokenSymbol, "$")
+	s.addToken(tokenSymbol, "$")
 	s.at++
 	return nil
 }
@@ -461,11 +461,11 @@ func (s *scanner) colon() error {
 	next := s.peek(1)
 	switch {
 	case next == ':' || next == '=':
-		s.add(tokenSymbol, s.text[s.at:s.at+2])
+		s.addToken(tokenSymbol, s.text[s.at:s.at+2])
 		s.at += 2
 		return nil
 	case next == 0 || next == marker || !wordStart(s.text[s.at+1:]), s.depth > 0 && s.dialect == postgresDialect && operand(s.last()) && !isSpace(s.peek(-1)):
-		s.add(tokenSymbol, ":")
+		s.addToken(tokenSymbol, ":")
 		s.at++
 		return nil
 	}
@@ -476,7 +476,7 @@ func (s *scanner) colon() error {
 	if end < len(s.text) && s.text[end] == marker {
 		return touching(s.text[s.at:end])
 	}
-	s.add(tokenName, s.text[s.at+1:end])
+	s.addToken(tokenName, s.text[s.at+1:end])
 	s.at = end
 	return nil
 }
@@ -490,11 +490,11 @@ func (s *scanner) question() error {
 		two, three := s.peek(1), s.peek(2)
 		switch {
 		case two == '?':
-			s.add(tokenSymbol, "?")
+			s.addToken(tokenSymbol, "?")
 			s.at += 2
 			return nil
 		case two == '&', two == '|' && three != '|', s.peek(-1) == '@', operand(s.last()):
-			s.add(tokenSymbol, "?")
+			s.addToken(tokenSymbol, "?")
 			s.at++
 			return nil
 		}
@@ -511,7 +511,7 @@ func (s *scanner) question() error {
 	if wordPart(s.peek(1)) || s.at+1 < len(s.text) && s.text[s.at+1] == marker {
 		return wrongStatement("has something right after a ?; set it apart")
 	}
-	s.add(tokenNext, "?")
+	s.addToken(tokenNext, "?")
 	s.at++
 	return nil
 }

@@ -223,7 +223,7 @@ func (d Doctor) address(ctx context.Context) Finding {
 	case !errors.Is(err, syscall.EADDRINUSE):
 		return Finding{name, Failing, plain(err), "choose another with --addr (TANDEM_ADDR)"}
 	}
-	version, ready, err := ask(ctx, d.Addr)
+	version, ready, err := askServer(ctx, d.Addr)
 	switch {
 	case err != nil:
 		return Finding{name, Warning, fmt.Sprintf("something else than Tandem listens on %s: %s", d.Addr, plain(err)), "stop it, or choose another address with --addr (TANDEM_ADDR)"}
@@ -233,8 +233,8 @@ func (d Doctor) address(ctx context.Context) Finding {
 	return Finding{name, Healthy, fmt.Sprintf("a server answers on %s: tandem %s", d.Addr, version), ""}
 }
 
-// ask asks what listens on an address whether it is one of ours.
-func ask(ctx context.Context, addr string) (version string, ready bool, err error) {
+// askServer asks what listens on an address whether it is one of ours.
+func askServer(ctx context.Context, addr string) (version string, ready bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	host, port, err := net.SplitHostPort(addr)

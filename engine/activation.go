@@ -140,8 +140,8 @@ func (s *State) count(a *activation, d int) {
 	}
 }
 
-// begin makes an activation ready.
-func (s *State) begin(sc *Scope, a *activation) {
+// beginActivation makes an activation ready.
+func (s *State) beginActivation(sc *Scope, a *activation) {
 	s.enter(sc, a)
 	s.issue(a)
 }

@@ -282,7 +282,7 @@ func (p *graphProgram) ready(sc *Scope, n int) {
 		}
 	}
 	if failed == nil {
-		sc.st.begin(sc, a)
+		sc.st.beginActivation(sc, a)
 	} else {
 		sc.st.beginFailed(sc, a, failed)
 	}

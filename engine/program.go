@@ -157,7 +157,7 @@ func (sc *Scope) Run(step Step) {
 		sc.Fail(fault.Newf(fault.Internal, "a program ran the step %q twice at once; give each step a name of its own", step.Name))
 		return
 	}
-	sc.st.begin(sc, &activation{node: -1, name: step.Name, step: &step, input: step.Input})
+	sc.st.beginActivation(sc, &activation{node: -1, name: step.Name, step: &step, input: step.Input})
 }
 
 // Skip records that the activation called name does not take place.

@@ -123,7 +123,7 @@ func (p *Program) Paths() [][]string {
 // without repetition.
 func (p *Program) Placeholders() []string { return slices.Clone(p.placeholders) }
 
-// PlaceholderName is the name under which Eval looks up placeholder i. It is no identifier, so no source can spell it.
+// PlaceholderName is the name under which Eval looks up placeholder i. It is not an identifier, so no source can spell it.
 func PlaceholderName(i int) string { return "{{" + strconv.Itoa(i) + "}}" }
 
 // Eval evaluates the program.

@@ -183,7 +183,7 @@ type File struct {
 	Info Info
 }
 
-// Open opens a regular file for reading. Whatever blocks or is no file is refused.
+// Open opens a regular file for reading. Anything else, such as a pipe that would block, is refused.
 func (d *Dir) Open(name string) (*File, error) {
 	name, err := Clean(name)
 	if err != nil {
@@ -256,7 +256,7 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 // Begin notes that something is about to be done under a key, and says whether it was begun before: then what is found
-// to be done already was done by the attempt before, and is no conflict.
+// to be done already was done by the attempt before, and is not a conflict.
 func (d *Dir) Begin(key string) (again bool, err error) {
 	sum := sha256.Sum256([]byte(key))
 	name := receiptDir + "/" + hex.EncodeToString(sum[:])

@@ -74,7 +74,7 @@ const maxState = 4 << 10
 
 // call starts something, or goes on with what an earlier round of the same call has started, and answers with what became of it.
 func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, start func(context.Context) (string, error)) (*mcp.CallToolResult, error) {
-	ctx, done, err := s.begin(ctx)
+	ctx, done, err := s.beginCall(ctx)
 	if err != nil {
 		return failure(err, ""), nil
 	}
@@ -89,7 +89,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, start func(
 			r.left[id] = true
 		}
 		r.execution = was.Execution
-		if err := r.take(ctx, req.Params.InputResponses); err != nil {
+		if err := r.takeAnswers(ctx, req.Params.InputResponses); err != nil {
 			return r.broken(ctx, err)
 		}
 	} else if r.execution, err = start(ctx); err != nil {
@@ -100,8 +100,8 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, start func(
 	return r.result(ctx, s.o.Wait)
 }
 
-// begin counts a call and gives it a context that ends with the server, too.
-func (s *Server) begin(ctx context.Context) (context.Context, func(), error) {
+// beginCall counts a call and gives it a context that ends with the server, too.
+func (s *Server) beginCall(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case s.calls <- struct{}{}:
 	default:
@@ -414,7 +414,7 @@ func (r *run) handle(ctx context.Context, e *api.Execution) (*mcp.CallToolResult
 		if len(o.Questions) == maxQuestions {
 			continue
 		}
-		q, err := r.tell(ctx, &e.Questions[i])
+		q, err := r.readQuestion(ctx, &e.Questions[i])
 		if err != nil {
 			return r.broken(ctx, err)
 		}

@@ -66,7 +66,7 @@ func (s *Server) about(ctx context.Context, req *mcp.CallToolRequest, arguments 
 	if arguments.execution() == "" {
 		return nil, nil, nil, fault.New(fault.InvalidInput, "execution_id is missing")
 	}
-	ctx, done, err = s.begin(ctx)
+	ctx, done, err = s.beginCall(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}

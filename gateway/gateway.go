@@ -2,7 +2,7 @@
 //
 // It stands on the API: whatever a client of the protocol does is a request of a Tandem client, so every rule of the API holds and
 // there is none besides. It holds no state that matters: an execution goes on whatever becomes of the call, the session or the
-// process that has started it. It is no client of tool servers; that is package mcp.
+// process that has started it. It is not a client of tool servers; that is package mcp.
 //
 // A [Server] serves one caller over any transport, [HTTP] serves many over the protocol's HTTP transport. Package app and the command line may import it.
 package gateway
@@ -134,7 +134,7 @@ const instructions = "Each tool runs a workflow of Tandem, or gives an agent of 
 	"A run that has not ended when the call does goes on by itself; the result then has its execution_id: execution_status says how it stands. " +
 	"A run that waits for a person lists its questions; execution_resume takes the answers. Ask the user for them: approvals and missing values are theirs to give."
 
-// Serve serves one session over a transport until the client leaves or ctx ends, which are no errors. The API is asked first, so that one
+// Serve serves one session over a transport until the client leaves or ctx ends, neither of which is an error. The API is asked first, so that one
 // that cannot be reached, or refuses the caller, is told at once.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 	if err := s.list(ctx); err != nil {

@@ -67,8 +67,8 @@ func shown(value json.RawMessage) json.RawMessage {
 	return value
 }
 
-// tell reads all there is to know about a question.
-func (r *run) tell(ctx context.Context, q *api.UserInputRequest) (question, error) {
+// readQuestion reads all there is to know about a question.
+func (r *run) readQuestion(ctx context.Context, q *api.UserInputRequest) (question, error) {
 	d, err := r.s.api.Interaction(ctx, q.InteractionID)
 	if err != nil {
 		return question{}, err
@@ -139,7 +139,7 @@ func (r *run) askable(ctx context.Context, e *api.Execution) ([]question, error)
 		if !r.isNew(e.Questions[i]) || len(list) == maxQuestions {
 			continue
 		}
-		q, err := r.tell(ctx, &e.Questions[i])
+		q, err := r.readQuestion(ctx, &e.Questions[i])
 		switch {
 		case err != nil:
 			return nil, err
@@ -176,8 +176,8 @@ func (r *run) inputRequired(asked []question) *mcp.CallToolResult {
 	return &mcp.CallToolResult{InputRequests: requests, RequestState: string(raw(s))}
 }
 
-// take takes the answers that such a client came back with. Only open questions of the execution are answered.
-func (r *run) take(ctx context.Context, answers mcp.InputResponseMap) error {
+// takeAnswers takes the answers that such a client came back with. Only open questions of the execution are answered.
+func (r *run) takeAnswers(ctx context.Context, answers mcp.InputResponseMap) error {
 	if len(answers) == 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (r *run) take(ctx context.Context, answers mcp.InputResponseMap) error {
 		if !given {
 			continue
 		}
-		asked, err := r.tell(ctx, q)
+		asked, err := r.readQuestion(ctx, q)
 		if err != nil {
 			return err
 		}

@@ -92,8 +92,8 @@ func AskedInside(graph *workflow.Graph, node int, id engine.ActivationID, child 
 	return askedByChildren(graph, []int{node}, id, child, 0)
 }
 
-// RequestedBy is who wants, by a fact, what the execution does from then on: they have retried a node, given an output, or sent data.
-// Empty: the fact is nobody's wish.
+// RequestedBy returns the user whose request a fact records: who retried a node, gave an output, or sent data. It is empty for facts that nobody
+// has requested.
 func RequestedBy(fact engine.Fact) string {
 	switch fact := fact.(type) {
 	case engine.NodeRetried:

@@ -163,7 +163,7 @@ func (f *Fold) Apply(row Row) ([]engine.Command, error) {
 	if row.Seq == 1 {
 		f.id = executionOf(row)
 	}
-	f.values.add(f.level(&row), &row)
+	f.values.addRow(f.level(&row), &row)
 	var all []engine.Command
 	for _, fact := range row.Facts {
 		commands, err := t.Add(fact)
@@ -203,7 +203,7 @@ func (t *Turn) Row() *Row { return &t.row }
 func (t *Turn) Put(value json.RawMessage) engine.Ref {
 	t.row.Values = append(t.row.Values, value)
 	ref := Place{t.fold.start.Level(), t.row.Seq, len(t.row.Values) - 1}.Ref()
-	t.fold.values.put(ref, value)
+	t.fold.values.putValue(ref, value)
 	return ref
 }
 
@@ -427,7 +427,7 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	if ref == "" {
 		return nil, nil
 	}
-	if v, ok := f.values.get(ref); ok {
+	if v, ok := f.values.getValue(ref); ok {
 		return v, nil
 	}
 	place, err := ParseRef(ref)
@@ -443,7 +443,7 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 		if row, err = f.load.Row(execution, place.Seq); err != nil {
 			return nil, loadError{err}
 		}
-		f.values.add(place.Level, &row)
+		f.values.addRow(place.Level, &row)
 	}
 	if place.N >= len(row.Values) {
 		return nil, fault.Newf(fault.Unreadable, "row %d has no value %d", place.Seq, place.N)
@@ -456,7 +456,7 @@ func (f *Fold) Value(ref engine.Ref) (json.RawMessage, error) {
 	if err != nil {
 		return nil, loadError{err}
 	}
-	f.values.put(ref, value)
+	f.values.putValue(ref, value)
 	return value, nil
 }
 

@@ -52,7 +52,7 @@ const ActionFork Action = "fork"
 // limit of them. More says that there are others. Fillings of inputs are left out; what they ask belongs to their node.
 func (j Journal) History(ctx context.Context, after, limit int) (items []*HistoryItem, more bool, err error) {
 	h := &historian{after: after, limit: limit}
-	err = h.read(ctx, j, math.MaxUint64)
+	err = h.readJournal(ctx, j, math.MaxUint64)
 	return h.items, h.more, err
 }
 
@@ -68,8 +68,8 @@ type historian struct {
 	touched []*HistoryItem
 }
 
-// add takes an item in, if it belongs to the part.
-func (h *historian) add(item *HistoryItem) bool {
+// addItem takes an item in, if it belongs to the part.
+func (h *historian) addItem(item *HistoryItem) bool {
 	if h.count++; h.count <= h.after {
 		return false
 	}
@@ -82,8 +82,8 @@ func (h *historian) add(item *HistoryItem) bool {
 	return true
 }
 
-// read goes through a journal up to a row.
-func (h *historian) read(ctx context.Context, j Journal, until uint64) error {
+// readJournal goes through a journal up to a row.
+func (h *historian) readJournal(ctx context.Context, j Journal, until uint64) error {
 	f, err := j.Follow(ctx, 0, true)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (h *historian) read(ctx context.Context, j Journal, until uint64) error {
 	place := map[engine.ActivationID]*HistoryItem{}
 	f.view.began = func(a *ActivationView) {
 		delete(place, a.ID) // a later generation is another item
-		if item := (&HistoryItem{Execution: j.Execution, Activation: *a}); !Filling(j.Graph, a.ID) && h.add(item) {
+		if item := (&HistoryItem{Execution: j.Execution, Activation: *a}); !Filling(j.Graph, a.ID) && h.addItem(item) {
 			place[a.ID] = item
 		}
 	}
@@ -117,7 +117,7 @@ func (h *historian) read(ctx context.Context, j Journal, until uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := h.take(f, &row, commands); err != nil {
+		if err := h.takeRow(f, &row, commands); err != nil {
 			return err
 		}
 	}
@@ -137,12 +137,12 @@ func (h *historian) before(ctx context.Context, j Journal, row *Row) error {
 				return err
 			}
 			act := Act{Action: ActionFork, By: fork.By, Reason: fork.Reason, Activation: fork.Activation, Time: row.Time}
-			h.add(&HistoryItem{Execution: j.Execution, Time: row.Time, Act: &act})
+			h.addItem(&HistoryItem{Execution: j.Execution, Time: row.Time, Act: &act})
 			continue
 		}
 		if act, ok := actOf(fact); ok && act.Action != ActionAnswer { // answers stand with their questions
 			act.Time = row.Time
-			h.add(&HistoryItem{Execution: j.Execution, Time: row.Time, Act: &act})
+			h.addItem(&HistoryItem{Execution: j.Execution, Time: row.Time, Act: &act})
 		}
 	}
 	return nil
@@ -159,7 +159,7 @@ func (h *historian) shared(ctx context.Context, j Journal, row *Row, fork engine
 		return nil // a fold says so; a history tells what it can
 	}
 	j.Execution = fork.Source
-	err := h.read(ctx, j, past.View.Seq)
+	err := h.readJournal(ctx, j, past.View.Seq)
 	h.touched = nil
 	if fault.CodeOf(err) == fault.NotFound { // it is no longer kept
 		return nil
@@ -167,8 +167,8 @@ func (h *historian) shared(ctx context.Context, j Journal, row *Row, fork engine
 	return err
 }
 
-// take notes what a row has made of the activations of the part.
-func (h *historian) take(f *Follower, row *Row, commands []engine.Command) error {
+// takeRow notes what a row has made of the activations of the part.
+func (h *historian) takeRow(f *Follower, row *Row, commands []engine.Command) error {
 	for _, c := range commands {
 		switch c := c.(type) {
 		case engine.RunNode:

@@ -58,6 +58,8 @@ type StartRequest struct {
 	ExternalRequest string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
+	// Ready is the revision, for a host that has made it so itself; nil: the host looks it up by its hash.
+	Ready Revision
 	// Follow, unless it is nil, is called when the first row is on disk and before anybody is told of it, so that who subscribes
 	// there is told of every row. It is not called for an execution that is handed over with [Started].Ended.
 	Follow func()

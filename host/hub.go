@@ -182,7 +182,7 @@ func (h *Hub) Publish(ref Ref, row Row) {
 	if t.readers > 0 {
 		shared := row
 		shared.strip()
-		t.add(Notice{Row: &shared}, shared.size())
+		t.addNotice(Notice{Row: &shared}, shared.size())
 	}
 	h.release(ref, t)
 }
@@ -222,9 +222,9 @@ func (h *Hub) Emit(ref Ref, c Chunk) {
 		o = &output{id: c.Attempt}
 		t.outputs[c.Activation] = o
 	}
-	piece, ok := o.add(c)
+	piece, ok := o.addChunk(c)
 	if ok && t.readers > 0 {
-		t.add(Notice{Output: &piece}, 256+len(piece.Text)+len(piece.Data))
+		t.addNotice(Notice{Output: &piece}, 256+len(piece.Text)+len(piece.Data))
 	}
 	h.release(ref, t)
 	if fresh {
@@ -240,8 +240,8 @@ func older(a, b engine.Attempt) bool {
 	return a.Attempt < b.Attempt
 }
 
-// add takes a chunk in and returns what subscribers are told of it; nothing when all of it is the beginning of a letter.
-func (o *output) add(c Chunk) (Output, bool) {
+// addChunk takes a chunk in and returns what subscribers are told of it; nothing when all of it is the beginning of a letter.
+func (o *output) addChunk(c Chunk) (Output, bool) {
 	piece := Output{Attempt: o.id, Offset: o.end}
 	if c.Data != nil {
 		if len(c.Data) > MaxInline {
@@ -383,8 +383,8 @@ func (t *topic) forget(row *Row) {
 	}
 }
 
-// add puts a notice into the ring.
-func (t *topic) add(n Notice, size int) {
+// addNotice puts a notice into the ring.
+func (t *topic) addNotice(n Notice, size int) {
 	t.ring = append(t.ring, n)
 	t.bytes += size
 	// Half of it goes at a time, so that adding stays cheap.

@@ -23,12 +23,12 @@ const (
 
 func newValues() *values { return &values{held: map[engine.Ref]json.RawMessage{}} }
 
-func (v *values) get(ref engine.Ref) (json.RawMessage, bool) {
+func (v *values) getValue(ref engine.Ref) (json.RawMessage, bool) {
 	value, ok := v.held[ref]
 	return value, ok
 }
 
-func (v *values) put(ref engine.Ref, value json.RawMessage) {
+func (v *values) putValue(ref engine.Ref, value json.RawMessage) {
 	// A row that was begun and not written leaves references behind that the next row uses again.
 	if old, ok := v.held[ref]; ok {
 		v.bytes += len(value) - len(old)
@@ -46,10 +46,10 @@ func (v *values) put(ref engine.Ref, value json.RawMessage) {
 	}
 }
 
-func (v *values) add(level int, row *Row) {
+func (v *values) addRow(level int, row *Row) {
 	for n, value := range row.Values {
 		if _, large := row.Large[n]; !large {
-			v.put(Place{level, row.Seq, n}.Ref(), value)
+			v.putValue(Place{level, row.Seq, n}.Ref(), value)
 		}
 	}
 }

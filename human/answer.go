@@ -82,13 +82,13 @@ func wrongAnswer(path string, words text.Text) error {
 
 // Check says everything that is wrong with an answer, before anything of it is kept. Whether somebody may give it is another matter.
 func (r *Request) Check(purpose string, data json.RawMessage) error {
-	_, err := r.read(purpose, data, "somebody", "", Came{}) // by nobody a review would need no evidence
+	_, err := r.readByPurpose(purpose, data, "somebody", "", Came{}) // by nobody a review would need no evidence
 	return err
 }
 
-// read reads an answer to a question of a purpose. Who answered, when and how is not theirs to say. By nobody it is a default that stands for an
+// readByPurpose reads an answer to a question of a purpose. Who answered, when and how is not theirs to say. By nobody it is a default that stands for an
 // answer: a review of that kind needs no evidence.
-func (r *Request) read(purpose string, raw json.RawMessage, who, at string, how Came) (understood, error) {
+func (r *Request) readByPurpose(purpose string, raw json.RawMessage, who, at string, how Came) (understood, error) {
 	q := r.asked(purpose)
 	got, err := q.Read(raw, who != "")
 	if err != nil {
@@ -114,5 +114,5 @@ func (r *Request) read(purpose string, raw json.RawMessage, who, at string, how 
 
 // readAnswer reads the response_data of a node's question.
 func (r *Request) readAnswer(raw json.RawMessage, who, at string, how Came) (understood, error) {
-	return r.read(PurposeNode, raw, who, at, how)
+	return r.readByPurpose(PurposeNode, raw, who, at, how)
 }

@@ -60,7 +60,7 @@ func TestReadAnswer_Form(t *testing.T) {
 		"nothing":                 {values: `null`, want: []string{"field_values.who: it is required", "field_values.budget: it is required"}},
 		"a name with its address": {values: `{"who":"b","budget":1,"mail":"Bob <b@x.org>"}`, want: []string{`field_values.mail: "Bob <b@x.org>" is no mail address`}},
 	} {
-		u, err := form.read(PurposeNode, json.RawMessage(`{"notes":"n","field_values":`+c.values+`,"user_id":"eve","timestamp":"never"}`), "ann", "now", Came{})
+		u, err := form.readByPurpose(PurposeNode, json.RawMessage(`{"notes":"n","field_values":`+c.values+`,"user_id":"eve","timestamp":"never"}`), "ann", "now", Came{})
 		if diff := cmp.Diff(c.want, complaints(err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -289,7 +289,7 @@ func TestReadGiven(t *testing.T) {
 		{PurposeToolApproval, `"yes"`, ``, "", ""},
 	} {
 		r := Request{}
-		u, err := r.read(c.purpose, json.RawMessage(c.given), "ann", "now", Came{})
+		u, err := r.readByPurpose(c.purpose, json.RawMessage(c.given), "ann", "now", Came{})
 		if c.data == "" {
 			if fault.CodeOf(err) != fault.InvalidInput {
 				t.Errorf("%s %s: %v, want a refusal", c.purpose, c.given, err)

@@ -74,27 +74,31 @@ func TestClassify_Free(t *testing.T) {
 		titles          []string
 		approve, reject int
 	}{
-		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 94, 97},
-		{"replies_more.jsonl", []string{""}, 97, 99},
-		{"replies_other.jsonl", []string{""}, 96, 98},
-		{"replies_wild.jsonl", []string{""}, 91, 99},
-		{"replies_short.jsonl", []string{""}, 95, 99},
-		{"replies_plain.jsonl", []string{""}, 85, 97},
-		{"replies_persons.jsonl", []string{""}, 77, 97},
-		{"replies_everyday.jsonl", []string{""}, 82, 96},
-		{"replies_hard.jsonl", []string{""}, 62, 95},
-		{"replies_voices_en.jsonl", []string{""}, 69, 97},
-		{"replies_voices_zh.jsonl", []string{""}, 73, 93},
-		{"replies_voices_trades.jsonl", []string{""}, 73, 96},
-		{"replies_voices_letters.jsonl", []string{""}, 64, 96},
-		{"replies_office.jsonl", []string{""}, 93, 99},
-		{"replies_messages.jsonl", []string{""}, 93, 100},
-		{"replies_business.jsonl", []string{""}, 93, 98},
-		{"replies_services.jsonl", []string{""}, 89, 99},
-		{"replies_households.jsonl", []string{""}, 90, 99},
-		{"replies_misleading.jsonl", []string{""}, 98, 100},
-		{"replies_consents.jsonl", []string{""}, 90, 100},
-		{"replies_trades.jsonl", []string{""}, 84, 99},
+		{"replies_free.jsonl", []string{"", "Do you approve?", "请审批"}, 99, 98},
+		{"replies_more.jsonl", []string{""}, 99, 100},
+		{"replies_other.jsonl", []string{""}, 98, 99},
+		{"replies_wild.jsonl", []string{""}, 98, 99},
+		{"replies_short.jsonl", []string{""}, 98, 100},
+		{"replies_plain.jsonl", []string{""}, 96, 98},
+		{"replies_persons.jsonl", []string{""}, 99, 98},
+		{"replies_everyday.jsonl", []string{""}, 91, 95},
+		{"replies_hard.jsonl", []string{""}, 80, 95},
+		{"replies_voices_en.jsonl", []string{""}, 92, 97},
+		{"replies_voices_zh.jsonl", []string{""}, 88, 93},
+		{"replies_voices_trades.jsonl", []string{""}, 88, 95},
+		{"replies_voices_letters.jsonl", []string{""}, 88, 96},
+		{"replies_office.jsonl", []string{""}, 98, 99},
+		{"replies_messages.jsonl", []string{""}, 99, 100},
+		{"replies_business.jsonl", []string{""}, 98, 99},
+		{"replies_services.jsonl", []string{""}, 98, 99},
+		{"replies_households.jsonl", []string{""}, 98, 100},
+		{"replies_misleading.jsonl", []string{""}, 100, 100},
+		{"replies_consents.jsonl", []string{""}, 97, 100},
+		{"replies_trades.jsonl", []string{""}, 97, 99},
+		{"replies_small_firms.jsonl", []string{""}, 92, 98},
+		{"replies_departments.jsonl", []string{""}, 93, 98},
+		{"replies_texting.jsonl", []string{""}, 88, 98},
+		{"replies_neighbours.jsonl", []string{""}, 96, 98},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,10 +124,10 @@ func TestClassify_Unseen(t *testing.T) {
 		name                   string
 		approve, reject, wrong int
 	}{
-		{"replies_unseen_plain.jsonl", 89, 93, 0},
-		{"replies_unseen_persons.jsonl", 68, 86, 1},
-		{"replies_unseen_exam.jsonl", 90, 98, 0},
-		{"replies_unseen_again.jsonl", 87, 97, 0},
+		{"replies_unseen_plain.jsonl", 92, 93, 0},
+		{"replies_unseen_persons.jsonl", 80, 88, 1},
+		{"replies_unseen_exam.jsonl", 95, 98, 0},
+		{"replies_unseen_again.jsonl", 92, 97, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ const (
 	trainLeast  = 4     // replies that a feature has to be in
 	trainMost   = 48000 // features that are kept
 	trainWidth  = 16
-	trainNets   = 2
+	trainNets   = 3
 )
 
 // train learns networks that differ by their seed. Only the features that weigh most are kept, which takes learning twice.
@@ -136,7 +136,7 @@ func trainOn(samples []sample, features []uint32, seed uint64, rounds int) *pros
 // moved changes a weight against its gradient.
 func moved(weight, squares *float32, gradient float32) {
 	*squares += gradient * gradient
-	*weight -= trainRate * gradient / float32(math.Sqrt(float64(*squares)+1e-6))
+	*weight -= trainRate * gradient / float32(math.Sqrt(float64(*squares+1e-6)))
 }
 
 // learn moves all weights towards what a reply is labelled as.
@@ -146,16 +146,18 @@ func (l *learner) learn(whole prose.Known, parts []prose.Known, want int) {
 	gradient[want]--
 	for c, g := range gradient {
 		moved(&l.Bias[c], &l.bias[c], g)
-		for _, f := range whole.At {
-			at := f*prose.Outcomes + c
-			moved(&l.Whole[at], &l.whole[at], g*whole.Share+trainDecay*l.Whole[at])
+	}
+	for _, f := range whole.At {
+		weights, squares := l.Whole[f*prose.Outcomes:(f+1)*prose.Outcomes], l.whole[f*prose.Outcomes:(f+1)*prose.Outcomes]
+		for c, g := range gradient {
+			moved(&weights[c], &squares[c], g*whole.Share+trainDecay*weights[c])
 		}
+	}
+	if len(parts) == 0 {
+		return
 	}
 	strongest, mean := make([]float32, l.Width), make([]float32, l.Width)
 	for j := range l.Width {
-		if len(parts) == 0 {
-			return
-		}
 		for c, g := range gradient {
 			at := c*2*l.Width + j
 			strongest[j] += g * l.Out[at]
@@ -164,6 +166,7 @@ func (l *learner) learn(whole prose.Known, parts []prose.Known, want int) {
 			moved(&l.Out[at+l.Width], &l.out[at+l.Width], g*p.Mean[j]+trainDecay*l.Out[at+l.Width])
 		}
 	}
+	component := make([]float32, l.Width)
 	for i, part := range parts {
 		for j, act := range p.Acts[i] {
 			g := mean[j] / float32(len(parts))
@@ -172,9 +175,12 @@ func (l *learner) learn(whole prose.Known, parts []prose.Known, want int) {
 			}
 			g *= 1 - act*act
 			moved(&l.PartBias[j], &l.partBias[j], g)
-			for _, f := range part.At {
-				at := f*l.Width + j
-				moved(&l.Parts[at], &l.parts[at], g*part.Share+trainDecay*l.Parts[at])
+			component[j] = g * part.Share
+		}
+		for _, f := range part.At {
+			weights, squares := l.Parts[f*l.Width:(f+1)*l.Width], l.parts[f*l.Width:(f+1)*l.Width]
+			for j, g := range component {
+				moved(&weights[j], &squares[j], g+trainDecay*weights[j])
 			}
 		}
 	}
@@ -198,9 +204,13 @@ func varied(corpus []free) (out []free) {
 			return strings.ReplaceAll(form, "%s", text)
 		}
 		if f.Want != "unclear" && i%2 == 0 {
-			out = append(out, free{Text: fill(undeciding(language)), Want: "unclear"})
+			forms := undeciding(language)
+			if f.Want == "approve" {
+				forms = append(forms, leavingOpen(language)...)
+			}
+			out = append(out, free{Text: fill(forms), Want: "unclear"})
 		}
-		if i%3 == 0 {
+		if i%3 != 1 {
 			out = append(out, free{Text: fill(smallTalk(language)), Want: f.Want})
 		}
 	}
@@ -215,12 +225,20 @@ func undeciding(language string) []string {
 	return strings.Split("%s when the client has signed.|As soon as IT confirms, %s|%s, apart from the second line.|WHO says %s|%s after the audit is through.|Should the board agree, %s|%s, but swap the venue first.|%s, though only half of it.|%s, excluding the bar bill.|%s, on condition that HR signs too.|%s, minus the travel part.|WHO replied: %s|%s, only if it stays below budget.|WHO told me: %s|According to WHO, %s|WHO wrote \"%s\" and I have not read it yet.|I heard WHO say %s|Supposing WHO can be there, %s|Depending on the weather, %s|%s? I have not made up my mind.|%s... let me ask WHO first.|%s, but WHO has the last word.|For the first batch: %s. For the second I need to think.|I am leaning towards: %s. Tomorrow I will tell you.|%s, that is what WHO wants, not what I said.|Barring any objection from WHO, %s|Last time I wrote: %s. This one I have not seen.|If I were you I would write: %s|I nearly answered: %s. Let me read to the end first.|WHO is happy. WHO always writes: %s|Half of me says %s, the other half does not.|Once WHO is back, %s", "|")
 }
 
+// leavingOpen are forms that leave an approval open; a refusal in them would stay one.
+func leavingOpen(language string) []string {
+	if language == "zh" {
+		return strings.Fields("%s，就差WHO的章了 %s。最后由WHO定。 %s。只等WHO一句话。 %s，不过这事WHO说了算，我已经抄送他了 %s，就是运费谁出没写清楚 我这边%s，WHO那边还没签 概念上%s，合同另说 %s，只是附件好像缺了一页，你补一下 %s，发现一处数字对不上，你核对下 WHO签完我就回你：%s 差点意思，要不然我就%s了 %s，这是对上一单说的，这单是啥 让WHO把欠的单子清了，%s")
+	}
+	return strings.Split("%s from our side. Over to WHO for the decision.|%s. Now we are waiting for WHO to give the word.|%s to the idea. The order itself needs a separate decision.|%s, bar the bank guarantee, please chase it.|%s. Have you noticed that the terms have changed?|Send me the two references and then it is: %s|%s. That was for the one on Tuesday. The one you ask about today is new to me.|%s, that is what I would write were it my budget.|I am pleased to say that the papers have come. WHO will say whether it is %s|%s, with pleasure, I will take a look this evening.|Make the heading bigger and then %s|%s. One of the attachments does not open, send it once more.|%s. I ought to stay out of this one though, ask WHO.|%s. The third point I want to go through with WHO.", "|")
+}
+
 // smallTalk are forms that change nothing about what is put into them.
 func smallTalk(language string) []string {
 	if language == "zh" {
-		return strings.Fields("刚开完会。%s。 %s。晚上一起吃饭啊。 早上好！%s。 %s。辛苦大家了。 路上信号不好，简单回一下：%s。 WHO你好，%s。 %s。孩子还好吧？ 我在机场。%s。 昨晚看了两遍。%s。 %s。周末愉快！ 今天真热。%s。 %s。替我向WHO问好。 抱歉回晚了，%s。 材料收到了，也看完了。%s。 %s。我先去接孩子了。 想了一夜。%s。")
+		return strings.Fields("刚开完会。%s。 %s。晚上一起吃饭啊。 早上好！%s。 %s。辛苦大家了。 路上信号不好，简单回一下：%s。 WHO你好，%s。 %s。孩子还好吧？ 我在机场。%s。 昨晚看了两遍。%s。 %s。周末愉快！ 今天真热。%s。 %s。替我向WHO问好。 抱歉回晚了，%s。 材料收到了，也看完了。%s。 %s。我先去接孩子了。 想了一夜。%s。 %s。下次早点提。 %s。回头请你吃饭。 %s。明天见。 %s。到时候我也去看看。 %s，别再催我啦。 长话短说：%s。 %s。不用再问别人了。 都等了半年了。%s。 贵是贵了点。%s。 %s。改天来家里坐坐。 一句话：%s。 %s。有人问起就说是我说的。")
 	}
-	return strings.Split("Just back from lunch. %s.|%s. See you on Friday.|Hi WHO, %s.|%s. Hope the kids are well.|Sorry for the late answer. %s.|On the train, so in short: %s.|%s. Say hello to WHO from me.|I read it twice last night. %s.|%s. Time for a coffee.|Good morning! %s.|What a week. %s.|%s. Have a lovely weekend, all.|Dear WHO, thank you for sending this over. %s.|I slept on it. %s.|%s. The dog wants out, so I must run.|It has been raining here for days. %s.", "|")
+	return strings.Split("Just back from lunch. %s.|%s. See you on Friday.|Hi WHO, %s.|%s. Hope the kids are well.|Sorry for the late answer. %s.|On the train, so in short: %s.|%s. Say hello to WHO from me.|I read it twice last night. %s.|%s. Time for a coffee.|Good morning! %s.|What a week. %s.|%s. Have a lovely weekend, all.|Dear WHO, thank you for sending this over. %s.|I slept on it. %s.|%s. The dog wants out, so I must run.|It has been raining here for days. %s.|%s. Next time ask me a day earlier.|%s. Speak soon.|%s. I will be in on Monday anyway.|I moaned about this at the meeting, I know. %s.|%s. And tell WHO to stop asking.|Bit late in the day, but here goes: %s.|%s. If anyone asks, I said so.|We have been waiting for months. %s.|Long story short: %s.|Painful price, but there it is. %s.|%s. Drop in when you are next in town.|Where were we? Right. %s.|%s. Mind how you go, will you.", "|")
 }
 
 // peopleSpokenOf are people who are spoken of.

@@ -165,7 +165,7 @@ func (c *clock) decided(before, after store.Interaction, change store.Interactio
 		nudge(c.ears.wake)
 		return // who ended it has told of it
 	}
-	c.tell(Event{Interaction: after})
+	c.tellWatchers(Event{Interaction: after})
 }
 
 // decide says what becomes of a question that is due.

@@ -235,7 +235,7 @@ func (d *Desk) changed(i store.Interaction, wake bool) {
 		d.o.Wake(store.Ref{Workspace: i.Workspace, Execution: i.Execution})
 	}
 	d.Look()
-	d.tell(Event{Interaction: i})
+	d.tellWatchers(Event{Interaction: i})
 }
 
 // sit reads a question and what was replied to it.

@@ -42,7 +42,7 @@ func (s *sitting) override(p identity.Principal, in Submission, reason string) (
 		return who, wrongAnswer("reason", text.Of("it is missing; say why you decide in the place of those who are asked"))
 	}
 	how := store.Origin{Means: p.Means, Ground: store.GroundOverride, Reason: reason}
-	u, err := s.request.read(s.Purpose, in.Data, p.User, timestamp(s.now), came(how))
+	u, err := s.request.readByPurpose(s.Purpose, in.Data, p.User, timestamp(s.now), came(how))
 	if err != nil {
 		return who, err
 	}

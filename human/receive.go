@@ -57,7 +57,7 @@ func (d *Desk) Receive(ctx context.Context, r Reply) (Reaction, error) {
 	}
 	_, err = d.decide(ctx, r.Workspace, id, func(s *sitting) error {
 		t.sitting = s
-		return t.take(ctx)
+		return t.takeReply(ctx)
 	})
 	if err != nil {
 		return Reaction{}, err
@@ -197,7 +197,7 @@ func (t *taking) judge(ctx context.Context, s *sitting) {
 	t.judgement = &j
 }
 
-func (t *taking) take(ctx context.Context) error {
+func (t *taking) takeReply(ctx context.Context) error {
 	t.reaction, t.asked = Reaction{}, false
 	if t.reply.Dedup != "" && t.version == t.Version {
 		// Nobody was faster, and still it could not be written: the message is known as a reply to another question.

@@ -254,7 +254,7 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	if err := s.oneWordEach(who, response.Origin); err != nil {
 		return err
 	}
-	u, err := s.request.read(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now), came(response.Origin))
+	u, err := s.request.readByPurpose(s.Purpose, in.Data, strings.TrimPrefix(who.key, seatUser), timestamp(s.now), came(response.Origin))
 	if err != nil {
 		return err
 	}
@@ -439,7 +439,7 @@ func (s *sitting) raised() (budget string, by float64) {
 	if s.Purpose != PurposeBudget || s.change.Deliver == nil || s.change.Interaction.Status != store.InteractionCompleted || len(s.change.Responses) == 0 {
 		return "", 0
 	}
-	u, err := s.request.read(s.Purpose, s.change.Interaction.Response, "somebody", "", Came{})
+	u, err := s.request.readByPurpose(s.Purpose, s.change.Interaction.Response, "somebody", "", Came{})
 	if err != nil {
 		return "", 0
 	}

@@ -76,8 +76,8 @@ func (b *backroom) Watch(workspace string) (events <-chan Event, missed func() b
 	return me.events, missed, stop
 }
 
-// tell hands an event to those who watch its workspace.
-func (b *backroom) tell(e Event) {
+// tellWatchers hands an event to those who watch its workspace.
+func (b *backroom) tellWatchers(e Event) {
 	b.watchers.publish(e.Interaction.Workspace, e)
 	if e.Interaction.Status != store.InteractionPending {
 		nudge(b.ears.wake) // perhaps nobody has to listen any more
@@ -138,7 +138,7 @@ func (w *watchers) run(ctx context.Context, b *backroom) {
 				w.mu.Unlock()
 				continue
 			}
-			b.tell(Event{Interaction: i})
+			b.tellWatchers(Event{Interaction: i})
 		}
 	}
 }

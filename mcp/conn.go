@@ -404,7 +404,7 @@ func (c *conn) call(ctx context.Context, t Tool, call Call) (json.RawMessage, er
 		c.mu.Lock()
 		delete(c.listeners, token)
 		c.mu.Unlock()
-		l.end()
+		l.endListening()
 	}()
 	args := call.Arguments
 	if len(args) == 0 {
@@ -525,7 +525,7 @@ func (c *conn) fetch(ctx context.Context) (*toolList, error) {
 				return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense", cause: err}
 			}
 		}
-		if err := l.add(c.key.Server, c.hide(valid(raw)), result.Tools); err != nil {
+		if err := l.addTool(c.key.Server, c.hide(valid(raw)), result.Tools); err != nil {
 			return nil, &Error{Kind: Protocol, Server: c.key.Server, Message: "its list of tools makes no sense: " + err.Error(), cause: err}
 		}
 		cursor = result.NextCursor
@@ -557,8 +557,8 @@ func (c *conn) hide(document json.RawMessage) json.RawMessage {
 	return document
 }
 
-// add takes the tools of a page. Valid are those that the SDK has let pass.
-func (l *toolList) add(server string, raw json.RawMessage, valid []*sdk.Tool) error {
+// addTool takes the tools of a page. Valid are those that the SDK has let pass.
+func (l *toolList) addTool(server string, raw json.RawMessage, valid []*sdk.Tool) error {
 	var page struct {
 		Tools []json.RawMessage `json:"tools"`
 	}

@@ -57,7 +57,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 			attempt.Header[name] = values
 		}
 		if w.token != nil {
-			if used, err = w.token.get(r.Context(), used); err != nil {
+			if used, err = w.token.getToken(r.Context(), used); err != nil {
 				if attempt.Body != nil {
 					_ = attempt.Body.Close() // as above
 				}
@@ -105,7 +105,7 @@ func (w *wire) follow(r *http.Request) (*exchange, error) {
 	if json.Unmarshal(data, &m) != nil || len(m.ID) == 0 || m.Method == "" {
 		return nil, nil
 	}
-	w.table.add(string(m.ID), x)
+	w.table.addExchange(string(m.ID), x)
 	return x, nil
 }
 
@@ -234,7 +234,7 @@ func (f *followed) message(data []byte) {
 	if len(data) == 0 || json.Unmarshal(data, &m) != nil || len(m.ID) == 0 || m.Method != "" {
 		return
 	}
-	if x := f.table.get(string(m.ID)); x != nil {
+	if x := f.table.getExchange(string(m.ID)); x != nil {
 		x.answer(bytes.Clone(m.Result))
 	}
 }

@@ -133,7 +133,7 @@ type exchanges struct {
 	open map[string]*exchange
 }
 
-func (e *exchanges) add(id string, x *exchange) {
+func (e *exchanges) addExchange(id string, x *exchange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open == nil {
@@ -149,7 +149,7 @@ func (e *exchanges) remove(x *exchange) {
 	e.mu.Unlock()
 }
 
-func (e *exchanges) get(id string) *exchange {
+func (e *exchanges) getExchange(id string) *exchange {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open[id]

@@ -63,8 +63,8 @@ func (p *Pool) token(who principal) *tokenSource {
 	return &tokenSource{pool: p, who: who, gate: p.gates[key]}
 }
 
-// get returns a token. Refused is one that the server did not take; it is not returned again.
-func (t *tokenSource) get(ctx context.Context, refused string) (string, error) {
+// getToken returns a token. Refused is one that the server did not take; it is not returned again.
+func (t *tokenSource) getToken(ctx context.Context, refused string) (string, error) {
 	select {
 	case t.gate <- struct{}{}:
 		defer func() { <-t.gate }()

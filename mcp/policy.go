@@ -96,8 +96,8 @@ func strictest(list ...Decision) Decision {
 	return slices.MaxFunc(list, func(a, b Decision) int { return cmp.Compare(a.strictness(), b.strictness()) })
 }
 
-// Unruled is what calls of a tool meet as far as nobody has a policy about it. What the server says can make it stricter; that it only reads is
-// its word, and leaves the judgement to whoever judges the call.
+// Unruled decides about calls of a tool that no policy is about. What the server says of its tool can make the decision stricter, and never looser:
+// if it says that the tool only reads, the call is still judged.
 func Unruled(t Tool) Verdict {
 	switch ClassOf(t) {
 	case ReadOnly, Additive:

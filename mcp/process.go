@@ -82,7 +82,7 @@ func launch(command string, args []string, dir string, env []string, say *chatte
 	}
 	quiet := make(chan struct{})
 	go func() {
-		say.read(p.stderr)
+		say.readChatter(p.stderr)
 		close(quiet)
 	}()
 	go func() {

@@ -30,7 +30,7 @@ func (l *listener) hear(p Progress) {
 	}
 }
 
-func (l *listener) end() {
+func (l *listener) endListening() {
 	l.mu.Lock()
 	l.over = true
 	l.timer.Stop()

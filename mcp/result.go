@@ -44,7 +44,7 @@ const (
 	MaxData  = 16 << 20
 )
 
-// Object returns the result as the output of a step: the structured content, with the message where no such field exists. What is no object
+// Object returns the result as the output of a step: the structured content, with the message where no such field exists. What is not an object
 // stands under result.
 func (o Output) Object() (json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
@@ -148,7 +148,7 @@ func Read(result json.RawMessage) (Output, error) {
 	return o, nil
 }
 
-// valid replaces what is no UTF-8. Decoders do so with texts; what is kept as it came would go on as it is, up to readers that close
+// valid replaces what is not UTF-8. Decoders do so with texts; what is kept as it came would go on as it is, up to readers that close
 // their stream over it.
 func valid(document json.RawMessage) json.RawMessage {
 	if utf8.Valid(document) {

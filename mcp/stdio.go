@@ -75,7 +75,7 @@ func (s *stdio) Write(ctx context.Context, m jsonrpc.Message) error {
 	f := frame{data: append(data, '\n'), done: make(chan error, 1)}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		if f.x = exchangeOf(ctx); f.x != nil {
-			s.table.add(fmt.Sprint(r.ID.Raw()), f.x)
+			s.table.addExchange(fmt.Sprint(r.ID.Raw()), f.x)
 		}
 	}
 	select {
@@ -152,7 +152,7 @@ func (s *stdio) next() (jsonrpc.Message, error) {
 			return nil, &Error{Kind: Protocol, Message: "the server sent a line that is no message", ends: true, cause: err}
 		}
 		if r, ok := m.(*jsonrpc.Response); ok {
-			if x := s.table.get(fmt.Sprint(r.ID.Raw())); x != nil {
+			if x := s.table.getExchange(fmt.Sprint(r.ID.Raw())); x != nil {
 				x.answer(r.Result)
 			}
 		}
@@ -195,7 +195,7 @@ func (s *stdio) oversized(line []byte, size int) (jsonrpc.Message, error) {
 		if len(found) != 1 {
 			continue
 		}
-		x := s.table.get(string(found[0][1]))
+		x := s.table.getExchange(string(found[0][1]))
 		if x == nil {
 			continue
 		}
@@ -296,8 +296,8 @@ func shown(line string) string {
 	return strings.TrimSpace(line)
 }
 
-// read reads lines until there are no more.
-func (c *chatter) read(from io.Reader) {
+// readChatter reads lines until there are no more.
+func (c *chatter) readChatter(from io.Reader) {
 	r := bufio.NewReaderSize(from, maxLogLine)
 	for {
 		part, err := r.ReadSlice('\n')

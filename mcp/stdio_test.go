@@ -14,7 +14,7 @@ func hear(t *testing.T, printed io.Reader, lines int) (messages int, err error) 
 	t.Helper()
 	x := &exchange{}
 	table := &exchanges{}
-	table.add("1", x)
+	table.addExchange("1", x)
 	s := &stdio{table: table, lines: bufio.NewReaderSize(printed, 64), note: func(line string) {
 		if len(line) > maxLogLine {
 			t.Fatalf("a line of %d bytes is noted", len(line))

@@ -125,19 +125,19 @@ func (s *Store) Buffer(ctx context.Context, c Call, cfg BufferConfig, in BufferI
 	if done, err := attached(ctx, b, op, in.Ask, &out.Answer); err != nil {
 		return out, err
 	} else if done {
-		return out, b.tell(ctx, &out, 0, "")
+		return out, b.tellBuffer(ctx, &out, 0, "")
 	}
 	switch op {
 	case "add":
 		if in.Message == "" {
 			return out, required(op, "message")
 		}
-		full, err := b.add(ctx, Message{Role: in.Role, Content: in.Message, Metadata: in.Metadata})
+		full, err := b.addMessages(ctx, Message{Role: in.Role, Content: in.Message, Metadata: in.Metadata})
 		if err != nil {
 			return out, err
 		}
 		out.Stored = yes(true)
-		if err := b.tell(ctx, &out, 0, ""); err != nil {
+		if err := b.tellBuffer(ctx, &out, 0, ""); err != nil {
 			return out, err
 		}
 		out.BufferFull = out.BufferFull || full
@@ -146,12 +146,12 @@ func (s *Store) Buffer(ctx context.Context, c Call, cfg BufferConfig, in BufferI
 		if in.RecentCount < 0 {
 			return out, fault.New(fault.InvalidInput, `"recent_count" must not be negative`).With("path", "recent_count")
 		}
-		return out, b.tell(ctx, &out, in.RecentCount, strings.ToLower(in.Role))
+		return out, b.tellBuffer(ctx, &out, in.RecentCount, strings.ToLower(in.Role))
 	case "clear":
 		if err := b.clear(ctx); err != nil {
 			return out, err
 		}
-		return out, b.tell(ctx, &out, 0, "")
+		return out, b.tellBuffer(ctx, &out, 0, "")
 	}
 	return out, unknown(op, "add", "get", "clear", LoadContext, Remember)
 }
@@ -159,7 +159,7 @@ func (s *Store) Buffer(ctx context.Context, c Call, cfg BufferConfig, in BufferI
 // conversation is the messages that are kept, as they came, and the summary of those that are not.
 func (x *session) conversation(ctx context.Context) ([]Message, []store.MemoryRecord, summary, error) {
 	var sum summary
-	if _, _, err := x.get(ctx, sortSummary, sortSummary, &sum); err != nil {
+	if _, _, err := x.getRecord(ctx, sortSummary, sortSummary, &sum); err != nil {
 		return nil, nil, sum, err
 	}
 	records, err := x.list(ctx, store.MemoryQuery{Sort: sortMessage})
@@ -170,8 +170,8 @@ func (x *session) conversation(ctx context.Context) ([]Message, []store.MemoryRe
 	return messages, records, sum, err
 }
 
-// tell fills the answer: of a role, or the last few.
-func (b *buffer) tell(ctx context.Context, out *BufferOutput, recent int, role string) error {
+// tellBuffer fills the answer: of a role, or the last few.
+func (b *buffer) tellBuffer(ctx context.Context, out *BufferOutput, recent int, role string) error {
 	messages, _, sum, err := b.conversation(ctx)
 	if err != nil {
 		return err
@@ -210,8 +210,8 @@ func (x *session) messageRecords(version int64, messages []Message) ([]store.Mem
 	return list, nil
 }
 
-// add takes messages in and folds the oldest when the buffer is nearly full.
-func (b *buffer) add(ctx context.Context, messages ...Message) (full bool, err error) {
+// addMessages takes messages in and folds the oldest when the buffer is nearly full.
+func (b *buffer) addMessages(ctx context.Context, messages ...Message) (full bool, err error) {
 	fold := b.folding()
 	_, err = b.change(ctx, func(ctx context.Context, version int64) (draft, error) {
 		d := draft{}
@@ -329,7 +329,7 @@ func (x *session) tellConversation(sum string, messages []Message, room int) Con
 }
 
 func (b *buffer) remember(ctx context.Context, e Exchange) (bool, error) {
-	_, err := b.add(ctx, e.messages()...)
+	_, err := b.addMessages(ctx, e.messages()...)
 	return err == nil, err
 }
 

@@ -153,7 +153,7 @@ func (d *documents) put(ctx context.Context, in DocumentInput, update bool) (doc
 			id = d.recordID(version, 0)
 		}
 		if update {
-			_, found, err := d.get(ctx, sortDocument, id, &doc)
+			_, found, err := d.getRecord(ctx, sortDocument, id, &doc)
 			if err != nil || !found {
 				return draft{idle: true}, err
 			}
@@ -187,7 +187,7 @@ func (d *documents) put(ctx context.Context, in DocumentInput, update bool) (doc
 		if err := json.Unmarshal(receipt.Result, &id); err != nil {
 			return doc, false, err
 		}
-		_, _, err = d.get(ctx, sortDocument, id, &doc)
+		_, _, err = d.getRecord(ctx, sortDocument, id, &doc)
 		return doc, true, err
 	}
 	return doc, receipt.Version > 0, nil

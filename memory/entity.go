@@ -95,7 +95,7 @@ func (s *Store) Entities(ctx context.Context, c Call, cfg EntityConfig, in Entit
 		if in.Content == "" {
 			return out, required(op, "content")
 		}
-		if ids, err = e.take(ctx, in.Content); err == nil {
+		if ids, err = e.takeContent(ctx, in.Content); err == nil {
 			out.Stored = yes(len(ids) > 0)
 		}
 	case "get":
@@ -104,7 +104,7 @@ func (s *Store) Entities(ctx context.Context, c Call, cfg EntityConfig, in Entit
 		}
 		var id string
 		var found bool
-		if _, found, err = e.get(ctx, sortName, nameKey(in.Name), &id); found {
+		if _, found, err = e.getRecord(ctx, sortName, nameKey(in.Name), &id); found {
 			ids = []string{id}
 		}
 	case "search":
@@ -128,7 +128,7 @@ func (s *Store) Entities(ctx context.Context, c Call, cfg EntityConfig, in Entit
 	if err != nil || len(ids) == 0 {
 		return out, err
 	}
-	return out, e.tell(ctx, &out, ids)
+	return out, e.tellEntities(ctx, &out, ids)
 }
 
 // nameKey is a name without what does not tell names apart.
@@ -173,8 +173,8 @@ func (x *session) findEntities(ctx context.Context, content string, types []stri
 	return found
 }
 
-// take finds the entities of a text and stores those that are sure enough. It returns their ids.
-func (e *entities) take(ctx context.Context, content string) ([]string, error) {
+// takeContent finds the entities of a text and stores those that are sure enough. It returns their ids.
+func (e *entities) takeContent(ctx context.Context, content string) ([]string, error) {
 	if len(content) > maxBytes {
 		return nil, fault.Newf(fault.TooLarge, `"content" has %d bytes; a memory takes up to %d at once`, len(content), maxBytes).With("path", "content")
 	}
@@ -192,10 +192,10 @@ func (e *entities) take(ctx context.Context, content string) ([]string, error) {
 			}
 			entity := Entity{ID: "ent_" + digest(nameKey(f.Name)), Name: strings.TrimSpace(f.Name), Type: kind, Confidence: f.Confidence, Attributes: map[string]string{}}
 			var id string
-			if _, there, err := e.get(ctx, sortName, nameKey(f.Name), &id); err != nil {
+			if _, there, err := e.getRecord(ctx, sortName, nameKey(f.Name), &id); err != nil {
 				return d, err
 			} else if there {
-				if _, _, err := e.get(ctx, sortEntity, id, &entity); err != nil {
+				if _, _, err := e.getRecord(ctx, sortEntity, id, &entity); err != nil {
 					return d, err
 				}
 				if f.Confidence > entity.Confidence {
@@ -247,8 +247,8 @@ func (e *entities) take(ctx context.Context, content string) ([]string, error) {
 	return ids, json.Unmarshal(receipt.Result, &ids)
 }
 
-// tell fills the answer with entities and what relates them.
-func (e *entities) tell(ctx context.Context, out *EntityOutput, ids []string) error {
+// tellEntities fills the answer with entities and what relates them.
+func (e *entities) tellEntities(ctx context.Context, out *EntityOutput, ids []string) error {
 	records, err := e.list(ctx, store.MemoryQuery{Sort: sortEntity, IDs: ids})
 	if err != nil {
 		return err
@@ -425,13 +425,13 @@ func (e *entities) context(ctx context.Context, query string) (Context, error) {
 		return Context{}, err
 	}
 	var out EntityOutput
-	if err := e.tell(ctx, &out, ids); err != nil {
+	if err := e.tellEntities(ctx, &out, ids); err != nil {
 		return Context{}, err
 	}
 	return e.summary(out.Entities, out.Relationships, e.cfg.MaxContextChars), nil
 }
 
 func (e *entities) remember(ctx context.Context, x Exchange) (bool, error) {
-	ids, err := e.take(ctx, x.text())
+	ids, err := e.takeContent(ctx, x.text())
 	return len(ids) > 0, err
 }

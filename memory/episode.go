@@ -210,7 +210,7 @@ func (s *Store) Episodes(ctx context.Context, c Call, cfg EpisodicConfig, in Epi
 		}
 		out.Stored = yes(stored)
 		if stored {
-			e.tell(&out, []Episode{one})
+			e.tellEpisodes(&out, []Episode{one})
 		}
 		return out, nil
 	case "query":
@@ -225,7 +225,7 @@ func (s *Store) Episodes(ctx context.Context, c Call, cfg EpisodicConfig, in Epi
 		if err != nil {
 			return out, err
 		}
-		e.tell(&out, list)
+		e.tellEpisodes(&out, list)
 		return out, nil
 	case "delete":
 		ids := in.IDs
@@ -347,8 +347,8 @@ func valueText(raw json.RawMessage) string {
 	return payload.Text(raw)
 }
 
-// tell fills the answer with episodes, the latest first.
-func (e *episodes) tell(out *EpisodicOutput, list []Episode) {
+// tellEpisodes fills the answer with episodes, the latest first.
+func (e *episodes) tellEpisodes(out *EpisodicOutput, list []Episode) {
 	out.Episodes = append(out.Episodes, list...)
 	for _, one := range slices.Backward(list) {
 		out.Timeline = append(out.Timeline, Moment{one.Timestamp, e.line(one)})

@@ -141,7 +141,7 @@ func (s *Store) Graph(ctx context.Context, c Call, cfg GraphConfig, in GraphInpu
 		if op == "add_and_query" && in.StartNode == "" {
 			return out, required(op, "start_node")
 		}
-		if err := g.add(ctx, in.Nodes, in.Relationships); err != nil {
+		if err := g.addToGraph(ctx, in.Nodes, in.Relationships); err != nil {
 			return out, err
 		}
 		out.Stored = yes(true)
@@ -199,8 +199,8 @@ func nodeRecord(n GraphNode) (store.MemoryRecord, error) {
 // maxBatch bounds what one operation adds.
 const maxBatch = 10_000
 
-// add stores nodes and edges. An edge brings the nodes that it needs; what is there keeps what is not given anew.
-func (g *graph) add(ctx context.Context, nodes []GraphNode, edges []GraphEdge) error {
+// addToGraph stores nodes and edges. An edge brings the nodes that it needs; what is there keeps what is not given anew.
+func (g *graph) addToGraph(ctx context.Context, nodes []GraphNode, edges []GraphEdge) error {
 	if len(nodes)+len(edges) > maxBatch {
 		return fault.Newf(fault.TooLarge, "%d nodes and relationships are too many at once; add up to %d", len(nodes)+len(edges), maxBatch)
 	}
@@ -569,5 +569,5 @@ func (g *graph) remember(ctx context.Context, e Exchange) (bool, error) {
 	if len(nodes) == 0 && len(edges) == 0 {
 		return false, nil
 	}
-	return true, g.add(ctx, nodes, edges)
+	return true, g.addToGraph(ctx, nodes, edges)
 }

@@ -103,7 +103,7 @@ func (s *Store) KeyValues(ctx context.Context, c Call, cfg KeyValueConfig, in Ke
 	var kept keyValue
 	switch op {
 	case "get", "exists":
-		r, found, err := k.get(ctx, sortKey, key, &kept)
+		r, found, err := k.getRecord(ctx, sortKey, key, &kept)
 		if err != nil || !found {
 			return out, err
 		}
@@ -194,7 +194,7 @@ func tooBig(texts ...string) bool {
 func (k *keyValues) set(ctx context.Context, key string, o KeyValueOptions, keep bool, next func(old keyValue, found bool) (json.RawMessage, error)) (keyValue, error) {
 	receipt, err := k.change(ctx, func(ctx context.Context, version int64) (d draft, err error) {
 		var old keyValue
-		r, found, err := k.get(ctx, sortKey, key, &old)
+		r, found, err := k.getRecord(ctx, sortKey, key, &old)
 		if err != nil {
 			return d, err
 		}

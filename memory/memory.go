@@ -260,8 +260,8 @@ func (x *session) count(ctx context.Context, sort string) (int, error) {
 	return page.Total, err
 }
 
-// get reads one record into v and says whether it is there.
-func (x *session) get(ctx context.Context, sort, id string, v any) (store.MemoryRecord, bool, error) {
+// getRecord reads one record into v and says whether it is there.
+func (x *session) getRecord(ctx context.Context, sort, id string, v any) (store.MemoryRecord, bool, error) {
 	list, err := x.list(ctx, store.MemoryQuery{Sort: sort, IDs: []string{id}})
 	if err != nil || len(list) == 0 {
 		return store.MemoryRecord{}, false, err

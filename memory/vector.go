@@ -186,7 +186,7 @@ func normal(v []float32) []float32 {
 // agree refuses vectors that cannot be compared with those that are there.
 func (v *vectors) agree(ctx context.Context, s space) error {
 	var has space
-	_, found, err := v.get(ctx, sortSpace, sortSpace, &has)
+	_, found, err := v.getRecord(ctx, sortSpace, sortSpace, &has)
 	if err != nil || !found || has == s {
 		return err
 	}
@@ -287,7 +287,7 @@ func (v *vectors) put(ctx context.Context, items []Item, update bool) ([]Item, e
 			}
 			if update && len(stored[i].Metadata) == 0 {
 				var old Item
-				if _, _, err := v.get(ctx, sortItem, stored[i].ID, &old); err != nil {
+				if _, _, err := v.getRecord(ctx, sortItem, stored[i].ID, &old); err != nil {
 					return d, err
 				}
 				stored[i].Metadata = old.Metadata

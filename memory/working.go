@@ -200,7 +200,7 @@ func (w *working) items(ctx context.Context) ([]WorkingItem, error) {
 // value is that of a key, null when there is none. Asking for it is using it.
 func (w *working) value(ctx context.Context, key string) (json.RawMessage, error) {
 	var item WorkingItem
-	_, found, err := w.get(ctx, sortKey, key, &item)
+	_, found, err := w.getRecord(ctx, sortKey, key, &item)
 	if err != nil || !found {
 		return json.RawMessage("null"), err
 	}

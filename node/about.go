@@ -8,6 +8,12 @@ import (
 // Text is a text in the languages that people read.
 type Text = text.Text
 
+// Says is a text in both languages.
+func Says(en, zh string) Text { return text.Beside(en, zh) }
+
+// Wording is a text in the language of a reader.
+func Wording(language, zh, en string) string { return text.Beside(en, zh).In(language) }
+
 // About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
 // read it from here.
 type About struct {
@@ -30,6 +36,10 @@ type About struct {
 	// Older are the names that files of older versions have for the kind: a step type without a subtype ("START"), or another
 	// TYPE.SUBTYPE.
 	Older []string
+	// Values are the values of fields for which they depend on what the program is made of, by the name of the field: they take the place of the
+	// tag enum. Beside are the conditions of fields that depend on it, in the place of the tag with.
+	Values map[string][]string
+	Beside map[string][]Condition
 	// Inputs are the fields of the input that the kind reads. Those of a Go type whose tags say what they mean need not be repeated here.
 	Inputs []Value
 	// Examples are what references show of the kind; the first is the simplest.

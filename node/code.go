@@ -12,6 +12,7 @@ import (
 
 	"tandem/dataflow"
 	"tandem/fault"
+	"tandem/workflow"
 )
 
 // Code is a call of a function in code that nobody vouches for.
@@ -32,6 +33,16 @@ type Code struct {
 	Waiting func(why string)
 	// Printed is told what the code prints while it runs, to Stdout or Stderr, in pieces. May be nil.
 	Printed func(stream, text string)
+}
+
+// FunctionLanguage is the language of a function that is given without saying which: as for conversions, its form tells it. An
+// expression is not a function. Path is the configuration that it stands in.
+func FunctionLanguage(source, path string) (string, error) {
+	switch l := workflow.LanguageOf(source); l {
+	case workflow.LanguagePython, workflow.LanguageJavaScript:
+		return string(l), nil
+	}
+	return "", fault.Newf(fault.InvalidConfig, "%q must be a function in Python (def or lambda) or JavaScript (=> or function)", path).With("path", "configurations."+path)
 }
 
 // ConversionEntry is the function of a conversion that has several, whatever their order.

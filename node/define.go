@@ -25,24 +25,20 @@ func Define[C, I, O any](about About, run func(ctx context.Context, call *Call, 
 		if err != nil {
 			return nil, err
 		}
-		result, err := payload.Encode(out)
-		if err != nil {
-			return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
-		}
-		return Done{"result": result}, nil
+		return Succeed(out)
 	}, plan...)
-	k.OutputSchema = schemaOf[O](about.Name)
+	k.OutputSchema = SchemaOf[O](about.Name)
 	k.About = k.About.described(nil, reflect.TypeFor[O]())
 	return k
 }
 
 // Raw makes a kind of a function that chooses its output keys, or waits.
 func Raw[C, I any](about About, run func(ctx context.Context, call *Call, cfg C, in I) (Outcome, error), plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeOf(reflect.TypeFor[C]())
+	shape := shapeFor[C](about)
 	return Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
-		InputSchema:  schemaOf[I](about.Name),
+		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,
@@ -73,7 +69,7 @@ type Body[C any] struct {
 
 // Loop makes a kind that runs a body.
 func Loop[C any](about About, body Body[C], plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeOf(reflect.TypeFor[C]())
+	shape := shapeFor[C](about)
 	s := &Scope{
 		Open: func(ctx context.Context, call *Call) (o Opening, err error) {
 			defer recovered(about.Name, &err)

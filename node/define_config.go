@@ -130,6 +130,20 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
+// shapeFor is the shape of a kind's configuration, with what the kind says of its fields besides their tags.
+func shapeFor[C any](about About) *shape {
+	t := reflect.TypeFor[C]()
+	s := shapeOf(t)
+	for name, values := range about.Values { // order does not matter: each is about a field of its own
+		s.fields[s.index(t, name)].enum = slices.Clone(values)
+	}
+	for name, with := range about.Beside { // order does not matter: each is about a field of its own
+		s.fields[s.index(t, name)].with = slices.Clone(with)
+	}
+	s.checkConditions(t)
+	return s
+}
+
 // usuals notes the defaults.
 func (s *shape) usuals(t reflect.Type) {
 	v := reflect.New(t)

@@ -54,8 +54,8 @@ func ConfigurationSchema[C any]() SchemaSource {
 	return configSchema[C](t.String(), shapeOf(t))
 }
 
-// schemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
-func schemaOf[T any](kind string) SchemaSource {
+// SchemaOf is the JSON Schema of a type of input or output, nil when it can be anything.
+func SchemaOf[T any](kind string) SchemaSource {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[json.RawMessage]() || t == reflect.TypeFor[struct{}]() || t == reflect.TypeFor[any]() {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/text"
+	"tandem/workflow"
 )
 
 type color struct {
@@ -200,4 +201,44 @@ func TestLoop_ReadsConfigurationEveryTime(t *testing.T) {
 			t.Errorf("without a name: %v", err)
 		}
 	}
+}
+
+// What depends on the parts of the program is said when the kind is made, and counts as if it stood in the tags: for reading, for plans, and in what
+// is told of the kind.
+func TestDefine_ValuesOfTheProgram(t *testing.T) {
+	t.Parallel()
+	type ask struct {
+		Channel string `json:"channel" doc:"Where." zh:"何处。"`
+		URL     string `json:"url" doc:"The address." zh:"地址。"`
+	}
+	about := node.About{
+		Name: "TEST.ASK", Title: text.Beside("Ask", "问"), Description: text.Beside("Asks.", "提问。"),
+		Values: map[string][]string{"channel": {"inbox", "pigeon"}}, Beside: map[string][]node.Condition{"url": {{Field: "channel", Values: []string{"pigeon"}}}},
+	}
+	k := node.Define(about, func(_ context.Context, _ *node.Call, cfg ask, _ struct{}) (map[string]any, error) {
+		return map[string]any{"channel": cfg.Channel}, nil
+	})
+	if out, err := k.Run(t.Context(), &node.Call{Config: json.RawMessage(`{"channel":"Pigeon"}`)}); err != nil || string(out.(node.Done)["result"]) != `{"channel":"pigeon"}` {
+		t.Errorf("got %v, %v", out, err)
+	}
+	if _, err := k.Run(t.Context(), &node.Call{Config: json.RawMessage(`{"channel":"drum"}`)}); fault.CodeOf(err) != fault.InvalidConfig || !strings.Contains(err.Error(), `"pigeon"`) {
+		t.Errorf("a value that there is not: %v", err)
+	}
+	if schema := string(k.ConfigSchema.JSON()); !strings.Contains(schema, `"pigeon"`) {
+		t.Errorf("the schema does not list the values: %s", schema)
+	}
+	var registry node.Registry
+	registry.Register(k)
+	known, _ := registry.Kind("TEST.ASK")
+	_, problems := known.Plan(&workflow.Node{ID: "n", Type: "TEST", Subtype: "ASK", Configurations: json.RawMessage(`{"channel":"inbox","url":"x"}`)})
+	if len(problems) != 1 || problems[0].Path != "configurations.url" || problems[0].Severity != workflow.SeverityWarning {
+		t.Errorf("an address beside a channel that takes none: %+v", problems)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a field that there is not was taken")
+		}
+	}()
+	about.Values = map[string][]string{"canal": {"x"}}
+	node.Define(about, func(context.Context, *node.Call, ask, struct{}) (map[string]any, error) { return nil, nil })
 }

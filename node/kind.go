@@ -3,13 +3,16 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"tandem/credential"
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/payload"
 	"tandem/workflow"
 )
 
@@ -97,6 +100,15 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Done is a success: payload by output key. One without any key, of a run that has emitted chunks, gets what they add up to
 // as its result: {"text": …, "data": …}.
 type Done map[string]json.RawMessage
+
+// Succeed is a success with one payload, under the key "result".
+func Succeed(out any) (Outcome, error) {
+	result, err := payload.Encode(out)
+	if err != nil {
+		return nil, fault.New(fault.OutputInvalid, "the node made a result that JSON cannot hold").WithCause(err)
+	}
+	return Done{"result": result}, nil
+}
 
 // Wait ends a run without an end of the activation: nothing is held until the time, signal, answer or child that it names
 // comes, whichever is first; then the kind is run again with [Call.Wake] and [Call.Memo].
@@ -225,6 +237,30 @@ type Call struct {
 	Code func(ctx context.Context, c Code) (CodeResult, error)
 }
 
+// EffectKey names what the activation does to the world: the same in every attempt of it, and different for every other activation.
+func (c *Call) EffectKey() string {
+	return fmt.Sprintf("%s\x00%s\x00%d", c.ExecutionID, c.ActivationID, c.Generation)
+}
+
+// Time is what the host's clock shows; where there is none, when the activation started.
+func (c *Call) Time() time.Time {
+	if c.Clock != nil {
+		return c.Clock()
+	}
+	return c.Now
+}
+
+// Speaks is the language in which the run speaks to people and models, "zh" or "en": the one that is wished for, else that of the execution.
+func (c *Call) Speaks(wish string) string {
+	if wish == "" {
+		wish = c.Language
+	}
+	if wish == "zh" || strings.HasPrefix(wish, "zh-") {
+		return "zh"
+	}
+	return "en"
+}
+
 // Files keeps large values of a workspace by their content.
 type Files interface {
 	// Keep stores a value and returns when it is on disk. Hash is the SHA-256 of the content in lower-case hex.
@@ -253,6 +289,16 @@ type Tool struct {
 
 // Use is an attached node.
 type Use struct{ ID, Kind string }
+
+type directedKey struct{}
+
+// Directed marks the run of an attached node whose work the node that it is attached to decides, whatever its own configuration says.
+func Directed(ctx context.Context) context.Context {
+	return context.WithValue(ctx, directedKey{}, true)
+}
+
+// IsDirected says that a run was marked by [Directed].
+func IsDirected(ctx context.Context) bool { return ctx.Value(directedKey{}) != nil }
 
 // Usage is what was used of paid services.
 type Usage struct {
@@ -287,6 +333,24 @@ type Wake struct {
 	Child  string
 	Status engine.Status
 	Error  error
+}
+
+// ChildError is the failure of a child as the failure of its parent, nil if the child succeeded. It is final, since the child has tried again already.
+func (w *Wake) ChildError(workflow string) error {
+	if w.Status == engine.StatusSuccess {
+		return nil
+	}
+	if w.Error != nil {
+		return fault.From(w.Error).With("execution_id", w.Child).Final()
+	}
+	code := fault.Internal
+	switch w.Status {
+	case engine.StatusCanceled:
+		code = fault.Canceled
+	case engine.StatusTimeout:
+		code = fault.Timeout
+	}
+	return fault.Newf(code, "the workflow %q ended as %s", workflow, w.Status).With("execution_id", w.Child).Final()
 }
 
 // Level is the level of a log line.

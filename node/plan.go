@@ -368,3 +368,8 @@ func (p *Planning) Suggest(name string, candidates []string) string {
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
+
+// ReservedKey says that an output key has a meaning of its own, so that a configuration cannot give it another.
+func ReservedKey(key string, also ...string) bool {
+	return slices.Contains(append(also, workflow.DefaultKey, workflow.ErrorKey, "main"), key)
+}

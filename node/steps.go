@@ -88,11 +88,11 @@ type Leader[C, I any] struct {
 
 // Lead makes a kind whose work a program leads.
 func Lead[C, I any](about About, l Leader[C, I], plan ...func(p *Planning, cfg *C)) Kind {
-	shape := shapeOf(reflect.TypeFor[C]())
+	shape := shapeFor[C](about)
 	kind := Kind{
 		About:        about.described(reflect.TypeFor[I](), nil),
 		ConfigSchema: configSchema[C](about.Name, shape),
-		InputSchema:  schemaOf[I](about.Name),
+		InputSchema:  SchemaOf[I](about.Name),
 		config:       shape,
 		plan:         planned(shape, plan),
 		prompt:       shape.promptFields,

@@ -16,6 +16,19 @@ type Value struct {
 	Meaning Text
 }
 
+// Meaning is a field of an input or an output, and what it means.
+func Meaning(name, en, zh string) Value { return Value{Name: name, Meaning: Says(en, zh)} }
+
+// HandedOn are the fields of an output that are those of the input.
+func HandedOn() Value {
+	return Meaning("*", "Whatever else the input has.", "输入的其余内容。")
+}
+
+// HandsOn are the inputs of a kind that hands on whatever it is given.
+func HandsOn() []Value {
+	return []Value{Meaning("*", "Anything; it is handed on.", "任意内容，将原样传递。")}
+}
+
 // Example is a node of a kind as it may stand in a workflow, and what comes of it. References print it, and a test runs it.
 type Example struct {
 	// Shows says what it is an example of, in a sentence.

@@ -34,7 +34,7 @@ type guestClock struct {
 	start time.Time
 }
 
-func (c *guestClock) set(fixed int64) { c.fixed, c.start = fixed, time.Now() }
+func (c *guestClock) setClock(fixed int64) { c.fixed, c.start = fixed, time.Now() }
 
 func (c *guestClock) now() time.Time {
 	if c.fixed != 0 {
@@ -49,7 +49,7 @@ func (c *guestClock) nano() int64 { return int64(time.Since(c.start)) + 1 }
 // guestRandom is what code sees of randomness: repeatable from a seed, else real.
 type guestRandom struct{ seeded *mathrand.ChaCha8 }
 
-func (g *guestRandom) set(seed []byte) {
+func (g *guestRandom) setSeed(seed []byte) {
 	g.seeded = nil
 	if len(seed) > 0 {
 		g.seeded = mathrand.NewChaCha8(sha256.Sum256(seed))

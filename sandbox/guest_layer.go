@@ -29,8 +29,8 @@ func (l *layer) lay(live []byte) {
 	}
 }
 
-// add takes a page into the layer if it differs from the image. Pages come in ascending order.
-func (l *layer) add(at int, live, image []byte) {
+// addPage takes a page into the layer if it differs from the image. Pages come in ascending order.
+func (l *layer) addPage(at int, live, image []byte) {
 	if page := live[at : at+pageSize]; !bytes.Equal(page, image[at:at+pageSize]) {
 		l.at = append(l.at, at)
 		l.bytes = append(l.bytes, page...)
@@ -73,7 +73,7 @@ func programKey(q *request) [32]byte {
 	return key
 }
 
-func (p *programs[T]) get(key [32]byte) *program[T] {
+func (p *programs[T]) getProgram(key [32]byte) *program[T] {
 	prog := p.by[key]
 	if prog != nil {
 		p.clock++
@@ -82,8 +82,8 @@ func (p *programs[T]) get(key [32]byte) *program[T] {
 	return prog
 }
 
-// put keeps a program of size bytes beside its layer and gives up those not used for longest.
-func (p *programs[T]) put(key [32]byte, prog *program[T], size int) {
+// putProgram keeps a program of size bytes beside its layer and gives up those not used for longest.
+func (p *programs[T]) putProgram(key [32]byte, prog *program[T], size int) {
 	if p.by == nil {
 		p.by = make(map[[32]byte]*program[T])
 	}

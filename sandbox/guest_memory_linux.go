@@ -135,11 +135,11 @@ func (m *guestMemory) layer() *layer {
 	private, err := m.privatePages()
 	if err != nil {
 		for at := 0; at < len(live); at += pageSize {
-			l.add(at, live, m.image)
+			l.addPage(at, live, m.image)
 		}
 	}
 	for _, at := range private {
-		l.add(at, live, m.image)
+		l.addPage(at, live, m.image)
 	}
 	return l
 }

@@ -143,7 +143,7 @@ func (js *javaScript) lay(l *layer) error {
 
 func (js *javaScript) run(_ context.Context, q *request, printed printing) *reply {
 	started := time.Now()
-	js.clock.set(q.now)
+	js.clock.setClock(q.now)
 	js.arena.memory.limit = uint64(len(js.arena.memory.image)) + uint64(q.memoryMB)<<20
 	var r *reply
 	if prog, err := js.program(q); err != nil {
@@ -151,7 +151,7 @@ func (js *javaScript) run(_ context.Context, q *request, printed printing) *repl
 	} else {
 		js.stdout.reset(streamLimit)
 		js.stderr.reset(streamLimit)
-		js.random.set(q.seed)
+		js.random.setSeed(q.seed)
 		var state [8]byte
 		js.random.Read(state[:]) // never fails
 		*js.randomState() = binary.LittleEndian.Uint64(state[:]) | 1
@@ -171,13 +171,13 @@ func (js *javaScript) randomState() *uint64 {
 // program returns what is kept of a source, with its layer laid.
 func (js *javaScript) program(q *request) (*program[lib.TJSValue], error) {
 	key := programKey(q)
-	prog := js.programs.get(key)
+	prog := js.programs.getProgram(key)
 	if prog == nil {
 		if err := js.lay(nil); err != nil {
 			return nil, err
 		}
 		prog = js.load(q)
-		js.programs.put(key, prog, 0)
+		js.programs.putProgram(key, prog, 0)
 		return prog, js.lay(prog.layer)
 	}
 	if js.laid != prog.layer {

@@ -56,7 +56,7 @@ func startChild(ctx context.Context, key laneKey, dir string) (*child, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, ch.kill)
 	defer stop()
-	greeting, err := ch.read()
+	greeting, err := ch.readReply()
 	if err == nil && greeting.kind == replyValue {
 		return ch, nil
 	}
@@ -160,7 +160,7 @@ func (c *child) exchange(ctx context.Context, q *request, limit time.Duration, p
 	}
 	heard := listener{printed: printed}
 	for err == nil {
-		if r, err = c.read(); err != nil || r.kind != replyPrinted {
+		if r, err = c.readReply(); err != nil || r.kind != replyPrinted {
 			break
 		}
 		err = heard.hear(r)
@@ -205,7 +205,7 @@ func (l *listener) hear(r *reply) error {
 
 func (l *listener) reply() *reply { return &reply{stdout: l.stdout, stderr: l.stderr} }
 
-func (c *child) read() (*reply, error) {
+func (c *child) readReply() (*reply, error) {
 	b, err := readFrame(c.out)
 	if err != nil {
 		return nil, err

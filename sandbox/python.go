@@ -263,8 +263,8 @@ func (p *python) run(ctx context.Context, q *request, printed printing) *reply {
 	started := time.Now()
 	p.stdout.reset(streamLimit)
 	p.stderr.reset(streamLimit)
-	p.clock.set(q.now)
-	p.random.set(q.seed)
+	p.clock.setClock(q.now)
+	p.random.setSeed(q.seed)
 	p.memory.limit = uint64(p.image.length) + uint64(max(q.memoryMB-imageRoomMB, 0))<<20
 	r := &reply{}
 	if prog, err := p.program(ctx, r, q); err != nil {
@@ -284,7 +284,7 @@ func (p *python) run(ctx context.Context, q *request, printed printing) *reply {
 // randomness; so what is kept of both is the same whoever calls.
 func (p *python) program(ctx context.Context, r *reply, q *request) (*program[pythonCode], error) {
 	key := programKey(q)
-	prog := p.programs.get(key)
+	prog := p.programs.getProgram(key)
 	if prog == nil {
 		if err := p.lay(ctx, nil); err != nil {
 			return nil, err
@@ -300,10 +300,10 @@ func (p *python) program(ctx context.Context, r *reply, q *request) (*program[py
 		if prog.layer == nil {
 			prog.kept = code
 		}
-		p.programs.put(key, prog, len(prog.kept))
+		p.programs.putProgram(key, prog, len(prog.kept))
 		p.stdout.reset(streamLimit)
 		p.stderr.reset(streamLimit)
-		p.random.set(q.seed)
+		p.random.setSeed(q.seed)
 		return prog, p.lay(ctx, prog.layer)
 	}
 	if p.laid != prog.layer {

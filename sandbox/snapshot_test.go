@@ -286,8 +286,8 @@ func TestPrograms_StayWithinBounds(t *testing.T) {
 	var kept programs[int]
 	key := func(i int) [32]byte { return programKey(&request{source: fmt.Append(nil, i)}) }
 	for i := range 3 * maxPrograms {
-		kept.put(key(i), &program[int]{kept: i}, 1)
-		if kept.get(key(0)) == nil {
+		kept.putProgram(key(i), &program[int]{kept: i}, 1)
+		if kept.getProgram(key(0)) == nil {
 			t.Fatalf("the source used in between was given up after %d others", i)
 		}
 	}
@@ -296,13 +296,13 @@ func TestPrograms_StayWithinBounds(t *testing.T) {
 	}
 	page := make([]byte, 1<<20)
 	for i := range 40 {
-		kept.put(key(-1-i), &program[int]{layer: &layer{bytes: page}}, 0)
+		kept.putProgram(key(-1-i), &program[int]{layer: &layer{bytes: page}}, 0)
 	}
-	if kept.size > maxProgramBytes || kept.get(key(-40)) == nil || kept.get(key(-1)) != nil {
+	if kept.size > maxProgramBytes || kept.getProgram(key(-40)) == nil || kept.getProgram(key(-1)) != nil {
 		t.Errorf("%d sources of %d bytes are kept", len(kept.by), kept.size)
 	}
-	kept.put(key(-41), &program[int]{layer: &layer{bytes: make([]byte, 2*maxProgramBytes)}}, 0)
-	if len(kept.by) != 1 || kept.get(key(-41)) == nil {
+	kept.putProgram(key(-41), &program[int]{layer: &layer{bytes: make([]byte, 2*maxProgramBytes)}}, 0)
+	if len(kept.by) != 1 || kept.getProgram(key(-41)) == nil {
 		t.Errorf("%d sources are kept beside one that is too large", len(kept.by))
 	}
 	if programKey(&request{source: []byte("ab"), entry: []byte("c")}) == programKey(&request{source: []byte("a"), entry: []byte("bc")}) {

@@ -33,7 +33,7 @@ func Walls(ctx context.Context) ([]Wall, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, ch.kill)
 	defer stop()
-	r, err := ch.read()
+	r, err := ch.readReply()
 	if err != nil {
 		return nil, fmt.Errorf("ask a process of the sandbox for its walls: %w", ch.explain(err))
 	}

@@ -23,6 +23,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -43,15 +44,15 @@ func (s *Server) agents() {
 	started.Description = "A task is an execution: it is read, followed, answered, paused and canceled under /executions. Answers 202 when it is on disk, or 200 when it has ended within wait_seconds. " +
 		"Starting again with the same Idempotency-Key starts nothing and answers with the first task. A user may start five tasks in fifteen seconds; more answer 429 with Retry-After. Thirty run at once; more wait for their turn."
 	started.Responses = map[string]*huma.Response{}
-	s.declareProblem(&started, http.StatusTooManyRequests)
+	s.DeclareProblem(&started, http.StatusTooManyRequests)
 
-	handle(s, op(http.MethodGet, "/agents", "list-agents", "List agents, the last saved first"), readers(), s.listAgents)
-	handle(s, created, editors(), s.createAgent)
-	handle(s, op(http.MethodGet, "/agents/{id}", "get-agent", "Read an agent"), readers(), s.getAgent)
-	handle(s, put, editors(), s.putAgent)
-	handle(s, op(http.MethodDelete, "/agents/{id}", "delete-agent", "Delete an agent that has no unfinished tasks"), editors(), s.deleteAgent)
-	handle(s, started, operators(), s.startTask)
-	handle(s, op(http.MethodGet, "/agents/{id}/tasks", "list-tasks", "List the tasks of an agent, the newest first"), readers(), s.listTasks)
+	route.Handle(s.Router, op(http.MethodGet, "/agents", "list-agents", "List agents, the last saved first"), route.Readers(), s.listAgents)
+	route.Handle(s.Router, created, route.Editors(), s.createAgent)
+	route.Handle(s.Router, op(http.MethodGet, "/agents/{id}", "get-agent", "Read an agent"), route.Readers(), s.getAgent)
+	route.Handle(s.Router, put, route.Editors(), s.putAgent)
+	route.Handle(s.Router, op(http.MethodDelete, "/agents/{id}", "delete-agent", "Delete an agent that has no unfinished tasks"), route.Editors(), s.deleteAgent)
+	route.Handle(s.Router, started, route.Operators(), s.startTask)
+	route.Handle(s.Router, op(http.MethodGet, "/agents/{id}/tasks", "list-tasks", "List the tasks of an agent, the newest first"), route.Readers(), s.listTasks)
 }
 
 // AgentPath names an agent.
@@ -61,7 +62,7 @@ type AgentPath struct {
 
 type (
 	listAgentsInput struct {
-		Paging
+		route.Paging
 		Text string `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
 	}
 	agentsOutput struct{ Body api.Agents }
@@ -79,7 +80,7 @@ type (
 
 func (s *Server) listAgents(ctx context.Context, p identity.Principal, in *listAgentsInput) (*agentsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, Prefix: agent.WorkflowID(""), NotPrefix: agent.UnnamedID(""), Page: in.page(),
+		Text: in.Text, Prefix: agent.WorkflowID(""), NotPrefix: agent.UnnamedID(""), Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
@@ -149,9 +150,9 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 		return s.saveAgent(ctx, p, in.Body.ID, in.Body, -1)
 	}
 	const longest = 48 // a number or a random text comes after it
-	id := madeID(in.Body.Name, "agent")
+	id := route.MadeID(in.Body.Name, "agent")
 	id = strings.Trim(id[:min(len(id), longest)], "-")
-	for n := 1; n <= maxMadeIDs; n++ {
+	for n := 1; n <= route.MaxMadeIDs; n++ {
 		free := id
 		if n > 1 {
 			free += "-" + strconv.Itoa(n)
@@ -161,12 +162,12 @@ func (s *Server) createAgent(ctx context.Context, p identity.Principal, in *agen
 			return out, err
 		}
 	}
-	return s.saveAgent(ctx, p, id+"-"+randomText(), in.Body, -1)
+	return s.saveAgent(ctx, p, id+"-"+route.RandomText(), in.Body, -1)
 }
 
 func (s *Server) putAgent(ctx context.Context, p identity.Principal, in *agentPut) (*agentOutput, error) {
 	if in.Body.ID != "" && in.Body.ID != in.ID {
-		return nil, wrongField("id", "%q is not the agent of the address, %q; make them agree, or leave the id out", in.Body.ID, in.ID)
+		return nil, api.WrongField("id", "%q is not the agent of the address, %q; make them agree, or leave the id out", in.Body.ID, in.ID)
 	}
 	expect, err := expectedRevision(in.IfMatch)
 	if err != nil {
@@ -187,7 +188,7 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	w, _, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, Version: def.Metadata.Version,
-		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.now(), Expect: expect,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
 	})
 	switch {
 	case errors.Is(err, store.ErrConflict) && expect < 0:
@@ -212,7 +213,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	if err := errors.Join(agent.CheckID(id), spec.Check()); err != nil {
 		f := fault.From(err)
 		path, _ := f.Details["path"].(string)
-		return spec, wrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
+		return spec, api.WrongField(path, "%s", strings.TrimPrefix(f.Message, path+": "))
 	}
 	profiles, err := s.o.Models.Profiles(ctx, p)
 	if err != nil {
@@ -223,7 +224,7 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 		names[i] = one.ID
 	}
 	if !slices.Contains(names, spec.LLMProfile) {
-		return spec, wrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, nearest(spec.LLMProfile, names))
+		return spec, api.WrongField("llm_profile", "there is no profile %q in this workspace%s", spec.LLMProfile, route.Nearest(spec.LLMProfile, names))
 	}
 	servers, err := s.o.Stores.MCPServers.List(ctx, p)
 	if err != nil {
@@ -235,29 +236,18 @@ func (s *Server) readAgent(ctx context.Context, p identity.Principal, id string,
 	}
 	for i, server := range spec.MCPServers {
 		if !slices.Contains(names, server) {
-			return spec, wrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, nearest(server, names))
+			return spec, api.WrongField(fmt.Sprintf("mcp_servers[%d]", i), "the tool server %q is not registered in this workspace%s; an administrator registers it with PUT /api/v1/mcp/servers/{id}", server, route.Nearest(server, names))
 		}
 	}
 	return spec, nil
 }
 
-// nearest is the hint to a name that was meant, or to those that there are.
-func nearest(name string, known []string) string {
-	if hint := near(name, known); hint != "" {
-		return hint
-	}
-	if len(known) == 0 {
-		return ", which has none"
-	}
-	return "; there are " + quoted(known)
-}
-
-func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*nothing, error) {
+func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *AgentPath) (*route.Nothing, error) {
 	w, err := s.agentOf(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, conflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.now()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
+	return nil, route.ConflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.NowMS()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
 }
 
 type (
@@ -337,16 +327,16 @@ func (s *Server) taskRequest(ctx context.Context, p identity.Principal, id strin
 	if err := checkTask(&want); err != nil {
 		return host.StartRequest{}, err
 	}
-	r, err := s.o.Request(ctx, p, w.ID, "latest")
+	r, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest")
 	if err != nil {
 		return r, err
 	}
-	spec, err := s.specOf(ctx, p, &w)
+	spec, err := agent.ReadSpec(ready.Source)
 	if err != nil {
 		return r, err
 	}
 	if want.ConversationID == "" {
-		want.ConversationID = newID("conv")
+		want.ConversationID = route.NewID("conv")
 	}
 	priority := want.Priority
 	want.WaitSeconds, want.Priority = 0, 0 // they are of the start, not of the task
@@ -368,9 +358,9 @@ func checkTask(want *api.TaskRequest) error {
 	want.Question = strings.TrimSpace(want.Question)
 	switch n := utf8.RuneCountInString(want.Question); {
 	case n == 0:
-		return wrongField("question", "a task needs a question: what is to be done")
+		return api.WrongField("question", "a task needs a question: what is to be done")
 	case n > agent.MaxQuestion:
-		return wrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
+		return api.WrongField("question", "it has %d characters, and %d is the most; put long texts into documents", n, agent.MaxQuestion)
 	}
 	for _, field := range []struct {
 		name string
@@ -381,12 +371,12 @@ func checkTask(want *api.TaskRequest) error {
 			raw = nil
 		}
 		if *field.raw = raw; len(raw) > 0 && raw[0] != '{' {
-			return wrongField(field.name, "an object was expected; write the values by name")
+			return api.WrongField(field.name, "an object was expected; write the values by name")
 		}
 	}
 	for i, raw := range want.Documents {
 		if d := gjson.ParseBytes(raw); d.Type != gjson.String && !d.IsObject() {
-			return wrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
+			return api.WrongField(fmt.Sprintf("documents[%d]", i), "a text or an object was expected")
 		}
 	}
 	return nil
@@ -407,7 +397,7 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 		return nil, err
 	}
 	out := &taskOutput{
-		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Status: http.StatusAccepted, Location: route.Prefix + "/executions/" + started.Execution,
 		Body: api.TaskStarted{
 			TaskID: e.ID, ExecutionID: e.ID, AgentID: id, ConversationID: e.Conversation, Status: string(status), Repeated: started.Repeated,
 		},
@@ -415,33 +405,27 @@ func (s *Server) taskAnswer(ctx context.Context, p identity.Principal, id string
 	if patience == 0 || !status.Final() {
 		return out, nil
 	}
-	r, err := s.readExecution(ctx, p, started.Execution)
+	r, err := s.stories.ReadExecution(ctx, p, started.Execution)
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := r.outputs(ctx)
-	if err != nil {
+	if out.Body.Answer, err = r.TaskAnswer(ctx); err != nil {
 		return nil, err
 	}
-	result, err := wholeValue(ctx, r.journal, outputs[agent.TaskNode])
-	if err != nil {
-		return nil, err
-	}
-	out.Body.Answer = gjson.GetBytes(result, "answer").Str
-	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.View.Status), r.Failure()
 	return out, nil
 }
 
 type listTasksInput struct {
 	AgentPath
-	Paging
+	route.Paging
 	Status       []string `query:"status,explode" doc:"several, or one list with commas"`
 	Conversation string   `query:"conversation_id" maxLength:"200"`
 	Mine         bool     `query:"mine" doc:"only those that the caller has started"`
 }
 
 func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTasksInput) (*executionsOutput, error) {
-	statuses, err := readStatuses(listed(in.Status))
+	statuses, err := readStatuses(route.Listed(in.Status))
 	if err != nil {
 		return nil, err
 	}
@@ -449,7 +433,7 @@ func (s *Server) listTasks(ctx context.Context, p identity.Principal, in *listTa
 	if err != nil {
 		return nil, err
 	}
-	q := store.ExecutionQuery{WorkflowID: w.ID, Statuses: statuses, Conversation: in.Conversation, Page: in.page()}
+	q := store.ExecutionQuery{WorkflowID: w.ID, Statuses: statuses, Conversation: in.Conversation, Page: in.StorePage()}
 	if in.Mine {
 		q.User = p.User
 	}
@@ -463,7 +447,7 @@ func noAgent[I any, P interface {
 }, O any](fn func(context.Context, identity.Principal, *I) (*O, error)) func(context.Context, identity.Principal, *I) (*O, error) {
 	return func(ctx context.Context, p identity.Principal, in *I) (*O, error) {
 		if _, is := agent.IDOf(P(in).named()); is {
-			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; GET %s/agents lists agents", P(in).named(), prefix)
+			return nil, fault.Newf(fault.NotFound, "there is no workflow %q; GET %s/agents lists agents", P(in).named(), route.Prefix)
 		}
 		return fn(ctx, p, in)
 	}

@@ -189,15 +189,15 @@ func TestTasks(t *testing.T) {
 	if err != nil || e.WorkflowID != "agent:clerk" || e.User != "operator-user" || e.Conversation != done.ConversationID || e.Priority != 2 || e.WorkflowName == "" {
 		t.Errorf("the execution is %+v, %v", e, err)
 	}
-	r, err := w.server.readExecution(t.Context(), identity.System("a"), done.TaskID)
+	r, err := w.server.stories.ReadExecution(t.Context(), identity.System("a"), done.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var initial, request map[string]any
-	if err := json.Unmarshal(r.start.Initial, &initial); err != nil {
+	if err := json.Unmarshal(r.Start.Initial, &initial); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(r.start.Trigger, &request); err != nil {
+	if err := json.Unmarshal(r.Start.Trigger, &request); err != nil {
 		t.Fatal(err)
 	}
 	documents := []any{"a", map[string]any{"b": 1.0}}
@@ -210,8 +210,8 @@ func TestTasks(t *testing.T) {
 	}, request); diff != "" {
 		t.Errorf("what the trigger brings (-want +got):\n%s", diff)
 	}
-	if r.start.Language != "zh" {
-		t.Errorf("it speaks %q, the agent zh", r.start.Language)
+	if r.Start.Language != "zh" {
+		t.Errorf("it speaks %q, the agent zh", r.Start.Language)
 	}
 
 	again := read[api.TaskStarted](t, w.call(operator, http.MethodPost, path, `{"question":"and then?","conversation_id":"`+done.ConversationID+`"}`).want(t, http.StatusAccepted))
@@ -323,7 +323,7 @@ func TestTasks_AreNotStartedTooOften(t *testing.T) {
 	// Another process knows of them, and of those that nobody has started by hand it takes no notice.
 	p2 := identity.System("a")
 	p2.User = "operator-user"
-	request, err := w.server.o.Request(t.Context(), p2, "agent:clerk", "latest")
+	request, _, err := w.server.o.Revisions.Request(t.Context(), p2, "agent:clerk", "latest")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,41 +386,5 @@ func TestMe(t *testing.T) {
 	w.call(viewer, http.MethodPatch, "/api/v1/users/me", `{"auto_execute":false}`).want(t, http.StatusOK)
 	if me(viewer).AutoExecute || me(w.tokens[identity.Editor]).AutoExecute {
 		t.Error("it is on")
-	}
-}
-
-func TestMe_WithoutAServer(t *testing.T) {
-	t.Parallel()
-	w := setup(t)
-	local := identity.Principal{Workspace: "new", User: localUser, Roles: []identity.Role{identity.Admin}}
-	ctx := As(t.Context(), local)
-	got, err := w.server.getMe(ctx, local, nil)
-	if err != nil || got.Body.AutoExecute || got.Body.ID != localUser || len(got.Body.Roles) != 1 {
-		t.Fatalf("before: %+v, %v", got, err)
-	}
-	yes := true
-	for range 2 { // the first makes a record of the user, in a workspace that has none
-		got, err = w.server.updateMe(ctx, local, &meChange{api.MeRequest{AutoExecute: &yes}})
-		if err != nil || !got.Body.AutoExecute || len(got.Body.Roles) != 1 {
-			t.Fatalf("changed: %+v, %v", got, err)
-		}
-	}
-	u, err := w.stores.Users.Get(t.Context(), local, localUser)
-	if err != nil || !u.AutoExecute || len(u.Roles) != 0 {
-		t.Errorf("kept is %+v, %v", u, err)
-	}
-	if got, err = w.server.getMe(ctx, local, nil); err != nil || !got.Body.AutoExecute || len(got.Body.Roles) != 1 {
-		t.Errorf("read again: %+v, %v", got, err)
-	}
-	// It is nobody's last admin, and nobody makes it one.
-	if err := w.server.keepAdmin(t.Context(), local, "somebody"); fault.CodeOf(err) != fault.Conflict {
-		t.Errorf("the local user counts as an admin: %v", err)
-	}
-	if _, err := w.server.updateUser(ctx, local, &userChange{ID: localUser, Body: api.UserRequest{Name: "x", Roles: []string{"admin"}}}); fault.CodeOf(err) != fault.Conflict {
-		t.Errorf("the local user was changed: %v", err)
-	}
-	// A caller with a token is in the store, or is nobody.
-	if _, err := w.server.getMe(t.Context(), identity.Principal{Workspace: "new", User: "gone"}, nil); fault.CodeOf(err) != fault.NotFound {
-		t.Errorf("a user that is not there: %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +19,8 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -52,16 +53,16 @@ func TestBody_Keys(t *testing.T) {
 	t.Parallel()
 	g := &fakeGateway{}
 	w := setup(t, func(o *Options) { o.Gateway = func(http.Handler) (Gateway, error) { return g, nil } })
-	many, definition := manyKeys(maxKeys+1), manyKeys(maxDefinitionKeys+1)
+	many, definition := manyKeys(route.MaxKeys+1), manyKeys(route.MaxDefinitionKeys+1)
 	doors := 0
 	for _, op := range operations(w.server) {
 		if op.RequestBody == nil {
 			continue
 		}
 		doors++
-		body, limit := many, maxKeys
+		body, limit := many, route.MaxKeys
 		if strings.HasSuffix(op.Path, "/workflows") || strings.HasSuffix(op.Path, "/workflows/validate") || op.OperationID == "update-workflow" || op.OperationID == "replace-workflow" || op.OperationID == "put-workflow" {
-			body, limit = definition, maxDefinitionKeys
+			body, limit = definition, route.MaxDefinitionKeys
 		}
 		p := w.admin(op.Method, filled(op.Path, "x"), body).problem(t, http.StatusRequestEntityTooLarge, fault.TooLarge)
 		if !strings.Contains(p.Detail, strconv.Itoa(limit)) {
@@ -77,41 +78,17 @@ func TestBody_Keys(t *testing.T) {
 	}
 	w.ask("", "POST", address, strings.NewReader(many), func(r *http.Request) { r.Header.Set("Content-Type", "application/json") }).problem(t, http.StatusRequestEntityTooLarge, fault.TooLarge)
 	var form strings.Builder
-	for i := range maxKeys {
+	for i := range route.MaxKeys {
 		form.WriteString("k" + strconv.Itoa(i) + "=&")
 	}
 	w.ask("", "POST", address, strings.NewReader(form.String()), asBrowser("application/x-www-form-urlencoded")).problem(t, http.StatusUnprocessableEntity, fault.InvalidInput)
 	asked := w.asks("operator-user", human.PurposeNode, human.Request{Type: human.Input, Title: "t", Fields: []human.Field{{Name: "n", Label: "N"}}})
 	w.ask("", "POST", w.link(asked, "user:operator-user"), strings.NewReader(form.String()), asBrowser("application/x-www-form-urlencoded")).want(t, http.StatusUnprocessableEntity)
 	// As many as it takes, it takes.
-	w.admin("POST", prefix+"/users", `{"name":"x","roles":["viewer"]}`).want(t, 201)
-	p := w.admin("POST", prefix+"/users", `{"name":"x","roles":["viewer"],"surprise":`+manyKeys(maxKeys-4)+`}`).problem(t, http.StatusUnprocessableEntity, fault.InvalidInput)
+	w.admin("POST", route.Prefix+"/users", `{"name":"x","roles":["viewer"]}`).want(t, 201)
+	p := w.admin("POST", route.Prefix+"/users", `{"name":"x","roles":["viewer"],"surprise":`+manyKeys(route.MaxKeys-4)+`}`).problem(t, http.StatusUnprocessableEntity, fault.InvalidInput)
 	if !strings.Contains(p.Detail, "surprise") {
 		t.Errorf("it was refused for something else: %s", p.Detail)
-	}
-}
-
-func TestCheckKeys(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		body string
-		ok   bool
-	}{
-		"Few":        {`{"a":1,"b":{"c":[{"d":2}]}}`, true},
-		"Many":       {`{"a":1,"b":{"c":[{"d":2}],"e":1}}`, false},
-		"InTexts":    {`{"a":"::::::::","b:":"\":\\\":::::","c":[":,:"]}`, true},
-		"Unfinished": {`{"a":"` + `\`, true},
-		"Broken":     {`{:::::::::`, false},
-		"List":       {`[` + strings.Repeat("0,", maxItems-2) + `0]`, true},
-		"LongList":   {`[` + strings.Repeat("0,", maxItems) + `0]`, false},
-		"BOM":        {"\uFEFF {\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1}", false},
-		"YAML":       {"a: 1\nb: 2\nc: 3\nd: 4\ne: 5\n", true},
-		"Empty":      {"", true},
-		"Blank":      {"         ", true},
-	} {
-		if err := checkKeys([]byte(c.body), 4); (err == nil) != c.ok || err != nil && fault.CodeOf(err) != fault.TooLarge {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -129,7 +106,7 @@ func TestBody_InFlight(t *testing.T) {
 	t.Parallel()
 	g := &fakeGateway{}
 	w := setup(t, func(o *Options) { o.Gateway = func(http.Handler) (Gateway, error) { return g, nil } })
-	w.server.bodies.patience = time.Millisecond
+	w.server.Bodies.Patience = time.Millisecond
 	if err := w.stores.Credentials.Create(t.Context(), identity.System("a"), store.Credential{ID: "cred", Name: "bot", Type: "slack_bot", Sealed: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
@@ -149,107 +126,50 @@ func TestBody_InFlight(t *testing.T) {
 	}
 	unsized := func(text string) io.Reader { return struct{ io.Reader }{strings.NewReader(text)} }
 
-	give := fill(t, w.server.bodies.users, inFlightBytes)
-	put(w.admin("POST", prefix+"/users", large))
-	put(w.ask(token, "POST", prefix+"/users", unsized(large), nil))
+	give := fill(t, w.server.Bodies.Users, route.InFlightBytes)
+	put(w.admin("POST", route.Prefix+"/users", large))
+	put(w.ask(token, "POST", route.Prefix+"/users", unsized(large), nil))
 	put(w.call(token, "POST", "/mcp", large))
-	w.admin("POST", prefix+"/users", `{"name":"small","roles":["viewer"]}`).want(t, 201)
+	w.admin("POST", route.Prefix+"/users", `{"name":"small","roles":["viewer"]}`).want(t, 201)
 	w.ask("", "POST", address, strings.NewReader(large), nil).want(t, http.StatusGone) // strangers have room of their own
 	give()
-	w.admin("POST", prefix+"/users", large).want(t, 201)
+	w.admin("POST", route.Prefix+"/users", large).want(t, 201)
 
-	give = fill(t, w.server.bodies.strangers, inFlightStrangers)
+	give = fill(t, w.server.Bodies.Strangers, route.InFlightStrangers)
 	put(w.ask("", "POST", address, strings.NewReader(large), nil))
 	put(w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, 1<<20)))
 	put(w.ask("", "POST", "/channels/knock/a/cred", strings.NewReader(large[:1<<20-1]), func(r *http.Request) { r.Header.Set("X-Word", "sesame") }))
-	w.admin("POST", prefix+"/users", large).want(t, 201)
+	w.admin("POST", route.Prefix+"/users", large).want(t, 201)
 	give()
-	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, maxRespondBody+10<<20)).want(t, http.StatusRequestEntityTooLarge)
+	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, respond.MaxBody+10<<20)).want(t, http.StatusRequestEntityTooLarge)
 	w.sendFiles(link, nil, "q0", "x", io.LimitReader(endless{}, 1<<20)).want(t, 200)
 
 	// Nothing of it is kept after the answers.
-	fill(t, w.server.bodies.users, inFlightBytes)
-	fill(t, w.server.bodies.strangers, inFlightStrangers)
+	fill(t, w.server.Bodies.Users, route.InFlightBytes)
+	fill(t, w.server.Bodies.Strangers, route.InFlightStrangers)
 }
 
-func TestMeter(t *testing.T) {
-	t.Parallel()
-	const size = 4 << 20
-	meterOn := func(room *semaphore.Weighted, body io.Reader) *meter {
-		return &meter{ReadCloser: io.NopCloser(body), ctx: t.Context(), room: room, patience: time.Millisecond, most: maxBody}
-	}
-	t.Run("CountsWhatArrives", func(t *testing.T) {
-		t.Parallel()
-		room := semaphore.NewWeighted(size)
-		m := meterOn(room, strings.NewReader(strings.Repeat("x", uncountedBytes)))
-		if _, err := io.Copy(io.Discard, m); err != nil || m.held != 0 {
-			t.Errorf("%d bytes are held, %v", m.held, err)
-		}
-		m = meterOn(room, strings.NewReader(strings.Repeat("x", 3<<20)))
-		if _, err := io.Copy(io.Discard, m); err != nil || m.held < 3<<20-uncountedBytes || m.held > 3<<20+countStep {
-			t.Errorf("%d bytes are held, %v", m.held, err)
-		}
-		m.done()
-		m.done()
-		if !room.TryAcquire(size) {
-			t.Error("room was not given back")
-		}
-	})
-	t.Run("WaitsForRoom", func(t *testing.T) {
-		t.Parallel()
-		room := semaphore.NewWeighted(size)
-		give := fill(t, room, size)
-		m := meterOn(room, strings.NewReader(strings.Repeat("x", 1<<20)))
-		m.patience = time.Minute
-		var wait sync.WaitGroup
-		wait.Go(func() {
-			if n, err := io.Copy(io.Discard, m); err != nil || n != 1<<20 {
-				t.Errorf("%d bytes, %v", n, err)
-			}
-		})
-		give()
-		wait.Wait()
-	})
-	t.Run("NoRoom", func(t *testing.T) {
-		t.Parallel()
-		room := semaphore.NewWeighted(size)
-		m := meterOn(room, io.LimitReader(endless{}, 64<<20))
-		n, err := io.Copy(io.Discard, m)
-		if fault.CodeOf(err) != fault.Busy || n > size+uncountedBytes || m.why() == nil || m.brokeOff() {
-			t.Errorf("%d bytes, %v", n, err)
-		}
-		m.done()
-		if !room.TryAcquire(size) {
-			t.Error("room was not given back")
-		}
-	})
-	t.Run("ThrownAway", func(t *testing.T) {
-		t.Parallel()
-		room := semaphore.NewWeighted(size)
-		m := meterOn(room, io.LimitReader(endless{}, 16<<20))
-		m.most = 1 << 20
-		if _, err := io.Copy(io.Discard, m); err != nil || m.held > 1<<20+countStep {
-			t.Errorf("%d bytes are held, %v", m.held, err)
-		}
-	})
-}
-
-// Who waits for an execution keeps no room.
+// Who waits for an execution keeps no room, and its request goes on.
 func TestBodyDone(t *testing.T) {
 	t.Parallel()
-	room := semaphore.NewWeighted(4 << 20)
-	m := &meter{ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 1<<20))), ctx: t.Context(), room: room, patience: time.Millisecond, most: maxBody}
-	if _, err := io.Copy(io.Discard, m); err != nil {
-		t.Fatal(err)
-	}
 	w := setup(t)
-	ctx := context.WithValue(t.Context(), visitKey{}, &visit{meter: m})
-	if _, err := w.server.await(ctx, identity.System("a"), "exec_none", time.Minute, nil); fault.CodeOf(err) == "" {
-		t.Fatal("there is such an execution")
-	}
-	if !room.TryAcquire(4 << 20) {
-		t.Error("who waits holds room")
-	}
+	s := w.server
+	// Registered late, which only a test may do.
+	s.Public("POST /wait", func(out http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		if s.Bodies.Users.TryAcquire(route.InFlightBytes) {
+			t.Error("a large body takes no room")
+		}
+		if _, err := s.await(r.Context(), identity.System("a"), "exec_none", time.Minute, nil); fault.CodeOf(err) == "" {
+			t.Error("there is such an execution")
+		}
+		if !s.Bodies.Users.TryAcquire(route.InFlightBytes) {
+			t.Error("who waits holds room")
+		}
+	})
+	w.call("", "POST", "/wait", strings.Repeat("x", 1<<20)).want(t, 200)
 }
 
 // logLines is a log that can be read.
@@ -280,10 +200,10 @@ func TestClientLeaves(t *testing.T) {
 	s := w.server
 	entered := make(chan struct{})
 	// Registered late, which only a test may do: something that takes as long as the client stays.
-	s.mux.ServeMux.HandleFunc("GET /slow", func(out http.ResponseWriter, r *http.Request) {
+	s.Public("GET /slow", func(out http.ResponseWriter, r *http.Request) {
 		close(entered)
 		<-r.Context().Done()
-		s.refuse(out, r, s.problem(r.Context(), identity.Principal{}, fmt.Errorf("read the store: %w", r.Context().Err())))
+		s.Refuse(out, r, s.Problem(r.Context(), identity.Principal{}, fmt.Errorf("read the store: %w", r.Context().Err())))
 	})
 	served := make(chan struct{}, 10)
 	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -326,9 +246,18 @@ func TestClientLeaves(t *testing.T) {
 		}
 	}
 	// A failure of the server's own is told although the client has left.
-	ctx, leave := context.WithCancel(context.WithValue(t.Context(), visitKey{}, &visit{}))
-	leave()
-	if p := s.problem(ctx, identity.Principal{}, store.ErrBroken); p.Status != http.StatusServiceUnavailable || !strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("%+v", p.Fault)
+	again := make(chan struct{})
+	s.Public("GET /broken", func(out http.ResponseWriter, r *http.Request) {
+		close(again)
+		<-r.Context().Done()
+		if p := s.Problem(r.Context(), identity.Principal{}, store.ErrBroken); p.Status != http.StatusServiceUnavailable || !strings.Contains(log.String(), "level=ERROR") {
+			t.Errorf("%+v", p.Fault)
+		}
+	})
+	conn = dial("GET /broken HTTP/1.1\r\nHost: x\r\n\r\n")
+	<-again
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
 	}
+	<-served
 }

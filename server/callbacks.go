@@ -22,7 +22,9 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/payload"
+	"tandem/route"
 	"tandem/store"
+	"tandem/story"
 )
 
 // callbackPath is before the token of a call back. It stands outside of the prefix: the address is given to strangers.
@@ -62,47 +64,40 @@ func CallbackURL(base string, ring *credential.Keyring, c Callback) (string, err
 
 // callbacks registers where services call back. They have no token of a user: the address is what they are known by.
 func (s *Server) callbacks() {
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		s.public(method+" "+callbackPath+"{token}", s.callback)
-	}
+	s.ToStrangers(callbackPath, "{token}", route.MaxBody, map[string]http.HandlerFunc{http.MethodGet: s.callback, http.MethodPost: s.callback})
 }
 
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err := s.receive(w, r); err != nil {
-		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+		s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
 		return
 	}
-	s.send(w, r, "application/json", []byte(`{"received":true}`+"\n"))
-}
-
-// refused is why a call back is not taken.
-func refused(status int, code fault.Code, detail string) *problem {
-	return &problem{Fault: api.Fault{Title: http.StatusText(status), Status: status, Code: string(code), Detail: detail}, headers: http.Header{}}
+	s.Send(w, r, "application/json", []byte(`{"received":true}`+"\n"))
 }
 
 func callbackUnknown() error {
-	return refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
+	return route.Refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
 }
 
 func callbackGone() error {
-	return refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
+	return route.Refused(http.StatusGone, fault.NotFound, "nobody waits for this call back any more: its time is over, or the node or its execution has ended")
 }
 
 func callbackTwice() error {
-	return refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
+	return route.Refused(http.StatusConflict, fault.Conflict, "this call back was received already; its address is good for one")
 }
 
 // receive hands a call back to the activation that waits for it, or will wait once its call is answered. When it returns
 // without an error the call back is on disk.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
-		out := refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
-		out.headers.Set("Allow", "GET, POST")
+		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
+		out.Headers.Set("Allow", "GET, POST")
 		return out // whoever looks whether a link is good does not use it up
 	}
 	token := r.PathValue("token")
-	leave, err := s.wrong.enter(r.Context(), s.addressOf(r.Context()), identity.HashSecret(callbackPath+token))
+	leave, err := s.Guesses.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
 	if err != nil {
 		return err
 	}
@@ -111,7 +106,7 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := s.readBody(w, r, maxKeys)
+	body, err := s.ReadBody(w, r, route.MaxKeys)
 	if err != nil {
 		return err
 	}
@@ -120,18 +115,18 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ctx, p := r.Context(), identity.System(c.Workspace)
-	reading, err := s.readExecution(ctx, p, c.Execution)
+	reading, err := s.stories.ReadExecution(ctx, p, c.Execution)
 	if errors.Is(err, store.ErrNotFound) {
 		return callbackGone()
 	}
 	if err != nil {
 		return err
 	}
-	if err := reading.awaits(ctx, c, s.o.Now()); err != nil {
+	if err := awaits(ctx, reading, c, s.o.Now()); err != nil {
 		return err
 	}
 	_, err = s.o.Host.Act(ctx, p, host.Request{
-		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
+		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
 		Dedup: "callback:" + c.Signal + ":" + string(c.Activation), Single: true, By: "callback",
 	})
 	if fault.CodeOf(err) == fault.Conflict {
@@ -158,15 +153,15 @@ func (s *Server) openCallback(token string) (Callback, error) {
 
 // awaits says why nobody waits for a call back, nil when somebody does. Whether it is the first is not asked here: only
 // the one who stores it knows.
-func (r *reading) awaits(ctx context.Context, c Callback, now time.Time) error {
-	open := r.view.Open[c.Activation]
-	if open != nil && !r.view.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
+func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) error {
+	open := r.View.Open[c.Activation]
+	if open != nil && !r.View.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
 		return nil
 	}
 	if open != nil {
 		return callbackGone()
 	}
-	record, found, err := r.journal.Activation(ctx, c.Activation)
+	record, found, err := r.Journal.Activation(ctx, c.Activation)
 	if err != nil {
 		return err
 	}
@@ -197,7 +192,7 @@ func callbackValue(r *http.Request, body []byte) (json.RawMessage, error) {
 		return nil, fault.New(fault.InvalidInput, "the body of the call back says that it is JSON and is not; correct it and call again")
 	case isJSON, mediaType != "application/x-www-form-urlencoded" && !strings.HasPrefix(mediaType, "text/") && (notJSON == nil || !wrong.Syntax):
 		if notJSON != nil {
-			return nil, wrongField(cmp.Or(wrong.Path, "body"), "%s; correct it and call again", wrong.Reason)
+			return nil, api.WrongField(cmp.Or(wrong.Path, "body"), "%s; correct it and call again", wrong.Reason)
 		}
 		return read, nil
 	case !utf8.Valid(body) || strings.HasPrefix(mediaType, "multipart/"):
@@ -217,7 +212,7 @@ func formValue(text string) (json.RawMessage, error) {
 	out := make(map[string]any, len(form))
 	for name, values := range form { // order does not matter: one entry per name
 		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
-			return nil, wrongField(strings.ToValidUTF8(name, "\uFFFD"), "it is not valid UTF-8; correct it and call again")
+			return nil, api.WrongField(strings.ToValidUTF8(name, "\uFFFD"), "it is not valid UTF-8; correct it and call again")
 		}
 		if len(values) == 1 {
 			out[name] = values[0]

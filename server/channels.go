@@ -8,6 +8,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -20,32 +21,31 @@ const maxChannelBody = 1 << 20
 // channels registers where mediums bring replies: clicks on buttons, messages to a bot. They have no token of a user: each
 // channel checks by the account's credential that a request is genuine, before anything in it is believed.
 func (s *Server) channels() {
-	s.public("POST "+channelPath+"{channel}/{workspace}/{credential}", func(w http.ResponseWriter, r *http.Request) {
+	receive := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		err := s.channel(w, r)
 		if err == nil {
 			return
 		}
-		if begun(w) {
-			s.log.WarnContext(r.Context(), "a reply of a channel was answered and then failed", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "error", err)
+		if route.Begun(w) {
+			s.Log.WarnContext(r.Context(), "a reply of a channel was answered and then failed", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "error", err)
 			return
 		}
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			err = tooLarge(maxChannelBody)
+			err = route.TooLarge(maxChannelBody)
 		}
-		if v := visitOf(r.Context()); v != nil && v.meter != nil {
-			err = cmp.Or(v.meter.why(), err)
-		}
-		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, statusOf(err, fault.CodeOf(err))) {
-			if many := s.wrong.failed(s.addressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
-				s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, many)) // and the log is spared
+		err = cmp.Or(route.BodyRefused(r.Context()), err)
+		if slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, route.StatusOf(err, fault.CodeOf(err))) {
+			if many := s.Guesses.Failed(s.AddressOf(r.Context()), identity.HashSecret(r.URL.Path)); many != nil {
+				s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, many)) // and the log is spared
 				return
 			}
 		}
-		s.log.InfoContext(r.Context(), "a call of a channel was refused", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "credential", r.PathValue("credential"),
+		s.Log.InfoContext(r.Context(), "a call of a channel was refused", "channel", r.PathValue("channel"), "workspace", r.PathValue("workspace"), "credential", r.PathValue("credential"),
 			"why", err.Error(), "detail", fault.From(err).Detail)
-		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
-	})
+		s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
+	}
+	s.ToStrangers(channelPath, "{channel}/{workspace}/{credential}", maxChannelBody, map[string]http.HandlerFunc{http.MethodPost: receive})
 }
 
 // channelUnknown is the same whatever of an address is wrong: strangers learn of no workspace and no credential.

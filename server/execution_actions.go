@@ -7,7 +7,6 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 )
@@ -28,7 +27,11 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 		return nil, err
 	}
 	if b.NodeID != "" {
-		if err := s.aim(ctx, p, in.ID, b); err != nil {
+		r, err := s.stories.OpenExecution(ctx, p, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.Aim(ctx, b); err != nil {
 			return nil, err
 		}
 	}
@@ -46,27 +49,6 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 	return &actionOutput{api.ActionResponse{Success: true, Message: actionMessage(b), ExecutionStatus: string(status)}}, nil
 }
 
-// aim finds the activation of a task that an action on a step of it is about, and refuses one that is not of the node.
-func (s *Server) aim(ctx context.Context, p identity.Principal, id string, b *api.ActionRequest) error {
-	r, err := s.openJournal(ctx, p, id)
-	if err != nil {
-		return err
-	}
-	last, step, err := r.stepTarget(ctx, b.NodeID)
-	if err != nil {
-		return err
-	}
-	switch named := engine.ActivationID(b.ActivationID); {
-	case named != "" && !r.isOf(named, b.NodeID):
-		return wrongField("activation_id", "%q is not an activation of node %q", b.ActivationID, b.NodeID)
-	case named != "" && step:
-		b.NodeID = ""
-	case named == "" && step && (b.Action != "fork" || r.view.Nodes[b.NodeID] == nil): // a fork begins with the call itself, if there was one
-		b.NodeID, b.ActivationID = "", string(last)
-	}
-	return nil
-}
-
 // given is a value that a request may leave out; null leaves it out, too.
 func given(raw json.RawMessage) json.RawMessage {
 	if raw = bytes.TrimSpace(raw); string(raw) == "null" {
@@ -80,18 +62,18 @@ func checkAction(b *api.ActionRequest) error {
 	about := b.Action == "retry_node" || b.Action == "skip_node" || b.Action == "fork"
 	switch {
 	case about && b.NodeID == "" && b.ActivationID == "":
-		return wrongField("node_id", "%s needs the node, or one activation of it in activation_id", b.Action)
+		return api.WrongField("node_id", "%s needs the node, or one activation of it in activation_id", b.Action)
 	case !about && b.NodeID != "":
-		return wrongField("node_id", "%s is about the whole execution; leave it out", b.Action)
+		return api.WrongField("node_id", "%s is about the whole execution; leave it out", b.Action)
 	case !about && b.ActivationID != "":
-		return wrongField("activation_id", "%s is about the whole execution; leave it out", b.Action)
+		return api.WrongField("activation_id", "%s is about the whole execution; leave it out", b.Action)
 	case b.Action != "fork" && given(b.Input) != nil:
-		return wrongField("input", "only a fork takes an input; leave it out")
+		return api.WrongField("input", "only a fork takes an input; leave it out")
 	case b.Action != "skip_node" && given(b.Output) != nil:
-		return wrongField("output", "only skip_node takes an output; leave it out")
+		return api.WrongField("output", "only skip_node takes an output; leave it out")
 	}
 	if input := given(b.Input); input != nil && input[0] != '{' {
-		return wrongField("input", "the input of a node is an object")
+		return api.WrongField("input", "the input of a node is an object")
 	}
 	return nil
 }
@@ -110,38 +92,16 @@ func actionMessage(b *api.ActionRequest) string {
 	return "the execution goes on without the node"
 }
 
-// askAnew lets a fork of a task at a call that somebody has confirmed begin with that question: the confirmation was for the call that was
-// made, and not for others like it. A fork acts in the name of the task's user, with what that user allows, so nobody else may make one.
-func (s *Server) askAnew(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) error {
-	r, err := s.openJournal(ctx, p, source)
-	if err != nil {
-		return err
-	}
-	if _, ok, err := r.readTrail(ctx); err != nil || !ok {
-		return err
-	}
-	if r.summary.User != p.User {
-		return fault.Newf(fault.Forbidden, "the task acts for the user %q, who alone may fork it; give the agent a task of your own", r.summary.User)
-	}
-	name := b.NodeID
-	if b.ActivationID != "" {
-		_, name = engine.ActivationID(b.ActivationID).Split()
-	}
-	if id, ok := r.confirmationOf(name); ok {
-		b.NodeID, b.ActivationID = "", string(id)
-	}
-	return nil
-}
-
 func (s *Server) fork(ctx context.Context, p identity.Principal, source string, b *api.ActionRequest) (*actionOutput, error) {
-	if err := s.askAnew(ctx, p, source, b); err != nil {
-		return nil, err
-	}
-	e, err := s.o.Stores.Executions.Get(ctx, p, source)
+	r, err := s.stories.OpenExecution(ctx, p, source)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.refuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
+	if err := r.AskAnew(ctx, b); err != nil {
+		return nil, err
+	}
+	e := r.Summary
+	if err := s.o.Revisions.RefuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
 		return nil, err
 	}
 	id, err := s.o.Host.Fork(ctx, p, host.ForkRequest{

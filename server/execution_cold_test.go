@@ -2,35 +2,23 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
-	"tandem/workflow"
 )
 
 // BenchmarkGet_NotReadBefore is the cost of reading an execution that has ended and of which nothing is kept, without a network: a
 // trigger and five nodes that do nothing, of 4,000 such executions another one each time.
 func BenchmarkGet_NotReadBefore(b *testing.B) {
-	var once sync.Once
-	var graph *workflow.Graph
-	var revision host.Revision
-	w := setup(b, func(o *Options) {
-		read := o.Revision
-		o.Revision = func(ctx context.Context, p identity.Principal, id, hash string) (_ *workflow.Graph, _ host.Revision, err error) {
-			once.Do(func() { graph, revision, err = read(ctx, p, id, hash) }) // there is one
-			return graph, revision, err
-		}
-	})
+	w := setup(b)
 	nodes, links := `{"id":"start","name":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"}`, ""
 	for n, before := 0, "start"; n < 5; n++ {
 		id := fmt.Sprintf("n%d", n)
@@ -38,8 +26,8 @@ func BenchmarkGet_NotReadBefore(b *testing.B) {
 		links += `,{"from_node":"` + before + `","to_node":"` + id + `"}`
 		before = id
 	}
-	w.admin("POST", prefix+"/workflows", `{"metadata":{"id":"m","name":"m","description":"ABOUT"},"nodes":[`+nodes+`],"connections":[`+strings.TrimPrefix(links, ",")+`]}`).want(b, 201)
-	first := read[api.ExecuteResponse](b, w.admin("POST", prefix+"/workflows/m/execute", `{"inputs":{"customer":"c-1042","amount":129.5,"note":"please deliver in the morning"},"wait_seconds":30}`).want(b, 200)).ExecutionID
+	w.admin("POST", route.Prefix+"/workflows", `{"metadata":{"id":"m","name":"m","description":"ABOUT"},"nodes":[`+nodes+`],"connections":[`+strings.TrimPrefix(links, ",")+`]}`).want(b, 201)
+	first := read[api.ExecuteResponse](b, w.admin("POST", route.Prefix+"/workflows/m/execute", `{"inputs":{"customer":"c-1042","amount":129.5,"note":"please deliver in the morning"},"wait_seconds":30}`).want(b, 200)).ExecutionID
 	const executions = 4000
 	ids := copies(b, w.stores, first, executions)
 
@@ -47,7 +35,7 @@ func BenchmarkGet_NotReadBefore(b *testing.B) {
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
-		r, answer := httptest.NewRequest(http.MethodGet, prefix+"/executions/"+ids[n*1009%executions], http.NoBody), httptest.NewRecorder()
+		r, answer := httptest.NewRequest(http.MethodGet, route.Prefix+"/executions/"+ids[n*1009%executions], http.NoBody), httptest.NewRecorder()
 		n++
 		r.Header.Set("Authorization", "Bearer "+w.tokens[identity.Admin])
 		if handler.ServeHTTP(answer, r); answer.Code != 200 {

@@ -15,6 +15,7 @@ import (
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -31,14 +32,14 @@ func newGetter(t *testing.T) *getter {
 	t.Helper()
 	g := &getter{t: t}
 	g.world = setup(t, func(o *Options) { g.options = *o })
-	g.admin("POST", prefix+"/workflows", getFlow).want(t, 201)
+	g.admin("POST", route.Prefix+"/workflows", getFlow).want(t, 201)
 	return g
 }
 
 // get reads an execution plainly.
 func (g *getter) get(token, id string) answer {
 	g.t.Helper()
-	return g.ask(token, http.MethodGet, prefix+"/executions/"+id, http.NoBody, nil)
+	return g.ask(token, http.MethodGet, route.Prefix+"/executions/"+id, http.NoBody, nil)
 }
 
 // fromDisk makes a server that has kept nothing, and asks it.
@@ -53,7 +54,7 @@ func (g *getter) fromDisk(id string) (told map[identity.Role]string) {
 	defer s.Close()
 	told = map[identity.Role]string{}
 	for _, role := range identity.Roles() {
-		r, w := httptest.NewRequest(http.MethodGet, prefix+"/executions/"+id, http.NoBody), httptest.NewRecorder()
+		r, w := httptest.NewRequest(http.MethodGet, route.Prefix+"/executions/"+id, http.NoBody), httptest.NewRecorder()
 		r.Header.Set("Authorization", "Bearer "+g.tokens[role])
 		s.Handler().ServeHTTP(w, r)
 		told[role] = w.Body.String()
@@ -78,12 +79,12 @@ func (g *getter) same(id string) api.GetExecution {
 // run starts an execution and waits for its end.
 func (g *getter) run(inputs string) string {
 	g.t.Helper()
-	return read[api.ExecuteResponse](g.t, g.admin("POST", prefix+"/workflows/m/execute", `{"inputs":`+inputs+`,"wait_seconds":30}`).want(g.t, 200)).ExecutionID
+	return read[api.ExecuteResponse](g.t, g.admin("POST", route.Prefix+"/workflows/m/execute", `{"inputs":`+inputs+`,"wait_seconds":30}`).want(g.t, 200)).ExecutionID
 }
 
 func (g *getter) act(id, body string) {
 	g.t.Helper()
-	g.admin("POST", prefix+"/executions/"+id+"/actions", body).want(g.t, 200)
+	g.admin("POST", route.Prefix+"/executions/"+id+"/actions", body).want(g.t, 200)
 }
 
 // ends waits until an execution has ended with a status, by what is on disk.
@@ -140,7 +141,7 @@ func TestGetPlainly_SeesEveryChange(t *testing.T) {
 		t.Errorf("after the node was skipped it is %+v", skipped.Execution)
 	}
 
-	forked := read[api.ActionResponse](t, g.admin("POST", prefix+"/executions/"+id+"/actions", `{"action":"fork","node_id":"next","input":{"break":false}}`).want(t, 200)).ExecutionID
+	forked := read[api.ActionResponse](t, g.admin("POST", route.Prefix+"/executions/"+id+"/actions", `{"action":"fork","node_id":"next","input":{"break":false}}`).want(t, 200)).ExecutionID
 	g.ends(forked, engine.StatusSuccess)
 	if of := g.same(forked); of.Execution.ForkedFrom != id {
 		t.Errorf("the fork is %+v", of.Execution)
@@ -148,11 +149,11 @@ func TestGetPlainly_SeesEveryChange(t *testing.T) {
 	g.same(id)
 
 	changed := strings.Replace(getFlow, "ABOUT", "CHANGED", 1)
-	g.admin("PUT", prefix+"/workflows/m", changed).want(t, 200)
+	g.admin("PUT", route.Prefix+"/workflows/m", changed).want(t, 200)
 	if now := g.same(id); now.Checkpoint.ExecutorDescription != "CHANGED" {
 		t.Errorf("its workflow is described as %q", now.Checkpoint.ExecutorDescription)
 	}
-	g.admin("DELETE", prefix+"/workflows/m", "")
+	g.admin("DELETE", route.Prefix+"/workflows/m", "")
 	if now := g.same(id); now.Checkpoint.ExecutorDescription != "" {
 		t.Errorf("a workflow that was deleted is described as %q", now.Checkpoint.ExecutorDescription)
 	}
@@ -162,7 +163,7 @@ func TestGetPlainly_SeesEveryChange(t *testing.T) {
 func TestGetPlainly_ShowsWhatTheReaderMaySee(t *testing.T) {
 	t.Parallel()
 	g := newGetter(t)
-	g.call(g.other, "POST", prefix+"/workflows", getFlow).want(t, 201) // the same workflow in another workspace
+	g.call(g.other, "POST", route.Prefix+"/workflows", getFlow).want(t, 201) // the same workflow in another workspace
 	for _, order := range [][]identity.Role{identity.Roles(), slices.Collect(backwards(identity.Roles()))} {
 		id := g.run(`{"break":true}`)
 		for range 2 {
@@ -256,7 +257,7 @@ func TestGetPlainly_AsTheFramework(t *testing.T) {
 				if method == "" {
 					method = http.MethodGet
 				}
-				a := g.ask(g.tokens[identity.Viewer], method, prefix+"/executions/"+c.path, http.NoBody, func(r *http.Request) {
+				a := g.ask(g.tokens[identity.Viewer], method, route.Prefix+"/executions/"+c.path, http.NoBody, func(r *http.Request) {
 					if accept != "" {
 						r.Header.Set("Accept", accept)
 					}
@@ -272,8 +273,8 @@ func TestGetPlainly_AsTheFramework(t *testing.T) {
 					t.Errorf("it is answered\n%d %s %v\nand by the framework\n%d %s %v", plain.status, plain.body, plain.header, framework.status, framework.body, framework.header)
 				}
 			}
-			r := httptest.NewRequest(http.MethodGet, prefix+"/executions/"+c.path, http.NoBody)
-			r.SetPathValue("id", strings.TrimPrefix(r.URL.Path, prefix+"/executions/"))
+			r := httptest.NewRequest(http.MethodGet, route.Prefix+"/executions/"+c.path, http.NoBody)
+			r.SetPathValue("id", strings.TrimPrefix(r.URL.Path, route.Prefix+"/executions/"))
 			r.Header.Set("Accept", c.accept)
 			if _, plain := plainGet(r); plain != c.plain {
 				t.Errorf("it is plain: %v", plain)

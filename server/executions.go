@@ -3,8 +3,6 @@ package server
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"regexp"
@@ -17,8 +15,8 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -42,22 +40,22 @@ func (s *Server) executions() {
 	input.Description = "A question about an unknown outcome takes {\"outcome\": \"done\"|\"not_done\"|\"stop\", \"result\"?}. A node that waits for a signal takes {\"signal\", \"payload\"?}, or the payload alone; a delay takes {\"cancel\": true}. " +
 		"A question is for those who are asked it, whatever their role; signals are for editors, operators and approvers."
 
-	handle(s, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), readers(), s.listExecutions)
-	handle(s, get, readers(), s.getExecution)
-	handle(s, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), readers(), s.listActivations)
-	handle(s, one, readers(), s.getActivation)
-	handle(s, history, readers(), s.getHistory)
-	handle(s, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), readers(), s.getContext)
-	handle(s, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), readers(), s.listLogs)
-	handle(s, value, readers(), s.getValue)
-	handle(s, actions, operators(), s.actOnExecution)
-	handle(s, input, readers(), s.sendInput)
+	route.Handle(s.Router, op(http.MethodGet, "/executions", "list-executions", "List executions, the newest first"), route.Readers(), s.listExecutions)
+	route.Handle(s.Router, get, route.Readers(), s.getExecution)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/activations", "list-activations", "List the activations in the order they began"), route.Readers(), s.listActivations)
+	route.Handle(s.Router, one, route.Readers(), s.getActivation)
+	route.Handle(s.Router, history, route.Readers(), s.getHistory)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/context", "get-context", "Read the data of an execution: its three layers"), route.Readers(), s.getContext)
+	route.Handle(s.Router, op(http.MethodGet, "/executions/{id}/logs", "list-logs", "Read the lines that nodes wrote"), route.Readers(), s.listLogs)
+	route.Handle(s.Router, value, route.Readers(), s.getValue)
+	route.Handle(s.Router, actions, route.Operators(), s.actOnExecution)
+	route.Handle(s.Router, input, route.Readers(), s.sendInput)
 
 	// The document knows no wildcards.
-	paths := s.api.OpenAPI().Paths
-	paths[prefix+"/executions/{id}/activations/{activation}"] = paths[prefix+one.Path]
-	delete(paths, prefix+one.Path)
-	paths[prefix+value.Path].Get.Responses["200"].Content = map[string]*huma.MediaType{
+	paths := s.Document().Paths
+	paths[route.Prefix+"/executions/{id}/activations/{activation}"] = paths[route.Prefix+one.Path]
+	delete(paths, route.Prefix+one.Path)
+	paths[route.Prefix+value.Path].Get.Responses["200"].Content = map[string]*huma.MediaType{
 		"application/json":         {Schema: &huma.Schema{}},
 		"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 	}
@@ -69,7 +67,7 @@ type ExecutionPath struct {
 }
 
 type listExecutionsInput struct {
-	Paging
+	route.Paging
 	Workflow string   `query:"workflow_id" maxLength:"128"`
 	Status   []string `query:"status,explode" doc:"several, or one list with commas: NEW, PENDING, RUNNING, PAUSED, WAITING, WAITING_FOR_HUMAN, SUCCESS, ERROR, CANCELED, TIMEOUT"`
 }
@@ -77,14 +75,14 @@ type listExecutionsInput struct {
 type executionsOutput struct{ Body api.Executions }
 
 func (s *Server) listExecutions(ctx context.Context, p identity.Principal, in *listExecutionsInput) (*executionsOutput, error) {
-	statuses, err := readStatuses(listed(in.Status))
+	statuses, err := readStatuses(route.Listed(in.Status))
 	if err != nil {
 		return nil, err
 	}
-	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.page()}, in.Paging)
+	return s.pageOfExecutions(ctx, p, store.ExecutionQuery{WorkflowID: in.Workflow, Statuses: statuses, Page: in.StorePage()}, in.Paging)
 }
 
-func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at Paging) (*executionsOutput, error) {
+func (s *Server) pageOfExecutions(ctx context.Context, p identity.Principal, q store.ExecutionQuery, at route.Paging) (*executionsOutput, error) {
 	page, err := s.o.Stores.Executions.List(ctx, p, q)
 	if err != nil {
 		return nil, err
@@ -119,7 +117,7 @@ func readStatuses(names []string) ([]engine.Status, error) {
 			status = engine.StatusCanceled
 		}
 		if !slices.Contains(engine.Statuses(), status) {
-			return nil, wrongField("query.status", "%q is not a status of an execution; there are %s", name, allStatuses())
+			return nil, api.WrongField("query.status", "%q is not a status of an execution; there are %s", name, allStatuses())
 		}
 		statuses[i] = status
 	}
@@ -134,49 +132,26 @@ type getExecutionInput struct {
 type executionOutput struct{ Body api.GetExecution }
 
 func (s *Server) getExecution(ctx context.Context, p identity.Principal, in *getExecutionInput) (*executionOutput, error) {
-	r, err := s.readExecution(ctx, p, in.ID)
+	r, err := s.stories.ReadExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	about, err := s.aboutWorkflow(ctx, p, r.summary.WorkflowID)
+	about, err := s.stories.AboutWorkflow(ctx, p, r.Summary.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
 	out := &executionOutput{}
-	if out.Body, err = r.tellWhole(ctx, about); err != nil {
+	if out.Body, err = r.TellWhole(ctx, about); err != nil {
 		return nil, err
 	}
 	if len(in.Include) > 0 {
-		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.summary.WorkflowID, r.summary.Revision)
+		revision, err := s.o.Stores.Workflows.Revision(ctx, p, r.Summary.WorkflowID, r.Summary.Revision)
 		if err != nil {
 			return nil, err
 		}
 		out.Body.WorkflowDefinition = revision.Definition
 	}
 	return out, nil
-}
-
-// aboutWorkflow is the description of a workflow as it is today; nothing when the workflow has been deleted.
-func (s *Server) aboutWorkflow(ctx context.Context, p identity.Principal, id string) (string, error) {
-	w, err := s.o.Stores.Workflows.Heading(ctx, p, id)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return "", err
-	}
-	return w.Description, nil
-}
-
-// tellWhole tells the execution with where it stands. About is the description of its workflow.
-func (r *reading) tellWhole(ctx context.Context, about string) (api.GetExecution, error) {
-	told, err := r.tell(ctx)
-	if err != nil {
-		return api.GetExecution{}, err
-	}
-	checkpoint, err := r.checkpoint(told)
-	if err != nil {
-		return api.GetExecution{}, err
-	}
-	checkpoint.ExecutorDescription = about
-	return api.GetExecution{Execution: *told, Checkpoint: checkpoint}, nil
 }
 
 type listActivationsInput struct {
@@ -193,37 +168,15 @@ func (s *Server) listActivations(ctx context.Context, p identity.Principal, in *
 	if in.After != "" {
 		var err error
 		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
-			return nil, wrongField("query.after", "%q is not what \"next\" of a part says", in.After)
+			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
 		}
 	}
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	list, more, err := r.journal.Activations(ctx, in.Node, after, in.Limit)
-	if err != nil {
-		return nil, err
-	}
-	if _, known := r.graph.Node(in.Node); in.Node != "" && !known && len(list) == 0 {
-		return nil, fault.Newf(fault.NotFound, "the workflow of execution %q has no node %q", in.ID, in.Node)
-	}
-	if err := r.speak(ctx, list...); err != nil {
-		return nil, err
-	}
-	values, err := r.values(ctx, outputRefs(list))
-	if err != nil {
-		return nil, err
-	}
-	out := &activationsOutput{api.Activations{Activations: make([]api.NodeExecution, len(list))}}
-	for i := range list {
-		if out.Body.Activations[i], err = tellActivation(r.graph, r.start.Language, &list[i], values); err != nil {
-			return nil, err
-		}
-	}
-	if more {
-		out.Body.Next = strconv.Itoa(after + len(list))
-	}
-	return out, r.nameCalls(ctx, out.Body.Activations)
+	out, err := r.Activations(ctx, in.Node, after, in.Limit)
+	return &activationsOutput{out}, err
 }
 
 type getActivationInput struct {
@@ -234,36 +187,35 @@ type getActivationInput struct {
 type activationOutput struct{ Body api.NodeExecution }
 
 func (s *Server) getActivation(ctx context.Context, p identity.Principal, in *getActivationInput) (*activationOutput, error) {
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	record, found, err := r.journal.Activation(ctx, engine.ActivationID(in.Activation))
+	out, err := r.Activation(ctx, engine.ActivationID(in.Activation))
+	return &activationOutput{out}, err
+}
+
+type historyInput struct {
+	ExecutionPath
+	After string `query:"after" doc:"next of the part before"`
+	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+}
+
+type historyOutput struct{ Body api.History }
+
+func (s *Server) getHistory(ctx context.Context, p identity.Principal, in *historyInput) (*historyOutput, error) {
+	after := 0
+	if in.After != "" {
+		var err error
+		if after, err = strconv.Atoi(in.After); err != nil || after < 0 {
+			return nil, api.WrongField("query.after", "%q is not what \"next\" of a part says", in.After)
+		}
+	}
+	h, err := s.stories.History(ctx, p, in.ID, after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
-		return nil, fault.Newf(fault.NotFound, "execution %q has no activation %q", in.ID, in.Activation)
-	}
-	if err := r.speak(ctx, record.ActivationView); err != nil {
-		return nil, err
-	}
-	values, err := r.values(ctx, outputRefs([]host.ActivationView{record.ActivationView}))
-	if err != nil {
-		return nil, err
-	}
-	told, err := tellActivation(r.graph, r.start.Language, &record.ActivationView, values)
-	if err != nil {
-		return nil, err
-	}
-	named := []api.NodeExecution{told}
-	if err := r.nameCalls(ctx, named); err != nil {
-		return nil, err
-	}
-	out := &activationOutput{named[0]}
-	out.Body.Sent = record.Sent
-	out.Body.InputData, out.Body.Lineage = host.ShownInput(record.ID, record.Input), record.Origins
-	return out, nil
+	return &historyOutput{*h}, nil
 }
 
 type getContextInput struct {
@@ -274,36 +226,12 @@ type getContextInput struct {
 type contextOutput struct{ Body api.Context }
 
 func (s *Server) getContext(ctx context.Context, p identity.Principal, in *getContextInput) (*contextOutput, error) {
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	fold, err := r.journal.Fold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if in.Scope != "" {
-		if _, _, _, open := fold.State().ScopeState(in.Scope); !open {
-			return nil, fault.Newf(fault.NotFound, "execution %q has no open scope %q; the data of an iteration that has ended is part of the scope around it", in.ID, in.Scope)
-		}
-	}
-	c, err := fold.Context(in.Scope)
-	if err != nil {
-		return nil, err
-	}
-	out := &contextOutput{api.Context{
-		PlanID: c.PlanID, InitialMetadata: c.InitialMetadata, RuntimeMetadata: c.RuntimeMetadata, StepResults: make(map[string]api.StepResult, len(c.StepResults)),
-		Merged: c.Merged, Variables: c.Variables,
-	}}
-	if task, ok := taskNode(r.graph); ok {
-		out.Body.PlanID = trailOf(fold.View(), task, func(*host.ActivationView) json.RawMessage { return nil }).planID()
-	}
-	for id, step := range c.StepResults { // order does not matter: one entry per node
-		out.Body.StepResults[id] = api.StepResult{
-			StepID: step.StepID, StepName: step.StepName, ToolID: step.ToolID, Output: step.Output, IsSuccess: step.IsSuccess, ErrorMessage: step.ErrorMessage,
-		}
-	}
-	return out, nil
+	out, err := r.Context(ctx, in.Scope)
+	return &contextOutput{out}, err
 }
 
 type listLogsInput struct {
@@ -412,16 +340,8 @@ func (s *Server) getValue(ctx context.Context, p identity.Principal, in *getValu
 			err = cerr
 		}
 		if err != nil {
-			s.log.DebugContext(ctx, "a value was not sent to its end", "hash", in.Hash, "error", err)
+			s.Log.DebugContext(ctx, "a value was not sent to its end", "hash", in.Hash, "error", err)
 		}
 	}
 	return out, nil
-}
-
-// blobJSON is how a large value is shown.
-func blobJSON(b host.Blob) (json.RawMessage, error) {
-	return json.Marshal(struct {
-		Hash string `json:"$blob"`
-		Size int64  `json:"size"`
-	}{b.Hash, b.Size})
 }

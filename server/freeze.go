@@ -2,20 +2,14 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/tidwall/gjson"
 
 	"tandem/agent"
 	"tandem/api"
-	"tandem/dataflow"
-	"tandem/engine"
-	"tandem/fault"
-	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -27,7 +21,7 @@ func (s *Server) freezes() {
 		Description: "The calls that led to the task's answer become nodes, in order; what they read of the inputs and of each other becomes placeholders, so that the workflow " +
 			"runs on other inputs and without a model. Values of which it is not known where they came from stay as they were and are listed. With dry_run nothing is kept and the answer is 200.",
 	}
-	handle(s, op, editors(), s.freezeTask)
+	route.Handle(s.Router, op, route.Editors(), s.freezeTask)
 }
 
 type freezeInput struct {
@@ -50,11 +44,11 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 			return nil, err
 		}
 	}
-	r, err := s.openJournal(ctx, p, in.ID)
+	r, err := s.stories.OpenExecution(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	past, err := r.pastTask(ctx)
+	past, err := r.PastTask(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,102 +77,4 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 	}
 	out.Body.WorkflowID, out.Body.Definition = def.Metadata.ID, workflow.Encode(def)
 	return out, nil
-}
-
-// pastTask is what a task that has ended well has done.
-func (r *reading) pastTask(ctx context.Context) (agent.Past, error) {
-	id := r.summary.ID
-	t, ok, err := r.readTrail(ctx)
-	switch {
-	case err != nil:
-		return agent.Past{}, err
-	case !ok:
-		return agent.Past{}, fault.Newf(fault.Invalid, "execution %q is no task of an agent; what it ran is a workflow already: copy that", id)
-	case r.view.Status != engine.StatusSuccess:
-		return agent.Past{}, fault.Newf(fault.Conflict, "task %q is %s; only one that has ended with %s can become a workflow", id, r.view.Status, engine.StatusSuccess)
-	}
-	past := agent.Past{Execution: id, Workflow: r.summary.WorkflowID, Initial: r.start.Initial, Question: gjson.GetBytes(r.start.Initial, "question").String()}
-	name, err := r.resultOf(ctx, t.flow[agent.KindFlowName])
-	if err != nil {
-		return past, err
-	}
-	past.Name = gjson.GetBytes(name, "flow_name").String()
-	for _, step := range t.steps {
-		if step.call == nil || step.call.Status != engine.NodeDone {
-			continue
-		}
-		call, err := r.pastCall(ctx, t, step)
-		if err != nil {
-			return past, err
-		}
-		past.Calls = append(past.Calls, call)
-	}
-	return past, nil
-}
-
-// pastCall tells a call with how its arguments came about.
-func (r *reading) pastCall(ctx context.Context, t *trail, step *trailStep) (agent.PastCall, error) {
-	call := agent.PastCall{Step: step.id, Activation: step.call.Node, Tool: step.tool}
-	why, err := r.resultOf(ctx, step.choice)
-	if err != nil {
-		return call, err
-	}
-	call.Why = gjson.GetBytes(why, "description").String()
-	if call.Result, err = r.resultOf(ctx, step.call); err != nil {
-		return call, err
-	}
-	// What it was called with is what it says itself: somebody may have put another input in the place of the arguments.
-	if args := gjson.GetBytes(step.call.Detail, "tool_parameters"); args.IsObject() {
-		call.Arguments = json.RawMessage(args.Raw)
-	} else if call.Arguments, err = r.resultOf(ctx, step.arguments); err != nil {
-		return call, err
-	}
-	for _, a := range step.given {
-		given, err := r.resultOf(ctx, a)
-		if err != nil {
-			return call, err
-		}
-		call.Given = append(call.Given, given)
-	}
-	call.Drafts, err = r.drafts(t, step)
-	return call, err
-}
-
-// drafts are the arguments of a step as they were derived, the last first.
-func (r *reading) drafts(t *trail, step *trailStep) ([]agent.Draft, error) {
-	task, _ := taskNode(r.graph)
-	var list []agent.Draft
-	for _, a := range begunInOrder(r.view, task) {
-		_, name := a.ID.Split()
-		kind := agent.PartOf(name).Kind
-		if t.of[name] != step || kind != agent.KindParams && kind != agent.KindFill || a.Status != engine.NodeDone || len(a.Detail) == 0 {
-			continue
-		}
-		var noted struct {
-			Template json.RawMessage   `json:"template"`
-			Lineage  []dataflow.Origin `json:"lineage"`
-		}
-		if err := json.Unmarshal(a.Detail, &noted); err != nil {
-			return nil, fault.Newf(fault.Internal, "what is noted about %q cannot be read: %w", name, err)
-		}
-		list = append(list, agent.Draft{Template: noted.Template, Lineage: noted.Lineage, Filled: kind == agent.KindFill})
-	}
-	slices.Reverse(list)
-	return list, nil
-}
-
-// resultOf is what an activation has left, however large; nothing of none.
-func (r *reading) resultOf(ctx context.Context, a *host.ActivationView) (json.RawMessage, error) {
-	if a == nil {
-		return nil, nil
-	}
-	ref := resultRefOf(a)
-	if ref == "" {
-		return nil, nil
-	}
-	value, large, err := r.journal.Value(ctx, r.start, ref)
-	if err == nil && large != nil {
-		value, err = r.journal.Source.Blob(ctx, r.p, *large)
-	}
-	return value, err
 }

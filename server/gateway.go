@@ -11,6 +11,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 )
 
 // gatewayPath is where clients of the Model Context Protocol connect to.
@@ -35,9 +36,9 @@ func (s *Server) gateways() {
 	post := op(http.MethodPost, "send-mcp", "Send a message of the Model Context Protocol",
 		"Deployed workflows and agents are tools of an MCP server at this address (streamable HTTP). The answer is JSON or a stream of server-sent events, as the protocol says.")
 	post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "A JSON-RPC message."}}}}
-	s.plain(post, readers(), s.serveGateway)
-	s.plain(op(http.MethodGet, "follow-mcp", "Listen to notifications of a session of the Model Context Protocol", ""), readers(), s.serveGateway)
-	s.plain(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on."), readers(), s.serveGateway)
+	s.Plain(post, route.Readers(), s.serveGateway)
+	s.Plain(op(http.MethodGet, "follow-mcp", "Listen to notifications of a session of the Model Context Protocol", ""), route.Readers(), s.serveGateway)
+	s.Plain(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on."), route.Readers(), s.serveGateway)
 }
 
 func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
@@ -45,16 +46,16 @@ func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity
 		return fault.New(fault.NotFound, "this server does not serve the Model Context Protocol")
 	}
 	// The answer may take as long as a person thinks. The message may not, so it is read before.
-	message, err := s.readBody(w, r, maxKeys)
+	message, err := s.ReadBody(w, r, route.MaxKeys)
 	if err != nil {
 		return err
 	}
-	if err := unlimited(w); err != nil {
+	if err := route.Unlimited(w); err != nil {
 		return err
 	}
 	inner := r.WithContext(r.Context())
 	inner.Body = io.NopCloser(bytes.NewReader(message))
-	defer s.o.Metrics.reading("mcp")()
+	defer s.o.Metrics.Reading("mcp")()
 	out := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), patience: s.open.patience}
 	defer out.end()
 	s.gateway.ServeHTTP(out, inner)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/route"
 )
 
 // fakeGateway remembers what reaches it.
@@ -77,8 +78,8 @@ func TestGateway(t *testing.T) {
 		want          int
 	}{
 		{"", "POST", nil, 401}, {"tdm_nobody", "GET", nil, 401}, {w.tokens["admin"], "PUT", nil, 405},
-		{w.tokens["admin"], "POST", bytes.NewReader(make([]byte, maxBody+1)), 413},
-		{w.tokens["admin"], "POST", io.MultiReader(bytes.NewReader(make([]byte, maxBody+3))), 413}, // whose length nobody has told
+		{w.tokens["admin"], "POST", bytes.NewReader(make([]byte, route.MaxBody+1)), 413},
+		{w.tokens["admin"], "POST", io.MultiReader(bytes.NewReader(make([]byte, route.MaxBody+3))), 413}, // whose length nobody has told
 	} {
 		if got := send(c.token, c.method, c.body); got != c.want {
 			t.Errorf("%s with %q: %d, want %d", c.method, c.token, got, c.want)

@@ -18,15 +18,15 @@ const readyTimeout = 5 * time.Second
 // health registers what supervisors and load balancers ask. They have no token, and are told yes, or no and what has stopped the
 // instance in the words that are for everybody; the detail is in the log.
 func (s *Server) health() {
-	s.public("GET /healthz", func(w http.ResponseWriter, r *http.Request) { s.state(w, r, "alive") })
-	s.public("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+	s.Public("GET /healthz", func(w http.ResponseWriter, r *http.Request) { s.state(w, r, "alive") })
+	s.Public("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Draining != nil && s.o.Draining() {
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, "draining: the instance was told to stop; what it is asked for is kept, and goes on with the next start")))
+			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, "draining: the instance was told to stop; what it is asked for is kept, and goes on with the next start")))
 			return
 		}
 		if err := s.ready(r.Context()); err != nil {
-			s.log.WarnContext(r.Context(), "not ready", "error", err)
-			s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, notReady(err))))
+			s.Log.WarnContext(r.Context(), "not ready", "error", err)
+			s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, fault.New(fault.NotReady, notReady(err))))
 			return
 		}
 		s.state(w, r, "ready")
@@ -55,16 +55,8 @@ func (s *Server) ready(ctx context.Context) error {
 func (s *Server) state(w http.ResponseWriter, r *http.Request, status string) {
 	body, err := json.Marshal(map[string]string{"status": status, "version": s.o.Version})
 	if err != nil {
-		s.refuse(w, r, s.problem(r.Context(), identity.Principal{}, err))
+		s.Refuse(w, r, s.Problem(r.Context(), identity.Principal{}, err))
 		return
 	}
-	s.send(w, r, "application/json", append(body, '\n'))
-}
-
-// send writes a whole answer.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
-	w.Header().Set("Content-Type", contentType)
-	if _, err := w.Write(body); err != nil {
-		s.log.DebugContext(r.Context(), "nobody took the answer", "error", err)
-	}
+	s.Send(w, r, "application/json", append(body, '\n'))
 }

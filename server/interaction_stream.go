@@ -15,7 +15,9 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
+	"tandem/story"
 )
 
 // The frames of the stream of questions.
@@ -26,14 +28,14 @@ const (
 
 // interactionStream registers the stream of one's questions.
 func (s *Server) interactionStream() {
-	s.stream(huma.Operation{
+	s.Stream(huma.Operation{
 		Method: http.MethodGet, Path: "/interactions/stream", OperationID: "follow-interactions", Summary: "Follow the questions that wait for oneself, by server-sent events", Tags: []string{"interactions"},
 		Description: "The first frame is a snapshot (an InteractionSnapshot): everything pending that the caller is asked. Then one interaction frame (an InteractionEvent) for each that is new, has changed or has ended. " +
 			"Frames have no ids: who connects again begins with a snapshot, and so does a reader that was too slow. Comments keep the connection alive. The stream ends when the caller may not read any more.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "Frames: event (snapshot, interaction) and data (JSON in one line).", Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}},
 		},
-	}, readers(), s.serveInteractions)
+	}, route.Readers(), s.serveInteractions)
 }
 
 func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
@@ -57,7 +59,7 @@ func (s *Server) serveInteractions(w http.ResponseWriter, r *http.Request, p ide
 	out := &sseWriter{w: w, control: http.NewResponseController(w), patience: s.open.patience}
 	defer out.end()
 	out.buffer.WriteString("retry: " + strconv.Itoa(sseRetry) + "\n\n")
-	if err := out.send([]frame{first}); err != nil {
+	if err := out.send([]story.Frame{first}); err != nil {
 		return err
 	}
 	return f.follow(ctx, out, events, missed)
@@ -76,7 +78,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 	alive := time.NewTicker(streamKeepAlive)
 	defer alive.Stop()
 	for {
-		var frames []frame
+		var frames []story.Frame
 		behind := false
 		select {
 		case <-ctx.Done(): // the reader or the server is leaving
@@ -106,7 +108,7 @@ func (f *inboxFeed) follow(ctx context.Context, out *sseWriter, events <-chan hu
 			if err != nil {
 				return err
 			}
-			frames = []frame{again}
+			frames = []story.Frame{again}
 		}
 		if err := out.send(frames); err != nil {
 			return err
@@ -119,10 +121,10 @@ func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
 	user, err := f.s.o.Stores.Users.Get(ctx, f.p, f.p.User)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return ctx.Value(insideKey{}) == nil, nil // a caller in this process need not be a user
+		return !route.Inside(ctx), nil // a caller in this process need not be a user
 	case err != nil:
 		return false, err
-	case user.Disabled || !user.Principal().Has(readers()...):
+	case user.Disabled || !user.Principal().Has(route.Readers()...):
 		return true, nil
 	}
 	f.p.Roles, f.seats = user.Principal().Roles, f.s.o.Desk.Media().Seats(user)
@@ -130,32 +132,32 @@ func (f *inboxFeed) look(ctx context.Context) (gone bool, err error) {
 }
 
 // snapshot is the frame of everything that waits for the reader.
-func (f *inboxFeed) snapshot(ctx context.Context) (frame, error) {
+func (f *inboxFeed) snapshot(ctx context.Context) (story.Frame, error) {
 	seats, err := f.s.seats(ctx, f.p)
 	if err != nil {
-		return frame{}, err
+		return story.Frame{}, err
 	}
 	page, err := f.s.o.Stores.Interactions.List(ctx, f.p, store.InteractionQuery{
 		Statuses: []store.InteractionStatus{store.InteractionPending}, Approvers: seats, NotOf: f.p.User, Page: store.Page{Size: store.MaxPageSize},
 	})
 	if err != nil {
-		return frame{}, err
+		return story.Frame{}, err
 	}
 	f.seats = seats
 	clear(f.mine)
 	for _, i := range page.Interactions {
 		f.mine[i.ID] = true
 	}
-	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total})
+	return jsonFrame(frameSnapshot, api.InteractionSnapshot{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total})
 }
 
 // event is the frame of a change, if it is any of the reader's business.
-func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok bool, err error) {
+func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ story.Frame, ok bool, err error) {
 	asked := slices.ContainsFunc(i.Approvers, func(a string) bool { return slices.Contains(f.seats, a) }) && !i.Excludes(f.p.User)
 	if !asked && !f.mine[i.ID] {
-		return frame{}, false, nil
+		return story.Frame{}, false, nil
 	}
-	told := api.InteractionEvent{Interaction: tellInteraction(i)}
+	told := api.InteractionEvent{Interaction: story.TellInteraction(i)}
 	if i.Status == store.InteractionPending {
 		told.MayRespond, _ = f.s.o.Desk.May(ctx, f.p, i)
 	}
@@ -166,10 +168,10 @@ func (f *inboxFeed) event(ctx context.Context, i store.Interaction) (_ frame, ok
 	return out, err == nil, err
 }
 
-func jsonFrame(name string, v any) (frame, error) {
+func jsonFrame(name string, v any) (story.Frame, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		return frame{}, fault.Newf(fault.Internal, "a %s cannot be told: %w", name, err)
+		return story.Frame{}, fault.Newf(fault.Internal, "a %s cannot be told: %w", name, err)
 	}
-	return frame{name: name, body: body}, nil
+	return story.Frame{Name: name, Body: body}, nil
 }

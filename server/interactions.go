@@ -12,12 +12,14 @@ import (
 	"tandem/api"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
+	"tandem/story"
 )
 
 type (
 	interactionsInput struct {
-		Paging
+		route.Paging
 		Mine      bool     `query:"mine" doc:"only those that the caller is asked"`
 		Status    []string `query:"status,explode" doc:"several, or one list with commas: pending, completed, timeout, cancelled, error"`
 		Execution string   `query:"execution_id" maxLength:"200"`
@@ -82,28 +84,28 @@ func (s *Server) interactions() {
 	remind := op(http.MethodPost, "/interactions/{id}/remind", "remind-interaction", "Remind those who are asked, now")
 	remind.Description = "For admins, editors, operators and who started the execution; once a minute."
 	remind.Responses = map[string]*huma.Response{}
-	s.declareProblem(&remind, http.StatusTooManyRequests)
+	s.DeclareProblem(&remind, http.StatusTooManyRequests)
 	link := op(http.MethodPost, "/interactions/{id}/link", "link-interaction", "Make a link to the response page")
 	link.Description = "A link answers in the name of its recipient, so it is shown to them alone. An admin can have it sent to them: the answer says to which address of theirs then, and has no url. That of a form for anyone is made by admins, editors, operators and who started the execution. " +
 		"It is good for one answer, a public form's until the question ends; the server keeps no copy of it. Opening it shows the form and changes nothing."
 	overrule := op(http.MethodPost, "/interactions/{id}/responses/{response_id}/overrule", "overrule-response", "Correct how a reply in prose was understood")
 	overrule.Description = "For those who may answer the question."
 
-	handle(s, listed, readers(), s.listInteractions)
-	handle(s, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), readers(), s.getInteraction)
-	handle(s, respond, readers(), s.respondToInteraction)
-	handle(s, delegate, readers(), s.delegateInteraction)
-	handle(s, override, admins(), s.overrideInteraction)
-	handle(s, cancel, readers(), s.cancelInteraction)
-	handle(s, remind, readers(), s.remindInteraction)
-	handle(s, link, readers(), s.linkInteraction)
-	handle(s, overrule, readers(), s.overruleResponse)
+	route.Handle(s.Router, listed, route.Readers(), s.listInteractions)
+	route.Handle(s.Router, op(http.MethodGet, "/interactions/{id}", "get-interaction", "Read a question with its replies and messages"), route.Readers(), s.getInteraction)
+	route.Handle(s.Router, respond, route.Readers(), s.respondToInteraction)
+	route.Handle(s.Router, delegate, route.Readers(), s.delegateInteraction)
+	route.Handle(s.Router, override, route.Admins(), s.overrideInteraction)
+	route.Handle(s.Router, cancel, route.Readers(), s.cancelInteraction)
+	route.Handle(s.Router, remind, route.Readers(), s.remindInteraction)
+	route.Handle(s.Router, link, route.Readers(), s.linkInteraction)
+	route.Handle(s.Router, overrule, route.Readers(), s.overruleResponse)
 }
 
 func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in *interactionsInput) (*interactionsOutput, error) {
-	q := store.InteractionQuery{Execution: in.Execution, Family: in.Family, Purpose: in.Purpose, Page: in.page()}
+	q := store.InteractionQuery{Execution: in.Execution, Family: in.Family, Purpose: in.Purpose, Page: in.StorePage()}
 	var err error
-	if q.Statuses, err = readInteractionStatuses(listed(in.Status)); err != nil {
+	if q.Statuses, err = readInteractionStatuses(route.Listed(in.Status)); err != nil {
 		return nil, err
 	}
 	if in.Mine {
@@ -116,7 +118,7 @@ func (s *Server) listInteractions(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	return &interactionsOutput{api.Interactions{Interactions: tellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
+	return &interactionsOutput{api.Interactions{Interactions: story.TellInteractions(page.Interactions), TotalCount: page.Total, Page: in.Page, PageSize: in.PageSize}}, nil
 }
 
 func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) {
@@ -128,7 +130,7 @@ func readInteractionStatuses(names []string) ([]store.InteractionStatus, error) 
 			status = store.InteractionCancelled
 		}
 		if !slices.Contains(known, status) {
-			return nil, wrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
+			return nil, api.WrongField("query.status", "%q is no status of an interaction; there are pending, completed, timeout, cancelled and error", name)
 		}
 		statuses = append(statuses, status)
 	}
@@ -149,49 +151,11 @@ func (s *Server) seats(ctx context.Context, p identity.Principal) ([]string, err
 }
 
 func (s *Server) getInteraction(ctx context.Context, p identity.Principal, in *InteractionPath) (*detailOutput, error) {
-	out, err := s.interactionDetail(ctx, p, in.ID)
+	out, err := s.stories.InteractionDetail(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return &detailOutput{*out}, nil
-}
-
-// interactionDetail tells a question with everything that was replied and sent.
-func (s *Server) interactionDetail(ctx context.Context, p identity.Principal, id string) (*api.InteractionDetail, error) {
-	i, err := s.o.Stores.Interactions.Get(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	responses, err := s.o.Stores.Interactions.Responses(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	deliveries, err := s.o.Stores.Interactions.Deliveries(ctx, p, id)
-	if err != nil {
-		return nil, err
-	}
-	out := api.InteractionDetail{Interaction: tellInteraction(i), Responses: make([]api.InteractionResponse, len(responses)), Deliveries: make([]api.InteractionDelivery, len(deliveries))}
-	out.MayRespond, out.WhyNot = s.o.Desk.May(ctx, p, i)
-	if out.Override, out.Delegations, err = human.Instead(i); err != nil {
-		return nil, err
-	}
-	for n, r := range responses {
-		out.Responses[n] = api.InteractionResponse{
-			ID: r.ID, InteractionID: r.Interaction, UserID: r.User, Address: r.Address, ChannelType: r.Channel, Raw: r.Raw, ResponseData: r.Data, ReceivedAt: r.ReceivedAt,
-			Relevance: r.Relevance, Score: r.Score, Factors: r.Factors, Classification: r.Classification, Reasoning: r.Reasoning, Accepted: r.Accepted,
-			OverruledBy: r.OverruledBy, OverruleReason: r.Overruling.Reason, OverruleMeans: r.Overruling.Means,
-			Means: r.Origin.Means, Ground: r.Origin.Ground, Reason: r.Origin.Reason, ReadBy: r.Origin.ReadBy, ReadMeans: r.Origin.ReadMeans,
-		}
-	}
-	for n, d := range deliveries {
-		out.Deliveries[n] = api.InteractionDelivery{
-			ID: d.ID, Kind: d.Kind, ChannelType: d.Channel, Recipient: d.Recipient, Status: string(d.Status), Attempts: d.Attempts, Error: d.Error, CreatedAt: d.Created, UpdatedAt: d.Updated,
-		}
-		if d.Status == store.DeliveryPending {
-			out.Deliveries[n].NextAt = d.NextAt
-		}
-	}
-	return &out, nil
 }
 
 func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal, in *respondInput) (*interactionOutput, error) {
@@ -201,7 +165,7 @@ func (s *Server) respondToInteraction(ctx context.Context, p identity.Principal,
 	}
 	data := in.Body.ResponseData
 	if may, _ := s.o.Desk.May(ctx, p, i); err == nil && may { // nobody else has files kept; the desk says why
-		if data, err = s.keepFiles(ctx, p, i, data); err != nil {
+		if data, err = s.pages.KeepFiles(ctx, p, i, data); err != nil {
 			return nil, err
 		}
 	}
@@ -218,7 +182,7 @@ func (s *Server) overrideInteraction(ctx context.Context, p identity.Principal, 
 	if err != nil {
 		return nil, err
 	}
-	data, err := s.keepFiles(ctx, p, i, in.Body.ResponseData)
+	data, err := s.pages.KeepFiles(ctx, p, i, in.Body.ResponseData)
 	if err != nil {
 		return nil, err
 	}
@@ -253,22 +217,5 @@ func toldChange(i store.Interaction, err error) (*interactionOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &interactionOutput{tellInteraction(i)}, nil
-}
-
-func tellInteractions(list []store.Interaction) []api.Interaction {
-	told := make([]api.Interaction, len(list))
-	for n, i := range list {
-		told[n] = tellInteraction(i)
-	}
-	return told
-}
-
-func tellInteraction(i store.Interaction) api.Interaction {
-	return api.Interaction{
-		ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, ActivationID: i.Activation, UserID: i.User,
-		InteractionType: i.Type, ChannelType: i.Channel, Purpose: i.Purpose, Status: string(i.Status), Priority: i.Priority, RequestData: i.Request, ResponseData: i.Response,
-		Approvers: append([]string{}, i.Approvers...), MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, Attempt: i.Attempt, TimeoutAt: i.TimeoutAt,
-		WarningSent: i.WarningSent, CreatedAt: i.Created, UpdatedAt: i.Updated,
-	}
+	return &interactionOutput{story.TellInteraction(i)}, nil
 }

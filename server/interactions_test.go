@@ -17,6 +17,8 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -32,7 +34,7 @@ func (w *world) asksIn(workspace, user, purpose string, request human.Request) s
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	id, now := newID("exec"), w.now().UnixMilli()
+	id, now := route.NewID("exec"), w.now().UnixMilli()
 	i, err := human.Media(nil).Open(human.Question{
 		Ref: store.Ref{Workspace: workspace, Execution: id}, Root: id, WorkflowID: "hire", User: user, Node: "ask", Ask: "ask:1", Activation: "ask", Purpose: purpose, Request: raw, Time: now,
 	})
@@ -98,20 +100,20 @@ func TestInteractions_Lists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := read[api.Interactions](t, w.call(w.tokens[c.role], "GET", prefix+"/interactions"+c.query, "").want(t, 200))
+			got := read[api.Interactions](t, w.call(w.tokens[c.role], "GET", route.Prefix+"/interactions"+c.query, "").want(t, 200))
 			if ids := idsOf(got.Interactions); !slices.Equal(ids, c.want) {
 				t.Errorf("got %v, want %v", ids, c.want)
 			}
 		})
 	}
-	w.admin("GET", prefix+"/interactions?status=open", "").problem(t, 422, fault.InvalidInput)
+	w.admin("GET", route.Prefix+"/interactions?status=open", "").problem(t, 422, fault.InvalidInput)
 }
 
 func TestInteractions_Respond(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	asked := w.asks("operator-user", human.PurposeNode, human.Request{Type: human.Approval, Title: "Pay?", Approvers: []string{"viewer-user"}, Arguments: json.RawMessage(`{"amount":5}`)})
-	path := prefix + "/interactions/" + asked.ID
+	path := route.Prefix + "/interactions/" + asked.ID
 
 	seen := read[api.InteractionDetail](t, w.call(w.tokens[identity.Viewer], "GET", path, "").want(t, 200))
 	if !seen.MayRespond || seen.WhyNot != "" || seen.Status != "pending" || seen.WorkflowName != "Hire <somebody>" || seen.ArgumentsHash == "" || len(seen.Approvers) != 1 || seen.Responses == nil || seen.Deliveries == nil {
@@ -143,11 +145,11 @@ func TestInteractions_Respond(t *testing.T) {
 	if len(seen.Responses) != 1 || seen.Responses[0].UserID != "viewer-user" || !seen.Responses[0].Accepted {
 		t.Errorf("responses %+v", seen.Responses)
 	}
-	pauses := read[api.Pauses](t, w.call(w.tokens[identity.Viewer], "GET", prefix+"/executions/"+asked.Execution+"/pauses", "").want(t, 200)).Pauses
+	pauses := read[api.Pauses](t, w.call(w.tokens[identity.Viewer], "GET", route.Prefix+"/executions/"+asked.Execution+"/pauses", "").want(t, 200)).Pauses
 	if len(pauses) != 1 || pauses[0].Status != "resumed" || pauses[0].ResumeReason != "human_response" || pauses[0].PauseReason != "human" {
 		t.Errorf("pauses %+v", pauses)
 	}
-	w.call(w.other, "GET", prefix+"/executions/"+asked.Execution+"/pauses", "").problem(t, 404, fault.NotFound)
+	w.call(w.other, "GET", route.Prefix+"/executions/"+asked.Execution+"/pauses", "").problem(t, 404, fault.NotFound)
 }
 
 // Files in an answer become stored values before the answer is recorded.
@@ -155,7 +157,7 @@ func TestInteractions_RespondKeepsFiles(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	asked := w.asks("operator-user", human.PurposeNode, human.Request{Type: human.Input, Title: "Contract", Fields: []human.Field{{Name: "contract", Type: "file", Required: true}}})
-	path := prefix + "/interactions/" + asked.ID + "/respond"
+	path := route.Prefix + "/interactions/" + asked.ID + "/respond"
 	answer := func(value string) answer {
 		return w.call(w.tokens[identity.Operator], "POST", path, `{"response_data":{"field_values":{"contract":`+value+`}}}`)
 	}
@@ -166,7 +168,7 @@ func TestInteractions_RespondKeepsFiles(t *testing.T) {
 	w.admin("POST", path, `{"response_data":{"field_values":{"contract":{"name":"x","base64":"*"}}}}`).problem(t, 403, fault.Forbidden)
 	got := read[api.Interaction](t, answer(`{"name":"../c.pdf","content_type":"application/pdf","base64":"`+base64.StdEncoding.EncodeToString(content)+`"}`).want(t, 200))
 	var data struct {
-		Values map[string]answerFile `json:"field_values"`
+		Values map[string]respond.AnswerFile `json:"field_values"`
 	}
 	if err := json.Unmarshal(got.ResponseData, &data); err != nil {
 		t.Fatal(err)
@@ -191,20 +193,20 @@ func TestInteractions_Operations(t *testing.T) {
 	request := approval("approver-user")
 	request.AllowDelegation = true
 	delegated := w.asks("viewer-user", human.PurposeNode, request)
-	got := read[api.Interaction](t, w.call(w.tokens[identity.Approver], "POST", prefix+"/interactions/"+delegated.ID+"/delegate", `{"to":"editor-user","note":"away"}`).want(t, 200))
+	got := read[api.Interaction](t, w.call(w.tokens[identity.Approver], "POST", route.Prefix+"/interactions/"+delegated.ID+"/delegate", `{"to":"editor-user","note":"away"}`).want(t, 200))
 	if !slices.Contains(got.Approvers, "user:editor-user") {
 		t.Errorf("approvers after delegation: %v", got.Approvers)
 	}
-	withdrawn := prefix + "/interactions/" + w.asks("viewer-user", human.PurposeNode, approval("editor-user")).ID
+	withdrawn := route.Prefix + "/interactions/" + w.asks("viewer-user", human.PurposeNode, approval("editor-user")).ID
 	w.call(w.tokens[identity.Approver], "POST", withdrawn+"/cancel", "").problem(t, 403, fault.Forbidden)
 	if got := read[api.Interaction](t, w.call(w.tokens[identity.Viewer], "POST", withdrawn+"/cancel", `{"reason":"not needed"}`).want(t, 200)); got.Status != "cancelled" {
 		t.Errorf("who started it has withdrawn it: %+v", got)
 	}
 	w.admin("POST", withdrawn+"/cancel", "").problem(t, 409, fault.Conflict)
 	w.admin("POST", withdrawn+"/remind", "").problem(t, 409, fault.Conflict)
-	w.admin("POST", prefix+"/interactions/"+delegated.ID+"/responses/none/overrule", `{"reason":"wrong"}`).want(t, 403)
+	w.admin("POST", route.Prefix+"/interactions/"+delegated.ID+"/responses/none/overrule", `{"reason":"wrong"}`).want(t, 403)
 
-	linked := prefix + "/interactions/" + w.asks("viewer-user", human.PurposeNode, approval("approver-user")).ID + "/link"
+	linked := route.Prefix + "/interactions/" + w.asks("viewer-user", human.PurposeNode, approval("approver-user")).ID + "/link"
 	w.call(w.tokens[identity.Viewer], "POST", linked, `{"recipient":"approver-user"}`).problem(t, 403, fault.Forbidden)
 	w.admin("POST", linked, `{"recipient":"approver-user"}`).problem(t, 409, fault.Conflict) // there is no channel to send it by
 	link := read[api.Link](t, w.call(w.tokens[identity.Approver], "POST", linked, `{"recipient":"approver-user"}`).want(t, 200))
@@ -221,7 +223,7 @@ type inboxStream struct {
 
 func (w *world) follow(ctx context.Context, token string) *inboxStream {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.http.URL+prefix+"/interactions/stream", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.http.URL+route.Prefix+"/interactions/stream", nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -286,7 +288,7 @@ func TestInteractionStream(t *testing.T) {
 	if e := stream.event(); e.Interaction.ID != fresh.ID || !e.MayRespond || e.Interaction.Status != "pending" {
 		t.Errorf("event %+v", e)
 	}
-	w.call(w.tokens[identity.Approver], "POST", prefix+"/interactions/"+old.ID+"/respond", `{"response_data":{"action":"approve"}}`).want(t, 200)
+	w.call(w.tokens[identity.Approver], "POST", route.Prefix+"/interactions/"+old.ID+"/respond", `{"response_data":{"action":"approve"}}`).want(t, 200)
 	if e := stream.event(); e.Interaction.ID != old.ID || e.MayRespond || e.Interaction.Status != "completed" {
 		t.Errorf("event %+v", e)
 	}

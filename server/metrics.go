@@ -19,7 +19,9 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/route"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -130,7 +132,7 @@ func kindOf(graph *workflow.Graph, row *host.Row, id engine.ActivationID) string
 	}
 	i, _, ok := host.Owner(graph, id)
 	if ok && graph.Nodes[i].Plan.Whole {
-		return taskStepKind(id)
+		return story.TaskStepKind(id)
 	}
 	for t := range row.Told {
 		if d := &row.Told[t]; d.What == host.ToldDetail && d.Activation == id {
@@ -147,26 +149,26 @@ func kindOf(graph *workflow.Graph, row *host.Row, id engine.ActivationID) string
 	return graph.Nodes[i].Kind + "/" + name
 }
 
-// served counts a request. One whose client has left counts apart, and unless it was answered well, as status 499. What no route is for is one route, and unknown methods are one: both come from outside.
-func (m *Metrics) served(method, pattern string, status int, left bool, took time.Duration) {
-	route := "none"
-	if _, path, ok := strings.Cut(pattern, " "); ok {
-		route = path
+// Served counts a request. One whose client has left counts apart, and unless it was answered well, as status 499. What no route is for is one route, and unknown methods are one: both come from outside.
+func (m *Metrics) Served(method, pattern string, status int, left bool, took time.Duration) {
+	_, address, ok := strings.Cut(pattern, " ")
+	if !ok {
+		address = "none"
 	}
 	if !slices.Contains([]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}, method) {
 		method = "other"
 	}
 	if left {
-		m.left.WithLabelValues(route, method).Inc()
+		m.left.WithLabelValues(address, method).Inc()
 		if status == 0 || status >= http.StatusBadRequest {
-			status = statusLeft
+			status = route.StatusClientLeft
 		}
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+	m.requests.WithLabelValues(address, method, strconv.Itoa(status)).Observe(took.Seconds())
 }
 
-// reading counts a reader of a stream until the function it returns is called.
-func (m *Metrics) reading(stream string) func() {
+// Reading counts a reader of a stream until the function it returns is called.
+func (m *Metrics) Reading(stream string) func() {
 	g := m.streams.WithLabelValues(stream)
 	g.Inc()
 	return g.Dec
@@ -181,7 +183,7 @@ func (s *Server) metrics() {
 		Summary: "Numbers for Prometheus", Description: "The text format of Prometheus. A scraper sends a token like everybody else; that of a viewer is enough.",
 		Responses: map[string]*huma.Response{"200": {Description: "The numbers", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}},
 	}
-	s.plain(op, readers(), func(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
+	s.Plain(op, route.Readers(), func(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {
 		h.ServeHTTP(w, r)
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/node"
-	"tandem/text"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -31,8 +31,8 @@ func (s *Server) nodeKinds() {
 	op := func(path, id, summary string) huma.Operation {
 		return huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary, Tags: []string{"node kinds"}}
 	}
-	handle(s, op("/node-kinds", "list-node-kinds", "List the kinds of nodes that can be run here"), readers(), s.listNodeKinds)
-	handle(s, op("/node-kinds/{name}", "get-node-kind", "Read a kind"), readers(), s.getNodeKind)
+	route.Handle(s.Router, op("/node-kinds", "list-node-kinds", "List the kinds of nodes that can be run here"), route.Readers(), s.listNodeKinds)
+	route.Handle(s.Router, op("/node-kinds/{name}", "get-node-kind", "Read a kind"), route.Readers(), s.getNodeKind)
 }
 
 func (s *Server) listNodeKinds(context.Context, identity.Principal, *struct{}) (*nodeKindsOutput, error) {
@@ -52,7 +52,7 @@ func (s *Server) getNodeKind(_ context.Context, _ identity.Principal, in *nodeKi
 		if near := fault.Nearest(in.Name, s.o.Registry.Names()); near != "" {
 			return nil, fault.Newf(fault.NotFound, message+"; did you mean %q?", in.Name, near)
 		}
-		return nil, fault.Newf(fault.NotFound, message+"; GET "+prefix+"/node-kinds lists those that can", in.Name)
+		return nil, fault.Newf(fault.NotFound, message+"; GET "+route.Prefix+"/node-kinds lists those that can", in.Name)
 	}
 	return &nodeKindOutput{s.tellKind(k)}, nil
 }
@@ -64,21 +64,21 @@ func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds,
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
-		Name: k.About.Name, Type: typ, Subtype: subtype, Title: tellText(k.About.Title), Description: tellText(k.About.Description),
+		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.TextOf(k.About.Title), Description: api.TextOf(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
-		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: tellText(key.Meaning), Fields: tellValues(key.Fields)})
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.TextOf(key.Meaning), Fields: tellValues(key.Fields)})
 	}
 	out.Inputs = tellValues(k.About.Inputs)
 	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
 		out.Needs = &api.NodeNeeds{Credential: n.Credential, Optional: n.Optional}
 		for _, also := range n.Also {
-			out.Needs.Also = append(out.Needs.Also, tellText(also))
+			out.Needs.Also = append(out.Needs.Also, api.TextOf(also))
 		}
 	}
 	for _, e := range k.About.Examples {
-		told := api.NodeExample{Shows: tellText(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		told := api.NodeExample{Shows: api.TextOf(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
 		if e.Input != "" {
 			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
 		}
@@ -101,7 +101,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 func tellValues(list []node.Value) []api.NodeValue {
 	var told []api.NodeValue
 	for _, v := range list {
-		told = append(told, api.NodeValue{Name: v.Name, Meaning: tellText(v.Meaning)})
+		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.TextOf(v.Meaning)})
 	}
 	return told
 }
@@ -147,6 +147,3 @@ func anySchema(schema json.RawMessage) json.RawMessage {
 	}
 	return schema
 }
-
-// tellText is a text in every language, as the API tells it.
-func tellText(t text.Text) api.Text { return api.Text{En: t.In(text.English), Zh: t.In("zh")} }

@@ -12,6 +12,8 @@ import (
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
+	"tandem/route"
 )
 
 // raw sends a request with a target that no client would write, and returns the answers' status and body.
@@ -56,7 +58,7 @@ func variants(path string) []string {
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.admin("POST", prefix+"/workflows", `{"metadata":{"id":"x","name":"canary-name"},"nodes":[{"id":"start","type":"TRIGGER","subtype":"MANUAL"}]}`).want(t, 201)
+	w.admin("POST", route.Prefix+"/workflows", `{"metadata":{"id":"x","name":"canary-name"},"nodes":[{"id":"start","type":"TRIGGER","subtype":"MANUAL"}]}`).want(t, 201)
 	open := map[string]string{}
 	for _, path := range []string{"/", "/docs", "/healthz", "/readyz", "/openapi.json", "/openapi.yaml", "/mcp/authorized"} {
 		open[path] = w.call("", "GET", path, "").want(t, 200).body
@@ -97,28 +99,28 @@ func TestPaths(t *testing.T) {
 func TestPaths_Names(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.admin("POST", prefix+"/workflows", `{"metadata":{"id":"x","name":"canary-name"},"nodes":[{"id":"start","type":"TRIGGER","subtype":"MANUAL"}]}`).want(t, 201)
+	w.admin("POST", route.Prefix+"/workflows", `{"metadata":{"id":"x","name":"canary-name"},"nodes":[{"id":"start","type":"TRIGGER","subtype":"MANUAL"}]}`).want(t, 201)
 	bearer := "Authorization: Bearer " + w.tokens[identity.Viewer]
-	if status, body := w.raw(t, "GET", prefix+"/workflows/x", bearer); status != 200 || !strings.Contains(body, "canary-name") {
+	if status, body := w.raw(t, "GET", route.Prefix+"/workflows/x", bearer); status != 200 || !strings.Contains(body, "canary-name") {
 		t.Fatalf("%d %s", status, body)
 	}
 	for _, target := range []string{
-		prefix + "/executions/..%2fworkflows%2fx", prefix + "/executions/%2e%2e%2fworkflows%2fx", prefix + "/workflows/X", prefix + "/workflows/x%00", prefix + "/workflows/x;y", prefix + "/workflows/%2fx", prefix + "/workflows/x%2f",
-		prefix + "/workflows/.%2fx", prefix + "/WORKFLOWS/x", "/API/v1/workflows/x", prefix + "/workflows/x%20", prefix + "%2fworkflows/x", prefix + "/workflows%2fx",
+		route.Prefix + "/executions/..%2fworkflows%2fx", route.Prefix + "/executions/%2e%2e%2fworkflows%2fx", route.Prefix + "/workflows/X", route.Prefix + "/workflows/x%00", route.Prefix + "/workflows/x;y", route.Prefix + "/workflows/%2fx", route.Prefix + "/workflows/x%2f",
+		route.Prefix + "/workflows/.%2fx", route.Prefix + "/WORKFLOWS/x", "/API/v1/workflows/x", route.Prefix + "/workflows/x%20", route.Prefix + "%2fworkflows/x", route.Prefix + "/workflows%2fx",
 	} {
 		if status, body := w.raw(t, "GET", target, bearer); status < 400 || status >= 500 || strings.Contains(body, "canary-name") {
 			t.Errorf("GET %s: %d %.200s", target, status, body)
 		}
 	}
 	// What is cleaned is answered with where it is, never with what is there.
-	for _, target := range []string{prefix + "//workflows/x", prefix + "/./workflows/x", "/x/.." + prefix + "/workflows/x", "/" + prefix + "/workflows/x"} {
+	for _, target := range []string{route.Prefix + "//workflows/x", route.Prefix + "/./workflows/x", "/x/.." + route.Prefix + "/workflows/x", "/" + route.Prefix + "/workflows/x"} {
 		if status, body := w.raw(t, "GET", target, bearer); status == 200 || strings.Contains(body, "canary-name") {
 			t.Errorf("GET %s: %d %.200s", target, status, body)
 		}
 	}
 	// The token of a link is not one of another door, however the way to it is written.
 	link := w.link(w.asks("operator-user", human.PurposeNode, approval("viewer-user")), "user:viewer-user")
-	for _, target := range []string{link + "/../.." + prefix + "/workflows/x", "/respond//" + strings.TrimPrefix(link, respondPath), strings.ToUpper("/respond/") + strings.TrimPrefix(link, respondPath), link + "%2f..", link + ";"} {
+	for _, target := range []string{link + "/../.." + route.Prefix + "/workflows/x", "/respond//" + strings.TrimPrefix(link, respond.Path), strings.ToUpper("/respond/") + strings.TrimPrefix(link, respond.Path), link + "%2f..", link + ";"} {
 		if status, body := w.raw(t, "GET", target); status == 200 {
 			t.Errorf("GET %s: %d %.200s", target, status, body)
 		}

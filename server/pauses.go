@@ -8,15 +8,16 @@ import (
 
 	"tandem/api"
 	"tandem/identity"
+	"tandem/route"
 )
 
 type pausesOutput struct{ Body api.Pauses }
 
 // pauses registers when an execution has waited for people or was stopped.
 func (s *Server) pauses() {
-	handle(s, huma.Operation{
+	route.Handle(s.Router, huma.Operation{
 		Method: http.MethodGet, Path: "/executions/{id}/pauses", OperationID: "list-pauses", Summary: "List the times in which it waited for people or was stopped, in the order they began", Tags: []string{"executions"},
-	}, readers(), s.listPauses)
+	}, route.Readers(), s.listPauses)
 }
 
 func (s *Server) listPauses(ctx context.Context, p identity.Principal, in *ExecutionPath) (*pausesOutput, error) {

@@ -10,14 +10,11 @@ import (
 	"html"
 	"io"
 	"log/slog"
-	"math"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +22,8 @@ import (
 
 	"tandem/human"
 	"tandem/identity"
+	"tandem/respond"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -39,7 +38,7 @@ func (w *world) link(i store.Interaction, recipient string, change ...func(*stor
 	if err := w.stores.Interactions.Change(w.t.Context(), identity.System(i.Workspace), store.InteractionChange{Interaction: w.interaction(i), Links: []store.Link{l}}); err != nil {
 		w.t.Fatal(err)
 	}
-	return respondPath + secret
+	return respond.Path + secret
 }
 
 // submit sends a form, as a browser does from the page.
@@ -114,7 +113,7 @@ func TestRespond_Approval(t *testing.T) {
 	}
 	wantText(t, page, "Pay &lt;b&gt;Ann&lt;/b&gt;?", "One.\nTwo.", "High risk", "&lt;script&gt;", "operator-user", "Hire &lt;somebody&gt;", "UTC", "minutes left",
 		`name="arguments_hash" value="`+asked.ArgumentsHash+`"`, `name="answer" value="approve"`, `name="answer" value="reject"`, `<html lang="en">`)
-	for _, foreign := range []string{"<script", "<link", "src=", "@import", "url(", "http://", "https://", strings.TrimPrefix(path, respondPath)} {
+	for _, foreign := range []string{"<script", "<link", "src=", "@import", "url(", "http://", "https://", strings.TrimPrefix(path, respond.Path)} {
 		if strings.Contains(page, foreign) {
 			t.Errorf("the page has %q", foreign)
 		}
@@ -147,7 +146,7 @@ func TestRespond_Closed(t *testing.T) {
 	first, second := w.link(asked, "user:viewer-user"), w.link(asked, "user:editor-user")
 	expired := w.link(asked, "user:viewer-user", func(l *store.Link) { l.Expires = 5 })
 	stranger := w.link(asked, "user:admin-user")
-	for _, path := range []string{respondPath + "nothing", first[:len(first)-1], first + "x", respondPath + strings.Repeat("x", 5000)} {
+	for _, path := range []string{respond.Path + "nothing", first[:len(first)-1], first + "x", respond.Path + strings.Repeat("x", 5000)} {
 		for _, method := range []string{"GET", "POST"} {
 			got := w.ask("", method, path, nil, asBrowser("application/x-www-form-urlencoded")).want(t, 404)
 			wantText(t, got.body, "There is no such link")
@@ -175,10 +174,10 @@ func TestRespond_TokenIsNoOther(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	path := w.link(w.asks("operator-user", human.PurposeNode, approval("viewer-user")), "user:viewer-user")
-	secret := strings.TrimPrefix(path, respondPath)
+	secret := strings.TrimPrefix(path, respond.Path)
 	for i, op := range operations(w.server) {
-		if i%wrongSecrets == 0 {
-			w.pass(wrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
+		if i%route.WrongSecrets == 0 {
+			w.pass(route.WrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
 		}
 		if got := w.call(secret, op.Method, strings.NewReplacer("{", "", "}", "").Replace(op.Path), `{}`); got.status != 401 {
 			t.Errorf("%s %s with the token of a link: %d", op.Method, op.Path, got.status)
@@ -288,7 +287,7 @@ func TestRespond_Form(t *testing.T) {
 	if err := json.Unmarshal(w.interaction(asked).Response, &got); err != nil {
 		t.Fatal(err)
 	}
-	var file answerFile
+	var file respond.AnswerFile
 	if err := json.Unmarshal(got.Values["paper"], &file); err != nil {
 		t.Fatal(err)
 	}
@@ -312,9 +311,9 @@ func TestRespond_LargeFiles(t *testing.T) {
 	path := w.link(asked, "user:operator-user")
 	zeros := func(n int64) io.Reader { return io.LimitReader(endless{}, n) }
 	// A file over the limit of a file, then a form over that of a form: both are told on the page.
-	wantText(t, w.sendFiles(path, map[string]string{"q1": "kept"}, "q0", "x", zeros(maxAnswerFile+1)).want(t, 422).body, "The file has more than 10 MiB.", `value="kept"`)
-	wantText(t, w.sendFiles(path, nil, "q0", "x", zeros(maxRespondBody+1<<20)).want(t, 413).body, "What was sent is too large")
-	w.sendFiles(path, nil, "q0", "x", zeros(maxAnswerFile)).want(t, 200)
+	wantText(t, w.sendFiles(path, map[string]string{"q1": "kept"}, "q0", "x", zeros(respond.MaxFile+1)).want(t, 422).body, "The file has more than 10 MiB.", `value="kept"`)
+	wantText(t, w.sendFiles(path, nil, "q0", "x", zeros(respond.MaxBody+1<<20)).want(t, 413).body, "What was sent is too large")
+	w.sendFiles(path, nil, "q0", "x", zeros(respond.MaxFile)).want(t, 200)
 	if i := w.interaction(asked); i.Status != store.InteractionCompleted {
 		t.Errorf("%+v", i)
 	}
@@ -420,8 +419,8 @@ func TestRespond_Languages(t *testing.T) {
 	chinese.Language, chinese.MinApprovals = "zh", 2
 	zh := w.link(w.asks("operator-user", human.PurposeNode, chinese), "user:viewer-user")
 	en := w.link(plain, "user:viewer-user")
-	w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"fr"}`).want(t, 422)
-	wantText(t, w.call(w.tokens[identity.Operator], "PATCH", prefix+"/users/me", `{"language":"zh"}`).want(t, 200).body, `"language":"zh"`)
+	w.call(w.tokens[identity.Operator], "PATCH", route.Prefix+"/users/me", `{"language":"fr"}`).want(t, 422)
+	wantText(t, w.call(w.tokens[identity.Operator], "PATCH", route.Prefix+"/users/me", `{"language":"zh"}`).want(t, 200).body, `"language":"zh"`)
 	unknown := w.asks("operator-user", human.PurposeOutcomeUnknown, human.Request{})
 	reader := w.link(unknown, "user:operator-user")
 	wantText(t, w.call("", "GET", reader, "").body, "已经完成了吗？", "节点在执行中被打断", "未完成，现在执行")
@@ -433,9 +432,9 @@ func TestRespond_Languages(t *testing.T) {
 		"Chosen":   {zh + "?lang=en", "zh", "en"},
 		"Other":    {en + "?lang=zh-CN", "en", "zh-CN"},
 		"Unknown":  {zh + "?lang=fr", "", "zh-CN"},
-		"NoLink":   {respondPath + "none", "fr, en;q=0.3, zh-TW;q=0.8", "zh-CN"},
-		"Nothing":  {respondPath + "none", "", "en"},
-		"Nonsense": {respondPath + "none", "zh;q=x, ;;,", "en"},
+		"NoLink":   {respond.Path + "none", "fr, en;q=0.3, zh-TW;q=0.8", "zh-CN"},
+		"Nothing":  {respond.Path + "none", "", "en"},
+		"Nonsense": {respond.Path + "none", "zh;q=x, ;;,", "en"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -466,7 +465,7 @@ func TestRespond_Public(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", "10.0.0.1, "+from)
 		})
 	}
-	for range publicBurst {
+	for range respond.PublicBurst {
 		send("192.0.2.1", "many").want(t, 422)
 	}
 	limited := send("192.0.2.1", "many").want(t, 429)
@@ -475,7 +474,7 @@ func TestRespond_Public(t *testing.T) {
 	}
 	wantText(t, limited.body, "Please wait a moment")
 	send("192.0.2.2", "many").want(t, 422)
-	w.pass(publicInterval)
+	w.pass(respond.PublicInterval)
 	send("192.0.2.1", "7").want(t, 200)
 	closed := send("192.0.2.3", "8").want(t, 409)
 	if strings.Contains(closed.body, "7") && strings.Contains(closed.body, "Count") {
@@ -501,116 +500,5 @@ func TestRespond_PublicFiles(t *testing.T) {
 	w.sendFiles(path, map[string]string{"q0": "7"}, "q1", "a.txt", strings.NewReader("hello")).want(t, 200)
 	if _, err := w.stores.Blobs.Stat(t.Context(), identity.System("a"), hash); err != nil {
 		t.Errorf("the file of the answer is not kept: %v", err)
-	}
-}
-
-// Texts can be read, and the borders of controls seen, in both schemes (WCAG AA).
-func TestRespond_Contrast(t *testing.T) {
-	t.Parallel()
-	style, err := respondFiles.ReadFile("respond/style.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	schemes := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllStringSubmatch(string(style), -1)
-	if len(schemes) != 2 {
-		t.Fatalf("%d schemes", len(schemes))
-	}
-	for n, scheme := range schemes {
-		colors := map[string]float64{}
-		for _, c := range regexp.MustCompile(`--([a-z-]+):#([0-9a-f]{3,6})`).FindAllStringSubmatch(scheme[1], -1) {
-			colors[c[1]] = luminance(t, c[2])
-		}
-		for pair, least := range map[string]float64{
-			"ink/page": 4.5, "ink/card": 4.5, "soft/card": 4.5, "accent/card": 4.5, "accent/page": 4.5, "on-accent/accent": 4.5, "bad/card": 4.5, "bad/bad-soft": 4.5, "ink/bad-soft": 4.5,
-			"warn/warn-soft": 4.5, "soft/page": 4.5, "soft/tint": 4.5, "ink/tint": 4.5, "bad/tint": 4.5, "ink/accent-soft": 4.5, "line/card": 3, "good/good-soft": 3,
-		} {
-			front, back, _ := strings.Cut(pair, "/")
-			a, isFront := colors[front]
-			b, isBack := colors[back]
-			if !isFront || !isBack {
-				t.Errorf("scheme %d has no %s", n, pair)
-				continue
-			}
-			if ratio := (max(a, b) + 0.05) / (min(a, b) + 0.05); ratio < least {
-				t.Errorf("scheme %d: %s has a contrast of %.2f, want %g", n, pair, ratio, least)
-			}
-		}
-	}
-}
-
-// luminance is how bright a colour is.
-func luminance(t *testing.T, hex string) float64 {
-	t.Helper()
-	if len(hex) == 3 {
-		hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
-	}
-	n, err := strconv.ParseUint(hex, 16, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part := func(shift uint) float64 {
-		v := float64(n>>shift&0xff) / 255
-		if v <= 0.04045 {
-			return v / 12.92
-		}
-		return math.Pow((v+0.055)/1.055, 2.4)
-	}
-	return 0.2126*part(16) + 0.7152*part(8) + 0.0722*part(0)
-}
-
-func TestAddressLimiter_IsBounded(t *testing.T) {
-	t.Parallel()
-	l := newAddressLimiter(100)
-	now := time.Now()
-	for n := range 1000 {
-		if !l.allow(fmt.Sprint(n), now) {
-			t.Fatalf("address %d was refused the first time", n)
-		}
-	}
-	if len(l.known.known) != 100 || l.known.order.Len() != 100 {
-		t.Errorf("%d addresses are known, %d in order", len(l.known.known), l.known.order.Len())
-	}
-}
-
-func TestClientAddress(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ remote, forwarded, proxies, want string }{
-		"Direct":      {"192.0.2.7:1", "", "", "192.0.2.7"},
-		"Forged":      {"192.0.2.7:1", "198.51.100.1", "127.0.0.0/8", "192.0.2.7"},
-		"ForgedLocal": {"127.0.0.1:1", "198.51.100.1", "", "127.0.0.1"},
-		"Proxied":     {"127.0.0.1:1", "198.51.100.1, 192.0.2.9", "127.0.0.0/8", "192.0.2.9"},
-		"TwoProxies":  {"127.0.0.1:1", "198.51.100.1, 192.0.2.9, 10.1.2.3", "127.0.0.0/8 10.0.0.0/8", "192.0.2.9"},
-		"OnlyProxies": {"127.0.0.1:1", "10.1.2.4, 10.1.2.3", "127.0.0.0/8 10.0.0.0/8", "10.1.2.4"},
-		"Network":     {"[2001:db8:1:2:3::4]:1", "", "", "2001:db8:1:2::/64"},
-		"Mapped":      {"[::ffff:192.0.2.7]:1", "", "", "192.0.2.7"},
-		"Nonsense":    {"127.0.0.1:1", "who knows", "127.0.0.0/8", "127.0.0.1"},
-		"NoAddress":   {"@", "", "", "@"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := httptest.NewRequest("POST", "/", nil)
-			r.RemoteAddr = c.remote
-			if c.forwarded != "" {
-				r.Header.Set("X-Forwarded-For", c.forwarded)
-			}
-			var proxies []netip.Prefix
-			for _, text := range strings.Fields(c.proxies) {
-				proxies = append(proxies, netip.MustParsePrefix(text))
-			}
-			if got := clientAddress(r, proxies); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
-		})
-	}
-}
-
-func TestFileName(t *testing.T) {
-	t.Parallel()
-	for given, want := range map[string]string{
-		"a.txt": "a.txt", `C:\x\合同.pdf`: "合同.pdf", "../../etc/passwd": "passwd", "a\x00\nb": "ab", "..": "file", "": "file", strings.Repeat("é", 300): strings.Repeat("é", 100), "x\xff": "x",
-	} {
-		if got := fileName(given); got != want {
-			t.Errorf("%q is %q, want %q", given, got, want)
-		}
 	}
 }

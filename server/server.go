@@ -8,16 +8,18 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
-	"tandem/payload"
+	"tandem/respond"
+	"tandem/revisions"
+	"tandem/route"
+	"tandem/settings"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -34,11 +36,9 @@ type Options struct {
 	Check func(data []byte) (*workflow.Definition, []workflow.Problem)
 	// Language is that of the installation, zh or en; empty: en.
 	Language string
-	// Request says how a workflow is started: revision is "latest", "deployed" or a number.
-	Request func(ctx context.Context, p identity.Principal, workflow, revision string) (host.StartRequest, error)
-	// Revision returns the graph and what a fold has to know of a pinned revision.
-	Revision func(ctx context.Context, p identity.Principal, workflow, hash string) (*workflow.Graph, host.Revision, error)
-	Keyring  *credential.Keyring
+	// Revisions are those that are started, and that executions are pinned to.
+	Revisions *revisions.Cache
+	Keyring   *credential.Keyring
 	// CredentialTypes are the types that credentials can have.
 	CredentialTypes credential.Types
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
@@ -46,8 +46,8 @@ type Options struct {
 	// Desk is where people are asked.
 	Desk *human.Desk
 	// Models are the language models, Tools the tool servers.
-	Models Models
-	Tools  Tools
+	Models settings.Models
+	Tools  settings.Tools
 	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
 	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
@@ -72,25 +72,17 @@ type Options struct {
 
 // Server is the API. It is not changed after it was made and is safe for concurrent use.
 type Server struct {
-	o    Options
-	log  *slog.Logger
-	mux  *routes
-	api  huma.API
-	spec func() (*document, error)
+	*route.Router
+	o Options
 	// root is what [Server.Handler] returns.
-	root     http.Handler
-	accounts accounts
-	// schemas are those of triggers, ready to be used; nil for a trigger that has none. Uses are the inputs that workflows read,
-	// speaking the nodes whose output is for the user.
-	schemas  revisionFacts[*payload.Schema]
-	uses     revisionFacts[inputUse]
-	speaking revisionFacts[map[string]bool]
+	root http.Handler
+	// pages are those on which people answer who have a link.
+	pages *respond.Pages
+	// stories tells executions.
+	stories *story.Library
 	// starts counts who starts how many tasks.
 	starts *window
-	bodies *bodies
-	// wrong throttles who shows wrong secrets.
-	wrong *throttle
-	open  *openStreams
+	open   *openStreams
 	// gateway is nil when there is none.
 	gateway Gateway
 }
@@ -112,9 +104,12 @@ func New(o Options) (*Server, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
-	s := &Server{o: o, log: o.Log, mux: newRoutes(), bodies: newBodies(), wrong: newThrottle(o.Now), open: newOpenStreams()}
-	s.api = newAPI(s.mux, o.Version)
-
+	s := &Server{o: o, open: newOpenStreams(), Router: route.New(route.Options{
+		Tokens: o.Stores.Tokens, Counter: o.Metrics, Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
+	})}
+	s.stories = &story.Library{
+		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
+	}
 	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)
 	s.starts.past = s.pastStarts
 
@@ -127,22 +122,20 @@ func New(o Options) (*Server, error) {
 	s.interactions()
 	s.interactionStream()
 	s.pauses()
-	s.respondPages()
+	s.pages = respond.New(respond.Options{
+		Router: s.Router, Desk: o.Desk, Blobs: o.Stores.Blobs, Users: o.Stores.Users, Keyring: o.Keyring, Language: o.Language, Now: o.Now,
+	})
 	s.channels()
 	s.nodeKinds()
-	s.templates()
-	s.credentials()
-	s.profiles()
-	s.toolServers()
-	s.budgets()
-	s.memories()
-	s.users()
+	settings.Register(settings.Options{
+		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Raise: o.Raise, Notice: s.pages.Notice,
+	})
 	s.metrics()
 	s.gateways()
 
 	s.health()
-	s.documentation()
-	s.root = s.edge()
+	s.RegisterDocumentation()
+	s.root = s.Edge()
 	if o.Gateway != nil {
 		g, err := o.Gateway(s.root)
 		if err != nil {
@@ -166,8 +159,7 @@ func (o *Options) check() error {
 		{"Kinds", o.Kinds != nil},
 		{"Registry", o.Registry != nil},
 		{"Check", o.Check != nil},
-		{"Request", o.Request != nil},
-		{"Revision", o.Revision != nil},
+		{"Revisions", o.Revisions != nil},
 		{"Keyring", o.Keyring != nil},
 		{"Desk", o.Desk != nil},
 		{"Models", o.Models != nil},
@@ -187,5 +179,7 @@ func (o *Options) check() error {
 // Handler serves everything: /api/v1, /mcp, /healthz, /readyz, /metrics, /docs, /openapi.json.
 func (s *Server) Handler() http.Handler { return s.root }
 
-// now is the time in Unix milliseconds, as records have it.
-func (s *Server) now() int64 { return s.o.Now().UnixMilli() }
+// olderNamesTaken are the operations whose bodies may have fields under their older names: those that describe agents, tasks and templates of nodes.
+func olderNamesTaken() []string {
+	return []string{"create-agent", "put-agent", "start-task", "create-node-template", "put-node-template"}
+}

@@ -27,6 +27,7 @@ import (
 	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -71,7 +72,7 @@ func TestOpenAPI(t *testing.T) {
 // operations lists what is documented.
 func operations(s *Server) []*huma.Operation {
 	var all []*huma.Operation
-	for _, item := range s.api.OpenAPI().Paths {
+	for _, item := range s.Document().Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete, item.Head, item.Options, item.Trace} {
 			if op != nil {
 				all = append(all, op)
@@ -88,7 +89,8 @@ func TestRoutes(t *testing.T) {
 	w := setup(t)
 	open := []string{"GET /callbacks/{token}", "GET /client-metadata.json", "GET /docs", "GET /healthz", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
 		"POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /respond/{token}"}
-	if diff := cmp.Diff(open, slices.Sorted(slices.Values(w.server.mux.open))); diff != "" {
+	registered, free := w.server.Patterns()
+	if diff := cmp.Diff(open, slices.Sorted(slices.Values(free))); diff != "" {
 		t.Errorf("pages that need no token (-want +got):\n%s", diff)
 	}
 	want := slices.Clone(open)
@@ -96,7 +98,7 @@ func TestRoutes(t *testing.T) {
 		want = append(want, op.Method+" "+op.Path)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(w.server.mux.patterns))); diff != "" {
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(registered))); diff != "" {
 		t.Errorf("documented and registered routes differ (-documented +registered):\n%s", diff)
 	}
 	for _, pattern := range open {
@@ -135,7 +137,7 @@ func TestRoutes_Denied(t *testing.T) {
 		if !ok || !slices.Contains(allowed, "admin") {
 			t.Errorf("%s: roles %v", name, op.Extensions["x-roles"])
 		}
-		w.pass(wrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
+		w.pass(route.WrongWindow) // this is not about how many wrong tokens an address may show; see TestThrottle
 		for _, bad := range []string{"", "tdm_nobody", expired} {
 			got := w.call(bad, op.Method, path, `{}`)
 			if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {
@@ -157,37 +159,15 @@ func TestRoutes_Denied(t *testing.T) {
 	}
 }
 
-func TestOperation_NeedsRoles(t *testing.T) {
-	t.Parallel()
-	s := setup(t).server
-	for what, op := range map[string]huma.Operation{
-		"roles":   {OperationID: "x", Method: "GET", Path: "/x", Summary: "x", Tags: []string{"x"}},
-		"summary": {OperationID: "x", Method: "GET", Path: "/x", Tags: []string{"x"}},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("an operation without %s was taken", what)
-				}
-			}()
-			allow := readers()
-			if what == "roles" {
-				allow = nil
-			}
-			s.declare(&op, allow)
-		}()
-	}
-}
-
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	t.Run("Path", func(t *testing.T) {
 		t.Parallel()
 		w.call("", "GET", "/nowhere", "").problem(t, 404, fault.NotFound)
-		w.call("", "GET", prefix+"/nowhere", "").problem(t, 401, fault.Unauthorized)
-		w.admin("GET", prefix+"/nowhere", "").problem(t, 404, fault.NotFound)
-		got := w.admin("PATCH", prefix+"/users", `{}`)
+		w.call("", "GET", route.Prefix+"/nowhere", "").problem(t, 401, fault.Unauthorized)
+		w.admin("GET", route.Prefix+"/nowhere", "").problem(t, 404, fault.NotFound)
+		got := w.admin("PATCH", route.Prefix+"/users", `{}`)
 		got.problem(t, 405, fault.Unsupported)
 		if allow := got.header.Get("Allow"); !strings.Contains(allow, "POST") {
 			t.Errorf("Allow: %q", allow)
@@ -195,9 +175,9 @@ func TestProblems(t *testing.T) {
 	})
 	t.Run("Body", func(t *testing.T) {
 		t.Parallel()
-		w.admin("POST", prefix+"/users", "").problem(t, 400, fault.InvalidInput)
-		w.admin("POST", prefix+"/users", `{"name":`).problem(t, 400, fault.InvalidInput)
-		p := w.admin("POST", prefix+"/users", `{"name": 7, "roles": ["viewer"], "surprise": 1}`).problem(t, 422, fault.InvalidInput)
+		w.admin("POST", route.Prefix+"/users", "").problem(t, 400, fault.InvalidInput)
+		w.admin("POST", route.Prefix+"/users", `{"name":`).problem(t, 400, fault.InvalidInput)
+		p := w.admin("POST", route.Prefix+"/users", `{"name": 7, "roles": ["viewer"], "surprise": 1}`).problem(t, 422, fault.InvalidInput)
 		var paths []string
 		for _, e := range p.Errors {
 			paths = append(paths, e.Path)
@@ -206,29 +186,29 @@ func TestProblems(t *testing.T) {
 		if !slices.Equal(paths, []string{"name", "surprise"}) {
 			t.Errorf("errors %+v", p.Errors)
 		}
-		got := w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader("a=b"), func(r *http.Request) { r.Header.Set("Content-Type", "text/csv") })
+		got := w.ask(w.tokens[identity.Admin], "POST", route.Prefix+"/users", strings.NewReader("a=b"), func(r *http.Request) { r.Header.Set("Content-Type", "text/csv") })
 		got.problem(t, 415, fault.Unsupported)
 		// What curl sends unless it is told otherwise.
-		w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader(`{"name":"x","roles":["viewer"]}`), func(r *http.Request) {
+		w.ask(w.tokens[identity.Admin], "POST", route.Prefix+"/users", strings.NewReader(`{"name":"x","roles":["viewer"]}`), func(r *http.Request) {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}).want(t, 201)
 	})
 	t.Run("Query", func(t *testing.T) {
 		t.Parallel()
-		p := w.admin("GET", prefix+"/workflows?pge=2", "").problem(t, 422, fault.InvalidInput)
+		p := w.admin("GET", route.Prefix+"/workflows?pge=2", "").problem(t, 422, fault.InvalidInput)
 		if len(p.Errors) != 1 || p.Errors[0].Path != "query.pge" {
 			t.Errorf("errors %+v", p.Errors)
 		}
 	})
 	t.Run("Size", func(t *testing.T) {
 		t.Parallel()
-		large := `{"name":"` + strings.Repeat("x", maxBody) + `","roles":["viewer"]}`
-		w.admin("POST", prefix+"/users", large).problem(t, 413, fault.TooLarge)
+		large := `{"name":"` + strings.Repeat("x", route.MaxBody) + `","roles":["viewer"]}`
+		w.admin("POST", route.Prefix+"/users", large).problem(t, 413, fault.TooLarge)
 		// Without a length the server has to read to know.
-		w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", struct{ io.Reader }{strings.NewReader(large)}, nil).problem(t, 413, fault.TooLarge)
+		w.ask(w.tokens[identity.Admin], "POST", route.Prefix+"/users", struct{ io.Reader }{strings.NewReader(large)}, nil).problem(t, 413, fault.TooLarge)
 		exact := `{"name":"x","roles":["viewer"]}`
-		exact += strings.Repeat(" ", maxBody-len(exact))
-		w.admin("POST", prefix+"/users", exact).want(t, 201)
+		exact += strings.Repeat(" ", route.MaxBody-len(exact))
+		w.admin("POST", route.Prefix+"/users", exact).want(t, 201)
 	})
 }
 
@@ -238,13 +218,13 @@ func TestProblem_OperatorDetail(t *testing.T) {
 	s := setup(t).server
 	err := fault.New(fault.Internal, "something inside failed").WithDetail("stack and all")
 	for _, role := range identity.Roles() {
-		got := s.problem(t.Context(), identity.Principal{Workspace: "a", Roles: []identity.Role{role}}, err)
+		got := s.Problem(t.Context(), identity.Principal{Workspace: "a", Roles: []identity.Role{role}}, err)
 		told := got.OperatorDetail != ""
 		if want := role == identity.Admin || role == identity.Operator; told != want || got.Status != 500 {
 			t.Errorf("%s: %+v", role, got.Fault)
 		}
 	}
-	plain := s.problem(t.Context(), identity.Principal{}, errors.New("password=hunter2"))
+	plain := s.Problem(t.Context(), identity.Principal{}, errors.New("password=hunter2"))
 	body, _ := json.Marshal(plain.Fault)
 	if plain.Status != 500 || bytes.Contains(body, []byte("hunter2")) {
 		t.Errorf("an unknown error is told as %s", body)
@@ -254,15 +234,15 @@ func TestProblem_OperatorDetail(t *testing.T) {
 func TestStatusOf(t *testing.T) {
 	t.Parallel()
 	for _, code := range fault.Codes() {
-		status := statusOf(fault.New(code, "x"), code)
+		status := route.StatusOf(fault.New(code, "x"), code)
 		if (status == 500) != (code == fault.Internal) {
 			t.Errorf("%s is %d", code, status)
 		}
 	}
 	s := setup(t).server
-	p := s.problem(t.Context(), identity.Principal{}, fault.New(fault.RateLimited, "slow down").With("retry_after", 7))
-	if p.Status != 429 || p.headers.Get("Retry-After") != "7" {
-		t.Errorf("%+v %v", p.Fault, p.headers)
+	p := s.Problem(t.Context(), identity.Principal{}, fault.New(fault.RateLimited, "slow down").With("retry_after", 7))
+	if p.Status != 429 || p.Headers.Get("Retry-After") != "7" {
+		t.Errorf("%+v %v", p.Fault, p.Headers)
 	}
 }
 
@@ -271,7 +251,7 @@ func TestEdge(t *testing.T) {
 	w := setup(t, func(o *Options) { o.Hosts = []string{"localhost", "127.0.0.1", "::1"} })
 	t.Run("Headers", func(t *testing.T) {
 		t.Parallel()
-		got := w.admin("GET", prefix+"/users", "").want(t, 200)
+		got := w.admin("GET", route.Prefix+"/users", "").want(t, 200)
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -293,7 +273,7 @@ func TestEdge(t *testing.T) {
 	t.Run("OtherSite", func(t *testing.T) {
 		t.Parallel()
 		for origin, status := range map[string]int{"https://evil.example": 403, "": 422} {
-			got := w.ask(w.tokens[identity.Admin], "POST", prefix+"/users", strings.NewReader(`{}`), func(r *http.Request) {
+			got := w.ask(w.tokens[identity.Admin], "POST", route.Prefix+"/users", strings.NewReader(`{}`), func(r *http.Request) {
 				if origin != "" {
 					r.Header.Set("Origin", origin)
 				}
@@ -322,7 +302,7 @@ func TestEdge_LeavesNoBodyBehind(t *testing.T) {
 				defer close(sent)
 				hidden := strings.Repeat("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 1500)
 				_, err := fmt.Fprintf(conn, "POST /api/v1/workflows HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", authorization)
-				for range maxBody/len(hidden) + 10 {
+				for range route.MaxBody/len(hidden) + 10 {
 					if err != nil {
 						return // the server has hung up, as it should
 					}
@@ -355,7 +335,7 @@ func TestEdge_Panic(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	// Registered late, which only a test may do.
-	w.server.mux.ServeMux.HandleFunc("GET /boom", func(http.ResponseWriter, *http.Request) { panic("secret thing") })
+	w.server.Public("GET /boom", func(http.ResponseWriter, *http.Request) { panic("secret thing") })
 	p := w.call("", "GET", "/boom", "").problem(t, 500, fault.Internal)
 	if strings.Contains(p.Detail+p.OperatorDetail, "secret") {
 		t.Errorf("%+v", p)
@@ -423,7 +403,7 @@ func TestDocs(t *testing.T) {
 		r.Header.Set("X-Forwarded-Proto", proto)
 		rec := httptest.NewRecorder()
 		w.server.Handler().ServeHTTP(rec, r)
-		if body := rec.Body.String(); strings.Contains(body, sampleAddress) || !strings.Contains(body, address+"/api/v1/workflows") {
+		if body := rec.Body.String(); strings.Contains(body, route.SampleAddress) || !strings.Contains(body, address+"/api/v1/workflows") {
 			t.Errorf("asked at %s the samples call something else (%d)", address, rec.Code)
 		}
 	}
@@ -432,11 +412,11 @@ func TestDocs(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.admin("GET", prefix+"/users/nobody", "").want(t, 404)
+	w.admin("GET", route.Prefix+"/users/nobody", "").want(t, 404)
 	w.call("", "BREW", "/x/y", "").want(t, 404)
 	def := `{"metadata":{"id":"m","name":"m","description":"d"},"nodes":[{"id":"start","name":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"},{"id":"next","name":"next","description":"d","type":"CALL","subtype":"EMPTY"}],"connections":[{"from_node":"start","to_node":"next"}]}`
-	w.admin("POST", prefix+"/workflows", def).want(t, 201)
-	w.admin("POST", prefix+"/workflows/m/execute", `{"wait_seconds": 30}`)
+	w.admin("POST", route.Prefix+"/workflows", def).want(t, 201)
+	w.admin("POST", route.Prefix+"/workflows/m/execute", `{"wait_seconds": 30}`)
 	text := w.call(w.tokens[identity.Viewer], "GET", "/metrics", "").want(t, 200).body
 	for _, line := range []string{
 		`tandem_http_request_duration_seconds_count{code="404",method="GET",route="/api/v1/users/{id}"} 1`,
@@ -482,14 +462,14 @@ func grep(text, word string) string {
 func TestTokens_Expire(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	made := w.admin("POST", prefix+"/users/me/tokens", `{"name":"short","expires_in":60}`).want(t, 201)
+	made := w.admin("POST", route.Prefix+"/users/me/tokens", `{"name":"short","expires_in":60}`).want(t, 201)
 	var secret struct {
 		Secret string `json:"secret"`
 	}
 	if err := json.Unmarshal([]byte(made.body), &secret); err != nil {
 		t.Fatal(err)
 	}
-	w.call(secret.Secret, "GET", prefix+"/users/me", "").want(t, 200)
+	w.call(secret.Secret, "GET", route.Prefix+"/users/me", "").want(t, 200)
 	w.pass(61 * time.Second)
-	w.call(secret.Secret, "GET", prefix+"/users/me", "").problem(t, 401, fault.Unauthorized)
+	w.call(secret.Secret, "GET", route.Prefix+"/users/me", "").problem(t, 401, fault.Unauthorized)
 }

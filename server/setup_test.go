@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/revisions"
+	"tandem/route"
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
@@ -110,8 +113,26 @@ type world struct {
 	mu    sync.Mutex
 	clock time.Duration
 	ready error
+	// fetched counts how often a revision was read from the store.
+	fetched atomic.Int32
 	// appended, when it is set, hears of rows that are on disk and not yet published.
 	appended func([]*store.Append)
+}
+
+// countedWorkflows counts how often a revision is read.
+type countedWorkflows struct {
+	store.Workflows
+	fetched *atomic.Int32
+}
+
+func (c countedWorkflows) Revision(ctx context.Context, p identity.Principal, id string, number int64) (store.Revision, error) {
+	c.fetched.Add(1)
+	return c.Workflows.Revision(ctx, p, id, number)
+}
+
+func (c countedWorkflows) RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (store.Revision, error) {
+	c.fetched.Add(1)
+	return c.Workflows.RevisionByHash(ctx, p, id, hash)
 }
 
 // toldJournal tells of what was appended to it.
@@ -154,34 +175,25 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, stores: db.Stores(), tokens: map[identity.Role]string{}}
+	w.stores.Workflows = countedWorkflows{w.stores.Workflows, &w.fetched}
 	hub, registry := host.NewHub(), &node.Registry{}
 	registry.Register(testKinds()...)
-	revision := func(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
-		stored, err := w.stores.Workflows.RevisionByHash(ctx, p, id, hash)
-		if err != nil {
-			return nil, err
-		}
-		source, problems := workflow.Parse(stored.Definition, workflow.Options{Kinds: fewKinds{}})
-		if source == nil {
-			return nil, fault.Newf(fault.Internal, "%v", problems)
-		}
-		graph, problems := workflow.Compile(source.Definition, fewKinds{})
-		if graph == nil {
-			return nil, fault.Newf(fault.Internal, "%v", problems)
-		}
-		return node.Prepare(source.Definition, graph, registry, nil)
-	}
-	request := func(ctx context.Context, p identity.Principal, id, _ string) (host.StartRequest, error) {
-		stored, err := w.stores.Workflows.Revision(ctx, p, id, 0)
-		if err != nil {
-			return host.StartRequest{}, err
-		}
-		return host.StartRequest{WorkflowID: id, WorkflowName: id, Revision: stored.Number, RevisionHash: stored.Hash, TriggerType: "MANUAL", Trigger: "start", Priority: 3}, nil
-	}
+	ready := revisions.New(revisions.Options{Workflows: w.stores.Workflows, Templates: w.stores.Templates, Blobs: w.stores.Blobs, Kinds: fewKinds{}, Registry: registry})
 	metrics := NewMetrics()
 	driver, err := local.New(t.Context(), local.Options{
 		Journal: toldJournal{w.stores.Journal, w}, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
-		Revision: revision, Child: request, Workers: 2,
+		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*node.Revision, error) {
+			r, err := ready.Pinned(ctx, p, id, hash)
+			if err != nil {
+				return nil, err
+			}
+			return r.Revision, nil
+		},
+		Child: func(ctx context.Context, p identity.Principal, id, revision string) (host.StartRequest, error) {
+			r, _, err := ready.Request(ctx, p, id, revision)
+			return r, err
+		},
+		Workers:   2,
 		Reopening: func(ref store.Ref) func() { return hub.Changing(host.Ref(ref)) },
 		Recorded: func(ref store.Ref, graph *workflow.Graph, row host.Row, _ []engine.Command) {
 			hub.Publish(host.Ref(ref), row)
@@ -202,20 +214,13 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 	w.desk.Start()
 	o := Options{
 		Desk:   w.desk,
-		Stores: w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Request: request,
+		Stores: w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Revisions: ready,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := workflow.Parse(data, workflow.Options{Kinds: fewKinds{}})
 			if source == nil {
 				return nil, problems
 			}
 			return source.Definition, source.Validate(workflow.Rules{Kinds: fewKinds{}})
-		},
-		Revision: func(ctx context.Context, p identity.Principal, id, hash string) (*workflow.Graph, host.Revision, error) {
-			ready, err := revision(ctx, p, id, hash)
-			if err != nil {
-				return nil, nil, err
-			}
-			return ready.Graph, local.Revision(ready), nil
 		},
 		Keyring: w.ring, CredentialTypes: testCredentials(), Models: noModels{}, Tools: newFewTools(w.stores.MCPServers), Version: "dev", Metrics: metrics, Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Ready: func() error {
@@ -325,7 +330,7 @@ func (a answer) want(t testing.TB, status int) answer {
 func (a answer) problem(t testing.TB, status int, code fault.Code) api.Fault {
 	t.Helper()
 	a.want(t, status)
-	if got := a.header.Get("Content-Type"); got != problemType {
+	if got := a.header.Get("Content-Type"); got != route.ProblemType {
 		t.Fatalf("content type %q of %s", got, a.body)
 	}
 	p := read[api.Fault](t, a)

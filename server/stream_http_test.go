@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,12 +21,13 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
-	"tandem/host"
+	"tandem/route"
+	"tandem/story/storytest"
 )
 
 const (
-	eventsPath = prefix + "/executions/" + stageExecution + "/events"
-	streamPath = prefix + "/executions/" + stageExecution + "/stream"
+	eventsPath = route.Prefix + "/executions/" + storytest.Execution + "/events"
+	streamPath = route.Prefix + "/executions/" + storytest.Execution + "/stream"
 )
 
 // sent is one server-sent event, or a comment.
@@ -64,22 +64,22 @@ func events(t testing.TB, body io.Reader) (list []sent) {
 	return list
 }
 
-func (st *stage) get(web *httptest.Server, path string, headers ...string) *http.Response {
-	st.t.Helper()
-	request, err := http.NewRequestWithContext(st.t.Context(), http.MethodGet, web.URL+path, nil)
+func (st *served) get(web *httptest.Server, path string, headers ...string) *http.Response {
+	st.T.Helper()
+	request, err := http.NewRequestWithContext(st.T.Context(), http.MethodGet, web.URL+path, nil)
 	if err != nil {
-		st.t.Fatal(err)
+		st.T.Fatal(err)
 	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := web.Client().Do(request)
 	if err != nil {
-		st.t.Fatal(err)
+		st.T.Fatal(err)
 	}
-	st.t.Cleanup(func() {
+	st.T.Cleanup(func() {
 		if err := response.Body.Close(); err != nil {
-			st.t.Error(err)
+			st.T.Error(err)
 		}
 	})
 	return response
@@ -89,18 +89,18 @@ func TestEvents(t *testing.T) {
 	t.Parallel()
 	t.Run("TellsAndEnds", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
+		st := newServed(t)
 		web := st.web()
 		response := st.get(web, eventsPath)
 		if got := response.Header; got.Get("Content-Type") != "text/event-stream; charset=utf-8" || got.Get("Cache-Control") != "no-store" || got.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("headers %v", got)
 		}
-		scene(st) // while it is being read
-		all, _ := st.reader(vocabularyExecution, "").drain(t)
+		storytest.PlayScene(st.Stage) // while it is being read
+		all := st.all()
 		var want []sent
 		want = append(want, sent{comment: "retry 2000"})
 		for _, f := range all {
-			want = append(want, sent{f.id(), f.name, string(f.body), ""})
+			want = append(want, sent{f.ID(), f.Name, string(f.Body), ""})
 		}
 		want = append(want, sent{comment: "the execution has ended"})
 		got := events(t, response.Body)
@@ -111,8 +111,8 @@ func TestEvents(t *testing.T) {
 	})
 	t.Run("GoesOnAfterTheLastEvent", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
-		scene(st)
+		st := newServed(t)
+		storytest.PlayScene(st.Stage)
 		web := st.web()
 		for _, words := range []string{"execution", "flow"} {
 			got := events(t, st.get(web, eventsPath+"?after=3&vocabulary="+words, "Last-Event-ID", "20.1").Body)
@@ -129,17 +129,17 @@ func TestEvents(t *testing.T) {
 	})
 	t.Run("Refuses", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
+		st := newServed(t)
 		web := st.web()
 		for path, status := range map[string]int{
-			eventsPath + "?after=x":          http.StatusUnprocessableEntity,
-			eventsPath + "?vocabulary=x":     http.StatusUnprocessableEntity,
-			prefix + "/executions/no/events": http.StatusNotFound,
-			streamPath + "?after=1.x":        http.StatusUnprocessableEntity,
-			prefix + "/executions/no/stream": http.StatusUnprocessableEntity, // no handshake
+			eventsPath + "?after=x":                http.StatusUnprocessableEntity,
+			eventsPath + "?vocabulary=x":           http.StatusUnprocessableEntity,
+			route.Prefix + "/executions/no/events": http.StatusNotFound,
+			streamPath + "?after=1.x":              http.StatusUnprocessableEntity,
+			route.Prefix + "/executions/no/stream": http.StatusUnprocessableEntity, // no handshake
 		} {
 			response := st.get(web, path)
-			if response.StatusCode != status || response.Header.Get("Content-Type") != problemType {
+			if response.StatusCode != status || response.Header.Get("Content-Type") != route.ProblemType {
 				t.Errorf("%s: %s, %s", path, response.Status, response.Header.Get("Content-Type"))
 			}
 		}
@@ -149,9 +149,9 @@ func TestEvents(t *testing.T) {
 	})
 	t.Run("ConnectionCanBeUsedAgain", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
+		st := newServed(t)
 		st.server.open.patience = 50 * time.Millisecond
-		scene(st)
+		storytest.PlayScene(st.Stage)
 		web := st.web()
 		for range 3 {
 			if got := events(t, st.get(web, eventsPath).Body); len(got) < 30 {
@@ -164,8 +164,8 @@ func TestEvents(t *testing.T) {
 func TestEvents_KeepsTheConnectionAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := newStage(t)
-		ctx, leave := context.WithCancel(As(t.Context(), stageUser()))
+		st := newServed(t)
+		ctx, leave := context.WithCancel(route.As(t.Context(), storytest.User()))
 		w := httptest.NewRecorder()
 		left := make(chan struct{})
 		go func() {
@@ -182,19 +182,19 @@ func TestEvents_KeepsTheConnectionAlive(t *testing.T) {
 	})
 }
 
-func (st *stage) dial(web *httptest.Server, path string) *websocket.Conn {
-	st.t.Helper()
-	conn, response, err := websocket.Dial(st.t.Context(), web.URL+path, &websocket.DialOptions{Subprotocols: []string{"tandem", "bearer.x"}})
+func (st *served) dial(web *httptest.Server, path string) *websocket.Conn {
+	st.T.Helper()
+	conn, response, err := websocket.Dial(st.T.Context(), web.URL+path, &websocket.DialOptions{Subprotocols: []string{"tandem", "bearer.x"}})
 	if err != nil {
-		st.t.Fatal(err)
+		st.T.Fatal(err)
 	}
 	if response.Header.Get("Sec-WebSocket-Protocol") != "tandem" {
-		st.t.Errorf("protocol %q", response.Header.Get("Sec-WebSocket-Protocol"))
+		st.T.Errorf("protocol %q", response.Header.Get("Sec-WebSocket-Protocol"))
 	}
 	conn.SetReadLimit(4 << 20)
-	st.t.Cleanup(func() {
+	st.T.Cleanup(func() {
 		if err := conn.CloseNow(); err != nil && !errors.Is(err, net.ErrClosed) {
-			st.t.Log(err)
+			st.T.Log(err)
 		}
 	})
 	return conn
@@ -216,13 +216,13 @@ func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	t.Run("TellsTheSameAsEvents", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
-		scene(st)
+		st := newServed(t)
+		storytest.PlayScene(st.Stage)
 		web := st.web()
 		for _, words := range []string{"execution", "flow"} {
 			got, status := messages(t, st.dial(web, streamPath+"?after=3.2&vocabulary="+words))
 			hello := decode[api.Subscription](t, []byte(got[0]))
-			if hello.SubscriptionID == "" || hello.ExecutionID != stageExecution || hello.Status != "finished" || hello.Seq != 2 {
+			if hello.SubscriptionID == "" || hello.ExecutionID != storytest.Execution || hello.Status != "finished" || hello.Seq != 2 {
 				t.Errorf("first message %s", got[0])
 			}
 			var want []string
@@ -238,8 +238,8 @@ func TestWebSocket(t *testing.T) {
 	})
 	t.Run("EndsWithTheServer", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
-		st.row(plain(engine.ExecutionStarted{}))
+		st := newServed(t)
+		st.Row(storytest.Plain(engine.ExecutionStarted{}))
 		web := st.web()
 		conn := st.dial(web, streamPath+"?after=1")
 		for range 3 { // the subscription and two frames
@@ -265,7 +265,7 @@ func TestWebSocket(t *testing.T) {
 	})
 	t.Run("RefusesOtherSites", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
+		st := newServed(t)
 		web := st.web()
 		conn, response, err := websocket.Dial(t.Context(), web.URL+streamPath, &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}}})
 		if err == nil {
@@ -277,8 +277,8 @@ func TestWebSocket(t *testing.T) {
 	})
 	t.Run("AReaderMayLeaveAndTalk", func(t *testing.T) {
 		t.Parallel()
-		st := newStage(t)
-		st.row(plain(engine.ExecutionStarted{}))
+		st := newServed(t)
+		st.Row(storytest.Plain(engine.ExecutionStarted{}))
 		left := make(chan struct{})
 		web := st.web(func(web *httptest.Server) {
 			inside := web.Config.Handler
@@ -313,7 +313,7 @@ func TestAuthorization(t *testing.T) {
 		{http.Header{"Upgrade": {"websocket"}, "Sec-Websocket-Protocol": {"tandem"}}, ""},
 		{http.Header{"Sec-Websocket-Protocol": {"bearer.b"}}, ""}, // not the handshake of a WebSocket
 	} {
-		if got := authorization(&http.Request{Header: c.header}); got != c.want {
+		if got := route.Authorization(&http.Request{Header: c.header}); got != c.want {
 			t.Errorf("%v: %q, want %q", c.header, got, c.want)
 		}
 	}
@@ -325,10 +325,10 @@ func TestStream_StuckReader(t *testing.T) {
 	for name, path := range map[string]string{"Events": eventsPath, "WebSocket": streamPath} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st := newStage(t)
-			st.row(plain(engine.ExecutionStarted{}))
-			st.row(st.completes("start", "result", `{}`))
-			st.row(st.opens("each", 1<<40))
+			st := newServed(t)
+			st.Row(storytest.Plain(engine.ExecutionStarted{}))
+			st.Row(st.Completes("start", "result", `{}`))
+			st.Row(st.Opens("each", 1<<40))
 			impatient := st.serve() // for the reader that is stuck; the other one may be slow
 			impatient.open.patience = 200 * time.Millisecond
 			defer impatient.Close()
@@ -344,7 +344,7 @@ func TestStream_StuckReader(t *testing.T) {
 				web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Header.Get("X-Stuck") != "" {
 						defer close(givenUp)
-						impatient.Handler().ServeHTTP(w, r.WithContext(As(r.Context(), stageUser())))
+						impatient.Handler().ServeHTTP(w, r.WithContext(route.As(r.Context(), storytest.User())))
 						return
 					}
 					inside.ServeHTTP(w, r)
@@ -378,11 +378,11 @@ func TestStream_StuckReader(t *testing.T) {
 			}()
 			payload := `"` + strings.Repeat("y", 30_000) + `"`
 			for range 100 { // more than the buffers on the way take
-				st.row(st.completes(st.pending[len(st.pending)-1].Activation, "result", payload))
+				st.Row(st.Completes(st.Pending[len(st.Pending)-1].Activation, "result", payload))
 			}
 			<-givenUp
-			st.row(plain(engine.CancelRequested{}))
-			all, _ := st.reader(vocabularyExecution, "").drain(t)
+			st.Row(storytest.Plain(engine.CancelRequested{}))
+			all := st.all()
 			if n := <-counted; n != len(all)+1 {
 				t.Errorf("the other reader got %d messages of %d", n, len(all)+1)
 			}
@@ -394,7 +394,7 @@ func TestStream_StuckReader(t *testing.T) {
 func TestStream_ThousandReaders(t *testing.T) {
 	t.Parallel()
 	const readers = 1000
-	st := newStage(t)
+	st := newServed(t)
 	web := st.web()
 	begun := make(chan struct{}, readers)
 	got := make(chan []string, readers)
@@ -422,19 +422,19 @@ func TestStream_ThousandReaders(t *testing.T) {
 		<-begun
 	}
 	began := time.Now()
-	st.row(plain(engine.ExecutionStarted{}))
-	st.row(st.completes("start", "result", `{}`))
-	st.row(st.opens("each", 5))
+	st.Row(storytest.Plain(engine.ExecutionStarted{}))
+	st.Row(st.Completes("start", "result", `{}`))
+	st.Row(st.Opens("each", 5))
 	for i := range 5 {
-		st.row(st.completes(engine.ActivationID(fmt.Sprintf("each[%d]/work", i)), "result", `{"a":1}`))
+		st.Row(st.Completes(engine.ActivationID(fmt.Sprintf("each[%d]/work", i)), "result", `{"a":1}`))
 	}
-	st.row(st.fails("safe", fault.New(fault.Invalid, "enough")))
-	st.row(st.completes("safe", "error", `{}`))
-	st.row(plain(engine.CancelRequested{}))
-	all, _ := st.reader(vocabularyExecution, "").drain(t)
+	st.Row(st.Fails("safe", fault.New(fault.Invalid, "enough")))
+	st.Row(st.Completes("safe", "error", `{}`))
+	st.Row(storytest.Plain(engine.CancelRequested{}))
+	all := st.all()
 	want := make([]string, len(all))
 	for i, f := range all {
-		want[i] = string(f.body)
+		want[i] = string(f.Body)
 	}
 	for range readers {
 		if list := <-got; !cmp.Equal(want, list) {
@@ -442,63 +442,4 @@ func TestStream_ThousandReaders(t *testing.T) {
 		}
 	}
 	t.Logf("%d events to %d readers in %v", len(all), readers, time.Since(began))
-}
-
-// Readers that come, stay and go while the execution is under way, and text all the time.
-func TestStream_WhileItRuns(t *testing.T) {
-	t.Parallel()
-	st := newStage(t)
-	st.row(plain(engine.ExecutionStarted{}))
-	var wg sync.WaitGroup
-	results := make([][]string, 16)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for i := range results {
-		words := []vocabulary{vocabularyExecution, vocabularyFlow}[i%2]
-		begin := make(chan struct{})
-		hear, at := st.changed, uint64(3+i*4)
-		st.changed = func(seq uint64) {
-			if hear != nil {
-				hear(seq)
-			}
-			if seq == at {
-				close(begin)
-			}
-		}
-		wg.Go(func() {
-			<-begin
-			r, err := st.server.newReader(ctx, stageUser(), stageExecution, words, position{part: wholeRow})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer r.close()
-			for {
-				frames, err := r.next(ctx, nil)
-				if errors.Is(err, errFinished) {
-					return
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				results[i] = append(results[i], told(frames)...)
-			}
-		})
-	}
-	st.row(st.completes("start", "result", `{}`))
-	st.row(st.opens("each", 300))
-	for i := range 300 {
-		st.hub.Emit(host.Ref{Workspace: "w", Execution: stageExecution}, host.Chunk{Attempt: engine.Attempt{Activation: "side", Attempt: 1}, Text: "x"})
-		st.row(st.completes(engine.ActivationID(fmt.Sprintf("each[%d]/work", i)), "result", `{"a":1}`))
-	}
-	st.row(plain(engine.CancelRequested{}))
-	wg.Wait()
-	for i, got := range results {
-		words := []vocabulary{vocabularyExecution, vocabularyFlow}[i%2]
-		all, _ := st.reader(words, "").drain(t)
-		if diff := cmp.Diff(told(all), got); diff != "" {
-			t.Errorf("reader %d (-want +got):\n%.2000s", i, diff)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/identity"
+	"tandem/story"
 )
 
 // sseRetry is how long a browser waits before it connects again, in milliseconds.
@@ -25,8 +26,8 @@ func followParameters() []*huma.Param {
 	text := &huma.Schema{Type: huma.TypeString}
 	return []*huma.Param{
 		{Name: "id", In: "path", Required: true, Schema: text, Description: "The execution."},
-		{Name: "vocabulary", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(vocabularyExecution), string(vocabularyFlow)}, Default: string(vocabularyExecution)},
-			Description: "The words in which it is told. execution: " + strings.Join(executionEvents(), ", ") + ". flow: " + strings.Join(flowEvents(), ", ") + "."},
+		{Name: "vocabulary", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Enum: []any{string(story.VocabularyExecution), string(story.VocabularyFlow)}, Default: string(story.VocabularyExecution)},
+			Description: "The words in which it is told. execution: " + strings.Join(story.ExecutionEvents(), ", ") + ". flow: " + strings.Join(story.FlowEvents(), ", ") + "."},
 		{Name: "after", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Pattern: `^[0-9]+(\.[0-9]+)?$`},
 			Description: "Begin after this event: 17 is behind everything of row 17, 17.2 behind the second event of it. Without it the stream begins with the beginning; a number that is not reached yet is waited for."},
 	}
@@ -64,16 +65,16 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 		return err
 	}
 	defer done()
-	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	reader, err := s.stories.Follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
 	if err != nil {
 		return err
 	}
-	defer reader.close()
+	defer reader.Close()
 
 	now := make(chan time.Time)
 	close(now) // the answer begins at once, whether there is something to tell or not
-	frames, err := reader.next(ctx, now)
-	if errors.Is(err, errFinished) {
+	frames, err := reader.Next(ctx, now)
+	if errors.Is(err, story.ErrFinished) {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -90,7 +91,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request, p identity.
 	return s.sendEvents(ctx, reader, out, frames)
 }
 
-func (s *Server) sendEvents(ctx context.Context, reader *reader, out *sseWriter, frames []frame) error {
+func (s *Server) sendEvents(ctx context.Context, reader *story.Reader, out *sseWriter, frames []story.Frame) error {
 	alive := time.NewTicker(streamKeepAlive)
 	defer alive.Stop()
 	for {
@@ -98,15 +99,15 @@ func (s *Server) sendEvents(ctx context.Context, reader *reader, out *sseWriter,
 			return err
 		}
 		var err error
-		frames, err = reader.next(ctx, alive.C)
+		frames, err = reader.Next(ctx, alive.C)
 		switch {
-		case errors.Is(err, errFinished):
+		case errors.Is(err, story.ErrFinished):
 			out.comment("the execution has ended")
 			return out.flush()
 		case ctx.Err() != nil: // the reader or the server is leaving
 			return s.leave(out)
 		case err != nil:
-			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
+			s.Log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
 			return err
 		case len(frames) == 0:
 			out.comment("alive")
@@ -133,18 +134,18 @@ type sseWriter struct {
 }
 
 // send writes frames, and whatever was put into the buffer before.
-func (o *sseWriter) send(frames []frame) error {
+func (o *sseWriter) send(frames []story.Frame) error {
 	for i := range frames {
 		f := &frames[i]
-		if f.seq > 0 {
+		if f.Seq > 0 {
 			o.buffer.WriteString("id: ")
-			o.buffer.WriteString(f.id())
+			o.buffer.WriteString(f.ID())
 			o.buffer.WriteByte('\n')
 		}
 		o.buffer.WriteString("event: ")
-		o.buffer.WriteString(f.name)
+		o.buffer.WriteString(f.Name)
 		o.buffer.WriteString("\ndata: ")
-		o.buffer.Write(f.body) // one line: JSON has no line breaks outside of texts, and escapes those inside
+		o.buffer.Write(f.Body) // one line: JSON has no line breaks outside of texts, and escapes those inside
 		o.buffer.WriteString("\n\n")
 		if o.buffer.Len() > maxFlush {
 			if err := o.flush(); err != nil {

@@ -15,14 +15,12 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
+	"tandem/story"
 )
 
-// What a WebSocket is asked for in the handshake: the protocol that is spoken, and the token of those who cannot send a
-// header.
-const (
-	webSocketProtocol = "tandem"
-	webSocketBearer   = "bearer."
-)
+// webSocketProtocol is the protocol that a WebSocket is asked for in the handshake.
+const webSocketProtocol = "tandem"
 
 // webSocketReadLimit is how long a message from a reader may be. Nothing is expected from readers.
 const webSocketReadLimit = 4 << 10
@@ -40,32 +38,13 @@ func webSocketOperation() huma.Operation {
 	}
 }
 
-// authorization is what a request says about who makes it: the header, or, in the handshake of a WebSocket, the token among
-// the protocols.
-func authorization(r *http.Request) string {
-	header := r.Header.Get("Authorization")
-	if header != "" || !upgrades(r) {
-		return header
-	}
-	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
-		for _, name := range strings.Split(line, ",") {
-			if token, ok := strings.CutPrefix(strings.TrimSpace(name), webSocketBearer); ok {
-				return "Bearer " + token
-			}
-		}
-	}
-	return ""
-}
-
-func upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
-
 // serveWebSocket answers with a WebSocket.
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identity.Principal) error {
 	words, from, err := following(r)
 	if err != nil {
 		return err
 	}
-	if !upgrades(r) {
+	if !route.Upgrades(r) {
 		return fault.New(fault.Unsupported, "this address speaks WebSocket; for an HTTP answer use .../events")
 	}
 	// The request's own context says nothing any more once the connection has been taken over.
@@ -74,14 +53,14 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 		return err
 	}
 	defer done()
-	reader, err := s.newReader(ctx, p, r.PathValue("id"), words, from)
+	reader, err := s.stories.Follow(ctx, s.open.ctx, p, r.PathValue("id"), words, from)
 	if err != nil {
 		return err
 	}
-	defer reader.close()
+	defer reader.Close()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{webSocketProtocol}})
 	if err != nil {
-		s.log.DebugContext(ctx, "a handshake was refused", "error", err)
+		s.Log.DebugContext(ctx, "a handshake was refused", "error", err)
 		return nil // it has been answered
 	}
 	ctx, leave := context.WithCancel(ctx)
@@ -89,7 +68,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request, p identi
 	gone := listen(conn, leave)
 	defer func() {
 		if err := conn.CloseNow(); err != nil && !errors.Is(err, context.Canceled) {
-			s.log.DebugContext(ctx, "close a stream", "error", err)
+			s.Log.DebugContext(ctx, "close a stream", "error", err)
 		}
 		<-gone
 	}()
@@ -114,28 +93,29 @@ func listen(conn *websocket.Conn, leave func()) (gone <-chan struct{}) {
 }
 
 // sendMessages tells until the execution ends, the reader leaves or the server does.
-func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websocket.Conn) {
-	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.subject.journal.Execution, Status: "subscribed", Seq: reader.seq}
-	if reader.final {
+func (s *Server) sendMessages(ctx context.Context, reader *story.Reader, conn *websocket.Conn) {
+	row, ended := reader.Place()
+	hello := api.Subscription{SubscriptionID: strings.ToLower(rand.Text()), ExecutionID: reader.Execution(), Status: "subscribed", Seq: row}
+	if ended {
 		hello.Status, hello.Message = "finished", "the execution has ended; what is recorded follows"
 	}
 	body, err := json.Marshal(hello)
 	if err != nil {
-		s.log.ErrorContext(ctx, "a subscription cannot be told", "error", err)
+		s.Log.ErrorContext(ctx, "a subscription cannot be told", "error", err)
 		return
 	}
 	alive := time.NewTicker(streamKeepAlive)
 	defer alive.Stop()
-	frames := []frame{{body: body}}
+	frames := []story.Frame{{Body: body}}
 	for {
 		for i := range frames {
-			if err := s.writeMessage(ctx, conn, frames[i].body); err != nil {
+			if err := s.writeMessage(ctx, conn, frames[i].Body); err != nil {
 				return // it has gone, or is too slow
 			}
 		}
-		frames, err = reader.next(ctx, alive.C)
+		frames, err = reader.Next(ctx, alive.C)
 		switch {
-		case errors.Is(err, errFinished):
+		case errors.Is(err, story.ErrFinished):
 			s.bid(ctx, conn, websocket.StatusNormalClosure, "the execution has ended")
 			return
 		case s.open.ctx.Err() != nil:
@@ -144,7 +124,7 @@ func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websock
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log.WarnContext(ctx, "a stream broke off", "execution", reader.subject.journal.Execution, "error", err)
+			s.Log.WarnContext(ctx, "a stream broke off", "execution", reader.Execution(), "error", err)
 			s.bid(ctx, conn, websocket.StatusInternalError, "the stream broke off; connect again")
 			return
 		case len(frames) == 0:
@@ -158,7 +138,7 @@ func (s *Server) sendMessages(ctx context.Context, reader *reader, conn *websock
 // bid closes with a reason.
 func (s *Server) bid(ctx context.Context, conn *websocket.Conn, status websocket.StatusCode, reason string) {
 	if err := conn.Close(status, reason); err != nil {
-		s.log.DebugContext(ctx, "a reader did not take its leave", "error", err)
+		s.Log.DebugContext(ctx, "a reader did not take its leave", "error", err)
 	}
 }
 

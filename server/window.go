@@ -9,6 +9,7 @@ import (
 	"tandem/agent"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 )
 
@@ -76,7 +77,7 @@ func (w *window) enter(ctx context.Context, who starter) (leave func(started boo
 			wait = u.times[over].Add(w.within).Sub(now)
 		}
 		return nil, fault.Newf(fault.RateLimited, "user %q has started %d tasks within %d seconds, which is as many as may be; start the next in %d seconds",
-			who.user, w.limit, int(w.within.Seconds()), seconds(wait)).With("retry_after", seconds(wait))
+			who.user, w.limit, int(w.within.Seconds()), route.Seconds(wait)).With("retry_after", route.Seconds(wait))
 	}
 	u.open++
 	w.users[who] = u
@@ -93,9 +94,6 @@ func (w *window) enter(ctx context.Context, who starter) (leave func(started boo
 		}
 	}, nil
 }
-
-// seconds is a time in whole seconds that is not too short.
-func seconds(d time.Duration) int { return max(1, int((d+time.Second-1)/time.Second)) }
 
 // forget drops what was at or before a time.
 func (u *starts) forget(before time.Time) {

@@ -15,6 +15,7 @@ import (
 	"tandem/human"
 	"tandem/identity"
 	"tandem/node"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -161,7 +162,7 @@ func (s *Server) absentRecords(ctx context.Context, p identity.Principal, def *w
 				if !missing {
 					continue
 				}
-				if !p.Has(editors()...) {
+				if !p.Has(route.Editors()...) {
 					near = "" // who may not list the records is not told their names
 				}
 				if near != "" {

@@ -90,16 +90,12 @@ func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.
 		slices.Sort(missing)
 		return fault.Newf(fault.Unsupported, "this installation cannot run %s; take the nodes out or use another kind", strings.Join(missing, ", ")).With("fields", fields)
 	}
-	request, err := s.o.Request(ctx, p, w.ID, "latest") // which makes it ready to run
+	_, ready, err := s.o.Revisions.Request(ctx, p, w.ID, "latest") // which makes it ready to run
 	if err != nil {
 		return err
 	}
-	graph, _, err := s.o.Revision(ctx, p, w.ID, request.RevisionHash)
-	if err != nil {
-		return err
-	}
-	for _, t := range graph.Triggers {
-		if n := &graph.Nodes[t]; n.Kind != manualTrigger {
+	for _, t := range ready.Graph.Triggers {
+		if n := &ready.Graph.Nodes[t]; n.Kind != manualTrigger {
 			missing = append(missing, n.Kind)
 			fields = append(fields, api.FaultField{Path: fmt.Sprintf("nodes[%d].subtype", t), Message: fmt.Sprintf("the trigger %q cannot be registered by this installation", n.ID)})
 		}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/tidwall/gjson"
 
 	"tandem/api"
 	"tandem/engine"
@@ -23,7 +22,10 @@ import (
 	"tandem/host"
 	"tandem/identity"
 	"tandem/payload"
+	"tandem/revisions"
+	"tandem/route"
 	"tandem/store"
+	"tandem/story"
 	"tandem/workflow"
 )
 
@@ -76,16 +78,13 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := s.unusedInputs(ctx, p, &request, want.Inputs)
-	if err != nil {
-		return nil, err
-	}
+	warnings := r.Ready.UnusedInputs(want.Inputs)
 	request.Key, request.KeyHash, request.ExternalRequest = in.Key, hash, in.Key
 	var w *waiting
 	if patience > 0 {
 		w = &waiting{r: r}
 		request.Follow = func() {
-			w.sub, w.seen = s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), host.NewSeen(r.graph)
+			w.sub, w.seen = s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: request.ID}), host.NewSeen(r.Graph)
 		}
 		defer w.close()
 	}
@@ -114,7 +113,7 @@ func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, start
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := s.unusedInputs(ctx, p, &host.StartRequest{WorkflowID: e.WorkflowID, Revision: e.Revision, RevisionHash: e.RevisionHash}, inputs)
+	ready, err := s.o.Revisions.Pinned(ctx, p, e.WorkflowID, e.RevisionHash)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // nobody knows any more what it would have been warned of
 		return nil, err
 	}
@@ -122,14 +121,16 @@ func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, start
 	if err != nil {
 		return nil, err
 	}
-	out.Body.Warnings = warnings
+	if ready != nil {
+		out.Body.Warnings = ready.UnusedInputs(inputs)
+	}
 	return out, nil
 }
 
 // waiting is somebody who has followed an execution from its first row on, or was handed all of it.
 type waiting struct {
 	// r reads the execution if it has to be read.
-	r *reading
+	r *story.Reading
 	// sub is nil for one who was handed it.
 	sub  *host.Subscription
 	seen *host.Seen
@@ -148,11 +149,11 @@ func inputsOf(raw json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	if raw[0] != '{' {
-		return nil, wrongField("inputs", "an object was expected; write the inputs by name")
+		return nil, api.WrongField("inputs", "an object was expected; write the inputs by name")
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, raw); err != nil {
-		return nil, wrongField("inputs", "they cannot be read: %w", err)
+		return nil, api.WrongField("inputs", "they cannot be read: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -200,29 +201,25 @@ func (s *Server) startedBefore(ctx context.Context, p identity.Principal, key, h
 }
 
 // startRequest says what to start and how it is read then, or why it cannot be started.
-func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *reading, error) {
+func (s *Server) startRequest(ctx context.Context, p identity.Principal, id string, want api.ExecuteRequest) (host.StartRequest, *story.Reading, error) {
 	revision := "latest"
 	if want.Revision > 0 {
 		revision = strconv.FormatInt(want.Revision, 10)
 	}
-	r, err := s.o.Request(ctx, p, id, revision)
+	r, ready, err := s.o.Revisions.Request(ctx, p, id, revision)
 	if err != nil {
 		return r, nil, err
 	}
 	if want.Revision > 0 {
-		if err := s.refuseAround(ctx, p, id, want.Revision, r.RevisionHash, "revision"); err != nil {
+		if err := s.o.Revisions.RefuseAround(ctx, p, id, want.Revision, r.RevisionHash, "revision"); err != nil {
 			return r, nil, err
 		}
 	}
-	graph, pinned, err := s.o.Revision(ctx, p, id, r.RevisionHash)
-	if err != nil {
-		return r, nil, err
-	}
-	if err := place(&r, graph, want); err != nil {
+	if err := place(&r, ready.Graph, want); err != nil {
 		return r, nil, err
 	}
 	if r.Trigger != "" {
-		if err := s.checkInputs(ctx, p, &r, graph, want.Inputs); err != nil {
+		if err := checkInputs(ready, r.Trigger, want.Inputs); err != nil {
 			return r, nil, err
 		}
 	}
@@ -232,16 +229,14 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	}
 	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
 
-	read := s.reading(p, r.ID, graph, pinned)
-	read.start = host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}
-	return r, read, nil
+	return r, s.stories.Begun(p, r.ID, ready, host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}), nil
 }
 
 // place says where the execution begins, if the request does.
 func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest) error {
 	switch {
 	case want.TriggerNode != "" && want.StartFromNode != "":
-		return wrongField("start_from_node", "an execution begins at trigger_node or at start_from_node; leave one out")
+		return api.WrongField("start_from_node", "an execution begins at trigger_node or at start_from_node; leave one out")
 	case want.TriggerNode != "":
 		i, ok := graph.Node(want.TriggerNode)
 		if !ok || !slices.Contains(graph.Triggers, i) {
@@ -249,7 +244,7 @@ func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest)
 			for n, t := range graph.Triggers {
 				names[n] = graph.Nodes[t].ID
 			}
-			return wrongField("trigger_node", "%q is no enabled trigger of the workflow; it has %s", want.TriggerNode, orNone(names))
+			return api.WrongField("trigger_node", "%q is not an enabled trigger of the workflow; it has %s", want.TriggerNode, orNone(names))
 		}
 		r.Trigger = want.TriggerNode
 		_, r.TriggerType, _ = strings.Cut(graph.Nodes[i].Kind, ".")
@@ -257,11 +252,11 @@ func place(r *host.StartRequest, graph *workflow.Graph, want api.ExecuteRequest)
 		i, ok := graph.Node(want.StartFromNode)
 		switch {
 		case !ok:
-			return wrongField("start_from_node", "the workflow has no node %q", want.StartFromNode)
+			return api.WrongField("start_from_node", "the workflow has no node %q", want.StartFromNode)
 		case graph.Nodes[i].Attached:
-			return wrongField("start_from_node", "%q is attached to another node and takes no part in the flow", want.StartFromNode)
+			return api.WrongField("start_from_node", "%q is attached to another node and takes no part in the flow", want.StartFromNode)
 		case graph.Nodes[i].Body != 0:
-			return wrongField("start_from_node", "%q stands inside %q; start at that node", want.StartFromNode, graph.Nodes[graph.Bodies[graph.Nodes[i].Body].Owner].ID)
+			return api.WrongField("start_from_node", "%q stands inside %q; start at that node", want.StartFromNode, graph.Nodes[graph.Bodies[graph.Nodes[i].Body].Owner].ID)
 		}
 		r.Trigger, r.StartFrom, r.TriggerType = "", want.StartFromNode, "API"
 	}
@@ -277,18 +272,18 @@ func orNone(names []string) string {
 
 // checkInputs holds the inputs against the trigger's schema, before there is an execution that would fail with them. A
 // trigger with parameters of its own can only tell in the execution.
-func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.StartRequest, graph *workflow.Graph, inputs json.RawMessage) error {
-	i, ok := graph.Node(r.Trigger)
-	if !ok || graph.Nodes[i].Kind != manualTrigger {
+func checkInputs(ready *revisions.Ready, trigger string, inputs json.RawMessage) error {
+	i, ok := ready.Graph.Node(trigger)
+	if !ok || ready.Graph.Nodes[i].Kind != manualTrigger {
 		return nil
 	}
-	schema, err := s.inputSchema(ctx, p, r)
+	schema, err := ready.InputSchema(trigger)
 	if err != nil || schema == nil {
 		return err
 	}
 	value, err := payload.Decode(inputs)
 	if err != nil {
-		return wrongField("inputs", "they cannot be read: %w", err)
+		return api.WrongField("inputs", "they cannot be read: %w", err)
 	}
 	problems := schema.Problems("inputs", value)
 	if len(problems) == 0 {
@@ -299,49 +294,6 @@ func (s *Server) checkInputs(ctx context.Context, p identity.Principal, r *host.
 		fields[i] = api.FaultField{Path: problem.Path, Message: problem.Message}
 	}
 	return fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("fields", fields)
-}
-
-// inputSchema is what the trigger of a start wants its inputs to be; nil for one that wants nothing, or that can only tell in the
-// execution.
-func (s *Server) inputSchema(ctx context.Context, p identity.Principal, r *host.StartRequest) (*payload.Schema, error) {
-	key := revisionKey{p.Workspace, r.WorkflowID, r.RevisionHash, r.Trigger}
-	schema, known := s.schemas.get(key)
-	if known {
-		return schema, nil
-	}
-	config, params, err := s.nodeConfig(ctx, p, r.WorkflowID, r.Revision, r.Trigger)
-	if err != nil {
-		return nil, err
-	}
-	if wanted := gjson.GetBytes(config, "input_schema"); wanted.IsObject() && string(params) == "{}" {
-		if schema, err = payload.CompileSchema(json.RawMessage(wanted.Raw)); err != nil {
-			return nil, fault.Newf(fault.InvalidConfig, "%q of the trigger %q is no usable JSON Schema: %w", "input_schema", r.Trigger, err)
-		}
-	}
-	s.schemas.put(key, schema)
-	return schema, nil
-}
-
-// nodeConfig reads the configurations and the input parameters of a node as its author wrote them.
-func (s *Server) nodeConfig(ctx context.Context, p identity.Principal, id string, number int64, nodeID string) (config, params json.RawMessage, err error) {
-	revision, err := s.o.Stores.Workflows.Revision(ctx, p, id, number)
-	if err != nil {
-		return nil, nil, err
-	}
-	config, params = json.RawMessage("{}"), json.RawMessage("{}")
-	gjson.GetBytes(revision.Definition, "nodes").ForEach(func(_, n gjson.Result) bool {
-		if n.Get("id").Str != nodeID {
-			return true
-		}
-		if c := n.Get("configurations"); c.IsObject() {
-			config = json.RawMessage(c.Raw)
-		}
-		if c := n.Get("input_params"); c.IsObject() {
-			params = json.RawMessage(c.Raw)
-		}
-		return false
-	})
-	return config, params, nil
 }
 
 // startAnswer tells what was started, after it has ended or the caller's patience has. Without somebody who has followed it from
@@ -363,7 +315,7 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 		}
 	}
 	out := &executeOutput{
-		Status: http.StatusAccepted, Location: prefix + "/executions/" + started.Execution,
+		Status: http.StatusAccepted, Location: route.Prefix + "/executions/" + started.Execution,
 		Body: api.ExecuteResponse{ExecutionID: started.Execution, Status: string(status), Repeated: started.Repeated},
 	}
 	if patience == 0 || !status.Final() {
@@ -373,25 +325,25 @@ func (s *Server) startAnswer(ctx context.Context, p identity.Principal, started 
 	if err != nil {
 		return nil, err
 	}
-	if out.Body.Outputs, err = r.outputs(ctx); err != nil {
+	if out.Body.Outputs, err = r.Outputs(ctx); err != nil {
 		return nil, err
 	}
-	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.view.Status), r.failure()
+	out.Status, out.Body.Status, out.Body.Error = http.StatusOK, string(r.View.Status), r.Failure()
 	return out, nil
 }
 
 // readEnded reads an execution from what was seen of it, if that is all there is.
-func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*reading, error) {
+func (s *Server) readEnded(ctx context.Context, p identity.Principal, execution string, w *waiting) (*story.Reading, error) {
 	if w == nil || !w.seen.Whole() || !w.seen.View.Status.Final() {
-		return s.readExecution(ctx, p, execution)
+		return s.stories.ReadExecution(ctx, p, execution)
 	}
-	w.r.view, w.r.known = w.seen.View, w.seen
+	w.r.See(w.seen)
 	return w.r, nil
 }
 
 // await returns when an execution has come to rest or patience has ended, with the status it has then.
 func (s *Server) await(ctx context.Context, p identity.Principal, execution string, patience time.Duration, rests func(engine.Status) bool) (engine.Status, error) {
-	bodyDone(ctx)
+	route.BodyDone(ctx)
 	sub := s.o.Hub.Subscribe(host.Ref{Workspace: p.Workspace, Execution: execution})
 	defer sub.Close()
 	return s.awaitRow(ctx, p, execution, sub, nil, patience, rests)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/identity"
+	"tandem/route"
 )
 
 // TestExecutePlainly: a start is answered in the same way, to the byte, whether the framework has read it or not, and the plain ones
@@ -18,7 +19,7 @@ func TestExecutePlainly(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	def := `{"metadata":{"id":"m","name":"m","description":"d"},"nodes":[{"id":"start","name":"start","description":"d","type":"TRIGGER","subtype":"MANUAL"},{"id":"next","name":"next","description":"d","type":"CALL","subtype":"EMPTY"}],"connections":[{"from_node":"start","to_node":"next"}]}`
-	w.admin("POST", prefix+"/workflows", def).want(t, 201)
+	w.admin("POST", route.Prefix+"/workflows", def).want(t, 201)
 	plainly := func(path, body string, change func(*http.Request)) bool {
 		r, err := http.NewRequest(http.MethodPost, path, strings.NewReader(body))
 		if err != nil {
@@ -27,7 +28,7 @@ func TestExecutePlainly(t *testing.T) {
 		if change != nil {
 			change(r)
 		}
-		r.Body = &keptBody{bytes.NewReader([]byte(body)), []byte(body)}
+		r.Body = &route.KeptBody{Reader: bytes.NewReader([]byte(body)), Text: []byte(body)}
 		_, plain := plainExecute(r)
 		return plain
 	}
@@ -66,9 +67,9 @@ func TestExecutePlainly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := prefix + "/workflows/" + strings.NewReplacer("<", "%3C", ">", "%3E", "&", "%26").Replace(c.id) + "/execute"
+			path := route.Prefix + "/workflows/" + strings.NewReplacer("<", "%3C", ">", "%3E", "&", "%26").Replace(c.id) + "/execute"
 			if c.id == "" {
-				path = prefix + "/workflows/m/execute"
+				path = route.Prefix + "/workflows/m/execute"
 			}
 			path, _, _ = strings.Cut(path, "#")
 			if got := plainly(path, c.body, func(r *http.Request) {

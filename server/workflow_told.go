@@ -1,9 +1,7 @@
 package server
 
 import (
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,55 +90,10 @@ func checkWorkflowID(id string) error {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_.~-", r)
 	}
 	if id == "" || len(id) > 128 || !utf8.ValidString(id) || strings.ContainsRune(".~-", rune(id[0])) || strings.ContainsFunc(id, wrong) {
-		return wrongField("metadata.id", "%q is no id of a workflow; use up to 128 letters, digits, dashes, dots and underscores", id)
+		return api.WrongField("metadata.id", "%q is no id of a workflow; use up to 128 letters, digits, dashes, dots and underscores", id)
 	}
 	return nil
 }
-
-// maxMadeIDs is how many numbers are tried before a made id gets an ending by chance.
-const maxMadeIDs = 20
-
-// madeID makes an id of a name: what can stand in an address without escaping. Where the name has nothing of that, it is the noun with
-// an ending by chance.
-func madeID(name, noun string) string {
-	const longest = 60
-	var out strings.Builder
-	for _, r := range strings.ToLower(name) {
-		if out.Len() >= longest {
-			break
-		}
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			out.WriteRune(r)
-		} else if text := out.String(); text != "" && !strings.HasSuffix(text, "-") {
-			out.WriteByte('-')
-		}
-	}
-	if id := strings.Trim(out.String(), "-"); id != "" {
-		return id
-	}
-	return noun + "-" + randomText()
-}
-
-// freeID is the first id that find does not know: the one that is given, with a number, in the end with an ending by chance.
-func freeID(made string, find func(id string) error) (string, error) {
-	id := made
-	for n := 2; ; n++ {
-		err := find(id)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			return id, nil
-		case err != nil:
-			return "", err
-		case n > maxMadeIDs:
-			id = made + "-" + randomText()
-		default:
-			id = made + "-" + strconv.Itoa(n)
-		}
-	}
-}
-
-// randomText is short, and no other one is the same.
-func randomText() string { return strings.ToLower(rand.Text()[:12]) }
 
 // newExecutionID makes the id of an execution that begins now.
 func newExecutionID() string { return host.NewExecutionID(time.Now()) }

@@ -15,6 +15,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -34,20 +35,20 @@ func (s *Server) workflows() {
 	deployed := op(http.MethodPost, "/workflows/{id}/deploy", "deploy-workflow", "Deploy a workflow")
 	deployed.Description = "Every kind and every trigger must be one that this installation can run; otherwise the workflow's deployment_status becomes failed, with the reason in deployment_error."
 
-	handle(s, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), readers(), s.listWorkflows)
-	handle(s, created, editors(), s.createWorkflow)
-	handle(s, op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition"), readers(), s.validateWorkflow)
-	handle(s, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), readers(), noAgent(s.getWorkflow))
-	handle(s, changed, editors(), noAgent(s.updateWorkflow))
-	handle(s, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), editors(), noAgent(s.deleteWorkflow))
-	handle(s, copied, editors(), noAgent(s.copyWorkflow))
-	handle(s, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), readers(), noAgent(s.listRevisions))
-	handle(s, deployed, editors(), noAgent(s.deployWorkflow))
-	handle(s, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), editors(), noAgent(s.undeployWorkflow))
+	route.Handle(s.Router, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), route.Readers(), s.listWorkflows)
+	route.Handle(s.Router, created, route.Editors(), s.createWorkflow)
+	route.Handle(s.Router, op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition"), route.Readers(), s.validateWorkflow)
+	route.Handle(s.Router, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), route.Readers(), noAgent(s.getWorkflow))
+	route.Handle(s.Router, changed, route.Editors(), noAgent(s.updateWorkflow))
+	route.Handle(s.Router, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), route.Editors(), noAgent(s.deleteWorkflow))
+	route.Handle(s.Router, copied, route.Editors(), noAgent(s.copyWorkflow))
+	route.Handle(s.Router, op(http.MethodGet, "/workflows/{id}/revisions", "list-revisions", "List a workflow's revisions, the newest first"), route.Readers(), noAgent(s.listRevisions))
+	route.Handle(s.Router, deployed, route.Editors(), noAgent(s.deployWorkflow))
+	route.Handle(s.Router, op(http.MethodPost, "/workflows/{id}/undeploy", "undeploy-workflow", "Take a workflow's triggers out of service"), route.Editors(), noAgent(s.undeployWorkflow))
 	execute := noAgent(s.executeWorkflow)
-	handle(s, executeOperation(s.executePlainly(execute)), operators(), execute)
+	route.Handle(s.Router, executeOperation(s.executePlainly(execute)), route.Operators(), execute)
 	for _, item := range []*huma.Operation{
-		s.api.OpenAPI().Paths[prefix+"/workflows"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/validate"].Post, s.api.OpenAPI().Paths[prefix+"/workflows/{id}"].Put,
+		s.Document().Paths[route.Prefix+"/workflows"].Post, s.Document().Paths[route.Prefix+"/workflows/validate"].Post, s.Document().Paths[route.Prefix+"/workflows/{id}"].Put,
 	} {
 		item.RequestBody.Content["application/json"] = &huma.MediaType{Schema: definitionSchema()}
 		item.RequestBody.Content["application/yaml"].Schema.Format = ""
@@ -67,39 +68,30 @@ func definitionSchema() *huma.Schema {
 	}
 }
 
-// Paging is the part of a listing that is wanted. It is exported for the framework only, as are all parts of requests that are
-// embedded.
-type Paging struct {
-	Page     int `query:"page" minimum:"1" default:"1" doc:"counted from 1"`
-	PageSize int `query:"page_size" minimum:"1" maximum:"500" default:"20"`
-}
-
-func (p Paging) page() store.Page { return store.Page{Number: p.Page, Size: p.PageSize} }
-
 // DefinitionBody is a request whose body is a definition.
 type DefinitionBody struct {
 	ContentType string `header:"Content-Type" hidden:"true"`
 	RawBody     []byte `contentType:"application/yaml"`
 }
 
-// maxKeys is for the door of the body.
-func (*DefinitionBody) maxKeys() int { return maxDefinitionKeys }
+// MaxBodyKeys is how many names the body may have.
+func (*DefinitionBody) MaxBodyKeys() int { return route.MaxDefinitionKeys }
 
 // read parses and validates the definition. With errors among the problems it is only good for telling them.
 func (b *DefinitionBody) read(check func([]byte) (*workflow.Definition, []workflow.Problem)) (*workflow.Definition, []workflow.Problem, error) {
 	if b.ContentType != "" {
 		kind, _, err := mime.ParseMediaType(b.ContentType)
 		if err != nil {
-			return nil, nil, wrongField("header.Content-Type", "%q cannot be read; send application/json or application/yaml", b.ContentType)
+			return nil, nil, api.WrongField("header.Content-Type", "%q cannot be read; send application/json or application/yaml", b.ContentType)
 		}
 		switch kind {
 		case "application/json":
 			if len(b.RawBody) > 0 && !json.Valid(b.RawBody) && !strings.HasPrefix(strings.TrimSpace(string(b.RawBody)), "{") {
-				return nil, nil, wrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
+				return nil, nil, api.WrongField("header.Content-Type", "the body is no JSON; send YAML as application/yaml")
 			}
 		case "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain", "application/octet-stream":
 		default:
-			return nil, nil, wrongField("header.Content-Type", "a definition cannot be %q; send application/json or application/yaml", kind)
+			return nil, nil, api.WrongField("header.Content-Type", "a definition cannot be %q; send application/json or application/yaml", kind)
 		}
 	}
 	def, problems := check(b.RawBody)
@@ -126,7 +118,7 @@ func wrongDefinition(problems []workflow.Problem) error {
 }
 
 type listWorkflowsInput struct {
-	Paging
+	route.Paging
 	Text   string   `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
 	Tags   []string `query:"tags,explode" doc:"must all be there; several, or one list with commas"`
 	Status string   `query:"deployment_status" enum:"draft,pending,deployed,failed,undeployed"`
@@ -136,7 +128,7 @@ type workflowsOutput struct{ Body api.Workflows }
 
 func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *listWorkflowsInput) (*workflowsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.page(),
+		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: route.Listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
@@ -146,19 +138,6 @@ func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *li
 		out.Body.Workflows[i] = tellWorkflow(&page.Workflows[i])
 	}
 	return out, nil
-}
-
-// listed is a parameter that was given several times, or once with commas.
-func listed(values []string) []string {
-	var list []string
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			if part = strings.TrimSpace(part); part != "" {
-				list = append(list, part)
-			}
-		}
-	}
-	return list
 }
 
 type savedOutput struct {
@@ -185,8 +164,8 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 		}
 		return s.save(ctx, p, def, problems, -1)
 	}
-	id := madeID(def.Metadata.Name, "workflow")
-	for n := 1; n <= maxMadeIDs; n++ {
+	id := route.MadeID(def.Metadata.Name, "workflow")
+	for n := 1; n <= route.MaxMadeIDs; n++ {
 		if def.Metadata.ID = id; n > 1 {
 			def.Metadata.ID += "-" + strconv.Itoa(n)
 		}
@@ -195,7 +174,7 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 			return out, err
 		}
 	}
-	def.Metadata.ID = id + "-" + randomText()
+	def.Metadata.ID = id + "-" + route.RandomText()
 	return s.save(ctx, p, def, problems, -1)
 }
 
@@ -204,7 +183,7 @@ func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.D
 	m := &def.Metadata
 	w, created, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
 		ID: m.ID, Name: m.Name, Description: m.Description, IconURL: m.IconURL, Tags: m.Tags, Version: m.Version, Parent: m.ParentWorkflow,
-		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.now(), Expect: expect,
+		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
 	})
 	if err != nil {
 		return nil, err
@@ -291,7 +270,7 @@ func (s *Server) updateWorkflow(ctx context.Context, p identity.Principal, in *u
 		return nil, wrongDefinition(problems)
 	}
 	if id := def.Metadata.ID; id != "" && id != in.ID {
-		return nil, wrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
+		return nil, api.WrongField("metadata.id", "the definition is of workflow %q and the address names %q; make them agree, or leave the id out", id, in.ID)
 	}
 	def.Metadata.ID = in.ID
 	return s.save(ctx, p, def, problems, expect)
@@ -305,13 +284,13 @@ func expectedRevision(match string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, wrongField("header.If-Match", "%q is no revision; send its number", match)
+		return 0, api.WrongField("header.If-Match", "%q is no revision; send its number", match)
 	}
 	return n, nil
 }
 
 func (s *Server) deleteWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*struct{}, error) {
-	return nil, s.o.Stores.Workflows.Delete(ctx, p, in.ID, s.now())
+	return nil, s.o.Stores.Workflows.Delete(ctx, p, in.ID, s.NowMS())
 }
 
 type copyWorkflowInput struct {
@@ -349,7 +328,7 @@ func (s *Server) copyWorkflow(ctx context.Context, p identity.Principal, in *cop
 
 type listRevisionsInput struct {
 	WorkflowPath
-	Paging
+	route.Paging
 }
 
 type revisionsOutput struct{ Body api.Revisions }
@@ -358,7 +337,7 @@ func (s *Server) listRevisions(ctx context.Context, p identity.Principal, in *li
 	if _, err := s.o.Stores.Workflows.Get(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	page, err := s.o.Stores.Workflows.Revisions(ctx, p, in.ID, in.page())
+	page, err := s.o.Stores.Workflows.Revisions(ctx, p, in.ID, in.StorePage())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/route"
 	"tandem/workflow"
 )
 
@@ -18,11 +19,11 @@ func TestMadeID(t *testing.T) {
 	for name, want := range map[string]string{
 		"Send the Mail!": "send-the-mail", "  a -- b  ": "a-b", "v1.2": "v1-2", "ÄÖ x": "x", strings.Repeat("ab ", 100): strings.TrimSuffix(strings.Repeat("ab-", 20), "-"),
 	} {
-		if got := madeID(name, "workflow"); got != want || checkWorkflowID(got) != nil {
+		if got := route.MadeID(name, "workflow"); got != want || checkWorkflowID(got) != nil {
 			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
 	}
-	if one, other := madeID("邮件", "workflow"), madeID("邮件", "workflow"); one == other || checkWorkflowID(one) != nil {
+	if one, other := route.MadeID("邮件", "workflow"), route.MadeID("邮件", "workflow"); one == other || checkWorkflowID(one) != nil {
 		t.Errorf("ids %q and %q", one, other)
 	}
 	for _, id := range []string{"", ".", "..", "a/b", "a b", "a?b", "-a", strings.Repeat("a", 129), "a\n"} {
@@ -89,27 +90,12 @@ func TestRequestHash(t *testing.T) {
 
 func TestReadStatuses(t *testing.T) {
 	t.Parallel()
-	got, err := readStatuses(listed([]string{"running, CANCELLED", "Waiting_For_Human", ""}))
+	got, err := readStatuses(route.Listed([]string{"running, CANCELLED", "Waiting_For_Human", ""}))
 	if diff := cmp.Diff([]engine.Status{engine.StatusRunning, engine.StatusCanceled, engine.StatusWaitingForHuman}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	if _, err := readStatuses([]string{"UNKNOWN"}); fault.CodeOf(err) != fault.InvalidInput {
 		t.Errorf("UNKNOWN: %v", err)
-	}
-}
-
-func TestSignalOf(t *testing.T) {
-	t.Parallel()
-	for config, want := range map[string]string{
-		`{"wait_type":"signal","signal_name":"go"}`: "go", `{"wait_type":"event","signal_name":"e"}`: "e", `{"wait_type":"signal","signal_name":"{{x}}"}`: "",
-		`{"wait_type":"timer"}`: cancelSignal, `{}`: cancelSignal,
-	} {
-		if got := signalOf("FLOW.WAIT", []byte(config)); got != want {
-			t.Errorf("%s waits for %q, want %q", config, got, want)
-		}
-	}
-	if got := signalOf("FLOW.DELAY", []byte(`{"wait_type":"signal","signal_name":"go"}`)); got != cancelSignal {
-		t.Errorf("a delay waits for %q", got)
 	}
 }
 

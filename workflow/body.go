@@ -43,14 +43,14 @@ func findBodies(l *linked) *bodies {
 	b.indexLinks()
 	var all arcs
 	for _, root := range b.roots() {
-		all.add(0, nodeVertex(root))
+		all.addArc(0, nodeVertex(root))
 	}
 	for _, owner := range b.owners {
-		all.add(nodeVertex(owner), b.entryVertex(owner))
-		all.add(nodeVertex(owner), b.entryVertex(owner)+1)
+		all.addArc(nodeVertex(owner), b.entryVertex(owner))
+		all.addArc(nodeVertex(owner), b.entryVertex(owner)+1)
 	}
 	for i := range l.links {
-		all.add(b.sourceVertex(i), nodeVertex(l.links[i].to))
+		all.addArc(b.sourceVertex(i), nodeVertex(l.links[i].to))
 	}
 	vertices := 1 + n + 2*len(b.owners)
 	b.out = all.forward(vertices)
@@ -95,8 +95,8 @@ func (b *bodies) sourceBody(i int) int {
 func (b *bodies) indexLinks() {
 	var out, in arcs
 	for i := range b.l.links {
-		out.add(int32(b.l.links[i].from), int32(i))
-		in.add(int32(b.l.links[i].to), int32(i))
+		out.addArc(int32(b.l.links[i].from), int32(i))
+		in.addArc(int32(b.l.links[i].to), int32(i))
 	}
 	b.outLinks = out.forward(len(b.l.def.Nodes))
 	b.inLinks = in.forward(len(b.l.def.Nodes))

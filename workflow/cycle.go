@@ -15,7 +15,7 @@ func (b *bodies) cycles() []Problem {
 		back := b.class[i] == linkBack || !own && b.inBodyOf(k.to, i)
 		crossing := b.class[i] == linkCrossing && !own && !b.unrooted[k.to]
 		if !back && !crossing {
-			follow.add(int32(k.from), int32(i))
+			follow.addArc(int32(k.from), int32(i))
 		}
 	}
 	out := follow.forward(len(b.l.def.Nodes))

@@ -12,7 +12,7 @@ type arcs struct {
 	from, to []int32
 }
 
-func (a *arcs) add(from, to int32) {
+func (a *arcs) addArc(from, to int32) {
 	a.from = append(a.from, from)
 	a.to = append(a.to, to)
 }

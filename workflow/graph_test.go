@@ -221,7 +221,7 @@ func TestDominators(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "vertices")
 		var all arcs
 		for range rapid.IntRange(0, 30).Draw(t, "arcs") {
-			all.add(int32(rapid.IntRange(0, n-1).Draw(t, "from")), int32(rapid.IntRange(0, n-1).Draw(t, "to")))
+			all.addArc(int32(rapid.IntRange(0, n-1).Draw(t, "from")), int32(rapid.IntRange(0, n-1).Draw(t, "to")))
 		}
 		out, in := all.forward(n), all.backward(n)
 		d := dominate(&out, &in, n)

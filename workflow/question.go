@@ -19,14 +19,14 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 			done[i] = int32(vertices)
 			vertices++
 			for _, last := range g.Bodies[node.Opens].Last {
-				flow.add(vertex(last), done[i])
+				flow.addArc(vertex(last), done[i])
 			}
 			if len(g.Bodies[node.Opens].Last) == 0 {
-				flow.add(vertex(i), done[i])
+				flow.addArc(vertex(i), done[i])
 			}
 		}
 		if len(node.In) == 0 && node.Body == 0 && !node.Attached {
-			flow.add(0, vertex(i))
+			flow.addArc(0, vertex(i))
 		}
 	}
 	for i := range g.Edges {
@@ -34,9 +34,9 @@ func (g *Graph) findQuestions(scopes []*ScopeKeys) {
 		switch {
 		case edge.Back:
 		case !edge.Entry && done[edge.From] > 0 && edge.Key == scopes[edge.From].Exits[0]:
-			flow.add(done[edge.From], vertex(edge.To))
+			flow.addArc(done[edge.From], vertex(edge.To))
 		default:
-			flow.add(vertex(edge.From), vertex(edge.To))
+			flow.addArc(vertex(edge.From), vertex(edge.To))
 		}
 	}
 	out, in := flow.forward(vertices), flow.backward(vertices)

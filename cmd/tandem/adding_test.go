@@ -12,7 +12,7 @@ import (
 )
 
 // echoKind is a kind that somebody adds.
-const echoKind = `package builtin
+const echoKind = `package flow
 
 import (
 	"context"
@@ -28,11 +28,11 @@ type echoConfig struct {
 
 func flowEcho() node.Kind {
 	return node.Define(node.About{
-		Name: "FLOW.ECHO", Title: says("Echo", "回声"), Description: says("Says what it is told.", "原样应答。"), Effect: workflow.Pure,
-		Keys:   []node.Key{{Name: "result", Meaning: says("What it is told.", "所听到的内容。"), Fields: []node.Value{handedOn()}}},
-		Inputs: handsOn(),
+		Name: "FLOW.ECHO", Title: node.Says("Echo", "回声"), Description: node.Says("Says what it is told.", "原样应答。"), Effect: workflow.Pure,
+		Keys:   []node.Key{{Name: "result", Meaning: node.Says("What it is told.", "所听到的内容。"), Fields: []node.Value{node.HandedOn()}}},
+		Inputs: node.HandsOn(),
 		Examples: []node.Example{{
-			Shows: says("Answers.", "应答。"), Config: "{\"loud\": true}", Input: "{\"said\": \"hello\"}", Output: "{\"result\": {\"said\": \"hello\"}}",
+			Shows: node.Says("Answers.", "应答。"), Config: "{\"loud\": true}", Input: "{\"said\": \"hello\"}", Output: "{\"result\": {\"said\": \"hello\"}}",
 		}},
 	}, func(_ context.Context, _ *node.Call, cfg echoConfig, in json.RawMessage) (json.RawMessage, error) {
 		if !cfg.Loud {
@@ -43,9 +43,54 @@ func flowEcho() node.Kind {
 }
 `
 
-// TestAddingAKind adds a kind to a copy of the files that CONTRIBUTING names and to no others. The program is built with them and lists the kind, and
-// the tests that look at all kinds pass. What the copy differs in from the repository is what is named there, file by file.
-func TestAddingAKind(t *testing.T) {
+// pigeonChannel is a channel that somebody adds, parrotProvider a provider of models.
+const (
+	pigeonChannel = `package pigeon
+
+import (
+	"context"
+
+	"tandem/human"
+	"tandem/plug"
+)
+
+type channel struct{}
+
+func (channel) Name() string { return "pigeon" }
+
+func (channel) Send(context.Context, human.Message) (human.Receipt, error) { return human.Receipt{}, nil }
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{Name: "pigeon", Channels: []human.Channel{channel{}}}
+}
+`
+	parrotProvider = `package parrot
+
+import (
+	"context"
+
+	"tandem/llm"
+	"tandem/plug"
+)
+
+type provider struct{}
+
+func (provider) Complete(context.Context, llm.Request, func(llm.Delta)) (llm.Completion, error) {
+	return llm.Completion{Message: llm.Message{Role: llm.Assistant, Content: "Pieces of eight!"}, Finish: llm.FinishStop}, nil
+}
+
+// Extension is what this package brings.
+func Extension(plug.Deps) plug.Extension {
+	return plug.Extension{Name: "parrot", Providers: []plug.Provider{{Name: "parrot", New: func(llm.Settings) (llm.Provider, error) { return provider{}, nil }}}}
+}
+`
+)
+
+// TestAdding adds a kind, a channel and a provider of models to a copy of the files that CONTRIBUTING names for each, and to no others. The program is
+// built with them once and knows all three, and the tests that look at all kinds pass. What the copy differs in from the repository is what is named
+// there, file by file.
+func TestAdding(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the whole program, which -short is to spare")
 	}
@@ -55,9 +100,13 @@ func TestAddingAKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := t.TempDir()
-	edit := func(file, before, after string) {
+	touches := map[string][]string{} // by what is added; pages that are made anew are not among them
+	edit := func(what, file, before, after string) {
 		t.Helper()
-		raw, err := os.ReadFile(filepath.Join(root, file))
+		raw, err := os.ReadFile(filepath.Join(copied, file))
+		if err != nil {
+			raw, err = os.ReadFile(filepath.Join(root, file))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,11 +115,25 @@ func TestAddingAKind(t *testing.T) {
 			t.Fatalf("%s has no %q", file, before)
 		}
 		write(t, filepath.Join(copied, file), text)
+		if before != "" && !slices.Contains(touches[what], file) {
+			touches[what] = append(touches[what], file)
+		}
 	}
-	write(t, filepath.Join(copied, "builtin/flow_echo.go"), echoKind)
-	edit("builtin/builtin.go", "\t\tbrief(flowDelay()),\n", "\t\tbrief(flowDelay()),\n\t\tflowEcho(),\n")
-	edit("app/kinds_test.go", " FLOW.DELAY\n", " FLOW.DELAY FLOW.ECHO\n")
-	edit("app/inventory_flow_test.go", "\t\t\t\"FLOW.DELAY\": {", "\t\t\t\"FLOW.ECHO\": {\"loud\": {one: `true`, other: `false`, input: `{\"said\": 1}`}},\n\t\t\t\"FLOW.DELAY\": {")
+	add := func(what, file, text string) {
+		t.Helper()
+		write(t, filepath.Join(copied, file), text)
+		touches[what] = append(touches[what], file)
+	}
+	add("Kind", "builtin/flow/echo.go", echoKind)
+	edit("Kind", "builtin/flow/flow.go", "\t\tbrief(flowDelay()),\n", "\t\tbrief(flowDelay()),\n\t\tflowEcho(),\n")
+	edit("Kind", "app/kinds_test.go", " FLOW.DELAY\n", " FLOW.DELAY FLOW.ECHO\n")
+	edit("Kind", "app/inventory_flow_test.go", "\t\t\t\"FLOW.DELAY\": {", "\t\t\t\"FLOW.ECHO\": {\"loud\": {one: `true`, other: `false`, input: `{\"said\": 1}`}},\n\t\t\t\"FLOW.DELAY\": {")
+	add("Channel", "integration/pigeon/pigeon.go", pigeonChannel)
+	edit("Channel", "app/extensions.go", "\t\"tandem/integration/slack\"\n", "\t\"tandem/integration/pigeon\"\n\t\"tandem/integration/slack\"\n")
+	edit("Channel", "app/extensions.go", "\t\tteams.Extension,\n", "\t\tteams.Extension,\n\t\tpigeon.Extension,\n")
+	add("Provider", "llm/parrot/parrot.go", parrotProvider)
+	edit("Provider", "app/extensions.go", "\t\"tandem/llm/scripted\"\n", "\t\"tandem/llm/parrot\"\n\t\"tandem/llm/scripted\"\n")
+	edit("Provider", "app/extensions.go", "\t\tscripted.Extension,\n", "\t\tparrot.Extension,\n\t\tscripted.Extension,\n")
 	overlay := map[string]string{} // what is built is the repository with these files over it
 	for _, file := range files(t, copied) {
 		overlay[filepath.Join(root, file)] = filepath.Join(copied, file)
@@ -86,18 +149,27 @@ func TestAddingAKind(t *testing.T) {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, page := range pages {
-		edit(filepath.Join("docs/nodes", filepath.Base(page)), "", "")
+		edit("", filepath.Join("docs/nodes", filepath.Base(page)), "", "")
 	}
-	command(t, root, "go", "build", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "tandem"), "./cmd/tandem")
-	if told := command(t, bin, filepath.Join(bin, "tandem"), "nodes", "--lang", "en"); !strings.Contains(told, "  FLOW.ECHO ") {
+	tandem := filepath.Join(bin, "tandem")
+	command(t, root, "go", "build", "-overlay", filepath.Join(bin, "overlay.json"), "-o", tandem, "./cmd/tandem")
+	if told := command(t, bin, tandem, "nodes", "--lang", "en"); !strings.Contains(told, "  FLOW.ECHO ") {
 		t.Errorf("the program does not list the kind:\n%s", told)
 	}
-	if told := command(t, bin, filepath.Join(bin, "tandem"), "nodes", "FLOW.ECHO", "--lang", "zh"); !strings.Contains(told, "\nexample: 应答。\n") || !strings.Contains(told, "是否应答。") {
+	if told := command(t, bin, tandem, "nodes", "FLOW.ECHO", "--lang", "zh"); !strings.Contains(told, "\nexample: 应答。\n") || !strings.Contains(told, "是否应答。") {
 		t.Errorf("the program does not explain the kind:\n%s", told)
 	}
-	command(t, root, "go", "test", "-c", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
+	if told := command(t, bin, tandem, "nodes", "HUMAN_IN_THE_LOOP.IN_APP_APPROVAL", "--lang", "en"); !strings.Contains(told, "pigeon") {
+		t.Errorf("the program does not offer the channel:\n%s", told)
+	}
+	write(t, filepath.Join(bin, "bird.yaml"), "{id: bird, provider: parrot, model: grey}")
+	command(t, bin, tandem, "profiles", "set", "bird.yaml", "--data", "data")
+	if told := command(t, bin, tandem, "profiles", "test", "bird", "--data", "data"); !strings.Contains(told, "Pieces of eight!") {
+		t.Errorf("the provider is not asked:\n%s", told)
+	}
+	command(t, root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(bin, "overlay.json"), "-o", filepath.Join(bin, "app.test"), "./app")
 	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^TestNodesReference$", "-update")
-	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow)$/^(FLOW.)?ECHO")
+	command(t, filepath.Join(copied, "app"), filepath.Join(bin, "app.test"), "-test.run", "^(TestNodesReference|TestNodeKinds|TestKinds_Inventory|TestKinds_FieldsAreDescribed|TestKinds_Examples|TestInventory_Flow|TestCredentialTypes)$/^(FLOW.)?ECHO")
 
 	var touched []string
 	for _, file := range files(t, copied) {
@@ -114,13 +186,23 @@ func TestAddingAKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, list, _ := strings.Cut(string(guide), "`TestAddingAKind`")
-	_, list, _ = strings.Cut(list, "```text\n")
-	list, _, _ = strings.Cut(list, "```")
-	named := strings.Fields(list)
-	slices.Sort(named)
-	if !slices.Equal(touched, named) {
-		t.Errorf("a kind touches %q, and CONTRIBUTING says %q", touched, named)
+	var all []string
+	for what, made := range touches { // order does not matter: each is compared with its own list
+		_, list, _ := strings.Cut(string(guide), "`TestAdding/"+what+"`")
+		_, list, _ = strings.Cut(list, "```text\n")
+		list, _, _ = strings.Cut(list, "```")
+		named := strings.Fields(list)
+		all = append(all, named...)
+		named = slices.DeleteFunc(named, func(file string) bool { return strings.HasPrefix(file, "docs/nodes/") })
+		slices.Sort(named)
+		slices.Sort(made)
+		if !slices.Equal(made, named) {
+			t.Errorf("a %s touches %q, and CONTRIBUTING says %q, pages of the reference apart", strings.ToLower(what), made, named)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); !slices.Equal(touched, all) {
+		t.Errorf("all together touch %q, and CONTRIBUTING says %q", touched, all)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tandem/builtin"
+	"tandem/builtin/code"
 	"tandem/console"
 	"tandem/sandbox"
 )
@@ -23,8 +23,8 @@ func main() {
 	if sandbox.IsChild() {
 		sandbox.Child()
 	}
-	if builtin.IsWarden() {
-		builtin.Warden()
+	if code.IsWarden() {
+		code.Warden()
 	}
 	// Between two collections the heap may grow by what it holds. An engine that holds little would collect all the time;
 	// this, which is never touched and so takes no memory, makes it wait for some tens of megabytes.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tandem/app"
-	"tandem/builtin"
+	"tandem/builtin/code"
 	"tandem/console"
 	"tandem/fault"
 )
@@ -27,7 +27,7 @@ func (f *scriptFlags) add(cmd *cobra.Command) {
 }
 
 // read returns what is allowed, nil when nothing is.
-func (f *scriptFlags) read() (*builtin.Scripts, error) {
+func (f *scriptFlags) read() (*code.Scripts, error) {
 	if !f.allow {
 		if f.interpreters != "" || f.commands != "" {
 			return nil, console.Usage(errors.New("--script-interpreters and --script-commands are of no use without --allow-scripts"))

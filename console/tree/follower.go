@@ -93,8 +93,8 @@ func (p *linePrinter) Frame(e api.Event) error {
 		return nil
 	}
 	n := u.NodeExecution
-	label, said := p.turns.take(n)
-	if err := p.says(n.ActivationID, p.turns.end(n.ActivationID, said)); err != nil {
+	label, said := p.turns.takeStep(n)
+	if err := p.says(n.ActivationID, p.turns.endSpeech(n.ActivationID, said)); err != nil {
 		return err
 	}
 	if quiet(n) && n.Status == string(engine.NodeDone) {
@@ -284,7 +284,7 @@ func (p *treePrinter) Stop() error {
 
 // end ends the present drawing, which may be ended twice; mu is held.
 func (p *treePrinter) end() {
-	if err := p.live.end(); err != nil && p.err == nil {
+	if err := p.live.endDrawing(); err != nil && p.err == nil {
 		p.err = fmt.Errorf("write what happens: %w", err)
 	}
 }

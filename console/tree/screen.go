@@ -185,8 +185,8 @@ func (l *live) settle() {
 	l.tree.still = true
 }
 
-// end draws the tree a last time, in full, and gives the terminal back. What comes later is not drawn.
-func (l *live) end() error {
+// endDrawing draws the tree a last time, in full, and gives the terminal back. What comes later is not drawn.
+func (l *live) endDrawing() error {
 	l.mu.Lock()
 	again, started := l.over, l.started
 	l.over = true

@@ -125,7 +125,7 @@ func (t *tree) apply(e api.Event) error {
 				label = table.OneLine(q.Title) // it says what about
 			}
 			p.label, p.said, p.quiet, p.speaker = label, said, quiet(n), !quiet(n) && !isCall(n)
-		} else if label, said := t.turns.take(n); label != "" {
+		} else if label, said := t.turns.takeStep(n); label != "" {
 			t.owner(n.ActivationID).led, p.label, p.said = true, label, said
 		} else if u.Iterations > 0 {
 			t.owner(n.ActivationID).total = u.Iterations

@@ -343,7 +343,7 @@ func TestLive(t *testing.T) {
 		if !f.Hidden {
 			t.Error("the cursor is in the way")
 		}
-		if err := l.end(); err != nil || f.Hidden {
+		if err := l.endDrawing(); err != nil || f.Hidden {
 			t.Errorf("ended with %v, cursor hidden: %v", err, f.Hidden)
 		}
 		if got := f.Shown(); !strings.HasPrefix(got, "✓ n0  0s\n✓ n1") || strings.Count(got, "n7") != 1 {
@@ -356,7 +356,7 @@ func TestLive_TellsThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	l := newLive(&screen{out: brokenWriter{}, size: func() (int, int) { return 80, 24 }}, newTree(), false)
 	l.start()
-	if err := l.end(); err != errBroken {
+	if err := l.endDrawing(); err != errBroken {
 		t.Errorf("ended with %v", err)
 	}
 	if err := l.frame(nodeEvent(1, 0, "n", engine.NodeRunning)); err != errBroken {

@@ -55,8 +55,8 @@ func stepKind(name string) string {
 	return kind
 }
 
-// take reads a frame of a step and returns what the step is called, and what a completion has said when it has ended.
-func (t *turns) take(n *api.NodeExecution) (label, said string) {
+// takeStep reads a frame of a step and returns what the step is called, and what a completion has said when it has ended.
+func (t *turns) takeStep(n *api.NodeExecution) (label, said string) {
 	if label, said, _ := t.task(n); label != "" {
 		return label, said
 	}
@@ -158,8 +158,8 @@ func (t *turns) hear(p *api.PartialOutput) []string {
 	return s.lines(false)
 }
 
-// end returns what was not told of a completion that has ended.
-func (t *turns) end(activation, said string) []string {
+// endSpeech returns what was not told of a completion that has ended.
+func (t *turns) endSpeech(activation, said string) []string {
 	s := t.shown[activation]
 	delete(t.shown, activation)
 	if s == nil || !strings.HasPrefix(said, s.text[:s.told]) {

@@ -205,3 +205,24 @@ type noSnapshots struct{ host.Source }
 func (noSnapshots) Snapshot(context.Context, identity.Principal, string) ([]byte, bool, error) {
 	return nil, false, nil
 }
+
+// dump logs everything that is on disk.
+func (b *bench) dump() {
+	b.t.Helper()
+	executions := b.all()
+	slices.SortFunc(executions, func(x, y store.Execution) int { return int(x.Created - y.Created) })
+	for _, e := range executions {
+		b.t.Logf("execution %q of %q: %s %s", e.ID, e.WorkflowID, e.Status, e.Error)
+		for row, err := range b.rig.Stores().Journal.Rows(b.ctx, identity.System(e.Workspace), e.ID, 0) {
+			body := string(row.Body)
+			if len(body) > 1500 {
+				body = body[:1500] + "…"
+			}
+			b.t.Logf("  %d@%d %s %v", row.Seq, row.Time, body, err)
+		}
+		items, err := b.rig.Stores().Inbox.Pending(b.ctx, identity.System(e.Workspace), e.ID)
+		b.t.Logf("  inbox %+v %v", items, err)
+	}
+	timers, err := b.rig.Stores().Timers.Upcoming(b.ctx, identity.System("one"), store.Timer{}, 100)
+	b.t.Logf("timers %+v %v", timers, err)
+}

@@ -122,8 +122,8 @@ func (h *held) goesOn() bool {
 	})
 }
 
-// next returns an execution that may start now and has taken its place, if there is one.
-func (a *admission) next() (store.Ref, bool) {
+// nextAdmitted returns an execution that may start now and has taken its place, if there is one.
+func (a *admission) nextAdmitted() (store.Ref, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.limit > 0 && len(a.running) >= a.limit {

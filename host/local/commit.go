@@ -118,7 +118,7 @@ func (o *owner) recordBegun(turn *host.Turn, commands []engine.Command) error {
 // encode makes the body of a row, after its large values are kept beside the journal. Nothing is written that cannot be read again.
 func (o *owner) encode(ctx context.Context, turn *host.Turn, creates bool) ([]byte, error) {
 	row := turn.Row()
-	if err := row.Spill(o.keep(ctx, creates)); err != nil {
+	if err := row.Spill(o.keepLarge(ctx, creates)); err != nil {
 		return nil, err
 	}
 	body, err := row.Encode()
@@ -255,11 +255,11 @@ func (o *owner) startAgain(child string) error {
 	}
 	// What it was told before it was there, it is told now.
 	if !start.Spec.Detached && o.fold.State().Status() == engine.StatusPaused {
-		o.tell(child, host.ActionPause, "again:"+string(engine.ChildPause), host.Request{By: "parent"})
+		o.tellExecution(child, host.ActionPause, "again:"+string(engine.ChildPause), host.Request{By: "parent"})
 	}
 	for _, c := range o.fold.State().Outstanding() {
 		if tell, ok := c.(engine.TellChild); ok && tell.Child == child {
-			o.tell(child, childAction(tell.Action), "again:"+string(tell.Action), host.Request{By: "parent"})
+			o.tellExecution(child, childAction(tell.Action), "again:"+string(tell.Action), host.Request{By: "parent"})
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (d *dealing) outcome(m outcome) error {
 	d.forgetAttempt(m.attempt)
 	kept := len(d.turn.Row().Values)
 	values := putting{turn: d.turn}
-	fact := m.result.Fact(values.put)
+	fact := m.result.Fact(values.putValue)
 	if failed, wrong := values.failure(m.attempt, fact); wrong {
 		d.turn.Row().Values, fact = d.turn.Row().Values[:kept], failed
 	}
@@ -159,7 +159,7 @@ func (d *dealing) outcome(m outcome) error {
 		d.flushLate(m.said)
 		return nil
 	}
-	d.logs, d.settled = d.note(d.turn, m.said, m.result.Warnings, d.logs), append(d.settled, m.result.Settle...)
+	d.logs, d.settled = d.noteSaid(d.turn, m.said, m.result.Warnings, d.logs), append(d.settled, m.result.Settle...)
 	if d.host.debug {
 		d.logs = append(d.resolved(m), d.logs...)
 	}

@@ -138,7 +138,7 @@ func TestAdmission(t *testing.T) {
 	// drain lets everybody in who may come, one after the other, each ending before the next.
 	drain := func(a *admission) (order []string) {
 		for {
-			r, ok := a.next()
+			r, ok := a.nextAdmitted()
 			if !ok {
 				return order
 			}
@@ -157,7 +157,7 @@ func TestAdmission(t *testing.T) {
 		} {
 			a.wait(s)
 		}
-		if _, ok := a.next(); ok {
+		if _, ok := a.nextAdmitted(); ok {
 			t.Error("somebody was let in although two run")
 		}
 		a.moved(ref("w", "1"), false, engine.StatusWaiting)
@@ -184,7 +184,7 @@ func TestAdmission(t *testing.T) {
 				t.Error("what is no task waits for tasks")
 			}
 		}
-		if _, ok := a.next(); ok {
+		if _, ok := a.nextAdmitted(); ok {
 			t.Error("a task was let in although two run")
 		}
 		a.moved(ref("w", "1"), true, engine.StatusWaitingForHuman)
@@ -192,11 +192,11 @@ func TestAdmission(t *testing.T) {
 			t.Error("a new task went before the one that waits")
 		}
 		a.moved(ref("w", "1"), true, engine.StatusRunning) // it was answered, and goes on at once
-		if _, ok := a.next(); ok {
+		if _, ok := a.nextAdmitted(); ok {
 			t.Error("a new task was let in although the answered one has the place")
 		}
 		a.moved(ref("w", "2"), true, engine.StatusSuccess)
-		if r, ok := a.next(); !ok || r.Execution != "3" {
+		if r, ok := a.nextAdmitted(); !ok || r.Execution != "3" {
 			t.Errorf("next is %v, %v", r, ok)
 		}
 		a.moved(ref("w", "3"), true, engine.StatusRunning) // as its row says
@@ -220,7 +220,7 @@ func TestAdmission(t *testing.T) {
 		a.wait(start{ref("w", "p3"), false, 5, 20})
 		a.wait(start{ref("u", "p4"), false, 5, 20})
 		a.moved(ref("w", "p1"), false, engine.StatusSuccess)
-		if r, ok := a.next(); !ok || r.Execution != "p3" {
+		if r, ok := a.nextAdmitted(); !ok || r.Execution != "p3" {
 			t.Errorf("next is %v, %v", r, ok)
 		}
 		if !a.admit(ref("w", "child"), false, true) {
@@ -238,13 +238,13 @@ func TestTimers_AFarDayIsNotDueNow(t *testing.T) {
 	t.Parallel()
 	timers := newTimers(func(store.Ref, engine.TimerID) { t.Error("a timer has fired") })
 	defer timers.close()
-	now := time.Now().Add(time.Hour).UnixMilli()        // so that nothing is due by the real clock
-	timers.set(store.Ref{}, "far", 253_370_764_800_000) // the year 9999: more nanoseconds away than can be counted
-	if due, next := timers.take(now); len(due) > 0 || next != longestNap {
+	now := time.Now().Add(time.Hour).UnixMilli()             // so that nothing is due by the real clock
+	timers.setTimer(store.Ref{}, "far", 253_370_764_800_000) // the year 9999: more nanoseconds away than can be counted
+	if due, next := timers.takeDue(now); len(due) > 0 || next != longestNap {
 		t.Errorf("%d timers are due, the next in %v", len(due), next)
 	}
-	timers.set(store.Ref{}, "near", now+50)
-	if _, next := timers.take(now); next != 50*time.Millisecond {
+	timers.setTimer(store.Ref{}, "near", now+50)
+	if _, next := timers.takeDue(now); next != 50*time.Millisecond {
 		t.Errorf("the next is due in %v", next)
 	}
 	timers.clear(store.Ref{}, "near")

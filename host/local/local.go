@@ -266,7 +266,7 @@ func (h *Host) takeUp(ctx context.Context) error {
 		}
 	}
 	h.register.keepOnly(suspects)
-	h.trials.begin(suspects)
+	h.trials.beginTrials(suspects)
 	for _, ref := range slices.Concat(suspects, others) {
 		h.comeBack(ref)
 	}
@@ -302,7 +302,7 @@ func (h *Host) setTimer(t store.Timer) {
 		h.post(ref, timerDue{id})
 		return
 	}
-	h.timers.set(ref, id, t.Until)
+	h.timers.setTimer(ref, id, t.Until)
 }
 
 // Close parks everything: running nodes are told to stop, what they have not finished is taken up by the next process.
@@ -355,7 +355,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
 		TriggerType: "FORK", User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
 	}
-	started, err := h.begin(ctx, o, turn, commands, create, nil)
+	started, err := h.commitStart(ctx, o, turn, commands, create, nil)
 	return started.Execution, err
 }
 
@@ -364,7 +364,7 @@ func (h *Host) admitNext() {
 	if h.resting.Load() {
 		return // they are on disk as PENDING
 	}
-	for ref, ok := h.admission.next(); ok; ref, ok = h.admission.next() {
+	for ref, ok := h.admission.nextAdmitted(); ok; ref, ok = h.admission.nextAdmitted() {
 		h.post(ref, admitted{})
 	}
 }

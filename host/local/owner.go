@@ -158,7 +158,7 @@ func (o *owner) waiting() bool {
 	return len(o.queue) > 0
 }
 
-func (o *owner) take() []message {
+func (o *owner) takeQueue() []message {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := o.queue
@@ -178,7 +178,7 @@ func (o *owner) takeOutcomes() []message {
 	if others {
 		return nil
 	}
-	return o.take()
+	return o.takeQueue()
 }
 
 func (o *owner) takeAll() []message {
@@ -194,7 +194,7 @@ const maxTurn = 256
 
 // load reads the journal, then goes on as the owner.
 func (o *owner) load() {
-	err := o.read()
+	err := o.readJournal()
 	o.traced = nil // what was told when it happened
 	if o.rested = o.rests(); err == nil && !o.rested {
 		err = o.recover()
@@ -207,7 +207,7 @@ func (o *owner) load() {
 	o.loop()
 }
 
-func (o *owner) read() error {
+func (o *owner) readJournal() error {
 	ctx, p := o.host.ctx, o.principal()
 	var summary store.Execution
 	var revision *node.Revision
@@ -313,7 +313,7 @@ func (o *owner) forgetTimers(left []message, now bool) {
 // loop deals with messages until there is nothing left to do here: the execution has ended, or only waits.
 func (o *owner) loop() {
 	for {
-		if list := o.take(); len(list) > 0 {
+		if list := o.takeQueue(); len(list) > 0 {
 			if err := o.deal(list); err != nil {
 				o.fail(err)
 				return

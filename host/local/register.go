@@ -209,8 +209,8 @@ type entry struct {
 	serial uint64
 }
 
-// begin notes that a run begins, in a trial or not. It is to be called before it does.
-func (r *register) begin(ref store.Ref, a engine.Attempt, trial bool) entry {
+// noteBegin notes that a run begins, in a trial or not. It is to be called before it does.
+func (r *register) noteBegin(ref store.Ref, a engine.Attempt, trial bool) entry {
 	if r.at == nil {
 		return entry{}
 	}
@@ -262,8 +262,8 @@ func (e entry) tried() {
 	})
 }
 
-// end notes that the run has ended.
-func (e entry) end() { e.change(func(p *place) { *p = place{} }) }
+// noteEnd notes that the run has ended.
+func (e entry) noteEnd() { e.change(func(p *place) { *p = place{} }) }
 
 func (p *place) begin() {
 	if p.mark = markBegun; p.trial {

@@ -133,8 +133,8 @@ func levelOf(l node.Level) store.Level {
 	return store.LevelInfo
 }
 
-// note records with a row what a run that ends with it has said, and what it has warned of.
-func (o *owner) note(turn *host.Turn, s *said, warnings []dataflow.Warning, logs []store.LogLine) []store.LogLine {
+// noteSaid records with a row what a run that ends with it has said, and what it has warned of.
+func (o *owner) noteSaid(turn *host.Turn, s *said, warnings []dataflow.Warning, logs []store.LogLine) []store.LogLine {
 	if s == nil {
 		return logs
 	}

@@ -66,8 +66,8 @@ func (s source) Blob(ctx context.Context, p identity.Principal, b host.Blob) (va
 	return value, nil
 }
 
-// keep stores a large value of a row, which may be that of a start.
-func (o *owner) keep(ctx context.Context, start bool) func(json.RawMessage) (host.Blob, error) {
+// keepLarge stores a large value of a row, which may be that of a start.
+func (o *owner) keepLarge(ctx context.Context, start bool) func(json.RawMessage) (host.Blob, error) {
 	return func(value json.RawMessage) (kept host.Blob, err error) {
 		err = o.untilRoom(ctx, start, func() error {
 			blob, err := o.host.opts.Blobs.Put(ctx, o.principal(), bytes.NewReader(value))

@@ -33,7 +33,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
-	revision, err := h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
+	revision, err := h.revisionOf(ctx, p, r)
 	if err != nil {
 		return host.Started{}, err
 	}
@@ -82,7 +82,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
-	started, err := h.begin(ctx, o, turn, commands, create, key(r))
+	started, err := h.commitStart(ctx, o, turn, commands, create, key(r))
 	if err != nil || started.Repeated {
 		h.families.leave(root)
 		h.admission.moved(ref, o.task, engine.StatusError)
@@ -118,8 +118,16 @@ func key(r host.StartRequest) *store.IdempotencyKey {
 	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
 }
 
-// begin commits the first row of an execution, with what follows at once, and hands the rest to its owner.
-func (h *Host) begin(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
+// revisionOf is the revision that a request starts: the one that it brings, or else the one that its hash names.
+func (h *Host) revisionOf(ctx context.Context, p identity.Principal, r host.StartRequest) (*node.Revision, error) {
+	if ready, ok := r.Ready.(revision); ok {
+		return ready.Revision, nil
+	}
+	return h.opts.Revision(ctx, p, r.WorkflowID, r.RevisionHash)
+}
+
+// commitStart commits the first row of an execution, with what follows at once, and hands the rest to its owner.
+func (h *Host) commitStart(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()

@@ -30,7 +30,7 @@ func (h *Host) TakeUp(ctx context.Context, p identity.Principal, execution strin
 			suspects = append(suspects, ref)
 		}
 	}
-	h.trials.begin(suspects)
+	h.trials.beginTrials(suspects)
 	for ref, status := range wanted { // order does not matter: each has an owner of its own
 		h.bring(ref, status)
 	}

@@ -40,7 +40,7 @@ func newTimers(fire func(store.Ref, engine.TimerID)) *timers {
 	return t
 }
 
-func (t *timers) set(ref store.Ref, id engine.TimerID, until int64) {
+func (t *timers) setTimer(ref store.Ref, id engine.TimerID, until int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := timerKey{ref, id}
@@ -77,7 +77,7 @@ func (t *timers) run() {
 	clock := time.NewTimer(time.Hour)
 	defer clock.Stop()
 	for {
-		due, next := t.take(time.Now().UnixMilli())
+		due, next := t.takeDue(time.Now().UnixMilli())
 		for _, e := range due {
 			t.fire(e.ref, e.id)
 		}
@@ -91,8 +91,8 @@ func (t *timers) run() {
 	}
 }
 
-// take removes what is due and says how long to wait for the next.
-func (t *timers) take(now int64) (due []*timerEntry, next time.Duration) {
+// takeDue removes what is due and says how long to wait for the next.
+func (t *timers) takeDue(now int64) (due []*timerEntry, next time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.heap) > 0 && t.heap[0].until <= now {

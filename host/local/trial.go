@@ -51,11 +51,11 @@ type trial struct {
 	noted entry
 }
 
-// begin notes in the register that the run begins.
-func (t *trial) begin(r *register, ref store.Ref, a engine.Attempt) entry {
+// beginTrial notes in the register that the run begins.
+func (t *trial) beginTrial(r *register, ref store.Ref, a engine.Attempt) entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.noted = r.begin(ref, a, !t.over)
+	t.noted = r.noteBegin(ref, a, !t.over)
 	return t.noted
 }
 
@@ -71,8 +71,8 @@ func newTrials(h *Host) *trials {
 	return &trials{host: h, expected: map[store.Ref]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// begin keeps everything else waiting until the runs of some executions were tried.
-func (t *trials) begin(suspects []store.Ref) {
+// beginTrials keeps everything else waiting until the runs of some executions were tried.
+func (t *trials) beginTrials(suspects []store.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(suspects) == 0 || t.host.resting.Load() {
@@ -127,7 +127,7 @@ func (t *trials) arrived(ref store.Ref) {
 // hold holds the trials, then lets everything go on.
 func (t *trials) hold() {
 	t.await()
-	for batch := t.take(); len(batch) > 0; batch = t.take() {
+	for batch := t.takeTrials(); len(batch) > 0; batch = t.takeTrials() {
 		t.try(batch)
 	}
 	t.host.gate.reopen()
@@ -154,8 +154,8 @@ func (t *trials) await() {
 	}
 }
 
-// take takes the next that are tried together. With the last of them the trials are over.
-func (t *trials) take() []*trial {
+// takeTrials takes the next that are tried together. With the last of them the trials are over.
+func (t *trials) takeTrials() []*trial {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slices.SortStableFunc(t.queue, func(a, b *trial) int {

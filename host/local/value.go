@@ -67,7 +67,7 @@ type putting struct {
 	strict map[engine.Ref]error
 }
 
-func (p *putting) put(value json.RawMessage) engine.Ref {
+func (p *putting) putValue(value json.RawMessage) engine.Ref {
 	ref := p.turn.Put(value)
 	if len(value) == 0 {
 		return ref

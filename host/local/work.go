@@ -31,7 +31,7 @@ func (o *owner) carryOut(commands []engine.Command) {
 			}
 		case engine.Sleep:
 			if !o.rests() { // else it is on disk
-				o.host.timers.set(o.ref, c.Timer, c.Until)
+				o.host.timers.setTimer(o.ref, c.Timer, c.Until)
 			}
 		case engine.CancelTimer:
 			o.host.timers.clear(o.ref, c.Timer)
@@ -128,7 +128,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 			o.push(withheld{c.Attempt})
 			return
 		}
-		noted := t.begin(o.host.register, o.ref, c.Attempt)
+		noted := t.beginTrial(o.host.register, o.ref, c.Attempt)
 		if job.Code != nil {
 			job.Code = notedCode{job.Code, noted}
 		}
@@ -136,7 +136,7 @@ func (o *owner) handOver(c engine.RunNode, job node.Job, said *said) {
 		clock := time.AfterFunc(limit, func() { o.push(overtime{c.Attempt, n}) }) // waiting for a worker does not count
 		result := o.revision.Run(ctx, job)
 		clock.Stop()
-		noted.end()
+		noted.noteEnd()
 		if o.host.ctx.Err() == nil { // a host that closes leaves the attempt to the next process
 			o.push(outcome{c.Attempt, result, said})
 		}
@@ -287,7 +287,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 		return false
 	}
 	if errors.Is(err, store.ErrFull) || shortage.Is(err) {
-		o.host.timers.set(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
+		o.host.timers.setTimer(o.ref, reminder(c.Child), time.Now().Add(fullDiskPause).UnixMilli())
 		return false
 	}
 	if err == nil {
@@ -297,7 +297,7 @@ func (o *owner) startChild(c engine.StartChild) bool {
 	if c.Spec.Detached {
 		o.startedChildren = append(o.startedChildren, c.Child) // it will not be, and nobody waits for it
 	}
-	o.tell(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
+	o.tellExecution(o.ref.Execution, host.ActionChild, "unstarted:"+c.Child, host.Request{Child: c.Child, Status: engine.StatusError, Error: fault.From(err)})
 	return false
 }
 
@@ -359,8 +359,8 @@ func (o *owner) askedBelow(row *host.Row, asked []store.Interaction) (json.RawMe
 	return json.Marshal(list)
 }
 
-// tell puts something into the inbox of an execution of the same workspace.
-func (o *owner) tell(execution string, kind host.Action, dedup string, item host.Request) {
+// tellExecution puts something into the inbox of an execution of the same workspace.
+func (o *owner) tellExecution(execution string, kind host.Action, dedup string, item host.Request) {
 	body, err := json.Marshal(item)
 	if err != nil {
 		o.host.opts.Log.Error("inbox item lost", "execution", execution, "kind", kind, "error", err)

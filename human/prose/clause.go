@@ -30,7 +30,7 @@ func (r *Reader) clauses(lines []string) []clause {
 			for turn, text := range r.splitTurns(part.text) {
 				c := clause{text: text, sentence: sentence, line: n, paragraph: paragraph, asked: part.asked, trails: part.trails, labels: part.labels}
 				c.opening()
-				if c.text != "" || c.asked || c.trails && turn == 0 {
+				if c.text != "" || c.asked || c.trails && (turn == 0 || c.contrast) {
 					out = append(out, c)
 				}
 			}
@@ -72,6 +72,10 @@ func (r *Reader) spelled(line string) string {
 // opening notes how a clause begins.
 func (c *clause) opening() {
 	for _, word := range []string{"but ", "however ", "但是", "但", "不过", "可是", "然而"} {
+		if c.text == strings.TrimSpace(word) {
+			c.contrast, c.trails, c.text = true, true, "" // what was to follow is not said
+			return
+		}
 		if rest, ok := strings.CutPrefix(c.text, word); ok {
 			c.contrast = true
 			c.text = strings.TrimSpace(rest)

@@ -9,7 +9,7 @@ import (
 
 // bars are what the chance of a decision has to reach, by what the rules make of a reply and by how long it is. They were chosen by what
 // TestClassify_Writers of package human measures: networks that were learned without a writer, on the replies of that writer. As few false decisions as
-// possible come first, then what is found. The bar soft of an approval was chosen on replies_unseen_exam.jsonl.
+// possible come first, then what is found.
 type bars struct {
 	// brief holds where the rules decide the same and a word or two is all that is said, explicit where they do in so many words, agreed in others.
 	brief, explicit, agreed float64
@@ -17,29 +17,30 @@ type bars struct {
 	silent, silentLong float64
 	// soft holds where they find something against it that is nothing more often than not.
 	soft float64
-	// held holds where they find more, which in a long reply is often about something else.
+	// held holds where they find more. Words that stand against a decision often do so about something else, which the networks tell.
 	held, heldLong float64
 }
 
 // barsOf are the bars of a decision.
 func barsOf(d Decision) bars {
 	if d == Approve {
-		return bars{brief: 0.8, explicit: 0.95, agreed: 0.95, silent: 0.9985, silentLong: 0.95, soft: 0.985, held: never, heldLong: 0.99}
+		return bars{brief: 0.93, explicit: 0.95, agreed: 0.95, silent: 0.9998, silentLong: 0.99, soft: 0.995, held: 0.998, heldLong: 0.993}
 	}
-	return bars{brief: 0.6, explicit: 0.9, agreed: 0.98, silent: 0.98, silentLong: 0.98, soft: never, held: 0.999, heldLong: 0.99}
+	return bars{brief: 0.6, explicit: 0.9, agreed: 0.98, silent: 0.9985, silentLong: 0.98, soft: never, held: 0.999, heldLong: 0.99}
 }
 
 // The lengths from which a reply is more than brief, and long for an approval or a refusal, in words.
 const (
 	briefTo      = 4
-	longApproval = 14
+	longApproval = 6
 	longRefusal  = 8
 )
 
 // Unlike is the reason where the words decide by the rules, and compare with replies that do not.
 const Unlike = "unlike"
 
-// combined is what a reply decides by the rules and by its leaning: what both say, or what the leaning is sure of while the rules find nothing against it.
+// combined is what a reply decides by the rules and by its leaning: what both say, or what the leaning is sure of while nothing that the rules find stands
+// against it.
 func (r *Reader) combined(rules Reading, steps []step) Reading {
 	for _, d := range []Decision{Approve, Refuse} {
 		if rules.Leaning.Of(d) < bar(rules, steps, d) || rules.Decision != d && d == Approve && !r.aside(steps) {
@@ -134,24 +135,39 @@ func (r Reading) stands(d Decision) bool {
 	if d == Refuse {
 		return slices.Contains([]class{condition, present, double}, class(r.Why))
 	}
-	return slices.Contains([]class{"fragment", "contrast", no, corrects, "except", "remark"}, class(r.Why))
+	return slices.Contains([]class{no, double, corrects, trails, grounds, withholds, suspends, reopens, "mixed", "denies"}, class(r.Why))
 }
 
-// aside says whether all that could speak against an approval stands in long sentences that do not approve: in a story, not beside what decides.
+// aside says whether everything that leaves open what stands beside it, such as a condition, an exception or somebody else's words, stands in a long
+// sentence that does not approve: in a story, not beside what decides. A doubt that has a line of its own is meant for all of the reply.
 func (r *Reader) aside(steps []step) bool {
 	steps = slices.Clone(steps)
 	weigh(steps)
-	sentences := map[int][]string{}
+	sentences, lines := map[int][]string{}, map[int]int{}
 	for _, s := range steps {
 		sentences[s.sentence] = append(sentences[s.sentence], s.text)
+		lines[s.line]++
 	}
 	return !slices.ContainsFunc(steps, func(s step) bool {
-		if s.labels && !s.introduces() {
-			return true // whose words they are
-		}
-		against := s.hold != "" && s.hold != "unsure" || s.any(condition, asks, defers, changes, mocks, reports, present, refuses, no, double)
-		return against && !s.does[past] && (!s.long || s.does[mocks] || r.alone(sentences[s.sentence]).Of(Approve) > 0.5)
+		against := s.binding() || r.acts.find(binds, s.text) != "" || len(lines) > 1 && lines[s.line] == 1 && s.doubts()
+		return against && !s.does[past] && (!s.long || r.decidesBeside(sentences[s.sentence], s.text))
 	})
+}
+
+// decidesBeside says whether a sentence could approve, or would without one of its clauses.
+func (r *Reader) decidesBeside(sentence []string, clause string) bool {
+	rest := slices.DeleteFunc(slices.Clone(sentence), func(text string) bool { return text == clause })
+	return r.alone(sentence).Of(Approve) > 0.1 || len(rest) > 0 && r.alone(rest).Of(Approve) > 0.5
+}
+
+// binding says whether a clause says outright that nothing is approved, or only under a condition.
+func (s step) binding() bool {
+	return s.hold == "denies" || s.any(supposes, double) || s.does[refuses] && s.does[rejects]
+}
+
+// doubts says whether a clause does something that does not go with an approval, or is a word that nobody knows.
+func (s step) doubts() bool {
+	return s.hold != "" || s.any(condition, asks, defers, changes, mocks, reports, present, refuses, no, double) || s.fragment() && !isHan(firstRune(s.rest))
 }
 
 // leaning are the clauses that lean to a decision by themselves; all, if none does.

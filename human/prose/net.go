@@ -27,7 +27,7 @@ func (c Chances) Of(d Decision) float64 {
 	case Refuse:
 		return c.Refuse
 	}
-	return 1 - c.Approve - c.Refuse
+	return max(0, 1-c.Approve-c.Refuse) // sums of rounded numbers may be a little more than 1
 }
 
 // The outcomes that a network tells apart, in the order of its outputs.

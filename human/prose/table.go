@@ -74,6 +74,8 @@ const (
 	// unresolved is a correction that says of the sender's own words that they were not meant.
 	unresolved class = "unresolved"
 	turnsNo    class = "turns no"
+	// binds leaves open whatever stands beside it. It is not among what a clause does: only combined asks for it.
+	binds class = "binds"
 )
 
 // What keeps others from deciding, in clauses that decide nothing. Their names are those of the sections without the first word.

@@ -1,7 +1,9 @@
 package mail
 
 import (
+	"tandem/builtin/ask"
 	"tandem/human"
+	"tandem/node"
 	"tandem/plug"
 )
 
@@ -11,6 +13,10 @@ func Extension(d plug.Deps) plug.Extension {
 		Name:        "mail",
 		Channels:    []human.Channel{Channel(Options{Dial: d.HTTP.DialContext, Client: d.HTTP, Log: d.Log})},
 		Credentials: credentialTypes(),
+		KindsOf: func(all *plug.Set) []node.Kind {
+			with := ask.Deps{Users: d.Users, Channels: all.Channels}
+			return []node.Kind{gmailInteraction(with), outlookInteraction(with)}
+		},
 	}
 }
 

@@ -3,9 +3,11 @@ package teams
 import (
 	"encoding/json"
 
+	"tandem/builtin/ask"
 	"tandem/credential"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/node"
 	"tandem/plug"
 )
 
@@ -18,6 +20,9 @@ func Extension(d plug.Deps) plug.Extension {
 		Name:        Name,
 		Channels:    []human.Channel{New(d.HTTP.HTTPClient())},
 		Credentials: []credential.Type{botCredential()},
+		KindsOf: func(all *plug.Set) []node.Kind {
+			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
+		},
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"strings"
 
+	"tandem/builtin/ask"
 	"tandem/credential"
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/node"
 	"tandem/plug"
 )
 
@@ -19,6 +21,9 @@ func Extension(d plug.Deps) plug.Extension {
 		Name:        Name,
 		Channels:    []human.Channel{New(d.HTTP.HTTPClient())},
 		Credentials: []credential.Type{botCredential()},
+		KindsOf: func(all *plug.Set) []node.Kind {
+			return []node.Kind{interaction(ask.Deps{Users: d.Users, Channels: all.Channels})}
+		},
 	}
 }
 

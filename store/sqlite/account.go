@@ -24,7 +24,7 @@ func (x workspaces) Create(ctx context.Context, p identity.Principal, ws identit
 	if err := identity.CheckWorkspace(ws.ID); err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, ws.ID)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (x users) Create(ctx context.Context, p identity.Principal, u identity.User
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, workspace)
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, id)
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Tok
 	if t.ID == "" {
 		return fault.New(fault.Invalid, "a token needs an id")
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, t.User)
 		if err != nil {
 			return err
@@ -230,7 +230,7 @@ func (x tokens) Resolve(ctx context.Context, p identity.Principal, hash identity
 	if err != nil {
 		return identity.Token{}, identity.User{}, err
 	}
-	x.db.tokens.keep(hash, generation, t, u)
+	x.db.tokens.keepToken(hash, generation, t, u)
 	return t, u, nil
 }
 
@@ -274,7 +274,7 @@ func (x credentials) Create(ctx context.Context, p identity.Principal, c store.C
 	if c.ID == "" || c.Name == "" {
 		return fault.New(fault.Invalid, "a credential needs an id and a name")
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		if err := w.nameTaken(workspace, c.ID, c.Name); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (x credentials) Update(ctx context.Context, p identity.Principal, c store.C
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.credentialExists(workspace, c.ID)
 		if err != nil {
 			return err

@@ -85,11 +85,11 @@ func (b blobs) putAny(ctx context.Context, p identity.Principal, workspace strin
 		}
 		r = bytes.NewReader(value)
 	}
-	return b.put(ctx, p, workspace, r, "")
+	return b.putBlob(ctx, p, workspace, r, "")
 }
 
-// put writes a file. It has the name of its content, unless it is the list of the parts of the value that is named.
-func (b blobs) put(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string) (_ store.Blob, err error) {
+// putBlob writes a file. It has the name of its content, unless it is the list of the parts of the value that is named.
+func (b blobs) putBlob(ctx context.Context, p identity.Principal, workspace string, r io.Reader, partsOf string) (_ store.Blob, err error) {
 	root := b.db.root
 	temp := path.Join(workspace, "tmp", rand.Text())
 	if err := root.MkdirAll(path.Dir(temp), 0o700); err != nil {

@@ -137,7 +137,7 @@ func (k *knownParts) find(workspace string, content []byte) (hash string, ok boo
 	return "", false
 }
 
-func (k *knownParts) add(one knownPart) {
+func (k *knownParts) addPart(one knownPart) {
 	if len(one.content) > maxKnownBytes/4 {
 		return
 	}
@@ -186,10 +186,10 @@ func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace str
 	for i, s := range spans {
 		if content, unknown := contents[hashes[i]]; unknown {
 			delete(contents, hashes[i])
-			if _, err := b.put(ctx, p, workspace, bytes.NewReader(content), ""); err != nil {
+			if _, err := b.putBlob(ctx, p, workspace, bytes.NewReader(content), ""); err != nil {
 				return store.Blob{}, false, err
 			}
-			b.db.parts.add(knownPart{workspace, hashes[i], content})
+			b.db.parts.addPart(knownPart{workspace, hashes[i], content})
 		}
 		list.Parts = append(list.Parts, part{Text: value[at:s.from]}, part{Hash: hashes[i], Size: int64(s.to - s.from)})
 		at = s.to
@@ -199,7 +199,7 @@ func (b blobs) putParts(ctx context.Context, p identity.Principal, workspace str
 	if err != nil {
 		return store.Blob{}, false, fmt.Errorf("write blob: %w", err)
 	}
-	_, err = b.put(ctx, p, workspace, bytes.NewReader(body), blob.Hash)
+	_, err = b.putBlob(ctx, p, workspace, bytes.NewReader(body), blob.Hash)
 	return blob, err == nil, err
 }
 

@@ -184,21 +184,21 @@ func (x executions) List(ctx context.Context, p identity.Principal, q store.Exec
 		return store.ExecutionPage{}, err
 	}
 	var f filter
-	f.add("workspace_id = ?", workspace)
+	f.addCondition("workspace_id = ?", workspace)
 	if q.WorkflowID != "" {
-		f.add("workflow_id = ?", q.WorkflowID)
+		f.addCondition("workflow_id = ?", q.WorkflowID)
 	}
 	if q.Parent != "" {
-		f.add("parent = ? AND parent <> ''", q.Parent)
+		f.addCondition("parent = ? AND parent <> ''", q.Parent)
 	}
 	if q.User != "" {
-		f.add("user_id = ?", q.User)
+		f.addCondition("user_id = ?", q.User)
 	}
 	if q.Conversation != "" {
-		f.add("conversation = ? AND conversation <> ''", q.Conversation)
+		f.addCondition("conversation = ? AND conversation <> ''", q.Conversation)
 	}
 	if q.BelowRevision != 0 {
-		f.add("revision < ?", q.BelowRevision)
+		f.addCondition("revision < ?", q.BelowRevision)
 	}
 	if len(q.Statuses) > 0 {
 		f.in("status", statusTexts(q.Statuses))
@@ -230,13 +230,13 @@ type filter struct {
 	args       []any
 }
 
-func (f *filter) add(condition string, args ...any) {
+func (f *filter) addCondition(condition string, args ...any) {
 	f.conditions = append(f.conditions, condition)
 	f.args = append(f.args, args...)
 }
 
 func (f *filter) in(column string, values []any) {
-	f.add(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
+	f.addCondition(column+" IN (?"+strings.Repeat(", ?", len(values)-1)+")", values...)
 }
 
 // list reads a page of a table and counts the whole, which a statement with the same conditions may do another way. The two are
@@ -334,7 +334,7 @@ func (k keys) Expire(ctx context.Context, p identity.Principal, before int64) (i
 		return 0, err
 	}
 	var gone int64
-	err = k.db.writer.do(ctx, func(w *writer) (err error) {
+	err = k.db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		if all {
 			gone, err = w.c.change(`DELETE FROM idempotency_keys WHERE created < ?`, before)
 		} else {
@@ -354,7 +354,7 @@ func (l logs) Write(ctx context.Context, p identity.Principal, execution string,
 		return err
 	}
 	key := executionKey{workspace, execution}
-	return l.db.writer.do(ctx, func(w *writer) error {
+	return l.db.writer.inTransaction(ctx, func(w *writer) error {
 		h, err := w.heads.find(w.c, key)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func (db *DB) Queued() int {
 
 // Exec runs statements in one call of a transaction; after them the call returns the given error.
 func (db *DB) Exec(ctx context.Context, then error, statements ...string) error {
-	return db.writer.do(ctx, func(w *writer) error {
+	return db.writer.inTransaction(ctx, func(w *writer) error {
 		for _, text := range statements {
 			if _, err := w.c.exec(text); err != nil {
 				return err
@@ -43,7 +43,7 @@ func (db *DB) Hold(ctx context.Context, release <-chan struct{}) <-chan error {
 	held, result := make(chan struct{}), make(chan error, 1)
 	go func() {
 		first := true
-		result <- db.writer.do(ctx, func(*writer) error {
+		result <- db.writer.inTransaction(ctx, func(*writer) error {
 			if first { // a transaction may be run again
 				first = false
 				close(held)
@@ -58,7 +58,7 @@ func (db *DB) Hold(ctx context.Context, release <-chan struct{}) <-chan error {
 
 // BeforeCommit has a function called before each commit from the next one on.
 func (db *DB) BeforeCommit(ctx context.Context, f func() error) error {
-	return db.writer.do(ctx, func(w *writer) error {
+	return db.writer.inTransaction(ctx, func(w *writer) error {
 		installed := false
 		w.beforeCommit = func() error {
 			if !installed {
@@ -73,7 +73,7 @@ func (db *DB) BeforeCommit(ctx context.Context, f func() error) error {
 
 // FreeSpace puts another answer in the place of the disk's.
 func (db *DB) FreeSpace(ctx context.Context, free uint64) error {
-	return db.writer.do(ctx, func(w *writer) error {
+	return db.writer.inTransaction(ctx, func(w *writer) error {
 		w.freeSpace = func() (uint64, error) { return free, nil }
 		w.freeUntil = w.freeUntil.Add(-1 << 40)
 		return nil
@@ -82,7 +82,7 @@ func (db *DB) FreeSpace(ctx context.Context, free uint64) error {
 
 // ForgetHeads empties the memory of the committer, as a restart does.
 func (db *DB) ForgetHeads(ctx context.Context) error {
-	return db.writer.do(ctx, func(w *writer) error {
+	return db.writer.inTransaction(ctx, func(w *writer) error {
 		w.heads.now, w.heads.before = nil, nil
 		return nil
 	})
@@ -90,7 +90,7 @@ func (db *DB) ForgetHeads(ctx context.Context) error {
 
 // Checkpoint folds the log into the database, by the connections that do so.
 func (db *DB) Checkpoint(ctx context.Context) error {
-	return db.writer.do(ctx, func(w *writer) error {
+	return db.writer.inTransaction(ctx, func(w *writer) error {
 		w.finishLog.Store(true) // after this transaction
 		return nil
 	})
@@ -98,7 +98,7 @@ func (db *DB) Checkpoint(ctx context.Context) error {
 
 // Remembered returns how many heads the committer knows.
 func (db *DB) Remembered(ctx context.Context) (n int, err error) {
-	err = db.writer.do(ctx, func(w *writer) error {
+	err = db.writer.inTransaction(ctx, func(w *writer) error {
 		n = len(w.heads.now) + len(w.heads.before)
 		return nil
 	})
@@ -130,7 +130,7 @@ func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
 
 // Counts returns how many rows and executions the committer believes there are, in all journals.
 func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
-	err = db.writer.do(ctx, func(w *writer) error {
+	err = db.writer.inTransaction(ctx, func(w *writer) error {
 		rows, executions = w.mark.rows, w.mark.executions
 		return nil
 	})

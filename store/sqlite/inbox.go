@@ -17,7 +17,7 @@ func (i inbox) Deliver(ctx context.Context, p identity.Principal, item store.Inb
 		return 0, false, err
 	}
 	key := executionKey{workspace, item.Execution}
-	err = i.db.writer.do(ctx, func(w *writer) (err error) {
+	err = i.db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		id, duplicate, err = w.deliver(key, &item)
 		return err
 	})
@@ -53,8 +53,8 @@ func (w *writer) deliver(key executionKey, item *store.InboxItem) (id int64, dup
 	return id, false, err
 }
 
-// take removes an item that has become a fact. Its dedup id stays, without the rest.
-func (w *writer) take(h *head, id int64) error {
+// takeInboxItem removes an item that has become a fact. Its dedup id stays, without the rest.
+func (w *writer) takeInboxItem(h *head, id int64) error {
 	if _, err := w.c.exec(`DELETE FROM inbox WHERE id = ? AND execution = ? AND dedup IS NULL`, id, h.n); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (t timers) Clear(ctx context.Context, p identity.Principal, execution strin
 	if err != nil {
 		return err
 	}
-	return t.db.writer.do(ctx, func(w *writer) error {
+	return t.db.writer.inTransaction(ctx, func(w *writer) error {
 		h, err := w.heads.find(w.c, executionKey{workspace, execution})
 		if err != nil {
 			return err

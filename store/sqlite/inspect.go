@@ -89,7 +89,7 @@ func (i *Inspection) read(ctx context.Context, db *sql.DB, claimed claim) error 
 		return err
 	}
 	var c counted
-	if c, err = count(ctx, db, f.end(claimed)); err != nil {
+	if c, err = count(ctx, db, f.endMark(claimed)); err != nil {
 		return err
 	}
 	if problem := c.problem(); problem != "" {

@@ -107,7 +107,7 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		f.args = append(f.args, workspace, q.Execution, workspace, q.Execution, workspace)
 	case q.Execution != "":
 		table += " INDEXED BY hil_interactions_execution" // the order of listings is no help: few are of one execution
-		f.add("i.execution_id = ?", q.Execution)
+		f.addCondition("i.execution_id = ?", q.Execution)
 	case len(q.Approvers) > 0:
 		table = "(SELECT DISTINCT interaction AS n FROM hil_approvers WHERE workspace_id = ? AND approver IN (" + marks(len(q.Approvers)) + ")"
 		f.args = append(f.args, workspace)
@@ -120,16 +120,16 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		}
 		table += ") d CROSS JOIN hil_interactions i ON i.n = d.n"
 	}
-	f.add("i.workspace_id = ?", workspace)
+	f.addCondition("i.workspace_id = ?", workspace)
 	if q.Execution != "" && len(q.Approvers) > 0 {
 		args := []any{workspace}
 		for _, a := range q.Approvers {
 			args = append(args, a)
 		}
-		f.add("EXISTS (SELECT 1 FROM hil_approvers a WHERE a.workspace_id = ? AND a.approver IN ("+marks(len(q.Approvers))+") AND a.ended = i.ended AND a.interaction = i.n)", args...)
+		f.addCondition("EXISTS (SELECT 1 FROM hil_approvers a WHERE a.workspace_id = ? AND a.approver IN ("+marks(len(q.Approvers))+") AND a.ended = i.ended AND a.interaction = i.n)", args...)
 	}
 	if half {
-		f.add("i.ended = ?", ended)
+		f.addCondition("i.ended = ?", ended)
 	}
 	if ended && len(q.Statuses) > 0 {
 		statuses := make([]any, len(q.Statuses))
@@ -139,10 +139,10 @@ func interactionsOf(workspace string, q store.InteractionQuery) (table string, f
 		f.in("i.status", statuses)
 	}
 	if q.NotOf != "" {
-		f.add("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR instr(i.requesters, ?) > 0))", q.NotOf, quoted(q.NotOf))
+		f.addCondition("NOT (i.exclude_requester <> 0 AND (i.user_id = ? OR instr(i.requesters, ?) > 0))", q.NotOf, quoted(q.NotOf))
 	}
 	if q.Purpose != "" {
-		f.add("i.purpose = ?", q.Purpose)
+		f.addCondition("i.purpose = ?", q.Purpose)
 	}
 	return table, f
 }

@@ -214,7 +214,7 @@ func (x interactions) Change(ctx context.Context, p identity.Principal, c store.
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		q, err := w.admitChange(workspace, &c)
 		if err != nil {
 			return err
@@ -411,7 +411,7 @@ func (x interactions) Delivered(ctx context.Context, p identity.Principal, d sto
 	default:
 		return fault.Newf(fault.Invalid, "message %q: there is no status %q", d.ID, d.Status)
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		var row [3]driver.Value
 		found, err := w.c.row(row[:], `SELECT n, interaction_id, channel_type FROM hil_deliveries WHERE workspace_id = ? AND id = ?`, workspace, d.ID)
 		if err != nil {

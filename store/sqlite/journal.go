@@ -26,7 +26,7 @@ func (j journal) Append(ctx context.Context, p identity.Principal, rows ...*stor
 		return err
 	}
 	key := executionKey{workspace, rows[0].Execution}
-	return j.db.writer.do(ctx, func(w *writer) error {
+	return j.db.writer.inTransaction(ctx, func(w *writer) error {
 		return w.append(key, rows)
 	})
 }
@@ -199,7 +199,7 @@ func (w *writer) company(key executionKey, h *head, a *store.Append) error {
 		}
 	}
 	for _, id := range a.TakeInbox {
-		if err := w.take(h, id); err != nil {
+		if err := w.takeInboxItem(h, id); err != nil {
 			return err
 		}
 	}
@@ -291,7 +291,7 @@ func (w *writer) create(key executionKey, e *store.Execution, at int64, last *st
 	h.summary = summary{true, e.WorkflowID, e.Status, e.DurationMS, e.Credits, at}
 	m := move{workflow: workflowKey{key.workspace, e.WorkflowID}, to: e.Status, at: at, created: at}
 	if e.Status.Final() {
-		m.end(e.Status, e.DurationMS, e.Credits, e.Ended)
+		m.countEnd(e.Status, e.DurationMS, e.Credits, e.Ended)
 	}
 	w.tally.moves = append(w.tally.moves, m)
 	return h, nil

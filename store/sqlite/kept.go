@@ -37,7 +37,7 @@ type generations struct {
 	accounts, workflows atomic.Uint64
 }
 
-func (g *generations) note(k kept) {
+func (g *generations) noteChange(k kept) {
 	if k&keptAccounts != 0 {
 		g.accounts.Add(1)
 	}

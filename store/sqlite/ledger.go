@@ -17,7 +17,7 @@ func (l ledger) Open(ctx context.Context, p identity.Principal, e store.LedgerEn
 	if err != nil {
 		return err
 	}
-	return l.db.writer.do(ctx, func(w *writer) error { return w.openLedger(workspace, e) })
+	return l.db.writer.inTransaction(ctx, func(w *writer) error { return w.openLedger(workspace, e) })
 }
 
 func (w *writer) openLedger(workspace string, e store.LedgerEntry) error {
@@ -32,7 +32,7 @@ func (l ledger) Settle(ctx context.Context, p identity.Principal, s store.Settle
 	if err != nil {
 		return err
 	}
-	return l.db.writer.do(ctx, func(w *writer) error {
+	return l.db.writer.inTransaction(ctx, func(w *writer) error {
 		found, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM ledger WHERE workspace_id = ? AND id = ?`, workspace, s.ID)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (l ledger) Reserve(ctx context.Context, p identity.Principal, e store.Ledge
 	if err != nil {
 		return err
 	}
-	return l.db.writer.do(ctx, func(w *writer) error {
+	return l.db.writer.inTransaction(ctx, func(w *writer) error {
 		for _, limit := range limits {
 			if err := w.fits(workspace, e, limit); err != nil {
 				return err

@@ -42,8 +42,8 @@ type found struct {
 	has, hasNext bool
 }
 
-// end is how far the database has come: what it has counted, or further by what is known of the file.
-func (f found) end(c claim) mark {
+// endMark is how far the database has come: what it has counted, or further by what is known of the file.
+func (f found) endMark(c claim) mark {
 	m := f.mark
 	for _, other := range []struct {
 		has bool
@@ -150,7 +150,7 @@ func examine(ctx context.Context, dir, path string) (f found, c claim, loss stri
 		loss += gone
 		return err
 	})
-	if err != nil || !c.there || f.newer || loss != "" || c.folded >= f.end(c).commits {
+	if err != nil || !c.there || f.newer || loss != "" || c.folded >= f.endMark(c).commits {
 		return f, c, loss, err
 	}
 	loss, err = torn(ctx, path, f, c)
@@ -241,7 +241,7 @@ func torn(ctx context.Context, path string, f found, c claim) (loss string, err 
 		alone, err = read(ctx, db, c)
 		return err
 	})
-	if err == nil && alone.end(c).commits < f.end(c).commits {
+	if err == nil && alone.endMark(c).commits < f.endMark(c).commits {
 		return "", nil // the log is there, and whole up to its last commit
 	}
 	// An error says that the file needs its log. Then the log must be whole, or what follows has an error as well.
@@ -250,7 +250,7 @@ func torn(ctx context.Context, path string, f found, c claim) (loss string, err 
 		if problems, err = integrity(ctx, db); err != nil {
 			return err
 		}
-		has, err := count(ctx, db, f.end(c))
+		has, err := count(ctx, db, f.endMark(c))
 		if problem := has.problem(); err == nil && problem != "" {
 			problems = append(problems, problem)
 		}

@@ -42,7 +42,7 @@ func (x mcpServers) Put(ctx context.Context, p identity.Principal, s store.MCPSe
 	if err := errors.Join(aerr, eerr, herr); err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		_, err := w.c.exec(`INSERT INTO mcp_servers (`+mcpServerColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (workspace_id, id) DO UPDATE SET name = excluded.name, description = excluded.description, transport = excluded.transport,
 			command = excluded.command, args = excluded.args, dir = excluded.dir, env = excluded.env, url = excluded.url, headers = excluded.headers,
@@ -79,7 +79,7 @@ func (x mcpServers) Delete(ctx context.Context, p identity.Principal, id string)
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		n, err := w.c.change(`DELETE FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, id)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (x mcpServers) Activate(ctx context.Context, p identity.Principal, a store.
 	if err := checkDecided(d); err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM mcp_servers WHERE workspace_id = ? AND id = ?`, workspace, a.Server)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (x mcpServers) Repin(ctx context.Context, p identity.Principal, r store.MCP
 	if err := checkDecided(r.Decided); err != nil {
 		return a, err
 	}
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		users := []string{r.User}
 		if r.Everyone {
 			err := w.c.rows(1, func(row []driver.Value) {

@@ -105,7 +105,7 @@ func (x mcpServers) SetPolicies(ctx context.Context, p identity.Principal, polic
 	if err := checkDecided(store.MCPDecided{Policies: policies}); err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error { return setPolicies(w, workspace, policies) })
+	return x.db.writer.inTransaction(ctx, func(w *writer) error { return setPolicies(w, workspace, policies) })
 }
 
 // Policies implements [store.MCPServers].
@@ -128,7 +128,7 @@ func (x mcpServers) ForgetPolicies(ctx context.Context, p identity.Principal, us
 	if user == "" {
 		return fault.New(fault.Invalid, "the policies of a user are forgotten by the user's id")
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		_, err := w.c.exec(`DELETE FROM mcp_policies WHERE workspace_id = ? AND user_id = ?`, workspace, user)
 		return err
 	})

@@ -30,7 +30,7 @@ func (x memories) Change(ctx context.Context, p identity.Principal, c store.Memo
 	}
 	c.Scope.Workspace = workspace
 	var receipt store.MemoryReceipt
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		receipt = store.MemoryReceipt{}
 		return w.changeMemory(&c, &receipt)
 	})
@@ -260,7 +260,7 @@ func (x memories) Forget(ctx context.Context, p identity.Principal, scope string
 		return err
 	}
 	var n int64
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		m, err := w.memoryScope(workspace, scope)
 		if err != nil {
 			return err
@@ -310,7 +310,7 @@ func (x memories) Purge(ctx context.Context, p identity.Principal, now, marksBef
 		due[at] = append(due[at], store.MemoryKey{Sort: k[1], ID: k[2]})
 	}
 	gone := 0
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		gone = 0
 		for at, keys := range due { // order does not matter: each is a scope of its own
 			n, err := w.expireMemory(at[0], at[1], keys, now)

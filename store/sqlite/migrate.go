@@ -121,7 +121,7 @@ func takeEpoch(ctx context.Context, db *sql.DB, dir, loss string) (m mark, err e
 	if err != nil {
 		return m, err
 	}
-	m = f.end(c)
+	m = f.endMark(c)
 	// Numbers go on after those of the file, also when the database is behind it and is accepted so.
 	m = mark{
 		epoch: max(m.epoch, c.epoch) + 1, id: newEpochID(), commits: max(m.commits, c.commits) + 1,

@@ -30,7 +30,7 @@ func (x profiles) Put(ctx context.Context, p identity.Principal, profile store.P
 	if profile.ID == "" || len(profile.Body) == 0 {
 		return fault.New(fault.Invalid, "a profile needs an id and a body")
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		_, err := w.c.exec(`INSERT INTO profiles (`+profileColumns+`) VALUES (?, ?, ?, ?, ?)
 			ON CONFLICT (workspace_id, id) DO UPDATE SET body = excluded.body, updated = excluded.updated`,
 			workspace, profile.ID, []byte(profile.Body), profile.Created, profile.Updated)
@@ -91,7 +91,7 @@ func (x budgets) Raise(ctx context.Context, p identity.Principal, id string, r s
 	if id == "" || r.Budget == "" || r.Tokens < 0 || r.Cost < 0 {
 		return nil, fault.New(fault.Invalid, "a raise needs an id, a budget and an amount")
 	}
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		waited = nil
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM budget_raises WHERE workspace_id = ? AND id = ?`, workspace, id)
 		if err != nil || known {
@@ -148,7 +148,7 @@ func (x budgets) Wait(ctx context.Context, p identity.Principal, b store.BudgetW
 	if b.Budget == "" || b.Execution == "" || b.Activation == "" {
 		return b, fault.New(fault.Invalid, "who waits for a budget names it, an execution and an activation")
 	}
-	err = x.db.writer.do(ctx, func(w *writer) error {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
 		list, err := w.waits(workspace, b.Budget)
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (x budgets) Leave(ctx context.Context, p identity.Principal, execution, act
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		_, err := w.c.exec(`DELETE FROM budget_waits WHERE workspace_id = ? AND execution_id = ? AND activation = ?`, workspace, execution, activation)
 		return err
 	})

@@ -47,7 +47,7 @@ func (r *readers) use(ctx context.Context, f func(*conn) error) error {
 		}
 	}
 	defer func() { <-r.turns }()
-	c, err := r.take()
+	c, err := r.takeReader()
 	if err != nil {
 		return readError(ctx, err)
 	}
@@ -60,8 +60,8 @@ func (r *readers) use(ctx context.Context, f func(*conn) error) error {
 	return f(c)
 }
 
-// take returns a connection that nobody uses.
-func (r *readers) take() (*conn, error) {
+// takeReader returns a connection that nobody uses.
+func (r *readers) takeReader() (*conn, error) {
 	r.mu.Lock()
 	if last := len(r.free) - 1; last >= 0 {
 		defer r.mu.Unlock()

@@ -197,7 +197,7 @@ func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m ma
 	}
 	db.writer.kept = &db.kept
 	db.check.finish, db.check.acknowledged, db.check.folded = db.writer.finishCheckpoint, db.writer.lastAcknowledged, db.writer.keepFolded
-	return db.writer.do(ctx, (*writer).forfeit)
+	return db.writer.inTransaction(ctx, (*writer).forfeit)
 }
 
 // Close waits for everything that was accepted to be on disk, ends the goroutines and lets go of the directory. Calls

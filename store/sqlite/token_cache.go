@@ -37,8 +37,8 @@ func (c *tokenCache) find(hash identity.SecretHash, generation uint64, now int64
 	return k.token, k.user, true
 }
 
-// keep keeps what was read. Generation is that of before the reading: if there was a change since, it is of no use.
-func (c *tokenCache) keep(hash identity.SecretHash, generation uint64, t identity.Token, u identity.User) {
+// keepToken keeps what was read. Generation is that of before the reading: if there was a change since, it is of no use.
+func (c *tokenCache) keepToken(hash identity.SecretHash, generation uint64, t identity.Token, u identity.User) {
 	u.Roles, u.Settings = slices.Clone(u.Roles), slices.Clone(u.Settings)
 	c.mu.Lock()
 	defer c.mu.Unlock()

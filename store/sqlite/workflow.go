@@ -40,7 +40,7 @@ func (x workflows) Save(ctx context.Context, p identity.Principal, s store.SaveW
 		return store.Workflow{}, false, err
 	}
 	var created bool
-	err = x.db.writer.do(ctx, func(w *writer) (err error) {
+	err = x.db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		created, err = w.saveWorkflow(workspace, p, tags, s)
 		return err
 	})
@@ -170,24 +170,24 @@ func (x workflows) List(ctx context.Context, p identity.Principal, q store.Workf
 		return store.WorkflowPage{}, err
 	}
 	var f filter
-	f.add("workspace_id = ? AND deleted = 0", workspace)
+	f.addCondition("workspace_id = ? AND deleted = 0", workspace)
 	if q.Text != "" {
-		f.add("instr(search, ?) > 0", strings.ToLower(q.Text))
+		f.addCondition("instr(search, ?) > 0", strings.ToLower(q.Text))
 	}
 	if q.Name != "" {
-		f.add("name = ?", q.Name)
+		f.addCondition("name = ?", q.Name)
 	}
 	if q.Prefix != "" {
-		f.add("instr(id, ?) = 1", q.Prefix)
+		f.addCondition("instr(id, ?) = 1", q.Prefix)
 	}
 	if q.NotPrefix != "" {
-		f.add("instr(id, ?) <> 1", q.NotPrefix)
+		f.addCondition("instr(id, ?) <> 1", q.NotPrefix)
 	}
 	if q.DeploymentStatus != "" {
-		f.add("deployment_status = ?", string(q.DeploymentStatus))
+		f.addCondition("deployment_status = ?", string(q.DeploymentStatus))
 	}
 	for _, tag := range q.Tags {
-		f.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
+		f.addCondition("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
 	}
 	var page store.WorkflowPage
 	page.Workflows, page.Total, err = list(ctx, x.db, "workflows", workflowColumns, f, "updated DESC, id", q.Page, scanWorkflow)
@@ -237,7 +237,7 @@ func (x workflows) Revisions(ctx context.Context, p identity.Principal, id strin
 		return store.RevisionPage{}, err
 	}
 	var f filter
-	f.add("workspace_id = ? AND workflow_id = ?", p.Workspace, id)
+	f.addCondition("workspace_id = ? AND workflow_id = ?", p.Workspace, id)
 	var out store.RevisionPage
 	var err error
 	out.Revisions, out.Total, err = list(ctx, x.db, "revisions", revisionColumns, f, "number DESC", page, scanRevisionLine)
@@ -258,7 +258,7 @@ func (db *DB) changeOne(ctx context.Context, p identity.Principal, missing error
 		return err
 	}
 	var changed int64
-	err = db.writer.do(ctx, func(w *writer) (err error) {
+	err = db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		changed, err = w.c.change(text, append(args, workspace)...)
 		return err
 	})
@@ -274,7 +274,7 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 	if err != nil {
 		return err
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		found, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`, workspace, id)
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (x templates) Put(ctx context.Context, p identity.Principal, t store.Templa
 	if t.ID == "" || t.Kind == "" {
 		return fault.New(fault.Invalid, "a template needs an id and a kind")
 	}
-	return x.db.writer.do(ctx, func(w *writer) error {
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		_, err := w.c.exec(`INSERT INTO templates (`+templateColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (workspace_id, id) DO UPDATE SET kind = excluded.kind, name = excluded.name, known_params = excluded.known_params,
 			override_input = excluded.override_input, override_output = excluded.override_output, updated = excluded.updated`,

@@ -142,9 +142,9 @@ func (w *writer) stop() error {
 	return errors.Join(w.countAll(), w.c.close(), w.closeMark())
 }
 
-// do runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
+// inTransaction runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
 // being accepted; later it makes no difference, since nobody could say any more whether it was written.
-func (w *writer) do(ctx context.Context, run func(*writer) error) error {
+func (w *writer) inTransaction(ctx context.Context, run func(*writer) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -282,8 +282,8 @@ func (w *writer) transact(batch []*work, care bool) error {
 	if err := w.alone(); err != nil {
 		return w.rollback(err)
 	}
-	w.heads.begin()
-	w.tally.begin()
+	w.heads.beginBatch()
+	w.tally.beginBatch()
 	w.order = orderFor(len(batch))
 	w.wrote = false
 	if err := w.runAll(batch, care); err != nil {
@@ -308,7 +308,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 		w.counted = w.next.commits
 	}
 	w.mark = w.next
-	w.kept.note(w.c.changed)
+	w.kept.noteChange(w.c.changed)
 	w.c.changed = 0
 	version, err := w.c.version()
 	w.version, w.versionKnown = version, err == nil

@@ -45,8 +45,8 @@ func (u *headChange) witness() witness {
 	return witnessOf(place(u.h.n, u.old+uint64(u.rows)), u.last.Time, u.last.Body)
 }
 
-func (t *heads) begin()    { t.undo = t.undo[:0] }
-func (t *heads) mark() int { return len(t.undo) }
+func (t *heads) beginBatch() { t.undo = t.undo[:0] }
+func (t *heads) mark() int   { return len(t.undo) }
 
 func (t *heads) commit() {
 	clear(t.undo) // the rows may be large

@@ -33,7 +33,7 @@ type move struct {
 	success         int64
 }
 
-func (t *tally) begin() {
+func (t *tally) beginBatch() {
 	t.moves = t.moves[:0]
 }
 
@@ -68,7 +68,7 @@ type books struct {
 	success         int64
 }
 
-func (b *books) take(m move) {
+func (b *books) takeMove(m move) {
 	b.counts[m.to]++
 	if m.from == "" {
 		b.begun++
@@ -103,7 +103,7 @@ func (w *writer) settle() error {
 			i = len(list)
 			list = append(list, &books{workflowKey: m.workflow, counts: map[engine.Status]int64{}})
 		}
-		list[i].take(m)
+		list[i].takeMove(m)
 	}
 	changed := w.c.changed
 	defer func() { w.c.changed = changed }() // statistics are nothing that anybody keeps at hand
@@ -194,14 +194,14 @@ func (s *summary) change(workspace string, c *store.Change, at int64) move {
 		m.ended, m.duration, m.credits = -1, -s.duration, -s.credits
 	}
 	if c.Status.Final() {
-		m.end(c.Status, c.DurationMS, c.Credits, c.Ended)
+		m.countEnd(c.Status, c.DurationMS, c.Credits, c.Ended)
 	}
 	s.status, s.duration, s.credits = c.Status, c.DurationMS, c.Credits
 	return m
 }
 
-// end counts an execution that has ended.
-func (m *move) end(status engine.Status, duration int64, credits float64, at int64) {
+// countEnd counts an execution that has ended.
+func (m *move) countEnd(status engine.Status, duration int64, credits float64, at int64) {
 	m.ended++
 	m.duration += duration
 	m.credits += credits

@@ -1,0 +1,415 @@
+package ai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/builtin/fileref"
+	"tandem/builtin/models"
+	"tandem/builtin/toolset"
+	"tandem/builtin/values"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/files"
+	"tandem/llm"
+	"tandem/mcp"
+	"tandem/node"
+	"tandem/payload"
+	"tandem/workflow"
+)
+
+type agentInput struct {
+	UserPrompt json.RawMessage   `json:"user_prompt,omitempty" prompt:"true" doc:"What the model is asked, if the configuration does not say." zh:"未配置时对模型的提问。"`
+	UserInput  json.RawMessage   `json:"user_input,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Message    json.RawMessage   `json:"message,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Question   json.RawMessage   `json:"question,omitempty" prompt:"true" doc:"The same, by an older name." zh:"同上（旧名称）。"`
+	Images     []json.RawMessage `json:"images,omitempty" doc:"Pictures that the model looks at." zh:"供模型查看的图片。"`
+	Context    json.RawMessage   `json:"context,omitempty" doc:"What the model is told besides." zh:"补充给模型的内容。"`
+	// Variables are names for the placeholders of the prompts.
+	Variables json.RawMessage `json:"variables,omitempty" doc:"Names for the placeholders of the prompts." zh:"提示词占位符的值。"`
+}
+
+// prompt is what the input brings for the model, if it does.
+func (in *agentInput) prompt() string {
+	for _, raw := range []json.RawMessage{in.UserPrompt, in.UserInput, in.Message, in.Question} {
+		if text := values.Text(raw); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// agentProvider says which provider a kind means when it names a model and no profile, and what that model is asked with by default.
+type agentProvider struct {
+	name              string
+	temperature, topP float64 // negative for none
+}
+
+// anyModel is the kind that speaks with the model of any profile.
+const anyModel = "AI_AGENT.LLM"
+
+// agents are the kinds that have a turn with a model.
+func agents(m *models.Models, store *files.Store, tools *mcp.Pool) []node.Kind {
+	if m == nil {
+		return nil
+	}
+	t := turns{models: m, files: store, tools: tools}
+	return []node.Kind{
+		withModel[openAIConfig](t, agentProvider{"openai", 0.7, -1}, "AI_AGENT.OPENAI_CHATGPT", node.Says("ChatGPT", "ChatGPT"),
+			node.Says("A turn with an OpenAI-compatible model, which may use the attached tools and memories.", "与兼容 OpenAI 的模型对话，可使用所附的工具与记忆。")),
+		withModel[claudeConfig](t, agentProvider{"anthropic", 0.7, -1}, "AI_AGENT.ANTHROPIC_CLAUDE", node.Says("Claude", "Claude"),
+			node.Says("A turn with a Claude model, which may use the attached tools and memories.", "与 Claude 模型对话，可使用所附的工具与记忆。")),
+		withModel[geminiConfig](t, agentProvider{"gemini", 0.7, 0.9}, "AI_AGENT.GOOGLE_GEMINI", node.Says("Gemini", "Gemini"),
+			node.Says("A turn with a Gemini model, which may use the attached tools and memories.", "与 Gemini 模型对话，可使用所附的工具与记忆。")),
+		withModel[llmConfig](t, agentProvider{"", -1, -1}, anyModel, node.Says("Language model", "大语言模型"),
+			node.Says("A turn with the model of any profile.", "与任意配置档的模型对话。")),
+	}
+}
+
+// aboutTurn is what a kind says of itself that has a turn with a model of a provider, or of any.
+func aboutTurn(provider, name string, title, description node.Text) node.About {
+	about := node.About{
+		Name: name, Title: title, Description: description,
+		Effect: workflow.Idempotent, // the calls of its tools have classes of their own
+		Keys:   turnKeys(),
+		Needs:  node.Needs{Credential: []string{provider}, Optional: true, Also: []node.Text{node.Says("A model profile, or a credential and the name of a model.", "模型配置档，或凭据与模型名称。")}},
+		Inputs: []node.Value{node.Meaning("*", "Whatever the placeholders of the prompts name.", "提示词中占位符所引用的值。")},
+	}
+	oldNames := ""
+	if provider == "" {
+		about.Older, oldNames = []string{"LLM"}, `, "finishReason": "stop", "toolCalls": [], "toolResults": []`
+		about.Needs = node.Needs{Also: []node.Text{node.Says("A model profile.", "模型配置档。")}}
+	}
+	about.Examples = []node.Example{{
+		Shows:   node.Says("Asks for a value in JSON.", "要求以 JSON 回答。"),
+		Config:  `{"profile_id": "writer", "user_prompt": "In which country is {{city}}?", "response_format": "json", "stream": false}`,
+		Input:   `{"city": "Bern"}`,
+		Replies: []string{`{"country": "Switzerland"}`},
+		Output:  `{"result": {"content": {"country": "Switzerland"}, "response": "{\"country\": \"Switzerland\"}", "extracted_data": {"country": "Switzerland"}, "metadata": {"model": "m", "profile_id": "writer", "completions": 1, "cost": 0}, "token_usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}, "finish_reason": "stop", "function_calls": [], "tool_calls": [], "tool_results": [], "context": {"conversation": [{"role": "user", "content": "In which country is Bern?"}, {"role": "assistant", "content": "{\"country\": \"Switzerland\"}"}], "appended": 2}` + oldNames + `}, "structured_data": "same as result"}`,
+	}}
+	return about
+}
+
+func withModel[C turnSettings](t turns, p agentProvider, name string, title, description node.Text) node.Kind {
+	t.kind, t.provider = name, p
+	k := node.Lead(aboutTurn(p.name, name, title, description), node.Leader[C, agentInput]{
+		Program: engine.ProgramToolLoop, Step: t.step, Given: t.given,
+		Open: func(ctx context.Context, call *node.Call, cfg C, in agentInput) (node.Led, error) {
+			c, err := cfg.turn(call)
+			if err != nil {
+				return node.Led{}, err
+			}
+			return t.open(ctx, call, c, in)
+		},
+		Close: func(ctx context.Context, call *node.Call, _ C, e node.Ending) (node.Done, error) {
+			return t.close(call, e)
+		},
+	}, func(p *node.Planning, cfg *C) { planTurn(p, (*cfg).base()) })
+	k.Own = promptNames()
+	return k
+}
+
+// turns are the turns of one kind.
+type turns struct {
+	models   *models.Models
+	files    *files.Store
+	tools    *mcp.Pool
+	kind     string
+	provider agentProvider
+}
+
+// turn is what the steps of a turn share: everything that was known when it began.
+type turn struct {
+	Profiles []turnProfile `json:"profiles"`
+	Request  llm.Request   `json:"request"`
+	// System is how many of the messages come before those of memories.
+	System   int        `json:"system"`
+	Query    string     `json:"query"`
+	Memories []string   `json:"memories,omitempty"`
+	Tools    []turnTool `json:"tools,omitempty"`
+	// History are the messages of earlier rounds that the request begins with, after the system's. Before are those of the
+	// conversation that came before them and are not sent.
+	History      int             `json:"history,omitempty"`
+	Before       []llm.Message   `json:"before,omitempty"`
+	Snapshot     json.RawMessage `json:"snapshot,omitempty"`
+	FirstTokenMS int64           `json:"first_token_ms"`
+	TotalMS      int64           `json:"total_ms"`
+	Language     string          `json:"language,omitempty"`
+}
+
+// turnProfile is a model of a turn. What a stored profile says is read for each completion, so that one that was mended is
+// used as it is.
+type turnProfile struct {
+	ID    string `json:"id"`
+	Model string `json:"model,omitempty"`
+	// Own is that of a node that names its model itself.
+	Own *llm.Profile `json:"own,omitempty"`
+}
+
+// turnTool is a tool and who does it.
+type turnTool struct {
+	Name string `json:"name"`
+	// Node is the attached node, Server the tool server of a tool that the node lists by itself. Both are empty for a tool that
+	// only the workflow knows, whose calls end the turn.
+	Node   string `json:"node,omitempty"`
+	Server string `json:"server,omitempty"`
+	// Tool is its name there.
+	Tool   string          `json:"tool,omitempty"`
+	Effect workflow.Effect `json:"effect,omitempty"`
+	// Approve says which calls a person decides about.
+	Approve string `json:"approve,omitempty"`
+	// EffectBy is the argument that decides about the effect, see [node.Tool].
+	EffectBy  string                     `json:"effect_by,omitempty"`
+	Effects   map[string]workflow.Effect `json:"effects,omitempty"`
+	TimeoutMS int64                      `json:"timeout_ms,omitempty"`
+	// Policy is what people have decided about the tool; of tools of tool servers only. Unsaid says that the author of the workflow has not
+	// said which of its calls are approved.
+	Policy *toolset.Policy `json:"policy,omitempty"`
+	Unsaid bool            `json:"unsaid,omitempty"`
+}
+
+// asked says that a person decides about a call that a model wants.
+func (t turnTool) asked(c llm.ToolCall) bool {
+	if t.Policy == nil {
+		return t.approved(t.effect(c))
+	}
+	return t.asks(t.effect(c), t.Policy.Meets(c.Arguments))
+}
+
+// approved says that a person decides about a call first.
+func (t turnTool) approved(e workflow.Effect) bool {
+	return t.Approve == toolset.ApproveAlways || t.Approve == toolset.ApproveOnce && e == workflow.Once
+}
+
+// effect is what a call does to the world.
+func (t turnTool) effect(c llm.ToolCall) workflow.Effect {
+	if t.EffectBy == "" {
+		return t.Effect
+	}
+	value := gjson.Get(c.Arguments, t.EffectBy)
+	if e, ok := t.Effects[strings.ToUpper(value.Str)]; ok {
+		return e
+	}
+	return t.Effect
+}
+
+// toolTimeoutMS is how long a tool call may take.
+const toolTimeoutMS = 60_000
+
+func (t *turns) open(ctx context.Context, call *node.Call, cfg turnConfig, in agentInput) (node.Led, error) {
+	state := turn{Language: call.Language, FirstTokenMS: int64(cfg.FirstToken * 1000), TotalMS: int64(cfg.Total * 1000)}
+	if gjson.GetBytes(call.Config, "timeout").Exists() {
+		state.TotalMS = call.TimeoutMS // the one limit that a node names is that of the whole completion
+	}
+	var err error
+	if state.Profiles, err = t.profiles(ctx, call, &cfg); err != nil {
+		return node.Led{}, err
+	}
+	if err := t.request(ctx, call, &cfg, &in, &state); err != nil {
+		return node.Led{}, err
+	}
+	if wait, err := t.equip(ctx, call, &cfg, &state); err != nil || wait != nil {
+		return node.Led{Wait: wait}, err
+	}
+	config, err := json.Marshal(engine.LoopConfig{
+		Loads: len(state.Memories), Stores: len(state.Memories), Profiles: len(state.Profiles), Rounds: cfg.MaxIterations, Tries: 3,
+		OneByOne: !cfg.Parallel, MaxRetries: call.MaxRetries, TimeoutMS: state.TotalMS + 60_000, ToolTimeoutMS: toolTimeoutMS,
+	})
+	if err != nil {
+		return node.Led{}, err
+	}
+	raw, err := payload.Encode(state)
+	if err != nil {
+		return node.Led{}, err
+	}
+	return node.Led{Config: config, State: raw}, nil
+}
+
+// profiles are the models that the turn may use, in order.
+func (t *turns) profiles(ctx context.Context, call *node.Call, cfg *turnConfig) ([]turnProfile, error) {
+	ids := cfg.Fallbacks
+	var list []turnProfile
+	if cfg.ProfileID != "" {
+		p, err := t.models.ProfileFor(ctx, call, cfg.ProfileID)
+		if err != nil {
+			return nil, err
+		}
+		if t.provider.name != "" && p.Provider != t.provider.name && p.Provider != "scripted" {
+			return nil, fault.Newf(fault.InvalidConfig, "profile %q is of the provider %q; %s speaks with %q, use AI_AGENT.LLM for any other", p.ID, p.Provider, t.kind, t.provider.name).
+				With("path", "configurations.profile_id")
+		}
+		list, ids = append(list, turnProfile{ID: p.ID, Model: cfg.Model}), append(slices.Clone(ids), p.Fallbacks...)
+	} else {
+		if t.provider.name == "" || cfg.Model == "" {
+			return nil, fault.New(fault.InvalidConfig, `"profile_id" is missing; name a profile, "tandem profiles" lists them`).With("path", "configurations.profile_id")
+		}
+		credential, err := credentialOf(call)
+		if err != nil {
+			return nil, err
+		}
+		own := llm.Profile{ID: t.provider.name + "/" + cfg.Model, Provider: t.provider.name, Model: cfg.Model, CredentialID: credential}
+		list = append(list, turnProfile{ID: own.ID, Own: &own})
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(list, func(p turnProfile) bool { return p.ID == id }) {
+			continue
+		}
+		if _, err := t.models.ProfileFor(ctx, call, id); err != nil {
+			return nil, err
+		}
+		list = append(list, turnProfile{ID: id})
+	}
+	return list, nil
+}
+
+// credentialOf is the credential that the node names.
+func credentialOf(call *node.Call) (string, error) {
+	var config struct {
+		Credential string `json:"credential_id"`
+	}
+	if err := json.Unmarshal(call.Config, &config); err != nil {
+		return "", fault.New(fault.InvalidConfig, `"credential_id" must be a text`).With("path", "configurations.credential_id")
+	}
+	return config.Credential, nil
+}
+
+// request builds what the first completion asks: system, history, the person's words.
+func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, in *agentInput, state *turn) error {
+	r := &state.Request
+	r.Stream, r.OneTool, r.User = cfg.Stream, !cfg.Parallel, call.UserID
+	r.Params = cfg.params
+	if state.Profiles[0].Own != nil { // a stored profile has defaults of its own
+		if r.Temperature == nil && t.provider.temperature >= 0 {
+			r.Temperature = &t.provider.temperature
+		}
+		if r.TopP == nil && t.provider.topP >= 0 {
+			r.TopP = &t.provider.topP
+		}
+	}
+	switch cfg.ResponseFormat {
+	case "json":
+		r.JSON = true
+	case "schema":
+		r.Schema = &llm.Schema{Name: "answer", JSON: json.RawMessage(cfg.OutputSchema)}
+		if _, err := r.Schema.Compile(); err != nil {
+			return fault.Newf(fault.InvalidConfig, `"output_schema" is no usable JSON Schema: %s`, fault.From(err).Message).With("path", "configurations.output_schema")
+		}
+	}
+	if !values.IsNull(in.Variables) && !values.IsObject(in.Variables) {
+		return fault.New(fault.InvalidInput, `"variables" must be an object: the names that placeholders of the prompts may have, and their values`).With("path", "variables")
+	}
+	given, err := givenMessages(cfg.messages)
+	if err != nil {
+		return err
+	}
+	system, user := cfg.prompts(in, len(given) > 0)
+	if user == "" && len(given) == 0 {
+		return node.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
+	}
+	if system != "" {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Content: system})
+	}
+	state.System = len(r.Messages)
+	before, history, snapshot, err := conversation(call, cfg.HistorySize)
+	if err != nil {
+		return err
+	}
+	state.Snapshot, state.Before, state.History = snapshot, before, len(history)
+	r.Messages = append(append(r.Messages, history...), given...)
+	images, err := t.images(ctx, call, in.Images)
+	if err != nil {
+		return err
+	}
+	if user != "" {
+		r.Messages = append(r.Messages, llm.Message{Role: llm.User, Content: user, Images: images})
+	}
+	state.Query = user
+	if state.Query == "" {
+		state.Query = given[len(given)-1].Content
+	}
+	return nil
+}
+
+// prompts are what the model is told before the conversation, and what it is asked. What is configured wins over what the input brings; the older
+// "prompt" is a question only where there is no other.
+func (c *turnConfig) prompts(in *agentInput, listed bool) (system, user string) {
+	system, user = string(c.SystemPrompt), string(c.UserPrompt)
+	brought := in.prompt()
+	if prompt := string(c.Prompt); prompt != "" {
+		if brought != "" || user != "" || listed {
+			system = values.JoinTexts(system, prompt)
+		} else {
+			user = prompt
+		}
+	}
+	if user == "" {
+		user = brought
+	}
+	if text := values.Text(in.Context); text != "" && !isTurnContext(in.Context) {
+		system = values.JoinTexts(system, text)
+	}
+	return system, user
+}
+
+// givenMessages reads messages that a node lists by itself.
+func givenMessages(raw json.RawMessage) ([]llm.Message, error) {
+	if values.IsNull(raw) {
+		return nil, nil
+	}
+	var list []struct {
+		Role    llm.Role        `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	wrong := fault.New(fault.InvalidConfig, `"messages" must be a list of {role, content}, the role one of system, user and assistant`).With("path", "configurations.messages")
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
+		return nil, wrong
+	}
+	messages := make([]llm.Message, len(list))
+	for i, m := range list {
+		if m.Role != llm.System && m.Role != llm.User && m.Role != llm.Assistant {
+			return nil, wrong.With("path", fmt.Sprintf("configurations.messages[%d].role", i))
+		}
+		messages[i] = llm.Message{Role: m.Role, Content: values.Text(m.Content)}
+	}
+	return messages, nil
+}
+
+// Images of a turn, in all.
+const (
+	maxImages = 16
+)
+
+func (t *turns) images(ctx context.Context, call *node.Call, list []json.RawMessage) ([]llm.Image, error) {
+	if len(list) > maxImages {
+		return nil, fault.Newf(fault.TooLarge, "%d images are too many; a model is shown at most %d", len(list), maxImages).With("path", "images")
+	}
+	images := make([]llm.Image, len(list))
+	for i, raw := range list {
+		at := fmt.Sprintf("images[%d]", i)
+		file, err := fileref.Open(ctx, t.files, call, raw, at, models.MaxImageBytes)
+		if err != nil {
+			return nil, err
+		}
+		content, err := file.ReadAll(ctx, models.MaxImageBytes)
+		if err != nil {
+			return nil, err
+		}
+		images[i] = llm.Image{MediaType: http.DetectContentType(content), Data: content}
+		if !strings.HasPrefix(images[i].MediaType, "image/") {
+			return nil, fault.Newf(fault.InvalidInput, "%q is no picture but %s", at, images[i].MediaType).With("path", at)
+		}
+	}
+	return images, nil
+}
+
+// asks says that a person decides about a call first: because the author of the workflow or somebody's policy wants that, or because the tool
+// may destroy and the author has said nothing.
+func (t turnTool) asks(e workflow.Effect, d mcp.Decision) bool {
+	return t.approved(e) || d == mcp.Asks || d == mcp.Destroys && t.Unsaid
+}

@@ -1,0 +1,79 @@
+package ai
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/node"
+	"tandem/workflow"
+)
+
+func turnKeys() []node.Key {
+	return []node.Key{
+		{Name: "result", Meaning: node.Says("The answer as text and, if it is JSON, as a value; the calls of tools and the tokens used.", "回答文本（为 JSON 时含其值）、工具调用和所用的令牌。"), Fields: node.ValuesOf[agentOutput]()},
+		{Name: "structured_data", Meaning: node.Says("The same, if JSON was asked for.", "要求 JSON 时的同一输出。"), Fields: node.ValuesOf[agentOutput]()},
+	}
+}
+
+// planTurn checks what the configuration of a turn with a model says together.
+func planTurn(p *node.Planning, c agentConfig) {
+	switch {
+	case c.ResponseFormat == "schema" && !p.Has("output_schema") && !p.Has("output_processing") && !p.Has("generation_config") && !p.Templated():
+		p.Invalid("configurations.output_schema", `is required when response_format is "schema"`)
+	case c.ResponseFormat == "text" && p.Has("response_format") && (p.Has("output_schema") || p.Value("output_processing").Get("output_schema").IsObject()):
+		p.Warn(workflow.ProblemConfig, p.At("output_schema"), `output_schema does nothing while response_format is "text"; set response_format to "schema", or leave one of them out`)
+	}
+	if v := p.Value("tool_approval"); p.Has("tool_approval") && !p.Dynamic("tool_approval") && !v.IsArray() {
+		words := []string{"never", "once", "always"}
+		if v.Type != gjson.String || !slices.Contains(words, strings.ToLower(v.Str)) {
+			p.Invalid(p.At("tool_approval"), `must be one of "never", "once", "always", not %s%s`, node.Excerpt(v), p.Suggest(v.String(), words))
+		}
+	}
+	planBlock(p, "generation_config")
+	planBlock(p, "output_processing")
+	if p.Has("profile_id") && p.Has("credential_id") {
+		p.Warn(workflow.ProblemConfig, p.At("credential_id"), "credential_id does nothing beside profile_id: the profile names its credential; remove one of them")
+	}
+	if p.Kind() == anyModel {
+		planBlock(p, "parameters")
+		planTools(p)
+	}
+}
+
+// planBlock warns of what a block of parameters has and the node says by itself as well.
+func planBlock(p *node.Planning, name string) {
+	p.Inside(name, func(field, key string, value gjson.Result) {
+		if p.Written(field) && value.Type != gjson.Null {
+			p.Warn(workflow.ProblemConfig, node.Under(p.At(name), key), "%q is ignored, since the node sets %q by itself; keep one of them", name+"."+key, field)
+		}
+	})
+}
+
+// planTools checks the tools that a node lists by itself.
+func planTools(p *node.Planning) {
+	for i, item := range p.Items("tools") {
+		at := fmt.Sprintf("%s[%d]", p.At("tools"), i)
+		one := item
+		if f := item.Get("function"); item.IsObject() && f.IsObject() {
+			one = f
+		}
+		name := one.Get("name")
+		switch server, tool, _ := strings.Cut(item.Str, "/"); {
+		case node.Dynamic(item) || node.Dynamic(name):
+		case item.Type == gjson.String && (server == "" || tool == ""):
+			p.Invalid(at, `must name a tool of a registered server as "server/tool", not %s; a function is described as {name, description, parameters}`, node.Excerpt(item))
+		case item.Type == gjson.String:
+		case !item.IsObject():
+			p.Invalid(at, `must be "server/tool" or {name, description, parameters}, not %s`, node.Excerpt(item))
+		case item.Get("type").Exists() && item.Get("type").Str != "function":
+			p.Invalid(at+".type", `must be "function", not %s`, node.Excerpt(item.Get("type")))
+		case name.Type != gjson.String || name.Str == "":
+			p.Invalid(at+".name", "is required; set it to a text")
+		case !strings.Contains(name.Str, "/") && !strings.Contains(name.Str, "{{"):
+			p.Warn(node.ProblemToolEndsTurn, at, "nothing here runs the function %q: a call of it ends the turn, and the workflow goes on with function_calls; name a tool of a server as \"server/tool\", or attach a TOOL node, for one that runs", name.Str)
+		}
+	}
+}

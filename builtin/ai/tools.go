@@ -1,0 +1,239 @@
+package ai
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/builtin/toolset"
+	"tandem/builtin/values"
+	"tandem/engine"
+	"tandem/fault"
+	"tandem/llm"
+	"tandem/mcp"
+	"tandem/node"
+	"tandem/payload"
+)
+
+// equip gives the turn what is attached to its node: memories by their kind, tools as what they offer; and the tools that the node lists by
+// itself. What a person has to decide before tools can be offered is waited for.
+func (t *turns) equip(ctx context.Context, call *node.Call, cfg *turnConfig, state *turn) (*node.Wait, error) {
+	approval, err := readApproval(cfg.ToolApproval)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range call.Uses() {
+		if strings.HasPrefix(a.Kind, "MEMORY.") {
+			state.Memories = append(state.Memories, a.ID)
+			continue
+		}
+		if wait, err := call.Ready(ctx, a.ID); err != nil || wait != nil {
+			return wait, err
+		}
+		offered, err := call.Offered(ctx, a.ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range offered {
+			if err := state.offer(approval, turnTool{Node: a.ID}, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	listed, err := listedTools(cfg.tools)
+	if err != nil {
+		return nil, err
+	}
+	if wait, err := t.equipListed(ctx, call, approval, listed, state); err != nil || wait != nil {
+		return wait, err
+	}
+	for _, name := range approval.names {
+		if !slices.ContainsFunc(state.Tools, func(t turnTool) bool { return t.Tool == name || t.Name == name }) {
+			call.Log(node.Warn, "tool_approval names a tool that no attached node offers", map[string]any{"tool": name})
+		}
+	}
+	return nil, nil
+}
+
+// offer adds a tool that somebody offers.
+func (t *turn) offer(a approval, by turnTool, o node.Tool) error {
+	tool := turnTool{
+		Name: toolName(o.Name), Node: by.Node, Server: by.Server, Tool: o.Name, Effect: o.Effect, Approve: a.of(o.Name, toolName(o.Name)),
+		EffectBy: o.EffectBy, Effects: o.Effects, TimeoutMS: o.TimeoutMS,
+	}
+	if o.Approval == toolset.ApproveNever || o.Approval == toolset.ApproveAlways {
+		tool.Approve = o.Approval
+	}
+	if len(o.Policy) > 0 {
+		if err := json.Unmarshal(o.Policy, &tool.Policy); err != nil {
+			return fault.Newf(fault.Internal, "the policy of the tool %q cannot be read: %w", o.Name, err)
+		}
+		tool.Unsaid = !a.said && o.Approval != toolset.ApproveNever
+	}
+	return t.add(tool, o.Description, o.Parameters)
+}
+
+func (t *turn) add(tool turnTool, description string, parameters json.RawMessage) error {
+	if other, taken := (&progress{turn: *t}).tool(tool.Name); taken {
+		return fault.Newf(fault.InvalidConfig, "%s and %s both offer a tool %q; give an attached node a tool_prefix, or list the tool once", other.origin(), tool.origin(), tool.Name).With("path", "configurations.tool_prefix")
+	}
+	t.Tools = append(t.Tools, tool)
+	t.Request.Tools = append(t.Request.Tools, llm.Tool{Name: tool.Name, Description: description, Parameters: parameters})
+	return nil
+}
+
+// origin says where a tool comes from.
+func (t turnTool) origin() string {
+	switch {
+	case t.Node != "":
+		return fmt.Sprintf("the node %q", t.Node)
+	case t.Server != "":
+		return fmt.Sprintf("the server %q", t.Server)
+	}
+	return `"tools"`
+}
+
+// oddName is what a service does not take in the name of a tool. read-only
+var oddName = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// toolName makes a name that every service takes. One that is too long keeps its beginning and is told from others by a
+// piece of its hash.
+func toolName(name string) string {
+	plain := oddName.ReplaceAllString(name, "_")
+	if len(plain) <= 64 && plain == name {
+		return plain
+	}
+	if len(plain) > 64 {
+		sum := sha256.Sum256([]byte(name))
+		plain = plain[:55] + "_" + hex.EncodeToString(sum[:4])
+	}
+	return plain
+}
+
+// approval says which calls a person decides about: by a rule for all tools, or those of the tools that are named.
+type approval struct {
+	mode  string
+	names []string
+	// said is false where the node leaves it open.
+	said bool
+}
+
+func readApproval(raw json.RawMessage) (approval, error) {
+	wrong := fault.New(fault.InvalidConfig, `"tool_approval" must be never, once, always or a list of names of tools`).With("path", "configurations.tool_approval")
+	switch {
+	case values.IsNull(raw):
+		return approval{mode: toolset.ApproveNever}, nil
+	case values.Leading(raw) == '[':
+		a := approval{mode: toolset.ApproveNever, said: true}
+		if err := json.Unmarshal(raw, &a.names); err != nil {
+			return a, wrong
+		}
+		return a, nil
+	}
+	var mode string
+	if err := json.Unmarshal(raw, &mode); err != nil || !slices.Contains([]string{toolset.ApproveNever, toolset.ApproveOnce, toolset.ApproveAlways}, strings.ToLower(mode)) {
+		return approval{}, wrong
+	}
+	return approval{mode: strings.ToLower(mode), said: true}, nil
+}
+
+// of is the rule for a tool, which may be named as its node does or as the model sees it.
+func (a approval) of(tool, seen string) string {
+	if slices.Contains(a.names, tool) || slices.Contains(a.names, seen) {
+		return toolset.ApproveAlways
+	}
+	return a.mode
+}
+
+// arguments are those of a call, which must be an object.
+func arguments(c llm.ToolCall) (json.RawMessage, error) {
+	if strings.TrimSpace(c.Arguments) == "" {
+		return json.RawMessage("{}"), nil
+	}
+	raw := json.RawMessage(c.Arguments)
+	if !json.Valid(raw) || !values.IsObject(raw) {
+		return nil, fault.Newf(fault.ToolError, "the arguments of %q are not a JSON object; write them again", c.Name).With("path", "function_args")
+	}
+	if wrong, ok := errors.AsType[*payload.Error](payload.Check(raw, payload.Limits{Unique: true})); ok { // a person would be asked about one of two values
+		return nil, fault.Newf(fault.ToolError, "the arguments of %q cannot be used: %s: %s; write them again", c.Name, wrong.Field("arguments"), wrong.Reason).With("path", "function_args")
+	}
+	return raw, nil
+}
+
+// approve asks a person about a call. What is approved is the call as the completion wants it, which is recorded: it cannot
+// change meanwhile.
+func (p *progress) approve(call *node.Call) (node.Outcome, error) {
+	wanted, err := p.wanted(p.about.Completion, p.about.Index)
+	if err != nil {
+		return nil, err
+	}
+	tool, _ := p.tool(wanted.Name)
+	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name})
+	if call.Wake == nil {
+		args, err := arguments(wanted)
+		if err != nil {
+			return reply(map[string]any{"approved": true, "note": "the tool refuses it"}, engine.ApproveReply{Approved: true})
+		}
+		sum := sha256.Sum256(append([]byte(wanted.Name+"\x00"), args...))
+		request, err := payload.Encode(map[string]any{
+			"interaction_type": "approval", "title": fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), wanted.Name),
+			"description": p.say("模型想用下列参数调用这个工具。", "A model wants to call this tool with the arguments below."),
+			"tool":        wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),
+			"options": []string{"approve", "reject"},
+		})
+		if err != nil {
+			return nil, err
+		}
+		return node.Wait{Ask: &node.Question{Purpose: "tool_approval", Request: request}}, nil
+	}
+	approved := call.Wake.Outcome == engine.AskDone && toolset.Approves(call.Wake.Payload)
+	return reply(map[string]any{"approved": approved, "answer": call.Wake.Payload}, engine.ApproveReply{Approved: approved})
+}
+
+// callTool does what the model wants done.
+func (t *turns) callTool(ctx context.Context, call *node.Call, p *progress) (node.Outcome, error) {
+	wanted, err := p.wanted(p.about.Completion, p.about.Index)
+	if err != nil {
+		return nil, err
+	}
+	tool, ok := p.tool(wanted.Name)
+	if !ok {
+		var names []string
+		for _, t := range p.Tools {
+			names = append(names, t.Name)
+		}
+		hint := ""
+		if near := fault.Nearest(wanted.Name, names); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return nil, fault.Newf(fault.ToolError, "there is no tool %q%s", wanted.Name, hint)
+	}
+	args, err := arguments(wanted)
+	if err != nil {
+		return nil, err
+	}
+	call.Detail(map[string]any{"attached_node": tool.Node, "tool_name": wanted.Name, "tool_parameters": args})
+	if tool.Policy != nil {
+		ctx = toolset.WithModelCall(ctx, toolset.ModelCall{Approved: tool.asked(wanted), Asks: func(d mcp.Decision) bool { return tool.asks(tool.effect(wanted), d) }})
+	}
+	outcome, err := t.do(ctx, call, tool, toolset.Input{ToolName: tool.Tool, FunctionArgs: args, CallID: wanted.ID})
+	if err != nil {
+		return nil, err
+	}
+	done, ok := outcome.(node.Done)
+	if !ok {
+		return outcome, nil // the tool waits for something
+	}
+	var out toolset.Output
+	if err := json.Unmarshal(done["result"], &out); err != nil {
+		return nil, fault.Newf(fault.OutputInvalid, "the tool %q answered with something that cannot be read", wanted.Name)
+	}
+	call.Detail(map[string]any{"tool_result": out.Result})
+	return reply(toolAnswer{ID: wanted.ID, Name: wanted.Name, Node: tool.Node, Arguments: args, Result: out.Result}, nil)
+}

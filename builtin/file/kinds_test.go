@@ -1,0 +1,17 @@
+package file_test
+
+import (
+	"sync"
+	"testing"
+
+	"tandem/builtin/file"
+	"tandem/node/nodetest"
+)
+
+// kinds are those of this package with nothing to run them with.
+var kinds = sync.OnceValue(func() nodetest.Kinds { return nodetest.Of(file.Kinds(file.Deps{})...) })
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	nodetest.Conform(t, kinds())
+}

@@ -1,0 +1,93 @@
+// Command embed is a program of its own that has Tandem inside. It brings a kind of node, a channel to people and a provider of models, runs a
+// workflow that uses all three, and prints what happens. Nothing but the data directory is touched, and nothing is reached over a network:
+//
+//	cd examples/embed && go run .
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/plug"
+)
+
+//go:embed order.yaml
+var order []byte
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run opens an instance with the shop's extension, runs the workflow once and answers what it asks.
+func run(ctx context.Context, out io.Writer) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "tandem-embed-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
+	letters := postbox{cards: make(chan postcard, 1)}
+	instance, err := app.Open(ctx, app.Options{Dir: dir, Extensions: []plug.Maker{letters.shop}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, instance.Close()) }()
+	tandem, closeAPI, err := instance.API()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAPI()) }()
+
+	// A profile says which model is used, and through which provider: here through our own.
+	if _, err := tandem.CreateProfile(ctx, api.Profile{ID: "bird", Provider: "parrot", Model: "african-grey"}); err != nil {
+		return err
+	}
+	if _, err := tandem.CreateWorkflow(ctx, order, true); err != nil {
+		return err
+	}
+	started, err := tandem.Execute(ctx, "order", api.ExecuteRequest{Inputs: json.RawMessage(`{"item": "tea", "pounds": 3}`)}, "")
+	if err != nil {
+		return err
+	}
+
+	// The question goes out by our own channel, and whoever started the execution may answer it.
+	select {
+	case card := <-letters.cards:
+		fmt.Fprintf(out, "a postcard: %s\n", card.text)
+		if _, err := tandem.Respond(ctx, card.question, api.RespondRequest{ResponseData: json.RawMessage(`{"action": "approve"}`)}); err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return fmt.Errorf("no postcard has come: %w", context.Cause(ctx))
+	}
+	ended, err := instance.Wait(ctx, app.Local(), started.ExecutionID)
+	if err != nil {
+		return err
+	}
+	outputs, err := instance.Outputs(ctx, app.Local(), started.ExecutionID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the execution has ended: %s\n", ended.Status)
+	var thanks struct {
+		Summary string `json:"summary"`
+	}
+	if err := json.Unmarshal(outputs["thanks"], &thanks); err != nil {
+		return fmt.Errorf("read what the model has said, %s: %w", outputs["thanks"], err)
+	}
+	fmt.Fprintf(out, "the parrot says: %s\n", thanks.Summary)
+	return nil
+}

@@ -1,0 +1,192 @@
+package respond
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// MaxFile is how large a file in an answer may be.
+const MaxFile = 10 << 20
+
+// AnswerFile is a file in an answer, as payloads have files.
+type AnswerFile struct {
+	Blob        string `json:"blob"`
+	Name        string `json:"name"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+	SHA256      string `json:"sha256"`
+}
+
+// KeepFiles stores the files of an answer, so that the record of the answer has references only. What is no file is left as it
+// is, for the desk to refuse.
+func (h *Pages) KeepFiles(ctx context.Context, p identity.Principal, i store.Interaction, data json.RawMessage) (json.RawMessage, error) {
+	request, err := human.ReadRequest(i)
+	if err != nil {
+		return nil, err
+	}
+	var answer, values map[string]json.RawMessage
+	if i.Purpose != human.PurposeNode || json.Unmarshal(data, &answer) != nil || json.Unmarshal(answer["field_values"], &values) != nil {
+		return data, nil
+	}
+	changed := false
+	for _, field := range request.Fields {
+		if field.Type != "file" || len(values[field.Name]) == 0 {
+			continue
+		}
+		path := "response_data.field_values." + field.Name
+		kept, err := h.keepInline(ctx, p, path, values[field.Name])
+		if err != nil {
+			return nil, err
+		}
+		if kept != nil {
+			if values[field.Name], err = json.Marshal(kept); err != nil {
+				return nil, fault.Newf(fault.Internal, "file %q cannot be told: %w", field.Name, err)
+			}
+			changed = true
+		}
+	}
+	if !changed {
+		return data, nil
+	}
+	if answer["field_values"], err = json.Marshal(values); err != nil {
+		return nil, fault.Newf(fault.Internal, "the answer cannot be told: %w", err)
+	}
+	return json.Marshal(answer)
+}
+
+// keepInline stores a file that came as base64, and completes one that is stored already; nil: it is neither.
+func (h *Pages) keepInline(ctx context.Context, p identity.Principal, path string, raw json.RawMessage) (*AnswerFile, error) {
+	var given struct {
+		AnswerFile
+		Base64 *string `json:"base64"`
+	}
+	if json.Unmarshal(raw, &given) != nil || given.Blob == "" && given.Base64 == nil {
+		return nil, nil
+	}
+	if given.Base64 != nil {
+		content, err := base64.StdEncoding.DecodeString(*given.Base64)
+		if err != nil {
+			return nil, api.WrongField(path+".base64", "this is no base64 (with + and /, padded)")
+		}
+		if len(content) > MaxFile {
+			return nil, api.WrongField(path, "the file has more than %d MiB", MaxFile>>20)
+		}
+		return h.keepFile(ctx, p, given.Name, given.ContentType, bytes.NewReader(content))
+	}
+	blob, err := h.o.Blobs.Stat(ctx, p, given.Blob)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, api.WrongField(path+".blob", "there is no file %q in this workspace", given.Blob)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &AnswerFile{Blob: blob.Hash, Name: fileName(given.Name), ContentType: fileType(given.ContentType), Size: blob.Size, SHA256: blob.Hash}, nil
+}
+
+func (h *Pages) keepFile(ctx context.Context, p identity.Principal, name, contentType string, content io.Reader) (*AnswerFile, error) {
+	blob, err := h.o.Blobs.Put(ctx, p, content)
+	if err != nil {
+		return nil, err
+	}
+	return &AnswerFile{Blob: blob.Hash, Name: fileName(name), ContentType: fileType(contentType), Size: blob.Size, SHA256: blob.Hash}, nil
+}
+
+// keepUpload stores a file that was sent with a form.
+func (h *Pages) keepUpload(ctx context.Context, workspace string, sent *multipart.FileHeader) (file *AnswerFile, err error) {
+	err = withUpload(sent, func(content io.Reader) error {
+		file, err = h.keepFile(ctx, identity.System(workspace), sent.Filename, sent.Header.Get("Content-Type"), content)
+		return err
+	})
+	return file, err
+}
+
+// describeUpload tells a file that was sent as it will be once it is stored.
+func describeUpload(h *multipart.FileHeader) (*AnswerFile, error) {
+	sum := sha256.New()
+	err := withUpload(h, func(content io.Reader) error {
+		_, err := io.Copy(sum, content)
+		return err
+	})
+	hash := hex.EncodeToString(sum.Sum(nil))
+	return &AnswerFile{Blob: hash, Name: fileName(h.Filename), ContentType: fileType(h.Header.Get("Content-Type")), Size: h.Size, SHA256: hash}, err
+}
+
+func withUpload(h *multipart.FileHeader, read func(io.Reader) error) (err error) {
+	content, err := h.Open()
+	if err != nil {
+		return fault.New(fault.Internal, "the file that was sent cannot be read").WithCause(err)
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	return read(content)
+}
+
+// fileName is a name without a path and without what cannot be shown.
+func fileName(name string) string {
+	name = name[strings.LastIndexAny(name, `/\`)+1:]
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name))
+	for len(name) > 200 {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-size]
+	}
+	if name == "" || name == "." || name == ".." {
+		return "file"
+	}
+	return name
+}
+
+func fileType(given string) string {
+	if kind, _, err := mime.ParseMediaType(given); err == nil && utf8.ValidString(kind) && len(kind) <= 200 {
+		return kind
+	}
+	return "application/octet-stream"
+}
+
+// A file that came with a form that was refused is kept, and the page carries what is known of it, sealed: so that nobody can
+// name a file that they have not sent to this question.
+
+func keptContext(interaction string) []byte { return []byte("tandem answer file\x00" + interaction) }
+
+func (h *Pages) sealKept(interaction string, f *AnswerFile) (string, error) {
+	plain, err := json.Marshal(f)
+	if err != nil {
+		return "", fault.Newf(fault.Internal, "a file cannot be told: %w", err)
+	}
+	sealed, err := h.o.Keyring.Seal(plain, keptContext(interaction))
+	return base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// openKept is nil for what this server has not sealed for the question.
+func (h *Pages) openKept(interaction, text string) *AnswerFile {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || text == "" {
+		return nil
+	}
+	plain, err := h.o.Keyring.Open(sealed, keptContext(interaction))
+	f := &AnswerFile{}
+	if err != nil || json.Unmarshal(plain, f) != nil {
+		return nil
+	}
+	return f
+}

@@ -1,0 +1,174 @@
+package revisions
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/dataflow"
+	"tandem/expr"
+	"tandem/fault"
+	"tandem/workflow"
+)
+
+// inputUse is which inputs a workflow can read, as far as its definition tells for certain.
+type inputUse struct {
+	// all says that it cannot be told: something reads, or may read, everything.
+	all bool
+	// names are the inputs that are declared or read. Names in placeholders and expressions that mean something else are among
+	// them: what is not here is not read.
+	names map[string]bool
+	// declared are those of the triggers' schemas.
+	declared []string
+}
+
+// toolInputs are the inputs that every set of tools reads by itself.
+func toolInputs() []string { return []string{"tool_name", "function_args", "context", "call_id"} }
+
+// usesOf finds out which inputs a definition reads. Only chains of tools, with conditions between them, are certain: they read what
+// their placeholders and expressions name. All other kinds may read all of their input, and what comes last hands it on.
+func usesOf(def *workflow.Definition, kinds workflow.Kinds) inputUse {
+	use := inputUse{names: map[string]bool{}}
+	for _, name := range toolInputs() {
+		use.names[name] = true
+	}
+	if def.Metadata.Settings.ErrorWorkflow != "" { // which is told what the execution was started with
+		return inputUse{all: true}
+	}
+	tools := map[string]bool{}   // by id and name: what they hand on is theirs
+	handsOn := map[string]bool{} // what they hand on is what they were given
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		switch {
+		case n.Type == "TRIGGER":
+			gjson.GetBytes(n.Configurations, "input_schema.properties").ForEach(func(name, _ gjson.Result) bool {
+				use.names[name.Str], use.declared = true, append(use.declared, name.Str)
+				return true
+			})
+			handsOn[n.ID], handsOn[n.Name] = true, true
+		case n.Kind() == "TOOL.MCP_TOOL" && callsTool(n):
+			tools[n.ID], tools[n.Name] = true, true
+		case n.Kind() == "FLOW.IF" && leadsOn(def, n.ID, "true") && leadsOn(def, n.ID, "false"):
+			handsOn[n.ID], handsOn[n.Name] = true, true
+		default:
+			return inputUse{all: true}
+		}
+	}
+	if len(tools) == 0 { // what came in is what comes out
+		return inputUse{all: true}
+	}
+	for i := range def.Nodes {
+		n := &def.Nodes[i]
+		for _, raw := range []json.RawMessage{n.Configurations, n.InputParams} {
+			if len(raw) == 0 {
+				continue
+			}
+			refs, err := dataflow.References(raw)
+			if err != nil {
+				return inputUse{all: true}
+			}
+			for _, r := range refs {
+				use.reads(r.Raw)
+				use.all = use.all || readsWhole(append([]string{r.Head}, r.Rest...), tools, handsOn)
+			}
+		}
+		kind, known := kinds.Kind(n.Kind())
+		if !known {
+			return inputUse{all: true}
+		}
+		plan, _ := kind.Plan(n)
+		if plan.Disabled || plan.OnError == workflow.OnErrorContinue { // it hands its input on
+			return inputUse{all: true}
+		}
+		for _, e := range plan.Expressions {
+			use.evaluates(e.Source, tools, handsOn)
+		}
+	}
+	for i := range def.Connections {
+		source := def.Connections[i].ConversionFunction
+		if source == "" {
+			continue
+		}
+		if workflow.LanguageOf(source) != workflow.LanguageExpression {
+			return inputUse{all: true}
+		}
+		use.evaluates(source, tools, handsOn)
+	}
+	return use
+}
+
+// callsTool says that a node calls a tool with arguments of its own, and does nothing else.
+func callsTool(n *workflow.Node) bool {
+	c := gjson.ParseBytes(n.Configurations)
+	return c.Get("function_args").IsObject() && !c.Get("template_id").Exists() && len(n.AttachedNodes) == 0
+}
+
+func leadsOn(def *workflow.Definition, from, key string) bool {
+	return slices.ContainsFunc(def.Connections, func(c workflow.Connection) bool { return c.FromNode == from && c.OutputKey == key })
+}
+
+// evaluates notes what an expression reads.
+func (u *inputUse) evaluates(source string, tools, handsOn map[string]bool) {
+	u.reads(source)
+	program, err := expr.Compile(source)
+	if err != nil {
+		u.all = true
+		return
+	}
+	for _, path := range program.Paths() {
+		u.all = u.all || readsWhole(path, tools, handsOn)
+	}
+	if len(program.Placeholders()) > 0 { // a whole value in an expression
+		u.all = true
+	}
+}
+
+// reads notes the names in a text. One that begins with a node, as in start_amount, is also noted without what comes before.
+func (u *inputUse) reads(text string) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' }) {
+		for name, more := word, true; more; _, name, more = strings.Cut(name, "_") {
+			u.names[name] = true
+		}
+	}
+}
+
+// readsWhole says that a path can end at something that holds all inputs, and not at one of them.
+func readsWhole(path []string, tools, handsOn map[string]bool) bool {
+	if len(path) > 1 && path[0] == "steps" {
+		path = path[1:]
+	}
+	if len(path) == 0 || tools[path[0]] {
+		return false
+	}
+	last := path[len(path)-1]
+	return handsOn[last] || slices.Contains([]string{
+		"input", "inputs", "data", "output", "outputs", "result", "payload", "value", "initial", "runtime", "steps", "trigger", "execution", "workflow", "env", "metadata", "context",
+	}, strings.ToLower(last))
+}
+
+// warnings name the inputs that the workflow does not read.
+func (u inputUse) warnings(inputs json.RawMessage) (list []string) {
+	if u.all {
+		return nil
+	}
+	gjson.ParseBytes(inputs).ForEach(func(key, _ gjson.Result) bool {
+		if name := key.String(); !u.names[name] && len(list) < maxInputWarnings {
+			hint := ""
+			if near := fault.Nearest(name, u.declared); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			} else if len(u.declared) > 0 {
+				hint = "; it takes " + strings.Join(u.declared, ", ")
+			}
+			list = append(list, fmt.Sprintf("the input %q is not used: nothing in the workflow declares or reads it, so that it changes nothing%s", name, hint))
+		}
+		return true
+	})
+	return list
+}
+
+// maxInputWarnings is how many inputs an answer complains of.
+const maxInputWarnings = 20

@@ -1,0 +1,57 @@
+package route
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/identity"
+)
+
+// Send writes a whole answer.
+func (s *Router) Send(w http.ResponseWriter, r *http.Request, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	if _, err := w.Write(body); err != nil {
+		s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+	}
+}
+
+// TakesJSON says that a request wants its answer in JSON, in plain words: others are for the framework to understand.
+func TakesJSON(r *http.Request) bool {
+	switch r.Header.Get("Accept") {
+	case "", "*/*", "application/json":
+		return true
+	}
+	return false
+}
+
+// EncodePlainly encodes an answer as the framework does.
+func EncodePlainly(v any) []byte {
+	var body bytes.Buffer
+	if err := huma.DefaultJSONFormat.Marshal(&body, v); err != nil {
+		panic(err) // a defect, which is told as one
+	}
+	return body.Bytes()
+}
+
+// RefusePlainly sends an error as the framework does.
+func (s *Router) RefusePlainly(ctx context.Context, w http.ResponseWriter, r *http.Request, p identity.Principal, err error) {
+	problem := s.Problem(ctx, p, err)
+	for name, values := range problem.Headers {
+		w.Header()[name] = values
+	}
+	s.SendPlainly(w, r, problem.Status, ProblemType, EncodePlainly(problem))
+}
+
+// SendPlainly sends an answer as the framework does. It says how long the answer is, so that it need not be sent in pieces.
+func (s *Router) SendPlainly(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		s.Log.DebugContext(r.Context(), "nobody took the answer", "error", err)
+	}
+}

@@ -1,0 +1,129 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"tandem/fault"
+	"tandem/identity"
+	"tandem/store"
+)
+
+// webSocketBearer is before the token in the handshake of a WebSocket, among its protocols: for those who cannot send a header.
+const webSocketBearer = "bearer."
+
+// maxSecret bounds what is taken for a token.
+const maxSecret = 1 << 10
+
+// As makes every request under a context that of a caller in this process, who needs no token: the command line on its own
+// data directory. Nothing that a request carries can do that.
+func As(ctx context.Context, p identity.Principal) context.Context {
+	p.Means.Kind = identity.ByLocal
+	return context.WithValue(ctx, insideKey{}, p)
+}
+
+// Inside says that a caller in this process asks.
+func Inside(ctx context.Context) bool {
+	_, ok := ctx.Value(insideKey{}).(identity.Principal)
+	return ok
+}
+
+// insideKey is where a caller in this process stands in a context.
+type insideKey struct{}
+
+// admit finds out who calls and whether one of the roles is theirs. The store is asked about every token that is sent, by its hash.
+// It may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use
+// from then on. Who shows many wrong ones is throttled.
+func (s *Router) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
+	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
+		return p, nil
+	}
+	scheme, secret, _ := strings.Cut(authorization, " ")
+	secret = strings.TrimSpace(secret)
+	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxSecret {
+		return identity.Principal{}, fault.New(fault.Unauthorized, "the request carries no token; send it as: Authorization: Bearer TOKEN")
+	}
+	hash := identity.HashSecret(secret)
+	leave, err := s.Guesses.Enter(ctx, s.AddressOf(ctx), hash)
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	token, user, err := s.o.Tokens.Resolve(ctx, identity.System(""), hash, s.NowMS())
+	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
+	if errors.Is(err, store.ErrNotFound) {
+		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
+	}
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	p := user.Principal()
+	p.Means = token.Means()
+	if !p.Has(allow...) {
+		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"), p.User, RoleList(p.Roles, "and"))
+	}
+	return p, nil
+}
+
+func RoleList(roles []identity.Role, word string) string {
+	if len(roles) == 0 {
+		return "none"
+	}
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " " + word + " " + names[len(names)-1]
+}
+
+// unknown answers what no route is for. Below the prefix only those who have a role are told what there is not.
+func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorder) {
+	p := identity.Principal{}
+	if strings.HasPrefix(r.URL.Path, Prefix+"/") {
+		var err error
+		if p, err = s.admit(r.Context(), r.Header.Get("Authorization"), Readers()); err != nil {
+			s.Refuse(w, r, s.Problem(r.Context(), p, err))
+			return
+		}
+	}
+	out := s.Problem(r.Context(), p, fault.Newf(fault.NotFound, "there is nothing at %q; /docs lists what there is", r.URL.Path))
+	if answer.status == http.StatusMethodNotAllowed {
+		out.Status, out.Title, out.Code = answer.status, http.StatusText(answer.status), string(fault.Unsupported)
+		out.Detail = "the method " + r.Method + " is not for this address; it takes " + answer.header.Get("Allow")
+		out.Headers.Set("Allow", answer.header.Get("Allow"))
+	}
+	s.Refuse(w, r, out)
+}
+
+// recorder takes the answer that a mux gives by itself.
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (a *recorder) Header() http.Header         { return a.header }
+func (a *recorder) Write(b []byte) (int, error) { return len(b), nil }
+func (a *recorder) WriteHeader(status int)      { a.status = status }
+
+// Authorization is what a request says about who makes it: the header, or, in the handshake of a WebSocket, the token among
+// the protocols.
+func Authorization(r *http.Request) string {
+	header := r.Header.Get("Authorization")
+	if header != "" || !Upgrades(r) {
+		return header
+	}
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for _, name := range strings.Split(line, ",") {
+			if token, ok := strings.CutPrefix(strings.TrimSpace(name), webSocketBearer); ok {
+				return "Bearer " + token
+			}
+		}
+	}
+	return ""
+}
+
+func Upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }

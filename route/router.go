@@ -1,0 +1,66 @@
+package route
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/store"
+)
+
+// Options is what a router needs. Everything but Hosts, Proxies and OlderNames must be there.
+type Options struct {
+	Tokens  store.Tokens
+	Counter Counter
+	Version string
+	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
+	// must have them: otherwise a page of another site could reach it under a name of its own.
+	Hosts []string
+	// Proxies are the networks of proxies in front of the server, whose word is taken for where a request comes from; none: the
+	// address of the connection counts.
+	Proxies []netip.Prefix
+	// OlderNames are the ids of the operations whose bodies may have fields under their older names.
+	OlderNames []string
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+// Counter counts what is served.
+type Counter interface {
+	// Served is told of a request that was answered; left says that its client has gone before.
+	Served(method, pattern string, status int, left bool, took time.Duration)
+	// Reading counts a reader of a stream until the function that it returns is called.
+	Reading(stream string) (done func())
+}
+
+// Router takes requests: it lets callers in, bounds bodies, finds the operation, tells refusals as problem documents and documents what there is. It is
+// not changed once everything is registered, and is safe for concurrent use.
+type Router struct {
+	o         Options
+	Log       *slog.Logger
+	mux       *routes
+	api       huma.API
+	spec      func() (*document, error)
+	strangers []stranger
+	Bodies    *Bodies
+	// Guesses throttles who shows wrong secrets.
+	Guesses *Throttle
+}
+
+// New makes a router with nothing registered.
+func New(o Options) *Router {
+	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now)}
+	s.api = newAPI(s.mux, o.Version)
+	return s
+}
+
+// NowMS is the time in Unix milliseconds, as records have it.
+func (s *Router) NowMS() int64 { return s.o.Now().UnixMilli() }
+
+// Document is the document of what is registered. It may be changed until it is served.
+func (s *Router) Document() *huma.OpenAPI { return s.api.OpenAPI() }
+
+// Patterns are those of all that is registered, and of it what needs no token.
+func (s *Router) Patterns() (all, open []string) { return s.mux.patterns, s.mux.open }

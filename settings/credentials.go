@@ -1,0 +1,155 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/identity"
+	"tandem/route"
+	"tandem/store"
+)
+
+type (
+	credentialInput struct {
+		ID string `path:"id" maxLength:"128"`
+	}
+	credentialCreate struct{ Body api.CredentialRequest }
+	credentialChange struct {
+		ID   string `path:"id" maxLength:"128"`
+		Body api.CredentialRequest
+	}
+	credentialOutput      struct{ Body api.Credential }
+	credentialsOutput     struct{ Body api.Credentials }
+	credentialTypesOutput struct{ Body api.CredentialTypes }
+)
+
+// credentials registers the secrets of the workspace. They are written and never read back: no answer has any of their
+// data, not even in a refusal.
+func (s *settings) credentials() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"credentials"}}
+	}
+	created := op(http.MethodPost, "/credentials", "create-credential", "Keep a credential")
+	created.DefaultStatus = http.StatusCreated
+	created.Description = "The data is checked against the type and sealed. No answer ever holds it."
+	changed := op(http.MethodPut, "/credentials/{id}", "update-credential", "Change a credential")
+	changed.Description = "Without data the old data stays; another type needs new data."
+
+	route.Handle(s.Router, op(http.MethodGet, "/credential-types", "list-credential-types", "List the types of credentials and their fields"), route.Editors(), s.listCredentialTypes)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"), route.Editors(), s.listCredentials)
+	route.Handle(s.Router, created, route.Admins(), s.createCredential)
+	route.Handle(s.Router, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"), route.Editors(), s.getCredential)
+	route.Handle(s.Router, changed, route.Admins(), s.updateCredential)
+	route.Handle(s.Router, op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential"), route.Admins(), s.deleteCredential)
+}
+
+func (s *settings) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
+	types := s.o.CredentialTypes
+	out := &credentialTypesOutput{api.CredentialTypes{Types: make([]api.CredentialType, len(types))}}
+	for i, t := range types {
+		told := api.CredentialType{Name: t.Name, Title: api.TextOf(t.Label), Fields: make([]api.CredentialField, len(t.Fields))}
+		for j, f := range t.Fields {
+			told.Fields[j] = api.CredentialField{
+				Name: f.Name, Title: api.TextOf(f.Label), Format: string(f.Format), Secret: f.Secret, Required: f.Required, Default: f.Default, Choices: f.Choices,
+			}
+		}
+		out.Body.Types[i] = told
+	}
+	return out, nil
+}
+
+func (s *settings) listCredentials(ctx context.Context, p identity.Principal, _ *struct{}) (*credentialsOutput, error) {
+	list, err := s.o.Stores.Credentials.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &credentialsOutput{api.Credentials{Credentials: make([]api.Credential, len(list))}}
+	for i, c := range list {
+		out.Body.Credentials[i] = tellCredential(c)
+	}
+	return out, nil
+}
+
+func (s *settings) getCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialOutput, error) {
+	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &credentialOutput{tellCredential(c)}, nil
+}
+
+func (s *settings) createCredential(ctx context.Context, p identity.Principal, in *credentialCreate) (*credentialOutput, error) {
+	now := s.NowMS()
+	c := store.Credential{Workspace: p.Workspace, ID: route.NewID("cred"), CreatedBy: p.User, TokenMadeBy: p.TokenMadeBy(), Created: now, Updated: now}
+	if absent(in.Body.Data) {
+		in.Body.Data = json.RawMessage(`{}`) // so that what is missing is named
+	}
+	return s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Create)
+}
+
+func (s *settings) updateCredential(ctx context.Context, p identity.Principal, in *credentialChange) (*credentialOutput, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if absent(in.Body.Data) && in.Body.Type != c.Type {
+		return nil, api.WrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
+	}
+	c.Updated = s.NowMS()
+	out, err := s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
+	if err == nil {
+		s.renewTools(ctx, p, c.ID)
+	}
+	return out, err
+}
+
+// keepCredential seals the data, if there is any, and stores the credential.
+func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
+	c.Name, c.Type = strings.TrimSpace(in.Name), in.Type
+	if c.Name == "" {
+		return nil, api.WrongField("name", "a credential needs a name")
+	}
+	if !absent(in.Data) {
+		known, err := s.o.CredentialTypes.Find(c.Type)
+		if err != nil {
+			clear(in.Data)
+			return nil, err
+		}
+		sealed, err := s.o.Keyring.SealData(known, c.Workspace, c.ID, in.Data)
+		clear(in.Data)
+		if err != nil {
+			return nil, err
+		}
+		c.Sealed = sealed
+	}
+	if err := put(ctx, p, c); err != nil {
+		return nil, route.ConflictOf(err, "there is already a credential called %q", c.Name)
+	}
+	return &credentialOutput{tellCredential(c)}, nil
+}
+
+func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
+	if err := s.o.Stores.Credentials.Delete(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	s.renewTools(ctx, p, in.ID)
+	return nil, nil
+}
+
+func tellCredential(c store.Credential) api.Credential {
+	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created, UpdatedTime: c.Updated}
+}
+
+// absent says that a value was left out, or is null.
+func absent(raw json.RawMessage) bool {
+	text := bytes.TrimSpace(raw)
+	return len(text) == 0 || string(text) == "null"
+}

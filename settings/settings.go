@@ -1,0 +1,51 @@
+package settings
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/credential"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/route"
+	"tandem/store"
+	"tandem/workflow"
+)
+
+// Options is what the settings need. All of it must be there.
+type Options struct {
+	Router  *route.Router
+	Stores  store.Stores
+	Keyring *credential.Keyring
+	// CredentialTypes are the types that credentials can have.
+	CredentialTypes credential.Types
+	// Desk knows the media that people are reached by.
+	Desk  *human.Desk
+	Kinds workflow.Kinds
+	// Models are the language models, Tools the tool servers.
+	Models Models
+	Tools  Tools
+	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
+	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
+	// Notice shows a page for people with nothing to fill in; tell is given what chooses between the languages.
+	Notice func(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) (heading string, lines []string))
+}
+
+// settings is what a workspace is set up with. It is safe for concurrent use.
+type settings struct {
+	*route.Router
+	o        Options
+	accounts accounts
+}
+
+// Register registers every resource of the settings.
+func Register(o Options) {
+	s := &settings{Router: o.Router, o: o}
+	s.templates()
+	s.credentials()
+	s.profiles()
+	s.toolServers()
+	s.budgets()
+	s.memories()
+	s.users()
+}

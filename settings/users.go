@@ -1,0 +1,446 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"tandem/api"
+	"tandem/fault"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/route"
+	"tandem/store"
+)
+
+// Bounds of what is kept about a user.
+const (
+	maxUserName  = 200
+	maxEmail     = 320
+	maxTokenLife = 100 * 365 * 24 * 3600 // seconds
+)
+
+// localUser is who acts without a server, see [As]. What is kept of it are its settings.
+const localUser = identity.LocalUser
+
+// accounts keeps changes that depend on what was read from overtaking each other: who the last admin is, what a credential
+// held before. There is one server per data directory, so a lock of the process is enough.
+type accounts struct{ sync.Mutex }
+
+type (
+	userInput struct {
+		ID string `path:"id" maxLength:"128"`
+	}
+	userChange struct {
+		ID   string `path:"id" maxLength:"128"`
+		Body api.UserRequest
+	}
+	userCreate  struct{ Body api.UserRequest }
+	userOutput  struct{ Body api.User }
+	meChange    struct{ Body api.MeRequest }
+	usersOutput struct{ Body api.Users }
+
+	tokenCreate struct {
+		ID   string `path:"id" maxLength:"128" doc:"of the user, or me"`
+		Body api.TokenRequest
+	}
+	tokenInput struct {
+		ID    string `path:"id" maxLength:"128" doc:"of the user, or me"`
+		Token string `path:"token" maxLength:"128"`
+	}
+	tokensOutput   struct{ Body api.Tokens }
+	newTokenOutput struct{ Body api.NewToken }
+)
+
+// users registers the users of the workspace and their tokens.
+func (s *settings) users() {
+	op := func(method, path, id, summary string) huma.Operation {
+		return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"users"}}
+	}
+	created := op(http.MethodPost, "/users", "create-user", "Make a user")
+	created.DefaultStatus = http.StatusCreated
+	created.Description = "Without an id one is made. The user can do nothing before it has a token."
+	deleted := op(http.MethodDelete, "/users/{id}", "delete-user", "Remove a user and its tokens")
+	deleted.Description = "What the user made stays. The last admin cannot be removed."
+	issued := op(http.MethodPost, "/users/{id}/tokens", "create-token", "Make a token")
+	issued.DefaultStatus = http.StatusCreated
+	issued.Description = "The secret is in this answer and nowhere else. Everybody may make tokens for themselves, an admin for all. Who made a token is kept with it, and shown wherever it is used by another: made_by. " +
+		"A token that is made with a token of somebody else's making is theirs, too."
+
+	mine := op(http.MethodPatch, "/users/me", "update-me", "Change settings of one's own")
+	mine.Description = "What is left out stays as it is. With auto_execute, tasks of agents that allow it too call tools of low risk without a confirmation."
+
+	route.Handle(s.Router, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), route.Readers(), s.getMe)
+	route.Handle(s.Router, mine, route.Readers(), s.updateMe)
+	route.Handle(s.Router, op(http.MethodGet, "/users", "list-users", "List users by id"), route.Admins(), s.listUsers)
+	route.Handle(s.Router, created, route.Admins(), s.createUser)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), route.Admins(), s.getUser)
+	route.Handle(s.Router, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), route.Admins(), s.updateUser)
+	route.Handle(s.Router, deleted, route.Admins(), s.deleteUser)
+	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), route.Readers(), s.listTokens)
+	route.Handle(s.Router, issued, route.Readers(), s.createToken)
+	route.Handle(s.Router, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), route.Readers(), s.deleteToken)
+}
+
+func (s *settings) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
+	u, _, err := s.me(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return tellMe(u, p), nil
+}
+
+// me is the caller. Whoever has a token is in the store; a caller in this process need not be, see [As].
+func (s *settings) me(ctx context.Context, p identity.Principal) (u identity.User, stored bool, err error) {
+	u, err = s.o.Stores.Users.Get(ctx, p, p.User)
+	if errors.Is(err, store.ErrNotFound) && route.Inside(ctx) {
+		return identity.User{Workspace: p.Workspace, ID: p.User, Name: p.User}, false, nil
+	}
+	return u, true, err
+}
+
+// tellMe tells the caller. The roles are those of the call: a caller in this process has no others.
+func tellMe(u identity.User, p identity.Principal) *userOutput {
+	u.Roles = p.Roles
+	return &userOutput{tellUser(u)}
+}
+
+func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meChange) (*userOutput, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	u, stored, err := s.me(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.AutoExecute != nil {
+		u.AutoExecute = *in.Body.AutoExecute
+	}
+	if in.Body.Language != nil {
+		if err := u.SetLanguage(*in.Body.Language); err != nil {
+			return nil, err
+		}
+	}
+	u.Updated = s.NowMS()
+	if stored {
+		err = s.o.Stores.Users.Update(ctx, p, u)
+	} else { // without roles: it counts as nobody's admin
+		u.Created = u.Updated
+		err = s.enter(ctx, p, u)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tellMe(u, p), nil
+}
+
+// enter keeps a user in a workspace that may have none yet, and may not have been entered itself.
+func (s *settings) enter(ctx context.Context, p identity.Principal, u identity.User) error {
+	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
+	if errors.Is(err, store.ErrNotFound) {
+		err = s.o.Stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: u.Created})
+	}
+	if err != nil {
+		return err
+	}
+	return s.o.Stores.Users.Create(ctx, p, u)
+}
+
+func (s *settings) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
+	list, err := s.o.Stores.Users.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := s.o.Stores.Tokens.List(ctx, p, "")
+	if err != nil {
+		return nil, err
+	}
+	out := &usersOutput{api.Users{Users: make([]api.User, len(list))}}
+	for i, u := range list {
+		out.Body.Users[i] = tellUser(u)
+		for _, t := range tokens {
+			if t.User == u.ID && t.MadeBy != "" && t.MadeBy != u.ID {
+				out.Body.Users[i].TokensMadeByOthers = append(out.Body.Users[i].TokensMadeByOthers, tellToken(t))
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *settings) createUser(ctx context.Context, p identity.Principal, in *userCreate) (*userOutput, error) {
+	u := identity.User{Workspace: p.Workspace, ID: in.Body.ID, Created: s.NowMS()}
+	switch u.ID {
+	case "":
+		u.ID = route.NewID("user")
+	case "me", "system", localUser, ".", "..":
+		return nil, api.WrongField("id", "%q is kept for Tandem itself; choose another", u.ID)
+	}
+	if err := s.readUser(&u, p, in.Body); err != nil {
+		return nil, err
+	}
+	u.Updated = u.Created
+	if err := s.o.Stores.Users.Create(ctx, p, u); err != nil {
+		return nil, route.ConflictOf(err, "there is already a user %q", u.ID)
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *settings) getUser(ctx context.Context, p identity.Principal, in *userInput) (*userOutput, error) {
+	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *userChange) (*userOutput, error) {
+	if in.Body.ID != "" && in.Body.ID != in.ID {
+		return nil, api.WrongField("id", "%q is not the user of the address, %q; the id of a user never changes", in.Body.ID, in.ID)
+	}
+	if in.ID == localUser {
+		return nil, fault.Newf(fault.Conflict, "user %q is whoever runs commands on the machine of the data; it has no roles of its own", in.ID)
+	}
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.readUser(&u, p, in.Body); err != nil {
+		return nil, err
+	}
+	if u.Disabled || !slices.Contains(u.Roles, identity.Admin) {
+		if err := s.keepAdmin(ctx, p, u.ID); err != nil {
+			return nil, err
+		}
+	}
+	u.Updated = s.NowMS()
+	if err := s.o.Stores.Users.Update(ctx, p, u); err != nil {
+		return nil, err
+	}
+	return &userOutput{tellUser(u)}, nil
+}
+
+func (s *settings) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*route.Nothing, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	if _, err := s.o.Stores.Users.Get(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.keepAdmin(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	if err := s.forgetTools(ctx, p, in.ID); err != nil {
+		return nil, err
+	}
+	return nil, s.o.Stores.Users.Delete(ctx, p, in.ID)
+}
+
+// keepAdmin refuses what would leave a workspace without anybody who can give out roles again.
+func (s *settings) keepAdmin(ctx context.Context, p identity.Principal, without string) error {
+	list, err := s.o.Stores.Users.List(ctx, p)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(list, func(u identity.User) bool {
+		return u.ID != without && !u.Disabled && slices.Contains(u.Roles, identity.Admin)
+	}) {
+		return nil
+	}
+	return fault.Newf(fault.Conflict, "user %q is the last admin of the workspace; make another one first", without)
+}
+
+func (s *settings) listTokens(ctx context.Context, p identity.Principal, in *userInput) (*tokensOutput, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.o.Stores.Tokens.List(ctx, p, user)
+	if err != nil {
+		return nil, err
+	}
+	out := &tokensOutput{api.Tokens{Tokens: make([]api.Token, len(list))}}
+	for i, t := range list {
+		out.Body.Tokens[i] = tellToken(t)
+	}
+	return out, nil
+}
+
+func (s *settings) createToken(ctx context.Context, p identity.Principal, in *tokenCreate) (*newTokenOutput, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.TrimSpace(in.Body.Name)
+	if name == "" || len(name) > maxUserName {
+		return nil, api.WrongField("name", "a token needs a name of at most %d characters, to tell it from others", maxUserName)
+	}
+	if in.Body.ExpiresIn > maxTokenLife {
+		return nil, api.WrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
+	}
+	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.NowMS()}
+	if in.Body.ExpiresIn > 0 {
+		t.Expires = t.Created + in.Body.ExpiresIn*1000
+	}
+	secret := identity.NewSecret()
+	if err := s.o.Stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret)); err != nil {
+		return nil, err
+	}
+	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
+}
+
+// maker names who may have made a token for a user: whoever asks for it and, if their own token was made by somebody else, that one
+// before them. The user is not named beside the other: what is made with a token of somebody else's making counts as theirs.
+func maker(p identity.Principal, user string) string {
+	first := p.TokenMadeBy()
+	switch {
+	case first == "":
+		return p.User
+	case p.User == user || first == p.User:
+		return first
+	}
+	return first + ", " + p.User
+}
+
+func (s *settings) deleteToken(ctx context.Context, p identity.Principal, in *tokenInput) (*route.Nothing, error) {
+	user, err := s.owner(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.o.Stores.Tokens.List(ctx, p, user)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(list, func(t identity.Token) bool { return t.ID == in.Token }) {
+		return nil, fault.Newf(fault.NotFound, "user %q has no token %q", user, in.Token)
+	}
+	return nil, s.o.Stores.Tokens.Delete(ctx, p, in.Token)
+}
+
+// owner is the user whose tokens are meant. Everybody may see to their own; that there are others is for admins to know.
+func (s *settings) owner(ctx context.Context, p identity.Principal, id string) (string, error) {
+	if id == "me" || id == p.User {
+		return p.User, nil
+	}
+	if !p.Has(identity.Admin) {
+		return "", fault.Newf(fault.Forbidden, "the tokens of %q are for that user and for admins", id)
+	}
+	u, err := s.o.Stores.Users.Get(ctx, p, id)
+	return u.ID, err
+}
+
+// readUser takes over what may be changed, and notes who enters an address: an answer from there is the user's, and a link goes there.
+func (s *settings) readUser(u *identity.User, p identity.Principal, in api.UserRequest) error {
+	media := s.o.Desk.Media()
+	before := media.Addresses(*u)
+	if err := readUser(u, media, in); err != nil {
+		return err
+	}
+	origins := map[string]identity.AddressOrigin{}
+	known := u.AddressOrigins()
+	for _, address := range media.Addresses(*u) {
+		if !slices.Contains(before, address) {
+			origins[address] = identity.AddressOrigin{By: p.User, TokenMadeBy: p.TokenMadeBy(), At: s.NowMS()}
+		} else if o, ok := known[address]; ok {
+			origins[address] = o
+		}
+	}
+	return u.SetAddressOrigins(origins)
+}
+
+// readUser takes over what may be changed.
+func readUser(u *identity.User, media human.Media, in api.UserRequest) error {
+	u.Name, u.Email, u.Disabled = strings.TrimSpace(in.Name), strings.TrimSpace(in.Email), in.Disabled
+	if u.Name == "" || len(u.Name) > maxUserName {
+		return api.WrongField("name", "a user needs a name of at most %d characters", maxUserName)
+	}
+	if u.Email != "" && (!strings.Contains(u.Email, "@") || len(u.Email) > maxEmail) {
+		return api.WrongField("email", "%q is no mail address", u.Email)
+	}
+	u.Roles = nil
+	for _, name := range in.Roles {
+		r := identity.Role(name)
+		if !r.Known() {
+			return api.WrongField("roles", "there is no role %q; there are %s", name, route.RoleList(identity.Roles(), "and"))
+		}
+		if !slices.Contains(u.Roles, r) {
+			u.Roles = append(u.Roles, r)
+		}
+	}
+	if len(u.Roles) == 0 {
+		return api.WrongField("roles", "a user needs a role; there are %s", route.RoleList(identity.Roles(), "and"))
+	}
+	if in.Language != nil {
+		if err := u.SetLanguage(*in.Language); err != nil {
+			return err
+		}
+	}
+	if in.Addresses == nil {
+		return nil
+	}
+	return setAddresses(u, media, in.Addresses)
+}
+
+// setAddresses keeps where a user writes from among their settings. Only an admin does that: an answer from there is theirs.
+func setAddresses(u *identity.User, media human.Media, texts []string) error {
+	seats := []string{}
+	for i, text := range texts {
+		seat, err := media.Address(text)
+		if err != nil {
+			return api.WrongField(fmt.Sprintf("addresses[%d]", i), "%s", fault.From(err).Message)
+		}
+		if !slices.Contains(seats, seat) {
+			seats = append(seats, seat)
+		}
+	}
+	settings := map[string]json.RawMessage{}
+	if len(u.Settings) > 0 {
+		if err := json.Unmarshal(u.Settings, &settings); err != nil {
+			return fault.Newf(fault.Internal, "the settings of user %q cannot be read: %w", u.ID, err)
+		}
+	}
+	raw, err := json.Marshal(seats)
+	if err == nil {
+		settings["addresses"] = raw
+		u.Settings, err = json.Marshal(settings)
+	}
+	if err != nil {
+		return fault.Newf(fault.Internal, "the addresses of user %q cannot be kept: %w", u.ID, err)
+	}
+	return nil
+}
+
+// addressesOf are those that setAddresses has kept.
+func addressesOf(u identity.User) []string {
+	var settings struct {
+		Addresses []string `json:"addresses"`
+	}
+	if len(u.Settings) == 0 || json.Unmarshal(u.Settings, &settings) != nil {
+		return nil // there are none, or somebody else's settings
+	}
+	return settings.Addresses
+}
+
+func tellUser(u identity.User) api.User {
+	out := api.User{ID: u.ID, Workspace: u.Workspace, Name: u.Name, Email: u.Email, Addresses: addressesOf(u), Roles: make([]string, len(u.Roles)), AutoExecute: u.AutoExecute, Language: u.Language(), Disabled: u.Disabled, CreatedTime: u.Created}
+	for i, r := range u.Roles {
+		out.Roles[i] = string(r)
+	}
+	for address, o := range u.AddressOrigins() { // order does not matter: it becomes a map
+		if out.AddressOrigins == nil {
+			out.AddressOrigins = map[string]api.AddressOrigin{}
+		}
+		out.AddressOrigins[address] = api.AddressOrigin{SetBy: o.By, TokenMadeBy: o.TokenMadeBy, SetTime: o.At}
+	}
+	return out
+}
+
+func tellToken(t identity.Token) api.Token {
+	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires}
+}

@@ -1,0 +1,35 @@
+package story
+
+import (
+	"context"
+	"time"
+
+	"tandem/host"
+	"tandem/human"
+	"tandem/identity"
+	"tandem/revisions"
+	"tandem/store"
+)
+
+// Library is where executions are looked up to be told. All of it must be there.
+type Library struct {
+	Executions   store.Executions
+	Interactions store.Interactions
+	Workflows    store.Workflows
+	// Source has the rows of executions, Hub those that have just come and what is kept of executions that have ended.
+	Source    host.Source
+	Hub       *host.Hub
+	Revisions Revisions
+	// Desk says who may answer a question.
+	Desk *human.Desk
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Revisions finds the revisions that executions are pinned to, as a [revisions.Cache] does.
+type Revisions interface {
+	Pinned(ctx context.Context, p identity.Principal, workflowID, hash string) (*revisions.Ready, error)
+}
+
+// now is the time in Unix milliseconds, as records have it.
+func (l *Library) now() int64 { return l.Now().UnixMilli() }

@@ -1,0 +1,101 @@
+package story
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/host"
+	"tandem/workflow"
+)
+
+// What is told of turns with models: what they used, what was attached to them, what was said.
+
+// tokensOf tells what was used of models; nil when nothing was.
+func tokensOf(u host.Usage) *api.TokenUsage {
+	if u.InputTokens == 0 && u.OutputTokens == 0 {
+		return nil
+	}
+	return &api.TokenUsage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, TotalTokens: u.InputTokens + u.OutputTokens, CachedTokens: u.CachedTokens, Cost: u.Credits,
+	}
+}
+
+// tellStep says whose step an activation is: of the node that is attached and does it, or of the node that is led.
+func tellStep(graph *workflow.Graph, owner int, language string, a *host.ActivationView, e *api.NodeExecution) {
+	n := &graph.Nodes[owner]
+	_, name := a.ID.Split()
+	e.NodeName = n.Name + " · " + turnTitle(name, language)
+	var detail struct {
+		Node string `json:"attached_node"`
+	}
+	if json.Unmarshal(a.Detail, &detail) == nil && detail.Node != "" {
+		if i, ok := graph.Node(detail.Node); ok {
+			n = &graph.Nodes[i]
+			e.NodeName = n.Name + " · " + turnTitle(name, language)
+		}
+	}
+	e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
+}
+
+// turnTitle is how a step of a turn with a model is called: what it does and its number.
+func turnTitle(name, language string) string {
+	if kind, number, _ := strings.Cut(name, "_"); language == "zh" {
+		title := map[string]string{
+			engine.StepLoad: "读取记忆", engine.StepComplete: "模型回答", engine.StepApprove: "请求批准", engine.StepCall: "调用工具", engine.StepStore: "存入记忆",
+		}[kind]
+		if title != "" {
+			return strings.TrimSpace(title + " " + strings.ReplaceAll(number, "_", "."))
+		}
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}
+
+// attachedExecutions are what the nodes attached to a node have done for it, in the order in which they began.
+func attachedExecutions(node string, all map[string]api.NodeExecution) map[string][]api.NodeExecution {
+	var attached map[string][]api.NodeExecution
+	for id, e := range all { // order does not matter: sorted below
+		if !strings.HasPrefix(id, node+".") || !strings.HasPrefix(e.ActivationID, all[node].ActivationID+"[") {
+			continue // also what it did in another iteration of a loop
+		}
+		var detail struct {
+			Node string `json:"attached_node"`
+		}
+		if json.Unmarshal(e.ExecutionDetails, &detail) != nil || detail.Node == "" {
+			continue // a completion, or a step that has not said whose it is
+		}
+		if attached == nil {
+			attached = map[string][]api.NodeExecution{}
+		}
+		attached[detail.Node] = append(attached[detail.Node], e)
+	}
+	for _, list := range attached { // order does not matter: each is sorted by itself
+		slices.SortFunc(list, func(a, b api.NodeExecution) int {
+			return cmp.Or(cmp.Compare(a.StartTime, b.StartTime), cmp.Compare(a.ActivationID, b.ActivationID))
+		})
+	}
+	return attached
+}
+
+// conversationOf is what was said in an execution: as the turn that ended last has left it.
+func conversationOf(all map[string]api.NodeExecution) json.RawMessage {
+	var last api.NodeExecution
+	var said json.RawMessage
+	for _, e := range all { // order does not matter: the one that ended last is looked for
+		if e.NodeType != "AI_AGENT" || e.EndTime < last.EndTime || e.EndTime == last.EndTime && e.ActivationID < last.ActivationID {
+			continue
+		}
+		var result struct {
+			Context struct {
+				Conversation json.RawMessage `json:"conversation"`
+			} `json:"context"`
+		}
+		if json.Unmarshal(e.OutputData["result"], &result) == nil && len(result.Context.Conversation) > 0 { // large ones are told by their name only
+			last, said = e, result.Context.Conversation
+		}
+	}
+	return said
+}
