@@ -34,6 +34,7 @@ func floors() map[string]floor {
 	return map[string]floor{
 		"fault":   {level: 0, pure: true},
 		"payload": {level: 0, pure: true},
+		"text":    {level: 0, pure: true},
 		"web":     {level: 0},
 
 		"human/prose": {level: 0, pure: true}, // words alone

@@ -1,12 +1,19 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"tandem/text"
+)
 
 // Text is a text in both languages.
 type Text struct {
 	Zh string `json:"zh"`
 	En string `json:"en"`
 }
+
+// TextOf is a text as the API tells it, in every language.
+func TextOf(t text.Text) Text { return Text{En: t.In(text.English), Zh: t.In("zh")} }
 
 // NodeKind is a kind of node that can be run here.
 type NodeKind struct {

@@ -77,7 +77,7 @@ func TestCredentialTypes(t *testing.T) {
 	var names []string
 	for _, typ := range types {
 		names = append(names, typ.Name)
-		if typ.Label.Zh == "" || typ.Label.En == "" {
+		if typ.Label.Words("zh") == "" || typ.Label.Words("en") == "" {
 			t.Errorf("%s has no label in zh or en", typ.Name)
 		}
 		fields, secret := map[string]bool{}, false
@@ -87,7 +87,7 @@ func TestCredentialTypes(t *testing.T) {
 			}
 			fields[f.Name] = true
 			secret = secret || f.Secret
-			if f.Label.Zh == "" || f.Label.En == "" || f.Format == "" {
+			if f.Label.Words("zh") == "" || f.Label.Words("en") == "" || f.Format == "" {
 				t.Errorf("%s.%s lacks a label or format", typ.Name, f.Name)
 			}
 			if (f.Format == credential.FormatChoice) != (len(f.Choices) > 0) || f.Default != "" && !slices.Contains(f.Choices, f.Default) {

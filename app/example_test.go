@@ -72,7 +72,7 @@ func double(plug.Deps) plug.Extension {
 		N float64 `json:"n" doc:"A number." zh:"数字。"`
 	}
 	return plug.Extension{Name: "math", Kinds: []node.Kind{node.Define(node.About{
-		Name: "MATH.DOUBLE", Title: node.Text{En: "Double", Zh: "加倍"}, Description: node.Text{En: "Doubles a number.", Zh: "将数字加倍。"}, Effect: workflow.Pure,
+		Name: "MATH.DOUBLE", Title: node.Says("Double", "加倍"), Description: node.Says("Doubles a number.", "将数字加倍。"), Effect: workflow.Pure,
 	}, func(_ context.Context, _ *node.Call, _ struct{}, in number) (number, error) {
 		return number{2 * in.N}, nil
 	})}}

@@ -18,13 +18,14 @@ import (
 	"tandem/node"
 	"tandem/plug"
 	"tandem/store/sqlite"
+	"tandem/text"
 	"tandem/workflow"
 )
 
 // plainKind is a kind that hands its input on.
 func plainKind(name string) node.Kind {
 	return node.Define(node.About{
-		Name: name, Title: node.Text{En: "Plain", Zh: "普通"}, Description: node.Text{En: "Hands on.", Zh: "传递。"}, Effect: workflow.Pure,
+		Name: name, Title: text.Beside("Plain", "普通"), Description: text.Beside("Hands on.", "传递。"), Effect: workflow.Pure,
 	}, func(_ context.Context, _ *node.Call, _ struct{}, in json.RawMessage) (json.RawMessage, error) {
 		return in, nil
 	})

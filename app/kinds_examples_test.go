@@ -177,7 +177,7 @@ func (b *exampleBench) names(t *testing.T, k node.Kind, example node.Example, ke
 // check runs an example and compares.
 func (b *exampleBench) check(t *testing.T, k node.Kind, example node.Example) {
 	t.Helper()
-	if example.Shows.En == "" || example.Shows.Zh == "" {
+	if example.Shows.Words("en") == "" || example.Shows.Words("zh") == "" {
 		t.Errorf("it does not say in both languages what it shows")
 	}
 	b.valid(t, k, example)

@@ -34,7 +34,7 @@ func NodesReference() (map[string]string, error) {
 		fmt.Fprintf(&page, "# %s\n\nMade from the kinds themselves; see [all kinds](README.md).\n", typ)
 		for _, k := range families[typ] {
 			about := k.About
-			fmt.Fprintf(&index, "| [%s](%s#%s) | %s %s | %s |\n", about.Name, file, anchor(about.Name), about.Title.En, about.Title.Zh, about.Description.En)
+			fmt.Fprintf(&index, "| [%s](%s#%s) | %s %s | %s |\n", about.Name, file, anchor(about.Name), about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"))
 			if err := writeKind(&page, k); err != nil {
 				return nil, err
 			}
@@ -52,7 +52,7 @@ func anchor(heading string) string {
 
 func writeKind(b *strings.Builder, k node.Kind) error {
 	about, told := k.About, server.TellKind(theKinds(), k)
-	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.En, about.Title.Zh, about.Description.En, about.Description.Zh)
+	fmt.Fprintf(b, "\n## %s\n\n%s (%s). %s\n%s\n\n", about.Name, about.Title.In("en"), about.Title.In("zh"), about.Description.In("en"), about.Description.In("zh"))
 	effects := map[string]string{"pure": "nothing outside notices a repeated run", "idempotent": "a run may be repeated", "once": "a run is never repeated without knowing how it went"}
 	effect := string(about.Effect)
 	fmt.Fprintf(b, "Effect: `%s`, %s.\n", effect, effects[effect])
@@ -64,7 +64,7 @@ func writeKind(b *strings.Builder, k node.Kind) error {
 		fmt.Fprintf(b, "%s a credential of the type %s.\n", may, "`"+strings.Join(types, "` or `")+"`")
 	}
 	for _, also := range about.Needs.Also {
-		fmt.Fprintf(b, "It needs: %s %s\n", also.En, also.Zh)
+		fmt.Fprintf(b, "It needs: %s %s\n", also.In("en"), also.In("zh"))
 	}
 	if len(about.Older) > 0 {
 		fmt.Fprintf(b, "Older files call it %s.\n", "`"+strings.Join(about.Older, "` or `")+"`")
@@ -137,7 +137,7 @@ func writeRows(b *strings.Builder, prefix string, fields []node.Field) {
 		if f.Default != "" {
 			usual = "`" + f.Default + "`"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"), f.Meaning.En, f.Meaning.Zh)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", name, allowedIn(f), strings.ReplaceAll(usual, "|", "\\|"), f.Meaning.In("en"), f.Meaning.In("zh"))
 		below := prefix + f.Name + "."
 		if slices.Contains(f.Takes, "list") {
 			below = prefix + f.Name + "[]."

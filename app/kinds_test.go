@@ -140,7 +140,7 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 	var look func(kind, at string, fields []node.Field)
 	look = func(kind, at string, fields []node.Field) {
 		for _, f := range fields {
-			if checked++; f.Meaning.En == "" || f.Meaning.Zh == "" {
+			if checked++; f.Meaning.Words("en") == "" || f.Meaning.Words("zh") == "" {
 				t.Errorf("%s does not say what %s%s means, in English (doc) and Chinese (zh)", kind, at, f.Name)
 			}
 			look(kind, at+f.Name+".", f.Fields)
@@ -150,7 +150,7 @@ func TestKinds_FieldsAreDescribed(t *testing.T) {
 	for _, k := range theKinds().List() {
 		look(k.About.Name, "", k.Fields())
 		for _, key := range k.About.Keys {
-			if key.Meaning.En == "" || key.Meaning.Zh == "" {
+			if key.Meaning.Words("en") == "" || key.Meaning.Words("zh") == "" {
 				t.Errorf("%s does not say what comes out under %s, in English and Chinese", k.About.Name, key.Name)
 			}
 		}
@@ -188,7 +188,7 @@ func valuesAreDescribed(t *testing.T, k node.Kind) {
 	t.Helper()
 	check := func(what string, list []node.Value, schema json.RawMessage) {
 		for _, v := range list {
-			if v.Name == "" || v.Meaning.En == "" || v.Meaning.Zh == "" {
+			if v.Name == "" || v.Meaning.Words("en") == "" || v.Meaning.Words("zh") == "" {
 				t.Errorf("%s: %s has the field %q, which is not told in English and Chinese", k.About.Name, what, v.Name)
 			}
 		}
@@ -214,7 +214,7 @@ func valuesAreDescribed(t *testing.T, k node.Kind) {
 		check(key.Name, key.Fields, schema)
 	}
 	for _, also := range k.About.Needs.Also {
-		if also.En == "" || also.Zh == "" {
+		if also.Words("en") == "" || also.Words("zh") == "" {
 			t.Errorf("%s does not say in both languages what it needs", k.About.Name)
 		}
 	}

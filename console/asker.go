@@ -26,6 +26,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // asker puts questions to the person at the terminal. It belongs to one goroutine.
@@ -180,7 +181,7 @@ func (a *asker) fill(ctx context.Context, q *question, answer func(json.RawMessa
 // reader's language.
 func (q *question) wrong(told *client.Error, answer json.RawMessage, language string) string {
 	fields := told.Errors
-	if _, err := q.asked.Read(answer, true); form.IsChinese(language) {
+	if _, err := q.asked.Read(answer, true); text.Language(language) != text.English {
 		if problems, ok := errors.AsType[form.Problems](err); ok {
 			fields = nil
 			for _, p := range problems {
@@ -201,12 +202,12 @@ func (q *question) wrong(told *client.Error, answer json.RawMessage, language st
 
 // What a terminal says around the entries of a form. They are read-only.
 var (
-	refused    = form.Text{English: "It was not taken:", Chinese: "未被接受："}
-	optional   = form.Text{English: "(optional) ", Chinese: "（可选）"}
-	whichOne   = form.Text{English: "Which one? ", Chinese: "选哪一项？"}
-	whichOnes  = form.Text{English: "Which ones, separated by commas? ", Chinese: "选哪几项（用逗号分隔）？"}
-	whichOf    = form.Text{English: "Which one? [y: %s, n: %s] ", Chinese: "选哪一项？[y: %s, n: %s] "}
-	unlessElse = form.Text{English: " [%s]", Chinese: " [%s]"}
+	refused    = text.Of("It was not taken:")
+	optional   = text.Of("(optional) ")
+	whichOne   = text.Of("Which one? ")
+	whichOnes  = text.Of("Which ones, separated by commas? ")
+	whichOf    = text.Of("Which one? [y: %s, n: %s] ")
+	unlessElse = text.Of(" [%s]")
 )
 
 func (a *asker) say(t form.Text) string { return t.In(a.language) }

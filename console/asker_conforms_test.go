@@ -10,6 +10,7 @@ import (
 	"tandem/client"
 	"tandem/human/form"
 	"tandem/human/form/formtest"
+	"tandem/text"
 )
 
 // What somebody types at a terminal, prompt by prompt, is the same answer as everywhere else.
@@ -30,9 +31,9 @@ func TestAsker_Conforms(t *testing.T) {
 			value, err := (&asker{out: screen, typed: screen.typed, language: c.Language}).entry(t.Context(), e)
 			switch {
 			case errors.Is(err, app.ErrAsked): // it was asked for again
-				wrong := form.Text{English: "it is required", Chinese: "此项必填。"}
+				wrong := text.As("it is required")
 				if screen.line != "" {
-					wrong.English = strings.TrimSpace(screen.wrong)
+					wrong = text.As(strings.TrimSpace(screen.wrong))
 				}
 				filled.Wrong = append(filled.Wrong, form.Problem{Path: e.Path(), Text: wrong})
 			case err != nil:

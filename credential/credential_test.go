@@ -7,11 +7,12 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // databaseLogin is a type with a secret that has another one in it.
 func databaseLogin() credential.Type {
-	return credential.Type{Name: "sql", Label: credential.Label{En: "Database", Zh: "数据库"}, Fields: []credential.Field{
+	return credential.Type{Name: "sql", Label: text.Beside("Database", "数据库"), Fields: []credential.Field{
 		credential.Choice("driver", "Driver", "驱动", "postgres").Needed(), credential.Secret("dsn", "Data source name", "连接字符串").Needed(),
 	}}.Complete()
 }

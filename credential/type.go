@@ -5,13 +5,11 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
-// Label is a text in the two languages that people read.
-type Label struct {
-	Zh string `json:"zh"`
-	En string `json:"en"`
-}
+// Label is a text in the languages that people read.
+type Label = text.Text
 
 // Format is what a field's value looks like.
 type Format string
@@ -104,22 +102,22 @@ func (ts Types) Find(name string) (Type, error) {
 
 // Text is a field that holds one line.
 func Text(name, en, zh string) Field {
-	return Field{Name: name, Label: Label{En: en, Zh: zh}, Format: FormatText}
+	return Field{Name: name, Label: text.Beside(en, zh), Format: FormatText}
 }
 
 // Secret is a field that holds one line which nobody may see.
 func Secret(name, en, zh string) Field {
-	return Field{Name: name, Label: Label{En: en, Zh: zh}, Format: FormatText, Secret: true}
+	return Field{Name: name, Label: text.Beside(en, zh), Format: FormatText, Secret: true}
 }
 
 // Address is a field that holds the address of a service.
 func Address(name, en, zh string) Field {
-	return Field{Name: name, Label: Label{En: en, Zh: zh}, Format: FormatURL}
+	return Field{Name: name, Label: text.Beside(en, zh), Format: FormatURL}
 }
 
 // Choice is a field that holds one of several values.
 func Choice(name, en, zh string, choices ...string) Field {
-	return Field{Name: name, Label: Label{En: en, Zh: zh}, Format: FormatChoice, Choices: choices}
+	return Field{Name: name, Label: text.Beside(en, zh), Format: FormatChoice, Choices: choices}
 }
 
 // Needed is the field as one that must be filled in.

@@ -27,6 +27,32 @@ type Error struct {
 	Retryable bool
 
 	cause error
+	// words are what it says in the languages of readers.
+	words Words
+}
+
+// Words are what an error says to a reader of a language, en being English. A text of package text is one.
+type Words interface {
+	In(language string) string
+}
+
+// Say is [New] for an error that people read in their language. Its message is the English one.
+func Say(code Code, words Words) *Error {
+	e := New(code, words.In("en"))
+	e.words = words
+	return e
+}
+
+// In is what the error says to a reader of a language: its words, or the message where it has no others.
+func (e *Error) In(language string) string {
+	if e.words == nil {
+		return e.Message
+	}
+	said := e.words.In(language)
+	if said == e.words.In("en") {
+		return e.Message // which may say more
+	}
+	return said
 }
 
 // New makes an error; whether it is retryable follows from the code.

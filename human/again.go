@@ -1,13 +1,12 @@
 package human
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/text"
 )
 
 // AgainOf tells why a question is asked again.
@@ -33,26 +32,23 @@ func (r *Request) showAgain(list []api.AskedAgain) {
 
 // AgainLines says in words why a question is asked again. There are none for one that is asked for the first time.
 func AgainLines(language string, list []api.AskedAgain) []string {
-	say := func(zh, en string, args ...any) string {
-		return fmt.Sprintf(pick(strings.ToLower(language), zh, en), args...)
-	}
 	var lines []string
 	for _, one := range list {
 		by := one.By
 		if by == "" {
-			by = say("有人", "somebody")
+			by = text.Of("somebody").In(language)
 		}
 		switch engine.AgainAction(one.Action) {
 		case engine.AgainStart:
-			lines = append(lines, say("注意：这次执行从节点 %s 开始，它在本问题之后，因此先询问。", "Note: this execution begins at node %s, which comes after this question; so you are asked first.", one.NodeID))
+			lines = append(lines, text.Of("Note: this execution begins at node %s, which comes after this question; so you are asked first.", one.NodeID).In(language))
 		case engine.AgainFork:
-			lines = append(lines, say("注意：%s 建立了分叉，之前的答复不再有效，因此再次询问。", "Note: %s made a fork, so the earlier answer no longer counts and you are asked again.", by))
+			lines = append(lines, text.Of("Note: %s made a fork, so the earlier answer no longer counts and you are asked again.", by).In(language))
 		case engine.AgainRetry:
-			lines = append(lines, say("注意：%s 重试本问题之后的节点 %s，因此再次询问。", "Note: %s tries node %s again, which comes after this question; so you are asked again.", by, one.NodeID))
+			lines = append(lines, text.Of("Note: %s tries node %s again, which comes after this question; so you are asked again.", by, one.NodeID).In(language))
 		case engine.AgainOutput:
-			line := say("注意：%s 手工给出了节点 %s 的输出，因此再次询问。", "Note: %s gave the output of node %s by hand, so you are asked again.", by, one.NodeID)
+			line := text.Of("Note: %s gave the output of node %s by hand, so you are asked again.", by, one.NodeID).In(language)
 			if one.Output != nil {
-				line += say("输出：%s", " The output: %s", told{one.Output, one.OutputPart}.text(language))
+				line += text.Of(" The output: %s", told{one.Output, one.OutputPart}.text(language)).In(language)
 			}
 			lines = append(lines, line)
 		}

@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // understood is an answer that was found to be one.
@@ -66,19 +67,17 @@ func wrongAnswers(err error) error {
 	}
 	fields := make([]api.FaultField, len(problems))
 	for n, p := range problems {
-		fields[n] = api.FaultField{Path: p.Path, Message: p.Text.English}
+		fields[n] = api.FaultField{Path: p.Path, Message: p.Text.In(text.English)}
 		if p.Schema {
-			fields[n].MessageZH = p.Text.Chinese
+			fields[n].MessageZH = p.Text.In("zh")
 		}
 	}
-	return fault.New(fault.InvalidInput, problems.Error()).With("fields", fields).WithCause(problems).WithDetail("")
+	return fault.Say(fault.InvalidInput, problems).With("fields", fields).WithCause(problems).WithDetail("")
 }
 
-func wrongAnswer(path, format string, args ...any) error {
-	e := fault.Newf(fault.InvalidInput, format, args...)
-	fields := []api.FaultField{{Path: path, Message: e.Message}}
-	e.Message = path + ": " + e.Message
-	return e.With("fields", fields)
+// wrongAnswer is the error for one thing that is wrong with what somebody sends about a question.
+func wrongAnswer(path string, words text.Text) error {
+	return wrongAnswers(form.Problems{{Path: path, Text: words}})
 }
 
 // Check says everything that is wrong with an answer, before anything of it is kept. Whether somebody may give it is another matter.

@@ -11,6 +11,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // The kinds of approvers.
@@ -403,13 +404,16 @@ func (s *sitting) orphaned() bool {
 	return !everybody && !slices.ContainsFunc(asked, able)
 }
 
-// excludedMessage says why a requester is excluded.
-const excludedMessage = "who started the execution, forked it, or retried a node or gave one its output may not answer this question"
+// excluded says why a requester may not answer. read-only
+var excluded = text.Of("who started the execution, forked it, or retried a node or gave one its output may not answer this question")
+
+// notAsShown says that what is asked has changed since somebody looked at it. read-only
+var notAsShown = text.Of("what you were shown is not what is asked; look at it again")
 
 func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.Error {
 	switch {
 	case i.Excludes(who.user):
-		return fault.New(fault.Forbidden, excludedMessage)
+		return fault.Say(fault.Forbidden, excluded)
 	case p.gaveAway(who.key):
 		return fault.New(fault.Forbidden, "you have delegated your answer to somebody else")
 	case p.holds(who.seats) != "", has(i.Approvers, who.seats):

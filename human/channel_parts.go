@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 // What channels of several media do alike.
@@ -36,5 +37,5 @@ func (m Message) Ends() bool {
 func (m Message) Headline() string {
 	r := m.Request
 	first, _, _ := strings.Cut(strings.TrimSpace(r.Description), "\n")
-	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, pick(r.Language, "有一个问题需要您处理", "A question needs you"))), " ")
+	return strings.Join(strings.Fields(cmp.Or(strings.TrimSpace(r.Title), first, text.Of("A question needs you").In(r.Language))), " ")
 }

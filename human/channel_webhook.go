@@ -18,6 +18,7 @@ import (
 	"tandem/identity"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/text"
 )
 
 // The headers of calls in both directions.
@@ -62,7 +63,7 @@ func (h *webhook) Traits() Traits {
 
 // WebhookCredential is the type of the credentials that calls are signed with.
 func WebhookCredential() credential.Type {
-	return credential.Type{Name: webhookCredential, Label: credential.Label{En: "Webhook secret", Zh: "Webhook 密钥"}, Fields: []credential.Field{
+	return credential.Type{Name: webhookCredential, Label: text.Beside("Webhook secret", "Webhook 密钥"), Fields: []credential.Field{
 		credential.Secret("secret", "Secret", "密钥").Needed().ChosenByPeople(),
 		credential.Text("header", "Header name", "请求头名"), credential.Text("parameter", "Parameter name", "参数名"),
 	}}

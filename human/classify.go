@@ -2,7 +2,6 @@ package human
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"tandem/human/prose"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The relevances of a reply in prose.
@@ -491,38 +491,38 @@ func relevanceOf(score float64) string {
 
 // explain says why, in the language of the request.
 func (r *reading) explain(q Request, j Judgement) string {
-	zh := q.Language == "zh"
+	language := q.Language
 	if j.Relevance == Relevant {
-		return r.explainAnswer(zh, j)
+		return r.explainAnswer(language, j)
 	}
 	if why := r.objection(); why.Why != "" {
-		return fmt.Sprintf(byLanguage(zh, "不能视为答复（%s）：%q", "not taken for an answer (%s): %q"), why.Why, shortened(why.Text))
+		return text.Of("not taken for an answer (%s): %q", why.Why, shortened(why.Text)).In(language)
 	}
 	switch {
 	case r.Reading.Decision == prose.None:
-		return byLanguage(zh, "回复中没有明确的同意或拒绝", "the reply neither approves nor refuses plainly")
+		return text.Of("the reply neither approves nor refuses plainly").In(language)
 	case q.Risk == "high" && r.Reading.Decision == prose.Approve:
-		return byLanguage(zh, "高风险的同意不采用文字回复", "an approval of high risk is not taken from prose")
+		return text.Of("an approval of high risk is not taken from prose").In(language)
 	}
-	return byLanguage(zh, "回复与任何选项都不能确切对应", "the reply stands for no single option")
+	return text.Of("the reply stands for no single option").In(language)
 }
 
 // explainAnswer says why a reply is an answer.
-func (r *reading) explainAnswer(zh bool, j Judgement) string {
+func (r *reading) explainAnswer(language string, j Judgement) string {
 	said := shortened(r.evidence())
 	switch {
 	case j.Value != "":
-		return byLanguage(zh, "回复即为所填内容", "the reply is what was asked for")
+		return text.Of("the reply is what was asked for").In(language)
 	case r.Answer() == prose.None || j.Classification != Confirmed && j.Classification != Rejected:
-		return fmt.Sprintf(byLanguage(zh, "回复即选项 %q", "the reply is the option %q"), j.Option)
+		return text.Of("the reply is the option %q", j.Option).In(language)
 	case r.Reading.Learned && j.Classification == Confirmed:
-		return fmt.Sprintf(byLanguage(zh, "回复读来是同意：%q；最有分量的词：%s", "the reply reads as an approval: %q; the words that weigh most: %s"), said, r.weighty())
+		return text.Of("the reply reads as an approval: %q; the words that weigh most: %s", said, r.weighty()).In(language)
 	case r.Reading.Learned:
-		return fmt.Sprintf(byLanguage(zh, "回复读来是拒绝：%q；最有分量的词：%s", "the reply reads as a refusal: %q; the words that weigh most: %s"), said, r.weighty())
+		return text.Of("the reply reads as a refusal: %q; the words that weigh most: %s", said, r.weighty()).In(language)
 	case j.Classification == Confirmed:
-		return fmt.Sprintf(byLanguage(zh, "回复明确同意：%q", "the reply clearly approves: %q"), said)
+		return text.Of("the reply clearly approves: %q", said).In(language)
 	}
-	return fmt.Sprintf(byLanguage(zh, "回复明确拒绝：%q", "the reply clearly refuses: %q"), said)
+	return text.Of("the reply clearly refuses: %q", said).In(language)
 }
 
 // objection is what weighs most against taking a reply for an answer: how it came, then what it says, then what else is against it.
@@ -571,13 +571,6 @@ func (r *reading) weighty() string {
 		words = append(words, strconv.Quote(word))
 	}
 	return strings.Join(words, ", ")
-}
-
-func byLanguage(zh bool, chinese, english string) string {
-	if zh {
-		return chinese
-	}
-	return english
 }
 
 func shortened(s string) string {

@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Delegate hands a vote on to another user, who holds it from then on; who had it has none any more. To is a user's id or address. From
@@ -70,7 +71,7 @@ func (s *sitting) whoDelegates(p identity.Principal, from, why string) (who some
 	case !has([]string{seatRole + string(identity.Admin)}, who.seats):
 		return who, "", fault.New(fault.Forbidden, "only an admin may hand on the answer of somebody else")
 	case strings.TrimSpace(why) == "":
-		return who, "", wrongAnswer("note", "it is missing; say why you hand on the answer of somebody else")
+		return who, "", wrongAnswer("note", text.Of("it is missing; say why you hand on the answer of somebody else"))
 	case s.ExcludeRequester && who.user == s.User:
 		return who, "", fault.New(fault.Forbidden, "who started the execution may neither answer this question nor say who does")
 	}
@@ -82,24 +83,24 @@ func (s *sitting) delegatee(who somebody, to string) (somebody, error) {
 	other, err := s.people.named(to)
 	switch {
 	case err != nil:
-		return other, wrongAnswer("to", "%s", fault.From(err).Message)
+		return other, wrongAnswer("to", text.As(fault.From(err).Message))
 	case other.user == "":
-		return other, wrongAnswer("to", "%q is not a user of this workspace", to)
+		return other, wrongAnswer("to", text.Of("%q is not a user of this workspace", to))
 	case other.key == who.key:
-		return other, wrongAnswer("to", "that is who has the answer already")
+		return other, wrongAnswer("to", text.Of("that is who has the answer already"))
 	case s.Excludes(other.user):
-		return other, wrongAnswer("to", "%s", excludedMessage)
+		return other, wrongAnswer("to", excluded)
 	case s.progress.gaveAway(other.key):
-		return other, wrongAnswer("to", "%q has delegated their own answer", to)
+		return other, wrongAnswer("to", text.Of("%q has delegated their own answer", to))
 	case s.mayAnswer(other) == nil && !slices.Contains(s.Approvers, Anyone):
-		return other, wrongAnswer("to", "%q may answer already, and nobody counts twice", to)
+		return other, wrongAnswer("to", text.Of("%q may answer already, and nobody counts twice", to))
 	}
 	if e := voted(s.votes(), other, s.holder(other.key)); e != nil {
-		return other, wrongAnswer("to", "%q has answered already", to)
+		return other, wrongAnswer("to", text.Of("%q has answered already", to))
 	}
 	// Whoever escalation will ask has a vote of their own to come.
 	if e := s.request.Escalation; e != nil && s.progress.Escalated == 0 && has(e.To, other.seats) {
-		return other, wrongAnswer("to", "%q will be asked anyway, and nobody counts twice", to)
+		return other, wrongAnswer("to", text.Of("%q will be asked anyway, and nobody counts twice", to))
 	}
 	return other, nil
 }
@@ -113,10 +114,10 @@ func of(d delegation) string {
 }
 
 // delegator is who has the vote that is to be handed on.
-func (s *sitting) delegator(text string) (somebody, error) {
-	who, err := s.people.named(text)
+func (s *sitting) delegator(name string) (somebody, error) {
+	who, err := s.people.named(name)
 	if err != nil {
-		return who, wrongAnswer("from", "%s", fault.From(err).Message)
+		return who, wrongAnswer("from", text.As(fault.From(err).Message))
 	}
 	return who, nil
 }

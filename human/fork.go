@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/host"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // ForkOf tells how an execution came of others, the last fork first; nil when it was not forked.
@@ -65,19 +66,16 @@ type Begun struct {
 
 // text says what is asked about such work.
 func (b *Begun) text(language string) string {
-	became := pick(language, "其结果无法得知", "how it ended there is not known")
+	became := text.Of("how it ended there is not known").In(language)
 	switch b.Status {
 	case engine.NodeDone:
-		became = pick(language, "它在那里已经完成", "it has completed there")
+		became = text.Of("it has completed there").In(language)
 	case engine.NodeFailure:
-		became = pick(language, "它在那里失败了", "it has failed there")
+		became = text.Of("it has failed there").In(language)
 	case engine.NodeRunning, engine.NodeRetrying:
-		became = pick(language, "它在那里仍在执行", "it is still at work there")
+		became = text.Of("it is still at work there").In(language)
 	}
-	return fmt.Sprintf(pick(language,
-		"此执行是从执行 %s 分叉而来；分叉处，节点 %s 正在那里执行，%s。此分叉尚未执行该节点，未经决定不会重复执行。请先在那里查看，再回答：done（那里做的有效，请给出结果）、not_done（在此分叉中执行，即再做一次）或 stop（让节点失败）。",
-		"This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail)."),
-		b.Execution, b.Node, became)
+	return text.Of("This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail).", b.Execution, b.Node, became).In(language)
 }
 
 // How much of an edited value and its name a line shows.
@@ -92,24 +90,21 @@ func ForkLines(language string, f *api.Fork) []string {
 	if f == nil {
 		return nil
 	}
-	say := func(zh, en string, args ...any) string {
-		return fmt.Sprintf(pick(strings.ToLower(language), zh, en), args...)
-	}
 	var lines []string
 	for _, one := range append([]api.Fork{*f}, f.Earlier...) {
 		by := one.By
 		if by == "" {
-			by = say("一名操作员", "an operator")
+			by = text.Of("an operator").In(language)
 		}
 		if len(lines) == 0 {
-			lines = append(lines, say("注意：这是一个分叉，由 %s 从执行 %s 的节点 %s 处建立。", "Note: this is a fork, made by %s of execution %s at node %s.", by, one.ExecutionID, one.NodeID))
+			lines = append(lines, text.Of("Note: this is a fork, made by %s of execution %s at node %s.", by, one.ExecutionID, one.NodeID).In(language))
 		} else {
-			lines = append(lines, say("在此之前，%s 从执行 %s 的节点 %s 处建立了分叉。", "Before that, %s made a fork of execution %s at node %s.", by, one.ExecutionID, one.NodeID))
+			lines = append(lines, text.Of("Before that, %s made a fork of execution %s at node %s.", by, one.ExecutionID, one.NodeID).In(language))
 		}
 		if n := len(one.Edits); n == 0 {
-			lines = append(lines, say("没有修改任何值。", "No value was edited."))
+			lines = append(lines, text.Of("No value was edited.").In(language))
 		} else {
-			lines = append(lines, say("修改了 %d 个值：", "Values edited: %d", n))
+			lines = append(lines, text.Of("Values edited: %d", n).In(language))
 		}
 		// What replaces something comes first, so that a message which is cut off says it all the same.
 		edits := slices.Clone(one.Edits)
@@ -120,13 +115,13 @@ func ForkLines(language string, f *api.Fork) []string {
 			case e.Edited == nil:
 				lines = append(lines, name)
 			case e.Original == nil:
-				lines = append(lines, say("%s：现在是 %s（原来没有）", "%s: now %s (was not there)", name, told{e.Edited, e.EditedPart}.text(language)))
+				lines = append(lines, text.Of("%s: now %s (was not there)", name, told{e.Edited, e.EditedPart}.text(language)).In(language))
 			default:
-				lines = append(lines, say("%s：现在是 %s（原来是 %s）", "%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language), told{e.Original, e.OriginalPart}.text(language)))
+				lines = append(lines, text.Of("%s: now %s (was %s)", name, told{e.Edited, e.EditedPart}.text(language), told{e.Original, e.OriginalPart}.text(language)).In(language))
 			}
 		}
 		if one.Reason != "" {
-			lines = append(lines, say("原因：%s", "Reason: %s", cut(one.Reason, maxForkValue)))
+			lines = append(lines, text.Of("Reason: %s", cut(one.Reason, maxForkValue)).In(language))
 		}
 	}
 	return lines
@@ -143,8 +138,8 @@ func (t told) text(language string) string {
 	if t.part == "" {
 		return valueText(t.value)
 	}
-	text := cut(strings.Join(strings.Fields(t.part), " "), maxForkValue)
-	return text + fmt.Sprintf(pick(strings.ToLower(language), "（共 %d 字节，此处仅为开头）", " (the beginning of %d bytes)"), gjson.GetBytes(t.value, "size").Int())
+	beginning := cut(strings.Join(strings.Fields(t.part), " "), maxForkValue)
+	return beginning + text.Of(" (the beginning of %d bytes)", gjson.GetBytes(t.value, "size").Int()).In(language)
 }
 
 // whole says that the line shows all of it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/text"
 )
 
 // Pages and messages are in the language of who reads them: as they have set it, else, of a page, as their browser says, else as the
@@ -65,7 +67,7 @@ func (r Request) In(language, purpose string) Request {
 
 // wasDone asks whether a tool has done its work.
 func wasDone(language string) string {
-	return pick(language, "%s 已经完成了吗？", "Was %s done?")
+	return text.Of("Was %s done?").In(language)
 }
 
 // toolIn is the tool that such a question is about.

@@ -6,6 +6,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/human/form"
+	"tandem/text"
 )
 
 // ProblemsOf are what is wrong with the answer that an error refuses, field by field, in words for every reader. An error that knows its
@@ -17,27 +18,18 @@ func ProblemsOf(err error) form.Problems {
 	fields, _ := fault.From(err).Details["fields"].([]api.FaultField)
 	problems := make(form.Problems, len(fields))
 	for n, f := range fields {
-		problems[n] = form.Problem{Path: f.Path, Text: form.Text{English: f.Message, Chinese: f.Message}}
+		problems[n] = form.Problem{Path: f.Path, Text: text.As(f.Message)}
 		if f.MessageZH != "" {
-			problems[n].Text.Chinese, problems[n].Schema = f.MessageZH, true
+			problems[n].Text, problems[n].Schema = text.Beside(f.Message, f.MessageZH), true
 		}
 	}
 	return problems
 }
 
-// InLanguage is what an error says to a reader of a language.
+// InLanguage is what an error says to a reader of a language: of an answer that is refused, what is wrong with it, field by field.
 func InLanguage(language string, e *fault.Error) string {
-	if !form.IsChinese(language) {
-		return e.Message
-	}
-	if problems := ProblemsOf(e); len(problems) > 0 {
+	if problems := ProblemsOf(e); len(problems) > 0 && text.Language(language) != text.English {
 		return problems.In(language)
 	}
-	switch {
-	case e.Code == fault.Conflict && e.Details["arguments_hash"] != nil:
-		return "您看到的内容与所询问的不一致，请重新查看后再答复。"
-	case e.Code == fault.Conflict && e.Details["status"] == "pending":
-		return "您已经答复过了，还在等待其他人的答复。"
-	}
-	return e.Message
+	return e.In(language)
 }

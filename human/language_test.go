@@ -8,7 +8,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
-	"tandem/store"
+	"tandem/text"
 )
 
 // What is wrong with an answer is told in the language of who gave it; what an author wrote stays as it is.
@@ -25,9 +25,9 @@ func TestInLanguage(t *testing.T) {
 		t.Errorf("got %q, and operators are told %q", got, err.Detail)
 	}
 	for want, e := range map[string]*fault.Error{
-		"您看到的内容与所询问的不一致，请重新查看后再答复。": fault.New(fault.Conflict, "what you were shown is not what is asked; look at it again").With("arguments_hash", "x"),
-		"您已经答复过了，还在等待其他人的答复。":       fault.New(fault.Conflict, "you have answered already; others still have to").With("status", string(store.InteractionPending)),
-		"to: it is not a user": fault.From(wrongAnswer("to", "it is not a user")),
+		"您看到的内容与所询问的不一致，请重新查看后再答复。": fault.Say(fault.Conflict, notAsShown).With("arguments_hash", "x"),
+		"您已经答复过了，还在等待其他人的答复。":       voted([]vote{{person: "ann"}}, somebody{key: "ann"}, ""),
+		"to: it is not a user": fault.From(wrongAnswer("to", text.As("it is not a user"))),
 	} {
 		if got := InLanguage("en", e); got != e.Message {
 			t.Errorf("got %q", got)

@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // The states of a link.
@@ -205,12 +206,12 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mi
 	open := s.request.Access == "link" || s.request.Access == "public"
 	if open {
 		if recipient != "" && recipient != Anyone {
-			return "", false, wrongAnswer("recipient", "the links of this form are for anyone")
+			return "", false, wrongAnswer("recipient", text.Of("the links of this form are for anyone"))
 		}
 		return Anyone, true, s.operates(p)
 	}
 	if recipient == Anyone || recipient == "" {
-		return "", false, wrongAnswer("recipient", "not everybody may answer this question; name one who may")
+		return "", false, wrongAnswer("recipient", text.Of("not everybody may answer this question; name one who may"))
 	}
 	who, err := s.people.named(recipient)
 	if err == nil {
@@ -220,11 +221,11 @@ func (s *sitting) linkFor(p identity.Principal, recipient string) (as string, mi
 	}
 	switch {
 	case fault.CodeOf(err) == fault.Forbidden && has(s.Approvers, who.seats): // the words of a refusal are for who answers, not for who asks here
-		return "", false, wrongAnswer("recipient", "%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient)
+		return "", false, wrongAnswer("recipient", text.Of("%q is asked but may not answer, as the one who has started the execution or having delegated the answer", recipient))
 	case fault.CodeOf(err) == fault.Forbidden:
-		return "", false, wrongAnswer("recipient", "%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", "))
+		return "", false, wrongAnswer("recipient", text.Of("%q may not answer this question; name one of those who are asked: %s", recipient, strings.Join(s.Approvers, ", ")))
 	case err != nil:
-		return "", false, wrongAnswer("recipient", "%q cannot answer: %s", recipient, fault.From(err).Message)
+		return "", false, wrongAnswer("recipient", text.Of("%q cannot answer: %s", recipient, fault.From(err).Message))
 	case who.key != me.key && !has([]string{"role:admin"}, me.seats):
 		return "", false, fault.New(fault.Forbidden, "a link answers in the name of who it is for; it is shown to nobody else, and only an admin can have it sent to them")
 	}

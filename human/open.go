@@ -19,6 +19,7 @@ import (
 	"tandem/human/form"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Question is a question as an execution asks it.
@@ -142,11 +143,7 @@ func (r *Request) settle(m Media, q Question) error {
 	}
 	r.Channel = cmp.Or(r.Channel, InApp)
 	r.Language = cmp.Or(r.Language, q.Language)
-	if r.Language = strings.ToLower(r.Language); strings.HasPrefix(r.Language, "zh") {
-		r.Language = "zh"
-	} else {
-		r.Language = "en"
-	}
+	r.Language = text.Language(r.Language)
 	r.Risk = cmp.Or(strings.ToLower(r.Risk), "low")
 	r.MinApprovals, r.MinRejections, r.Priority = max(1, r.MinApprovals), max(1, r.MinRejections), min(max(1, r.Priority), 5)
 	if r.TimeoutSeconds < 0 {
@@ -201,26 +198,23 @@ func (r *Request) settle(m Media, q Question) error {
 
 // operational fills in what the questions of other purposes ask, as far as they do not say so themselves.
 func (r *Request) operational(purpose string) {
-	say := func(zh, en string) string { return pick(r.Language, zh, en) }
 	shape := ""
 	switch purpose {
 	case PurposeOutcomeUnknown:
-		r.Title = cmp.Or(r.Title, say("已经完成了吗？", "Was it done?"))
+		r.Title = cmp.Or(r.Title, text.Of("Was it done?").In(r.Language))
 		if r.Begun != nil {
 			r.Description = cmp.Or(r.Description, r.Begun.text(r.Language))
 		}
-		r.Description = cmp.Or(r.Description, say(
-			"节点在执行中被打断，无法得知其结果。请先查看实际情况，再回答：done（已完成，请给出结果）、not_done（现在执行）或 stop（让节点失败）。",
-			"The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
-		r.Options = []Option{{Value: engine.ChoiceDone, Label: say("已完成", "done"), Outcome: Neither}, {Value: engine.ChoiceNotDone, Label: say("未完成", "not done"), Outcome: Neither}, {Value: engine.ChoiceStop, Label: say("停止", "stop"), Outcome: Neither}}
+		r.Description = cmp.Or(r.Description, text.Of("The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail).").In(r.Language))
+		r.Options = []Option{{Value: engine.ChoiceDone, Label: text.Of("done").In(r.Language), Outcome: Neither}, {Value: engine.ChoiceNotDone, Label: text.Of("not done").In(r.Language), Outcome: Neither}, {Value: engine.ChoiceStop, Label: text.Of("stop").In(r.Language), Outcome: Neither}}
 		shape = `{"type":"object","required":["outcome"],"properties":{"outcome":{"enum":["done","not_done","stop"]},"result":{}}}`
 	case PurposeConfirm:
-		r.Title = cmp.Or(r.Title, say("是否继续？", "Go on?"))
+		r.Title = cmp.Or(r.Title, text.Of("Go on?").In(r.Language))
 		shape = `{"type":"object","properties":{"confirm":{"type":"boolean"}}}`
 	case PurposeBudget:
 		shape = `{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","exclusiveMinimum":0}}}`
 	case PurposeDrift, PurposeActivation:
-		r.Title = cmp.Or(r.Title, say("是否接受？", "Accept it?"))
+		r.Title = cmp.Or(r.Title, text.Of("Accept it?").In(r.Language))
 		shape = `{"type":"object","required":["accept"],"properties":{"accept":{"type":"boolean"}}}`
 	case PurposeToolApproval:
 		if len(r.Options) == 0 {
@@ -339,14 +333,6 @@ func wrongConfig(path, format string, args ...any) *fault.Error {
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"
-}
-
-// pick is the text in a language.
-func pick(language, zh, en string) string {
-	if strings.HasPrefix(language, "zh") {
-		return zh
-	}
-	return en
 }
 
 // hexHash is what a hash looks like. read-only

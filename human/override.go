@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Override lets an admin decide a question in the place of those who were asked, with a reason. It ends the question, whatever votes it
@@ -36,9 +37,9 @@ func (s *sitting) override(p identity.Principal, in Submission, reason string) (
 	case late != nil:
 		return who, late
 	case in.ArgumentsHash != "" && in.ArgumentsHash != s.ArgumentsHash:
-		return who, fault.New(fault.Conflict, "what you were shown is not what is asked; look at it again").With("arguments_hash", s.ArgumentsHash)
+		return who, fault.Say(fault.Conflict, notAsShown).With("arguments_hash", s.ArgumentsHash)
 	case reason == "":
-		return who, wrongAnswer("reason", "it is missing; say why you decide in the place of those who are asked")
+		return who, wrongAnswer("reason", text.Of("it is missing; say why you decide in the place of those who are asked"))
 	}
 	how := store.Origin{Means: p.Means, Ground: store.GroundOverride, Reason: reason}
 	u, err := s.request.readByPurpose(s.Purpose, in.Data, p.User, timestamp(s.now), came(how))

@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Overrule corrects what a reply in prose was taken for. The reply counts no longer; if the submission has data, it counts as that
@@ -43,9 +44,9 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	case one.OverruledBy != "":
 		return fault.Newf(fault.Conflict, "the reply was overruled by %q already", one.OverruledBy)
 	case !one.Accepted && isNull(in.Data):
-		return wrongAnswer("response_data", "the reply does not count; say what it means, or leave it")
+		return wrongAnswer("response_data", text.Of("the reply does not count; say what it means, or leave it"))
 	case strings.TrimSpace(reason) == "":
-		return wrongAnswer("reason", "it is missing; say why")
+		return wrongAnswer("reason", text.Of("it is missing; say why"))
 	}
 	from := one.Address
 	if one.User != "" {

@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 const (
@@ -458,30 +459,30 @@ func (t *taking) say() string {
 	case t.reaction.Err != nil:
 		return sayWhy(language, t.reaction)
 	case t.reaction.Accepted && t.reaction.Ended:
-		return pick(language, "谢谢，您的回复已生效。", "Thank you, your answer was taken.")
+		return text.Of("Thank you, your answer was taken.").In(language)
 	case t.reaction.Accepted:
-		return pick(language, "谢谢，您的回复已记录，还需要其他人回复。", "Thank you, your answer was taken; others still have to answer.")
+		return text.Of("Thank you, your answer was taken; others still have to answer.").In(language)
 	case t.asked && t.request.Risk == "high":
-		return pick(language, "此事风险较高，请通过表单回复。", "The risk is high: please answer by the form.")
+		return text.Of("The risk is high: please answer by the form.").In(language)
 	case t.asked:
-		return pick(language, "无法判断您的意思，请明确回复或使用表单。", "It is not clear what you mean; please say it plainly, or use the form.")
+		return text.Of("It is not clear what you mean; please say it plainly, or use the form.").In(language)
 	case t.reaction.Ended:
-		return pick(language, "问题已结束。", "The question has ended.")
+		return text.Of("The question has ended.").In(language)
 	}
-	return pick(language, "您的回复已记录，但与问题无关。", "Your reply was recorded; it does not answer the question.")
+	return text.Of("Your reply was recorded; it does not answer the question.").In(language)
 }
 
 // sayWhy tells a person why their reply does not count.
 func sayWhy(language string, r Reaction) string {
 	switch {
 	case r.Err.Code == fault.Forbidden:
-		return pick(language, "您不能回复这个问题。", "You may not answer this question.")
+		return text.Of("You may not answer this question.").In(language)
 	case r.Err.Code == fault.Conflict && r.Err.Details["arguments_hash"] != nil:
-		return pick(language, "内容已变更，请重新查看。", "What is asked is not what you were shown; look at it again.")
+		return text.Of("What is asked is not what you were shown; look at it again.").In(language)
 	case r.Err.Code == fault.Conflict && r.Err.Details["status"] == string(store.InteractionPending):
-		return pick(language, "您已经回复过了。", "You have answered already.")
+		return text.Of("You have answered already.").In(language)
 	case r.Err.Code == fault.Conflict:
-		return pick(language, "问题已结束，无需再回复。", "The question has ended; nothing is needed any more.")
+		return text.Of("The question has ended; nothing is needed any more.").In(language)
 	}
-	return pick(language, "回复有误：", "The answer cannot be taken: ") + InLanguage(language, r.Err)
+	return text.Of("The answer cannot be taken: ").In(language) + InLanguage(language, r.Err)
 }

@@ -3,7 +3,6 @@ package human
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // vote is an answer that counts, by one person.
@@ -183,17 +183,17 @@ func ended(id string, status store.InteractionStatus, data json.RawMessage, resp
 	if isNull(data) {
 		data = json.RawMessage("null")
 	}
-	how := string(status)
+	how := text.As(string(status))
 	if status == store.InteractionCompleted && responder != "" {
-		how += fmt.Sprintf(", answered by %q", responder)
+		how = text.Of("%s, answered by %q", how, responder)
 		var said struct {
 			Action string `json:"action"`
 		}
 		if json.Unmarshal(data, &said) == nil && said.Action != "" {
-			how += fmt.Sprintf(" with %q", said.Action)
+			how = text.Of("%s with %q", how, said.Action)
 		}
 	}
-	return fault.Newf(fault.Conflict, "question %q is no longer open; it has ended with %s", id, how).
+	return fault.Say(fault.Conflict, text.Of("question %q is no longer open; it has ended with %s", id, how)).
 		With("status", string(status)).With("response_data", data).With("responder", responder)
 }
 
@@ -220,7 +220,7 @@ func voted(votes []vote, who somebody, holder string) *fault.Error {
 			if isNull(data) {
 				data = json.RawMessage("null")
 			}
-			return fault.New(fault.Conflict, "you have answered already; others still have to").
+			return fault.Say(fault.Conflict, text.Of("you have answered already; others still have to")).
 				With("status", string(store.InteractionPending)).With("response_data", data).With("responder", strings.TrimPrefix(v.person, seatUser))
 		}
 	}
@@ -237,7 +237,7 @@ func (s *sitting) admit(who somebody, argumentsHash string) error {
 		return e
 	}
 	if argumentsHash != "" && argumentsHash != s.ArgumentsHash {
-		return fault.New(fault.Conflict, "what you were shown is not what is asked; look at it again").With("arguments_hash", s.ArgumentsHash)
+		return fault.Say(fault.Conflict, notAsShown).With("arguments_hash", s.ArgumentsHash)
 	}
 	if e := voted(s.votes(), who, s.holder(who.key)); e != nil {
 		return e

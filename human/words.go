@@ -2,68 +2,63 @@ package human
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"time"
+
+	"tandem/text"
 )
 
 // words are the texts that people read in messages, besides the question itself. Times are RFC 3339 in UTC, since nobody knows where they
 // are read. Channels have the words of their buttons and forms themselves.
 type words struct {
-	request, reminder, escalation  string
-	delegated, asBefore            string // who, what they say
-	delegatedFor                   string // who, whose
-	overridden                     string // who
-	warning, deadline              string // minutes and time, time
-	unclear, highRisk, invalid     string
-	youWrote                       string // what
-	inInbox                        string
-	completed, completedBy, result string // -, who, what
-	timedOut                       string
-	fails, goesOn, takesDefault    string
-	cancelled, reason              string // -, why
+	language                       string
+	request, reminder, escalation  text.Text
+	delegated, asBefore            text.Text // who, what they say
+	delegatedFor                   text.Text // who, whose
+	overridden                     text.Text // who
+	warning, deadline              text.Text // minutes and time, time
+	unclear, highRisk, invalid     text.Text
+	youWrote                       text.Text // what
+	inInbox                        text.Text
+	completed, completedBy, result text.Text // -, who, what
+	timedOut                       text.Text
+	fails, goesOn, takesDefault    text.Text
+	cancelled, reason              text.Text // -, why
 }
 
-// wordsIn are the words of a language: Chinese for zh and its kinds, English for all else.
+// wordsIn are the words for a reader of a language.
 func wordsIn(language string) words {
-	if strings.HasPrefix(strings.ToLower(language), "zh") {
-		return words{
-			request: "有一个问题等待您答复。", reminder: "提醒：这个问题仍在等待您答复。", escalation: "此问题一直无人答复，现在也请您答复。",
-			warning: "还剩 %d 分钟：此问题将于 %s 截止。", deadline: "截止时间：%s",
-			delegated: "%s 已将此问题委托给您。", delegatedFor: "管理员 %s 已将 %s 的答复委托给您。", overridden: "管理员 %s 已代替被询问的人作出决定。", asBefore: "留言：%s",
-			unclear:  "我们没能确定您的回复是什么意思，因此尚未计入。请明确选择一个选项。",
-			highRisk: "这是高风险的决定，不能用文字回复来作出。请使用表单。",
-			invalid:  "您的回复不符合此问题的要求，因此尚未计入。",
-			youWrote: "您写的是：“%s”", inInbox: "请在 Tandem 的收件箱中答复。",
-			completed: "此问题已有答复，无需再做任何事。", completedBy: "由 %s 答复。", result: "结果：%s",
-			timedOut: "此问题已超时，不能再答复。", cancelled: "此问题已撤回，不需要答复了。", reason: "原因：%s",
-			fails: "这一步因此失败。", goesOn: "流程在没有答复的情况下继续。", takesDefault: "流程使用预设的答复继续。",
-		}
-	}
 	return words{
-		request: "A question is waiting for your answer.", reminder: "Reminder: this question is still waiting for your answer.",
-		escalation: "Nobody has answered this question so far, so you are asked as well.",
-		warning:    "Time left: %d min. This question ends at %s.", deadline: "Answer by %s.",
-		delegated: "%s has handed this question on to you.", delegatedFor: "%s, an admin, has handed the answer of %s on to you.", overridden: "%s, an admin, has decided it in the place of those who were asked.", asBefore: "They say: %s",
-		unclear:  "We could not tell what your reply means, so it does not count yet. Please choose one of the options.",
-		highRisk: "This decision carries a high risk and is not taken from a written reply. Please use the form.",
-		invalid:  "Your reply does not fit the question, so it does not count yet.",
-		youWrote: "You wrote: “%s”", inInbox: "Answer it in your Tandem inbox.",
-		completed: "This question has been answered; there is nothing left to do.", completedBy: "Answered by %s.", result: "Result: %s",
-		timedOut: "The time for this question is over; it can no longer be answered.", cancelled: "This question was withdrawn; no answer is needed any more.", reason: "Reason: %s",
-		fails: "The step fails because of that.", goesOn: "The workflow goes on without an answer.", takesDefault: "The workflow goes on with the answer that was set for this case.",
+		language:     language,
+		request:      text.Of("A question is waiting for your answer."),
+		reminder:     text.Of("Reminder: this question is still waiting for your answer."),
+		escalation:   text.Of("Nobody has answered this question so far, so you are asked as well."),
+		warning:      text.Of("Time left: %d min. This question ends at %s."),
+		deadline:     text.Of("Answer by %s."),
+		delegated:    text.Of("%s has handed this question on to you."),
+		delegatedFor: text.Of("%s, an admin, has handed the answer of %s on to you."),
+		overridden:   text.Of("%s, an admin, has decided it in the place of those who were asked."),
+		asBefore:     text.Of("They say: %s"),
+		unclear:      text.Of("We could not tell what your reply means, so it does not count yet. Please choose one of the options."),
+		highRisk:     text.Of("This decision carries a high risk and is not taken from a written reply. Please use the form."),
+		invalid:      text.Of("Your reply does not fit the question, so it does not count yet."),
+		youWrote:     text.Of("You wrote: “%s”"),
+		inInbox:      text.Of("Answer it in your Tandem inbox."),
+		completed:    text.Of("This question has been answered; there is nothing left to do."),
+		completedBy:  text.Of("Answered by %s."),
+		result:       text.Of("Result: %s"),
+		timedOut:     text.Of("The time for this question is over; it can no longer be answered."),
+		cancelled:    text.Of("This question was withdrawn; no answer is needed any more."),
+		reason:       text.Of("Reason: %s"),
+		fails:        text.Of("The step fails because of that."),
+		goesOn:       text.Of("The workflow goes on without an answer."),
+		takesDefault: text.Of("The workflow goes on with the answer that was set for this case."),
 	}
 }
 
 // lines are what a message says besides the question itself.
 func (w words) lines(m Message, about note, now time.Time) []string {
 	var list []string
-	say := func(text string, args ...any) {
-		if len(args) > 0 {
-			text = fmt.Sprintf(text, args...)
-		}
-		list = append(list, text)
-	}
+	say := func(t text.Text, args ...any) { list = append(list, t.With(args...).In(w.language)) }
 	i := m.Interaction
 	until := time.UnixMilli(i.TimeoutAt).UTC().Format(time.RFC3339)
 	switch m.Kind {
@@ -87,7 +82,14 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 	case KindWarning:
 		say(w.warning, minutesLeft(i, now), until)
 	case KindAskBack:
-		say(cmp.Or(map[string]string{reasonHighRisk: w.highRisk, reasonInvalid: w.invalid}[about.Reason], w.unclear))
+		switch about.Reason {
+		case reasonHighRisk:
+			say(w.highRisk)
+		case reasonInvalid:
+			say(w.invalid)
+		default:
+			say(w.unclear)
+		}
 		if about.Said != "" {
 			say(w.youWrote, about.Said)
 		}
@@ -105,7 +107,14 @@ func (w words) lines(m Message, about note, now time.Time) []string {
 		}
 	case KindTimeout:
 		say(w.timedOut)
-		say(cmp.Or(map[string]string{TimeoutContinue: w.goesOn, TimeoutDefault: w.takesDefault}[m.Request.TimeoutAction], w.fails))
+		switch m.Request.TimeoutAction {
+		case TimeoutContinue:
+			say(w.goesOn)
+		case TimeoutDefault:
+			say(w.takesDefault)
+		default:
+			say(w.fails)
+		}
 	case KindCancelled:
 		say(w.cancelled)
 		if about.Reason != "" {

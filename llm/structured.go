@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The bounds of what is looked for in an answer.
@@ -214,15 +214,6 @@ func (s *Schema) Read(text string) (json.RawMessage, error) {
 // Repair is the message that asks a model to answer once more, with what was wrong. Languages are zh and en; any other
 // reads as en.
 func Repair(problem, lang string) Message {
-	if len(problem) > maxRepair {
-		cut := maxRepair
-		for !utf8.RuneStart(problem[cut]) {
-			cut--
-		}
-		problem = problem[:cut] + "…"
-	}
-	if lang == "zh" || strings.HasPrefix(lang, "zh-") {
-		return Message{Role: User, Content: "上一个回答无法使用：" + problem + "\n请改正后重新回答。只输出一个完整的 JSON 对象，不要附带说明。"}
-	}
-	return Message{Role: User, Content: "The last answer cannot be used: " + problem + "\nCorrect it and answer again, with one complete JSON object and no explanation."}
+	problem = text.ClipBytes(problem, maxRepair)
+	return Message{Role: User, Content: text.Of("The last answer cannot be used: %s\nCorrect it and answer again, with one complete JSON object and no explanation.", problem).In(lang)}
 }

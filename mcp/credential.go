@@ -1,6 +1,9 @@
 package mcp
 
-import "tandem/credential"
+import (
+	"tandem/credential"
+	"tandem/text"
+)
 
 // OAuthCredential is the name of the type of credentials that hold the tokens of a tool server.
 const OAuthCredential = "mcp_oauth"
@@ -10,19 +13,19 @@ const OAuthCredential = "mcp_oauth"
 func Credentials() []credential.Type {
 	return []credential.Type{
 		oauthCredential(),
-		{Name: "github_token", Label: credential.Label{En: "GitHub token", Zh: "GitHub 令牌"}, Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
-		{Name: "gitlab_token", Label: credential.Label{En: "GitLab token", Zh: "GitLab 令牌"}, Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
+		{Name: "github_token", Label: text.Beside("GitHub token", "GitHub 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
+		{Name: "gitlab_token", Label: text.Beside("GitLab token", "GitLab 令牌"), Fields: []credential.Field{credential.Token(), credential.WebhookSecret()}},
 		// With an e-mail address the token is that of a cloud account, without one that of an own server.
-		{Name: "jira", Label: credential.Label{En: "Jira", Zh: "Jira"}, Fields: []credential.Field{
+		{Name: "jira", Label: text.Beside("Jira", "Jira"), Fields: []credential.Field{
 			credential.Token(), credential.Text("email", "E-mail address", "邮箱"), credential.Address("base_url", "Site URL", "站点地址").Needed(),
 		}},
-		{Name: "trello", Label: credential.Label{En: "Trello", Zh: "Trello"}, Fields: []credential.Field{
+		{Name: "trello", Label: text.Beside("Trello", "Trello"), Fields: []credential.Field{
 			credential.Secret("key", "API key", "API 密钥").Needed(), credential.Token(),
 		}},
-		{Name: "notion", Label: credential.Label{En: "Notion", Zh: "Notion"}, Fields: []credential.Field{
+		{Name: "notion", Label: text.Beside("Notion", "Notion"), Fields: []credential.Field{
 			credential.Token(), credential.Text("notion_version", "API version", "API 版本"),
 		}},
-		{Name: "caldav", Label: credential.Label{En: "CalDAV calendar", Zh: "CalDAV 日历"}, Fields: []credential.Field{
+		{Name: "caldav", Label: text.Beside("CalDAV calendar", "CalDAV 日历"), Fields: []credential.Field{
 			credential.Address("url", "Calendar URL", "日历地址").Needed(), credential.Username().Needed(), credential.Password().Needed(),
 		}},
 	}
@@ -30,13 +33,13 @@ func Credentials() []credential.Type {
 
 // oauthCredential is that of a grant. All but the client is written by an authorization; one that is empty is filled by it.
 func oauthCredential() credential.Type {
-	return credential.Type{Name: OAuthCredential, Label: credential.Label{En: "MCP server authorization", Zh: "MCP 服务器授权"}, Fields: []credential.Field{
+	return credential.Type{Name: OAuthCredential, Label: text.Beside("MCP server authorization", "MCP 服务器授权"), Fields: []credential.Field{
 		credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
 		credential.Choice("client_auth", "Client authentication", "客户端认证方式", "basic", "form", "none"), credential.Address("issuer", "Authorization server", "授权服务器"),
 		credential.Text("client_expires", "Client secret expires", "客户端密钥到期时间"),
 		credential.Secret("token", "Access token", "访问令牌"), credential.Secret("refresh_token", "Refresh token", "刷新令牌"),
 		credential.Address("token_url", "Token URL", "令牌地址"), credential.Text("resource", "Resource", "资源"), credential.Text("expires", "Expires", "到期时间"),
-		{Name: "scopes", Label: credential.Label{En: "Scopes", Zh: "权限范围"}, Format: credential.FormatTexts}, credential.Text("redirect_uri", "Redirect URI", "回调地址"),
-		{Name: "pending", Label: credential.Label{En: "Authorization under way", Zh: "进行中的授权"}, Format: credential.FormatDocument, Secret: true, Members: []string{"state", "verifier"}},
+		{Name: "scopes", Label: text.Beside("Scopes", "权限范围"), Format: credential.FormatTexts}, credential.Text("redirect_uri", "Redirect URI", "回调地址"),
+		{Name: "pending", Label: text.Beside("Authorization under way", "进行中的授权"), Format: credential.FormatDocument, Secret: true, Members: []string{"state", "verifier"}},
 	}}
 }

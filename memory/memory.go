@@ -25,6 +25,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Options are what memories need of the program that they are part of.
@@ -452,10 +453,5 @@ func (w *writing) line(format string, args ...any) bool {
 
 func (w *writing) String() string { return w.b.String() }
 
-// in chooses between the two languages that people read.
-func (c *Call) in(en, zh string) string {
-	if strings.HasPrefix(strings.ToLower(c.Language), "zh") {
-		return zh
-	}
-	return en
-}
+// in is a text in the language of the call.
+func (c *Call) in(en, zh string) string { return text.Beside(en, zh).In(c.Language) }

@@ -1,25 +1,18 @@
 package node
 
 import (
+	"tandem/text"
 	"tandem/workflow"
 )
 
-// Text is a text in the two languages that people read.
-type Text struct {
-	Zh string `json:"zh"`
-	En string `json:"en"`
-}
+// Text is a text in the languages that people read.
+type Text = text.Text
 
 // Says is a text in both languages.
-func Says(en, zh string) Text { return Text{En: en, Zh: zh} }
+func Says(en, zh string) Text { return text.Beside(en, zh) }
 
-// Wording is a text in one language: Chinese for "zh", English for any other.
-func Wording(language, zh, en string) string {
-	if language == "zh" {
-		return zh
-	}
-	return en
-}
+// Wording is a text in the language of a reader.
+func Wording(language, zh, en string) string { return text.Beside(en, zh).In(language) }
 
 // About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
 // read it from here.

@@ -14,6 +14,7 @@ import (
 
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Configuration reads a kind's own fields. The fields of a struct are named by their json tags; further tags say what
@@ -104,7 +105,7 @@ func shapeOf(t reflect.Type) *shape {
 		}
 		field := shapeField{
 			name: name, required: f.Tag.Get("required") == "true", prompt: f.Tag.Get("prompt") == "true", fixed: f.Tag.Get("fixed") == "true", later: f.Tag.Get("checked") == "plan",
-			meaning: Text{En: f.Tag.Get("doc"), Zh: f.Tag.Get("zh")}, with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index,
+			meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh")), with: conditions(f.Tag.Get("with")), typ: f.Type, index: f.Index,
 		}
 		if older := f.Tag.Get("older"); older != "" {
 			field.older = strings.Split(older, ",")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // SchemaSource makes a JSON Schema when somebody asks for it, and keeps it: most kinds of a program are never looked at, and
@@ -160,9 +161,9 @@ func (s *shape) refine(kind string, schema *jsonschema.Schema, v reflect.Value) 
 // refine adds what the tags of a field say.
 func (f *shapeField) refine(p *jsonschema.Schema) {
 	extra := map[string]any{}
-	if f.meaning.En != "" {
-		p.Description = f.meaning.En
-		extra[SchemaZh] = f.meaning.Zh
+	if !f.meaning.IsZero() {
+		p.Description = f.meaning.In(text.English)
+		extra[SchemaZh] = f.meaning.In("zh")
 	}
 	if len(f.older) > 0 {
 		extra[SchemaOlderNames] = f.older

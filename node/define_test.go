@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -91,7 +92,7 @@ func TestConfiguration_Refuses(t *testing.T) {
 	}
 }
 
-var anInfo = node.About{Name: "TEST.KIND", Title: node.Text{Zh: "测试", En: "Test"}, Description: node.Text{Zh: "测试", En: "A test."}}
+var anInfo = node.About{Name: "TEST.KIND", Title: text.Beside("Test", "测试"), Description: text.Beside("A test.", "测试")}
 
 type sum struct {
 	Total int    `json:"total"`
@@ -211,7 +212,7 @@ func TestDefine_ValuesOfTheProgram(t *testing.T) {
 		URL     string `json:"url" doc:"The address." zh:"地址。"`
 	}
 	about := node.About{
-		Name: "TEST.ASK", Title: node.Text{En: "Ask", Zh: "问"}, Description: node.Text{En: "Asks.", Zh: "提问。"},
+		Name: "TEST.ASK", Title: text.Beside("Ask", "问"), Description: text.Beside("Asks.", "提问。"),
 		Values: map[string][]string{"channel": {"inbox", "pigeon"}}, Beside: map[string][]node.Condition{"url": {{Field: "channel", Values: []string{"pigeon"}}}},
 	}
 	k := node.Define(about, func(_ context.Context, _ *node.Call, cfg ask, _ struct{}) (map[string]any, error) {

@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -36,10 +37,7 @@ type Slots struct {
 
 // FillingTitle is what the step of a filling is called.
 func FillingTitle(language string) string {
-	if language == "zh" || strings.HasPrefix(language, "zh-") {
-		return "自动参数填充"
-	}
-	return "Parameter filling"
+	return text.Of("Parameter filling").In(language)
 }
 
 // Filler fills slots. It ends with the output of the kind under "result", or waits.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -42,7 +43,7 @@ type plannedConfig struct {
 
 func plannedKinds(t *testing.T, effect workflow.Effect, plan func(p *node.Planning, cfg *plannedConfig)) *node.Registry {
 	t.Helper()
-	text := node.Text{En: "text", Zh: "文本"}
+	text := text.Beside("text", "文本")
 	about := node.About{Name: "TEST.PLANNED", Title: text, Description: text, Effect: effect, Older: []string{"PLANNED"}, Needs: node.Needs{Credential: []string{"sql"}}}
 	run := func(context.Context, *node.Call, plannedConfig, json.RawMessage) (node.Outcome, error) {
 		return node.Done{}, nil

@@ -95,8 +95,8 @@ func Defect(k Kind) string {
 		return "has no name of the form TYPE.SUBTYPE"
 	}
 	for _, text := range []struct{ what, value string }{
-		{"title in zh", k.About.Title.Zh}, {"title in en", k.About.Title.En},
-		{"description in zh", k.About.Description.Zh}, {"description in en", k.About.Description.En},
+		{"title in zh", k.About.Title.Words("zh")}, {"title in en", k.About.Title.Words("en")},
+		{"description in zh", k.About.Description.Words("zh")}, {"description in en", k.About.Description.Words("en")},
 	} {
 		if text.value == "" {
 			return "has no " + text.what

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/node"
+	"tandem/text"
 )
 
 func TestRegistry(t *testing.T) {
@@ -40,10 +41,10 @@ func TestRegistry_RefusesDefects(t *testing.T) {
 	}{
 		"Twice":        {func(*node.Kind) {}, "twice"},
 		"Name":         {func(k *node.Kind) { k.About.Name = "test" }, "TYPE.SUBTYPE"},
-		"ChineseTitle": {func(k *node.Kind) { k.About.Name, k.About.Title.Zh = "A.B", "" }, "title in zh"},
-		"EnglishTitle": {func(k *node.Kind) { k.About.Name, k.About.Title.En = "A.B", "" }, "title in en"},
-		"ChineseText":  {func(k *node.Kind) { k.About.Name, k.About.Description.Zh = "A.B", "" }, "description in zh"},
-		"EnglishText":  {func(k *node.Kind) { k.About.Name, k.About.Description.En = "A.B", "" }, "description in en"},
+		"ChineseTitle": {func(k *node.Kind) { k.About.Name, k.About.Title = "A.B", text.Beside("x", "") }, "title in zh"},
+		"EnglishTitle": {func(k *node.Kind) { k.About.Name, k.About.Title = "A.B", text.Beside("", "x") }, "title in en"},
+		"ChineseText":  {func(k *node.Kind) { k.About.Name, k.About.Description = "A.B", text.Beside("x", "") }, "description in zh"},
+		"EnglishText":  {func(k *node.Kind) { k.About.Name, k.About.Description = "A.B", text.Beside("", "x") }, "description in en"},
 		"Neither":      {func(k *node.Kind) { k.About.Name, k.Run = "A.B", nil }, "neither"},
 		"Both":         {func(k *node.Kind) { k.About.Name, k.Scope = "A.B", &node.Scope{} }, "more than one"},
 		"EmptyScope":   {func(k *node.Kind) { k.About.Name, k.Run, k.Scope = "A.B", nil, &node.Scope{} }, "lacks"},

@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -60,7 +61,7 @@ type rig struct {
 // newRig makes the workflow from -> node -> to, where the node is of the kind under test.
 func newRig(t *testing.T, kind Kind, config, params string, connections ...workflow.Connection) *rig {
 	t.Helper()
-	text := Text{Zh: "测试", En: "test"}
+	text := text.Beside("test", "测试")
 	kind.About.Title, kind.About.Description = text, text
 	var registry Registry
 	registry.Register(kind, Kind{

@@ -10,198 +10,214 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
-// SchemaWords says what is wrong to people who have never seen the schema, in their language: "zh", or English.
-func SchemaWords(p payload.SchemaProblem, language string) string {
+// SchemaWords says what is wrong to people who have never seen the schema, in their language. In English these are the words of the
+// validator, unless there are plainer ones.
+func SchemaWords(p payload.SchemaProblem) text.Text {
 	switch {
-	case language == "zh" && p.Kind != nil:
-		return chineseWords(p.Kind)
-	case language == "zh" && p.Wild != "":
-		return fmt.Sprintf("数字 %s 超出范围。", p.Wild)
-	case language == "zh":
-		return unlike
-	case p.Kind != nil:
-		if words := plainWords(p.Kind); words != "" {
-			return words
-		}
+	case p.Kind == nil && p.Wild != "":
+		return text.Of("the number %s is out of range", p.Wild)
+	case p.Kind == nil:
+		return unlike().Saying(text.English, p.Message)
 	}
-	return p.Message
+	if plain := plainWords(p.Kind); !plain.IsZero() {
+		return plain
+	}
+	return schemaWords(p.Kind).Saying(text.English, p.Message)
 }
 
-// plainWords are English words that say it plainer than the validator does; empty: there are none.
-func plainWords(k jsonschema.ErrorKind) string {
+// unlike is all that can be said of something that no kind is known of.
+func unlike() text.Text { return text.Of("it is not as the schema wants it") }
+
+// plainWords are words that are plain in English too; none for what the validator says as well.
+func plainWords(k jsonschema.ErrorKind) text.Text {
 	switch k := k.(type) {
 	case *kind.Maximum:
-		return "it is more than " + decimal(k.Want)
+		return text.Of("it is more than %s", decimal(k.Want))
 	case *kind.Minimum:
-		return "it is less than " + decimal(k.Want)
+		return text.Of("it is less than %s", decimal(k.Want))
 	case *kind.ExclusiveMaximum:
-		return "it is not less than " + decimal(k.Want)
+		return text.Of("it is not less than %s", decimal(k.Want))
 	case *kind.ExclusiveMinimum:
-		return "it is not more than " + decimal(k.Want)
+		return text.Of("it is not more than %s", decimal(k.Want))
 	case *kind.MultipleOf:
-		return "it is not a multiple of " + decimal(k.Want)
+		return text.Of("it is not a multiple of %s", decimal(k.Want))
 	case *kind.MinLength:
-		return fmt.Sprintf("it has less than %d characters", k.Want)
+		return text.Of("it has less than %d characters", k.Want)
 	case *kind.MaxLength:
-		return fmt.Sprintf("it has more than %d characters", k.Want)
+		return text.Of("it has more than %d characters", k.Want)
 	case *kind.MinItems:
-		return fmt.Sprintf("choose at least %d", k.Want)
+		return text.Of("choose at least %d", k.Want)
 	case *kind.MaxItems:
-		return fmt.Sprintf("choose at most %d", k.Want)
+		return text.Of("choose at most %d", k.Want)
 	case *kind.Type:
 		switch strings.Join(k.Want, " ") {
 		case "integer":
-			return "a whole number was expected"
+			return text.Of("a whole number was expected")
 		case "number":
-			return "a number was expected"
+			return text.Of("a number was expected").For("by a schema")
 		}
 	}
-	return ""
+	return text.Text{}
 }
 
-// unlike is all that can be said in Chinese of something that no kind is known of.
-const unlike = "内容不符合要求。"
-
-// chineseWords says in Chinese what a schema refuses. Every kind of the validator has words of its own; a test looks for one that has none.
-func chineseWords(k jsonschema.ErrorKind) string {
+// schemaWords says what a schema refuses. Every kind of the validator has words of its own; a test looks for one that has none.
+func schemaWords(k jsonschema.ErrorKind) text.Text {
 	switch k := k.(type) {
 	case *kind.Type:
-		names := make([]string, len(k.Want))
+		names := make([]text.Text, len(k.Want))
 		for i, name := range k.Want {
-			names[i] = typeNames(name)
+			names[i] = typeName(name)
 		}
-		return "类型不符：应为" + strings.Join(names, "或") + "。"
+		return text.Of("its type is not %s", either(names))
 	case *kind.Enum:
 		list, plain := shownValues(k.Want)
 		if !plain {
-			return "不在允许的取值之中。"
+			return text.Of("it is none of the values that are allowed")
 		}
-		return "请从以下内容中选择：" + list + "。"
+		return text.Of("choose one of %s", list)
 	case *kind.Const:
 		value, plain := shownValues([]any{k.Want})
 		if !plain {
-			return "必须与规定的内容一致。"
+			return text.Of("it is not what it has to be")
 		}
-		return "必须是 " + value + "。"
+		return text.Of("it has to be %s", value)
 	case *kind.Format:
-		return "不是有效的" + formatNames(k.Want) + "。"
+		return text.Of("it is not a valid %s", formatName(k.Want))
 	case *kind.Pattern:
-		return "格式不符合要求。"
-	case *kind.MinLength:
-		return fmt.Sprintf("字数过少，至少 %d 个字符。", k.Want)
-	case *kind.MaxLength:
-		return fmt.Sprintf("字数过多，最多 %d 个字符。", k.Want)
-	case *kind.Minimum:
-		return "数值过小，最小为 " + decimal(k.Want) + "。"
-	case *kind.Maximum:
-		return "数值过大，最大为 " + decimal(k.Want) + "。"
-	case *kind.ExclusiveMinimum:
-		return "数值过小，必须大于 " + decimal(k.Want) + "。"
-	case *kind.ExclusiveMaximum:
-		return "数值过大，必须小于 " + decimal(k.Want) + "。"
-	case *kind.MultipleOf:
-		return "必须是 " + decimal(k.Want) + " 的倍数。"
-	case *kind.MinItems:
-		return fmt.Sprintf("至少需要 %d 项。", k.Want)
-	case *kind.MaxItems:
-		return fmt.Sprintf("最多只能有 %d 项。", k.Want)
+		return text.Of("it does not have the form that is wanted")
 	case *kind.UniqueItems:
-		return fmt.Sprintf("第 %d 项与第 %d 项重复。", k.Duplicates[0]+1, k.Duplicates[1]+1)
+		return text.Of("items %d and %d are the same", k.Duplicates[0]+1, k.Duplicates[1]+1)
 	case *kind.AdditionalItems:
-		return fmt.Sprintf("最后 %d 项是多余的。", k.Count)
+		return text.Of("the last %d items are too many", k.Count)
 	case *kind.Contains:
-		return "没有一项符合要求。"
+		return text.Of("no item is as it should be")
 	case *kind.MinContains:
-		return fmt.Sprintf("至少要有 %d 项符合要求，现有 %d 项。", k.Want, len(k.Got))
+		return text.Of("at least %d items have to be as they should be, and %d are", k.Want, len(k.Got))
 	case *kind.MaxContains:
-		return fmt.Sprintf("最多只能有 %d 项符合该要求，现有 %d 项。", k.Want, len(k.Got))
+		return text.Of("at most %d items may be like that, and %d are", k.Want, len(k.Got))
+	}
+	return objectWords(k)
+}
+
+// objectWords says what a schema refuses of objects, and of a value as a whole.
+func objectWords(k jsonschema.ErrorKind) text.Text {
+	switch k := k.(type) {
 	case *kind.Required:
-		return "缺少 " + quotedNames(k.Missing) + "。"
+		return text.Of("%s is missing", quotedNames(k.Missing))
 	case *kind.Dependency:
-		return fmt.Sprintf("填写了“%s”时，还需要 %s。", k.Prop, quotedNames(k.Missing))
+		return text.Of("with “%s” it needs %s", k.Prop, quotedNames(k.Missing))
 	case *kind.DependentRequired:
-		return fmt.Sprintf("填写了“%s”时，还需要 %s。", k.Prop, quotedNames(k.Missing))
+		return text.Of("with “%s” it needs %s", k.Prop, quotedNames(k.Missing))
 	case *kind.AdditionalProperties:
-		return "不能有 " + quotedNames(k.Properties) + "。"
+		return text.Of("%s may not be there", quotedNames(k.Properties))
 	case *kind.PropertyNames:
-		return fmt.Sprintf("“%s”不能用作名称。", k.Property)
+		return text.Of("“%s” cannot be a name", k.Property)
 	case *kind.MinProperties:
-		return fmt.Sprintf("至少需要 %d 个字段。", k.Want)
+		return text.Of("it needs at least %d fields", k.Want)
 	case *kind.MaxProperties:
-		return fmt.Sprintf("最多只能有 %d 个字段。", k.Want)
+		return text.Of("it may have at most %d fields", k.Want)
 	case *kind.Not:
-		return "这样的内容是不允许的。"
+		return text.Of("such a value is not allowed")
 	case *kind.AllOf:
-		return "没有满足全部要求。"
+		return text.Of("it does not fulfil all that is wanted")
 	case *kind.AnyOf:
-		return "没有满足任何一种允许的形式。"
+		return text.Of("it has none of the forms that are allowed")
 	case *kind.OneOf:
 		if len(k.Subschemas) > 0 {
-			return "同时满足了多种形式，只能满足其中一种。"
+			return text.Of("it has several of the forms, and only one is allowed")
 		}
-		return "必须满足其中一种允许的形式。"
+		return text.Of("it has to have one of the forms that are allowed")
 	case *kind.FalseSchema:
-		return "这里不能填写任何内容。"
+		return text.Of("nothing may be filled in here")
 	case *kind.ContentEncoding:
-		return fmt.Sprintf("内容不是有效的 %s 编码。", k.Want)
+		return text.Of("it is not encoded as %s", k.Want)
 	case *kind.ContentMediaType:
-		return fmt.Sprintf("内容不是 %s 类型。", k.Want)
+		return text.Of("it is not of the type %s", k.Want)
 	case *kind.ContentSchema:
-		return "编码在其中的内容不符合要求。"
+		return text.Of("what is encoded in it is not as it should be")
 	case *kind.InvalidJsonValue:
-		return "内容不是有效的 JSON 值。"
+		return text.Of("it is not a value of JSON")
 	case *kind.RefCycle:
-		return "此项的校验规则循环引用，请联系流程的作者。"
+		return text.Of("its schema refers to itself without end; tell the author of the workflow")
 	case *kind.Schema, *kind.Group, *kind.Reference: // what they are about is told by their causes
-		return "内容没有通过校验。"
+		return text.Of("it was not accepted")
 	}
-	return unlike
+	return unlike()
 }
 
-func typeNames(name string) string {
-	if known, ok := map[string]string{
-		"string": "文字", "number": "数字", "integer": "整数", "boolean": "是或否（true 或 false）", "array": "列表", "object": "JSON 对象", "null": "空值（null）",
+func typeName(name string) text.Text {
+	if known, ok := map[string]text.Text{
+		"string": text.Of("a text"), "number": text.Of("a number"), "integer": text.Of("a whole number"), "boolean": text.Of("yes or no (true or false)"),
+		"array": text.Of("a list"), "object": text.Of("a JSON object"), "null": text.Of("nothing (null)"),
 	}[name]; ok {
 		return known
 	}
-	return " " + name
+	return text.As(" " + name)
 }
 
-func formatNames(name string) string {
-	if known, ok := map[string]string{
-		"email": "电子邮件地址", "idn-email": "电子邮件地址", "date": "日期（如 2027-03-31）", "time": "时间（如 09:30:00Z）", "date-time": "日期时间（如 2027-03-31T09:30:00Z）", "duration": "时长（如 P1DT2H）",
-		"uri": "网址", "iri": "网址", "uri-reference": "网址", "iri-reference": "网址", "hostname": "主机名", "idn-hostname": "主机名", "ipv4": " IPv4 地址", "ipv6": " IPv6 地址", "uuid": " UUID",
-		"regex": "正则表达式", "json-pointer": " JSON 指针",
+func formatName(name string) text.Text {
+	mail, address, host := text.Of("mail address"), text.Of("address of the web"), text.Of("name of a host")
+	if known, ok := map[string]text.Text{
+		"email": mail, "idn-email": mail, "date": text.Of("date (such as 2027-03-31)"), "time": text.Of("time (such as 09:30:00Z)"),
+		"date-time": text.Of("date and time (such as 2027-03-31T09:30:00Z)"), "duration": text.Of("duration (such as P1DT2H)"),
+		"uri": address, "iri": address, "uri-reference": address, "iri-reference": address, "hostname": host, "idn-hostname": host,
+		"ipv4": text.Of("IPv4 address"), "ipv6": text.Of("IPv6 address"), "uuid": text.As(" UUID"),
+		"regex": text.Of("regular expression"), "json-pointer": text.Of("JSON pointer"),
 	}[name]; ok {
 		return known
 	}
-	return " " + name
+	return text.As(" " + name)
+}
+
+// either lists what may be.
+func either(list []text.Text) text.Text {
+	if len(list) == 0 {
+		return text.Text{}
+	}
+	all := list[len(list)-1]
+	for i := len(list) - 2; i >= 0; i-- {
+		all = text.Of("%s or %s", list[i], all)
+	}
+	return all
+}
+
+// listed lists texts.
+func listed(list []string) text.Text {
+	if len(list) == 0 {
+		return text.Text{}
+	}
+	all := text.As(list[len(list)-1])
+	for i := len(list) - 2; i >= 0; i-- {
+		all = text.Of("%s, %s", list[i], all)
+	}
+	return all
 }
 
 // shownValues lists values as people read them; not plain: some of them are lists or objects.
-func shownValues(values []any) (list string, plain bool) {
+func shownValues(values []any) (list text.Text, plain bool) {
 	texts := make([]string, len(values))
 	for i, v := range values {
 		switch v.(type) {
 		case []any, map[string]any:
-			return "", false
+			return text.Text{}, false
 		case nil:
 			texts[i] = "null"
 		default:
 			texts[i] = fmt.Sprint(v)
 		}
 	}
-	return strings.Join(texts, "、"), true
+	return listed(texts), true
 }
 
-func quotedNames(names []string) string {
+func quotedNames(names []string) text.Text {
 	texts := make([]string, len(names))
 	for i, name := range names {
 		texts[i] = "“" + name + "”"
 	}
-	return strings.Join(texts, "、")
+	return listed(texts)
 }
 
 // decimal writes a number as people do.

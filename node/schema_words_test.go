@@ -38,8 +38,8 @@ func TestSchemaWords_EveryKind(t *testing.T) {
 			t.Errorf("the validator has the kind %s, which this test does not know", name)
 			continue
 		}
-		got := SchemaWords(payload.SchemaProblem{Kind: sample}, "zh")
-		if got == unlike || !strings.ContainsFunc(got, func(r rune) bool { return unicode.Is(unicode.Han, r) }) || strings.Contains(got, "why") {
+		got := SchemaWords(payload.SchemaProblem{Kind: sample}).In("zh")
+		if got == unlike().In("zh") || !strings.ContainsFunc(got, func(r rune) bool { return unicode.Is(unicode.Han, r) }) || strings.Contains(got, "why") {
 			t.Errorf("%s has no Chinese: %q", name, got)
 		}
 		delete(samples, name)
@@ -107,10 +107,10 @@ func TestSchemaWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := s.Problems("", value)
-		if len(list) != 1 || SchemaWords(list[0], "zh") != c.zh || SchemaWords(list[0], "en") != c.en {
+		if len(list) != 1 || SchemaWords(list[0]).In("zh") != c.zh || SchemaWords(list[0]).In("en") != c.en {
 			t.Errorf("%s: %+v", name, list)
 			for _, p := range list {
-				t.Logf("%q %q", SchemaWords(p, "zh"), SchemaWords(p, "en"))
+				t.Logf("%q %q", SchemaWords(p).In("zh"), SchemaWords(p).In("en"))
 			}
 		}
 	}

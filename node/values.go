@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"tandem/text"
 )
 
 // Value is a field of what goes into a node or comes out of it.
@@ -62,7 +64,7 @@ func valuesOf(prefix string, t reflect.Type, above []reflect.Type) []Value {
 		if f.Anonymous || !f.IsExported() || name == "" || name == "-" || f.Tag.Get("doc") == "" {
 			continue
 		}
-		list = append(list, Value{Name: prefix + name, Meaning: Text{En: f.Tag.Get("doc"), Zh: f.Tag.Get("zh")}})
+		list = append(list, Value{Name: prefix + name, Meaning: text.Beside(f.Tag.Get("doc"), f.Tag.Get("zh"))})
 		inner, below := f.Type, prefix+name
 		for inner.Kind() == reflect.Pointer || inner.Kind() == reflect.Slice {
 			if inner.Kind() == reflect.Slice {

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -47,7 +48,7 @@ type describedConfig struct {
 func (c *describedConfig) Defaults() { c.Mode = "a" }
 
 func describedKind(plan ...func(p *node.Planning, cfg *describedConfig)) node.Kind {
-	text := node.Text{En: "text", Zh: "文本"}
+	text := text.Beside("text", "文本")
 	about := node.About{
 		Name: "TEST.DESCRIBED", Title: text, Description: text, Effect: workflow.Pure,
 		Keys:   []node.Key{{Name: "result", Meaning: text}, {Name: node.AnyKey, Meaning: text}},
@@ -65,7 +66,7 @@ func TestDescribed(t *testing.T) {
 	list := func(values []node.Value) string {
 		var names []string
 		for _, v := range values {
-			names = append(names, fmt.Sprintf("%s (%s, %s)", v.Name, v.Meaning.En, v.Meaning.Zh))
+			names = append(names, fmt.Sprintf("%s (%s, %s)", v.Name, v.Meaning.In("en"), v.Meaning.In("zh")))
 		}
 		return strings.Join(names, "; ")
 	}

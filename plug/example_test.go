@@ -8,6 +8,7 @@ import (
 	"tandem/credential"
 	"tandem/node"
 	"tandem/plug"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -20,7 +21,7 @@ func shout() node.Kind {
 		Text string `json:"text" doc:"What is said." zh:"内容。"`
 	}
 	return node.Define(node.About{
-		Name: "TALK.SHOUT", Title: node.Text{En: "Shout", Zh: "喊"}, Description: node.Text{En: "Says something loudly.", Zh: "大声说。"}, Effect: workflow.Pure,
+		Name: "TALK.SHOUT", Title: node.Says("Shout", "喊"), Description: node.Says("Says something loudly.", "大声说。"), Effect: workflow.Pure,
 	}, func(_ context.Context, _ *node.Call, cfg config, in words) (words, error) {
 		return words{strings.ToUpper(in.Text) + strings.Repeat("!", int(cfg.Marks))}, nil
 	})
@@ -33,7 +34,7 @@ func ExampleExtension() {
 			Name:  "talk",
 			Kinds: []node.Kind{shout()},
 			Credentials: []credential.Type{{
-				Name: "megaphone", Label: credential.Label{En: "Megaphone", Zh: "扩音器"}, Fields: []credential.Field{credential.Token()},
+				Name: "megaphone", Label: text.Beside("Megaphone", "扩音器"), Fields: []credential.Field{credential.Token()},
 			}},
 		}
 	}

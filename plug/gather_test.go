@@ -14,6 +14,7 @@ import (
 	"tandem/node"
 	"tandem/objectstore"
 	"tandem/plug"
+	"tandem/text"
 )
 
 // channel is one that sends nothing.
@@ -34,7 +35,7 @@ func (shelf) Put(context.Context, credential.Opened, objectstore.Object) (object
 
 func kind(name string, older ...string) node.Kind {
 	return node.Raw(node.About{
-		Name: name, Older: older, Title: node.Text{En: "Title", Zh: "标题"}, Description: node.Text{En: "What it does.", Zh: "做什么。"}, Keys: []node.Key{{Name: "result"}},
+		Name: name, Older: older, Title: text.Beside("Title", "标题"), Description: text.Beside("What it does.", "做什么。"), Keys: []node.Key{{Name: "result"}},
 	}, func(context.Context, *node.Call, struct{}, json.RawMessage) (node.Outcome, error) {
 		return node.Done{}, nil
 	})

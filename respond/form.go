@@ -14,6 +14,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // answerForm draws the form of a question on a page: its controls, and the buttons that send it.
@@ -146,7 +147,7 @@ func drawForm(asked *form.Form) *answerForm {
 }
 
 func (f *answerForm) say(zh, en string) string {
-	return form.Text{English: en, Chinese: zh}.In(f.Language)
+	return text.Beside(en, zh).In(f.Language)
 }
 
 // draw adds the control of an entry, with what is filled in already.

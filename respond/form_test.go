@@ -11,6 +11,7 @@ import (
 
 	"tandem/human/form"
 	"tandem/human/form/formtest"
+	"tandem/text"
 )
 
 // What a browser sends of a page is the same answer as everywhere else. The page is read as a browser without scripts does: only what is drawn
@@ -51,7 +52,7 @@ func TestRespondForm_Conforms(t *testing.T) {
 		}
 		for _, c := range sent.Controls { // what a reader of the page sees
 			if c.Error != "" {
-				filled.Wrong = append(filled.Wrong, form.Problem{Path: c.entry.Path(), Text: form.Text{English: c.Error, Chinese: c.Error}})
+				filled.Wrong = append(filled.Wrong, form.Problem{Path: c.entry.Path(), Text: text.As(c.Error)})
 			}
 		}
 		return filled

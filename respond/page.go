@@ -23,6 +23,7 @@ import (
 	"tandem/identity"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 //go:embed page.html style.css
@@ -94,12 +95,7 @@ type pageFact struct {
 }
 
 // Say is a text in the language of the page.
-func (p *respondPage) Say(zh, en string) string {
-	if p.Lang == "zh" {
-		return zh
-	}
-	return en
-}
+func (p *respondPage) Say(zh, en string) string { return text.Beside(en, zh).In(p.Lang) }
 
 // Other is the language that the page is not in.
 func (p *respondPage) Other() string {

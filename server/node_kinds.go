@@ -64,21 +64,21 @@ func (s *Server) tellKind(k node.Kind) api.NodeKind { return TellKind(s.o.Kinds,
 func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 	typ, subtype, _ := strings.Cut(k.About.Name, ".")
 	out := api.NodeKind{
-		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.Text(k.About.Title), Description: api.Text(k.About.Description),
+		Name: k.About.Name, Type: typ, Subtype: subtype, Title: api.TextOf(k.About.Title), Description: api.TextOf(k.About.Description),
 		ConfigSchema: anySchema(k.ConfigSchema.JSON()), InputSchema: anySchema(k.InputSchema.JSON()), OutputSchema: anySchema(k.OutputSchema.JSON()), OutputKeys: []string{},
 	}
 	for _, key := range k.About.Keys {
-		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.Text(key.Meaning), Fields: tellValues(key.Fields)})
+		out.Keys = append(out.Keys, api.NodeKey{Name: key.Name, Meaning: api.TextOf(key.Meaning), Fields: tellValues(key.Fields)})
 	}
 	out.Inputs = tellValues(k.About.Inputs)
 	if n := k.About.Needs; len(n.Credential)+len(n.Also) > 0 {
 		out.Needs = &api.NodeNeeds{Credential: n.Credential, Optional: n.Optional}
 		for _, also := range n.Also {
-			out.Needs.Also = append(out.Needs.Also, api.Text(also))
+			out.Needs.Also = append(out.Needs.Also, api.TextOf(also))
 		}
 	}
 	for _, e := range k.About.Examples {
-		told := api.NodeExample{Shows: api.Text(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
+		told := api.NodeExample{Shows: api.TextOf(e.Shows), Configurations: json.RawMessage(e.Config), Replies: e.Replies, Output: json.RawMessage(e.Output)}
 		if e.Input != "" {
 			told.Inputs = append(told.Inputs, json.RawMessage(e.Input))
 		}
@@ -101,7 +101,7 @@ func TellKind(kinds workflow.Kinds, k node.Kind) api.NodeKind {
 func tellValues(list []node.Value) []api.NodeValue {
 	var told []api.NodeValue
 	for _, v := range list {
-		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.Text(v.Meaning)})
+		told = append(told, api.NodeValue{Name: v.Name, Meaning: api.TextOf(v.Meaning)})
 	}
 	return told
 }

@@ -34,6 +34,7 @@ import (
 	"tandem/store"
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -71,14 +72,14 @@ func (fewKinds) Kind(name string) (workflow.Kind, bool) {
 // testCredentials are types of credentials for tests: those of tool servers, of a chat and of the model that profiles name.
 func testCredentials() credential.Types {
 	bot := func(name string) credential.Type {
-		return credential.Type{Name: name, Label: credential.Label{En: "Bot", Zh: "机器人"}, Fields: []credential.Field{credential.Token()}}
+		return credential.Type{Name: name, Label: text.Beside("Bot", "机器人"), Fields: []credential.Field{credential.Token()}}
 	}
 	return credential.NewTypes(append(mcp.Credentials(), bot("slack_bot"), bot("telegram_bot"))...)
 }
 
 func testKinds() []node.Kind {
 	pass := func(name string) node.Kind {
-		info := node.About{Name: name, Title: node.Text{Zh: "空", En: "Empty"}, Description: node.Text{Zh: "无", En: "Hands its input on"}}
+		info := node.About{Name: name, Title: text.Beside("Empty", "空"), Description: text.Beside("Hands its input on", "无")}
 		return node.Define(info, func(_ context.Context, _ *node.Call, _ struct {
 			Pass bool `json:"pass_through"`
 		}, in json.RawMessage) (json.RawMessage, error) {
@@ -88,7 +89,7 @@ func testKinds() []node.Kind {
 			return in, nil
 		})
 	}
-	task := node.Define(node.About{Name: "CALL.TASK", Title: node.Text{Zh: "任务", En: "Task"}, Description: node.Text{Zh: "回答", En: "Answers"}},
+	task := node.Define(node.About{Name: "CALL.TASK", Title: text.Beside("Task", "任务"), Description: text.Beside("Answers", "回答")},
 		func(_ context.Context, _ *node.Call, _ agent.Spec, in struct {
 			Question string `json:"question"`
 		}) (map[string]string, error) {

@@ -53,10 +53,10 @@ func (s *settings) listCredentialTypes(context.Context, identity.Principal, *str
 	types := s.o.CredentialTypes
 	out := &credentialTypesOutput{api.CredentialTypes{Types: make([]api.CredentialType, len(types))}}
 	for i, t := range types {
-		told := api.CredentialType{Name: t.Name, Title: api.Text(t.Label), Fields: make([]api.CredentialField, len(t.Fields))}
+		told := api.CredentialType{Name: t.Name, Title: api.TextOf(t.Label), Fields: make([]api.CredentialField, len(t.Fields))}
 		for j, f := range t.Fields {
 			told.Fields[j] = api.CredentialField{
-				Name: f.Name, Title: api.Text(f.Label), Format: string(f.Format), Secret: f.Secret, Required: f.Required, Default: f.Default, Choices: f.Choices,
+				Name: f.Name, Title: api.TextOf(f.Label), Format: string(f.Format), Secret: f.Secret, Required: f.Required, Default: f.Default, Choices: f.Choices,
 			}
 		}
 		out.Body.Types[i] = told

@@ -20,6 +20,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // authData are the fields of a credential of the type http_auth.
@@ -40,14 +41,14 @@ type authData struct {
 
 // Credential is the type of the credential of a service which wants a token, a password, a header or a parameter.
 func Credential() credential.Type {
-	return credential.Type{Name: "http_auth", Label: credential.Label{En: "HTTP authentication", Zh: "HTTP 认证"}, Selector: "scheme", Fields: []credential.Field{
+	return credential.Type{Name: "http_auth", Label: text.Beside("HTTP authentication", "HTTP 认证"), Selector: "scheme", Fields: []credential.Field{
 		credential.Choice("scheme", "Scheme", "方式", "bearer", "basic", "header", "query", "oauth2_client").Needed(),
 		credential.Secret("token", "Access token", "访问令牌"), credential.Username(), credential.Password(),
 		credential.Text("name", "Header or parameter name", "请求头或参数名"), credential.Secret("value", "Header or parameter value", "请求头或参数值"),
 		credential.Text("client_id", "Client ID", "客户端 ID"), credential.Secret("client_secret", "Client secret", "客户端密钥"),
 		credential.Address("token_url", "Token URL", "令牌地址"),
-		{Name: "scopes", Label: credential.Label{En: "Scopes", Zh: "权限范围"}, Format: credential.FormatTexts},
-		{Name: "allowed_hosts", Label: credential.Label{En: "Allowed hosts", Zh: "允许的主机"}, Format: credential.FormatTexts},
+		{Name: "scopes", Label: text.Beside("Scopes", "权限范围"), Format: credential.FormatTexts},
+		{Name: "allowed_hosts", Label: text.Beside("Allowed hosts", "允许的主机"), Format: credential.FormatTexts},
 	}, Alternatives: []credential.Alternative{
 		{When: "bearer", Requires: []string{"token"}},
 		{When: "basic", Requires: []string{"username", "password"}},

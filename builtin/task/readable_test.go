@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"tandem/human/form/formtest"
 )
 
 // What a person gives instead of a result has no escapes in it when a model is told of it, whoever wrote the JSON.
@@ -13,4 +15,9 @@ func TestGivenResult_Readable(t *testing.T) {
 	if !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), `{"名":"张<b>"}`) {
 		t.Errorf("it is told as %s", got)
 	}
+	var told string
+	if err := json.Unmarshal(givenResult(formtest.Value()), &told); err != nil {
+		told = string(givenResult(formtest.Value()))
+	}
+	formtest.Readable(t, told)
 }

@@ -43,7 +43,7 @@ type (
 // price is the kind SHOP.PRICE: it computes what an order costs.
 func price() node.Kind {
 	return node.Define(node.About{
-		Name: "SHOP.PRICE", Title: node.Text{En: "Price", Zh: "价格"}, Description: node.Text{En: "Computes what an order costs.", Zh: "计算订单价格。"},
+		Name: "SHOP.PRICE", Title: node.Says("Price", "价格"), Description: node.Says("Computes what an order costs.", "计算订单价格。"),
 		Effect: workflow.Pure,
 	}, func(_ context.Context, _ *node.Call, cfg priceConfig, in priceInput) (priceOutput, error) {
 		return priceOutput{Item: in.Item, Price: cfg.PerPound * in.Pounds}, nil

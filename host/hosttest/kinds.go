@@ -12,6 +12,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -135,7 +136,7 @@ func (p *process) registry() *node.Registry {
 }
 
 func kindInfo(name string) node.About {
-	return node.About{Name: name, Title: node.Text{Zh: name, En: name}, Description: node.Text{Zh: name, En: name}}
+	return node.About{Name: name, Title: text.Beside(name, name), Description: text.Beside(name, name)}
 }
 
 func settingsOf(c *node.Call) (settings, error) {

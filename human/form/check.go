@@ -12,6 +12,7 @@ import (
 
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Reading is an answer that fits its question.
@@ -65,14 +66,14 @@ func checkJSON(at string, raw json.RawMessage) error {
 	if !ok {
 		return err
 	}
-	text := wrongDocument
+	words := wrongDocument
 	switch {
 	case wrong.Repeated:
-		text = wrongRepeatedKey
+		words = wrongRepeatedKey
 	case wrong.Syntax:
-		text = wrongSyntax
+		words = wrongSyntax
 	}
-	return wrongAt(wrong.Field(at), text.With(wrong.Reason))
+	return wrongAt(wrong.Field(at), words.Saying(text.English, wrong.Reason))
 }
 
 func wrongAt(path string, t Text) error { return Problems{{Path: path, Text: t}} }
@@ -292,7 +293,7 @@ func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessa
 			continue
 		}
 		before := len(*found)
-		found.add(p.Path, Text{node.SchemaWords(p, "en"), node.SchemaWords(p, "zh")})
+		found.add(p.Path, node.SchemaWords(p))
 		if len(*found) > before {
 			(*found)[before].Schema = true
 		}

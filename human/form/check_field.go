@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"tandem/text"
 )
 
 // MaxFile is how large a file of an answer may be.
@@ -61,7 +63,7 @@ func ReadRule(raw json.RawMessage) (Rule, error) {
 // or is the author's own message, or a text.
 func (v Rule) or(t Text) Text {
 	if v.Message != "" {
-		return as(v.Message)
+		return text.As(v.Message)
 	}
 	return t
 }

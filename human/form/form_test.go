@@ -2,7 +2,6 @@ package form_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"tandem/human/form"
 	"tandem/human/form/formtest"
+	"tandem/text"
 )
 
 // Whatever is typed, the answer is the one of the table: what media do that have nothing but texts.
@@ -157,7 +157,7 @@ func TestEntry_Read(t *testing.T) {
 		{some, strings.Repeat("x", 300<<10), "", "too long"},
 	} {
 		got, wrong := c.entry.Read(c.typed)
-		if string(got) != c.want || (wrong == nil) != (c.wrong == "") || wrong != nil && !strings.Contains(wrong.English, c.wrong) {
+		if string(got) != c.want || (wrong == nil) != (c.wrong == "") || wrong != nil && !strings.Contains(wrong.In("en"), c.wrong) {
 			t.Errorf("%s %.40q: %s, %v", c.entry.Path(), c.typed, got, wrong)
 		}
 	}
@@ -287,8 +287,8 @@ func TestForm_ResultOfWhatWasNotDone(t *testing.T) {
 
 func TestText_With(t *testing.T) {
 	t.Parallel()
-	got := form.Text{English: "%q of %s", Chinese: "没有。"}.With("a", "b")
-	if want := (form.Text{English: `"a" of b`, Chinese: "没有。"}); !reflect.DeepEqual(got, want) {
+	got := text.Beside("%q of %s", "没有。").With("a", "b")
+	if want := text.Beside(`"a" of b`, "没有。"); !got.Equal(want) {
 		t.Errorf("%+v", got)
 	}
 }

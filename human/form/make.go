@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"tandem/payload"
+	"tandem/text"
 )
 
 // New makes the form of a question for a reader of a language.
 func New(q Question, language string) *Form {
-	f := &Form{Purpose: q.Purpose, Language: "en"}
-	if IsChinese(language) {
-		f.Language = "zh"
-	}
+	f := &Form{Purpose: q.Purpose, Language: text.Language(language)}
 	switch q.Purpose {
 	case PurposeConfirm:
 		f.decide("confirm", wordGoOn, Choice{Value: "confirm", Label: f.say(wordConfirm)}, Choice{Value: "cancel", Label: f.say(wordCancel)})

@@ -3,6 +3,8 @@ package form
 import (
 	"slices"
 	"unicode/utf16"
+
+	"tandem/text"
 )
 
 // Medium says what a place where people fill in forms can draw. Each medium states its bounds once, where it is drawn. What it cannot draw is left
@@ -26,17 +28,17 @@ func Page() Medium { return Medium{} }
 // Instead are the words for what is done instead of drawing a form: a link to the page, or where there is none the inbox.
 func Instead(linked bool) Text {
 	if linked {
-		return Text{"Open the response page", "打开回复页面"}
+		return text.Of("Open the response page")
 	}
-	return Text{"Answer it in the inbox of Tandem.", "请在 Tandem 收件箱中回复。"}
+	return text.Of("Answer it in the inbox of Tandem.")
 }
 
 // Opens is what the button is called that opens a form. Beside buttons that decide it says what the form has besides.
 func (f *Form) Opens(besides bool) Text {
 	if besides && len(f.Entries) == 2 && f.Entries[1].Name == NameNotes {
-		return Text{"With a note", "附备注"}
+		return text.Of("With a note")
 	}
-	return Text{"Fill in", "填写"}
+	return text.Of("Fill in")
 }
 
 // Draw are the entries of a form that a medium draws, in order. It is false when something is missing that has to be filled in, or that

@@ -2,6 +2,8 @@ package form
 
 import (
 	"strings"
+
+	"tandem/text"
 )
 
 // Problem is one thing that is wrong with an answer: where, and what, in the languages that people read. Without a path it is about all of it.
@@ -31,19 +33,21 @@ func (p *Problems) add(path string, t Text) {
 func (p Problems) Error() string {
 	texts := make([]string, len(p))
 	for n, one := range p {
-		texts[n] = strings.TrimPrefix(one.Path+": "+one.Text.English, ": ")
+		texts[n] = strings.TrimPrefix(one.Path+": "+one.Text.In(text.English), ": ")
 	}
 	return strings.Join(texts, "; ")
 }
 
 // In is all problems in a language, each with the name of its field.
 func (p Problems) In(language string) string {
-	if !IsChinese(language) {
+	if text.Language(language) == text.English { // programs read it too: with whole paths
 		return p.Error()
 	}
 	texts := make([]string, len(p))
 	for n, one := range p {
-		texts[n] = strings.TrimPrefix(one.Name()+"："+one.Text.Chinese, "：")
+		if texts[n] = one.Text.In(language); one.Name() != "" {
+			texts[n] = text.Of("%s: %s", one.Name(), one.Text).In(language)
+		}
 	}
 	return strings.Join(texts, " ")
 }

@@ -189,7 +189,7 @@ func (v *visit) openForm(ctx context.Context, t touch) error {
 		v.warn("the question of a form cannot be read", err)
 		return v.whisper(w.tryAgain)
 	case o.Err != nil || o.Ended:
-		return v.whisper(text(o, w))
+		return v.whisper(reactionText(o, w))
 	}
 	data, ok := modal(o.Interaction, o.Request, t)
 	if !ok {
@@ -199,7 +199,7 @@ func (v *visit) openForm(ctx context.Context, t touch) error {
 }
 
 // text tells a person what became of their answer.
-func text(o human.Reaction, w words) string {
+func reactionText(o human.Reaction, w words) string {
 	switch {
 	case o.Text != "":
 		return o.Text
@@ -254,7 +254,7 @@ func (v *visit) say(o outcome) string {
 		v.warn("an answer in Discord was not recorded", o.err)
 		return w.tryAgain
 	}
-	return text(o.Reaction, w)
+	return reactionText(o.Reaction, w)
 }
 
 // take reads an answer by its question, since it is made of numbers, and hands it in.

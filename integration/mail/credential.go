@@ -1,6 +1,9 @@
 package mail
 
-import "tandem/credential"
+import (
+	"tandem/credential"
+	"tandem/text"
+)
 
 // The types of credentials that mail is sent and read with.
 const (
@@ -12,12 +15,12 @@ const (
 
 // credentialTypes are those of mail servers, and the accounts of vendors that log in to theirs with tokens.
 func credentialTypes() []credential.Type {
-	smtp := credential.Type{Name: typeSMTP, Label: credential.Label{En: "Outgoing mail (SMTP)", Zh: "发信服务器（SMTP）"},
+	smtp := credential.Type{Name: typeSMTP, Label: text.Beside("Outgoing mail (SMTP)", "发信服务器（SMTP）"),
 		Fields: append(serverFields(securityStartTLS, "smtp", "smtps"), credential.Username(), credential.Password()),
 		// Relays inside a network take mail without a login.
 		Alternatives: []credential.Alternative{{Requires: []string{"username", "password"}}, {}},
 	}
-	imap := credential.Type{Name: typeIMAP, Label: credential.Label{En: "Incoming mail (IMAP)", Zh: "收信服务器（IMAP）"},
+	imap := credential.Type{Name: typeIMAP, Label: text.Beside("Incoming mail (IMAP)", "收信服务器（IMAP）"),
 		Fields: append(serverFields(securityTLS, "imap", "imaps"), credential.Username().Needed(), credential.Password().Needed(),
 			// By these the sender of a reply is believed: what the receiving server calls itself when it says that a mail is
 			// genuine, and whether every sender is believed because the server takes mail from known people only.
@@ -26,7 +29,7 @@ func credentialTypes() []credential.Type {
 		),
 	}
 	return []credential.Type{
-		smtp, imap, account(typeGoogle, credential.Label{En: "Google account", Zh: "Google 账号"}), account(typeMicrosoft, credential.Label{En: "Microsoft account", Zh: "Microsoft 账号"}),
+		smtp, imap, account(typeGoogle, text.Beside("Google account", "Google 账号")), account(typeMicrosoft, text.Beside("Microsoft account", "Microsoft 账号")),
 	}
 }
 
@@ -34,7 +37,7 @@ func credentialTypes() []credential.Type {
 func serverFields(security string, schemes ...string) []credential.Field {
 	return []credential.Field{
 		credential.Text("host", "Host", "主机").Needed(),
-		{Name: "port", Label: credential.Label{En: "Port", Zh: "端口"}, Format: credential.FormatPort},
+		{Name: "port", Label: text.Beside("Port", "端口"), Format: credential.FormatPort},
 		credential.Choice("security", "Encryption", "加密方式", securityStartTLS, securityTLS, securityNone).Or(security),
 		credential.Address("base_url", "Base URL", "接口地址").Schemed(schemes...),
 	}

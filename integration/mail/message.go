@@ -19,6 +19,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 const (
@@ -204,17 +205,25 @@ type words struct {
 }
 
 func (l letter) words() words {
-	if strings.HasPrefix(strings.ToLower(l.message.Request.Language), "zh") {
-		return words{
-			Lang: "zh", Question: "有一个问题等待您处理", Content: "内容", Arguments: "待批准的参数", Options: "可选项", Fields: "需要填写", Until: "请在此时间前处理：",
-			Open: "打开并处理", Choose: "选择后会打开处理页面，在那里确认才会生效。", Reply: "也可以直接回复此邮件，请把答复写在引用内容的上方。",
-			ReplyHint: "请回复此邮件作答，把答复写在引用内容的上方。", LinkHint: "链接：", NoReply: "请不要回复此邮件，回复不会被读取。", OnlyPage: "此事项风险较高，回复邮件不能作出决定，请在处理页面或收件箱中处理。", From: "来自工作流", Cut: "（内容过长，已截断，完整内容见处理页面）",
-		}
-	}
+	language := l.message.Request.Language
+	say := func(t text.Text) string { return t.In(language) }
 	return words{
-		Lang: "en", Question: "A question is waiting for you", Content: "Content", Arguments: "What is to be approved", Options: "Options", Fields: "To be filled in", Until: "Please answer by ",
-		Open: "Open and answer", Choose: "A button opens the page; nothing is decided before you confirm it there.", Reply: "You can also reply to this mail. Write your answer above the quoted text.",
-		ReplyHint: "Please reply to this mail. Write your answer above the quoted text.", LinkHint: "Link: ", NoReply: "Please do not reply to this mail; replies are not read.", OnlyPage: "This is risky, so a reply by mail does not decide it; please answer on the page or in the inbox.", From: "From workflow", Cut: "(cut off here; the page shows all of it)",
+		Lang:      text.Language(language),
+		Question:  say(text.Of("A question is waiting for you")),
+		Content:   say(text.Of("Content")),
+		Arguments: say(text.Of("What is to be approved")),
+		Options:   say(text.Of("Options")),
+		Fields:    say(text.Of("To be filled in")),
+		Until:     say(text.Of("Please answer by ")),
+		Open:      say(text.Of("Open and answer")),
+		Choose:    say(text.Of("A button opens the page; nothing is decided before you confirm it there.")),
+		Reply:     say(text.Of("You can also reply to this mail. Write your answer above the quoted text.")),
+		ReplyHint: say(text.Of("Please reply to this mail. Write your answer above the quoted text.")),
+		LinkHint:  say(text.Of("Link: ")),
+		NoReply:   say(text.Of("Please do not reply to this mail; replies are not read.")),
+		OnlyPage:  say(text.Of("This is risky, so a reply by mail does not decide it; please answer on the page or in the inbox.")),
+		From:      say(text.Of("From workflow")),
+		Cut:       say(text.Of("(cut off here; the page shows all of it)")),
 	}
 }
 

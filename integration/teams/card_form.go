@@ -7,6 +7,7 @@ import (
 
 	"tandem/human"
 	"tandem/human/form"
+	"tandem/text"
 )
 
 // asked draws the form of a question as inputs and buttons of a card; not ok: it needs the response page.
@@ -31,7 +32,7 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 		}
 	}
 	if decision == nil {
-		return body, []any{submit(pick(r.Language, "提交", "Submit"), "", "positive")}, true
+		return body, []any{submit(text.Of("Submit").In(r.Language), "", "positive")}, true
 	}
 	for _, c := range decision.Choices {
 		actions = append(actions, submit(c.Label, c.Value, map[string]string{human.Confirmed: "positive", human.Rejected: "destructive"}[c.Outcome]))

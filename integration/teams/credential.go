@@ -1,6 +1,9 @@
 package teams
 
-import "tandem/credential"
+import (
+	"tandem/credential"
+	"tandem/text"
+)
 
 // credentialType is the type of the credentials that cards are sent and calls are verified with.
 const credentialType = "teams_bot"
@@ -10,7 +13,7 @@ func botCredential() credential.Type {
 	// Whoever knows the address may post, so all of it is secret.
 	address := credential.Address("webhook_url", "Webhook URL", "Webhook 地址")
 	address.Secret = true
-	return credential.Type{Name: credentialType, Label: credential.Label{En: "Microsoft Teams bot", Zh: "Microsoft Teams 机器人"}, Fields: []credential.Field{
+	return credential.Type{Name: credentialType, Label: text.Beside("Microsoft Teams bot", "Microsoft Teams 机器人"), Fields: []credential.Field{
 		credential.Text("app_id", "App ID", "应用 ID"), credential.Secret("app_secret", "App secret", "应用密钥"),
 		credential.Text("tenant_id", "Tenant ID", "租户 ID"), address,
 	}, Alternatives: []credential.Alternative{

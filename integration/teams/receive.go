@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // activity is what the bot service brings, as far as it is used.
@@ -127,7 +128,7 @@ func unknownTo(err error) error {
 func (b *bot) click(ctx context.Context, a human.Account, in activity, values map[string]json.RawMessage, handle human.Handle) (string, error) {
 	var m mark
 	if json.Unmarshal(values[markKey], &m) != nil || m.Interaction == "" {
-		return pick(in.Locale, "这张卡片不是问题。", "This card asks nothing."), nil
+		return text.Of("This card asks nothing.").In(in.Locale), nil
 	}
 	reply, err := b.reply(ctx, a, in)
 	if err != nil {
@@ -136,20 +137,20 @@ func (b *bot) click(ctx context.Context, a human.Account, in activity, values ma
 	reply.Interaction, reply.ArgumentsHash = m.Interaction, m.Hash
 	reaction, _, err := handle.Fill(ctx, reply, submitted(values, m.Option))
 	if err == nil && reaction.Err != nil && reaction.Err.Code == fault.NotFound {
-		return pick(in.Locale, "这个问题已不存在。", "This question is not there any more."), nil
+		return text.Of("This question is not there any more.").In(in.Locale), nil
 	}
 	return reaction.Text, err
 }
 
 // prose deals with a text.
 func (b *bot) prose(ctx context.Context, a human.Account, in activity, handle human.Handle) (string, error) {
-	text, place := words(in.Text), threads(in.Conversation.ID, in.ReplyTo)
-	if text == "" || in.From.AAD == "" {
+	said, place := words(in.Text), threads(in.Conversation.ID, in.ReplyTo)
+	if said == "" || in.From.AAD == "" {
 		return "", nil
 	}
 	lost := ""
 	if in.Conversation.Type == "personal" {
-		lost = pick(in.Locale, "不清楚您在回答哪个问题，请使用卡片上的按钮。", "It is not clear which question this answers; use the buttons of its card.")
+		lost = text.Of("It is not clear which question this answers; use the buttons of its card.").In(in.Locale)
 	}
 	if len(place) == 0 {
 		return lost, nil
@@ -158,7 +159,7 @@ func (b *bot) prose(ctx context.Context, a human.Account, in activity, handle hu
 	if err != nil {
 		return "", err
 	}
-	reply.Text = text
+	reply.Text = said
 	reaction, err := handle(ctx, reply)
 	if err == nil && reaction.Err != nil && reaction.Err.Code == fault.NotFound {
 		return lost, nil

@@ -296,11 +296,3 @@ func first(texts ...string) string {
 	}
 	return ""
 }
-
-// pick is a text in the language of a person.
-func pick(language, zh, en string) string {
-	if strings.HasPrefix(strings.ToLower(language), "zh") {
-		return zh
-	}
-	return en
-}

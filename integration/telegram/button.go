@@ -15,6 +15,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // choices are what can be answered by one button. Forms, reviews, several choices and too many of them want a page, and so does a note.
@@ -72,11 +73,11 @@ func linkRow(m human.Message) [][]button {
 	if m.Link == "" {
 		return nil
 	}
-	text := form.Instead(true).In(m.Request.Language)
+	label := form.Instead(true)
 	if m.Request.Type == human.Input {
-		text = pick(m.Request.Language, "填写表单", "Fill in the form")
+		label = text.Of("Fill in the form")
 	}
-	return [][]button{{{Text: text, URL: m.Link}}}
+	return [][]button{{{Text: label.In(m.Request.Language), URL: m.Link}}}
 }
 
 func rows(list [][]button) *keyboard {

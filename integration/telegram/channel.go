@@ -19,6 +19,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Channel asks in Telegram. It keeps nothing between calls.
@@ -185,7 +186,7 @@ const (
 func question(m human.Message, inbox bool) string {
 	lines := m.Lines
 	if inbox {
-		lines = append(slices.Clone(lines), pick(m.Request.Language, "请在收件箱中回答。", "Please answer it in the inbox."))
+		lines = append(slices.Clone(lines), text.Of("Please answer it in the inbox.").In(m.Request.Language))
 	}
 	var p page
 	p.add("", "", m.Request.UserMention, maxTitle)
@@ -263,12 +264,4 @@ func clip(text string, most int) string {
 		}
 	}
 	return text
-}
-
-// pick is a text in the language of a person.
-func pick(language, zh, en string) string {
-	if strings.HasPrefix(strings.ToLower(language), "zh") {
-		return zh
-	}
-	return en
 }

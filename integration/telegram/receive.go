@@ -16,6 +16,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/text"
 )
 
 const (
@@ -248,21 +249,21 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 	case err != nil:
 		return nil, err
 	case asked.Err != nil && asked.Err.Code == fault.NotFound:
-		return toast(pick(q.From.Language, "这个问题已不存在。", "This question is not there any more."), true)
+		return toast(text.Of("This question is not there any more.").In(q.From.Language), true)
 	case asked.Err != nil && asked.Err.Code == fault.Forbidden:
 		return toast(asked.Text, true)
 	}
 	i, request := asked.Interaction, asked.Request
 	answer, ok := b.opens(s, i, request)
 	if !ok {
-		return toast(pick(request.Language, "这个按钮与问题不符，请使用最新的消息。", "This button does not fit the question; use the latest message."), true)
+		return toast(text.Of("This button does not fit the question; use the latest message.").In(request.Language), true)
 	}
 	set, err := readSettings(request)
 	if err != nil {
 		return nil, err
 	}
 	if q.Message == nil || q.Message.Chat.Type != "private" && !set.counts(q.From) {
-		return toast(pick(request.Language, "这个问题不是问您的。", "This question is not for you."), true)
+		return toast(text.Of("This question is not for you.").In(request.Language), true)
 	}
 	reply.Interaction, reply.Answer, reply.ArgumentsHash = i.ID, answer, i.ArgumentsHash
 	reaction, err := handle(ctx, reply)
@@ -323,7 +324,7 @@ func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.
 		if asked.Ended {
 			return nil, nil
 		}
-		return say(pick(request.Language, "这样的回复不被接受，请使用消息中的按钮。", "Such a reply is not taken; use the buttons of the message."))
+		return say(text.Of("Such a reply is not taken; use the buttons of the message.").In(request.Language))
 	}
 	reply.Interaction = asked.Interaction.ID
 	reaction, err := handle(ctx, reply)

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"tandem/credential"
 	"tandem/plug"
+	"tandem/text"
 )
 
 // Extension is what this package brings.
@@ -11,7 +12,7 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: credential.Label{En: "Anthropic", Zh: "Anthropic"}, Fields: []credential.Field{credential.APIKey().Needed()},
+			Name: Name, Label: text.Beside("Anthropic", "Anthropic"), Fields: []credential.Field{credential.APIKey().Needed()},
 		}},
 	}
 }

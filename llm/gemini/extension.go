@@ -3,6 +3,7 @@ package gemini
 import (
 	"tandem/credential"
 	"tandem/plug"
+	"tandem/text"
 )
 
 // Extension is what this package brings.
@@ -11,7 +12,7 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: credential.Label{En: "Google Gemini", Zh: "Google Gemini"}, Fields: []credential.Field{credential.APIKey().Needed()},
+			Name: Name, Label: text.Beside("Google Gemini", "Google Gemini"), Fields: []credential.Field{credential.APIKey().Needed()},
 		}},
 	}
 }

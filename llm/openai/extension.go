@@ -3,6 +3,7 @@ package openai
 import (
 	"tandem/credential"
 	"tandem/plug"
+	"tandem/text"
 )
 
 // Name is what profiles call this provider.
@@ -14,7 +15,7 @@ func Extension(plug.Deps) plug.Extension {
 		Name:      Name,
 		Providers: []plug.Provider{{Name: Name, New: New}},
 		Credentials: []credential.Type{{
-			Name: Name, Label: credential.Label{En: "OpenAI and compatible services", Zh: "OpenAI 及兼容服务"}, Fields: []credential.Field{credential.APIKey().Needed()},
+			Name: Name, Label: text.Beside("OpenAI and compatible services", "OpenAI 及兼容服务"), Fields: []credential.Field{credential.APIKey().Needed()},
 		}},
 	}
 }

@@ -23,7 +23,7 @@ func Conform(t *testing.T, k Kinds) {
 		if err := json.Unmarshal(one.ConfigSchema.JSON(), &schema); err != nil || schema.Type != "object" || len(schema.Properties) == 0 {
 			t.Errorf("%s: schema %s: %v", one.About.Name, one.ConfigSchema.JSON(), err)
 		}
-		if !strings.ContainsFunc(one.About.Title.Zh+one.About.Description.Zh, func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
+		if !strings.ContainsFunc(one.About.Title.Words("zh")+one.About.Description.Words("zh"), func(r rune) bool { return r >= 0x4e00 && r <= 0x9fff }) {
 			t.Errorf("%s: the Chinese texts have no Chinese in them", one.About.Name)
 		}
 		if one.Run == nil && one.Scope == nil {

@@ -13,6 +13,7 @@ import (
 
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Case is a question, what somebody fills in, and what comes of it.
@@ -47,7 +48,7 @@ func (c *Case) LeftBy(m form.Medium) bool { return slices.Contains(m.Cannot, c.N
 func Run(t *testing.T, medium form.Medium, fill func(t *testing.T, c Case) Filled) {
 	t.Helper()
 	for _, c := range Cases() {
-		for _, language := range []string{"en", "zh"} {
+		for _, language := range text.Languages() {
 			c := c
 			c.Language = language
 			t.Run(c.Name+"/"+c.Language, func(t *testing.T) {
@@ -75,8 +76,10 @@ func (c *Case) check(t *testing.T, got Filled) {
 	}
 	var paths []string
 	for _, p := range wrong {
-		if p.Text.English == "" || p.Text.Chinese == "" {
-			t.Errorf("%s is not told in both languages: %+v", p.Path, p.Text)
+		for _, language := range text.Languages() {
+			if p.Text.In(language) == "" {
+				t.Errorf("%s is not told in %s: %+v", p.Path, language, p.Text)
+			}
 		}
 		paths = append(paths, strings.TrimPrefix(strings.TrimPrefix(p.Path, "response_data."), "input_data."))
 	}

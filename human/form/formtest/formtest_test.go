@@ -45,7 +45,7 @@ func TestEveryMedium(t *testing.T) {
 			media[dir] = true
 		case !test && strings.Contains(string(text), "human.AgainLines(") && !strings.HasPrefix(dir, "human") && !strings.HasPrefix(dir, "integration/"):
 			media[dir] = true
-		case !test && strings.HasSuffix(name, "prompts.go"):
+		case !test && strings.HasSuffix(name, "prompts.go") && strings.Contains(string(text), "payload.JSON("):
 			media[dir] = true
 		}
 		return nil

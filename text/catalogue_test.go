@@ -1,0 +1,186 @@
+package text_test
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tandem/text"
+)
+
+// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, and where it is said.
+func said(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if base := entry.Name(); base == "testdata" || base == "node_modules" || base != ".." && strings.HasPrefix(base, ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		contexts := map[*ast.CallExpr]string{}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			fun, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			if inner, ok := fun.X.(*ast.CallExpr); ok && fun.Sel.Name == "For" {
+				if context, ok := literal(call.Args[0]); ok {
+					contexts[inner] = " (" + context + ")"
+				}
+				return true
+			}
+			if pkg, ok := fun.X.(*ast.Ident); !ok || pkg.Name != "text" || fun.Sel.Name != "Of" {
+				return true
+			}
+			english, ok := literal(call.Args[0])
+			if !ok {
+				t.Errorf("%s: text.Of is given something else than a text in quotes; then nobody can look for its translation", fset.Position(call.Pos()))
+				return true
+			}
+			if n := len(verbs(english)); len(call.Args) > 1 && call.Ellipsis == token.NoPos && n != len(call.Args)-1 {
+				t.Errorf("%s: %q has %d holes and is given %d values", fset.Position(call.Pos()), english, n, len(call.Args)-1)
+			}
+			found[english+contexts[call]] = fset.Position(call.Pos()).String()
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// literal is the value of a text in quotes, or of several that are added up.
+func literal(e ast.Expr) (string, bool) {
+	switch x := e.(type) {
+	case *ast.BasicLit:
+		if x.Kind == token.STRING {
+			value, err := strconv.Unquote(x.Value)
+			return value, err == nil
+		}
+	case *ast.BinaryExpr:
+		a, okA := literal(x.X)
+		b, okB := literal(x.Y)
+		return a + b, okA && okB && x.Op == token.ADD
+	}
+	return "", false
+}
+
+// verb is a hole of a format, perhaps with the number of its value. read-only
+var verb = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0-9.]*([a-zA-Z%])`)
+
+// verbs are the holes of a format in the order of their values.
+func verbs(format string) []string {
+	var list []string
+	for _, m := range verb.FindAllStringSubmatch(format, -1) {
+		if m[2] == "%" {
+			continue
+		}
+		n := len(list)
+		if m[1] != "" {
+			at, err := strconv.Atoi(m[1])
+			if err != nil {
+				return nil
+			}
+			n = at - 1
+		}
+		for len(list) <= n {
+			list = append(list, "")
+		}
+		list[n] = m[2]
+	}
+	return list
+}
+
+// TestCatalogues: every text that the code says is in the catalogue of every language, with the same holes or none, and no catalogue has
+// anything that nobody says.
+func TestCatalogues(t *testing.T) {
+	t.Parallel()
+	all := said(t)
+	if len(all) < 200 {
+		t.Errorf("only %d texts are said", len(all))
+	}
+	for _, language := range text.Languages() {
+		if language == text.English {
+			continue
+		}
+		file := language + ".json"
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := map[string]string{}
+		if err := json.Unmarshal(raw, &words); err != nil {
+			t.Fatal(err)
+		}
+		for english, where := range all { // order does not matter
+			told, ok := words[english]
+			switch holes := verbs(told); {
+			case !ok || told == "":
+				t.Errorf("%s: %s has no words for %q", where, file, english)
+			case len(holes) > 0 && !slices.Equal(holes, verbs(english)):
+				t.Errorf("%s: %s has the holes %q in %q, and English has %q in %q", where, file, holes, told, verbs(english), english)
+			}
+		}
+		for english := range words { // order does not matter
+			if _, ok := all[english]; !ok {
+				t.Errorf("%s: nobody says %q any more; remove it", file, english)
+			}
+		}
+		if sorted := keys(t, raw); !slices.IsSorted(sorted) || len(slices.Compact(slices.Clone(sorted))) != len(words) {
+			t.Errorf("%s is not in the order of the English, or has one twice", file)
+		}
+	}
+}
+
+// keys are the names of an object as they are written.
+func keys(t *testing.T, raw []byte) []string {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	var list []string
+	for depth := 0; d.More() || depth > 0; {
+		token, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case json.Delim:
+			if depth++; token == '}' {
+				return list
+			}
+		case string:
+			list = append(list, token)
+			if _, err := d.Token(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return list
+}

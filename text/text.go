@@ -1,0 +1,202 @@
+// Package text is what people read, in their language. Code says it in English, with values for its holes; the words in other languages
+// are in one catalogue for each of them (zh.json), by the English. A language more is a file more.
+//
+// A [Text] is put into words where it is shown, by who knows the language of the reader. Nothing is translated by looking at English
+// words: who makes a text or an error says what it is made of. Texts that stand beside what they are about, as the meanings of a kind's
+// fields do, bring their words with them ([Beside]).
+//
+// Every package may import text; text imports nothing of Tandem.
+package text
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// English is the language that everything is said in, and the one of readers whose language is not known.
+const English = "en"
+
+//go:embed *.json
+var files embed.FS
+
+// catalogues are the words of the other languages by the English ones. read-only
+var catalogues = load()
+
+// load reads the catalogues. They are part of the program: one that cannot be read is a defect.
+func load() map[string]map[string]string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(fmt.Sprintf("text: %v", err))
+	}
+	all := map[string]map[string]string{}
+	for _, entry := range entries {
+		raw, err := files.ReadFile(entry.Name())
+		if err != nil {
+			panic(fmt.Sprintf("text: %v", err))
+		}
+		words := map[string]string{}
+		if err := json.Unmarshal(raw, &words); err != nil {
+			panic(fmt.Sprintf("text: %s: %v", entry.Name(), err))
+		}
+		all[strings.TrimSuffix(entry.Name(), ".json")] = words
+	}
+	return all
+}
+
+// Languages are all languages in their order: English, then the others by name.
+func Languages() []string {
+	list := []string{English}
+	for language := range catalogues { // order does not matter: sorted below
+		list = append(list, language)
+	}
+	slices.Sort(list[1:])
+	return list
+}
+
+// Language is the one of [Languages] for a reader whose language is written in any way that browsers and users write it: zh-CN, zh_TW, ZH.
+// What is not known is English.
+func Language(tag string) string {
+	base, _, _ := strings.Cut(strings.ReplaceAll(strings.ToLower(tag), "_", "-"), "-")
+	if _, known := catalogues[base]; known {
+		return base
+	}
+	if len(base) > 2 { // as in zho, or what people append to it
+		if _, known := catalogues[base[:2]]; known {
+			return base[:2]
+		}
+	}
+	return English
+}
+
+// Text is one thing that is said to people, in every language. The zero value says nothing.
+type Text struct {
+	english string
+	// context tells texts apart that are the same in English.
+	context string
+	args    []any
+	// own are words that do not come from a catalogue, by language.
+	own map[string]string
+	// plain texts are the same in all languages.
+	plain bool
+}
+
+// Of is an English text, or a format with values for its verbs. The words in other languages are in the catalogues; a test sees to it that
+// they are, so english must be a constant. A value may be a Text, which is told in the same language.
+func Of(english string, args ...any) Text { return Text{english: english, args: args} }
+
+// As is a text that is the same in every language: what an author wrote.
+func As(words string) Text { return Text{english: words, plain: true} }
+
+// Beside is a text that stands in English and in Chinese beside what it is about. Other languages have it in their catalogues.
+func Beside(english, chinese string) Text {
+	t := Text{english: english}
+	if chinese != "" {
+		t.own = map[string]string{"zh": chinese}
+	}
+	return t
+}
+
+// With puts values into the holes of the text in every language. A language may leave out all of them.
+func (t Text) With(args ...any) Text {
+	t.args = args
+	return t
+}
+
+// For tells a text apart from others that are the same in English and not in other languages. Catalogues have it behind the English, in
+// brackets.
+func (t Text) For(context string) Text {
+	t.context = " (" + context + ")"
+	return t
+}
+
+// Saying is the text with words of its own in one language.
+func (t Text) Saying(language, words string) Text {
+	own := map[string]string{language: words}
+	for l, w := range t.own { // order does not matter: each has a place of its own
+		if l != language {
+			own[l] = w
+		}
+	}
+	t.own = own
+	return t
+}
+
+// IsZero says that there is no text.
+func (t Text) IsZero() bool { return t.english == "" && len(t.own) == 0 }
+
+// Equal says whether two texts say the same in every language.
+func (t Text) Equal(other Text) bool {
+	return !slices.ContainsFunc(Languages(), func(l string) bool { return t.In(l) != other.In(l) })
+}
+
+// String is the text in English, so that it reads well in logs.
+func (t Text) String() string { return t.In(English) }
+
+// In is the text in the language of a reader, [Language] of which is taken. What a language has no words for is said in English.
+func (t Text) In(language string) string {
+	language = Language(language)
+	if words := t.Words(language); words != "" {
+		return words
+	}
+	return t.Words(English)
+}
+
+// Words are the words of the text in one of [Languages]; empty: it has none in that language.
+func (t Text) Words(language string) string {
+	if words, own := t.own[language]; own {
+		return words
+	}
+	if t.plain {
+		return t.english
+	}
+	format := t.english
+	if language != English {
+		format = catalogues[language][t.english+t.context]
+	}
+	return fill(format, t.args, language)
+}
+
+// MarshalJSON writes the words of every language, by language.
+func (t Text) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, language := range Languages() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		words, err := json.Marshal(t.In(language))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, '"'), language...), '"', ':')
+		out = append(out, words...)
+	}
+	return append(out, '}'), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var own map[string]string
+	if err := json.Unmarshal(raw, &own); err != nil {
+		return fmt.Errorf("read a text: %w", err)
+	}
+	*t = Text{english: own[English], own: own}
+	return nil
+}
+
+// fill puts values into the holes of a format, if it has any.
+func fill(format string, args []any, language string) string {
+	if len(args) == 0 || !strings.Contains(format, "%") {
+		return format
+	}
+	told := make([]any, len(args))
+	for i, arg := range args {
+		if inner, ok := arg.(Text); ok {
+			arg = inner.In(language)
+		}
+		told[i] = arg
+	}
+	return fmt.Sprintf(format, told...)
+}

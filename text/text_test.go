@@ -1,0 +1,64 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+
+	"tandem/text"
+)
+
+func TestText_In(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t        text.Text
+		en, zh   string
+		language string
+	}{
+		{text.Of("Yes"), "Yes", "是", "zh-CN"},
+		{text.Of("Yes").For("to a warning"), "Yes", "确定", "zh_TW"},
+		{text.Of("Reason: %s", "五 100%"), "Reason: 五 100%", "原因：五 100%", "ZH"},
+		{text.Of("%s or %s", text.Of("a list"), "x"), "a list or x", "列表或x", "zh"},
+		{text.Of("only one may be chosen, not %d").With(3), "only one may be chosen, not 3", "只能选择一项。", "zh"},
+		{text.As("Yes %s"), "Yes %s", "Yes %s", "zh"},
+		{text.Beside("Delay", "延迟"), "Delay", "延迟", "zh"},
+		{text.Beside("Delay", ""), "Delay", "Delay", "zh"},
+		{text.Of("Yes").Saying("en", "Yep"), "Yep", "是", "zh"},
+		{text.Text{}, "", "", "zh"},
+	} {
+		if got := c.t.In("en"); got != c.en || c.t.String() != c.en || c.t.In("fr") != c.en || c.t.In("") != c.en {
+			t.Errorf("in English %q; want %q", got, c.en)
+		}
+		if got := c.t.In(c.language); got != c.zh {
+			t.Errorf("in Chinese %q; want %q", got, c.zh)
+		}
+	}
+	if text.Beside("Delay", "").Words("zh") != "" || text.Of("Yes").Words("zh") != "是" || text.As("x").Words("zh") != "x" {
+		t.Error("words are told that a text does not have, or not those that it has")
+	}
+	if !text.Of("Yes").Equal(text.Of("Yes")) || text.Of("Yes").Equal(text.As("Yes")) || !(text.Text{}).IsZero() || text.Of("Yes").IsZero() {
+		t.Error("texts that say the same are not equal, or others are")
+	}
+	if got := strings.Join(text.Languages(), " "); got != "en zh" {
+		t.Errorf("languages %s", got)
+	}
+}
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ got, want string }{
+		{text.Head("五六", 3), "五"}, {text.Head("五六", 5), "五"}, {text.Head("五六", 6), "五六"}, {text.Head("五", 0), ""}, {text.Head("五", 2), ""},
+		{text.First("五六七", 2), "五六"}, {text.First("五", 2), "五"}, {text.First("五", 0), ""},
+		{text.ClipBytes("五六", 4), "五…"}, {text.ClipBytes("五六", 6), "五六"}, {text.Clip("五六七", 2), "五六…"}, {text.Clip("五六", 2), "五六"},
+		{text.Fit("五六七", 3), "五六七"}, {text.Fit("五六七八", 3), "五六…"}, {text.Fit("ab", 1), "…"}, {text.Fit("a\xff", 5), "a\ufffd"},
+		{text.FitIn("a<b", 5, func(r rune) (string, int) {
+			if r == '<' {
+				return "&lt;", 4
+			}
+			return string(r), 1
+		}), "a…"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q; want %q", c.got, c.want)
+		}
+	}
+}
