@@ -223,51 +223,18 @@ func (s *session) identify(ctx context.Context, reply *human.Reply, who person) 
 
 // event reads what happened in Slack: only replies in threads are of interest.
 func (v *visit) event(ctx context.Context, body []byte) error {
-	var e struct {
-		Type           string `json:"type"`
-		Challenge      string `json:"challenge"`
-		TeamID         string `json:"team_id"`
-		EventID        string `json:"event_id"`
-		Authorizations []struct {
-			TeamID       string `json:"team_id"`
-			EnterpriseID string `json:"enterprise_id"`
-			UserID       string `json:"user_id"`
-			IsBot        bool   `json:"is_bot"`
-		} `json:"authorizations"`
-		Event struct {
-			Type     string `json:"type"`
-			Subtype  string `json:"subtype"`
-			Channel  string `json:"channel"`
-			User     string `json:"user"`
-			BotID    string `json:"bot_id"`
-			Text     string `json:"text"`
-			TS       string `json:"ts"`
-			ThreadTS string `json:"thread_ts"`
-			Parent   string `json:"parent_user_id"`
-		} `json:"event"`
-	}
+	var e eventCallback
 	if err := json.Unmarshal(body, &e); err != nil {
 		return fault.New(fault.Invalid, "the event cannot be read").WithCause(err)
 	}
 	if e.Type == "url_verification" {
 		return v.reply(http.StatusOK, map[string]string{"challenge": e.Challenge})
 	}
-	who := person{id: e.Event.User, team: e.TeamID}
-	bot := ""
-	if len(e.Authorizations) > 0 {
-		first := e.Authorizations[0]
-		who.team, who.enterprise = cmp.Or(first.TeamID, who.team), first.EnterpriseID
-		if first.IsBot {
-			bot = first.UserID
-		}
-	}
-	m := e.Event
-	written := m.Subtype == "" || m.Subtype == "thread_broadcast" || m.Subtype == "file_share"
-	inThread := m.ThreadTS != "" && m.ThreadTS != m.TS
-	ours := bot == "" || m.Parent == "" || m.Parent == bot
-	if e.Type != "event_callback" || m.Type != "message" || !written || !inThread || !ours || m.User == "" || m.User == bot || m.BotID != "" || e.EventID == "" {
+	who, bot := e.sender()
+	if !e.isReply(bot) {
 		return v.reply(http.StatusOK, nil)
 	}
+	m := e.Event
 	results := v.work(ctx, who, human.Reply{
 		Account: v.account.Account, Threads: []string{threadOf(m.Channel, m.ThreadTS)}, Text: unescape(m.Text), Dedup: "event:" + e.EventID,
 	}, nil)
@@ -295,6 +262,54 @@ func (v *visit) event(ctx context.Context, body []byte) error {
 		v.whisper(ctx, m.Channel, m.ThreadTS, m.User, o.text(wordsIn(o.Request.Language)))
 	}
 	return nil
+}
+
+// eventCallback is what Slack posts when something happens in a workspace, or to try the address.
+type eventCallback struct {
+	Type           string `json:"type"`
+	Challenge      string `json:"challenge"`
+	TeamID         string `json:"team_id"`
+	EventID        string `json:"event_id"`
+	Authorizations []struct {
+		TeamID       string `json:"team_id"`
+		EnterpriseID string `json:"enterprise_id"`
+		UserID       string `json:"user_id"`
+		IsBot        bool   `json:"is_bot"`
+	} `json:"authorizations"`
+	Event struct {
+		Type     string `json:"type"`
+		Subtype  string `json:"subtype"`
+		Channel  string `json:"channel"`
+		User     string `json:"user"`
+		BotID    string `json:"bot_id"`
+		Text     string `json:"text"`
+		TS       string `json:"ts"`
+		ThreadTS string `json:"thread_ts"`
+		Parent   string `json:"parent_user_id"`
+	} `json:"event"`
+}
+
+// sender is who wrote a message, and the user id of the app's own bot if the event names it.
+func (e *eventCallback) sender() (who person, bot string) {
+	who = person{id: e.Event.User, team: e.TeamID}
+	if len(e.Authorizations) > 0 {
+		first := e.Authorizations[0]
+		who.team, who.enterprise = cmp.Or(first.TeamID, who.team), first.EnterpriseID
+		if first.IsBot {
+			bot = first.UserID
+		}
+	}
+	return who, bot
+}
+
+// isReply tells whether a person has written in a thread that is not known to be about something else.
+func (e *eventCallback) isReply(bot string) bool {
+	m := &e.Event
+	written := m.Subtype == "" || m.Subtype == "thread_broadcast" || m.Subtype == "file_share"
+	inThread := m.ThreadTS != "" && m.ThreadTS != m.TS
+	ours := bot == "" || m.Parent == "" || m.Parent == bot
+	byPerson := m.User != "" && m.User != bot && m.BotID == ""
+	return e.Type == "event_callback" && e.EventID != "" && m.Type == "message" && written && inThread && ours && byPerson
 }
 
 // whisper tells one person something in a channel.

@@ -129,28 +129,11 @@ func closing(from map[string]any) (map[string]any, bool) {
 	if format, ok := from["format"].(string); ok && slices.Contains(stringFormats(), format) {
 		to["format"] = format
 	}
-	if typed(from, "array") {
-		items, ok := from["items"].(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		inner, ok := closing(items)
-		if !ok {
-			return nil, false
-		}
-		to["items"] = inner
-		if n, ok := from["minItems"].(json.Number); ok && (n == "0" || n == "1") {
-			to["minItems"] = n
-		}
+	if typed(from, "array") && !closeItems(from, to) {
+		return nil, false
 	}
-	if typed(from, "object") || from["properties"] != nil {
-		properties, _ := from["properties"].(map[string]any)
-		more, has := from["additionalProperties"]
-		open := has && more != false || len(properties) == 0 && !has || from["patternProperties"] != nil
-		if open || !each(from, to, "properties") {
-			return nil, false
-		}
-		to["additionalProperties"] = false
+	if (typed(from, "object") || from["properties"] != nil) && !closeProperties(from, to) {
+		return nil, false
 	}
 	for _, name := range []string{"type", "enum", "const", "anyOf", "allOf", "properties"} {
 		if _, has := to[name]; has {
@@ -158,6 +141,33 @@ func closing(from map[string]any) (map[string]any, bool) {
 		}
 	}
 	return nil, false // anything at all: the service has no way to say so
+}
+
+// closeItems closes the schema of a list's elements, and keeps the bounds that the service knows.
+func closeItems(from, to map[string]any) bool {
+	items, ok := from["items"].(map[string]any)
+	if !ok {
+		return false
+	}
+	if to["items"], ok = closing(items); !ok {
+		return false
+	}
+	if n, ok := from["minItems"].(json.Number); ok && (n == "0" || n == "1") {
+		to["minItems"] = n
+	}
+	return true
+}
+
+// closeProperties closes the schemas of an object's fields, and the object to other fields.
+func closeProperties(from, to map[string]any) bool {
+	properties, _ := from["properties"].(map[string]any)
+	more, has := from["additionalProperties"]
+	open := has && more != false || len(properties) == 0 && !has || from["patternProperties"] != nil
+	if open || !each(from, to, "properties") {
+		return false
+	}
+	to["additionalProperties"] = false
+	return true
 }
 
 // each closes the schemas of a keyword that has them by name, list those of one that has several.

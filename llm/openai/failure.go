@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,21 +149,9 @@ func problem(status int, header http.Header, s serviceProblem) error {
 func meaning(status int, s serviceProblem) (code fault.Code, remedy string) {
 	word := strings.ToLower(string(s.Code) + " " + string(s.Type))
 	text := strings.ToLower(string(s.Message))
-	says := func(in string, words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(in, w) {
-				return true
-			}
-		}
-		return false
-	}
 	mistake := status == 0 || status >= 400 && status < 500
 	switch {
-	case mistake && (says(word, "context_length", "context_window") ||
-		(status == 0 || status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) &&
-			says(text, "maximum context length", "context length", "context window", "context size", "prompt is too long", "too many tokens")):
-		return fault.ContextTooLong, "; shorten the conversation or choose a model that takes more"
-	case status == http.StatusRequestEntityTooLarge:
+	case mistake && exceedsContext(status, word, text), status == http.StatusRequestEntityTooLarge:
 		return fault.ContextTooLong, "; shorten the conversation or choose a model that takes more"
 	case mistake && says(word, "content_filter", "content_policy"):
 		return fault.ModelRefused, ""
@@ -180,6 +169,20 @@ func meaning(status int, s serviceProblem) (code fault.Code, remedy string) {
 		return fault.RemoteRejected, ""
 	}
 	return fault.RemoteError, ""
+}
+
+// exceedsContext tells whether a service that found a mistake means that the conversation is too long.
+func exceedsContext(status int, word, text string) bool {
+	if says(word, "context_length", "context_window") {
+		return true
+	}
+	return (status == 0 || status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) &&
+		says(text, "maximum context length", "context length", "context window", "context size", "prompt is too long", "too many tokens")
+}
+
+// says tells whether one of the words is in a text.
+func says(in string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(in, word) })
 }
 
 // redacted takes the key out of an error: services tell which key was wrong. Their words were cleaned before they were
