@@ -27,6 +27,8 @@ func trainedOn() []string {
 		"replies_everyday.jsonl", "replies_hard.jsonl", "replies_voices_en.jsonl", "replies_voices_zh.jsonl", "replies_voices_trades.jsonl", "replies_voices_letters.jsonl",
 		"replies_office.jsonl", "replies_messages.jsonl", "replies_business.jsonl", "replies_services.jsonl", "replies_households.jsonl", "replies_misleading.jsonl", "replies_consents.jsonl", "replies_trades.jsonl",
 		"replies_small_firms.jsonl", "replies_departments.jsonl", "replies_texting.jsonl", "replies_neighbours.jsonl",
+		"replies_exam_first.jsonl", "replies_exam_second.jsonl", "replies_near_misses.jsonl", "replies_private.jsonl", "replies_engineers.jsonl", "replies_ranks.jsonl",
+		"replies_lengths.jsonl", "replies_regions.jsonl", "replies_general.jsonl",
 	}
 }
 
@@ -122,7 +124,7 @@ func TestClassify_Weights(t *testing.T) {
 const writersAside = 8
 
 // TestClassify_Writers measures what the reader makes of the replies of each writer when its weights were learned without them, three or four writers at a
-// time. The bars were chosen by this.
+// time.
 func TestClassify_Writers(t *testing.T) {
 	if !*crossValidate {
 		t.Skip("it only measures, and learns from nearly all replies again and again, which takes minutes; run it with -writers")
