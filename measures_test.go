@@ -15,7 +15,7 @@ import (
 // limits are what the measures of the module may be. docs/architecture.md says why.
 var limits = struct { // read-only
 	lines, names, file, branches, depth int
-}{lines: 23100, names: 890, file: 625, branches: 51, depth: 10}
+}{lines: 8000, names: 300, file: 620, branches: 46, depth: 10}
 
 // measure is what one package measures, tests left out.
 type measure struct {
