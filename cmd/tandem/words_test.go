@@ -43,9 +43,9 @@ func TestInCommands(t *testing.T) {
 // Every request that an error of the API names has a command, so that nobody at a terminal is told to make a request.
 func TestCommandOf_KnowsWhatErrorsName(t *testing.T) {
 	t.Parallel()
-	named := regexp.MustCompile(`(GET|POST|PUT|PATCH|DELETE) (?:"\+prefix\+"|%s|/api/v1)(/[a-z0-9/_{}-]*[a-z}])`)
+	named := regexp.MustCompile(`(GET|POST|PUT|PATCH|DELETE) (?:"\+(?:[a-z]+\.)?[pP]refix\+"|%s|/api/v1)(/[a-z0-9/_{}-]*[a-z}])`)
 	found := 0
-	for _, dir := range []string{"server", "app", "human", "host", "workflow", "agent", "mcp", "credential"} {
+	for _, dir := range []string{"server", "settings", "story", "route", "respond", "revisions", "budget", "validation", "app", "human", "host", "workflow", "agent", "mcp", "credential"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", dir, len(files), err)
