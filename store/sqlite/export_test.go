@@ -12,6 +12,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Commits returns how many transactions there have been, and how many calls they held.
@@ -190,7 +191,7 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 
 // MigrateTo makes a database of an older version.
 func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
-	db, err := sql.Open("sqlite", dsn(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
+	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Vectors are searched by looking at all of a scope's: exact, and fast as long as they are in memory. A hundred thousand
@@ -243,12 +244,12 @@ func eachVector(ctx context.Context, db *DB, after, last int64, space string, di
 		return err
 	}
 	v := make([]float32, dims)
-	return db.read.use(ctx, func(c *conn) error {
-		return c.each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s scanner) (bool, error) {
+	return db.read.Use(ctx, func(c *sqlconn.Conn) error {
+		return c.Each(ctx, `SELECT place, vector FROM memory_vectors WHERE place > ? AND place <= ? AND space = ? ORDER BY place`, []any{after, last, space}, func(s scanner) (bool, error) {
 			var place int64
 			var raw []byte
 			if err := s.Scan(&place, &raw); err != nil {
-				return false, readError(ctx, err)
+				return false, sqlconn.ReadError(ctx, err)
 			}
 			if len(raw) != 4*dims {
 				return true, nil // of another length than is asked for

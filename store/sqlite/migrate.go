@@ -16,6 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/fault"
+	"tandem/store/sqlite/sqlconn"
 )
 
 //go:embed migrations/*.sql
@@ -25,7 +26,7 @@ var migrations embed.FS
 // version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
 // copied first.
 func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
-	db, err := sql.Open("sqlite", dsn(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
+	db, err := sql.Open("sqlite", sqlconn.Address(path, "immediate", "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {
 		return m, err
 	}

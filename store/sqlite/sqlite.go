@@ -23,16 +23,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 
-	driver "modernc.org/sqlite"
-
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 // Options say where the data is. The zero value of everything but Dir is a good choice.
@@ -71,7 +69,7 @@ type DB struct {
 	writer *writer
 	check  *checkpointer
 	watch  *watcher
-	read   *readers
+	read   *sqlconn.Readers
 	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
 	vectors  vectorCache
 	kept     generations
@@ -129,7 +127,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if readers <= 0 {
 		readers = 4
 	}
-	db.read = newReaders(path, readers)
+	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
 	db.watch = startWatcher(db.look, db.writer.fail)
 	return db, nil
@@ -223,7 +221,7 @@ func (db *DB) release() error {
 		errs = append(errs, db.check.stop())
 	}
 	if db.read != nil {
-		errs = append(errs, db.read.close())
+		errs = append(errs, db.read.Close())
 	}
 	if db.writer != nil {
 		errs = append(errs, db.writer.stop())
@@ -285,10 +283,11 @@ func (db *DB) look() error {
 	ctx, cancel := context.WithTimeout(context.Background(), watchEvery)
 	defer cancel()
 	epoch, err := queryOne(ctx, db, errors.New("the database has lost its mark"), "SELECT epoch FROM commit_mark", func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
-	switch e, ok := errors.AsType[*driver.Error](err); {
-	case err == nil && epoch != db.writer.epoch:
+	if err == nil && epoch != db.writer.epoch {
 		return superseded(epoch, db.writer.epoch)
-	case ok && (e.Code()&0xff == codeCorrupt || e.Code()&0xff == codeNotADB || e.Code()&0xff == codeIOError):
+	}
+	switch sqlconn.Code(err) {
+	case sqlconn.CodeCorrupt, sqlconn.CodeNotADB, sqlconn.CodeIOError:
 		return err
 	}
 	return nil // a reader that was too slow is no harm: the next look is soon, and a commit looks for itself
@@ -326,39 +325,18 @@ func syncPath(dir string) error {
 }
 
 // scanner is a row.
-type scanner interface{ Scan(...any) error }
+type scanner = sqlconn.Scanner
 
 // query reads all rows of a statement. The text must be one of a bounded number: it stays prepared.
 func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (T, error), args ...any) (all []T, err error) {
 	if err := db.usable(); err != nil {
 		return nil, err
 	}
-	err = db.read.use(ctx, func(c *conn) error {
-		all, err = readAll(ctx, c, text, scan, args)
+	err = db.read.Use(ctx, func(c *sqlconn.Conn) error {
+		all, err = sqlconn.All(ctx, c, text, scan, args)
 		return err
 	})
 	return all, err
-}
-
-// readAll is query on a connection.
-func readAll[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any) (all []T, err error) {
-	return readInto(ctx, c, text, scan, args, nil)
-}
-
-// readInto is readAll into a list that may have room already.
-func readInto[T any](ctx context.Context, c *conn, text string, scan func(scanner) (T, error), args []any, all []T) ([]T, error) {
-	err := c.each(ctx, text, args, func(s scanner) (bool, error) {
-		one, err := scan(s)
-		if err != nil {
-			return false, readError(ctx, err)
-		}
-		all = append(all, one)
-		return true, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
 }
 
 // queryOne reads one row; without any it returns the given error.
@@ -374,23 +352,9 @@ func queryOne[T any](ctx context.Context, db *DB, missing error, text string, sc
 	return all[0], nil
 }
 
-func readError(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("read the database: %w", err)
-}
-
 // notFound names what was looked for.
 func notFound(what, id string) error {
 	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
-}
-
-// dsn is the address of the database with settings for each connection. Transactions of writers are immediate: they wait
-// for the lock at their beginning, where waiting is possible.
-func dsn(path, lock string, pragmas ...string) string {
-	q := url.Values{"_txlock": {lock}, "_pragma": append([]string{"busy_timeout(10000)"}, pragmas...)}
-	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + q.Encode()
 }
 
 // unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
@@ -399,38 +363,21 @@ func unusable(dir string, err error) error {
 		return e
 	}
 	remedy := ""
-	switch sqlite, ok := errors.AsType[*driver.Error](err); {
-	case errors.Is(err, os.ErrPermission), isReadOnly(err), ok && (sqlite.Code()&0xff == codeReadOnly || sqlite.Code()&0xff == codeCantOpen || sqlite.Code()&0xff == codePerm):
+	switch code := sqlconn.Code(err); {
+	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen, code == sqlconn.CodePerm:
 		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
 	case isFull(err):
 		remedy = "; the disk is full: make room or choose another directory"
 		err = errors.Join(store.ErrFull, err)
-	case ok && (sqlite.Code()&0xff == codeCorrupt || sqlite.Code()&0xff == codeNotADB):
+	case code == sqlconn.CodeCorrupt, code == sqlconn.CodeNotADB:
 		remedy = "; the database is damaged: restore it from a copy"
 	}
 	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
 }
 
-// Primary result codes of SQLite.
-const (
-	codePerm       = 3
-	codeReadOnly   = 8
-	codeIOError    = 10
-	codeCorrupt    = 11
-	codeFull       = 13
-	codeCantOpen   = 14
-	codeTooBig     = 18
-	codeConstraint = 19
-	codeMismatch   = 20
-	codeNotADB     = 26
-)
-
 // isFull says that there was no room for a write, which then did not happen.
 func isFull(err error) bool {
-	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == codeFull {
-		return true
-	}
-	return noSpace(err)
+	return sqlconn.Code(err) == sqlconn.CodeFull || noSpace(err)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

@@ -122,7 +122,7 @@ func newWriter(path string, check *checkpointer, minFree uint64, free func() (ui
 	// A database that cannot be written to says so now.
 	for _, text := range []string{"BEGIN IMMEDIATE", "COMMIT"} {
 		if _, err := c.exec(text); err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return w, nil
@@ -139,7 +139,7 @@ func (w *writer) stop() error {
 	}
 	w.mu.Unlock()
 	<-w.idle
-	return errors.Join(w.countAll(), w.c.close(), w.closeMark())
+	return errors.Join(w.countAll(), w.c.Close(), w.closeMark())
 }
 
 // inTransaction runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
@@ -198,7 +198,7 @@ func (w *writer) lead(own *work) {
 func (w *writer) maintain() {
 	if w.finishLog.CompareAndSwap(true, false) && w.broken.Load() == nil {
 		// Without room the log grows instead: what is in it is safe there.
-		switch _, all, err := checkpoint(w.c); {
+		switch _, all, err := checkpoint(w.c.Conn); {
 		case err != nil && !isFull(err):
 			w.fail(fmt.Errorf("checkpoint: %w", err))
 		case err == nil && all:
@@ -310,7 +310,7 @@ func (w *writer) transact(batch []*work, care bool) error {
 	w.mark = w.next
 	w.kept.noteChange(w.c.changed)
 	w.c.changed = 0
-	version, err := w.c.version()
+	version, err := w.c.Version()
 	w.version, w.versionKnown = version, err == nil
 	return err
 }

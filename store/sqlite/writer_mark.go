@@ -32,7 +32,7 @@ func (w *writer) keepMark(m mark, file *os.File) (err error) {
 // that this process has the newest epoch. SQLite tells whether anybody else has changed the database since the last transaction,
 // by the same means by which it knows whether its own cache of pages is still good. Until the transaction ends nobody else can.
 func (w *writer) alone() error {
-	version, err := w.c.version()
+	version, err := w.c.Version()
 	if err != nil || w.versionKnown && version == w.version {
 		return err
 	}
