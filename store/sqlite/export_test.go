@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/store"
+	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -191,31 +191,15 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 
 // MigrateTo makes a database of an older version.
 func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
-	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, databaseFile), "immediate", "journal_mode(WAL)"))
+	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, DatabaseFile), "immediate", "journal_mode(WAL)"))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
 	_, err = p.UpTo(ctx, version)
 	return err
-}
-
-// Watch returns a function that looks at a file and says whether it has shrunk since it was last looked at.
-func Watch(path string) (look func() (shrunk bool, err error), err error) {
-	f := new(watched)
-	if err := f.know(path); err != nil {
-		return nil, err
-	}
-	return func() (bool, error) {
-		smaller, err := f.look()
-		return smaller >= 0, err
-	}, nil
 }

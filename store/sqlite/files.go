@@ -22,9 +22,12 @@ const (
 	indexSuffix = "-shm"
 )
 
+// logLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
+const logLimit = 64 << 20
+
 // realPath is where a database really is: SQLite puts its other files there when it is a symbolic link.
 func realPath(dir string) string {
-	path := filepath.Join(dir, databaseFile)
+	path := filepath.Join(dir, DatabaseFile)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -36,7 +39,7 @@ func realPath(dir string) string {
 func remains(dir string, log bool) (names []string, err error) {
 	files := []string{markFile, credential.KeyFile}
 	if log {
-		files = append(files, databaseFile+logSuffix)
+		files = append(files, DatabaseFile+logSuffix)
 	}
 	for _, name := range files {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -47,7 +50,7 @@ func remains(dir string, log bool) (names []string, err error) {
 			return nil, err
 		}
 	}
-	copies, err := filepath.Glob(filepath.Join(dir, databaseFile+copySuffix+"*"))
+	copies, err := filepath.Glob(filepath.Join(dir, DatabaseFile+copySuffix+"*"))
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +78,14 @@ func databaseGone(dir, how string, log bool) error {
 		return nil
 	}
 	return lost{
-		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, databaseFile), how, strings.Join(names, ", ")),
+		what:   fmt.Sprintf("the database %q %s, and the directory has been in use: it has %s", filepath.Join(dir, DatabaseFile), how, strings.Join(names, ", ")),
 		remedy: "restore the database from a copy, or move these away to begin anew",
 	}.refusal()
 }
 
 // hasDatabase says whether a directory has a database that is not empty.
 func hasDatabase(dir string) (bool, error) {
-	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	info, err := os.Stat(filepath.Join(dir, DatabaseFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, databaseGone(dir, "is missing", true)

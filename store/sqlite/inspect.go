@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -36,7 +36,7 @@ type Inspection struct {
 // long.
 func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	var i Inspection
-	if i.Known, err = knownVersion(); err != nil {
+	if i.Known, err = migrations.Newest(); err != nil {
 		return i, err
 	}
 	if i.Free, err = freeSpace(dir); err != nil {
@@ -161,21 +161,4 @@ func integrity(ctx context.Context, db *sql.DB) (problems []string, err error) {
 		}
 	}
 	return problems, rows.Err()
-}
-
-// knownVersion is the number of the newest migration.
-func knownVersion() (newest int64, err error) {
-	files, err := fs.ReadDir(migrations, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	for _, f := range files {
-		number, _, _ := strings.Cut(f.Name(), "_")
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("migration %q has no number: %w", f.Name(), err)
-		}
-		newest = max(newest, n)
-	}
-	return newest, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
 )
 
 // Lost is the name of the fact that marks the refusal of a directory in which something that was acknowledged is missing. It
@@ -89,7 +90,7 @@ func read(ctx context.Context, db rowReader, c claim) (f found, err error) {
 	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied").Scan(&f.version); err != nil {
 		return f, err
 	}
-	known, err := knownVersion()
+	known, err := migrations.Newest()
 	if f.newer = f.version > known; err != nil || f.newer || f.version < markedSince {
 		return f, err
 	}
@@ -126,6 +127,17 @@ func (f found) attests(ctx context.Context, db rowReader, m mark) (bool, error) 
 		return false, nil
 	}
 	return err == nil && witnessOf(m.witness.place, time, body) == m.witness, err
+}
+
+// hasCommit checks that a database has a commit, read as somebody who has not read it before.
+func hasCommit(path string, m mark) error {
+	return look(path, false, func(db *sql.DB) error {
+		f, err := read(context.Background(), db, claim{mark: m, there: true})
+		if err == nil && !f.has {
+			err = fmt.Errorf("it lacks commit %d", m.commits)
+		}
+		return err
+	})
 }
 
 // examine compares a database with what was acknowledged. It returns what the database says, and the loss, if there is one,
@@ -267,7 +279,7 @@ func lossRefused(dir, loss string) error {
 	return lost{
 		what: loss,
 		remedy: fmt.Sprintf("%s was cut, damaged or removed, or %s was replaced by an older copy: put the files back as they were; if they are gone, or a copy was restored on purpose, go on without what is missing with: tandem recover --accept-loss --data %s",
-			databaseFile+logSuffix, databaseFile, dir),
+			DatabaseFile+logSuffix, DatabaseFile, dir),
 	}.refusal()
 }
 

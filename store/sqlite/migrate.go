@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,11 +15,9 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/fault"
+	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // migrate brings a database up to date, making it if it is not there, and takes an epoch in it. A database that a newer
 // version has changed is left alone: an older one would not know what its rows mean. One that an older version has written is
@@ -32,11 +29,7 @@ func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	sub, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return m, err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, sub, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrations.Files, goose.WithDisableGlobalRegistry(true), goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return m, fmt.Errorf("read migrations: %w", err)
 	}
@@ -46,7 +39,7 @@ func migrate(ctx context.Context, dir, path, loss string) (m mark, err error) {
 	}
 	if has > known {
 		return m, fault.Newf(fault.Conflict, "the database %q has version %d and this program knows versions up to %d: it was written by a newer one; run that, or restore a copy from before the upgrade, such as %s%sN beside it",
-			path, has, known, databaseFile, copySuffix)
+			path, has, known, DatabaseFile, copySuffix)
 	}
 	// A process that still uses the database, which can only be without a lock, is stopped before anything is changed.
 	fenced := has >= markedSince
@@ -77,7 +70,7 @@ const copySuffix = ".version-"
 // keepCopy keeps a database as it is under its version. A copy of the same version that is there already was made of an
 // earlier state; it is replaced once the new one is on disk.
 func keepCopy(ctx context.Context, db *sql.DB, dir string, version int64) error {
-	name := filepath.Join(dir, databaseFile+copySuffix+strconv.FormatInt(version, 10))
+	name := filepath.Join(dir, DatabaseFile+copySuffix+strconv.FormatInt(version, 10))
 	part := name + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -47,19 +47,6 @@ type Options struct {
 	AcceptLoss bool
 }
 
-// DatabaseFile is the name of the database in a data directory: what is there when the directory is one.
-const DatabaseFile = "tandem.db"
-
-// InUse is the name of the fact that marks the refusal of a directory which another process has open.
-const InUse = "in_use"
-
-// Names in the data directory.
-const (
-	databaseFile = DatabaseFile
-	lockFile     = "tandem.lock"
-	blobDir      = "blobs"
-)
-
 // DB is an open data directory. It is safe for concurrent use.
 type DB struct {
 	dir    string
@@ -135,31 +122,6 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 
 // defaultMinFree is how much of the disk stays free when nothing else is said.
 const defaultMinFree = 32 << 20
-
-// findLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
-// database that has gone.
-func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
-	there, err := hasDatabase(dir)
-	if err != nil {
-		return "", err
-	}
-	if err := makePrivate(dir, path); err != nil {
-		return "", unusable(dir, err)
-	}
-	if !there {
-		return "", nil
-	}
-	f, _, loss, err := examine(ctx, dir, path)
-	switch {
-	case err != nil:
-		return "", unusable(dir, err)
-	case f.version == 0:
-		return loss, databaseGone(dir, "has nothing in it", false)
-	case loss != "" && !accept:
-		return "", lossRefused(dir, loss)
-	}
-	return loss, nil
-}
 
 // openBeside opens what is kept beside the database: the mark, and the large values.
 func (db *DB) openBeside() (err error) {
@@ -315,15 +277,6 @@ func (db *DB) usable() error {
 
 var errClosed = errors.New("the store is closed")
 
-// syncPath makes the names in a directory durable.
-func syncPath(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncDir(d), d.Close())
-}
-
 // scanner is a row.
 type scanner = sqlconn.Scanner
 
@@ -355,29 +308,6 @@ func queryOne[T any](ctx context.Context, db *DB, missing error, text string, sc
 // notFound names what was looked for.
 func notFound(what, id string) error {
 	return fault.Newf(fault.NotFound, "there is no %s %q in this workspace", what, id)
-}
-
-// unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
-func unusable(dir string, err error) error {
-	if e, ok := errors.AsType[*fault.Error](err); ok {
-		return e
-	}
-	remedy := ""
-	switch code := sqlconn.Code(err); {
-	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen, code == sqlconn.CodePerm:
-		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
-	case isFull(err):
-		remedy = "; the disk is full: make room or choose another directory"
-		err = errors.Join(store.ErrFull, err)
-	case code == sqlconn.CodeCorrupt, code == sqlconn.CodeNotADB:
-		remedy = "; the database is damaged: restore it from a copy"
-	}
-	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
-}
-
-// isFull says that there was no room for a write, which then did not happen.
-func isFull(err error) bool {
-	return sqlconn.Code(err) == sqlconn.CodeFull || noSpace(err)
 }
 
 // gosched lets the callers that a commit has just woken come back with their next write, so that they share the next

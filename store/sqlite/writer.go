@@ -105,9 +105,6 @@ const (
 	checkpointCommits = 1000
 )
 
-// logLimit is what the file of the log is cut to by SQLite when it starts anew after a long one.
-const logLimit = 64 << 20
-
 func newWriter(path string, check *checkpointer, minFree uint64, free func() (uint64, error)) (*writer, error) {
 	// The log is checkpointed by the checkpointer, never by a commit; after a long one its file is cut.
 	c, err := openConn(path, "synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logLimit), "cache_size(-8192)")
@@ -374,14 +371,6 @@ func (w *writer) fail(cause error) error {
 		close(w.brokenCh)
 	}
 	return *w.broken.Load()
-}
-
-// full is the error of a write for which there was no room.
-func full(path string, cause error) error {
-	e := fault.Newf(fault.Internal, "there is no room left on the disk of %q; make room and try again", path).
-		WithCause(fmt.Errorf("%w: %w", store.ErrFull, cause))
-	e.Retryable = true
-	return e
 }
 
 // roomForStart refuses new executions when the disk is nearly full. It looks at most once a second.

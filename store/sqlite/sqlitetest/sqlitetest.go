@@ -46,3 +46,18 @@ func Dir(t testing.TB) string {
 	}
 	return dir
 }
+
+// Open opens a new database that is closed when the test ends.
+func Open(t testing.TB) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(context.Background(), sqlite.Options{Dir: Dir(t)})
+	if err != nil {
+		t.Fatalf("open a database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close the database: %v", err)
+		}
+	})
+	return db
+}
