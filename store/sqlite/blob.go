@@ -18,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 )
 
 // blobs keeps each value in a file named by its content: blobs/<workspace>/ab/cd/abcd…, or in parts (blob_parts.go). Files never
@@ -67,8 +68,8 @@ func (b blobs) Put(ctx context.Context, p identity.Principal, r io.Reader) (_ st
 		return store.Blob{}, err
 	}
 	blob, err := b.putAny(ctx, p, workspace, r)
-	if err != nil && isFull(err) {
-		err = full(b.db.dir, err)
+	if err != nil && datadir.IsFull(err) {
+		err = datadir.Full(b.db.dir, err)
 	}
 	return blob, err
 }
@@ -173,7 +174,7 @@ func (b blobs) syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncDir(d), d.Close())
+	return errors.Join(datadir.SyncDir(d), d.Close())
 }
 
 // copyContext copies until the end, an error, or the end of the context.

@@ -11,6 +11,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/migrations"
 	"tandem/store/sqlite/sqlconn"
 )
@@ -132,7 +133,7 @@ func (db *DB) Lengths(ctx context.Context) (map[string]uint64, error) {
 // Counts returns how many rows and executions the committer believes there are, in all journals.
 func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
 	err = db.writer.inTransaction(ctx, func(w *writer) error {
-		rows, executions = w.mark.rows, w.mark.executions
+		rows, executions = w.mark.Rows, w.mark.Executions
 		return nil
 	})
 	return rows, executions, err
@@ -141,16 +142,16 @@ func (db *DB) Counts(ctx context.Context) (rows, executions int64, err error) {
 // Unacknowledge makes of the last commit that the file beside a database names one that was about to happen, as if the process had
 // died before anybody was told of it.
 func Unacknowledge(dir string) error {
-	c, err := readMark(dir)
+	c, err := datadir.ReadMark(dir)
 	if err != nil {
 		return err
 	}
-	f, err := openMark(dir)
+	f, err := datadir.OpenMark(dir)
 	if err != nil {
 		return err
 	}
-	c.begun = true
-	return errors.Join(c.mark.write(f, nil), f.Close())
+	c.Begun = true
+	return errors.Join(c.Mark.Write(f, nil), f.Close())
 }
 
 // ForgetVectors lets go of the vectors that are kept at hand.
@@ -191,7 +192,7 @@ func InteractionStatements(workspace string, q store.InteractionQuery) (list str
 
 // MigrateTo makes a database of an older version.
 func MigrateTo(ctx context.Context, dir string, version int64) (err error) {
-	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, DatabaseFile), "immediate", "journal_mode(WAL)"))
+	db, err := sql.Open("sqlite", sqlconn.Address(filepath.Join(dir, datadir.DatabaseFile), "immediate", "journal_mode(WAL)"))
 	if err != nil {
 		return err
 	}

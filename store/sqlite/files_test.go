@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -182,7 +183,7 @@ func TestEpochs_SameExecution(t *testing.T) {
 	if n := count(t, newer, "e"); n != 2 {
 		t.Errorf("the execution has %d rows, want 2", n)
 	}
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	if check(t, err); len(i.Problems) > 0 {
 		t.Errorf("problems: %q", i.Problems)
 	}
@@ -230,7 +231,7 @@ func TestJournal_OneRowInBothTables(t *testing.T) {
 
 	// Should another program do it nevertheless, an inspection tells.
 	onFile(t, dir, "INSERT INTO journal_in_order SELECT * FROM journal LIMIT 1")
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	if check(t, err); len(i.Problems) != 1 || !strings.Contains(i.Problems[0], "1 rows of journals are there twice") {
 		t.Errorf("problems: %q", i.Problems)
 	}
@@ -298,7 +299,7 @@ func TestMigrate_KeepsACopy(t *testing.T) {
 		t.Errorf("the copy: %v, %v", info, err)
 	}
 	check(t, db.Close())
-	i, err := sqlite.Inspect(t.Context(), dir)
+	i, err := datadir.Inspect(t.Context(), dir)
 	check(t, err)
 	if i.Version != i.Known || len(i.Problems) > 0 || i.Lost != "" {
 		t.Errorf("after it was brought up to date: %+v", i)

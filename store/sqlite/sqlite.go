@@ -7,11 +7,11 @@
 // writer.
 //
 // Nothing that was acknowledged vanishes unnoticed (docs/decisions/0010): a mark beside the database says how far it had come
-// (mark.go), a start compares the two (loss.go), every transaction makes sure that no later process has taken the database over,
-// and files that are removed or replaced stop the store (files.go).
+// (package datadir), a start compares the two, every transaction makes sure that no later process has taken the database over,
+// and files that are removed or replaced stop the store.
 //
 // Goroutines: [Open] starts two, the checkpointer (checkpoint.go), which owns a connection to move pages from the log into
-// the database, and the watcher (files.go), which looks after its files. [DB.Close] ends them and waits for them, and for
+// the database, and the watcher, which looks after its files. [DB.Close] ends them and waits for them, and for
 // those who write.
 //
 // It implements the seam of package store and is no place for decisions about workflows. Only the wiring of an instance
@@ -30,6 +30,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -55,7 +56,7 @@ type DB struct {
 	root   *os.Root // for the blobs
 	writer *writer
 	check  *checkpointer
-	watch  *watcher
+	watch  *datadir.Watcher
 	read   *sqlconn.Readers
 	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
 	vectors  vectorCache
@@ -87,28 +88,28 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
-	if db.lock, err = lockDir(dir); err != nil {
+	if db.lock, err = datadir.Lock(dir); err != nil {
 		return nil, err
 	}
-	path := realPath(dir)
-	loss, err := findLoss(ctx, dir, path, o.AcceptLoss)
+	path := datadir.RealPath(dir)
+	loss, err := datadir.FindLoss(ctx, dir, path, o.AcceptLoss)
 	if err != nil {
 		return nil, err
 	}
-	m, err := migrate(ctx, dir, path, loss)
+	m, err := datadir.Migrate(ctx, dir, path, loss)
 	if err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
-	if _, err := os.Stat(path + logSuffix); errors.Is(err, os.ErrNotExist) {
-		m.folded = m.commits // the end of the migration has folded the log
+	if _, err := os.Stat(path + datadir.LogSuffix); errors.Is(err, os.ErrNotExist) {
+		m.Folded = m.Commits // the end of the migration has folded the log
 	}
 	if err := db.openBeside(); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
 	if err := db.startWriter(ctx, path, cmp.Or(o.MinFree, defaultMinFree), m); err != nil {
-		return nil, unusable(dir, err)
+		return nil, datadir.Unusable(dir, err)
 	}
 	readers := o.Readers
 	if readers <= 0 {
@@ -116,7 +117,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	db.read = sqlconn.NewReaders(path, readers)
 	db.check.start()
-	db.watch = startWatcher(db.look, db.writer.fail)
+	db.watch = datadir.StartWatcher(db.look, db.writer.fail)
 	return db, nil
 }
 
@@ -125,17 +126,17 @@ const defaultMinFree = 32 << 20
 
 // openBeside opens what is kept beside the database: the mark, and the large values.
 func (db *DB) openBeside() (err error) {
-	dir := filepath.Join(db.dir, blobDir)
+	dir := filepath.Join(db.dir, datadir.BlobDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := private(dir, 0o700); err != nil {
+	if err := datadir.Private(dir, 0o700); err != nil {
 		return err
 	}
-	if db.marks, err = openMark(db.dir); err != nil {
+	if db.marks, err = datadir.OpenMark(db.dir); err != nil {
 		return err
 	}
-	if err := syncPath(db.dir); err != nil { // the names made above
+	if err := datadir.SyncPath(db.dir); err != nil { // the names made above
 		return err
 	}
 	if db.root, err = os.OpenRoot(dir); err != nil {
@@ -145,11 +146,11 @@ func (db *DB) openBeside() (err error) {
 }
 
 // startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing more.
-func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m mark) (err error) {
+func (db *DB) startWriter(ctx context.Context, path string, minFree uint64, m datadir.Mark) (err error) {
 	if db.check, err = newCheckpointer(path); err != nil {
 		return err
 	}
-	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return freeSpace(db.dir) }); err != nil {
+	if db.writer, err = newWriter(path, db.check, minFree, func() (uint64, error) { return datadir.FreeSpace(db.dir) }); err != nil {
 		return err
 	}
 	if err := db.writer.keepMark(m, db.marks); err != nil {
@@ -177,7 +178,7 @@ func (db *DB) Close() error {
 func (db *DB) release() error {
 	var errs []error
 	if db.watch != nil {
-		db.watch.stop()
+		db.watch.Stop()
 	}
 	if db.check != nil {
 		errs = append(errs, db.check.stop())
@@ -195,7 +196,7 @@ func (db *DB) release() error {
 		errs = append(errs, db.root.Close())
 	}
 	if db.lock != nil {
-		errs = append(errs, unlockDir(db.lock))
+		errs = append(errs, datadir.Unlock(db.lock))
 	}
 	return errors.Join(errs...)
 }
@@ -239,10 +240,10 @@ func (db *DB) Err() error {
 
 // look looks after the database when nobody writes. Its files come first: to look at them nobody needs to be waited for.
 func (db *DB) look() error {
-	if err := db.writer.files.all(); err != nil {
+	if err := db.writer.files.All(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), watchEvery)
+	ctx, cancel := context.WithTimeout(context.Background(), datadir.WatchEvery)
 	defer cancel()
 	epoch, err := queryOne(ctx, db, errors.New("the database has lost its mark"), "SELECT epoch FROM commit_mark", func(s scanner) (n int64, err error) { return n, s.Scan(&n) })
 	if err == nil && epoch != db.writer.epoch {

@@ -1,4 +1,4 @@
-package sqlite
+package datadir
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	if i.Known, err = migrations.Newest(); err != nil {
 		return i, err
 	}
-	if i.Free, err = freeSpace(dir); err != nil {
+	if i.Free, err = FreeSpace(dir); err != nil {
 		return i, err
 	}
 	err = Sound(ctx, dir)
@@ -50,25 +50,25 @@ func Inspect(ctx context.Context, dir string) (_ Inspection, err error) {
 	if err != nil {
 		return i, err
 	}
-	path := realPath(dir)
+	path := RealPath(dir)
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return i, nil
 	} else if err != nil {
-		return i, unusable(dir, err)
+		return i, Unusable(dir, err)
 	}
-	lock, err := lockDir(dir)
+	lock, err := Lock(dir)
 	switch f, ok := errors.AsType[*fault.Error](err); {
 	case err == nil:
-		defer func() { err = errors.Join(err, unlockDir(lock)) }()
+		defer func() { err = errors.Join(err, Unlock(lock)) }()
 	case ok && f.Details[InUse] != nil:
 		i.InUse = true
 	default:
 		return i, err
 	}
 	// The mark comes first: a process that goes on writing meanwhile can only bring the database further.
-	c, err := readMark(dir)
+	c, err := ReadMark(dir)
 	if err != nil && !errors.Is(err, errMarkDamaged) { // which was said above
-		return i, unusable(dir, err)
+		return i, Unusable(dir, err)
 	}
 	err = look(path, false, func(db *sql.DB) error { return i.read(ctx, db, c) })
 	return i, err
@@ -112,11 +112,11 @@ func (i *Inspection) read(ctx context.Context, db *sql.DB, claimed claim) error 
 type counted struct{ rows, executions, allRows, allExecutions, last int64 }
 
 // count reads all of it at one moment. The database should have what it has counted itself, and what the mark says.
-func count(ctx context.Context, db *sql.DB, m mark) (c counted, err error) {
+func count(ctx context.Context, db *sql.DB, m Mark) (c counted, err error) {
 	err = db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM journal_in_order), (SELECT count(*) FROM executions), rows, executions,
 			max(time, coalesce((SELECT max(time) FROM journal), 0), coalesce((SELECT max(time) FROM journal_in_order), 0)) FROM commit_mark`).
 		Scan(&c.rows, &c.executions, &c.allRows, &c.allExecutions, &c.last)
-	c.allRows, c.allExecutions = max(c.allRows, m.rows), max(c.allExecutions, m.executions)
+	c.allRows, c.allExecutions = max(c.allRows, m.Rows), max(c.allExecutions, m.Executions)
 	return c, err
 }
 

@@ -1,4 +1,10 @@
-package sqlite
+// Package datadir is the directory in which the SQLite store keeps everything: who has it open, whether its files are private and
+// still the same, the mark beside the database that says how far it had come (docs/decisions/0010), what a database lacks of what was
+// acknowledged, and how it is brought up to date.
+//
+// It knows the tables that say how far a database has come, and nothing of what is stored. The store and what looks after data
+// directories import it.
+package datadir
 
 import (
 	"context"
@@ -17,21 +23,21 @@ const DatabaseFile = "tandem.db"
 // InUse is the name of the fact that marks the refusal of a directory which another process has open.
 const InUse = "in_use"
 
-// Names in the data directory.
+// Names in the data directory. BlobDir has the large values.
 const (
 	lockFile = "tandem.lock"
-	blobDir  = "blobs"
+	BlobDir  = "blobs"
 )
 
-// findLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
+// FindLoss says what the database lacks that was acknowledged before; empty: nothing. A loss that is not accepted is an error, as is a
 // database that has gone.
-func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
+func FindLoss(ctx context.Context, dir, path string, accept bool) (loss string, err error) {
 	there, err := hasDatabase(dir)
 	if err != nil {
 		return "", err
 	}
 	if err := makePrivate(dir, path); err != nil {
-		return "", unusable(dir, err)
+		return "", Unusable(dir, err)
 	}
 	if !there {
 		return "", nil
@@ -39,7 +45,7 @@ func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, 
 	f, _, loss, err := examine(ctx, dir, path)
 	switch {
 	case err != nil:
-		return "", unusable(dir, err)
+		return "", Unusable(dir, err)
 	case f.version == 0:
 		return loss, databaseGone(dir, "has nothing in it", false)
 	case loss != "" && !accept:
@@ -48,17 +54,17 @@ func findLoss(ctx context.Context, dir, path string, accept bool) (loss string, 
 	return loss, nil
 }
 
-// syncPath makes the names in a directory durable.
-func syncPath(dir string) error {
+// SyncPath makes the names in a directory durable.
+func SyncPath(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncDir(d), d.Close())
+	return errors.Join(SyncDir(d), d.Close())
 }
 
-// unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
-func unusable(dir string, err error) error {
+// Unusable says in plain words why a data directory cannot be used, where the reason is a usual one.
+func Unusable(dir string, err error) error {
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		return e
 	}
@@ -66,7 +72,7 @@ func unusable(dir string, err error) error {
 	switch code := sqlconn.Code(err); {
 	case errors.Is(err, os.ErrPermission), isReadOnly(err), code == sqlconn.CodeReadOnly, code == sqlconn.CodeCantOpen, code == sqlconn.CodePerm:
 		remedy = fmt.Sprintf("; user id %d must be able to write there, or choose another directory", os.Geteuid())
-	case isFull(err):
+	case IsFull(err):
 		remedy = "; the disk is full: make room or choose another directory"
 		err = errors.Join(store.ErrFull, err)
 	case code == sqlconn.CodeCorrupt, code == sqlconn.CodeNotADB:
@@ -75,13 +81,13 @@ func unusable(dir string, err error) error {
 	return fmt.Errorf("open data directory %q: %w%s", dir, err, remedy)
 }
 
-// isFull says that there was no room for a write, which then did not happen.
-func isFull(err error) bool {
-	return sqlconn.Code(err) == sqlconn.CodeFull || noSpace(err)
+// IsFull says that there was no room for a write, which then did not happen.
+func IsFull(err error) bool {
+	return sqlconn.Code(err) == sqlconn.CodeFull || NoSpace(err)
 }
 
-// full is the error of a write for which there was no room.
-func full(path string, cause error) error {
+// Full is the error of a write for which there was no room.
+func Full(path string, cause error) error {
 	e := fault.Newf(fault.Internal, "there is no room left on the disk of %q; make room and try again", path).
 		WithCause(fmt.Errorf("%w: %w", store.ErrFull, cause))
 	e.Retryable = true
