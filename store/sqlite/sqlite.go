@@ -30,6 +30,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlconn"
 )
@@ -53,7 +54,7 @@ type DB struct {
 	dir    string
 	lock   *os.File
 	marks  *os.File // the mark beside the database
-	root   *os.Root // for the blobs
+	blobs  *blobdir.Dir
 	writer *writer
 	check  *checkpointer
 	watch  *datadir.Watcher
@@ -65,8 +66,6 @@ type DB struct {
 	headings headingCache
 
 	mu     sync.Mutex
-	synced map[string]bool // directories of blobs whose way from the root is durable
-	parts  knownParts      // of blobs
 	closed bool
 }
 
@@ -81,7 +80,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
-	db := &DB{dir: dir, synced: map[string]bool{}}
+	db := &DB{dir: dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
@@ -139,10 +138,8 @@ func (db *DB) openBeside() (err error) {
 	if err := datadir.SyncPath(db.dir); err != nil { // the names made above
 		return err
 	}
-	if db.root, err = os.OpenRoot(dir); err != nil {
-		return err
-	}
-	return (blobs{db}).sweep()
+	db.blobs, err = blobdir.Open(dir, datadir.SyncDir)
+	return err
 }
 
 // startWriter starts the committer, and what folds the log of the database. A process that had the directory open before writes nothing more.
@@ -192,8 +189,8 @@ func (db *DB) release() error {
 	if db.marks != nil {
 		errs = append(errs, db.marks.Close())
 	}
-	if db.root != nil {
-		errs = append(errs, db.root.Close())
+	if db.blobs != nil {
+		errs = append(errs, db.blobs.Close())
 	}
 	if db.lock != nil {
 		errs = append(errs, datadir.Unlock(db.lock))
