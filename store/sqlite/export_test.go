@@ -154,26 +154,6 @@ func Unacknowledge(dir string) error {
 	return errors.Join(c.Mark.Write(f, nil), f.Close())
 }
 
-// ForgetVectors lets go of the vectors that are kept at hand.
-func (db *DB) ForgetVectors() {
-	c := &db.vectors
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, e := range c.sets { // order does not matter: all are dropped
-		c.drop(e)
-	}
-}
-
-// LimitVectors bounds the vectors that are kept at hand, in bytes.
-func (db *DB) LimitVectors(most int64) { db.vectors.most = most }
-
-// KeptVectors is how many bytes of vectors are kept at hand.
-func (db *DB) KeptVectors() int64 {
-	db.vectors.mu.Lock()
-	defer db.vectors.mu.Unlock()
-	return db.vectors.size
-}
-
 // Plan says how SQLite would run a statement.
 func (db *DB) Plan(ctx context.Context, text string, args ...any) ([]string, error) {
 	return query(ctx, db, "EXPLAIN QUERY PLAN "+text, func(s scanner) (step string, err error) {

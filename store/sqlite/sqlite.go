@@ -32,6 +32,7 @@ import (
 	"tandem/store"
 	"tandem/store/sqlite/blobdir"
 	"tandem/store/sqlite/datadir"
+	"tandem/store/sqlite/memories"
 	"tandem/store/sqlite/sqlconn"
 )
 
@@ -51,16 +52,16 @@ type Options struct {
 
 // DB is an open data directory. It is safe for concurrent use.
 type DB struct {
-	dir    string
-	lock   *os.File
-	marks  *os.File // the mark beside the database
-	blobs  *blobdir.Dir
-	writer *writer
-	check  *checkpointer
-	watch  *datadir.Watcher
-	read   *sqlconn.Readers
-	// vectors keeps those of memories at hand, tokens those of requests, headings what starts want to know of workflows.
-	vectors  vectorCache
+	dir      string
+	lock     *os.File
+	marks    *os.File // the mark beside the database
+	blobs    *blobdir.Dir
+	writer   *writer
+	check    *checkpointer
+	watch    *datadir.Watcher
+	read     *sqlconn.Readers
+	memories *memories.Memories
+	// tokens keeps those of requests at hand, headings what starts want to know of workflows.
 	kept     generations
 	tokens   tokenCache
 	headings headingCache
@@ -81,6 +82,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, fmt.Errorf("open data directory %q: %w", o.Dir, err)
 	}
 	db := &DB{dir: dir}
+	db.memories = memories.New(memoryTables{db})
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, db.release())
@@ -215,7 +217,7 @@ func (db *DB) Stores() store.Stores {
 		Users:        users{db},
 		Tokens:       tokens{db},
 		Credentials:  credentials{db},
-		Memories:     memories{db},
+		Memories:     db.memories,
 		Profiles:     profiles{db},
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
@@ -289,6 +291,8 @@ func query[T any](ctx context.Context, db *DB, text string, scan func(scanner) (
 	})
 	return all, err
 }
+
+func scanInt(s scanner) (n int, err error) { return n, s.Scan(&n) }
 
 // queryOne reads one row; without any it returns the given error.
 func queryOne[T any](ctx context.Context, db *DB, missing error, text string, scan func(scanner) (T, error), args ...any) (T, error) {

@@ -23,7 +23,6 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
-	"tandem/store/sqlite/datadir"
 )
 
 // Dir is a directory of values: <workspace>/ab/cd/abcd…, or in parts (parts.go). Files never change once they have their name. A value
@@ -196,7 +195,7 @@ func (b *Dir) syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(datadir.SyncDir(d), d.Close())
+	return errors.Join(b.flush(d), d.Close())
 }
 
 // copyContext copies until the end, an error, or the end of the context.
