@@ -10,7 +10,6 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/node"
 	"tandem/payload"
 	"tandem/text"
 )
@@ -293,7 +292,7 @@ func checkSchema(raw json.RawMessage, at string, values map[string]json.RawMessa
 			continue
 		}
 		before := len(*found)
-		found.add(p.Path, node.SchemaWords(p))
+		found.add(p.Path, SchemaWords(p))
 		if len(*found) > before {
 			(*found)[before].Schema = true
 		}

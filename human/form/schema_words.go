@@ -1,4 +1,4 @@
-package node
+package form
 
 import (
 	"fmt"
@@ -35,15 +35,15 @@ func unlike() text.Text { return text.Of("it is not as the schema wants it") }
 func plainWords(k jsonschema.ErrorKind) text.Text {
 	switch k := k.(type) {
 	case *kind.Maximum:
-		return text.Of("it is more than %s", decimal(k.Want))
+		return text.Of("it is more than %s", rational(k.Want))
 	case *kind.Minimum:
-		return text.Of("it is less than %s", decimal(k.Want))
+		return text.Of("it is less than %s", rational(k.Want))
 	case *kind.ExclusiveMaximum:
-		return text.Of("it is not less than %s", decimal(k.Want))
+		return text.Of("it is not less than %s", rational(k.Want))
 	case *kind.ExclusiveMinimum:
-		return text.Of("it is not more than %s", decimal(k.Want))
+		return text.Of("it is not more than %s", rational(k.Want))
 	case *kind.MultipleOf:
-		return text.Of("it is not a multiple of %s", decimal(k.Want))
+		return text.Of("it is not a multiple of %s", rational(k.Want))
 	case *kind.MinLength:
 		return text.Of("it has less than %d characters", k.Want)
 	case *kind.MaxLength:
@@ -99,11 +99,11 @@ func schemaWords(k jsonschema.ErrorKind) text.Text {
 	case *kind.MaxContains:
 		return text.Of("at most %d items may be like that, and %d are", k.Want, len(k.Got))
 	}
-	return objectWords(k)
+	return wholeSchemaWords(k)
 }
 
-// objectWords says what a schema refuses of objects, and of a value as a whole.
-func objectWords(k jsonschema.ErrorKind) text.Text {
+// wholeSchemaWords says what a schema refuses of objects, and of a value as a whole.
+func wholeSchemaWords(k jsonschema.ErrorKind) text.Text {
 	switch k := k.(type) {
 	case *kind.Required:
 		return text.Of("%s is missing", quotedNames(k.Missing))
@@ -220,8 +220,8 @@ func quotedNames(names []string) text.Text {
 	return listed(texts)
 }
 
-// decimal writes a number as people do.
-func decimal(r *big.Rat) string {
+// rational writes a number as people do.
+func rational(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
 	}

@@ -1,4 +1,4 @@
-package node
+package form
 
 import (
 	"encoding/json"
@@ -102,7 +102,7 @@ func TestSchemaWords(t *testing.T) {
 		"Empty":    {`{}`, "至少需要 1 个字段。", "minProperties: got 0, want 1"},
 		"Wild":     {`{"b":1e999}`, "数字 1e999 超出范围。", "the number 1e999 is out of range"},
 	} {
-		value, err := decode(json.RawMessage(c.value))
+		value, err := payload.Decode(json.RawMessage(c.value))
 		if err != nil {
 			t.Fatal(err)
 		}
