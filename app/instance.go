@@ -157,7 +157,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, closing(err, db)
 	}
 	i.kinds = &i.registry
-	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry})
+	i.revisions = revisions.New(revisions.Options{Workflows: i.stores.Workflows, Templates: i.stores.Templates, Blobs: i.stores.Blobs, Kinds: i.kinds, Registry: &i.registry, ForFolds: local.Revision})
 	if err := i.assemble(client, o); err != nil {
 		i.tools.Close()
 		return nil, closing(err, db)

@@ -12,7 +12,6 @@ import (
 
 	"tandem/fault"
 	"tandem/host"
-	"tandem/host/local"
 	"tandem/identity"
 	"tandem/node"
 	"tandem/store"
@@ -27,6 +26,8 @@ type Options struct {
 	// Kinds answers validation; Registry has the kinds that can be run.
 	Kinds    workflow.Kinds
 	Registry *node.Registry
+	// ForFolds is a revision as the folds of the host see it.
+	ForFolds func(*node.Revision) host.Revision
 }
 
 // Cache keeps revisions that are ready to run. It is safe for concurrent use.
@@ -152,7 +153,7 @@ func (c *Cache) prepare(p identity.Principal, stored store.Revision, templates T
 	if err != nil {
 		return nil, err
 	}
-	ready := newReady(prepared, source.Definition, c.o.Kinds, local.Revision(prepared))
+	ready := newReady(prepared, source.Definition, c.o.Kinds, c.o.ForFolds(prepared))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.ready) >= maxReady {

@@ -178,7 +178,7 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 	w.stores.Workflows = countedWorkflows{w.stores.Workflows, &w.fetched}
 	hub, registry := host.NewHub(), &node.Registry{}
 	registry.Register(testKinds()...)
-	ready := revisions.New(revisions.Options{Workflows: w.stores.Workflows, Templates: w.stores.Templates, Blobs: w.stores.Blobs, Kinds: fewKinds{}, Registry: registry})
+	ready := revisions.New(revisions.Options{Workflows: w.stores.Workflows, Templates: w.stores.Templates, Blobs: w.stores.Blobs, Kinds: fewKinds{}, Registry: registry, ForFolds: local.Revision})
 	metrics := NewMetrics()
 	driver, err := local.New(t.Context(), local.Options{
 		Journal: toldJournal{w.stores.Journal, w}, Inbox: w.stores.Inbox, Timers: w.stores.Timers, Executions: w.stores.Executions, Blobs: w.stores.Blobs, Logs: w.stores.Logs,
