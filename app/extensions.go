@@ -17,7 +17,6 @@ import (
 	"tandem/credential"
 	"tandem/database"
 	"tandem/files"
-	"tandem/human"
 	"tandem/integration/aws"
 	"tandem/integration/azure"
 	"tandem/integration/discord"
@@ -26,6 +25,7 @@ import (
 	"tandem/integration/slack"
 	"tandem/integration/teams"
 	"tandem/integration/telegram"
+	"tandem/integration/webhook"
 	"tandem/llm/anthropic"
 	"tandem/llm/gemini"
 	"tandem/llm/openai"
@@ -39,6 +39,7 @@ import (
 // vendors are the extensions of this program. A vendor is a package, and a line here. Channels are offered to people in this order.
 func vendors() []plug.Maker {
 	return []plug.Maker{
+		webhook.Extension,
 		mail.Extension,
 		slack.Extension,
 		discord.Extension,
@@ -114,9 +115,6 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/web", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return web.Kinds(web.Deps{HTTP: d.HTTP, Callbacks: k.Callbacks})
 		}, web.Credentials()...),
-		func(d plug.Deps) plug.Extension {
-			return plug.Extension{Name: "webhook", Credentials: []credential.Type{human.WebhookCredential()}, Channels: []human.Channel{human.NewWebhook(d.HTTP)}}
-		},
 	}
 }
 

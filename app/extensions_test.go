@@ -14,6 +14,7 @@ import (
 	"tandem/host/local"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/integration/webhook"
 	"tandem/llm"
 	"tandem/node"
 	"tandem/plug"
@@ -42,7 +43,7 @@ func TestOpen_ExtensionsClash(t *testing.T) {
 		says   string
 	}{
 		"Kind":       {plug.Extension{Kinds: []node.Kind{plainKind("FLOW.IF")}}, `kind "FLOW.IF"`},
-		"Channel":    {plug.Extension{Channels: []human.Channel{human.NewWebhook(nil)}}, `channel "webhook": the extensions "webhook" and "mine"`},
+		"Channel":    {plug.Extension{Channels: []human.Channel{webhook.New(nil)}}, `channel "webhook": the extensions "webhook" and "mine"`},
 		"Provider":   {plug.Extension{Providers: []plug.Provider{{Name: "openai", New: func(llm.Settings) (llm.Provider, error) { return nil, nil }}}}, `provider "openai": the extensions "openai" and "mine"`},
 		"Credential": {plug.Extension{Credentials: []credential.Type{{Name: "slack_bot"}}}, `credential type "slack_bot": the extensions "slack" and "mine"`},
 	} {

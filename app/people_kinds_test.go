@@ -18,6 +18,7 @@ import (
 	"tandem/engine"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/integration/webhook"
 	"tandem/store"
 )
 
@@ -191,7 +192,7 @@ func TestPeopleKinds_Prose(t *testing.T) {
 	says := func(t *testing.T, q api.Interaction, text string) human.Reaction {
 		t.Helper()
 		r, err := x.desk.Receive(t.Context(), human.Reply{
-			Account: store.Account{Workspace: "default", Channel: human.Webhook, Credential: "hook"}, Interaction: q.ID, User: "operator", Verified: true, Text: text, Dedup: q.ID + text,
+			Account: store.Account{Workspace: "default", Channel: webhook.Name, Credential: "hook"}, Interaction: q.ID, User: "operator", Verified: true, Text: text, Dedup: q.ID + text,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -57,6 +57,23 @@ func (m Media) normalApprover(text string) (string, error) {
 	return seatUser + text, nil
 }
 
+// NamedPerson reads whom a program names as the one who has answered: a user, by their id, or a mail address.
+func NamedPerson(text string) (user, mail string, err error) {
+	seat, err := Media(nil).normalApprover(text)
+	if err == nil {
+		if mail, ok := strings.CutPrefix(seat, seatMail); ok {
+			return "", mail, nil
+		}
+		if user, ok := strings.CutPrefix(seat, seatUser); ok {
+			return user, "", nil
+		}
+		if user = strings.TrimSpace(text); identity.Role(strings.ToLower(user)).Known() {
+			return user, "", nil // one person answers, so it is a user who is called like a role
+		}
+	}
+	return "", "", fault.Newf(fault.Invalid, "%q is neither a mail address nor a user id", text)
+}
+
 func mailSeat(text string) (string, error) {
 	a, err := mail.ParseAddress(text)
 	if err != nil {

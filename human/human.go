@@ -41,9 +41,8 @@ const (
 // The channels that the desk itself knows; vendors bring others. In the inbox everything is found, whatever its channel, and mail addresses are
 // how people are known who have no user.
 const (
-	InApp   = "in_app"
-	Webhook = "webhook"
-	Email   = "email"
+	InApp = "in_app"
+	Email = "email"
 )
 
 // What happens when nobody has answered in time.

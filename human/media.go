@@ -19,6 +19,11 @@ type Traits struct {
 	SeveralIDs bool
 	// TakesURL says that a question can bring the address that its messages are sent to, as webhook_url.
 	TakesURL bool
+	// NeedsURL says that it must.
+	NeedsURL bool
+	// SpeaksForOthers says that replies come from a program that holds the secret of an account and names the person who has answered. The others
+	// know who writes.
+	SpeaksForOthers bool
 }
 
 // Place is where the settings of a question send its messages to.

@@ -59,20 +59,31 @@ func withChats(d *Desk) *Desk {
 	return d
 }
 
+// program is a channel to programs that speak for people, which the desk knows nothing of but its traits.
+type program struct{ spy }
+
+const programChannel = "program"
+
+func (*program) Traits() Traits {
+	return Traits{Credentials: []string{"program_secret"}, TakesURL: true, NeedsURL: true, SpeaksForOthers: true, Place: func(settings json.RawMessage) Place {
+		return Place{Named: strings.Contains(string(settings), "webhook_url"), Private: true}
+	}}
+}
+
 func TestMediaOf(t *testing.T) {
 	t.Parallel()
-	media := MediaOf(&spy{name: "plain"}, NewWebhook(nil))
-	if got := media.Names(); !slices.Equal(got, []string{"plain", Webhook}) {
+	media := MediaOf(&spy{name: "plain"}, &program{spy{name: programChannel}})
+	if got := media.Names(); !slices.Equal(got, []string{"plain", programChannel}) {
 		t.Errorf("the channels are %q", got)
 	}
-	hook := media[Webhook]
-	if !hook.TakesURL || !slices.Equal(hook.Credentials, []string{"webhook_secret"}) {
-		t.Errorf("a webhook is %+v", hook)
+	hook := media[programChannel]
+	if !hook.TakesURL || !slices.Equal(hook.Credentials, []string{"program_secret"}) {
+		t.Errorf("a program is %+v", hook)
 	}
 	for settings, want := range map[string]Place{
-		`{"webhook_url":"https://a.example"}`: {Named: true, Private: true}, `{}`: {Private: true}, `[]`: {Private: true}, ``: {Private: true},
+		`{"webhook_url":"https://a.example"}`: {Named: true, Private: true}, `{}`: {Private: true}, ``: {Private: true},
 	} {
-		if got := media.place(Webhook, Request{Settings: json.RawMessage(settings)}); got != want {
+		if got := media.place(programChannel, Request{Settings: json.RawMessage(settings)}); got != want {
 			t.Errorf("%s is %+v, want %+v", settings, got, want)
 		}
 	}

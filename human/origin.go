@@ -44,7 +44,7 @@ func (s *sitting) seatedBy(who somebody, m identity.Means) identity.Means {
 // channelMeans is how the sender of a reply proved who they are: by their account, or by a program that speaks for them.
 func (s *sitting) channelMeans(who somebody, r Reply) identity.Means {
 	m := identity.Means{Kind: identity.ByChannel, Address: addressSeat(r.Channel, r.From), Credential: r.Credential}
-	if r.Channel == Webhook {
+	if s.people.media[r.Channel].SpeaksForOthers {
 		m.Kind = identity.ByWebhook
 	}
 	mail := addressSeat(Email, r.Mail)

@@ -256,7 +256,7 @@ func (a *humanAsking) request(call *node.Call, content json.RawMessage) (human.R
 		}
 		r.Escalation = &human.Escalation{AfterSeconds: int64(e.AfterSeconds), To: to}
 	}
-	if r.Channel == human.Webhook && a.WebhookURL == "" {
+	if a.media[r.Channel].NeedsURL && a.WebhookURL == "" {
 		return r, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where the question is sent to").With("path", "configurations.webhook_url")
 	}
 	settings := maps.Clone(a.settings)

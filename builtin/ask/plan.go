@@ -68,8 +68,8 @@ func (d Deps) planHuman(p *node.Planning, c *Config, m Medium, particular func(d
 	if p.Has("timeout_seconds") && p.Has("timeout_minutes") {
 		p.Invalid(p.At("timeout_minutes"), "sets the same as timeout_seconds; keep one of them")
 	}
-	if channel == human.Webhook {
-		p.Require("webhook_url", `when channel_type is "webhook"`)
+	if human.MediaOf(d.Channels...)[channel].NeedsURL {
+		p.Require("webhook_url", fmt.Sprintf("when channel_type is %q", channel))
 	}
 	if types := d.credentials(channel); medium == "" && types != "" && !p.Has("credential_id") && !p.Templated() {
 		p.Warn(node.ProblemCredentialMissing, p.At("credential_id"), "asking by %q needs a credential of type %s; set credential_id before deploying", channel, types)

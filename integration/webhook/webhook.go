@@ -1,6 +1,11 @@
-package human
+// Package webhook asks programs: questions go out as signed calls to an address of theirs, and answers come back as calls that are
+// signed with the same secret. Who holds the secret speaks for whoever it names, who must be one of the approvers.
+//
+// Only the wiring of an instance imports it.
+package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -15,8 +20,9 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
-	"tandem/identity"
+	"tandem/human"
 	"tandem/outbound"
+	"tandem/plug"
 	"tandem/store"
 	"tandem/text"
 )
@@ -28,12 +34,12 @@ const (
 )
 
 const (
-	// webhookSkew is how far the time of a callback may be from ours: it bounds how long a recorded one can be sent again.
-	webhookSkew = 5 * time.Minute
-	// webhookMax is how many bytes a callback may have; a form may hold a file.
-	webhookMax = 16 << 20
-	// webhookCredential is the type of the credential that signs.
-	webhookCredential = "webhook_secret"
+	// maxSkew is how far the time of a callback may be from ours: it bounds how long a recorded one can be sent again.
+	maxSkew = 5 * time.Minute
+	// maxBody is how many bytes a callback may have; a form may hold a file.
+	maxBody = 16 << 20
+	// credentialType is the type of the credential that signs.
+	credentialType = "webhook_secret"
 )
 
 // Caller makes guarded calls; *outbound.Client is one.
@@ -41,48 +47,56 @@ type Caller interface {
 	Do(ctx context.Context, r outbound.Request) (*outbound.Response, error)
 }
 
-// NewWebhook is the channel to programs: questions go out as signed calls to an address of the settings (webhook_url), and answers come back as
-// calls that are signed with the same secret. Who holds the secret speaks for whoever it names, who must be one of the approvers.
-func NewWebhook(calls Caller) Channel { return &webhook{calls} }
+// Name is the channel_type of questions that are put to programs.
+const Name = "webhook"
 
-type webhook struct{ calls Caller }
+// Extension is what this package brings.
+func Extension(d plug.Deps) plug.Extension {
+	return plug.Extension{Name: Name, Credentials: []credential.Type{secretCredential()}, Channels: []human.Channel{New(d.HTTP)}}
+}
 
-// Name implements [Channel].
-func (h *webhook) Name() string { return Webhook }
+// New makes the channel.
+func New(calls Caller) *Channel { return &Channel{calls} }
 
-// Traits implements [Particular].
-func (h *webhook) Traits() Traits {
-	return Traits{Credentials: []string{webhookCredential}, TakesURL: true, Place: func(settings json.RawMessage) Place {
+// Channel asks programs.
+type Channel struct{ calls Caller }
+
+// Name implements [human.Channel].
+func (h *Channel) Name() string { return Name }
+
+// Traits implements [human.Particular].
+func (h *Channel) Traits() human.Traits {
+	return human.Traits{Credentials: []string{credentialType}, TakesURL: true, NeedsURL: true, SpeaksForOthers: true, Place: func(settings json.RawMessage) human.Place {
 		var s struct {
 			URL string `json:"webhook_url"`
 		}
 		_ = json.Unmarshal(settings, &s) // settings of another form name no place
-		return Place{Named: s.URL != "", Private: true}
+		return human.Place{Named: s.URL != "", Private: true}
 	}}
 }
 
-// WebhookCredential is the type of the credentials that calls are signed with.
-func WebhookCredential() credential.Type {
-	return credential.Type{Name: webhookCredential, Label: text.Beside("Webhook secret", "Webhook 密钥"), Fields: []credential.Field{
+// secretCredential is the type of the credentials that calls are signed with.
+func secretCredential() credential.Type {
+	return credential.Type{Name: credentialType, Label: text.Beside("Webhook secret", "Webhook 密钥"), Fields: []credential.Field{
 		credential.Secret("secret", "Secret", "密钥").Needed().ChosenByPeople(),
 		credential.Text("header", "Header name", "请求头名"), credential.Text("parameter", "Parameter name", "参数名"),
 	}}
 }
 
-// webhookCall is the body of a call.
-type webhookCall struct {
+// callBody is the body of a call.
+type callBody struct {
 	// Event is the kind of the message.
-	Event       string             `json:"event"`
-	Interaction webhookInteraction `json:"interaction"`
-	Request     json.RawMessage    `json:"request"`
-	Link        string             `json:"link,omitempty"`
-	CallbackURL string             `json:"callback_url,omitempty"`
-	Lines       []string           `json:"lines,omitempty"`
-	Data        map[string]any     `json:"data"`
+	Event       string          `json:"event"`
+	Interaction interactionBody `json:"interaction"`
+	Request     json.RawMessage `json:"request"`
+	Link        string          `json:"link,omitempty"`
+	CallbackURL string          `json:"callback_url,omitempty"`
+	Lines       []string        `json:"lines,omitempty"`
+	Data        map[string]any  `json:"data"`
 }
 
-// webhookInteraction is what a program learns of the record.
-type webhookInteraction struct {
+// interactionBody is what a program learns of the record.
+type interactionBody struct {
 	ID            string                  `json:"id"`
 	WorkflowID    string                  `json:"workflow_id"`
 	WorkflowName  string                  `json:"workflow_name,omitempty"`
@@ -100,37 +114,37 @@ type webhookInteraction struct {
 	CreatedAt     int64                   `json:"created_at"`
 }
 
-// Send implements [Channel].
-func (h *webhook) Send(ctx context.Context, m Message) (Receipt, error) {
+// Send implements [human.Channel].
+func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, error) {
 	var settings struct {
 		URL string `json:"webhook_url"`
 	}
 	if len(m.Request.Settings) > 0 {
 		if err := json.Unmarshal(m.Request.Settings, &settings); err != nil {
-			return Receipt{}, fault.Newf(fault.InvalidConfig, "settings: webhook_url is no text: %w", err)
+			return human.Receipt{}, fault.Newf(fault.InvalidConfig, "settings: webhook_url is no text: %w", err)
 		}
 	}
 	target, err := url.Parse(settings.URL)
 	switch {
 	case settings.URL == "":
-		return Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where questions are sent to")
+		return human.Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is empty; say where questions are sent to")
 	case err != nil:
-		return Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is no address; write it like https://example.com/questions").WithCause(err)
+		return human.Receipt{}, fault.New(fault.InvalidConfig, "webhook_url: it is no address; write it like https://example.com/questions").WithCause(err)
 	}
-	secret, err := webhookSecret(ctx, m.Account)
+	secret, err := openSecret(ctx, m.Account)
 	if err != nil {
-		return Receipt{}, err
+		return human.Receipt{}, err
 	}
 	i := m.Interaction
-	body, err := json.Marshal(webhookCall{
+	body, err := json.Marshal(callBody{
 		Event: m.Kind, Request: i.Request, Link: m.Link, CallbackURL: m.Callback, Lines: m.Lines, Data: m.Data,
-		Interaction: webhookInteraction{
+		Interaction: interactionBody{
 			ID: i.ID, WorkflowID: i.WorkflowID, WorkflowName: i.WorkflowName, ExecutionID: i.Execution, NodeID: i.Node, Type: i.Type, Purpose: i.Purpose, Status: i.Status,
 			Priority: i.Priority, Approvers: i.Approvers, MinApprovals: i.MinApprovals, ArgumentsHash: i.ArgumentsHash, ResponseData: i.Response, TimeoutAt: i.TimeoutAt, CreatedAt: i.Created,
 		},
 	})
 	if err != nil {
-		return Receipt{}, fault.Newf(fault.Internal, "message %q: %w", m.ID, err)
+		return human.Receipt{}, fault.Newf(fault.Internal, "message %q: %w", m.ID, err)
 	}
 	now := time.Now()
 	stamp := strconv.FormatInt(now.Unix(), 10)
@@ -142,18 +156,18 @@ func (h *webhook) Send(ctx context.Context, m Message) (Receipt, error) {
 	// A redirect is not followed: the question is for the address that was named.
 	response, err := h.calls.Do(ctx, outbound.Request{Method: http.MethodPost, URL: target, Header: header, Body: body, Repeatable: true, Redirects: outbound.NoFollow, MaxResponse: 1 << 20})
 	if err != nil {
-		return Receipt{}, err
+		return human.Receipt{}, err
 	}
 	// What it says is not wanted; it is read so that the connection can be used again.
 	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
 	_ = response.Body.Close()
 	if problem := response.Problem(now); problem != nil {
-		return Receipt{}, problem
+		return human.Receipt{}, problem
 	}
 	if response.Status >= 300 {
-		return Receipt{}, fault.Newf(fault.RemoteRejected, "webhook_url: host %q redirects with status %d; name the address that it redirects to", target.Host, response.Status)
+		return human.Receipt{}, fault.Newf(fault.RemoteRejected, "webhook_url: host %q redirects with status %d; name the address that it redirects to", target.Host, response.Status)
 	}
-	return Receipt{}, nil
+	return human.Receipt{}, nil
 }
 
 // signature is over the time and the body, so that neither can be changed.
@@ -164,9 +178,9 @@ func signature(secret, stamp string, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// webhookSecret opens the secret of an account.
-func webhookSecret(ctx context.Context, a Account) (string, error) {
-	c, err := a.Open(ctx, a.Credential, webhookCredential)
+// openSecret opens the secret of an account.
+func openSecret(ctx context.Context, a human.Account) (string, error) {
+	c, err := a.Open(ctx, a.Credential, credentialType)
 	if err != nil {
 		return "", err
 	}
@@ -180,8 +194,8 @@ func webhookSecret(ctx context.Context, a Account) (string, error) {
 	return data.Secret, nil
 }
 
-// webhookReply is the body of a callback.
-type webhookReply struct {
+// replyBody is the body of a callback.
+type replyBody struct {
 	InteractionID string          `json:"interaction_id"`
 	ResponseData  json.RawMessage `json:"response_data"`
 	Text          string          `json:"text"`
@@ -192,8 +206,8 @@ type webhookReply struct {
 	ID string `json:"id"`
 }
 
-// webhookReaction is the answer to a callback.
-type webhookReaction struct {
+// reactionBody is the answer to a callback.
+type reactionBody struct {
 	Accepted      bool                    `json:"accepted"`
 	Ended         bool                    `json:"ended"`
 	Status        store.InteractionStatus `json:"status,omitempty"`
@@ -201,12 +215,12 @@ type webhookReaction struct {
 	Message       string                  `json:"message,omitempty"`
 }
 
-// Receive implements [Receiver].
-func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, handle Handle) error {
+// Receive implements [human.Receiver].
+func (h *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Account, handle human.Handle) error {
 	if r.Method != http.MethodPost {
 		return fault.New(fault.Invalid, "a callback is a POST")
 	}
-	body, err := ReadCall(w, r, webhookMax)
+	body, err := human.ReadCall(w, r, maxBody)
 	if err != nil {
 		return err
 	}
@@ -214,7 +228,7 @@ func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, han
 	if err != nil {
 		return err
 	}
-	reply, err := readWebhook(body, a.Account, mac)
+	reply, err := readReply(body, a.Account, mac)
 	if err != nil {
 		return err
 	}
@@ -225,7 +239,7 @@ func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, han
 	if reaction.Err != nil {
 		return reaction.Err
 	}
-	answer, err := json.Marshal(webhookReaction{
+	answer, err := json.Marshal(reactionBody{
 		Accepted: reaction.Accepted, Ended: reaction.Ended, Status: reaction.Interaction.Status, InteractionID: reply.Interaction, Message: reaction.Text,
 	})
 	if err != nil {
@@ -237,21 +251,21 @@ func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, han
 }
 
 // genuine checks who calls, and returns the signature. All that is wrong with it is one and the same error: an outsider learns nothing of the account.
-func genuine(r *http.Request, a Account, body []byte, now time.Time) ([]byte, error) {
+func genuine(r *http.Request, a human.Account, body []byte, now time.Time) ([]byte, error) {
 	refused := fault.New(fault.Unauthorized, "the callback is not signed with the secret of this account, or its "+headerTimestamp+" is more than 5 minutes off")
 	stamp := r.Header.Get(headerTimestamp)
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil {
 		return nil, refused.WithCause(err)
 	}
-	if off := now.Unix() - seconds; off > int64(webhookSkew/time.Second) || off < -int64(webhookSkew/time.Second) {
+	if off := now.Unix() - seconds; off > int64(maxSkew/time.Second) || off < -int64(maxSkew/time.Second) {
 		return nil, refused.WithDetail("the timestamp is " + strconv.FormatInt(off, 10) + " seconds off")
 	}
 	given, err := hex.DecodeString(strings.TrimPrefix(r.Header.Get(headerSignature), "v1="))
 	if err != nil {
 		return nil, refused.WithCause(err)
 	}
-	secret, err := webhookSecret(r.Context(), a)
+	secret, err := openSecret(r.Context(), a)
 	switch {
 	case err != nil && fault.From(err).Retryable, r.Context().Err() != nil:
 		return nil, err
@@ -263,48 +277,42 @@ func genuine(r *http.Request, a Account, body []byte, now time.Time) ([]byte, er
 	return given, nil
 }
 
-// readWebhook reads a callback that is genuine.
-func readWebhook(body []byte, a store.Account, mac []byte) (Reply, error) {
-	var in webhookReply
+// readReply reads a callback that is genuine.
+func readReply(body []byte, a store.Account, mac []byte) (human.Reply, error) {
+	var in replyBody
 	if err := json.Unmarshal(body, &in); err != nil {
-		return Reply{}, fault.Newf(fault.Invalid, "the callback is no JSON object as expected: %w", err)
+		return human.Reply{}, fault.Newf(fault.Invalid, "the callback is no JSON object as expected: %w", err)
 	}
-	reply := Reply{
+	reply := human.Reply{
 		Account: a, Interaction: in.InteractionID, Verified: true, ArgumentsHash: in.ArgumentsHash, Text: in.Text,
 	}
 	switch {
 	case in.InteractionID == "":
-		return Reply{}, fault.New(fault.Invalid, "interaction_id: it is missing; say which question is answered")
+		return human.Reply{}, fault.New(fault.Invalid, "interaction_id: it is missing; say which question is answered")
 	case in.Responder == "":
-		return Reply{}, fault.New(fault.Invalid, "responder: it is missing; say who answers, by mail address or user id")
-	case isNull(in.ResponseData) && strings.TrimSpace(in.Text) == "":
-		return Reply{}, fault.New(fault.Invalid, "response_data: it is missing; give response_data, or text for an answer in prose")
+		return human.Reply{}, fault.New(fault.Invalid, "responder: it is missing; say who answers, by mail address or user id")
+	case !given(in.ResponseData) && strings.TrimSpace(in.Text) == "":
+		return human.Reply{}, fault.New(fault.Invalid, "response_data: it is missing; give response_data, or text for an answer in prose")
 	}
 	// Programs that know nothing of each other number their replies alike.
 	if reply.Dedup = a.Credential + ":" + in.ID; in.ID == "" {
 		reply.Dedup = "signature:" + hex.EncodeToString(mac)
 	}
-	seat, err := Media(nil).normalApprover(in.Responder) // a user or a mail address
-	if err != nil {
-		return Reply{}, fault.Newf(fault.Invalid, "responder: %q is neither a mail address nor a user id", in.Responder)
+	var err error
+	if reply.User, reply.Mail, err = human.NamedPerson(in.Responder); err != nil { // there are no addresses of its own
+		return human.Reply{}, fault.Newf(fault.Invalid, "responder: %w", err)
 	}
-	mail, isMail := strings.CutPrefix(seat, seatMail)
-	user, isUser := strings.CutPrefix(seat, seatUser)
-	switch {
-	case isMail:
-		reply.Mail = mail // there are no addresses of its own
-	case isUser:
-		reply.User = user
-	case identity.Role(strings.ToLower(strings.TrimSpace(in.Responder))).Known(): // one person answers, so it is a user of that name
-		reply.User = strings.TrimSpace(in.Responder)
-	default:
-		return Reply{}, fault.Newf(fault.Invalid, "responder: %q is neither a mail address nor a user id", in.Responder)
-	}
-	if !isNull(in.ResponseData) {
-		reply.Answer = &Answer{}
+	if given(in.ResponseData) {
+		reply.Answer = &human.Answer{}
 		// Answers of other forms (those of other purposes) are taken as they are; what fits is checked against the question.
 		_ = json.Unmarshal(in.ResponseData, reply.Answer)
 		reply.Answer.Given = in.ResponseData
 	}
 	return reply, nil
+}
+
+// given says that a field has a value.
+func given(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) > 0 && string(raw) != "null"
 }

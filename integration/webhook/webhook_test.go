@@ -1,4 +1,4 @@
-package human
+package webhook
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
-	"tandem/identity"
+	"tandem/human"
 	"tandem/outbound"
 	"tandem/store"
 )
@@ -24,8 +24,8 @@ import (
 const hookSecret = "a secret of thirty-two characters"
 
 // hookAccount is an account with the secret.
-func hookAccount() Account {
-	return Account{Account: store.Account{Workspace: "w", Channel: Webhook, Credential: "hook"}, Open: openHook}
+func hookAccount() human.Account {
+	return human.Account{Account: store.Account{Workspace: "w", Channel: Name, Credential: "hook"}, Open: openHook}
 }
 
 func openHook(_ context.Context, id string, types ...string) (credential.Opened, error) {
@@ -47,13 +47,18 @@ func guard(t testing.TB) *outbound.Client {
 	return c
 }
 
-func hookMessage(t testing.TB, url string) Message {
+func hookMessage(t testing.TB, url string) human.Message {
+	t.Helper()
+	settings, err := json.Marshal(map[string]string{"webhook_url": url})
+	if err != nil {
+		t.Fatal(err)
+	}
 	i := store.Interaction{
-		Workspace: "w", ID: "i1", WorkflowID: "flow", Execution: "e1", Node: "ask", Type: Approval, Purpose: PurposeNode, Status: store.InteractionPending, Approvers: []string{"user:ann"},
+		Workspace: "w", ID: "i1", WorkflowID: "flow", Execution: "e1", Node: "ask", Type: human.Approval, Purpose: human.PurposeNode, Status: store.InteractionPending, Approvers: []string{"user:ann"},
 		Request: json.RawMessage(`{"title":"May it?"}`), Created: 5, ArgumentsHash: "abc",
 	}
-	return Message{
-		Account: hookAccount(), ID: "m1", Kind: KindWarning, Interaction: i, Request: Request{Settings: asJSON(t, map[string]string{"webhook_url": url})}, Link: "https://t/respond/x",
+	return human.Message{
+		Account: hookAccount(), ID: "m1", Kind: human.KindWarning, Interaction: i, Request: human.Request{Settings: settings}, Link: "https://t/respond/x",
 		Callback: "https://t/channels/webhook/w/hook", Data: map[string]any{"minutes_remaining": 15},
 	}
 }
@@ -71,8 +76,8 @@ func TestWebhook_Send(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer server.Close()
-	channel := NewWebhook(guard(t))
-	if channel.Name() != Webhook {
+	channel := New(guard(t))
+	if channel.Name() != Name {
 		t.Errorf("it is called %q", channel.Name())
 	}
 	if _, err := channel.Send(t.Context(), hookMessage(t, server.URL+"/hook")); err != nil {
@@ -96,7 +101,7 @@ func TestWebhook_Send(t *testing.T) {
 	if err := json.Unmarshal(body, &call); err != nil {
 		t.Fatal(err)
 	}
-	if call.Event != KindWarning || call.Interaction["id"] != "i1" || call.Interaction["arguments_hash"] != "abc" || call.Request["title"] != "May it?" || call.Link == "" ||
+	if call.Event != human.KindWarning || call.Interaction["id"] != "i1" || call.Interaction["arguments_hash"] != "abc" || call.Request["title"] != "May it?" || call.Link == "" ||
 		call.CallbackURL == "" || call.Data["minutes_remaining"] != 15.0 || bytes.Contains(body, []byte(hookSecret)) {
 		t.Errorf("it was told %s", body)
 	}
@@ -107,8 +112,8 @@ func TestWebhook_Send(t *testing.T) {
 		if err == nil || e.Retryable != retryable || got.URL.Path != "/hook" {
 			t.Errorf("status %d at %s is %v, retryable %v", code, got.URL.Path, err, e.Retryable)
 		}
-		if code == 429 && pauseAfter(1, e) != 7*time.Second {
-			t.Errorf("after status 429 it waits %v", pauseAfter(1, e))
+		if code == 429 && e.Details["retry_after_ms"] != int64(7000) {
+			t.Errorf("after status 429 it waits %v", e.Details["retry_after_ms"])
 		}
 	}
 	server.Close()
@@ -119,7 +124,7 @@ func TestWebhook_Send(t *testing.T) {
 
 func TestWebhook_Send_Refuses(t *testing.T) {
 	t.Parallel()
-	channel := NewWebhook(outbound.New(outbound.Options{}))
+	channel := New(outbound.New(outbound.Options{}))
 	for url, code := range map[string]fault.Code{
 		"": fault.InvalidConfig, "http://127.0.0.1:1/x": fault.BlockedAddress, "ftp://example.com": fault.BlockedAddress, "://": fault.InvalidConfig,
 	} {
@@ -145,12 +150,12 @@ func callback(body string, at time.Time, secret string) *http.Request {
 
 func TestWebhook_Receive(t *testing.T) {
 	t.Parallel()
-	channel := NewWebhook(nil).(Receiver)
+	channel := New(nil)
 	body := `{"interaction_id":"i1","response_data":{"action":"approve","notes":"fine"},"responder":"Ann@Example.com","id":"7","arguments_hash":"abc"}`
-	var got Reply
-	handle := func(_ context.Context, r Reply) (Reaction, error) {
+	var got human.Reply
+	handle := func(_ context.Context, r human.Reply) (human.Reaction, error) {
 		got = r
-		return Reaction{Accepted: true, Ended: true, Text: "Thank you.", Interaction: store.Interaction{Status: store.InteractionCompleted}}, nil
+		return human.Reaction{Accepted: true, Ended: true, Text: "Thank you.", Interaction: store.Interaction{Status: store.InteractionCompleted}}, nil
 	}
 	w := httptest.NewRecorder()
 	if err := channel.Receive(w, callback(body, time.Now(), hookSecret), hookAccount(), handle); err != nil {
@@ -160,7 +165,7 @@ func TestWebhook_Receive(t *testing.T) {
 		got.Answer == nil || got.Answer.Action != "approve" || got.Answer.Notes != "fine" || len(got.Answer.Given) == 0 {
 		t.Errorf("the reply is %+v", got)
 	}
-	var reaction webhookReaction
+	var reaction reactionBody
 	if err := json.Unmarshal(w.Body.Bytes(), &reaction); err != nil || !reaction.Accepted || !reaction.Ended || reaction.InteractionID != "i1" || reaction.Message != "Thank you." {
 		t.Errorf("the caller is told %s, %v", w.Body, err)
 	}
@@ -177,13 +182,15 @@ func TestWebhook_Receive(t *testing.T) {
 	if err := channel.Receive(httptest.NewRecorder(), other, hookAccount(), handle); err != nil || string(got.Answer.Given) != `{"raise_by":3}` {
 		t.Errorf("an answer of another form is %+v, %v", got, err)
 	}
-	late := func(context.Context, Reply) (Reaction, error) {
-		return Reaction{Err: fault.New(fault.Conflict, "too late")}, nil
+	late := func(context.Context, human.Reply) (human.Reaction, error) {
+		return human.Reaction{Err: fault.New(fault.Conflict, "too late")}, nil
 	}
 	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), hookAccount(), late); fault.CodeOf(err) != fault.Conflict {
 		t.Errorf("a reply that does not count is %v", err)
 	}
-	broken := func(context.Context, Reply) (Reaction, error) { return Reaction{}, errors.New("the disk is away") }
+	broken := func(context.Context, human.Reply) (human.Reaction, error) {
+		return human.Reaction{}, errors.New("the disk is away")
+	}
 	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), hookAccount(), broken); err == nil {
 		t.Error("a reply that was not recorded is taken")
 	}
@@ -191,11 +198,11 @@ func TestWebhook_Receive(t *testing.T) {
 
 func TestWebhook_Receive_Refuses(t *testing.T) {
 	t.Parallel()
-	channel := NewWebhook(nil).(Receiver)
+	channel := New(nil)
 	body := `{"interaction_id":"i1","response_data":{"action":"approve"},"responder":"ann","id":"7"}`
-	never := func(context.Context, Reply) (Reaction, error) {
+	never := func(context.Context, human.Reply) (human.Reaction, error) {
 		t.Error("it was believed")
-		return Reaction{}, nil
+		return human.Reaction{}, nil
 	}
 	with := func(change func(r *http.Request)) *http.Request {
 		r := callback(body, time.Now(), hookSecret)
@@ -239,7 +246,7 @@ func TestWebhook_Receive_Refuses(t *testing.T) {
 	if err := channel.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), unknown, never); fault.CodeOf(err) != fault.Unauthorized {
 		t.Errorf("an unknown account is %v: it tells that there is none", err)
 	}
-	large := callback(strings.Repeat("x", webhookMax+1), time.Now(), hookSecret)
+	large := callback(strings.Repeat("x", maxBody+1), time.Now(), hookSecret)
 	if err := channel.Receive(httptest.NewRecorder(), large, hookAccount(), never); fault.CodeOf(err) != fault.TooLarge {
 		t.Errorf("a large body is %v", err)
 	}
@@ -255,47 +262,18 @@ func TestWebhook_Timestamp(t *testing.T) {
 	}
 }
 
-// A callback answers through the desk: for whom it names, if they may, once, and only by the account that asked.
-func TestWebhook_Answers(t *testing.T) {
+// Questions go to the address that their settings name, which only a program reads.
+func TestTraits(t *testing.T) {
 	t.Parallel()
-	c := newCounter(newShelf(), func(o *Options) {
-		o.Channels = []Channel{NewWebhook(nil)}
-		o.Credentials = func(string) credential.Opener {
-			return func(ctx context.Context, _ string, types ...string) (credential.Opened, error) {
-				return openHook(ctx, "hook", types...) // the same secret for two accounts
-			}
-		}
-	})
-	i := ask(t, c.shelf, "a", 0, Request{TimeoutSeconds: 600, Channel: Webhook, Credential: "hook", Approvers: []string{"ann", "guest@example.org"}, MinApprovals: 2})
-	receiver, ok := c.Receiver(Webhook)
-	if !ok {
-		t.Fatal("the channel is not one that is called")
+	traits := New(nil).Traits()
+	if !traits.TakesURL || !traits.NeedsURL || !traits.SpeaksForOthers || len(traits.Credentials) != 1 || traits.Credentials[0] != "webhook_secret" {
+		t.Errorf("the channel is %+v", traits)
 	}
-	call := func(credential, responder, id string) error {
-		body := `{"interaction_id":"` + i.ID + `","response_data":{"action":"approve"},"responder":"` + responder + `","id":"` + id + `"}`
-		account := c.Account(store.Account{Workspace: "w", Channel: Webhook, Credential: credential})
-		return receiver.Receive(httptest.NewRecorder(), callback(body, time.Now(), hookSecret), account, c.Receive)
-	}
-	for _, one := range []struct {
-		credential, responder, id string
-		code                      fault.Code
-	}{
-		{"hook", "bob", "1", fault.Forbidden}, {"other", "ann", "2", fault.Forbidden}, {"hook", "nobody", "3", fault.Forbidden}, {"hook", "ann", "4", ""}, {"hook", "ann", "4", ""},
-		{"hook", "ann@example.com", "5", fault.Conflict}, {"hook", "guest@example.org", "6", ""}, {"hook", "ann", "7", fault.Conflict},
+	for settings, want := range map[string]human.Place{
+		`{"webhook_url":"https://a.example"}`: {Named: true, Private: true}, `{}`: {Private: true}, `[]`: {Private: true}, ``: {Private: true},
 	} {
-		if err := call(one.credential, one.responder, one.id); fault.CodeOf(err) != one.code {
-			t.Errorf("%+v: %v", one, err)
+		if got := traits.Place(json.RawMessage(settings)); got != want {
+			t.Errorf("%s is %+v, want %+v", settings, got, want)
 		}
-	}
-	got := c.shelf.read(t, "w", i.ID)
-	_, r := result(t, c.shelf, i.Execution)
-	if got.Status != store.InteractionCompleted || len(r.Approvals) != 2 || r.Classification != Confirmed {
-		t.Errorf("it is %q with %+v", got.Status, r)
-	}
-	if p := c.callback(store.Account{Workspace: "w", Channel: Webhook, Credential: "hook"}); p != "https://tandem.example/channels/webhook/w/hook" {
-		t.Errorf("it is called back at %q", p)
-	}
-	if _, err := c.shelf.Get(t.Context(), identity.System("v"), i.ID); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("another workspace sees it: %v", err)
 	}
 }
