@@ -81,6 +81,9 @@ const (
 // theReader is shared by all. It is read-only, and built when the first reply is read.
 var theReader = sync.OnceValue(prose.New)
 
+// OwnWords are what of a message was written now: without quoted mail and signatures.
+func OwnWords(text string) string { return theReader().Clean(text).Text }
+
 // Classify judges a reply by its words: package prose reads what they decide and whether that is about what was asked. Whatever else somebody writes is
 // uncertain, and they are asked back. What no person wrote is filtered. It is pure and takes time in proportion to the reply.
 func Classify(t Text) Judgement { return classify(theReader(), t) }

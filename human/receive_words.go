@@ -22,7 +22,7 @@ func withoutLinks(text string) string {
 
 // ownWords is what somebody wrote themselves, without what they quote; all of it where that is nothing.
 func ownWords(text string) string {
-	if own := strings.TrimSpace(theReader().Clean(text).Text); own != "" {
+	if own := strings.TrimSpace(OwnWords(text)); own != "" {
 		return own
 	}
 	return strings.TrimSpace(text)
