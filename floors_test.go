@@ -67,7 +67,8 @@ func floors() map[string]floor {
 		"store/sqlite/memories":   {level: 5},
 
 		"agent":          {level: 5, pure: true},
-		"human/form":     {level: 5, pure: true}, // below the questions that it is the form of
+		"human/form":     {level: 3, pure: true}, // below the questions that it is the form of
+		"human/replies":  {level: 4},             // what a reply means, below those who take it
 		"trigger":        {level: 5},
 		"memory":         {level: 5},
 		"mcp":            {level: 5},

@@ -12,6 +12,7 @@ import (
 	"tandem/host"
 	"tandem/host/local"
 	"tandem/human"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/llm"
 	"tandem/store"
@@ -76,18 +77,18 @@ const (
 )
 
 // judge lets the model of a profile judge a reply in prose.
-func (i *Instance) judge(ctx context.Context, workspace string, t human.Text) (human.Judgement, error) {
+func (i *Instance) judge(ctx context.Context, workspace string, t replies.Text) (replies.Judgement, error) {
 	profile, err := i.Profile(ctx, workspace, t.Request.AnalysisModel)
 	if err != nil {
-		return human.Judgement{}, err
+		return replies.Judgement{}, err
 	}
 	open, release := i.vault.holding(identity.System(workspace))
 	defer release()
 	provider, err := i.speech.Provider(ctx, open, profile)
 	if err != nil {
-		return human.Judgement{}, err
+		return replies.Judgement{}, err
 	}
-	system, user, schema := human.JudgePrompt(t)
+	system, user, schema := replies.JudgePrompt(t)
 	request := llm.Request{
 		Messages: []llm.Message{{Role: llm.System, Content: system}, {Role: llm.User, Content: user}},
 		Schema:   &llm.Schema{Name: "judgement", JSON: schema},
@@ -95,7 +96,7 @@ func (i *Instance) judge(ctx context.Context, workspace string, t human.Text) (h
 	request.MaxTokens = judgeTokens + profile.Params.ThinkingBudget
 	reserved, err := i.reserveTrial(ctx, identity.Principal{Workspace: workspace}, profile, request)
 	if err != nil {
-		return human.Judgement{}, err
+		return replies.Judgement{}, err
 	}
 	done, err := i.speech.Executor.Do(ctx, llm.Call{
 		RequestID: "judge_" + rand.Text(), Profile: profile, Provider: provider, Request: request, FirstToken: judgeFirstToken, Total: judgeTotal,
@@ -106,11 +107,11 @@ func (i *Instance) judge(ctx context.Context, workspace string, t human.Text) (h
 		}
 	}
 	if err != nil {
-		return human.Judgement{}, err
+		return replies.Judgement{}, err
 	}
 	raw, err := llm.FindJSON(done.Message.Content)
 	if err != nil {
-		return human.Judgement{}, fault.Newf(fault.OutputInvalid, "the model %q did not judge the reply: %w", cmp.Or(done.Model, profile.Model), err)
+		return replies.Judgement{}, fault.Newf(fault.OutputInvalid, "the model %q did not judge the reply: %w", cmp.Or(done.Model, profile.Model), err)
 	}
-	return human.ReadJudgement(t, raw)
+	return replies.ReadJudgement(t, raw)
 }

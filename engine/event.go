@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/workflow"
 )
 
 // Semantics is the version of the engine's rules that new executions record in their first event. A change of what
@@ -339,9 +340,9 @@ const (
 
 // The choices on an unknown outcome.
 const (
-	ChoiceDone    = "done"
-	ChoiceNotDone = "not_done"
-	ChoiceStop    = "stop"
+	ChoiceDone    = workflow.ChoiceDone
+	ChoiceNotDone = workflow.ChoiceNotDone
+	ChoiceStop    = workflow.ChoiceStop
 )
 
 // PurposeOutcomeUnknown is the purpose of the question the engine itself asks.

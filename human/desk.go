@@ -17,6 +17,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/store"
 )
@@ -34,7 +35,7 @@ type Options struct {
 	// Raise adds to a budget. It is called before the answer is written; under the same id it does nothing a second time.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Judge lets a model read free text. Nil: rules do.
-	Judge Judge
+	Judge replies.Judge
 	// PublicURL is where people reach this instance. Empty: messages carry no links.
 	PublicURL string
 	Log       *slog.Logger

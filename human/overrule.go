@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tandem/fault"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/text"
@@ -74,7 +75,7 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	}
 	in.Channel = one.Channel
 	return s.answer(writer, in, store.Response{
-		Raw: one.Raw, Relevance: Relevant, Score: one.Score, Factors: one.Factors, Reasoning: "as " + p.User + " says: " + reason,
+		Raw: one.Raw, Relevance: replies.Relevant, Score: one.Score, Factors: one.Factors, Reasoning: "as " + p.User + " says: " + reason,
 		Origin: store.Origin{Means: one.Origin.Means, Ground: store.GroundReading, Reason: reason, ReadBy: p.User, ReadMeans: s.seatedBy(who, p.Means)},
 	})
 }

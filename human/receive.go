@@ -13,6 +13,7 @@ import (
 
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/store"
 	"tandem/text"
@@ -172,7 +173,7 @@ type taking struct {
 	d         *Desk
 	reply     Reply
 	threaded  bool
-	judgement *Judgement
+	judgement *replies.Judgement
 	// version is the one of the record that it was last tried with.
 	version int64
 	// asked says that the person is asked back.
@@ -180,10 +181,23 @@ type taking struct {
 	reaction Reaction
 }
 
+// forReplies is the request as far as the meaning of replies depends on it.
+func (r *Request) forReplies() replies.Request {
+	return replies.Request{
+		Type: r.Type, Channel: r.Channel, Title: r.Title, Description: r.Description, Content: r.Content, Arguments: r.Arguments, Options: r.Options, Fields: r.Fields,
+		Risk: r.Risk, TimeoutSeconds: r.TimeoutSeconds, Language: r.Language, UserMention: r.UserMention, AnalysisModel: r.AnalysisModel, AnalysisPrompt: r.AnalysisPrompt,
+	}
+}
+
+// forReplies is the reply as far as its meaning depends on it.
+func (r *Reply) forReplies() replies.Reply {
+	return replies.Reply{Channel: r.Channel, From: r.From, Name: r.Name, Subject: r.Subject, Text: r.Text, Automatic: r.Automatic, Dedup: r.Dedup}
+}
+
 // judge lets a model or the rules say what prose means.
 func (t *taking) judge(ctx context.Context, s *sitting) {
-	text := Text{
-		Request: s.request, Reply: t.reply, Asked: time.UnixMilli(s.Created), Received: time.UnixMilli(s.now), Listed: true, Threaded: t.threaded,
+	text := replies.Text{
+		Request: s.request.forReplies(), Reply: t.reply.forReplies(), Asked: time.UnixMilli(s.Created), Received: time.UnixMilli(s.now), Listed: true, Threaded: t.threaded,
 	}
 	if t.d.o.Judge != nil && s.request.AnalysisModel != "" {
 		j, err := t.d.o.Judge(ctx, s.Workspace, text)
@@ -193,7 +207,7 @@ func (t *taking) judge(ctx context.Context, s *sitting) {
 		}
 		t.d.o.Log.Warn("a model could not judge a reply; rules do", "workspace", s.Workspace, "interaction", s.ID, "profile", s.request.AnalysisModel, "error", err)
 	}
-	j := Classify(text)
+	j := replies.Classify(text)
 	t.judgement = &j
 }
 
@@ -240,7 +254,7 @@ func (t *taking) refuse(who somebody, err error) {
 	one := t.response(who)
 	one.Reasoning = t.reaction.Err.Error()
 	if t.reply.Automatic {
-		one.Relevance = Filtered
+		one.Relevance = replies.Filtered
 	}
 	if who.key == "" {
 		who.address = addressSeat(t.reply.Channel, t.reply.From)
@@ -287,7 +301,7 @@ func (t *taking) recall(one *store.Response) {
 			t.reaction.Err = now
 		}
 	}
-	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != Filtered
+	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != replies.Filtered
 }
 
 // click takes what was chosen or filled in.
@@ -320,11 +334,11 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 	}
 	one.Factors = factors
 	switch {
-	case j.Relevance == Filtered:
+	case j.Relevance == replies.Filtered:
 		return t.unrelated(who, one)
 	case t.request.Risk == "high":
 		return t.askBack(ctx, who, one, reasonHighRisk)
-	case j.Relevance != Relevant || j.Classification == "" && j.Option == "" && j.Value == "":
+	case j.Relevance != replies.Relevant || j.Classification == "" && j.Option == "" && j.Value == "":
 		return t.askBack(ctx, who, one, reasonUnclear)
 	}
 	data, ok := t.meant(*j)
@@ -344,7 +358,7 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 }
 
 // meant is the answer that prose stands for, if prose can: a choice, or the only field of a form. All else has to be filled in.
-func (t *taking) meant(j Judgement) (json.RawMessage, bool) {
+func (t *taking) meant(j replies.Judgement) (json.RawMessage, bool) {
 	notes := cut(ownWords(t.reply.Text), 2000)
 	var a Answer
 	switch {

@@ -11,30 +11,31 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tandem/fault"
+	"tandem/human/replies"
 	"tandem/identity"
 	"tandem/store"
 )
 
 // judged lets replies be judged by what they begin with.
 func judged(o *Options) {
-	o.Judge = func(_ context.Context, _ string, t Text) (Judgement, error) {
+	o.Judge = func(_ context.Context, _ string, t replies.Text) (replies.Judgement, error) {
 		factors := map[string]float64{"content": 1}
 		kind, rest, _ := strings.Cut(t.Reply.Text, " ")
 		switch kind {
 		case "yes":
-			return Judgement{Relevance: Relevant, Score: 0.9, Factors: factors, Classification: Confirmed, Reasoning: "it says yes"}, nil
+			return replies.Judgement{Relevance: replies.Relevant, Score: 0.9, Factors: factors, Classification: Confirmed, Reasoning: "it says yes"}, nil
 		case "no":
-			return Judgement{Relevance: Relevant, Score: 0.9, Factors: factors, Classification: Rejected, Reasoning: "it says no"}, nil
+			return replies.Judgement{Relevance: replies.Relevant, Score: 0.9, Factors: factors, Classification: Rejected, Reasoning: "it says no"}, nil
 		case "option":
-			return Judgement{Relevance: Relevant, Score: 0.9, Factors: factors, Classification: rest, Option: rest}, nil
+			return replies.Judgement{Relevance: replies.Relevant, Score: 0.9, Factors: factors, Classification: rest, Option: rest}, nil
 		case "value":
-			return Judgement{Relevance: Relevant, Score: 0.9, Factors: factors, Classification: Confirmed, Value: rest}, nil
+			return replies.Judgement{Relevance: replies.Relevant, Score: 0.9, Factors: factors, Classification: Confirmed, Value: rest}, nil
 		case "spam":
-			return Judgement{Relevance: Filtered, Score: 0.1, Factors: factors, Reasoning: "it is about something else"}, nil
+			return replies.Judgement{Relevance: replies.Filtered, Score: 0.1, Factors: factors, Reasoning: "it is about something else"}, nil
 		case "fail":
-			return Judgement{}, errors.New("the model is not there")
+			return replies.Judgement{}, errors.New("the model is not there")
 		}
-		return Judgement{Relevance: Uncertain, Score: 0.5, Factors: factors, Reasoning: "who knows"}, nil
+		return replies.Judgement{Relevance: replies.Uncertain, Score: 0.5, Factors: factors, Reasoning: "who knows"}, nil
 	}
 }
 

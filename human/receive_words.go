@@ -3,6 +3,7 @@ package human
 import (
 	"regexp"
 	"strings"
+	"tandem/human/replies"
 )
 
 // What messages hold and replies quote. Clients break lines and mark them as quoted, so of a secret all characters go, whatever stands between them.
@@ -22,7 +23,7 @@ func withoutLinks(text string) string {
 
 // ownWords is what somebody wrote themselves, without what they quote; all of it where that is nothing.
 func ownWords(text string) string {
-	if own := strings.TrimSpace(OwnWords(text)); own != "" {
+	if own := strings.TrimSpace(replies.OwnWords(text)); own != "" {
 		return own
 	}
 	return strings.TrimSpace(text)

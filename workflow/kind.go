@@ -61,6 +61,13 @@ const (
 	OnUnknownFail  OnUnknown = "fail"
 )
 
+// What a person who is asked about an unknown outcome can choose: the attempt has done its work, has not, or nothing more is to happen.
+const (
+	ChoiceDone    = "done"
+	ChoiceNotDone = "not_done"
+	ChoiceStop    = "stop"
+)
+
 // Plan is how one node behaves in a graph, read from its configurations once, when a revision is compiled.
 type Plan struct {
 	// Keys are the output keys the node can produce, besides "error". Nil means any key.

@@ -8,16 +8,16 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/workflow"
 )
 
 // The choices of a question about an unknown outcome.
 const (
-	choiceDone    = engine.ChoiceDone
-	choiceNotDone = engine.ChoiceNotDone
-	choiceStop    = engine.ChoiceStop
+	choiceDone    = workflow.ChoiceDone
+	choiceNotDone = workflow.ChoiceNotDone
+	choiceStop    = workflow.ChoiceStop
 )
 
 // readGiven reads an answer to a question of another part. What it hands on is what came, in the form that part reads.

@@ -1,4 +1,8 @@
-package human
+// Package replies says what a reply in prose means for a question: whether it is an answer, and which, by rules over what package prose
+// reads in it, or by what a model has said, where the rules find nothing against that.
+//
+// It is told what was asked and what came back, and knows neither who may answer nor how replies arrive: package human does.
+package replies
 
 import (
 	"context"
@@ -10,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tandem/human/form"
 	"tandem/human/prose"
 	"tandem/payload"
 	"tandem/text"
@@ -103,9 +108,9 @@ func (r *reading) judgement(t Text) Judgement {
 	case r.Automatic && (r.Surely || r.Reading.Decision == prose.None), !t.Listed && !t.Threaded:
 		relevance = Filtered
 	case !t.Listed || !t.Threaded || r.Automatic || r.Has(againstEarly):
-	case t.Request.Type == Input:
+	case t.Request.Type == form.Input:
 		if r.value(t.Request) {
-			relevance, j.Classification, j.Value = Relevant, Confirmed, r.Text
+			relevance, j.Classification, j.Value = Relevant, form.Confirmed, r.Text
 		}
 	default:
 		j.Classification, j.Option = r.answer(t.Request)
@@ -144,7 +149,7 @@ func read(p *prose.Reader, t Text) reading {
 		Title: t.Request.Title, Description: t.Request.Description,
 		Data:   []string{payload.JSON(t.Request.Content), payload.JSON(t.Request.Arguments)},
 		People: []string{t.Reply.Name, local, t.Request.UserMention},
-	}, prose.Message{Subject: t.Reply.Subject, Text: t.Reply.Text, Automatic: t.Reply.Automatic, Value: t.Request.Type == Input})}
+	}, prose.Message{Subject: t.Reply.Subject, Text: t.Reply.Text, Automatic: t.Reply.Automatic, Value: t.Request.Type == form.Input})}
 	if r.Automatic {
 		r.against(againstAutomatic, "")
 	}
@@ -172,7 +177,7 @@ func (r *reading) answer(q Request) (classification, option string) {
 	if o, found := r.chosen(q); found {
 		return q.classed(o)
 	}
-	if q.Type != Approval && q.Type != "" {
+	if q.Type != form.Approval && q.Type != "" {
 		return "", ""
 	}
 	if r.Reading.Learned && q.offersMore() {
@@ -180,9 +185,9 @@ func (r *reading) answer(q Request) (classification, option string) {
 	}
 	switch r.Answer() {
 	case prose.Approve:
-		return q.onlyOption(Confirmed)
+		return q.onlyOption(form.Confirmed)
 	case prose.Refuse:
-		return q.onlyOption(Rejected)
+		return q.onlyOption(form.Rejected)
 	}
 	return "", ""
 }
@@ -219,9 +224,9 @@ func (r *reading) offTopic(q Request) bool {
 }
 
 // chosen is the option that is the only content of a reply, by its value, its label or, in a selection, its number.
-func (r *reading) chosen(q Request) (Option, bool) {
+func (r *reading) chosen(q Request) (form.Option, bool) {
 	if len(q.Options) == 0 {
-		return Option{}, false
+		return form.Option{}, false
 	}
 	texts := []string{r.reader.Plain(r.Text)}
 	if len(r.Clauses) == 1 {
@@ -236,18 +241,18 @@ func (r *reading) chosen(q Request) (Option, bool) {
 		case 1:
 			return found[0], true
 		default:
-			return Option{}, false
+			return form.Option{}, false
 		}
 	}
 	return r.named(q)
 }
 
 // optionsCalled are the options that a text is the value, the label or, in a selection, the number of.
-func (r *reading) optionsCalled(q Request, text string) []Option {
-	var found []Option
+func (r *reading) optionsCalled(q Request, text string) []form.Option {
+	var found []form.Option
 	for n, o := range q.Options {
 		names := []string{r.reader.Plain(o.Value), r.reader.Plain(o.Label)}
-		if q.Type == Selection {
+		if q.Type == form.Selection {
 			number := strconv.Itoa(n + 1)
 			names = append(names, number, "option "+number, "选项"+number, "选"+number, "第"+number+"个", number+"号", "no "+number, "# "+number)
 		}
@@ -260,32 +265,32 @@ func (r *reading) optionsCalled(q Request, text string) []Option {
 
 // named is the option that a reply names in a sentence of choosing, or that it begins with before it says more. An option that confirms has to be the
 // only content.
-func (r *reading) named(q Request) (Option, bool) {
+func (r *reading) named(q Request) (form.Option, bool) {
 	if len(r.Clauses) == 0 || r.Answer() != prose.None {
-		return Option{}, false
+		return form.Option{}, false
 	}
 	alone := len(r.Clauses) == 1
-	var found []Option
+	var found []form.Option
 	for _, o := range q.Options {
-		if q.outcomeOf(o) != Confirmed && slices.ContainsFunc([]string{o.Value, o.Label}, func(name string) bool { return r.names(q, o, r.reader.Plain(name), alone) }) {
+		if q.outcomeOf(o) != form.Confirmed && slices.ContainsFunc([]string{o.Value, o.Label}, func(name string) bool { return r.names(q, o, r.reader.Plain(name), alone) }) {
 			found = append(found, o)
 		}
 	}
 	if len(found) != 1 || !alone && len(r.Reading.Doubts) > 0 {
-		return Option{}, false
+		return form.Option{}, false
 	}
 	return found[0], true
 }
 
 // names says whether the first clause of a reply names an option. What is more than one word is not said by accident.
-func (r *reading) names(q Request, o Option, name string, alone bool) bool {
+func (r *reading) names(q Request, o form.Option, name string, alone bool) bool {
 	if name == "" {
 		return false
 	}
-	if alone && (q.Type == Selection || q.outcomeOf(o) == Rejected) && choosing(r.Clauses[0], name) {
+	if alone && (q.Type == form.Selection || q.outcomeOf(o) == form.Rejected) && choosing(r.Clauses[0], name) {
 		return true
 	}
-	return r.Clauses[0] == name && q.Type != Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
+	return r.Clauses[0] == name && q.Type != form.Selection && (strings.Contains(name, " ") || utf8.RuneCountInString(name) > 3 && len(name) > 6)
 }
 
 // choosing says whether a clause is an option and nothing else but words of choosing.
@@ -357,28 +362,28 @@ func yesOrNo(text string) bool {
 }
 
 // outcomeOf is what an option decides.
-func (r *Request) outcomeOf(o Option) string {
+func (r *Request) outcomeOf(o form.Option) string {
 	if o.Outcome != "" {
 		return o.Outcome
 	}
-	if r.Type == Selection {
-		return Neither // the choice itself is the answer
+	if r.Type == form.Selection {
+		return form.Neither // the choice itself is the answer
 	}
-	return outcomeByName(Approval, o.Value)
+	return form.OutcomeOf(form.Approval, o.Value)
 }
 
 // offersMore says whether something else can be chosen than to confirm or to reject.
 func (r *Request) offersMore() bool {
-	return slices.ContainsFunc(r.Options, func(o Option) bool { return r.outcomeOf(o) == Neither })
+	return slices.ContainsFunc(r.Options, func(o form.Option) bool { return r.outcomeOf(o) == form.Neither })
 }
 
 // classed is the classification of a chosen option.
-func (r *Request) classed(o Option) (classification, option string) {
+func (r *Request) classed(o form.Option) (classification, option string) {
 	outcome := r.outcomeOf(o)
 	switch {
-	case r.Type == Selection || outcome == Neither:
+	case r.Type == form.Selection || outcome == form.Neither:
 		return o.Value, o.Value
-	case outcome == Confirmed && r.Risk == "high":
+	case outcome == form.Confirmed && r.Risk == "high":
 		return "", ""
 	}
 	return outcome, o.Value
@@ -388,9 +393,9 @@ func (r *Request) classed(o Option) (classification, option string) {
 func (r *Request) onlyOption(outcome string) (classification, option string) {
 	options := r.Options
 	if len(options) == 0 {
-		options = []Option{{Value: "approve"}, {Value: "reject"}}
+		options = []form.Option{{Value: "approve"}, {Value: "reject"}}
 	}
-	var found []Option
+	var found []form.Option
 	for _, o := range options {
 		if r.outcomeOf(o) == outcome {
 			found = append(found, o)
@@ -516,13 +521,13 @@ func (r *reading) explainAnswer(language string, j Judgement) string {
 	switch {
 	case j.Value != "":
 		return text.Of("the reply is what was asked for").In(language)
-	case r.Answer() == prose.None || j.Classification != Confirmed && j.Classification != Rejected:
+	case r.Answer() == prose.None || j.Classification != form.Confirmed && j.Classification != form.Rejected:
 		return text.Of("the reply is the option %q", j.Option).In(language)
-	case r.Reading.Learned && j.Classification == Confirmed:
+	case r.Reading.Learned && j.Classification == form.Confirmed:
 		return text.Of("the reply reads as an approval: %q; the words that weigh most: %s", said, r.weighty()).In(language)
 	case r.Reading.Learned:
 		return text.Of("the reply reads as a refusal: %q; the words that weigh most: %s", said, r.weighty()).In(language)
-	case j.Classification == Confirmed:
+	case j.Classification == form.Confirmed:
 		return text.Of("the reply clearly approves: %q", said).In(language)
 	}
 	return text.Of("the reply clearly refuses: %q", said).In(language)

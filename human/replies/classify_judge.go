@@ -1,4 +1,4 @@
-package human
+package replies
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/fault"
+	"tandem/human/form"
 	"tandem/human/prose"
 	"tandem/payload"
 	"tandem/text"
@@ -87,14 +88,14 @@ func firstRunes(s string, most int) string {
 func judgedClasses(q Request) []string {
 	out := []string{noClass}
 	switch q.Type {
-	case Input:
-		return append(out, Confirmed)
-	case Selection:
+	case form.Input:
+		return append(out, form.Confirmed)
+	case form.Selection:
 	default:
-		out = append(out, Confirmed, Rejected)
+		out = append(out, form.Confirmed, form.Rejected)
 	}
 	for _, o := range q.Options {
-		if outcome := q.outcomeOf(o); (q.Type == Selection || outcome == Neither) && !slices.Contains(out, o.Value) {
+		if outcome := q.outcomeOf(o); (q.Type == form.Selection || outcome == form.Neither) && !slices.Contains(out, o.Value) {
 			out = append(out, o.Value)
 		}
 	}
@@ -184,26 +185,26 @@ func (r *reading) upheld(t Text, said string) (classification, option, value str
 	q := t.Request
 	byRules, optionByRules := r.answer(q)
 	switch {
-	case q.Type == Input:
+	case q.Type == form.Input:
 		if !r.value(q) {
 			return "", "", "", prose.Doubt{Why: againstUnlike}
 		}
-		return Confirmed, "", r.Text, prose.Doubt{}
+		return form.Confirmed, "", r.Text, prose.Doubt{}
 	case byRules != "" && byRules != said:
 		return "", "", "", prose.Doubt{Why: "rules_read_" + byRules, Text: r.quotable()}
 	case byRules != "":
 		return byRules, optionByRules, "", prose.Doubt{}
-	case said == Rejected:
+	case said == form.Rejected:
 		against = r.keepsOpen()
 	default:
 		against = r.contradicts()
-		if lean := r.Reading.Leaning.Of(prose.Refuse); against.Why == "" && said == Confirmed && lean > 0.5 && len(r.Clauses) > 0 {
+		if lean := r.Reading.Leaning.Of(prose.Refuse); against.Why == "" && said == form.Confirmed && lean > 0.5 && len(r.Clauses) > 0 {
 			against = prose.Doubt{Why: "leans_to_refusal", Text: r.Clauses[0]}
 		}
 	}
 	switch {
 	case against.Why != "":
-	case said == Confirmed || said == Rejected:
+	case said == form.Confirmed || said == form.Rejected:
 		classification, option = q.onlyOption(said)
 	default:
 		classification, option = q.classed(q.option(said))

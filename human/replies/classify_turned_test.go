@@ -1,9 +1,11 @@
-package human
+package replies
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"tandem/human/form"
 )
 
 // TestClassify_Turned puts every approval of the free corpora that is one sentence under a condition, into a question and into somebody else's mouth:
@@ -25,7 +27,7 @@ func TestClassify_Turned(t *testing.T) {
 	for _, name := range []string{"replies_free.jsonl", "replies_more.jsonl", "replies_other.jsonl", "replies_wild.jsonl"} {
 		for i, f := range readFree(t, name) {
 			text := strings.TrimRight(f.Text, ".!。！ ")
-			if f.Want != "approve" || i%6 != 0 || len([]rune(text)) > 60 || strings.ContainsAny(text, ".!?。！？\n;；:：") || taken(f.freely("")) != Confirmed {
+			if f.Want != "approve" || i%6 != 0 || len([]rune(text)) > 60 || strings.ContainsAny(text, ".!?。！？\n;；:：") || taken(f.freely("")) != form.Confirmed {
 				continue
 			}
 			for _, form := range forms[f.freely("").Request.Language] {

@@ -1,4 +1,4 @@
-package human
+package replies
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode"
 
+	"tandem/human/form"
 	"tandem/human/prose"
 )
 
@@ -31,7 +32,7 @@ var freeCorpora sync.Map
 
 func parseFree(t *testing.T, name string) []free {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	raw, err := os.ReadFile(filepath.Join("..", "testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestClassify_Unseen(t *testing.T) {
 // confusion counts how many replies there are of each kind and how many are read as such. More false decisions than allowed are an error.
 func confusion(t *testing.T, p *prose.Reader, corpus []free, title string, allowed int) (all, found map[string]int, wrong int) {
 	t.Helper()
-	means := map[string]string{Confirmed: "approve", Rejected: "reject", "": "unclear"}
+	means := map[string]string{form.Confirmed: "approve", form.Rejected: "reject", "": "unclear"}
 	all, found = map[string]int{}, map[string]int{}
 	for _, f := range corpus {
 		r := read(p, f.freely(title))

@@ -1,4 +1,4 @@
-package human
+package replies
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tandem/store"
+	"tandem/human/form"
 )
 
 var updateConfusion = flag.Bool("update", false, "write the confusion table of the corpus of replies anew")
@@ -41,14 +41,14 @@ type labelled struct {
 
 // reply is a reply to a question about paying an invoice, by an approver and in its thread.
 func replyTo(language, text string) Text {
-	q := Request{Type: Approval, Channel: Email, Language: language, Title: "Pay invoice INV-1042 to Acme", Description: "5,000 USD for the annual support plan."}
+	q := Request{Type: form.Approval, Channel: "email", Language: language, Title: "Pay invoice INV-1042 to Acme", Description: "5,000 USD for the annual support plan."}
 	if language == "zh" {
 		q.Title, q.Description = "支付发票 INV-1042", "向 Acme 付款 5000 元，年度技术支持。"
 	}
 	asked := time.Date(2024, 5, 6, 10, 0, 0, 0, time.UTC)
 	return Text{
 		Request: q, Asked: asked, Received: asked.Add(time.Hour), Listed: true, Threaded: true,
-		Reply: Reply{Account: store.Account{Channel: Email}, From: "approver@example.com", Text: text},
+		Reply: Reply{Channel: "email", From: "approver@example.com", Text: text},
 	}
 }
 
@@ -91,12 +91,12 @@ var (
 
 func parseCorpus(t *testing.T) []labelled {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", "replies.jsonl"))
+	raw, err := os.ReadFile(filepath.Join("..", "testdata", "replies.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	requests := map[string]*Request{}
-	if named, err := os.ReadFile(filepath.Join("testdata", "requests.json")); err != nil {
+	if named, err := os.ReadFile(filepath.Join("..", "testdata", "requests.json")); err != nil {
 		t.Fatal(err)
 	} else if err := json.Unmarshal(named, &requests); err != nil {
 		t.Fatal(err)
@@ -130,9 +130,9 @@ func (c count) all() int { return c.confirmed + c.rejected + c.option + c.uncert
 
 func (c *count) add(j Judgement) {
 	switch {
-	case j.Classification == Confirmed:
+	case j.Classification == form.Confirmed:
 		c.confirmed++
-	case j.Classification == Rejected:
+	case j.Classification == form.Rejected:
 		c.rejected++
 	case j.Classification != "":
 		c.option++
@@ -159,15 +159,15 @@ func TestClassify_Corpus(t *testing.T) {
 		switch got {
 		case "":
 			got = "none"
-		case Confirmed, Rejected:
+		case form.Confirmed, form.Rejected:
 		default:
 			got = "option:" + got
 		}
 		label, _, _ := strings.Cut(l.Label, ":")
 		switch {
-		case got == Confirmed && l.Label != Confirmed:
+		case got == form.Confirmed && l.Label != form.Confirmed:
 			t.Errorf("false approval, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
-		case got == Rejected && l.Label != Rejected:
+		case got == form.Rejected && l.Label != form.Rejected:
 			t.Errorf("false refusal, %s %s %q: %s", l.Category, l.Lang, l.Text, j.Reasoning)
 		case got != "none" && got != l.Label:
 			t.Errorf("wrong option %s, %s %s %q: %s", got, l.Category, l.Lang, l.Text, j.Reasoning)
@@ -188,14 +188,14 @@ func TestClassify_Corpus(t *testing.T) {
 	// The first batches answer one question in ways that the rules were written for. The later ones answer many, in any words, and long.
 	least := map[int]int{1: 95, 2: 90, 3: 95, 4: 95, 5: 75, 6: 85, 7: 70}
 	for batch, percent := range least {
-		for _, label := range []string{Confirmed, Rejected} {
+		for _, label := range []string{form.Confirmed, form.Rejected} {
 			c := byBatch[fmt.Sprintf("%d | %s", batch, label)]
 			if c == nil {
 				t.Errorf("batch %d has no replies labelled %s", batch, label)
 				continue
 			}
 			found := c.confirmed
-			if label == Rejected {
+			if label == form.Rejected {
 				found = c.rejected
 			}
 			if found*100 < c.all()*percent {
@@ -220,7 +220,7 @@ func TestClassify_Corpus(t *testing.T) {
 	}
 	b.WriteString("\nAnswers that were not recognised; their senders are asked back:\n\n")
 	b.WriteString(strings.Join(missed, ""))
-	path := filepath.Join("testdata", "confusion.md")
+	path := filepath.Join("..", "testdata", "confusion.md")
 	if *updateConfusion {
 		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -274,18 +274,18 @@ func TestClassify_Monotone(t *testing.T) {
 	doubts := []string{"but not before Friday", "Rejected.", "if Bob agrees", "really?", "ignore previous instructions", "不同意", "但是先等等", "如果可以", "是吗", "just kidding", "不", "👎", "🙄", "INV-9999", "however", "zzzqqq", "maybe", "明天再说"}
 	n := 0
 	for i, l := range readCorpus(t) {
-		if i%10 != 0 || l.Label != Confirmed || l.question != nil && l.question.Type != Approval || judgeCorpus(t)[i].Classification != Confirmed {
+		if i%10 != 0 || l.Label != form.Confirmed || l.question != nil && l.question.Type != form.Approval || judgeCorpus(t)[i].Classification != form.Confirmed {
 			continue
 		}
 		for _, doubt := range doubts {
 			before := l
 			before.Text = doubt + "\n" + l.Text
-			if taken(before.asText()) == Confirmed {
+			if taken(before.asText()) == form.Confirmed {
 				t.Errorf("%q before %q is taken for an approval", doubt, l.Text)
 			}
 			after := l
 			after.Text = l.Text + "\n" + doubt
-			if taken(after.asText()) == Confirmed && !strings.ContainsAny(l.Text, ">\n<") {
+			if taken(after.asText()) == form.Confirmed && !strings.ContainsAny(l.Text, ">\n<") {
 				t.Errorf("%q after %q is taken for an approval", doubt, l.Text)
 			}
 			n++
@@ -315,7 +315,7 @@ func TestClassify_Arrival(t *testing.T) {
 		"SameSubject":  {func(x *Text) { x.Reply.Subject = "RE: [Tandem] Pay invoice INV-1042 to Acme" }, Relevant},
 		"SubjectSays":  {func(x *Text) { x.Reply.Subject = "REJECTED: Pay invoice INV-1042 to Acme" }, Uncertain},
 		"Receipt":      {func(x *Text) { x.Reply.Subject = "Read: Pay invoice INV-1042 to Acme" }, Filtered},
-		"Review":       {func(x *Text) { x.Request.Type = Review }, Uncertain},
+		"Review":       {func(x *Text) { x.Request.Type = form.Review }, Uncertain},
 		"TooLong":      {func(x *Text) { x.Reply.Text += "\n" + strings.Repeat("I reviewed this.\n", 100) }, Uncertain},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -331,15 +331,15 @@ func TestClassify_Arrival(t *testing.T) {
 
 func TestClassify_Options(t *testing.T) {
 	t.Parallel()
-	approval := Request{Type: Approval, Title: "Release", Options: []Option{
+	approval := Request{Type: form.Approval, Title: "Release", Options: []form.Option{
 		{Value: "approve", Label: "Ship it now"}, {Value: "reject", Label: "Stop"}, {Value: "hold", Label: "Hold for a week"},
 	}}
-	twoYes := Request{Type: Approval, Options: []Option{{Value: "full", Outcome: Confirmed}, {Value: "half", Outcome: Confirmed}, {Value: "reject"}}}
-	selection := Request{Type: Selection, Options: []Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}, {Value: "2", Label: "two"}}}
-	plainSelection := Request{Type: Selection, Options: []Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}}}
-	form := Request{Type: Input, Fields: []Field{{Name: "name"}}}
-	forms := Request{Type: Input, Fields: []Field{{Name: "name"}, {Name: "age", Type: "number"}}}
-	numbers := Request{Type: Input, Fields: []Field{{Name: "age", Type: "number"}}}
+	twoYes := Request{Type: form.Approval, Options: []form.Option{{Value: "full", Outcome: form.Confirmed}, {Value: "half", Outcome: form.Confirmed}, {Value: "reject"}}}
+	selection := Request{Type: form.Selection, Options: []form.Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}, {Value: "2", Label: "two"}}}
+	plainSelection := Request{Type: form.Selection, Options: []form.Option{{Value: "red"}, {Value: "blue", Label: "蓝色"}}}
+	oneField := Request{Type: form.Input, Fields: []form.Field{{Name: "name"}}}
+	forms := Request{Type: form.Input, Fields: []form.Field{{Name: "name"}, {Name: "age", Type: "number"}}}
+	numbers := Request{Type: form.Input, Fields: []form.Field{{Name: "age", Type: "number"}}}
 	for name, c := range map[string]struct {
 		q                             Request
 		text                          string
@@ -347,14 +347,14 @@ func TestClassify_Options(t *testing.T) {
 	}{
 		"Value":              {approval, "hold", "hold", "hold", ""},
 		"LabelWithGreeting":  {approval, "Hi,\nHold for a week.\nThanks", "hold", "hold", ""},
-		"LabelConfirms":      {approval, "ship it now", Confirmed, "approve", ""},
-		"LabelRejects":       {approval, "STOP", Rejected, "reject", ""},
-		"GeneralYes":         {approval, "yes, approved", Confirmed, "approve", ""},
-		"GeneralNo":          {approval, "不同意", Rejected, "reject", ""},
+		"LabelConfirms":      {approval, "ship it now", form.Confirmed, "approve", ""},
+		"LabelRejects":       {approval, "STOP", form.Rejected, "reject", ""},
+		"GeneralYes":         {approval, "yes, approved", form.Confirmed, "approve", ""},
+		"GeneralNo":          {approval, "不同意", form.Rejected, "reject", ""},
 		"NotTheOnlyContent":  {approval, "hold, I think", "", "", ""},
 		"TwoMeanYes":         {twoYes, "approved", "", "", ""},
-		"TwoMeanYesNamed":    {twoYes, "half", Confirmed, "half", ""},
-		"OneMeansNo":         {twoYes, "rejected", Rejected, "reject", ""},
+		"TwoMeanYesNamed":    {twoYes, "half", form.Confirmed, "half", ""},
+		"OneMeansNo":         {twoYes, "rejected", form.Rejected, "reject", ""},
 		"Number":             {plainSelection, "2", "blue", "blue", ""},
 		"NumberInWords":      {plainSelection, "选项2", "blue", "blue", ""},
 		"ChineseLabel":       {plainSelection, "蓝色。", "blue", "blue", ""},
@@ -362,13 +362,13 @@ func TestClassify_Options(t *testing.T) {
 		"NoSuchNumber":       {plainSelection, "3", "", "", ""},
 		"SelectionNeedsMore": {plainSelection, "yes", "", "", ""},
 		"SelectionInProse":   {plainSelection, "not red", "", "", ""},
-		"Field":              {form, "Ada Lovelace\n\nOn Mon, May 6, 2024 Bot <b@x.y> wrote:\n> Your name?", Confirmed, "", "Ada Lovelace"},
-		"FieldQuestion":      {form, "What do you mean?", "", "", ""},
-		"FieldDate":          {form, "Friday, if it does not rain", Confirmed, "", "Friday, if it does not rain"},
-		"FieldLong":          {form, strings.Repeat("word ", 500) + "end", Confirmed, "", strings.Repeat("word ", 500) + "end"},
-		"FieldLater":         {form, "Let me check", "", "", ""},
-		"FieldReceived":      {form, "收到，谢谢", "", "", ""},
-		"FieldQuotedOnly":    {form, "> Ada", "", "", ""},
+		"Field":              {oneField, "Ada Lovelace\n\nOn Mon, May 6, 2024 Bot <b@x.y> wrote:\n> Your name?", form.Confirmed, "", "Ada Lovelace"},
+		"FieldQuestion":      {oneField, "What do you mean?", "", "", ""},
+		"FieldDate":          {oneField, "Friday, if it does not rain", form.Confirmed, "", "Friday, if it does not rain"},
+		"FieldLong":          {oneField, strings.Repeat("word ", 500) + "end", form.Confirmed, "", strings.Repeat("word ", 500) + "end"},
+		"FieldLater":         {oneField, "Let me check", "", "", ""},
+		"FieldReceived":      {oneField, "收到，谢谢", "", "", ""},
+		"FieldQuotedOnly":    {oneField, "> Ada", "", "", ""},
 		"TwoFields":          {forms, "Ada", "", "", ""},
 		"NumberField":        {numbers, "12", "", "", ""},
 	} {
@@ -394,7 +394,7 @@ func TestClassify_Bounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := replyTo("en", strings.Repeat(unit, size/len(unit)))
-			if j := Classify(text); j.Classification == Confirmed {
+			if j := Classify(text); j.Classification == form.Confirmed {
 				t.Errorf("taken for an approval: %s", j.Reasoning)
 			}
 		})
@@ -435,7 +435,7 @@ func FuzzCleanReply(f *testing.F) {
 			t.Fatalf("cleaning twice makes more: %q, then %q", c.Lines, again.Lines)
 		}
 		// A refusal after whatever was written is never an approval.
-		if j := Classify(replyTo("en", "Not approved. 不同意\n"+raw)); j.Classification == Confirmed {
+		if j := Classify(replyTo("en", "Not approved. 不同意\n"+raw)); j.Classification == form.Confirmed {
 			t.Fatalf("a refusal before %q is taken for an approval", raw)
 		}
 	})

@@ -1,8 +1,10 @@
-package human
+package replies
 
 import (
 	"strings"
 	"testing"
+
+	"tandem/human/form"
 )
 
 // TestClassify_Plain has replies that leave nobody in doubt, and yeses that answer something else, to questions that name what they are about.
@@ -13,12 +15,12 @@ func TestClassify_Plain(t *testing.T) {
 		"Yes, this is Maria.": "", "Yes, this is John Smith.": "", "Yes, I'm here.": "", "OK, I'm here.": "", "yes I'm here": "", "Sure, I'm listening.": "", "Yes, speaking.": "", "Yes, it's me.": "",
 		"Ok, Tom here.": "", "Yes, I got your mail.": "", "是的，我在": "", "好的，我是王芳": "", "对，我就是": "", "在的，请讲": "", "嗯，我在": "",
 
-		"No, do not run this.": Rejected, "Please cancel.": Rejected, "Stop. Cancel it.": Rejected, "REJECT - wrong cost center": Rejected, "Rejected - we never got the goods.": Rejected,
-		"No." + quote: Rejected, "No thanks." + quote: Rejected, "I can't approve this.": Rejected, "Let's not do this.": Rejected, "We are not paying for this.": Rejected,
-		"我不能批准这个申请": Rejected, "不可以执行": Rejected, "不要付款": Rejected, "请不要执行": Rejected, "驳回，材料不全": Rejected,
+		"No, do not run this.": form.Rejected, "Please cancel.": form.Rejected, "Stop. Cancel it.": form.Rejected, "REJECT - wrong cost center": form.Rejected, "Rejected - we never got the goods.": form.Rejected,
+		"No." + quote: form.Rejected, "No thanks." + quote: form.Rejected, "I can't approve this.": form.Rejected, "Let's not do this.": form.Rejected, "We are not paying for this.": form.Rejected,
+		"我不能批准这个申请": form.Rejected, "不可以执行": form.Rejected, "不要付款": form.Rejected, "请不要执行": form.Rejected, "驳回，材料不全": form.Rejected,
 
-		"Don't worry, it's approved.": Confirmed, "Approved." + quote: Confirmed, "Yes, go ahead." + quote: Confirmed, "No objections, please proceed.": Confirmed, "Can't see any reason not to. Go ahead.": Confirmed,
-		"项目看起来不错，批准执行": Confirmed, "没意见，同意": Confirmed, "不用等了，同意": Confirmed,
+		"Don't worry, it's approved.": form.Confirmed, "Approved." + quote: form.Confirmed, "Yes, go ahead." + quote: form.Confirmed, "No objections, please proceed.": form.Confirmed, "Can't see any reason not to. Go ahead.": form.Confirmed,
+		"项目看起来不错，批准执行": form.Confirmed, "没意见，同意": form.Confirmed, "不用等了，同意": form.Confirmed,
 
 		"Not approved yet.": "", "Approved once the audit is done.": "", "I can't approve this today, I'm travelling.": "", "先别付": "", "不是不同意": "", "同意，但要先补发票": "", "Who approved this?": "",
 	} {
@@ -35,11 +37,11 @@ func TestClassify_Plain(t *testing.T) {
 func TestClassify_Learned(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ language, title, text, want, reason string }{
-		{"zh", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", Confirmed, "最有分量的词"},
-		{"en", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", Confirmed, "the words that weigh most"},
+		{"zh", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", form.Confirmed, "最有分量的词"},
+		{"en", "", "这化肥价格怪得劲，赶紧给俺拉三吨。", form.Confirmed, "the words that weigh most"},
 		{"zh", "支付发票 INV-1042", "这化肥价格怪得劲，赶紧给俺拉三吨。", "", ""},
-		{"en", "", "My decision is to decline.", Rejected, "the words that weigh most"},
-		{"zh", "", "My decision is to decline.", Rejected, "最有分量的词"},
+		{"en", "", "My decision is to decline.", form.Rejected, "the words that weigh most"},
+		{"zh", "", "My decision is to decline.", form.Rejected, "最有分量的词"},
 	} {
 		x := replyTo(c.language, c.text)
 		x.Request.Title, x.Request.Description = c.title, ""

@@ -1,4 +1,4 @@
-package human
+package replies
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"tandem/human/form"
 	"tandem/human/prose"
 )
 
@@ -37,7 +38,7 @@ func weightsHead(t *testing.T) string {
 	t.Helper()
 	sum := sha256.New()
 	for _, name := range append(trainedOn(), "replies.jsonl", "requests.json") {
-		raw, err := os.ReadFile(filepath.Join("testdata", name))
+		raw, err := os.ReadFile(filepath.Join("..", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +80,8 @@ func askedSamples(t *testing.T) []sample {
 	rules := theReader().Weighing() // what is learned must not depend on what was learned before
 	var out []sample
 	for _, l := range readCorpus(t) {
-		want := slices.Index([]string{Confirmed, Rejected, "none"}, l.Label)
-		if want < 0 || l.Subject != "" || l.Automatic || l.Listed != nil || l.Threaded != nil || l.question != nil && l.question.Type != Approval {
+		want := slices.Index([]string{form.Confirmed, form.Rejected, "none"}, l.Label)
+		if want < 0 || l.Subject != "" || l.Automatic || l.Listed != nil || l.Threaded != nil || l.question != nil && l.question.Type != form.Approval {
 			continue
 		}
 		if r := read(rules, l.asText()); r.Elsewhere == "" && len(r.Against) == 0 {
