@@ -454,4 +454,4 @@ func (w *writing) line(format string, args ...any) bool {
 func (w *writing) String() string { return w.b.String() }
 
 // in is a text in the language of the call.
-func (c *Call) in(en, zh string) string { return text.Beside(en, zh).In(c.Language) }
+func (c *Call) in(t text.Text) string { return t.In(c.Language) }

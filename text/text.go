@@ -87,6 +87,9 @@ type Text struct {
 // they are, so english must be a constant. A value may be a Text, which is told in the same language.
 func Of(english string, args ...any) Text { return Text{english: english, args: args} }
 
+// InTemplate is a text without values that a template of a page says. The test of the catalogues reads it there.
+func InTemplate(english string) Text { return Text{english: english} }
+
 // As is a text that is the same in every language: what an author wrote.
 func As(words string) Text { return Text{english: words, plain: true} }
 

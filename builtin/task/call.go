@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -111,7 +111,7 @@ func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error
 		return nil
 	}
 	change := mcp.Change{Tool: now.Name, Kind: mcp.Changed, After: now.Definition,
-		Summary: fmt.Sprintf(p.say("%q 与评估时不同", "%q is not what it was when the call was judged"), now.Name)}
+		Summary: p.say(text.Of("%q is not what it was when the call was judged", now.Name))}
 	if err := p.sameEffect([]mcp.Change{change}); err != nil {
 		return err
 	}
@@ -204,14 +204,14 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 
 // askHeld asks about a call that somebody wants to be asked about by now.
 func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
-	why := p.say("调用已评估，但现在需要确认。", "The call was judged, and has to be confirmed by now.")
+	why := p.say(text.Of("The call was judged, and has to be confirmed by now."))
 	switch {
 	case v.From == mcp.FromNobody:
-		why = p.say("没有人说明该工具做什么，按具有破坏性处理。", "Nobody has said what this tool does to the world, so it counts as one that destroys.")
+		why = p.say(text.Of("Nobody has said what this tool does to the world, so it counts as one that destroys."))
 	case v.By != "":
-		why = fmt.Sprintf(p.say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By)
+		why = p.say(text.Of("%s wants calls of this tool confirmed.", v.By))
 	}
-	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool), values.JoinTexts(why, v.Detail))
+	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, p.say(text.Of("May %s be called?", p.about.Tool)), values.JoinTexts(why, v.Detail))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -231,15 +231,15 @@ func (p *taskStep) sameEffect(changes []mcp.Change) error {
 // askDrift asks whether the tool may be used as it is now.
 func (p *taskStep) askDrift(d *mcp.Drifted) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeDrift, d.Server, d.Changes},
-		fmt.Sprintf(p.say("工具 %s 已改变，是否接受？", "The tool %s has changed. Accept it?"), p.about.Tool),
-		p.say("工具的定义与之前接受的不同。接受后才会调用。", "The tool is not what was accepted before. It is called only when somebody accepts the difference."))
+		p.say(text.Of("The tool %s has changed. Accept it?", p.about.Tool)),
+		p.say(text.Of("The tool is not what was accepted before. It is called only when somebody accepts the difference.")))
 }
 
 // askActivation asks whether the server may be used at all.
 func (p *taskStep) askActivation(server string) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeActivation, server, nil},
-		fmt.Sprintf(p.say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server),
-		p.say("任务需要这个服务器的工具，但它没有启用。", "The task needs a tool of this server, which is not activated."))
+		p.say(text.Of("Activate the tool server %s?", server)),
+		p.say(text.Of("The task needs a tool of this server, which is not activated.")))
 }
 
 func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {

@@ -24,6 +24,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -292,7 +293,7 @@ func (p *taskStep) arguments() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-func (p *taskStep) say(zh, en string) string { return node.Wording(p.Language, zh, en) }
+func (p *taskStep) say(t text.Text) string { return t.In(p.Language) }
 
 func (p *taskStep) tool(id string) (taskTool, bool) {
 	i := slices.IndexFunc(p.Tools, func(t taskTool) bool { return t.ID == id })

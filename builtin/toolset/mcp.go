@@ -22,6 +22,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -174,15 +175,14 @@ func Accepts(raw json.RawMessage) bool {
 
 // ask asks a person: whether the server may be used, or whether its tools may be as they are now.
 func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
-	say := func(zh, en string) string { return node.Wording(s.Call.Speaks(""), zh, en) }
+	say := func(t text.Text) string { return t.In(s.Call.Speaks("")) }
 	server := s.Config.ServerID
-	title := fmt.Sprintf(say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server)
-	text := say("工作流要使用该服务器的工具，而发起人尚未启用它。接受后，其工具按当前定义固定下来。",
-		"The workflow wants to use its tools, and the user who started it has not activated it. Accepting pins the tools as they are now.")
+	title := say(text.Of("Activate the tool server %s?", server))
+	description := say(text.Of("The workflow wants to use its tools, and the user who started it has not activated it. Accepting pins the tools as they are now."))
 	key := purpose + ":" + server
 	if purpose == form.PurposeDrift {
-		title = fmt.Sprintf(say("服务器 %s 的工具已变化，是否接受？", "Tools of server %s have changed. Accept that?"), server)
-		text = strings.Join(summaries(changes), "; ")
+		title = say(text.Of("Tools of server %s have changed. Accept that?", server))
+		description = strings.Join(summaries(changes), "; ")
 		shown, err := payload.Encode(changes)
 		if err != nil {
 			return nil, err
@@ -194,7 +194,7 @@ func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
 	if len(changes) > 0 {
 		content["changes"] = changes
 	}
-	request, err := payload.Encode(map[string]any{"interaction_type": form.Approval, "title": title, "description": text, "content": content})
+	request, err := payload.Encode(map[string]any{"interaction_type": form.Approval, "title": title, "description": description, "content": content})
 	if err != nil {
 		return nil, err
 	}

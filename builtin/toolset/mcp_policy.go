@@ -3,7 +3,6 @@ package toolset
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"tandem/builtin/values"
@@ -13,6 +12,7 @@ import (
 	"tandem/node"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Policy is what calls of a tool meet that a model is given, as a turn keeps it.
@@ -78,18 +78,18 @@ func (s *Server) held(ctx context.Context, v mcp.Verdict) bool {
 
 // askCall asks about a call with exactly these arguments.
 func (s *Server) askCall(tool string, args json.RawMessage, v mcp.Verdict) (node.Outcome, error) {
-	say := func(zh, en string) string { return node.Wording(s.Call.Speaks(""), zh, en) }
+	say := func(t text.Text) string { return t.In(s.Call.Speaks("")) }
 	id := mcp.ToolID(s.Config.ServerID, tool)
 	hash, err := ArgumentsHash(id, args)
 	if err != nil {
 		return nil, err
 	}
-	why := say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below.")
+	why := say(text.Of("The workflow wants to call this tool with the arguments below."))
 	if v.Decision == mcp.Asks && v.By != "" {
-		why = values.JoinTexts(why, fmt.Sprintf(say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By))
+		why = values.JoinTexts(why, say(text.Of("%s wants calls of this tool confirmed.", v.By)))
 	}
 	request, err := payload.Encode(map[string]any{
-		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": values.JoinTexts(why, v.Detail),
+		"interaction_type": form.Approval, "title": say(text.Of("May %s be called?", id)), "description": values.JoinTexts(why, v.Detail),
 		"tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -141,10 +142,10 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := func(zh, en string) string { return node.Wording(call.Speaks(""), zh, en) }
+	say := func(t text.Text) string { return t.In(call.Speaks("")) }
 	return payload.Encode(map[string]any{
-		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
-		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
+		"interaction_type": form.Approval, "title": say(text.Of("May %s be called?", name)),
+		"description": say(text.Of("The workflow wants to call this tool with the arguments below.")),
 		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
 	})
 }
