@@ -65,17 +65,17 @@ type Begun struct {
 }
 
 // text says what is asked about such work.
-func (b *Begun) text(language string) string {
-	became := text.Of("how it ended there is not known").In(language)
+func (b *Begun) text() text.Text {
+	became := text.Of("how it ended there is not known")
 	switch b.Status {
 	case engine.NodeDone:
-		became = text.Of("it has completed there").In(language)
+		became = text.Of("it has completed there")
 	case engine.NodeFailure:
-		became = text.Of("it has failed there").In(language)
+		became = text.Of("it has failed there")
 	case engine.NodeRunning, engine.NodeRetrying:
-		became = text.Of("it is still at work there").In(language)
+		became = text.Of("it is still at work there")
 	}
-	return text.Of("This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail).", b.Execution, b.Node, became).In(language)
+	return text.Of("This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail).", b.Execution, b.Node, became)
 }
 
 // How much of an edited value and its name a line shows.

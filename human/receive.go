@@ -97,7 +97,7 @@ func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, er
 func (s *sitting) sender(r Reply) (somebody, error) {
 	if r.Channel != s.Channel || r.Credential != s.Credential && r.Credential != s.request.Credential {
 		// Whoever holds some other account could let anybody say anything.
-		return somebody{}, fault.New(fault.Forbidden, "the reply did not come by the account that asked")
+		return somebody{}, fault.Say(fault.Forbidden, text.Of("the reply did not come by the account that asked"))
 	}
 	seats := []string{addressSeat(r.Channel, r.From)}
 	if r.Mail != "" {
@@ -112,9 +112,9 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 	}
 	switch {
 	case r.Automatic:
-		return who, fault.New(fault.Forbidden, "no person wrote it")
+		return who, fault.Say(fault.Forbidden, text.Of("no person wrote it"))
 	case !r.Verified:
-		return who, fault.New(fault.Forbidden, "nobody knows that it is from who it says")
+		return who, fault.Say(fault.Forbidden, text.Of("nobody knows that it is from who it says"))
 	}
 	for _, alias := range r.Aliases {
 		// An alias finds approvers, but makes nobody a user.
@@ -201,7 +201,7 @@ func (t *taking) takeReply(ctx context.Context) error {
 	t.reaction, t.asked = Reaction{}, false
 	if t.reply.Dedup != "" && t.version == t.Version {
 		// Nobody was faster, and still it could not be written: the message is known as a reply to another question.
-		t.reaction.Err = fault.New(fault.Conflict, "the message was taken as a reply to another question before")
+		t.reaction.Err = fault.Say(fault.Conflict, text.Of("the message was taken as a reply to another question before"))
 		return nil
 	}
 	t.version = t.Version
@@ -239,6 +239,7 @@ func (t *taking) refuse(who somebody, err error) {
 	}
 	one := t.response(who)
 	one.Reasoning = t.reaction.Err.Error()
+	one.Origin.Refused = t.reaction.Err
 	if t.reply.Automatic {
 		one.Relevance = Filtered
 	}
@@ -276,8 +277,8 @@ func cut(text string, most int) string {
 // recall says again what became of a reply.
 func (t *taking) recall(one *store.Response) {
 	t.reaction.Accepted = one.Accepted && one.OverruledBy == ""
-	if code, message, ok := strings.Cut(one.Reasoning, ": "); !one.Accepted && isNull(one.Factors) && ok {
-		t.reaction.Err = fault.New(fault.Code(code), message)
+	if refused := refusal(one); refused != nil {
+		t.reaction.Err = refused
 		// If it is still so, all of it can be said.
 		who, err := t.sender(t.reply)
 		if err == nil {
@@ -288,6 +289,21 @@ func (t *taking) recall(one *store.Response) {
 		}
 	}
 	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != Filtered
+}
+
+// refusal is why a reply was refused; nil if it was not.
+func refusal(one *store.Response) *fault.Error {
+	if one.Accepted || !isNull(one.Factors) {
+		return nil
+	}
+	if one.Origin.Refused != nil {
+		return one.Origin.Refused
+	}
+	code, message, ok := strings.Cut(one.Reasoning, ": ") // as older versions kept it
+	if !ok {
+		return nil
+	}
+	return fault.New(fault.Code(code), message)
 }
 
 // click takes what was chosen or filled in.

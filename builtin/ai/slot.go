@@ -10,6 +10,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human/form"
 	"tandem/node"
 	"tandem/payload"
 	"tandem/text"
@@ -216,10 +217,11 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 	if s.Problem != "" {
 		message += " " + text.Of("It could not be filled automatically: ").In(language) + s.Problem
 	}
-	request, err := payload.Encode(map[string]any{
-		"interaction_type": "form", "title": node.FillingTitle(language), "description": message, "message": message,
-		"params": params, "schema": remaining, "arguments": p.Data,
-	})
+	asked := map[string]any{
+		"interaction_type": "form", "description": message, "message": message, "params": params, "schema": remaining, "arguments": p.Data,
+	}
+	form.Say(asked, language, form.TitleText, node.FillingTitle())
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about what is missing: %w", err)
 	}

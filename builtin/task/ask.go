@@ -98,10 +98,10 @@ func (p *taskStep) confirmRequest(flow bool, hash string) map[string]any {
 	}
 	request := map[string]any{"interaction_type": form.Approval, "risk": judged.Risk, "reason": judged.Reason, "language": p.Language}
 	if flow {
-		request["title"] = p.say(text.Of("May this task begin?"))
+		form.Say(request, p.Language, form.TitleText, text.Of("May this task begin?"))
 		request["description"] = values.JoinTexts(p.flowName(), values.JoinTexts(p.Question, judged.Reason))
 	} else {
-		request["title"] = p.say(text.Of("May %s be called?", p.about.Tool))
+		form.Say(request, p.Language, form.TitleText, text.Of("May %s be called?", p.about.Tool))
 		request["description"] = values.JoinTexts(p.purpose(), judged.Reason)
 		request["step_id"], request["tool"], request["arguments"], request["arguments_hash"] = p.about.Step, p.about.Tool, p.arguments(), hash
 	}
@@ -188,10 +188,12 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 			wanted = made
 		}
 	}
-	request, err := payload.Encode(map[string]any{
-		"interaction_type": form.Input, "title": p.say(text.Of("%s needs parameters", p.about.Tool)), "description": wanted.Message, "language": p.Language,
+	asked := map[string]any{
+		"interaction_type": form.Input, "description": wanted.Message, "language": p.Language,
 		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
-	})
+	}
+	form.Say(asked, p.Language, form.TitleText, text.Of("%s needs parameters", p.about.Tool))
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question for parameters: %w", err)
 	}

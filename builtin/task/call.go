@@ -204,14 +204,14 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 
 // askHeld asks about a call that somebody wants to be asked about by now.
 func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
-	why := p.say(text.Of("The call was judged, and has to be confirmed by now."))
+	why := text.Of("The call was judged, and has to be confirmed by now.")
 	switch {
 	case v.From == mcp.FromNobody:
-		why = p.say(text.Of("Nobody has said what this tool does to the world, so it counts as one that destroys."))
+		why = text.Of("Nobody has said what this tool does to the world, so it counts as one that destroys.")
 	case v.By != "":
-		why = p.say(text.Of("%s wants calls of this tool confirmed.", v.By))
+		why = text.Of("%s wants calls of this tool confirmed.", v.By)
 	}
-	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, p.say(text.Of("May %s be called?", p.about.Tool)), values.JoinTexts(why, v.Detail))
+	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, text.Of("May %s be called?", p.about.Tool), text.Paragraphs(why, text.As(v.Detail)))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -231,26 +231,27 @@ func (p *taskStep) sameEffect(changes []mcp.Change) error {
 // askDrift asks whether the tool may be used as it is now.
 func (p *taskStep) askDrift(d *mcp.Drifted) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeDrift, d.Server, d.Changes},
-		p.say(text.Of("The tool %s has changed. Accept it?", p.about.Tool)),
-		p.say(text.Of("The tool is not what was accepted before. It is called only when somebody accepts the difference.")))
+		text.Of("The tool %s has changed. Accept it?", p.about.Tool),
+		text.Of("The tool is not what was accepted before. It is called only when somebody accepts the difference."))
 }
 
 // askActivation asks whether the server may be used at all.
 func (p *taskStep) askActivation(server string) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeActivation, server, nil},
-		p.say(text.Of("Activate the tool server %s?", server)),
-		p.say(text.Of("The task needs a tool of this server, which is not activated.")))
+		text.Of("Activate the tool server %s?", server),
+		text.Of("The task needs a tool of this server, which is not activated."))
 }
 
-func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {
+func (p *taskStep) askAbout(memo callMemo, title, description text.Text) (node.Outcome, error) {
 	kept, err := payload.Encode(memo)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}
 	shown := map[string]any{
-		"interaction_type": form.Approval, "title": title, "description": description, "language": p.Language,
-		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
+		"interaction_type": form.Approval, "language": p.Language, "server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
 	}
+	form.Say(shown, p.Language, form.TitleText, title)
+	form.Say(shown, p.Language, form.DescriptionText, description)
 	if memo.Purpose == form.PurposeToolApproval {
 		shown["arguments"], shown["options"], shown["risk"] = p.arguments(), []string{"approve", "reject"}, p.about.Risk
 	}
