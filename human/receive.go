@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -259,20 +258,11 @@ func (t *taking) response(who somebody) store.Response {
 	if !t.reply.Verified || t.reply.Automatic || t.mayAnswer(who) != nil {
 		how.Ground = "" // it does not count on any
 	}
-	return store.Response{Dedup: t.reply.Dedup, Raw: cut(raw, maxRaw), Origin: how}
+	return store.Response{Dedup: t.reply.Dedup, Raw: head(raw, maxRaw), Origin: how}
 }
 
-// cut is the beginning of a text.
-func cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
-}
+// head is the beginning of what somebody wrote, so many bytes at most, in characters that can be kept.
+func head(said string, most int) string { return text.Head(strings.ToValidUTF8(said, "\uFFFD"), most) }
 
 // recall says again what became of a reply.
 func (t *taking) recall(one *store.Response) {
@@ -361,7 +351,7 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 
 // meant is the answer that prose stands for, if prose can: a choice, or the only field of a form. All else has to be filled in.
 func (t *taking) meant(j Judgement) (json.RawMessage, bool) {
-	notes := cut(ownWords(t.reply.Text), 2000)
+	notes := head(ownWords(t.reply.Text), 2000)
 	var a Answer
 	switch {
 	case t.Purpose == PurposeToolApproval || t.Purpose == PurposeNode && t.Type == Approval:
@@ -414,13 +404,13 @@ func (t *taking) unrelated(who somebody, one store.Response) error {
 		return nil
 	}
 	responder := strings.TrimPrefix(who.key, seatUser)
-	response, err := json.Marshal(Answer{Notes: cut(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
+	response, err := json.Marshal(Answer{Notes: head(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be kept: %w", err)
 	}
 	value, err := json.Marshal(Result{
 		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: t.told(t.votes()),
-		Classification: Unrelated, UserResponse: cut(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
+		Classification: Unrelated, UserResponse: head(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
 	})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be told: %w", err)
@@ -457,7 +447,7 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 	if asked >= maxAskBacks {
 		return nil
 	}
-	about := note{Reason: reason, Said: cut(ownWords(t.reply.Text), 500), For: who.key}
+	about := note{Reason: reason, Said: head(ownWords(t.reply.Text), 500), For: who.key}
 	if to == "" && !t.d.media.place(t.Channel, t.request).Private {
 		about.For = "" // others read it, and a link answers in somebody's name
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -431,13 +430,7 @@ func turns(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// cut shortens a text to so many bytes, between characters.
-func cut(text string, limit int) (string, bool) {
-	if len(text) <= limit {
-		return text, false
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…", true
+// cut shortens a text to so many bytes, between characters, and says whether something was left out.
+func cut(shown string, limit int) (string, bool) {
+	return text.ClipBytes(shown, limit), len(shown) > limit
 }

@@ -177,3 +177,48 @@ func readerOf(name string) (string, bool) {
 	}
 	return "", false
 }
+
+// cutters are the files that cut bytes between characters in a way of their own: from the front, or where a stream is read in pieces.
+var cutters = []string{"text/clip.go", "story/event_task.go", "builtin/file/processor.go", "host/hub.go"} // read-only
+
+// TestOneCut: a text is cut to a length by this package, and nobody does it by hand.
+func TestOneCut(t *testing.T) {
+	t.Parallel()
+	unused := slices.Clone(cutters)
+	sources(t, ".go", func(name, file string) {
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if !cuts(n) {
+				return true
+			}
+			if !slices.Contains(cutters, name) {
+				t.Errorf("%s cuts a text by hand; use text.Head, First, Clip or Fit", fset.Position(n.Pos()))
+			}
+			unused = slices.DeleteFunc(unused, func(one string) bool { return one == name })
+			return true
+		})
+	})
+	if len(unused) > 0 {
+		t.Errorf("%q cut nothing any more; take them out of the list", unused)
+	}
+}
+
+// cuts says whether something looks for the border of a character, or takes the first runes of a text.
+func cuts(n ast.Node) bool {
+	switch x := n.(type) {
+	case *ast.CallExpr:
+		return called(x.Fun) == "utf8.RuneStart"
+	case *ast.SliceExpr:
+		call, ok := x.X.(*ast.CallExpr)
+		if !ok || x.High == nil {
+			return false
+		}
+		list, ok := call.Fun.(*ast.ArrayType)
+		return ok && list.Len == nil && called(list.Elt) == "rune"
+	}
+	return false
+}

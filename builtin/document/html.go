@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"tandem/text"
 )
 
 // The text of a page, for people and models: what a reader would see, without markup, scripts and styles.
@@ -124,21 +126,10 @@ func (w *textWriter) write(text string) {
 	}
 }
 
-func (w *textWriter) text() string { return FirstBytes(w.b.String(), w.limit) }
-
-// FirstBytes cuts a text to at most limit bytes, between two characters.
-func FirstBytes(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
-}
+func (w *textWriter) text() string { return text.Head(w.b.String(), w.limit) }
 
 // PageText reads a body as text: a page reduced to what it says, other text as it is. Ok is false for what is no text.
-func PageText(contentType string, body io.Reader, limit int) (text string, page, ok bool, err error) {
+func PageText(contentType string, body io.Reader, limit int) (said string, page, ok bool, err error) {
 	mediaType, parameters, perr := mime.ParseMediaType(contentType)
 	if perr != nil {
 		mediaType = ""
@@ -157,7 +148,7 @@ func PageText(contentType string, body io.Reader, limit int) (text string, page,
 	if mediaType == "text/html" || mediaType == "application/xhtml+xml" || mediaType == "" && looksLikePage(plain) {
 		return htmlText([]byte(plain), limit), true, true, nil
 	}
-	return FirstBytes(plain, limit), false, true, nil
+	return text.Head(plain, limit), false, true, nil
 }
 
 func looksLikePage(text string) bool {

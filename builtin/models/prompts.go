@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/memory"
@@ -21,7 +20,7 @@ const MaxPromptData = 48_000
 func Bulleted(list []string) string {
 	var b strings.Builder
 	for _, s := range list {
-		b.WriteString("- " + values.Shorten(s, MaxPromptValue) + "\n")
+		b.WriteString("- " + text.Fit(s, MaxPromptValue) + "\n")
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -31,7 +30,7 @@ func SpokenWords(messages []memory.Message) string {
 	var parts []string
 	room := MaxPromptData
 	for i := len(messages) - 1; i >= 0 && room > 0; i-- {
-		line := messages[i].Role + ": " + values.Shorten(messages[i].Content, min(room, 4*MaxPromptValue))
+		line := messages[i].Role + ": " + text.Fit(messages[i].Content, min(room, 4*MaxPromptValue))
 		room -= utf8.RuneCountInString(line)
 		parts = append([]string{line}, parts...)
 	}

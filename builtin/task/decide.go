@@ -134,7 +134,7 @@ func (p *taskStep) readName(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	if said.FlowName = values.Shorten(strings.Join(strings.Fields(said.FlowName), " "), 200); said.FlowName == "" {
+	if said.FlowName = text.Fit(strings.Join(strings.Fields(said.FlowName), " "), 200); said.FlowName == "" {
 		return nil, nil, p.say(text.Of("flow_name is empty")), nil
 	}
 	return said, nil, "", nil
@@ -145,7 +145,7 @@ func (p *taskStep) readRisk(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason = values.Shorten(said.Reason, maxReason)
+	said.Reason = text.Fit(said.Reason, maxReason)
 	return riskResult(said), said, "", nil
 }
 
@@ -164,7 +164,7 @@ func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem 
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason, said.Gate = values.Shorten(said.Reason, maxReason), "" // which is no model's to say
+	said.Reason, said.Gate = text.Fit(said.Reason, maxReason), "" // which is no model's to say
 	p.heed(&said)
 	if utf8.RuneCount(p.arguments()) > maxJudged { // what a judge has not seen is not judged
 		said.Risk = agent.High
@@ -237,7 +237,7 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), values.Shorten(said.Description, maxReason)
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), text.Fit(said.Description, maxReason)
 	said.Inactive, said.Unregistered, said.Unreachable = p.Inactive, p.Unregistered, p.Unreachable
 	switch {
 	case agent.IsFinal(said.ToolID):
@@ -273,7 +273,7 @@ func (p *taskStep) readOther(raw json.RawMessage) (result, told any, problem str
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), values.Shorten(said.Description, maxReason)
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), text.Fit(said.Description, maxReason)
 	if said.ToolID == "" || strings.EqualFold(said.ToolID, "none") || agent.IsFinal(said.ToolID) {
 		said.ToolID = ""
 		return said, agent.Choice{None: true, Description: said.Description}, "", nil
@@ -298,11 +298,11 @@ func (p *taskStep) readReplan(raw json.RawMessage) (result, told any, problem st
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Description = values.Shorten(said.Description, maxReason)
+	said.Description = text.Fit(said.Description, maxReason)
 	const most = 100
 	said.Steps = said.Steps[:min(len(said.Steps), most)]
 	for i := range said.Steps {
-		said.Steps[i].Description = values.Shorten(said.Steps[i].Description, maxReason)
+		said.Steps[i].Description = text.Fit(said.Steps[i].Description, maxReason)
 	}
 	return said, agent.Choice{None: len(said.Steps) == 0, Description: said.Description}, "", nil
 }
@@ -315,7 +315,7 @@ func (p *taskStep) readAnalyze(raw json.RawMessage) (result, told any, problem s
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason = values.Shorten(said.Reason, maxReason)
+	said.Reason = text.Fit(said.Reason, maxReason)
 	return said, agent.AnalyzeReply{IsParamError: said.IsParamError}, "", nil
 }
 
@@ -332,7 +332,7 @@ func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem s
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	if said.Message = values.Shorten(strings.TrimSpace(said.Message), maxReason); said.Message == "" {
+	if said.Message = text.Fit(strings.TrimSpace(said.Message), maxReason); said.Message == "" {
 		return nil, nil, p.say(text.Of("message is empty")), nil
 	}
 	tool, _ := p.tool(p.about.Tool)
@@ -378,5 +378,5 @@ func (p *taskStep) plainMissing() paramRequest {
 		}
 	}
 	message := p.say(text.Of("The tool %s cannot work with its parameters: %s. Please give what is missing or wrong.", p.about.Tool, p.about.Message))
-	return p.request(tool, values.Shorten(message, maxReason), asked)
+	return p.request(tool, text.Fit(message, maxReason), asked)
 }

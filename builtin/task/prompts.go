@@ -82,7 +82,7 @@ func (p *taskStep) tell(kind string) string {
 		b.section(p.say(text.Of("What the user wants").For("of a task")), p.Question)
 		p.tellStep(b)
 		p.tellTool(b)
-		b.section(p.say(text.Of("Arguments so far")), values.Shorten(payload.JSON(p.arguments()), maxJudged))
+		b.section(p.say(text.Of("Arguments so far")), text.Fit(payload.JSON(p.arguments()), maxJudged))
 	case agent.KindSummary:
 		p.tellOutline(b)
 		p.tellDone(b)
@@ -103,10 +103,10 @@ func (p *taskStep) tellFill(merged json.RawMessage, given givenParams) string {
 	p.tellDone(b)
 	p.tellStep(b)
 	p.tellTool(b)
-	b.section(p.say(text.Of("Arguments so far")), values.Shorten(payload.JSON(merged), 4*models.MaxPromptValue))
+	b.section(p.say(text.Of("Arguments so far")), text.Fit(payload.JSON(merged), 4*models.MaxPromptValue))
 	p.tellFailure(b)
-	b.section(p.say(text.Of("What the user has filled in")), values.Shorten(payload.JSON(given.Content), 4*models.MaxPromptValue))
-	b.section(p.say(text.Of("What the user says about it")), values.Shorten(given.Description, 4*models.MaxPromptValue))
+	b.section(p.say(text.Of("What the user has filled in")), text.Fit(payload.JSON(given.Content), 4*models.MaxPromptValue))
+	b.section(p.say(text.Of("What the user says about it")), text.Fit(given.Description, 4*models.MaxPromptValue))
 	return strings.TrimSpace(b.String())
 }
 
@@ -114,26 +114,26 @@ func (p *taskStep) tellFill(merged json.RawMessage, given givenParams) string {
 func (p *taskStep) begin() *telling {
 	b := &telling{}
 	b.section(p.say(text.Of("What the user wants").For("of a task")), p.Question)
-	b.section(p.say(text.Of("Values known by name")), values.Shorten(payload.JSON(p.Metadata), 4*models.MaxPromptValue))
+	b.section(p.say(text.Of("Values known by name")), text.Fit(payload.JSON(p.Metadata), 4*models.MaxPromptValue))
 	b.section(p.say(text.Of("Known facts")), models.Bulleted(p.Facts))
 	var rounds strings.Builder
 	for _, r := range p.Rounds {
-		fmt.Fprintf(&rounds, "- %s\n  %s\n", values.Shorten(r.Question, models.MaxPromptValue), values.Shorten(r.Answer, models.MaxPromptValue))
+		fmt.Fprintf(&rounds, "- %s\n  %s\n", text.Fit(r.Question, models.MaxPromptValue), text.Fit(r.Answer, models.MaxPromptValue))
 	}
 	b.section(p.say(text.Of("Earlier rounds")), rounds.String())
 	var documents strings.Builder
 	room := models.MaxPromptData / 2
 	for i, d := range p.Documents {
-		text := values.Shorten(values.Text(d), min(room, maxDocument))
-		room -= utf8.RuneCountInString(text)
-		fmt.Fprintf(&documents, "[%d] %s\n", i+1, text)
+		shown := text.Fit(values.Text(d), min(room, maxDocument))
+		room -= utf8.RuneCountInString(shown)
+		fmt.Fprintf(&documents, "[%d] %s\n", i+1, shown)
 	}
 	b.section(p.say(text.Of("Documents")), documents.String())
 	return b
 }
 
 func (p *taskStep) tellOutline(b *telling) {
-	b.section(p.say(text.Of("The rest, as planned anew")), values.Shorten(payload.JSON(p.value(p.about.Outline)), 2*models.MaxPromptValue))
+	b.section(p.say(text.Of("The rest, as planned anew")), text.Fit(payload.JSON(p.value(p.about.Outline)), 2*models.MaxPromptValue))
 }
 
 func (p *taskStep) tellDone(b *telling) {
@@ -153,13 +153,13 @@ func (p *taskStep) done(limit int) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "- %s %s %s", e.Step, e.Tool, e.Status)
 		if raw := p.value(e.Arguments); raw != nil {
-			b.WriteString("; " + p.say(text.Of("arguments")) + " " + values.Shorten(payload.JSON(raw), most))
+			b.WriteString("; " + p.say(text.Of("arguments")) + " " + text.Fit(payload.JSON(raw), most))
 		}
 		if raw := p.value(e.Result); raw != nil {
-			b.WriteString("; " + p.say(text.Of("result")) + " " + values.Shorten(payload.JSON(raw), most))
+			b.WriteString("; " + p.say(text.Of("result")) + " " + text.Fit(payload.JSON(raw), most))
 		}
 		if e.Message != "" {
-			b.WriteString("; " + values.Shorten(failureText(e.Code, e.Message), most))
+			b.WriteString("; " + text.Fit(failureText(e.Code, e.Message), most))
 		}
 		lines[i] = b.String()
 		room -= utf8.RuneCountInString(lines[i])
@@ -175,7 +175,7 @@ func (p *taskStep) tellTools(b *telling) {
 		most = min(most, max(models.MaxPromptData/n-80, 40))
 	}
 	for _, t := range p.Tools {
-		fmt.Fprintf(&list, "- %s (%s): %s", t.ID, t.parameters(), values.Shorten(t.Description, most))
+		fmt.Fprintf(&list, "- %s (%s): %s", t.ID, t.parameters(), text.Fit(t.Description, most))
 		switch {
 		case t.Forbidden != "":
 			list.WriteString(p.say(text.Of(" [not allowed]")))
@@ -199,7 +199,7 @@ func (p *taskStep) tellStep(b *telling) {
 		step = agent.StepID(p.about.Number, 1)
 	}
 	if why := p.purpose(); why != "" {
-		step += ": " + values.Shorten(why, models.MaxPromptValue)
+		step += ": " + text.Fit(why, models.MaxPromptValue)
 	}
 	b.section(p.say(text.Of("The present step")), step)
 }
@@ -209,7 +209,7 @@ func (p *taskStep) tellTool(b *telling) {
 	if !ok {
 		return
 	}
-	about := t.ID + "\n" + t.Description + "\nJSON Schema: " + values.Shorten(payload.JSON(t.InputSchema), models.MaxPromptData/2)
+	about := t.ID + "\n" + t.Description + "\nJSON Schema: " + text.Fit(payload.JSON(t.InputSchema), models.MaxPromptData/2)
 	if len(t.OutputSchema) > 0 {
 		about += "\n" + p.say(text.Of("Schema of its output: ")) + payload.JSON(t.OutputSchema)
 	}
@@ -221,13 +221,13 @@ func (p *taskStep) tellTool(b *telling) {
 
 func (p *taskStep) tellArguments(b *telling) {
 	if raw := p.value(p.about.Arguments); raw != nil {
-		b.section(p.say(text.Of("Arguments so far")), values.Shorten(payload.JSON(raw), 4*models.MaxPromptValue))
+		b.section(p.say(text.Of("Arguments so far")), text.Fit(payload.JSON(raw), 4*models.MaxPromptValue))
 	}
 }
 
 func (p *taskStep) tellFailure(b *telling) {
 	if p.about.Message != "" || p.about.Code != "" {
-		b.section(p.say(text.Of("What went wrong last")), values.Shorten(failureText(p.about.Code, p.about.Message), models.MaxPromptValue))
+		b.section(p.say(text.Of("What went wrong last")), text.Fit(failureText(p.about.Code, p.about.Message), models.MaxPromptValue))
 	}
 }
 

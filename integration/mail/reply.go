@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 
 	"tandem/fault"
+	"tandem/text"
 )
 
 const (
@@ -140,7 +141,7 @@ func splitMail(raw []byte) (h header, body []byte) {
 		}
 		if line[0] == ' ' || line[0] == '\t' {
 			if len(h) > 0 && len(h[len(h)-1].value) < maxField {
-				h[len(h)-1].value += " " + clip(string(bytes.TrimSpace(line)), maxField)
+				h[len(h)-1].value += " " + text.Head(string(bytes.TrimSpace(line)), maxField)
 			}
 			continue
 		}
@@ -152,7 +153,7 @@ func splitMail(raw []byte) (h header, body []byte) {
 		if !found || len(name) == 0 || bytes.ContainsAny(name, " \t") {
 			continue
 		}
-		h = append(h, field{name: string(name), value: clip(string(bytes.TrimSpace(value)), maxField)})
+		h = append(h, field{name: string(name), value: text.Head(string(bytes.TrimSpace(value)), maxField)})
 	}
 	return h, raw
 }
@@ -191,7 +192,7 @@ func (r *reader) text(h header, body []byte, within string, depth int) string {
 				break // the others say the same, or belong to it
 			}
 		}
-		return clip(strings.Join(texts, "\n\n"), maxText)
+		return text.Head(strings.Join(texts, "\n\n"), maxText)
 	case kind == "message/delivery-status", kind == "message/disposition-notification":
 		r.report = true
 	case kind == "message/rfc822", kind == "message/rfc822-headers", kind == "text/rfc822-headers":
@@ -204,9 +205,9 @@ func (r *reader) text(h header, body []byte, within string, depth int) string {
 		}
 	case attached:
 	case kind == "text/html":
-		return clip(htmlText(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
+		return text.Head(htmlText(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
 	case kind == "text/plain":
-		return clip(tidy(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
+		return text.Head(tidy(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
 	}
 	return ""
 }
@@ -354,17 +355,6 @@ func tidy(text string) string {
 		lines[i] = strings.TrimRight(line, " \t")
 	}
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
-}
-
-// clip cuts a text at a number of bytes, between characters.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }
 
 // messageIDs finds the ids in a field.

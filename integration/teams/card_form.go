@@ -15,7 +15,7 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 	i, r := m.Interaction, m.Request
 	f := human.FormOf(i, r)
 	submit := func(title, option, style string) object {
-		a := object{"type": "Action.Submit", "title": clip(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
+		a := object{"type": "Action.Submit", "title": text.Fit(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
 		if style != "" {
 			a["style"] = style
 		}

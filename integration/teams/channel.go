@@ -17,6 +17,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/text"
 )
 
 // Channel asks in Teams. It keeps tokens and keys until they end, and nothing else.
@@ -65,7 +66,7 @@ type attachment struct {
 }
 
 func posting(m human.Message, c object) post {
-	return post{Type: "message", Summary: clip(m.Request.Title, maxTitle), Attachments: []attachment{{cardType, c}}}
+	return post{Type: "message", Summary: text.Fit(m.Request.Title, maxTitle), Attachments: []attachment{{cardType, c}}}
 }
 
 // Send sends a message. The end of a question changes the messages that asked it.
