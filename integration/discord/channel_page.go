@@ -139,19 +139,19 @@ func (p *page) write(to *discordgo.MessageSend) {
 		}
 	}
 	add("—", safe(lines, fieldMax))
-	p.quoted(add, w.content, r.Content)
-	p.quoted(add, w.arguments, r.Arguments)
-	add(w.workflow, safe(m.Interaction.WorkflowName, 100))
-	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
-		add(w.risk, "**"+level+"**")
+	p.quoted(add, w.Content, r.Content)
+	p.quoted(add, w.Arguments, r.Arguments)
+	add(w.Workflow, safe(m.Interaction.WorkflowName, 100))
+	if level := w.Level(r.Risk); level != "" {
+		add(w.Risk, "**"+level+"**")
 		e.Color = map[string]int{"high": 0xc0392b, "medium": 0xd68910}[r.Risk]
 	}
 	if p.offer {
 		if at := m.Interaction.TimeoutAt; at > 0 {
-			add(w.deadline, fmt.Sprintf("<t:%d:f>", time.UnixMilli(at).Unix()))
+			add(w.Deadline, fmt.Sprintf("<t:%d:f>", time.UnixMilli(at).Unix()))
 		}
-		if n := max(m.Interaction.MinApprovals, r.MinApprovals); n > 1 {
-			e.Footer = &discordgo.MessageEmbedFooter{Text: fmt.Sprintf(w.quorum, n)}
+		if quorum := w.Quorum(m); quorum != "" {
+			e.Footer = &discordgo.MessageEmbedFooter{Text: quorum}
 		}
 		to.Components = p.components()
 		if len(to.Components) == 0 {
@@ -267,7 +267,7 @@ func (p *page) quoted(add func(name, value string), name string, raw json.RawMes
 	const fence = "```"
 	shown := text.FitUTF16(said, fieldMax-2*len(fence)-2)
 	if shown != said {
-		name += p.words().shortened
+		name += p.words().Shortened
 	}
 	add(name, fence+"\n"+shown+"\n"+fence)
 }

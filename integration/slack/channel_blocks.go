@@ -87,8 +87,8 @@ func (p *page) blocks() []slack.Block {
 		blocks = section(blocks, "", lines)
 		blocks = section(blocks, "", r.Description)
 	}
-	blocks = quoted(blocks, w, w.content, r.Content)
-	blocks = quoted(blocks, w, w.arguments, r.Arguments)
+	blocks = quoted(blocks, w, w.Content, r.Content)
+	blocks = quoted(blocks, w, w.Arguments, r.Arguments)
 	blocks = append(blocks, p.facts()...)
 	if p.buttons {
 		blocks = append(blocks, p.actions()...)
@@ -110,17 +110,17 @@ func (p *page) facts() []slack.Block {
 	i, r, w := p.message.Interaction, p.message.Request, p.words()
 	var facts []string
 	if i.WorkflowName != "" {
-		facts = append(facts, w.workflow+": "+escape(i.WorkflowName, 200))
+		facts = append(facts, w.Workflow+": "+escape(i.WorkflowName, 200))
 	}
-	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
-		facts = append(facts, w.risk+": *"+level+"*")
+	if level := w.Level(r.Risk); level != "" {
+		facts = append(facts, w.Risk+": *"+level+"*")
 	}
 	if i.TimeoutAt > 0 && p.buttons {
 		at := time.UnixMilli(i.TimeoutAt).UTC()
-		facts = append(facts, fmt.Sprintf("%s: <!date^%d^{date_short_pretty} {time}|%s>", w.deadline, at.Unix(), at.Format(time.RFC3339)))
+		facts = append(facts, fmt.Sprintf("%s: <!date^%d^{date_short_pretty} {time}|%s>", w.Deadline, at.Unix(), at.Format(time.RFC3339)))
 	}
-	if n := max(i.MinApprovals, r.MinApprovals); n > 1 {
-		facts = append(facts, fmt.Sprintf(w.quorum, n))
+	if quorum := w.Quorum(p.message); quorum != "" {
+		facts = append(facts, quorum)
 	}
 	if len(facts) == 0 {
 		return nil
@@ -235,7 +235,7 @@ func quoted(blocks []slack.Block, w words, label string, raw json.RawMessage) []
 	}
 	shown := text.FitUTF16(said, sectionMax)
 	if shown != said {
-		label += w.shortened
+		label += w.Shortened
 	}
 	return append(blocks,
 		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "*"+label+"*", false, true)),

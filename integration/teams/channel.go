@@ -7,6 +7,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		}
 	}
 	b := &bot{c: c}
-	if id := first(m.Credential, m.Request.Credential); id != "" || s.Webhook == "" {
+	if id := cmp.Or(m.Credential, m.Request.Credential); id != "" || s.Webhook == "" {
 		opened, release, err := c.open(ctx, m.Account, id)
 		if err != nil {
 			return human.Receipt{}, err
@@ -110,7 +111,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	out := posting(m, made)
 	if !b.isBot() {
-		return b.hook(ctx, first(s.Webhook, b.webhook), out)
+		return b.hook(ctx, cmp.Or(s.Webhook, b.webhook), out)
 	}
 	if ends {
 		return b.end(ctx, m, s, earlier, out)

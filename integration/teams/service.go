@@ -273,12 +273,3 @@ func (b *bot) scrub(said string) string {
 	}
 	return text.Fit(strings.TrimSpace(said), 300)
 }
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -275,7 +276,7 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 
 // text deals with prose. Only what answers one of our messages is ours, and what bots and groups say is nobody's.
 func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (*response, error) {
-	reply.Text = strings.TrimSpace(first(m.Text, m.Caption))
+	reply.Text = strings.TrimSpace(cmp.Or(m.Text, m.Caption))
 	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
 		return nil, nil
 	}
