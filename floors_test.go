@@ -37,6 +37,7 @@ func floors() map[string]floor {
 		"text":    {level: 0, pure: true},
 		"web":     {level: 0},
 
+		"hypertext":   {level: 1, pure: true}, // below all that is given pages and mails
 		"human/prose": {level: 0, pure: true}, // words alone
 
 		"examples": {level: 0}, // embedded data

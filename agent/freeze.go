@@ -11,6 +11,7 @@ import (
 
 	"tandem/dataflow"
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -89,7 +90,7 @@ func Freeze(p Past) (Frozen, error) {
 		return Frozen{}, err
 	}
 	def := &workflow.Definition{
-		Metadata: workflow.Metadata{Name: f.name(), Description: shorten(fmt.Sprintf("Made of task %s: %s", p.Execution, oneLine(p.Question)), maxWhy), Version: "1.0"},
+		Metadata: workflow.Metadata{Name: f.name(), Description: text.Fit(fmt.Sprintf("Made of task %s: %s", p.Execution, oneLine(p.Question)), maxWhy), Version: "1.0"},
 		Nodes:    []workflow.Node{{}}, // the trigger, when the inputs are known
 		Triggers: []string{StartNode},
 	}
@@ -136,13 +137,6 @@ func freeName(tool string, taken []string) string {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func shorten(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return text
-}
 
 // freezer makes the nodes one after the other. Its layers are the data of a run of the workflow in which every tool answers as
 // it did in the task.
@@ -230,7 +224,7 @@ func (f *freezer) ran(i int, name string) error {
 func (f *freezer) name() string {
 	for _, name := range []string{f.past.Name, f.past.Question} {
 		if name = oneLine(name); name != "" {
-			return shorten(name, maxWords)
+			return text.Fit(name, maxWords)
 		}
 	}
 	return "Task " + f.past.Execution
@@ -265,7 +259,7 @@ func (f *freezer) node(i int) (workflow.Node, error) {
 	}
 	function := a.build(args, spot{}, at)
 	return workflow.Node{
-		ID: nodeID(i), Name: tool, Description: shorten(oneLine(c.Why), maxWhy), Type: toolType, Subtype: toolSubtype,
+		ID: nodeID(i), Name: tool, Description: text.Fit(oneLine(c.Why), maxWhy), Type: toolType, Subtype: toolSubtype,
 		Configurations: objectOf([]field{
 			{"server_id", textValue(escape(server))}, {"tool_name", textValue(escape(tool))}, {"function_args", value{raw: function}},
 		}),

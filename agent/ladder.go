@@ -1,33 +1,21 @@
 package agent
 
 import (
-	"unicode/utf8"
-
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/text"
 	"tandem/workflow"
 )
 
 // failureOf keeps what the task has to know of an error.
 func failureOf(class Class, err *fault.Error) failure {
-	return failure{class, err.Code, clip(err.Message, maxMessage)}
-}
-
-// clip shortens a text of somebody else's, so that the state stays small.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
+	return failure{class, err.Code, text.ClipBytes(err.Message, maxMessage)}
 }
 
 // failed is the entry of the present step's failure.
 func (t *task) failed() record {
 	f := t.Step.Failure
-	return record{Entry: Entry{Status: Failed, Class: f.Class, Code: f.Code, Message: clip(f.Message, maxLogged)}}
+	return record{Entry: Entry{Status: Failed, Class: f.Class, Code: f.Code, Message: text.ClipBytes(f.Message, maxLogged)}}
 }
 
 // callFailed decides what follows a failed call, by its class.

@@ -27,6 +27,7 @@ import (
 	"tandem/payload"
 	"tandem/settings"
 	"tandem/store"
+	"tandem/text"
 	"tandem/validation"
 )
 
@@ -351,11 +352,11 @@ func (t *toolServers) Authorized(ctx context.Context, back url.Values) (string, 
 		if problem == "invalid_scope" { // so that the next try does not ask for the same
 			t.ForgetChallenge(workspace, id)
 		}
-		text := fault.Newf(fault.Forbidden, "the authorization server refused: %q", clip(problem, 100))
+		failure := fault.Newf(fault.Forbidden, "the authorization server refused: %q", text.Clip(problem, 100))
 		if more := back.Get("error_description"); more != "" {
-			text = fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", clip(problem, 100), clip(more, 300))
+			failure = fault.Newf(fault.Forbidden, "the authorization server refused: %q, %q", text.Clip(problem, 100), text.Clip(more, 300))
 		}
-		return "", text
+		return "", failure
 	}
 	g, err := a.Finish(ctx, t.http, back.Get("code"), state, back.Get("iss"))
 	if err != nil {
@@ -418,14 +419,6 @@ func (t *toolServers) take(ctx context.Context, p identity.Principal, credential
 		return pendingGrant{}, errNotBegun()
 	}
 	return *pending, nil
-}
-
-// clip bounds what somebody else says.
-func clip(text string, limit int) string {
-	if r := []rune(text); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return text
 }
 
 // SetMCPServer registers or replaces the tool server in a file, YAML or JSON. Without an id it is named after the file.

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // maxAvailable is how many names an error lists, maxCompared how many are compared to find the nearest.
@@ -246,17 +246,7 @@ func (r *reader) unresolved(missing []*placeholder) *fault.Error {
 }
 
 // shorten keeps messages readable when a name is not.
-func shorten(s string) string {
-	const longest = 80
-	if len(s) <= longest {
-		return s
-	}
-	cut := longest
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func shorten(s string) string { return text.ClipBytes(s, 80) }
 
 func quoteShort(s string) string { return strconv.Quote(shorten(s)) }
 

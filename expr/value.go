@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"tandem/text"
 )
 
 // During an evaluation a value is nil, bool, int64, float64, json.Number (only what fits neither: a whole number beyond
@@ -165,15 +167,7 @@ func (r *run) keys(m map[string]any) ([]string, error) {
 }
 
 // clip shortens a text for an error message.
-func clip(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > 40 {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func clip(s string) string { return text.Clip(s, 40) }
 
 // field reads a field by name.
 func (r *run) field(x any, name string) (any, error) {

@@ -27,33 +27,28 @@ type Error struct {
 	Retryable bool
 
 	cause error
-	// words are what it says in the languages of readers.
-	words Words
+	// words are what it says in the languages of readers, in the form of [Words].Stored.
+	words json.RawMessage
 }
 
-// Words are what an error says to a reader of a language, en being English. A text of package text is one.
+// Words are what an error says to people in their language. A text of package text is one.
 type Words interface {
+	// In is what it says to a reader of a language; en is English.
 	In(language string) string
+	// Stored is the form in which an error keeps it: enough to say it in any language later, also after it was read from a journal.
+	Stored() json.RawMessage
 }
 
 // Say is [New] for an error that people read in their language. Its message is the English one.
 func Say(code Code, words Words) *Error {
 	e := New(code, words.In("en"))
-	e.words = words
+	e.words = words.Stored()
 	return e
 }
 
-// In is what the error says to a reader of a language: its words, or the message where it has no others.
-func (e *Error) In(language string) string {
-	if e.words == nil {
-		return e.Message
-	}
-	said := e.words.In(language)
-	if said == e.words.In("en") {
-		return e.Message // which may say more
-	}
-	return said
-}
+// Words is what the error says in the languages of readers, in the form of package text, which reads it with text.Read. It is empty where the
+// message is all that it says, as in errors that were stored by older versions. Package human puts it into words.
+func (e *Error) Words() json.RawMessage { return e.words }
 
 // New makes an error; whether it is retryable follows from the code.
 func New(code Code, message string) *Error {
@@ -153,11 +148,13 @@ type persisted struct {
 	Details   map[string]any `json:"error_details,omitempty"`
 	Detail    string         `json:"operator_detail,omitempty"`
 	Retryable bool           `json:"is_retryable"`
+	// Words let it be said in other languages than that of the message.
+	Words json.RawMessage `json:"error_words,omitempty"`
 }
 
 // MarshalJSON writes the persisted form. The cause is kept as text in the operator's detail.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	return json.Marshal(persisted{e.Code, e.Message, e.Details, e.Detail, e.Retryable})
+	return json.Marshal(persisted{e.Code, e.Message, e.Details, e.Detail, e.Retryable, e.words})
 }
 
 // UnmarshalJSON reads the persisted form.
@@ -169,13 +166,13 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 	if p.Code == "" {
 		return errors.New("read persisted error: error_code is missing")
 	}
-	*e = Error{Code: p.Code, Message: p.Message, Details: p.Details, Detail: p.Detail, Retryable: p.Retryable}
+	*e = Error{Code: p.Code, Message: p.Message, Details: p.Details, Detail: p.Detail, Retryable: p.Retryable, words: p.Words}
 	return nil
 }
 
-// Public returns a copy without what only operators may see.
+// Public returns a copy as workflows, models and clients see it: without what only operators may see, and in English alone.
 func (e *Error) Public() *Error {
 	c := *e
-	c.Detail, c.cause = "", nil
+	c.Detail, c.cause, c.words = "", nil, nil
 	return &c
 }

@@ -195,6 +195,38 @@ func TestError_PersistedForm(t *testing.T) {
 	}
 }
 
+// spoken are words in two languages.
+type spoken struct{ en, zh string }
+
+func (s spoken) In(language string) string {
+	if language == "zh" {
+		return s.zh
+	}
+	return s.en
+}
+
+func (s spoken) Stored() json.RawMessage { return json.RawMessage(`{"text":"` + s.en + `"}`) }
+
+// What an error says in other languages is kept with it, and is nothing that workflows and clients see.
+func TestError_Words(t *testing.T) {
+	t.Parallel()
+	e := fault.Say(fault.HILTimeout, spoken{"too late", "太晚了"}).With("n", 1).Final()
+	if e.Message != "too late" || string(e.Words()) != `{"text":"too late"}` {
+		t.Errorf("it says %q, and keeps %s", e.Message, e.Words())
+	}
+	data, err := json.Marshal(e)
+	if want := `{"error_code":"hil_timeout","error_message":"too late","error_details":{"n":1},"is_retryable":false,"error_words":{"text":"too late"}}`; err != nil || string(data) != want {
+		t.Errorf("persisted %s (%v), want %s", data, err, want)
+	}
+	var back fault.Error
+	if err := json.Unmarshal(data, &back); err != nil || string(back.Words()) != string(e.Words()) {
+		t.Errorf("read again, it keeps %s (%v)", back.Words(), err)
+	}
+	if public, err := json.Marshal(back.Public()); err != nil || strings.Contains(string(public), "error_words") {
+		t.Errorf("the public form is %s (%v)", public, err)
+	}
+}
+
 func TestError_PublicHidesOperatorDetail(t *testing.T) {
 	t.Parallel()
 	e := fault.New(fault.Internal, "sorry").WithCause(errors.New("canary"))

@@ -20,6 +20,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/payload"
+	"tandem/text"
 )
 
 var (
@@ -257,7 +258,7 @@ func (r *run) progress(ctx context.Context, matters bool, message string) {
 	}
 	r.room, r.held = max(0, r.room-1), ""
 	r.told++
-	err := r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.token, Progress: r.told, Message: bounded(message, 500)})
+	err := r.req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.token, Progress: r.told, Message: text.ClipBytes(message, 500)})
 	if err != nil {
 		r.s.o.Log.DebugContext(ctx, "nobody took a notice of progress", "execution", r.execution, "error", err)
 	}
@@ -361,7 +362,7 @@ func (r *run) ended(ctx context.Context, e *api.Execution) (*outcome, string, er
 		return nil, "", err
 	}
 	if e.Task != nil && e.Task.FullAnswer != "" { // it is told apart from the outputs, which may be too large to be
-		o.Answer = bounded(e.Task.FullAnswer, r.s.o.MaxOutput)
+		o.Answer = text.ClipBytes(e.Task.FullAnswer, r.s.o.MaxOutput)
 		return o, o.Answer, nil
 	}
 	text := string(raw(o.Outputs))
@@ -406,8 +407,8 @@ func (r *run) outputs(ctx context.Context, o *outcome, all map[string]json.RawMe
 // handle is the answer about an execution that has not ended: how it stands, what it asks, and how it goes on.
 func (r *run) handle(ctx context.Context, e *api.Execution) (*mcp.CallToolResult, error) {
 	o := &outcome{ExecutionID: e.ExecutionID, Status: e.Status, StatusTool: toolStatus}
-	var text strings.Builder
-	fmt.Fprintf(&text, "Execution %s of %s is %s.", e.ExecutionID, cmp.Or(e.WorkflowName, e.WorkflowID), e.Status)
+	var said strings.Builder
+	fmt.Fprintf(&said, "Execution %s of %s is %s.", e.ExecutionID, cmp.Or(e.WorkflowName, e.WorkflowID), e.Status)
 	mine := false
 	for i := range e.Questions {
 		id := e.Questions[i].InteractionID
@@ -422,28 +423,28 @@ func (r *run) handle(ctx context.Context, e *api.Execution) (*mcp.CallToolResult
 			continue
 		}
 		o.Questions = append(o.Questions, q)
-		fmt.Fprintf(&text, "\n\nQuestion %s: %s", id, bounded(q.text(), 4000))
+		fmt.Fprintf(&said, "\n\nQuestion %s: %s", id, text.ClipBytes(q.text(), 4000))
 		if q.MayRespond {
 			mine = true
-			fmt.Fprintf(&text, "\nThe schema of its answer: %s", bounded(payload.JSON(q.AnswerSchema), 4000))
+			fmt.Fprintf(&said, "\nThe schema of its answer: %s", text.ClipBytes(payload.JSON(q.AnswerSchema), 4000))
 		} else {
-			fmt.Fprintf(&text, "\nIt is for others to answer: %s", q.WhyNot)
+			fmt.Fprintf(&said, "\nIt is for others to answer: %s", q.WhyNot)
 		}
 		if wrong := r.wrong[id]; wrong != "" {
-			fmt.Fprintf(&text, "\nThe last answer was not taken: %s", wrong)
+			fmt.Fprintf(&said, "\nThe last answer was not taken: %s", wrong)
 		}
 	}
 	switch {
 	case mine:
 		o.Resume = toolResume
-		fmt.Fprintf(&text, "\n\nPut it to the user, and call %s with execution_id, interaction_id and their answer. Do not answer for them.", toolResume)
+		fmt.Fprintf(&said, "\n\nPut it to the user, and call %s with execution_id, interaction_id and their answer. Do not answer for them.", toolResume)
 	case engine.Status(e.Status) == engine.StatusPaused:
 		o.Resume = toolResume
-		fmt.Fprintf(&text, " An operator has paused it; %s without an answer lets it go on.", toolResume)
+		fmt.Fprintf(&said, " An operator has paused it; %s without an answer lets it go on.", toolResume)
 	default:
-		fmt.Fprintf(&text, "\n\nIt goes on by itself; ask %s later.", toolStatus)
+		fmt.Fprintf(&said, "\n\nIt goes on by itself; ask %s later.", toolStatus)
 	}
-	return o.result(text.String(), false), nil
+	return o.result(said.String(), false), nil
 }
 
 // maxQuestions is how many questions a result lists.

@@ -13,6 +13,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // target is the execution that a call is about.
@@ -159,7 +160,7 @@ func (r *run) goOn(ctx context.Context, a *resumeArguments) error {
 func namesOf(questions []api.UserInputRequest) string {
 	names := make([]string, len(questions))
 	for i, q := range questions {
-		names[i] = q.InteractionID + " (" + bounded(q.Title, 80) + ")"
+		names[i] = q.InteractionID + " (" + text.ClipBytes(q.Title, 80) + ")"
 	}
 	return strings.Join(names, ", ")
 }

@@ -16,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // maxTries is how often one question is put to a client whose answers are not taken.
@@ -105,10 +106,10 @@ const maxText = 1_000
 
 // text is the question in words.
 func (q *question) text() string {
-	lines := []string{bounded(cmp.Or(q.Title, "A person is asked."), maxText)}
-	add := func(before, text string, most int) {
-		if text != "" {
-			lines = append(lines, before+bounded(text, most))
+	lines := []string{text.ClipBytes(cmp.Or(q.Title, "A person is asked."), maxText)}
+	add := func(before, said string, most int) {
+		if said != "" {
+			lines = append(lines, before+text.ClipBytes(said, most))
 		}
 	}
 	add("Warning: ", q.Warning, maxText)
@@ -160,7 +161,7 @@ func (r *run) elicitation(q *question) *mcp.ElicitParams {
 	if wrong := r.wrong[q.InteractionID]; wrong != "" {
 		message = "The last answer was not taken: " + wrong + "\n" + message
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: bounded(message, maxAsked), RequestedSchema: q.form.flatSchema()}
+	return &mcp.ElicitParams{Mode: "form", Message: text.ClipBytes(message, maxAsked), RequestedSchema: q.form.flatSchema()}
 }
 
 // inputRequired is the answer that asks a client without sessions: it calls again, with the answers.
@@ -234,7 +235,7 @@ func (r *run) elicit(ctx context.Context, q question) error {
 			}
 			return r.answer(ctx, &q, a.result)
 		case <-breath.C:
-			r.progress(ctx, true, "the answer to "+strconv.Quote(bounded(q.Title, 100))+" is waited for")
+			r.progress(ctx, true, "the answer to "+strconv.Quote(text.ClipBytes(q.Title, 100))+" is waited for")
 		case <-look.C:
 			d, err := r.s.api.Interaction(ctx, q.InteractionID)
 			if err != nil || d.Status == "pending" {

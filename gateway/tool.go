@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,6 +16,7 @@ import (
 	"tandem/api"
 	"tandem/client"
 	"tandem/fault"
+	"tandem/text"
 )
 
 // The tools that every caller has.
@@ -145,7 +145,7 @@ func (s *Server) workflows(ctx context.Context) ([]tool, error) {
 			seen[w.ID] = true
 			tools = append(tools, tool{
 				name: toolName(w.ID), title: w.Name, schema: r.schema, id: w.ID,
-				about: bounded(cmp.Or(w.Description, "Runs the workflow "+cmp.Or(w.Name, w.ID)+"."), maxAbout),
+				about: text.ClipBytes(cmp.Or(w.Description, "Runs the workflow "+cmp.Or(w.Name, w.ID)+"."), maxAbout),
 			})
 		}
 		if len(part.Workflows) < listSize {
@@ -171,7 +171,7 @@ func (s *Server) agents(ctx context.Context) ([]tool, error) {
 		for _, a := range part.Agents {
 			tools = append(tools, tool{
 				name: agentToolName(a.ID), title: a.Name, schema: agentSchema, agent: true, id: a.ID,
-				about: bounded(strings.TrimSpace("Gives the agent "+cmp.Or(a.Name, a.ID)+" a task. "+a.Description), maxAbout),
+				about: text.ClipBytes(strings.TrimSpace("Gives the agent "+cmp.Or(a.Name, a.ID)+" a task. "+a.Description), maxAbout),
 			})
 		}
 		if len(part.Agents) < listSize {
@@ -279,17 +279,6 @@ func withoutHeaders(value any) {
 			withoutHeaders(inner)
 		}
 	}
-}
-
-// bounded cuts a text to a number of bytes.
-func bounded(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
 }
 
 // handler carries calls of a tool out.

@@ -214,7 +214,7 @@ func (m Media) approversOf(q Question, r Request) ([]string, error) {
 		return r.ExcludeRequester && ok && (seat == starter || slices.Contains(q.Requesters, user))
 	})
 	if len(others) == 0 {
-		return nil, fault.New(fault.NoApprover, "there is nobody who may answer; name approvers, or let somebody start the execution").With("path", "configurations.approvers")
+		return nil, fault.Say(fault.NoApprover, text.Of("there is nobody who may answer; name approvers, or let somebody start the execution")).With("path", "configurations.approvers")
 	}
 	// Who escalation asks later can help; of a role there may be many.
 	if e := r.Escalation; e != nil {
@@ -300,11 +300,11 @@ type somebody struct {
 func (p *people) user(id string) (somebody, error) {
 	n, ok := p.byID[id]
 	if !ok {
-		return somebody{}, fault.Newf(fault.Forbidden, "user %q is not in this workspace", id)
+		return somebody{}, fault.Say(fault.Forbidden, text.Of("user %q is not in this workspace", id))
 	}
 	u := p.users[n]
 	if u.Disabled {
-		return somebody{}, fault.Newf(fault.Forbidden, "user %q is disabled", id)
+		return somebody{}, fault.Say(fault.Forbidden, text.Of("user %q is disabled", id))
 	}
 	return somebody{key: seatUser + u.ID, user: u.ID, seats: p.media.Seats(u)}, nil
 }
@@ -323,7 +323,7 @@ func (p *people) at(seat string) (somebody, error) {
 	case 1:
 		return p.user(p.users[users[0]].ID)
 	}
-	return somebody{}, fault.Newf(fault.Forbidden, "several users have the address %q; answer in the inbox", seat)
+	return somebody{}, fault.Say(fault.Forbidden, text.Of("several users have the address %q; answer in the inbox", seat))
 }
 
 // named is the person whom a text names where only one person can be meant: so "admin" is the user of that id, if there is one, and not
@@ -355,13 +355,13 @@ func (p *people) sender(seats ...string) (somebody, error) {
 			extra = append(extra, found.seats...)
 			found = one
 		case one.user != "" && one.user != found.user:
-			return somebody{}, fault.Newf(fault.Forbidden, "the addresses %s are those of different users; answer in the inbox", strings.Join(seats, ", "))
+			return somebody{}, fault.Say(fault.Forbidden, text.Of("the addresses %s are those of different users; answer in the inbox", strings.Join(seats, ", ")))
 		default:
 			extra = append(extra, one.seats...)
 		}
 	}
 	if found.key == "" {
-		return somebody{}, fault.New(fault.Forbidden, "the reply does not say who it is from")
+		return somebody{}, fault.Say(fault.Forbidden, text.Of("the reply does not say who it is from"))
 	}
 	found.seats = append(slices.Clone(found.seats), extra...)
 	return found, nil
@@ -432,16 +432,16 @@ func mayAnswer(i store.Interaction, r Request, p progress, who somebody) *fault.
 	case i.Excludes(who.user):
 		return fault.Say(fault.Forbidden, excluded)
 	case p.gaveAway(who.key):
-		return fault.New(fault.Forbidden, "you have delegated your answer to somebody else")
+		return fault.Say(fault.Forbidden, text.Of("you have delegated your answer to somebody else"))
 	case p.holds(who.seats) != "", has(i.Approvers, who.seats):
 		return nil
 	case slices.Contains(i.Approvers, Anyone) && r.Access != "link":
 		return nil
 	}
 	if has([]string{seatRole + string(identity.Admin)}, who.seats) {
-		return fault.New(fault.Forbidden, "this question is not for you to answer; an admin can decide it in the place of those who are asked, with an override and a reason")
+		return fault.Say(fault.Forbidden, text.Of("this question is not for you to answer; an admin can decide it in the place of those who are asked, with an override and a reason"))
 	}
-	return fault.New(fault.Forbidden, "this question is not for you to answer")
+	return fault.Say(fault.Forbidden, text.Of("this question is not for you to answer"))
 }
 
 // gaveAway says that somebody has handed their vote on.

@@ -65,17 +65,17 @@ type Begun struct {
 }
 
 // text says what is asked about such work.
-func (b *Begun) text(language string) string {
-	became := text.Of("how it ended there is not known").In(language)
+func (b *Begun) text() text.Text {
+	became := text.Of("how it ended there is not known")
 	switch b.Status {
 	case engine.NodeDone:
-		became = text.Of("it has completed there").In(language)
+		became = text.Of("it has completed there")
 	case engine.NodeFailure:
-		became = text.Of("it has failed there").In(language)
+		became = text.Of("it has failed there")
 	case engine.NodeRunning, engine.NodeRetrying:
-		became = text.Of("it is still at work there").In(language)
+		became = text.Of("it is still at work there")
 	}
-	return text.Of("This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail).", b.Execution, b.Node, became).In(language)
+	return text.Of("This execution was forked from execution %s while the node %s was at work there; %s. The fork has not run the node, and does not do its work a second time without a decision. Look there, then answer: done (what was done there counts; give its result), not_done (do it in this fork, too) or stop (let the node fail).", b.Execution, b.Node, became)
 }
 
 // How much of an edited value and its name a line shows.
@@ -110,7 +110,7 @@ func ForkLines(language string, f *api.Fork) []string {
 		edits := slices.Clone(one.Edits)
 		slices.SortStableFunc(edits, func(a, b api.ForkEdit) int { return cmp.Compare(len(b.Original), 0) - cmp.Compare(len(a.Original), 0) })
 		for _, e := range edits {
-			name := cut(e.Name, maxForkName)
+			name := head(e.Name, maxForkName)
 			switch {
 			case e.Edited == nil:
 				lines = append(lines, name)
@@ -121,7 +121,7 @@ func ForkLines(language string, f *api.Fork) []string {
 			}
 		}
 		if one.Reason != "" {
-			lines = append(lines, text.Of("Reason: %s", cut(one.Reason, maxForkValue)).In(language))
+			lines = append(lines, text.Of("Reason: %s", head(one.Reason, maxForkValue)).In(language))
 		}
 	}
 	return lines
@@ -138,7 +138,7 @@ func (t told) text(language string) string {
 	if t.part == "" {
 		return valueText(t.value)
 	}
-	beginning := cut(strings.Join(strings.Fields(t.part), " "), maxForkValue)
+	beginning := head(strings.Join(strings.Fields(t.part), " "), maxForkValue)
 	return beginning + text.Of(" (the beginning of %d bytes)", gjson.GetBytes(t.value, "size").Int()).In(language)
 }
 
@@ -186,5 +186,5 @@ func (r Request) CutValues() []Cut {
 
 // valueText is a value in one line: a text as it is, anything else as JSON.
 func valueText(raw json.RawMessage) string {
-	return cut(strings.Join(strings.Fields(payload.Text(raw)), " "), maxForkValue)
+	return head(strings.Join(strings.Fields(payload.Text(raw)), " "), maxForkValue)
 }

@@ -72,6 +72,9 @@ type Request struct {
 	Channel     string `json:"channel_type,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Texts are what Tandem itself says in the question, so that it can be told in the language of each reader. What an author, a model or a
+	// tool has written is not among them. It is empty in questions of older versions.
+	Texts form.Texts `json:"texts,omitempty"`
 	// Content is what the question is about, as the node was given it.
 	Content json.RawMessage `json:"content,omitempty"`
 	// Fork says that the execution is a fork, of what, by whom, and what was edited.

@@ -2,10 +2,10 @@ package human
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"tandem/human/form"
 	"tandem/text"
 )
 
@@ -39,40 +39,67 @@ func (r Request) In(language, purpose string) Request {
 	if language == "" || language == r.Language {
 		return r
 	}
-	from := r.Language
+	texts := r.Texts
+	if texts == nil {
+		texts = r.textsBefore(purpose)
+	}
 	r.Language = language
-	if purpose == "" || purpose == PurposeNode {
-		return r
-	}
-	// What it would have been asked as without words of its own, in both languages.
-	was, is := Request{Language: from, Begun: r.Begun}, Request{Language: language, Begun: r.Begun}
-	was.operational(purpose)
-	is.operational(purpose)
-	if r.Title == was.Title {
-		r.Title = is.Title
-	} else if tool, ok := toolIn(from, r.Title); ok && purpose == PurposeOutcomeUnknown {
-		r.Title = fmt.Sprintf(wasDone(language), tool)
-	}
-	if r.Description == was.Description {
-		r.Description = is.Description
-	}
+	r.Title = texts.In(form.TitleText, language, r.Title)
+	r.Description = texts.In(form.DescriptionText, language, r.Description)
 	r.Options = slices.Clone(r.Options)
-	for n := range r.Options {
-		if n < len(was.Options) && n < len(is.Options) && r.Options[n].Value == was.Options[n].Value && r.Options[n].Label == was.Options[n].Label {
-			r.Options[n].Label = is.Options[n].Label
-		}
+	for n, o := range r.Options {
+		r.Options[n].Label = texts.In(form.OptionText(o.Value), language, o.Label)
 	}
 	return r
 }
 
-// wasDone asks whether a tool has done its work.
-func wasDone(language string) string {
-	return text.Of("Was %s done?").In(language)
+// says fills in what is still empty in the language of the question, and keeps what it is told by in others.
+func (r *Request) says(words *string, place string, t text.Text) {
+	if *words != "" {
+		return
+	}
+	*words = t.In(r.Language)
+	if r.Texts == nil {
+		r.Texts = form.Texts{}
+	}
+	r.Texts[place] = text.Stored{Text: t}
 }
 
-// toolIn is the tool that such a question is about.
-func toolIn(language, title string) (string, bool) {
-	before, after, _ := strings.Cut(wasDone(language), "%s")
+// textsBefore are what Tandem says in a question that was asked before questions kept it: what stands there to the letter as it would have
+// asked.
+func (r Request) textsBefore(purpose string) form.Texts {
+	if purpose == "" || purpose == PurposeNode {
+		return nil
+	}
+	was := Request{Language: r.Language, Begun: r.Begun}
+	was.operational(purpose)
+	texts := form.Texts{}
+	keep := func(place, words, before string) {
+		if one, ok := was.Texts[place]; ok && words == before {
+			texts[place] = one
+		}
+	}
+	keep(form.TitleText, r.Title, was.Title)
+	keep(form.DescriptionText, r.Description, was.Description)
+	for n, o := range was.Options {
+		if n < len(r.Options) && r.Options[n].Value == o.Value {
+			keep(form.OptionText(o.Value), r.Options[n].Label, o.Label)
+		}
+	}
+	if _, known := texts[form.TitleText]; !known && purpose == PurposeOutcomeUnknown {
+		if tool, ok := toolBefore(r.Language, r.Title); ok {
+			texts[form.TitleText] = text.Stored{Text: wasDone(tool)}
+		}
+	}
+	return texts
+}
+
+// wasDone asks whether a tool has done its work.
+func wasDone(tool string) text.Text { return text.Of("Was %s done?", tool) }
+
+// toolBefore is the tool that such a question of an older version is about.
+func toolBefore(language, title string) (string, bool) {
+	before, after, _ := strings.Cut(wasDone("%s").In(language), "%s")
 	if !strings.HasPrefix(title, before) || !strings.HasSuffix(title, after) || len(title) <= len(before)+len(after) {
 		return "", false
 	}

@@ -31,5 +31,14 @@ func InLanguage(language string, e *fault.Error) string {
 	if problems := ProblemsOf(e); len(problems) > 0 && text.Language(language) != text.English {
 		return problems.In(language)
 	}
-	return e.In(language)
+	return sayError(language, e)
+}
+
+// sayError puts an error into words for a reader of a language. Words that cannot be read are as if there were none: the message says it in English.
+func sayError(language string, e *fault.Error) string {
+	words, err := text.Read(e.Words())
+	if err != nil || words.In(language) == words.In(text.English) {
+		return e.Message // which may say more
+	}
+	return words.In(language)
 }

@@ -173,7 +173,7 @@ func (r *Request) settle(m Media, q Question) error {
 	}
 	if q.Purpose != PurposeNode {
 		if q.Purpose == PurposeOutcomeUnknown && q.Tool != "" {
-			r.Title = fmt.Sprintf(wasDone(r.Language), q.Tool)
+			r.says(&r.Title, form.TitleText, wasDone(q.Tool))
 		}
 		if q.Purpose == PurposeOutcomeUnknown {
 			r.Begun = q.Begun
@@ -201,20 +201,23 @@ func (r *Request) operational(purpose string) {
 	shape := ""
 	switch purpose {
 	case PurposeOutcomeUnknown:
-		r.Title = cmp.Or(r.Title, text.Of("Was it done?").In(r.Language))
+		r.says(&r.Title, form.TitleText, text.Of("Was it done?"))
 		if r.Begun != nil {
-			r.Description = cmp.Or(r.Description, r.Begun.text(r.Language))
+			r.says(&r.Description, form.DescriptionText, r.Begun.text())
 		}
-		r.Description = cmp.Or(r.Description, text.Of("The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail).").In(r.Language))
-		r.Options = []Option{{Value: engine.ChoiceDone, Label: text.Of("done").In(r.Language), Outcome: Neither}, {Value: engine.ChoiceNotDone, Label: text.Of("not done").In(r.Language), Outcome: Neither}, {Value: engine.ChoiceStop, Label: text.Of("stop").In(r.Language), Outcome: Neither}}
+		r.says(&r.Description, form.DescriptionText, text.Of("The node was interrupted at work, and its outcome is not known. Look where it would show, then answer: done (it was; give its result), not_done (do it now) or stop (let the node fail)."))
+		r.Options = []Option{{Value: engine.ChoiceDone, Outcome: Neither}, {Value: engine.ChoiceNotDone, Outcome: Neither}, {Value: engine.ChoiceStop, Outcome: Neither}}
+		for n, label := range []text.Text{text.Of("done"), text.Of("not done"), text.Of("stop")} {
+			r.says(&r.Options[n].Label, form.OptionText(r.Options[n].Value), label)
+		}
 		shape = `{"type":"object","required":["outcome"],"properties":{"outcome":{"enum":["done","not_done","stop"]},"result":{}}}`
 	case PurposeConfirm:
-		r.Title = cmp.Or(r.Title, text.Of("Go on?").In(r.Language))
+		r.says(&r.Title, form.TitleText, text.Of("Go on?"))
 		shape = `{"type":"object","properties":{"confirm":{"type":"boolean"}}}`
 	case PurposeBudget:
 		shape = `{"type":"object","required":["raise_by"],"properties":{"raise_by":{"type":"number","exclusiveMinimum":0}}}`
 	case PurposeDrift, PurposeActivation:
-		r.Title = cmp.Or(r.Title, text.Of("Accept it?").In(r.Language))
+		r.says(&r.Title, form.TitleText, text.Of("Accept it?"))
 		shape = `{"type":"object","required":["accept"],"properties":{"accept":{"type":"boolean"}}}`
 	case PurposeToolApproval:
 		if len(r.Options) == 0 {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tandem/engine"
 	"tandem/fault"
@@ -98,7 +97,7 @@ func (d *Desk) match(ctx context.Context, r Reply) (id string, threaded bool, er
 func (s *sitting) sender(r Reply) (somebody, error) {
 	if r.Channel != s.Channel || r.Credential != s.Credential && r.Credential != s.request.Credential {
 		// Whoever holds some other account could let anybody say anything.
-		return somebody{}, fault.New(fault.Forbidden, "the reply did not come by the account that asked")
+		return somebody{}, fault.Say(fault.Forbidden, text.Of("the reply did not come by the account that asked"))
 	}
 	seats := []string{addressSeat(r.Channel, r.From)}
 	if r.Mail != "" {
@@ -113,9 +112,9 @@ func (s *sitting) sender(r Reply) (somebody, error) {
 	}
 	switch {
 	case r.Automatic:
-		return who, fault.New(fault.Forbidden, "no person wrote it")
+		return who, fault.Say(fault.Forbidden, text.Of("no person wrote it"))
 	case !r.Verified:
-		return who, fault.New(fault.Forbidden, "nobody knows that it is from who it says")
+		return who, fault.Say(fault.Forbidden, text.Of("nobody knows that it is from who it says"))
 	}
 	for _, alias := range r.Aliases {
 		// An alias finds approvers, but makes nobody a user.
@@ -215,7 +214,7 @@ func (t *taking) takeReply(ctx context.Context) error {
 	t.reaction, t.asked = Reaction{}, false
 	if t.reply.Dedup != "" && t.version == t.Version {
 		// Nobody was faster, and still it could not be written: the message is known as a reply to another question.
-		t.reaction.Err = fault.New(fault.Conflict, "the message was taken as a reply to another question before")
+		t.reaction.Err = fault.Say(fault.Conflict, text.Of("the message was taken as a reply to another question before"))
 		return nil
 	}
 	t.version = t.Version
@@ -253,6 +252,7 @@ func (t *taking) refuse(who somebody, err error) {
 	}
 	one := t.response(who)
 	one.Reasoning = t.reaction.Err.Error()
+	one.Origin.Refused = t.reaction.Err
 	if t.reply.Automatic {
 		one.Relevance = replies.Filtered
 	}
@@ -272,26 +272,17 @@ func (t *taking) response(who somebody) store.Response {
 	if !t.reply.Verified || t.reply.Automatic || t.mayAnswer(who) != nil {
 		how.Ground = "" // it does not count on any
 	}
-	return store.Response{Dedup: t.reply.Dedup, Raw: cut(raw, maxRaw), Origin: how}
+	return store.Response{Dedup: t.reply.Dedup, Raw: head(raw, maxRaw), Origin: how}
 }
 
-// cut is the beginning of a text.
-func cut(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
-}
+// head is the beginning of what somebody wrote, so many bytes at most, in characters that can be kept.
+func head(said string, most int) string { return text.Head(strings.ToValidUTF8(said, "\uFFFD"), most) }
 
 // recall says again what became of a reply.
 func (t *taking) recall(one *store.Response) {
 	t.reaction.Accepted = one.Accepted && one.OverruledBy == ""
-	if code, message, ok := strings.Cut(one.Reasoning, ": "); !one.Accepted && isNull(one.Factors) && ok {
-		t.reaction.Err = fault.New(fault.Code(code), message)
+	if refused := refusal(one); refused != nil {
+		t.reaction.Err = refused
 		// If it is still so, all of it can be said.
 		who, err := t.sender(t.reply)
 		if err == nil {
@@ -302,6 +293,21 @@ func (t *taking) recall(one *store.Response) {
 		}
 	}
 	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != replies.Filtered
+}
+
+// refusal is why a reply was refused; nil if it was not.
+func refusal(one *store.Response) *fault.Error {
+	if one.Accepted || !isNull(one.Factors) {
+		return nil
+	}
+	if one.Origin.Refused != nil {
+		return one.Origin.Refused
+	}
+	code, message, ok := strings.Cut(one.Reasoning, ": ") // as older versions kept it
+	if !ok {
+		return nil
+	}
+	return fault.New(fault.Code(code), message)
 }
 
 // click takes what was chosen or filled in.
@@ -359,7 +365,7 @@ func (t *taking) prose(ctx context.Context, who somebody) error {
 
 // meant is the answer that prose stands for, if prose can: a choice, or the only field of a form. All else has to be filled in.
 func (t *taking) meant(j replies.Judgement) (json.RawMessage, bool) {
-	notes := cut(ownWords(t.reply.Text), 2000)
+	notes := head(ownWords(t.reply.Text), 2000)
 	var a Answer
 	switch {
 	case t.Purpose == PurposeToolApproval || t.Purpose == PurposeNode && t.Type == Approval:
@@ -412,13 +418,13 @@ func (t *taking) unrelated(who somebody, one store.Response) error {
 		return nil
 	}
 	responder := strings.TrimPrefix(who.key, seatUser)
-	response, err := json.Marshal(Answer{Notes: cut(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
+	response, err := json.Marshal(Answer{Notes: head(ownWords(t.reply.Text), maxRaw), UserID: responder, Timestamp: timestamp(t.now), Came: came(one.Origin)})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be kept: %w", err)
 	}
 	value, err := json.Marshal(Result{
 		Status: string(store.InteractionCompleted), ResponseType: t.Type, ResponseData: response, InteractionID: t.ID, Responder: responder, Approvals: t.told(t.votes()),
-		Classification: Unrelated, UserResponse: cut(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
+		Classification: Unrelated, UserResponse: head(ownWords(t.reply.Text), maxRaw), ArgumentsHash: t.ArgumentsHash,
 	})
 	if err != nil {
 		return fault.Newf(fault.Internal, "a reply cannot be told: %w", err)
@@ -455,7 +461,7 @@ func (t *taking) askBack(ctx context.Context, who somebody, one store.Response, 
 	if asked >= maxAskBacks {
 		return nil
 	}
-	about := note{Reason: reason, Said: cut(ownWords(t.reply.Text), 500), For: who.key}
+	about := note{Reason: reason, Said: head(ownWords(t.reply.Text), 500), For: who.key}
 	if to == "" && !t.d.media.place(t.Channel, t.request).Private {
 		about.For = "" // others read it, and a link answers in somebody's name
 	}

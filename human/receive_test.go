@@ -171,7 +171,8 @@ func TestReceive_NeverAnswers(t *testing.T) {
 					t.Fatalf("%d replies are recorded", len(b.shelf.responses))
 				}
 				for _, one := range b.shelf.responses {
-					if one.Accepted || !strings.HasPrefix(one.Reasoning, string(c.code)) {
+					refused := one.Origin.Refused
+					if one.Accepted || !strings.HasPrefix(one.Reasoning, string(c.code)) || refused == nil || refused.Error() != one.Reasoning || InLanguage("zh", refused) == refused.Message {
 						t.Errorf("recorded %+v", one)
 					}
 				}

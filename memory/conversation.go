@@ -8,6 +8,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Message is one message of a conversation.
@@ -301,7 +302,7 @@ func (x *session) tellConversation(sum string, messages []Message, room int) Con
 	var told Context
 	w := writing{room: room}
 	if sum != "" {
-		head := x.in("Summary of the conversation so far: ", "此前对话的摘要：")
+		head := x.in(text.Of("Summary of the conversation so far: "))
 		if left := room - len([]rune(head)); left > 0 && w.line("%s%s", head, cut(sum, left)) {
 			told.Items++
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/store"
+	"tandem/text"
 )
 
 // KnowledgeConfig are the configurations of a knowledge base.
@@ -420,7 +421,7 @@ func (k *knowledge) write(facts []Fact, room int) Context {
 	for _, f := range facts {
 		note := ""
 		if f.Contradicted {
-			note = k.in(", contradicted", "，有矛盾")
+			note = k.in(text.Of(", contradicted"))
 		}
 		if w.line("- %s %s %s (%.2f%s)", f.Subject, f.Predicate, f.Object, f.Confidence, note) {
 			told.Items++

@@ -417,14 +417,11 @@ func operation(config, input, otherwise string) string {
 func yes(v bool) *bool { return &v }
 
 // cut is the beginning of a text, at most n characters.
-func cut(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
+func cut(said string, n int) string {
+	if n <= 1 || utf8.RuneCountInString(said) <= n {
+		return text.First(said, max(n, 0))
 	}
-	if n <= 1 {
-		return string([]rune(text)[:max(n, 0)])
-	}
-	return strings.TrimRight(string([]rune(text)[:n-1]), " \n") + "…"
+	return strings.TrimRight(text.First(said, n-1), " \n") + text.Mark
 }
 
 // writing puts a context together within a bound, in characters.
@@ -454,4 +451,4 @@ func (w *writing) line(format string, args ...any) bool {
 func (w *writing) String() string { return w.b.String() }
 
 // in is a text in the language of the call.
-func (c *Call) in(en, zh string) string { return text.Beside(en, zh).In(c.Language) }
+func (c *Call) in(t text.Text) string { return t.In(c.Language) }

@@ -8,11 +8,9 @@ import (
 // Text is a text in the languages that people read.
 type Text = text.Text
 
-// Says is a text in both languages.
+// Says is a text of a kind's description, in English and in Chinese. Descriptions bring their words with them, so that a kind of an
+// extension needs no catalogue; what a kind says while it runs is a [text.Of].
 func Says(en, zh string) Text { return text.Beside(en, zh) }
-
-// Wording is a text in the language of a reader.
-func Wording(language, zh, en string) string { return text.Beside(en, zh).In(language) }
 
 // About is what is known of a kind besides its code and its fields: validation, the compiler, the API, the command line and the reference all
 // read it from here.

@@ -36,9 +36,7 @@ type Slots struct {
 }
 
 // FillingTitle is what the step of a filling is called.
-func FillingTitle(language string) string {
-	return text.Of("Parameter filling").In(language)
-}
+func FillingTitle() text.Text { return text.Of("Parameter filling") }
 
 // Filler fills slots. It ends with the output of the kind under "result", or waits.
 type Filler func(ctx context.Context, c *Call, s Slots) (Outcome, error)

@@ -141,14 +141,13 @@ func drawForm(asked *form.Form) *answerForm {
 		}
 	}
 	if len(f.Buttons) == 0 {
-		f.Buttons = []button{{Label: f.say("提交", "Send"), Tone: "good"}}
+		f.Buttons = []button{{Label: f.say(text.Of("Send")), Tone: "good"}}
 	}
 	return f
 }
 
-func (f *answerForm) say(zh, en string) string {
-	return text.Beside(en, zh).In(f.Language)
-}
+// say puts a text into the language of the form.
+func (f *answerForm) say(t text.Text) string { return t.In(f.Language) }
 
 // draw adds the control of an entry, with what is filled in already.
 func (f *answerForm) draw(e *form.Entry, at int) {
@@ -305,13 +304,13 @@ func (c *control) told(f *answerForm) string {
 	case c.Other != "":
 		return c.Other
 	case len(c.Choices) > 0:
-		return strings.Join(chosen, f.say("、", ", "))
+		return strings.Join(chosen, f.say(text.Of(", ")))
 	case c.Kind == controlFile && c.file != nil:
 		return c.file.Name
 	case c.Kind == controlChecked && c.Value == "":
-		return f.say("否", "No")
+		return f.say(text.Of("No"))
 	case c.Kind == controlChecked:
-		return f.say("是", "Yes")
+		return f.say(text.Of("Yes"))
 	}
 	text, _ := cut(c.Value, 2000)
 	return text

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -94,8 +93,11 @@ type pageFact struct {
 	Code                  bool
 }
 
-// Say is a text in the language of the page.
-func (p *respondPage) Say(zh, en string) string { return text.Beside(en, zh).In(p.Lang) }
+// say puts a text into the language of the page.
+func (p *respondPage) say(t text.Text) string { return t.In(p.Lang) }
+
+// Say is a text that the template has, in the language of the page.
+func (p *respondPage) Say(english string) string { return p.say(text.InTemplate(english)) }
 
 // Other is the language that the page is not in.
 func (p *respondPage) Other() string {
@@ -108,10 +110,13 @@ func (p *respondPage) Other() string {
 // Wrong says whether something is wrong with what was sent.
 func (p *respondPage) Wrong() bool { return len(p.General) > 0 || p.Form != nil && p.Form.wrong() }
 
-// Notice shows a page without a form, in the language of whoever asks for it: tell is given what chooses between the languages.
-func (h *Pages) Notice(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) (heading string, lines []string)) {
+// Notice shows a page without a form, in the language of whoever asks for it.
+func (h *Pages) Notice(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text) {
 	page := &respondPage{Lang: h.languageOf(r, "", "")}
-	page.Heading, page.Lines = tell(page.Say)
+	page.Heading = page.say(heading)
+	for _, line := range lines {
+		page.Lines = append(page.Lines, page.say(line))
+	}
 	h.render(w, r, status, page)
 }
 
@@ -157,33 +162,33 @@ func (h *Pages) form(w http.ResponseWriter, r *http.Request, status int, view hu
 func (h *Pages) question(r *http.Request, view human.LinkView, lang string) (*respondPage, error) {
 	i, request := view.Interaction, view.Request
 	page := &respondPage{Lang: lang, Text: request.Description, Fork: slices.Concat(human.AgainLines(lang, request.Again), human.ForkLines(lang, request.Fork)), Cut: request.CutValues()}
-	page.Heading = cmp.Or(request.Title, page.Say("需要您的答复", "Your answer is needed"))
+	page.Heading = cmp.Or(request.Title, page.say(text.Of("Your answer is needed")))
 	page.Content, page.Arguments = page.show(request.Content, maxShown), page.show(request.Arguments, maxApproved)
 	switch request.Risk {
 	case "high":
-		page.Risk, page.RiskTone = page.Say("高风险", "High risk"), "high"
+		page.Risk, page.RiskTone = page.say(text.Of("High risk")), "high"
 	case "medium":
-		page.Risk, page.RiskTone = page.Say("中等风险", "Medium risk"), "medium"
+		page.Risk, page.RiskTone = page.say(text.Of("Medium risk")), "medium"
 	}
 	if !isPublic(view) { // strangers do not learn who works here
 		name, err := h.requester(r.Context(), i)
 		if err != nil {
 			return nil, err
 		}
-		page.fact(page.Say("发起人", "Asked on behalf of"), name)
+		page.fact(page.say(text.Of("Asked on behalf of")), name)
 	}
-	page.fact(page.Say("致", "For"), request.UserMention)
+	page.fact(page.say(text.Of("For")), request.UserMention)
 	if request.Review != nil {
-		page.fact(page.Say("评审类型", "Review"), page.reviewType(request.Review.Type))
+		page.fact(page.say(text.Of("Review")), page.reviewType(request.Review.Type))
 	}
-	page.fact(page.Say("工作流", "Workflow"), cmp.Or(i.WorkflowName, i.WorkflowID))
+	page.fact(page.say(text.Of("Workflow")), cmp.Or(i.WorkflowName, i.WorkflowID))
 	if until := earliest(i.TimeoutAt, view.Link.Expires); until > 0 {
 		at := time.UnixMilli(until).UTC()
-		text := page.moment(at) + page.Say("（", " (") + page.left(at.Sub(h.o.Now())) + page.Say("）", ")")
-		page.Facts = append(page.Facts, pageFact{Label: page.Say("请在此之前答复", "Answer by"), Value: text, Machine: at.Format(time.RFC3339)})
+		when := page.say(text.Of("%s (%s)", page.moment(at), page.left(at.Sub(h.o.Now()))))
+		page.Facts = append(page.Facts, pageFact{Label: page.say(text.Of("Answer by")), Value: when, Machine: at.Format(time.RFC3339)})
 	}
 	if i.MinApprovals > 1 {
-		page.fact(page.Say("需要的批准数", "Approvals needed"), fmt.Sprint(i.MinApprovals))
+		page.fact(page.say(text.Of("Approvals needed")), fmt.Sprint(i.MinApprovals))
 	}
 	return page, nil
 }
@@ -196,12 +201,15 @@ func (p *respondPage) fact(label, value string) {
 
 // reviewType is what is looked at in a review, in words.
 func (p *respondPage) reviewType(name string) string {
-	zh := map[string]string{
-		"quality_assurance": "质量保证", "security_review": "安全评审", "compliance_check": "合规检查", "code_review": "代码评审", "content_moderation": "内容审核",
-		"financial_audit": "财务审计", "legal_review": "法律评审", "medical_review": "医学评审", "safety_inspection": "安全检查",
+	known, ok := map[string]text.Text{
+		"quality_assurance": text.Of("quality assurance"), "security_review": text.Of("security review"), "compliance_check": text.Of("compliance check"),
+		"code_review": text.Of("code review"), "content_moderation": text.Of("content moderation"), "financial_audit": text.Of("financial audit"),
+		"legal_review": text.Of("legal review"), "medical_review": text.Of("medical review"), "safety_inspection": text.Of("safety inspection"),
 	}[name]
-	en := strings.ReplaceAll(name, "_", " ")
-	return p.Say(cmp.Or(zh, en), en)
+	if !ok {
+		return strings.ReplaceAll(name, "_", " ")
+	}
+	return p.say(known)
 }
 
 func earliest(a, b int64) int64 {
@@ -213,35 +221,35 @@ func earliest(a, b int64) int64 {
 
 // moment is a time in words, always in UTC and saying so.
 func (p *respondPage) moment(at time.Time) string {
-	return at.UTC().Format(p.Say("2006年1月2日 15:04 UTC", "2 January 2006, 15:04 UTC"))
+	return at.UTC().Format(p.say(text.Of("2 January 2006, 15:04 UTC")))
 }
 
 // left is how much time there is, in words.
 func (p *respondPage) left(d time.Duration) string {
-	count := func(n int, zh, one, many string) string {
-		if n == 1 && p.Lang != "zh" {
-			return "1 " + one + " left"
+	count := func(n int, one, many text.Text) string {
+		if n == 1 {
+			return p.say(one)
 		}
-		return fmt.Sprintf(p.Say("还有 %d "+zh, "%d "+many+" left"), n)
+		return p.say(many.With(n))
 	}
 	switch {
 	case d < time.Minute:
-		return p.Say("不到 1 分钟", "less than a minute left")
+		return p.say(text.Of("less than a minute left"))
 	case d < 2*time.Hour:
-		return count(int(d/time.Minute), "分钟", "minute", "minutes")
+		return count(int(d/time.Minute), text.Of("1 minute left"), text.Of("%d minutes left"))
 	case d < 48*time.Hour:
-		return count(int(d/time.Hour), "小时", "hour", "hours")
+		return count(int(d/time.Hour), text.Of("1 hour left"), text.Of("%d hours left"))
 	}
-	return count(int(d/(24*time.Hour)), "天", "day", "days")
+	return count(int(d/(24*time.Hour)), text.Of("1 day left"), text.Of("%d days left"))
 }
 
 // recorded says what was answered.
 func (h *Pages) recorded(w http.ResponseWriter, r *http.Request, view human.LinkView, f *answerForm, pressed string) {
-	page := &respondPage{Lang: f.Language, Heading: f.say("您的答复已记录", "Your answer was recorded")}
-	page.Recorded = append(page.Recorded, pageFact{Label: f.say("问题", "Question"), Value: cmp.Or(view.Request.Title, view.Request.Description)})
+	page := &respondPage{Lang: f.Language, Heading: f.say(text.Of("Your answer was recorded"))}
+	page.Recorded = append(page.Recorded, pageFact{Label: f.say(text.Of("Question")), Value: cmp.Or(view.Request.Title, view.Request.Description)})
 	for _, b := range f.Buttons {
 		if b.Value != "" && (b.Value == pressed || string(b.raw) == pressed) {
-			page.Recorded = append(page.Recorded, pageFact{Label: f.say("答复", "Answer"), Value: b.Label})
+			page.Recorded = append(page.Recorded, pageFact{Label: f.say(text.Of("Answer")), Value: b.Label})
 		}
 	}
 	for _, c := range f.Controls {
@@ -250,9 +258,9 @@ func (h *Pages) recorded(w http.ResponseWriter, r *http.Request, view human.Link
 		}
 	}
 	if view.Interaction.Status == store.InteractionPending {
-		page.Lines = append(page.Lines, f.say("还需要其他人答复，之后流程才会继续。", "Others have to answer too before it goes on."))
+		page.Lines = append(page.Lines, f.say(text.Of("Others have to answer too before it goes on.")))
 	} else {
-		page.Lines = append(page.Lines, f.say("流程将据此继续，您可以关闭此页面。", "It goes on accordingly. You may close this page."))
+		page.Lines = append(page.Lines, f.say(text.Of("It goes on accordingly. You may close this page.")))
 	}
 	h.render(w, r, http.StatusOK, page)
 }
@@ -263,16 +271,16 @@ func (h *Pages) closed(w http.ResponseWriter, r *http.Request, lang string, view
 	ended := view.Interaction.Status != store.InteractionPending
 	switch {
 	case view.State == human.LinkUsed && !ended:
-		page.Heading = page.Say("您已经答复过了", "You have answered already")
-		page.Lines = []string{page.Say("此链接已使用，您的答复已记录。还在等待其他人的答复。", "This link was used, and your answer is recorded. Others have to answer too.")}
+		page.Heading = page.say(text.Of("You have answered already"))
+		page.Lines = []string{page.say(text.Of("This link was used, and your answer is recorded. Others have to answer too."))}
 	case view.State == human.LinkUsed:
-		page.Heading = page.Say("此链接已使用", "This link was used")
-		page.Lines = []string{page.Say("通过此链接的答复已记录。", "The answer that was given with it is recorded.")}
+		page.Heading = page.say(text.Of("This link was used"))
+		page.Lines = []string{page.say(text.Of("The answer that was given with it is recorded."))}
 	case ended:
-		page.Heading = page.Say("此问题已结束", "This question is closed")
+		page.Heading = page.say(text.Of("This question is closed"))
 	default:
-		page.Heading = page.Say("此链接已过期", "This link has expired")
-		page.Lines = []string{page.Say("请向发送者索取新的链接。", "Ask whoever sent it for a new one.")}
+		page.Heading = page.say(text.Of("This link has expired"))
+		page.Lines = []string{page.say(text.Of("Ask whoever sent it for a new one."))}
 	}
 	if ended {
 		page.Lines = append(page.Lines, page.ending(view))
@@ -286,11 +294,11 @@ func (p *respondPage) ending(view human.LinkView) string {
 	at := p.moment(time.UnixMilli(i.Updated))
 	switch i.Status {
 	case store.InteractionTimeout:
-		return fmt.Sprintf(p.Say("截至 %s 无人答复，时间已到。", "Nobody answered in time: it ended on %s."), at)
+		return p.say(text.Of("Nobody answered in time: it ended on %s.", at))
 	case store.InteractionCancelled:
-		return fmt.Sprintf(p.Say("已于 %s 撤回。", "It was withdrawn on %s."), at)
+		return p.say(text.Of("It was withdrawn on %s.", at))
 	case store.InteractionError:
-		return fmt.Sprintf(p.Say("已于 %s 因错误而结束。", "It ended with an error on %s."), at)
+		return p.say(text.Of("It ended with an error on %s.", at))
 	}
 	if action := gjson.GetBytes(i.Response, "action").String(); action != "" && !isPublic(view) {
 		label := action
@@ -299,9 +307,9 @@ func (p *respondPage) ending(view human.LinkView) string {
 				label = form.Caption(o, p.Lang)
 			}
 		}
-		return fmt.Sprintf(p.Say("已于 %s 答复：%s。", "It was answered on %s: %s."), at, label)
+		return p.say(text.Of("It was answered on %s: %s.", at, label))
 	}
-	return fmt.Sprintf(p.Say("已于 %s 答复。", "It was answered on %s."), at)
+	return p.say(text.Of("It was answered on %s.", at))
 }
 
 // fail says why there is no page. What only operators may know is in the log.
@@ -313,17 +321,17 @@ func (h *Pages) fail(w http.ResponseWriter, r *http.Request, lang string, err er
 	page := &respondPage{Lang: lang}
 	switch told.Status {
 	case http.StatusNotFound:
-		page.Heading = page.Say("没有这样的链接", "There is no such link")
-		page.Lines = []string{page.Say("链接可能不完整。请从收到的消息中完整地复制它。", "It may not be complete. Copy all of it from the message that it came in.")}
+		page.Heading = page.say(text.Of("There is no such link"))
+		page.Lines = []string{page.say(text.Of("It may not be complete. Copy all of it from the message that it came in."))}
 	case http.StatusForbidden:
-		page.Heading = page.Say("您不能答复此问题", "You may not answer this")
-		page.Lines = []string{page.Say("此链接的收件人已不在可以答复的人之列。", "Whom the link was made for is not among those who may answer any more.")}
+		page.Heading = page.say(text.Of("You may not answer this"))
+		page.Lines = []string{page.say(text.Of("Whom the link was made for is not among those who may answer any more."))}
 	case http.StatusTooManyRequests:
-		page.Heading = page.Say("请稍候", "Please wait a moment")
-		page.Lines = []string{page.Say("来自您的网络的提交过多，请稍后重试。您尚未提交任何内容。", "Too much came from your network. Try again in a while; nothing was recorded.")}
+		page.Heading = page.say(text.Of("Please wait a moment"))
+		page.Lines = []string{page.say(text.Of("Too much came from your network. Try again in a while; nothing was recorded."))}
 	default:
-		page.Heading = page.Say("暂时无法处理", "This did not work")
-		page.Lines = []string{page.Say("您的答复没有被记录，请稍后重试。", "Your answer was not recorded. Try again in a while.")}
+		page.Heading = page.say(text.Of("This did not work"))
+		page.Lines = []string{page.say(text.Of("Your answer was not recorded. Try again in a while."))}
 	}
 	h.render(w, r, told.Status, page)
 }
@@ -372,24 +380,24 @@ func (p *respondPage) rows(v gjson.Result, limit int) *shownValue {
 			s.Cut = true
 			return false
 		}
-		text, nested := value.Raw, value.IsObject() || value.IsArray()
+		shown, nested := value.Raw, value.IsObject() || value.IsArray()
 		switch {
 		case value.Type == gjson.String:
-			text = visible(value.Str)
+			shown = visible(value.Str)
 		case value.Type == gjson.True:
-			text = p.Say("是", "yes")
+			shown = p.say(text.Of("yes"))
 		case value.Type == gjson.False:
-			text = p.Say("否", "no")
+			shown = p.say(text.Of("no"))
 		case value.Type == gjson.Null:
-			text = "–"
+			shown = "–"
 		case nested:
-			text = indented(value.Raw)
+			shown = indented(value.Raw)
 		}
-		text, isCut := cut(text, limit)
+		shown, isCut := cut(shown, limit)
 		label, _ := cut(name.Str, 200)
-		limit -= len(text)
+		limit -= len(shown)
 		s.Cut = s.Cut || isCut
-		s.Rows = append(s.Rows, pageFact{Label: label, Value: text, Code: nested})
+		s.Rows = append(s.Rows, pageFact{Label: label, Value: shown, Code: nested})
 		return true
 	})
 	if len(s.Rows) == 0 {
@@ -422,13 +430,7 @@ func turns(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// cut shortens a text to so many bytes, between characters.
-func cut(text string, limit int) (string, bool) {
-	if len(text) <= limit {
-		return text, false
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…", true
+// cut shortens a text to so many bytes, between characters, and says whether something was left out.
+func cut(shown string, limit int) (string, bool) {
+	return text.ClipBytes(shown, limit), len(shown) > limit
 }

@@ -21,6 +21,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Path is before the token of a response page. It stands outside of the prefix: the address is sent to people.
@@ -220,7 +221,7 @@ func (h *Pages) refuse(w http.ResponseWriter, r *http.Request, view human.LinkVi
 				h.fail(w, r, f.Language, err)
 				return
 			}
-			status, general = http.StatusRequestEntityTooLarge, []string{f.say("发送的内容过大：文件最大 10 MiB。", "What was sent is too large: a file may have 10 MiB at most.")}
+			status, general = http.StatusRequestEntityTooLarge, []string{f.say(text.Of("What was sent is too large: a file may have 10 MiB at most."))}
 		default:
 			h.fail(w, r, f.Language, err)
 			return
@@ -311,7 +312,7 @@ func (h *Pages) read(r *http.Request, f *answerForm, i store.Interaction) (sentF
 		return sent, known // there was no room for it
 	}
 	if err != nil {
-		return sent, fault.New(fault.InvalidInput, f.say("表单无法读取，请重新提交。", "The form could not be read; send it again.")).WithCause(err)
+		return sent, fault.New(fault.InvalidInput, f.say(text.Of("The form could not be read; send it again."))).WithCause(err)
 	}
 	f.fill(values)
 	sent.pressed, sent.hash = values.Get(buttonName), values.Get("arguments_hash")
@@ -333,7 +334,7 @@ func (h *Pages) file(f *answerForm, c *control, i store.Interaction, kept string
 	}
 	sent := files.File[c.ID][0]
 	if sent.Size > MaxFile {
-		c.file, c.Error = nil, f.say("文件超过 10 MiB。", "The file has more than 10 MiB.")
+		c.file, c.Error = nil, f.say(text.Of("The file has more than 10 MiB."))
 		return nil
 	}
 	c.upload = sent

@@ -9,6 +9,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -27,8 +28,8 @@ type Options struct {
 	Tools  Tools
 	// Raise adds to a budget and wakes who waits for it; saying it twice under one id is harmless.
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
-	// Notice shows a page for people with nothing to fill in; tell is given what chooses between the languages.
-	Notice func(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) (heading string, lines []string))
+	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
+	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }
 
 // settings is what a workspace is set up with. It is safe for concurrent use.

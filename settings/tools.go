@@ -23,6 +23,7 @@ import (
 	"tandem/payload"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Tools is what the server needs of the tool servers of an instance. Reading and writing their rows is not among it: that reaches
@@ -580,9 +581,7 @@ func (s *settings) authorizeTools(ctx context.Context, p identity.Principal, in 
 func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	back := r.URL.Query()
 	if back.Get("state") == "" {
-		s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
-			return say("这里没有内容", "There is nothing to see here"), []string{say("授权服务器会把您带到此页面。", "Authorization servers lead people back to this page.")}
-		})
+		s.o.Notice(w, r, http.StatusOK, text.Of("There is nothing to see here"), text.Of("Authorization servers lead people back to this page."))
 		return
 	}
 	ctx, stop := context.WithTimeout(r.Context(), toolPatience)
@@ -590,12 +589,8 @@ func (s *settings) authorizedTools(w http.ResponseWriter, r *http.Request) {
 	server, err := s.o.Tools.Authorized(ctx, back)
 	if err != nil {
 		told := s.Problem(r.Context(), identity.Principal{}, toolProblem(err))
-		s.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
-			return say("授权未完成", "Not authorized"), []string{told.Detail}
-		})
+		s.o.Notice(w, r, told.Status, text.Of("Not authorized"), text.As(told.Detail))
 		return
 	}
-	s.o.Notice(w, r, http.StatusOK, func(say func(zh, en string) string) (string, []string) {
-		return say("已授权", "Authorized"), []string{fmt.Sprintf(say("现在可以使用工具服务器 %q，可以关闭此页面。", "The tool server %q can be used now. You can close this page."), server)}
-	})
+	s.o.Notice(w, r, http.StatusOK, text.Of("Authorized"), text.Of("The tool server %q can be used now. You can close this page.", server))
 }

@@ -149,6 +149,8 @@ type Origin struct {
 	// ReadBy is who says that a reply in prose is this answer, ReadMeans by which means they said so.
 	ReadBy    string         `json:"read_by,omitempty"`
 	ReadMeans identity.Means `json:"read_means,omitzero"`
+	// Refused is why it does not count, of a reply that was refused; empty in records of older versions, whose Reasoning says it in English.
+	Refused *fault.Error `json:"refused,omitempty"`
 }
 
 // Overruled is how a reply was overruled.

@@ -281,7 +281,7 @@ func tellActivation(graph *workflow.Graph, language string, a *host.ActivationVi
 		e.NodeName, e.Effect, e.MaxRetries = n.Name, string(n.Plan.Effect), n.Plan.MaxRetries
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(n.Kind, ".")
 	} else if host.Filling(graph, a.ID) {
-		e.NodeName, e.Effect = node.FillingTitle(language), string(workflow.Idempotent)
+		e.NodeName, e.Effect = node.FillingTitle().In(language), string(workflow.Idempotent)
 		e.NodeType, e.NodeSubtype, _ = strings.Cut(node.SlotKind, ".")
 	} else if i, step, ok := host.Owner(graph, a.ID); ok && step && graph.Nodes[i].Plan.Whole {
 		tellTaskStep(a, language, &e)

@@ -30,7 +30,7 @@ func (r *Reading) speak(ctx context.Context, list ...host.ActivationView) error 
 func (t *teller) flowStep(id engine.ActivationID, status string) *api.FlowStep {
 	step := t.subject.step(id, status)
 	if host.Filling(t.subject.journal.Graph, id) {
-		step.StepName, step.StepType = node.FillingTitle(t.Start().Language), node.SlotKind
+		step.StepName, step.StepType = node.FillingTitle().In(t.Start().Language), node.SlotKind
 	}
 	return step
 }

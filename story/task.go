@@ -18,6 +18,7 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/store"
+	"tandem/text"
 )
 
 // What is told of a task besides what is told of every execution.
@@ -39,32 +40,29 @@ func TaskStepKind(id engine.ActivationID) string {
 
 // decisionTitle is what people call a step of a task.
 func decisionTitle(kind, language string) string {
-	titles := map[string][2]string{
-		agent.KindFlowName:    {"Name of the task", "任务命名"},
-		agent.KindFlowRisk:    {"Risk of the task", "任务风险评估"},
-		agent.KindConfirmFlow: {"May the task begin?", "确认任务"},
-		agent.KindPlan:        {"Plan the next step", "规划下一步"},
-		agent.KindParams:      {"Derive arguments", "生成参数"},
-		agent.KindToolRisk:    {"Risk of the call", "调用风险评估"},
-		agent.KindConfirm:     {"May it be called?", "确认调用"},
-		agent.KindCall:        {"Call a tool", "调用工具"},
-		agent.KindAnalyze:     {"Look at the failure", "分析错误"},
-		agent.KindMissing:     {"What is missing", "缺失参数"},
-		agent.KindAskParams:   {"Ask for parameters", "请求补充参数"},
-		agent.KindFill:        {"Fill in parameters", "填充参数"},
-		agent.KindAlternative: {"Look for another tool", "寻找替代工具"},
-		agent.KindRepair:      {"Repair the step", "修复步骤"},
-		agent.KindReplan:      {"Plan the rest anew", "重新规划"},
-		agent.KindSummary:     {"Write the answer", "生成回答"},
+	titles := map[string]text.Text{
+		agent.KindFlowName:    text.Of("Name of the task"),
+		agent.KindFlowRisk:    text.Of("Risk of the task"),
+		agent.KindConfirmFlow: text.Of("May the task begin?"),
+		agent.KindPlan:        text.Of("Plan the next step"),
+		agent.KindParams:      text.Of("Derive arguments"),
+		agent.KindToolRisk:    text.Of("Risk of the call"),
+		agent.KindConfirm:     text.Of("May it be called?"),
+		agent.KindCall:        text.Of("Call a tool"),
+		agent.KindAnalyze:     text.Of("Look at the failure"),
+		agent.KindMissing:     text.Of("What is missing"),
+		agent.KindAskParams:   text.Of("Ask for parameters"),
+		agent.KindFill:        text.Of("Fill in parameters"),
+		agent.KindAlternative: text.Of("Look for another tool"),
+		agent.KindRepair:      text.Of("Repair the step"),
+		agent.KindReplan:      text.Of("Plan the rest anew"),
+		agent.KindSummary:     text.Of("Write the answer"),
 	}
 	title, ok := titles[kind]
-	switch {
-	case !ok:
+	if !ok {
 		return kind
-	case language == "zh":
-		return title[1]
 	}
-	return title[0]
+	return title.In(language)
 }
 
 // tellTaskStep tells what a step of a task is. The tool of a call is added by who knows it.

@@ -9,6 +9,7 @@ import (
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -43,15 +44,26 @@ func tellStep(graph *workflow.Graph, owner int, language string, a *host.Activat
 
 // turnTitle is how a step of a turn with a model is called: what it does and its number.
 func turnTitle(name, language string) string {
-	if kind, number, _ := strings.Cut(name, "_"); language == "zh" {
-		title := map[string]string{
-			engine.StepLoad: "读取记忆", engine.StepComplete: "模型回答", engine.StepApprove: "请求批准", engine.StepCall: "调用工具", engine.StepStore: "存入记忆",
-		}[kind]
-		if title != "" {
-			return strings.TrimSpace(title + " " + strings.ReplaceAll(number, "_", "."))
-		}
+	kind, number, _ := strings.Cut(name, "_")
+	title, known := turnTitles()[kind]
+	numbers := strings.Split(number, "_")
+	switch {
+	case !known || len(numbers) > 2:
+		return strings.ReplaceAll(name, "_", " ")
+	case number == "":
+		return title.In(language)
+	case len(numbers) == 1:
+		return text.Of("%s %s", title, numbers[0]).In(language)
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	return text.Of("%s %s %s", title, numbers[0], numbers[1]).In(language)
+}
+
+// turnTitles are what the steps of a turn do.
+func turnTitles() map[string]text.Text {
+	return map[string]text.Text{
+		engine.StepLoad: text.Of("load"), engine.StepComplete: text.Of("complete"), engine.StepApprove: text.Of("approve"),
+		engine.StepCall: text.Of("call"), engine.StepStore: text.Of("store"),
+	}
 }
 
 // attachedExecutions are what the nodes attached to a node have done for it, in the order in which they began.

@@ -17,11 +17,10 @@ import (
 	"tandem/text"
 )
 
-// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, and where it is said.
-func said(t *testing.T) map[string]string {
+// sources hands over every file of the module whose name has an ending, tests left out, by its path from the root.
+func sources(t *testing.T, ending string, each func(name, path string)) {
 	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -31,13 +30,42 @@ func said(t *testing.T) map[string]string {
 			}
 			return nil
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
+		if strings.HasSuffix(path, ending) && !strings.HasSuffix(path, "_test.go") {
+			each(strings.TrimPrefix(filepath.ToSlash(path), "../"), path)
 		}
-		fset := token.NewFileSet()
-		tree, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inTemplate is a text that a template says.
+var inTemplate = regexp.MustCompile(`\.Say ("[^"]*")`)
+
+// said finds every text that the code says: the English of each text.Of, with its context behind it in brackets, and where it is said.
+// Templates say theirs with .Say.
+func said(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	sources(t, ".html", func(name, path string) {
+		raw, err := os.ReadFile(path)
 		if err != nil {
-			return err
+			t.Fatal(err)
+		}
+		for _, m := range inTemplate.FindAllStringSubmatch(string(raw), -1) {
+			english, err := strconv.Unquote(m[1])
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, m[0], err)
+			}
+			found[english] = name
+		}
+	})
+	sources(t, ".go", func(name, path string) {
+		fset := token.NewFileSet()
+		tree, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
 		}
 		contexts := map[*ast.CallExpr]string{}
 		ast.Inspect(tree, func(n ast.Node) bool {
@@ -69,11 +97,7 @@ func said(t *testing.T) map[string]string {
 			found[english+contexts[call]] = fset.Position(call.Pos()).String()
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return found
 }
 
@@ -96,7 +120,8 @@ func literal(e ast.Expr) (string, bool) {
 // verb is a hole of a format, perhaps with the number of its value. read-only
 var verb = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0-9.]*([a-zA-Z%])`)
 
-// verbs are the holes of a format in the order of their values.
+// verbs are the holes of a format in the order of their values. A text may stand in other quotation marks in another language, so %q
+// counts as %s.
 func verbs(format string) []string {
 	var list []string
 	for _, m := range verb.FindAllStringSubmatch(format, -1) {
@@ -114,7 +139,9 @@ func verbs(format string) []string {
 		for len(list) <= n {
 			list = append(list, "")
 		}
-		list[n] = m[2]
+		if list[n] = m[2]; m[2] == "q" {
+			list[n] = "s"
+		}
 	}
 	return list
 }

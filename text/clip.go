@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -42,12 +43,34 @@ func Fit(s string, most int) string {
 	return FitIn(s, most, func(r rune) (string, int) { return string(r), 1 })
 }
 
+// UTF16 is the size of a text in UTF-16, in which several services count.
+func UTF16(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// FitUTF16 makes a text fit into a size in UTF-16, the mark included.
+func FitUTF16(s string, most int) string {
+	return FitUTF16As(s, most, func(r rune) string { return string(r) })
+}
+
+// FitUTF16As is [FitUTF16] for a text that is written in another way: write says how a character is.
+func FitUTF16As(s string, most int, write func(rune) string) string {
+	return FitIn(s, most, func(r rune) (string, int) {
+		piece := write(r)
+		return piece, UTF16(piece)
+	})
+}
+
 // FitIn makes a text fit into a limit that is counted in units of its own, the mark included, which counts as one: write says how a
 // character is written there and how much that takes. What is not UTF-8 becomes the replacement character.
 func FitIn(s string, limit int, write func(rune) (string, int)) string {
 	var b strings.Builder
 	n, fits := 0, 0 // fits is the length of what fits together with a mark
-	for _, r := range s {
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
 		piece, size := write(r)
 		if n += size; n > limit {
 			return b.String()[:fits] + Mark

@@ -79,7 +79,7 @@ type Text struct {
 	args    []any
 	// own are words that do not come from a catalogue, by language.
 	own map[string]string
-	// plain texts are the same in all languages.
+	// plain texts are the same in all languages, except for texts among their values.
 	plain bool
 }
 
@@ -87,8 +87,23 @@ type Text struct {
 // they are, so english must be a constant. A value may be a Text, which is told in the same language.
 func Of(english string, args ...any) Text { return Text{english: english, args: args} }
 
+// InTemplate is a text without values that a template of a page says. The test of the catalogues reads it there.
+func InTemplate(english string) Text { return Text{english: english} }
+
 // As is a text that is the same in every language: what an author wrote.
 func As(words string) Text { return Text{english: words, plain: true} }
+
+// Paragraphs is one text after the other, with an empty line between them. What says nothing is left out.
+func Paragraphs(list ...Text) Text {
+	var formats []string
+	var args []any
+	for _, one := range list {
+		if !one.IsZero() {
+			formats, args = append(formats, "%s"), append(args, one)
+		}
+	}
+	return Text{english: strings.Join(formats, "\n\n"), plain: true, args: args}
+}
 
 // Beside is a text that stands in English and in Chinese beside what it is about. Other languages have it in their catalogues.
 func Beside(english, chinese string) Text {
@@ -150,7 +165,7 @@ func (t Text) Words(language string) string {
 		return words
 	}
 	if t.plain {
-		return t.english
+		return fill(t.english, t.args, language)
 	}
 	format := t.english
 	if language != English {

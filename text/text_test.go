@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +51,8 @@ func TestClip(t *testing.T) {
 		{text.First("五六七", 2), "五六"}, {text.First("五", 2), "五"}, {text.First("五", 0), ""},
 		{text.ClipBytes("五六", 4), "五…"}, {text.ClipBytes("五六", 6), "五六"}, {text.Clip("五六七", 2), "五六…"}, {text.Clip("五六", 2), "五六"},
 		{text.Fit("五六七", 3), "五六七"}, {text.Fit("五六七八", 3), "五六…"}, {text.Fit("ab", 1), "…"}, {text.Fit("a\xff", 5), "a\ufffd"},
+		{text.FitUTF16("a😀b", 4), "a😀b"}, {text.FitUTF16("a😀b", 3), "a…"}, {text.FitUTF16("a\xff\xfeb", 3), "a\ufffdb"},
+		{text.FitUTF16As("a*b", 3, func(r rune) string { return strings.Replace(string(r), "*", `\*`, 1) }), "a…"}, {strconv.Itoa(text.UTF16("a😀五")), "4"},
 		{text.FitIn("a<b", 5, func(r rune) (string, int) {
 			if r == '<' {
 				return "&lt;", 4

@@ -3,7 +3,6 @@ package ai
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,8 +10,10 @@ import (
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human/form"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -176,7 +177,7 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.Slot
 	language := call.Speaks("")
 	fit, err := p.Model.Ask(ctx, f.models, call, s.ProfileID, language, slotMessages(language, s, p.Data, remaining, c), shape, func(raw json.RawMessage) (string, error) {
 		if !values.IsObject(raw) {
-			return node.Wording(language, "需要一个 JSON 对象", "a JSON object was expected"), nil
+			return text.Of("a JSON object was expected").In(language), nil
 		}
 		taken, err := slots.Take(p.Data, raw)
 		if err != nil {
@@ -185,7 +186,7 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.Slot
 		p.take(taken)
 		problems := taken.Problems
 		for _, name := range taken.Unsaid {
-			problems = append(problems, fmt.Sprintf(node.Wording(language, "%s: 缺少；不知道时给出 null", "%s: it is missing; write null when it is not known"), name))
+			problems = append(problems, text.Of("%s: it is missing; write null when it is not known", name).In(language))
 		}
 		return strings.Join(problems, "; "), nil
 	})
@@ -209,17 +210,18 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 		return nil, err
 	}
 	language := call.Speaks("")
-	message := fmt.Sprintf(node.Wording(language, "步骤“%s”缺少参数：%s。", "The step %q lacks: %s."), call.NodeName, strings.Join(names, ", "))
+	message := text.Of("The step %q lacks: %s.", call.NodeName, strings.Join(names, ", ")).In(language)
 	if len(p.Problems) > 0 {
-		message += " " + node.Wording(language, "上次的回答有误：", "What was answered could not be used: ") + strings.Join(p.Problems, "; ")
+		message += " " + text.Of("What was answered could not be used: ").In(language) + strings.Join(p.Problems, "; ")
 	}
 	if s.Problem != "" {
-		message += " " + node.Wording(language, "未能自动填充：", "It could not be filled automatically: ") + s.Problem
+		message += " " + text.Of("It could not be filled automatically: ").In(language) + s.Problem
 	}
-	request, err := payload.Encode(map[string]any{
-		"interaction_type": "form", "title": node.FillingTitle(language), "description": message, "message": message,
-		"params": params, "schema": remaining, "arguments": p.Data,
-	})
+	asked := map[string]any{
+		"interaction_type": "form", "description": message, "message": message, "params": params, "schema": remaining, "arguments": p.Data,
+	}
+	form.Say(asked, language, form.TitleText, node.FillingTitle())
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about what is missing: %w", err)
 	}
@@ -241,7 +243,7 @@ func (p *slotProgress) answered(call *node.Call, slots *node.SlotSchema) error {
 		call.Log(node.Notice, "a person has answered", map[string]any{"description": note})
 	}
 	if !values.IsObject(content) {
-		p.Problems = []string{node.Wording(call.Speaks(""), "需要一个对象", "an object was expected")}
+		p.Problems = []string{text.Of("an object was expected").For("of a model").In(call.Speaks(""))}
 		return nil
 	}
 	taken, err := slots.Take(p.Data, content)

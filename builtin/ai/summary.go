@@ -12,6 +12,7 @@ import (
 	"tandem/llm"
 	"tandem/memory"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -72,7 +73,7 @@ func callSummary(m *models.Models) node.Kind {
 				if err != nil {
 					return models.WaitOrFail(err)
 				}
-				if out.Summary = values.Shorten(strings.TrimSpace(done.Message.Content), cfg.MaxChars); out.Summary == "" {
+				if out.Summary = text.Fit(strings.TrimSpace(done.Message.Content), cfg.MaxChars); out.Summary == "" {
 					return nil, fault.New(fault.OutputInvalid, "the model returned no summary; try again, or choose another profile")
 				}
 				out.TokenUsage = models.UsageOf(done.Usage)

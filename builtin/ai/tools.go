@@ -15,10 +15,12 @@ import (
 	"tandem/builtin/values"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/human/form"
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // equip gives the turn what is attached to its node: memories by their kind, tools as what they offer; and the tools that the node lists by
@@ -181,12 +183,13 @@ func (p *progress) approve(call *node.Call) (node.Outcome, error) {
 			return reply(map[string]any{"approved": true, "note": "the tool refuses it"}, engine.ApproveReply{Approved: true})
 		}
 		sum := sha256.Sum256(append([]byte(wanted.Name+"\x00"), args...))
-		request, err := payload.Encode(map[string]any{
-			"interaction_type": "approval", "title": fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), wanted.Name),
-			"description": p.say("模型想用下列参数调用这个工具。", "A model wants to call this tool with the arguments below."),
-			"tool":        wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),
+		asked := map[string]any{
+			"interaction_type": form.Approval, "tool": wanted.Name, "node_id": tool.Node, "arguments": args, "arguments_hash": hex.EncodeToString(sum[:]),
 			"options": []string{"approve", "reject"},
-		})
+		}
+		form.Say(asked, p.Language, form.TitleText, text.Of("May %s be called?", wanted.Name))
+		form.Say(asked, p.Language, form.DescriptionText, text.Of("A model wants to call this tool with the arguments below."))
+		request, err := payload.Encode(asked)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -268,7 +269,7 @@ func (p *progress) toolMessage(e engine.LoopEntry) (llm.Message, error) {
 	m := llm.Message{Role: llm.ToolRole, ToolCallID: wanted.ID, ToolName: wanted.Name}
 	switch {
 	case e.Denied:
-		m.Failed, m.Content = true, p.say("用户拒绝了这次调用。", "A person has refused this call.")
+		m.Failed, m.Content = true, p.say(text.Of("A person has refused this call."))
 	case e.Value < 0:
 		m.Failed, m.Content = true, fmt.Sprintf("%s: %s", e.Code, e.Message)
 	default:
@@ -281,12 +282,8 @@ func (p *progress) toolMessage(e engine.LoopEntry) (llm.Message, error) {
 	return m, nil
 }
 
-func (p *progress) say(zh, en string) string {
-	if p.Language == "zh" {
-		return zh
-	}
-	return en
-}
+// say puts a text into the language of the turn.
+func (p *progress) say(t text.Text) string { return t.In(p.Language) }
 
 // wanted is a tool call that a completion wants.
 func (p *progress) wanted(completion, index int) (llm.ToolCall, error) {

@@ -24,6 +24,7 @@ import (
 	"tandem/identity"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Config is what every question to a person says. The configuration of a kind that asks embeds it. A question is put by returning a wait: the record of it, the messages and
@@ -381,12 +382,12 @@ func (a *humanAsking) answered(call *node.Call, r human.Request, content json.Ra
 	}
 	if call.Wake.Outcome == engine.AskCanceled {
 		detail.note(call, "cancelled", nil)
-		return nil, fault.New(fault.Canceled, cmp.Or(takenBack(result), "the question was taken back before it was answered"))
+		return nil, fault.Say(fault.Canceled, takenBack(result))
 	}
 	timedOut := call.Wake.Outcome == engine.AskTimeout
 	if timedOut && r.TimeoutAction == human.TimeoutFail {
 		detail.note(call, human.TimedOut, nil)
-		return nil, fault.Newf(fault.HILTimeout, "nobody has answered within %s", (time.Duration(r.TimeoutSeconds) * time.Second).String())
+		return nil, fault.Say(fault.HILTimeout, text.Of("nobody has answered within %s", time.Duration(r.TimeoutSeconds)*time.Second))
 	}
 	if len(result.ResponseData) == 0 || string(result.ResponseData) == "null" {
 		result.ResponseData = json.RawMessage(`{}`)
@@ -426,15 +427,14 @@ func (a *humanAsking) answered(call *node.Call, r human.Request, content json.Ra
 }
 
 // takenBack says who has taken a question back and why, as far as that is known.
-func takenBack(result human.Result) string {
+func takenBack(result human.Result) text.Text {
 	if result.Responder == "" {
-		return ""
+		return text.Of("the question was taken back before it was answered")
 	}
-	text := fmt.Sprintf("%q has taken the question back before it was answered", result.Responder)
 	if why := gjson.GetBytes(result.ResponseData, "notes").Str; why != "" {
-		text += ": " + why
+		return text.Of("%q has taken the question back before it was answered: %s", result.Responder, why)
 	}
-	return text
+	return text.Of("%q has taken the question back before it was answered", result.Responder)
 }
 
 // inAppApproval asks in the inbox, and wherever channel_type says besides.

@@ -20,6 +20,7 @@ import (
 
 	"tandem/fault"
 	"tandem/files"
+	"tandem/hypertext"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 func Text(ctx context.Context, format string, data []byte) (text string, pages int, cut bool, err error) {
 	switch format {
 	case "html":
-		return htmlText([]byte(unicodeText(data)), maxOfficeText), 0, false, nil
+		return hypertext.OfPage([]byte(unicodeText(data)), maxOfficeText), 0, false, nil
 	case "pdf":
 		return pdfText(ctx, data)
 	case "docx":

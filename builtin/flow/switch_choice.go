@@ -12,6 +12,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // choiceTries is how often a model is asked before the default is taken.
@@ -24,10 +25,10 @@ func (c *switchConfig) byChoice(ctx context.Context, call *node.Call, models *mo
 		return "", fault.New(fault.InvalidConfig, `"llm_profile" is missing; a model chooses among "choices"`).With("path", "configurations.llm_profile")
 	}
 	names := make([]string, len(c.Choices))
-	var text strings.Builder
+	var branches strings.Builder
 	for i, choice := range c.Choices {
 		names[i] = choice.Branch
-		fmt.Fprintf(&text, "- %s: %s\n", choice.Branch, choice.Description)
+		fmt.Fprintf(&branches, "- %s: %s\n", choice.Branch, choice.Description)
 	}
 	schema, err := json.Marshal(map[string]any{
 		"type": "object", "required": []string{"branch"}, "additionalProperties": false,
@@ -37,14 +38,12 @@ func (c *switchConfig) byChoice(ctx context.Context, call *node.Call, models *mo
 		return "", fault.Newf(fault.Internal, "the choices: %w", err)
 	}
 	shape := &llm.Schema{Name: "choice", JSON: schema}
-	system, proposal := "Choose the branch that fits. Answer with JSON: {\"branch\": \"…\"}.\nThe branches:\n", string(c.Propose)
-	if call.Language == "zh" {
-		system = "选择最合适的分支，只用 JSON 回答：{\"branch\": \"…\"}。\n可选的分支：\n"
-	}
+	system := text.Of("Choose the branch that fits. Answer with JSON: {\"branch\": \"…\"}.\nThe branches:\n").In(call.Language)
+	proposal := string(c.Propose)
 	if proposal == "" {
 		proposal = payload.JSON(call.Input)
 	}
-	messages := []llm.Message{{Role: llm.System, Content: system + text.String()}, {Role: llm.User, Content: proposal}}
+	messages := []llm.Message{{Role: llm.System, Content: system + branches.String()}, {Role: llm.User, Content: proposal}}
 	for try := range choiceTries {
 		said, err := models.Ask(ctx, call, c.LLMProfile, llm.Request{Messages: messages, Schema: shape})
 		if err != nil {

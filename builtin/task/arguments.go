@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/node"
+	"tandem/text"
 )
 
 // shapeArguments is the shape of arguments that a model derives. It is not the tool's schema: where that wants a number, a
@@ -96,11 +96,11 @@ func (t *tasks) derive(ctx context.Context, call *node.Call, p *taskStep, tell s
 // stand for. What was given by a person is put over them: it is data, in which nothing is looked up.
 func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMessage, given ...values.Member) (out written, problem string, err error) {
 	if !values.IsObject(raw) {
-		return out, p.say("需要一个 JSON 对象", "a JSON object was expected"), nil
+		return out, p.say(text.Of("a JSON object was expected")), nil
 	}
 	out.template = bareArguments(tool, raw)
 	if !values.IsObject(out.template) {
-		return out, p.say("arguments 必须是一个对象", "arguments must be an object"), nil
+		return out, p.say(text.Of("arguments must be an object")), nil
 	}
 	resolved, lineage, err := call.Resolve(out.template)
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *taskStep) readArguments(call *node.Call, tool taskTool, raw json.RawMes
 	}
 	fixed, missing, problem := toolset.CheckArguments(tool.InputSchema, resolved)
 	if problem != "" {
-		return out, fmt.Sprintf(p.say("参数不符合工具的 schema：%s", "the arguments do not fit the tool's schema: %s"), problem), nil
+		return out, p.say(text.Of("the arguments do not fit the tool's schema: %s", problem)), nil
 	}
 	out.resolved, out.lineage, out.missing = fixed, lineage, missing
 	return out, "", nil

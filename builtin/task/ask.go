@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"tandem/agent"
@@ -14,6 +13,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // sameArguments says that two sets of arguments are one.
@@ -94,19 +94,19 @@ func (p *taskStep) confirmRequest(flow bool, hash string) map[string]any {
 		judged.Reason = said.Reason
 	}
 	if p.about.Unassessed {
-		judged.Reason = p.say("风险无法评估，按高风险处理。", "The risk could not be judged, so it counts as high.")
+		judged.Reason = p.say(text.Of("The risk could not be judged, so it counts as high."))
 	}
 	request := map[string]any{"interaction_type": form.Approval, "risk": judged.Risk, "reason": judged.Reason, "language": p.Language}
 	if flow {
-		request["title"] = p.say("是否开始执行这个任务？", "May this task begin?")
+		form.Say(request, p.Language, form.TitleText, text.Of("May this task begin?"))
 		request["description"] = values.JoinTexts(p.flowName(), values.JoinTexts(p.Question, judged.Reason))
 	} else {
-		request["title"] = fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool)
+		form.Say(request, p.Language, form.TitleText, text.Of("May %s be called?", p.about.Tool))
 		request["description"] = values.JoinTexts(p.purpose(), judged.Reason)
 		request["step_id"], request["tool"], request["arguments"], request["arguments_hash"] = p.about.Step, p.about.Tool, p.arguments(), hash
 	}
 	if judged.Risk == agent.High {
-		request["warning"] = p.say("这是高风险操作，请确认后果可以接受。", "This is of high risk: agree only if you can live with what it may do.")
+		request["warning"] = p.say(text.Of("This is of high risk: agree only if you can live with what it may do."))
 	}
 	return request
 }
@@ -188,10 +188,12 @@ func (p *taskStep) askParams(call *node.Call) (node.Outcome, error) {
 			wanted = made
 		}
 	}
-	request, err := payload.Encode(map[string]any{
-		"interaction_type": form.Input, "title": fmt.Sprintf(p.say("%s 需要补充参数", "%s needs parameters"), p.about.Tool), "description": wanted.Message, "language": p.Language,
+	asked := map[string]any{
+		"interaction_type": form.Input, "description": wanted.Message, "language": p.Language,
 		"step_id": p.about.Step, "tool": p.about.Tool, "message": wanted.Message, "params": wanted.Params, "schema": wanted.Schema, "arguments": p.arguments(),
-	})
+	}
+	form.Say(asked, p.Language, form.TitleText, text.Of("%s needs parameters", p.about.Tool))
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question for parameters: %w", err)
 	}

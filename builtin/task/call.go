@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -111,7 +111,7 @@ func (p *taskStep) asJudged(now mcp.Tool, v mcp.Verdict, given callAnswer) error
 		return nil
 	}
 	change := mcp.Change{Tool: now.Name, Kind: mcp.Changed, After: now.Definition,
-		Summary: fmt.Sprintf(p.say("%q 与评估时不同", "%q is not what it was when the call was judged"), now.Name)}
+		Summary: p.say(text.Of("%q is not what it was when the call was judged", now.Name))}
 	if err := p.sameEffect([]mcp.Change{change}); err != nil {
 		return err
 	}
@@ -204,14 +204,14 @@ func (t *tasks) answered(ctx context.Context, call *node.Call, p *taskStep) (non
 
 // askHeld asks about a call that somebody wants to be asked about by now.
 func (p *taskStep) askHeld(server string, v mcp.Verdict) (node.Outcome, error) {
-	why := p.say("调用已评估，但现在需要确认。", "The call was judged, and has to be confirmed by now.")
+	why := text.Of("The call was judged, and has to be confirmed by now.")
 	switch {
 	case v.From == mcp.FromNobody:
-		why = p.say("没有人说明该工具做什么，按具有破坏性处理。", "Nobody has said what this tool does to the world, so it counts as one that destroys.")
+		why = text.Of("Nobody has said what this tool does to the world, so it counts as one that destroys.")
 	case v.By != "":
-		why = fmt.Sprintf(p.say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By)
+		why = text.Of("%s wants calls of this tool confirmed.", v.By)
 	}
-	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, fmt.Sprintf(p.say("是否允许调用 %s？", "May %s be called?"), p.about.Tool), values.JoinTexts(why, v.Detail))
+	return p.askAbout(callMemo{form.PurposeToolApproval, server, nil}, text.Of("May %s be called?", p.about.Tool), text.Paragraphs(why, text.As(v.Detail)))
 }
 
 // sameEffect refuses a tool that may no longer be repeated: the call was begun as one that may.
@@ -231,26 +231,27 @@ func (p *taskStep) sameEffect(changes []mcp.Change) error {
 // askDrift asks whether the tool may be used as it is now.
 func (p *taskStep) askDrift(d *mcp.Drifted) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeDrift, d.Server, d.Changes},
-		fmt.Sprintf(p.say("工具 %s 已改变，是否接受？", "The tool %s has changed. Accept it?"), p.about.Tool),
-		p.say("工具的定义与之前接受的不同。接受后才会调用。", "The tool is not what was accepted before. It is called only when somebody accepts the difference."))
+		text.Of("The tool %s has changed. Accept it?", p.about.Tool),
+		text.Of("The tool is not what was accepted before. It is called only when somebody accepts the difference."))
 }
 
 // askActivation asks whether the server may be used at all.
 func (p *taskStep) askActivation(server string) (node.Outcome, error) {
 	return p.askAbout(callMemo{form.PurposeActivation, server, nil},
-		fmt.Sprintf(p.say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server),
-		p.say("任务需要这个服务器的工具，但它没有启用。", "The task needs a tool of this server, which is not activated."))
+		text.Of("Activate the tool server %s?", server),
+		text.Of("The task needs a tool of this server, which is not activated."))
 }
 
-func (p *taskStep) askAbout(memo callMemo, title, description string) (node.Outcome, error) {
+func (p *taskStep) askAbout(memo callMemo, title, description text.Text) (node.Outcome, error) {
 	kept, err := payload.Encode(memo)
 	if err != nil {
 		return nil, fault.Newf(fault.Internal, "the question about %q: %w", p.about.Tool, err)
 	}
 	shown := map[string]any{
-		"interaction_type": form.Approval, "title": title, "description": description, "language": p.Language,
-		"server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
+		"interaction_type": form.Approval, "language": p.Language, "server_id": memo.Server, "tool": p.about.Tool, "step_id": p.about.Step,
 	}
+	form.Say(shown, p.Language, form.TitleText, title)
+	form.Say(shown, p.Language, form.DescriptionText, description)
 	if memo.Purpose == form.PurposeToolApproval {
 		shown["arguments"], shown["options"], shown["risk"] = p.arguments(), []string{"approve", "reject"}, p.about.Risk
 	}

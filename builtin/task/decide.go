@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +15,7 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/text"
 )
 
 // decision is something that a model decides about a task.
@@ -134,8 +134,8 @@ func (p *taskStep) readName(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	if said.FlowName = values.Shorten(strings.Join(strings.Fields(said.FlowName), " "), 200); said.FlowName == "" {
-		return nil, nil, p.say("flow_name 为空", "flow_name is empty"), nil
+	if said.FlowName = text.Fit(strings.Join(strings.Fields(said.FlowName), " "), 200); said.FlowName == "" {
+		return nil, nil, p.say(text.Of("flow_name is empty")), nil
 	}
 	return said, nil, "", nil
 }
@@ -145,7 +145,7 @@ func (p *taskStep) readRisk(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason = values.Shorten(said.Reason, maxReason)
+	said.Reason = text.Fit(said.Reason, maxReason)
 	return riskResult(said), said, "", nil
 }
 
@@ -164,11 +164,11 @@ func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem 
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason, said.Gate = values.Shorten(said.Reason, maxReason), "" // which is no model's to say
+	said.Reason, said.Gate = text.Fit(said.Reason, maxReason), "" // which is no model's to say
 	p.heed(&said)
 	if utf8.RuneCount(p.arguments()) > maxJudged { // what a judge has not seen is not judged
 		said.Risk = agent.High
-		said.Reason = values.JoinTexts(said.Reason, p.say("参数过长，无法完整评估，按高风险处理。", "The arguments are too long to be judged as a whole, so the risk counts as high."))
+		said.Reason = values.JoinTexts(said.Reason, p.say(text.Of("The arguments are too long to be judged as a whole, so the risk counts as high.")))
 		return p.judged(said), agent.RiskReply{Reason: said.Reason, Gate: said.Gate}, "", nil
 	}
 	return p.judged(said), said, "", nil
@@ -176,7 +176,7 @@ func (p *taskStep) readToolRisk(raw json.RawMessage) (result, told any, problem 
 
 // heed adds to a judgement what the call meets in any case.
 func (p *taskStep) heed(said *agent.RiskReply) {
-	because := func(zh, en string) { said.Reason = values.JoinTexts(said.Reason, p.say(zh, en)) }
+	because := func(t text.Text) { said.Reason = values.JoinTexts(said.Reason, p.say(t)) }
 	v := p.verdict
 	switch v.Decision {
 	case mcp.Refused:
@@ -185,22 +185,22 @@ func (p *taskStep) heed(said *agent.RiskReply) {
 		said.Reason = mcp.NotAllowedBy(server, tool, v).Message
 	case mcp.Asks:
 		said.Gate = agent.GateAsk
-		because(fmt.Sprintf("%s 要求每次调用都要确认。", v.By), fmt.Sprintf("%s wants calls of this tool confirmed.", v.By))
+		because(text.Of("%s wants calls of this tool confirmed.", v.By).For("each of them"))
 		if v.Detail != "" {
-			because(v.Detail, "("+v.Detail+")")
+			because(text.Of("(%s)", v.Detail))
 		}
 	case mcp.Runs:
 		said.Gate = agent.GateOpen
-		because(fmt.Sprintf("%s 已将该工具归为只读。", v.By), fmt.Sprintf("%s has classed this tool as one that only reads.", v.By))
+		because(text.Of("%s has classed this tool as one that only reads.", v.By))
 	case mcp.Destroys:
 		if said.Risk != agent.Low {
 			return
 		}
 		said.Risk = agent.Medium
 		if v.From == mcp.FromNobody {
-			because("没有人说明该工具做什么，按具有破坏性处理，风险至少为中。", "Nobody has said what this tool does to the world, so it counts as one that destroys: the risk is medium at least.")
+			because(text.Of("Nobody has said what this tool does to the world, so it counts as one that destroys: the risk is medium at least."))
 		} else {
-			because("工具声明其操作具有破坏性，风险至少为中。", "The tool says that it destroys, so the risk is medium at least.")
+			because(text.Of("The tool says that it destroys, so the risk is medium at least."))
 		}
 	}
 }
@@ -237,14 +237,14 @@ func (p *taskStep) readPlan(raw json.RawMessage) (result, told any, problem stri
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), values.Shorten(said.Description, maxReason)
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), text.Fit(said.Description, maxReason)
 	said.Inactive, said.Unregistered, said.Unreachable = p.Inactive, p.Unregistered, p.Unreachable
 	switch {
 	case agent.IsFinal(said.ToolID):
 		said.ToolID = agent.FinalTool
 		return said, agent.Choice{Tool: agent.FinalTool, Final: true, Description: said.Description}, "", nil
 	case said.ToolID == "":
-		return nil, nil, p.say("tool_id 为空；完成时请给出 FINAL", "tool_id is empty; write FINAL when nothing is left to do"), nil
+		return nil, nil, p.say(text.Of("tool_id is empty; write FINAL when nothing is left to do")), nil
 	}
 	if problem := p.forbidden(said.ToolID); problem != "" {
 		return nil, nil, problem, nil
@@ -258,7 +258,7 @@ func (p *taskStep) forbidden(id string) string {
 	if !ok || tool.Forbidden == "" {
 		return ""
 	}
-	return fmt.Sprintf(p.say("%q：%s；请选择别的工具，或写 FINAL", "%q: %s; choose another tool, or FINAL"), id, tool.Forbidden)
+	return p.say(text.Of("%q: %s; choose another tool, or FINAL", id, tool.Forbidden))
 }
 
 // choice is what the program is told of a chosen tool.
@@ -273,13 +273,13 @@ func (p *taskStep) readOther(raw json.RawMessage) (result, told any, problem str
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), values.Shorten(said.Description, maxReason)
+	said.ToolID, said.Description = strings.TrimSpace(said.ToolID), text.Fit(said.Description, maxReason)
 	if said.ToolID == "" || strings.EqualFold(said.ToolID, "none") || agent.IsFinal(said.ToolID) {
 		said.ToolID = ""
 		return said, agent.Choice{None: true, Description: said.Description}, "", nil
 	}
 	if _, ok := p.tool(said.ToolID); !ok {
-		return nil, nil, fmt.Sprintf(p.say("没有工具 %q；没有合适的工具时 tool_id 给出空字符串", "there is no tool %q; leave tool_id empty when none is of use"), said.ToolID), nil
+		return nil, nil, p.say(text.Of("there is no tool %q; leave tool_id empty when none is of use", said.ToolID)), nil
 	}
 	if problem := p.forbidden(said.ToolID); problem != "" {
 		return nil, nil, problem, nil
@@ -298,11 +298,11 @@ func (p *taskStep) readReplan(raw json.RawMessage) (result, told any, problem st
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Description = values.Shorten(said.Description, maxReason)
+	said.Description = text.Fit(said.Description, maxReason)
 	const most = 100
 	said.Steps = said.Steps[:min(len(said.Steps), most)]
 	for i := range said.Steps {
-		said.Steps[i].Description = values.Shorten(said.Steps[i].Description, maxReason)
+		said.Steps[i].Description = text.Fit(said.Steps[i].Description, maxReason)
 	}
 	return said, agent.Choice{None: len(said.Steps) == 0, Description: said.Description}, "", nil
 }
@@ -315,7 +315,7 @@ func (p *taskStep) readAnalyze(raw json.RawMessage) (result, told any, problem s
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	said.Reason = values.Shorten(said.Reason, maxReason)
+	said.Reason = text.Fit(said.Reason, maxReason)
 	return said, agent.AnalyzeReply{IsParamError: said.IsParamError}, "", nil
 }
 
@@ -332,15 +332,15 @@ func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem s
 	if err := json.Unmarshal(raw, &said); err != nil {
 		return nil, nil, "", err
 	}
-	if said.Message = values.Shorten(strings.TrimSpace(said.Message), maxReason); said.Message == "" {
-		return nil, nil, p.say("message 为空", "message is empty"), nil
+	if said.Message = text.Fit(strings.TrimSpace(said.Message), maxReason); said.Message == "" {
+		return nil, nil, p.say(text.Of("message is empty")), nil
 	}
 	tool, _ := p.tool(p.about.Tool)
 	known := tool.properties()
 	var asked []values.Member
 	for _, m := range values.Members(said.Params) {
 		if len(known) > 0 && !slices.ContainsFunc(known, func(k values.Member) bool { return k.Key == m.Key }) {
-			return nil, nil, fmt.Sprintf(p.say("工具没有参数 %q", "the tool has no parameter %q"), m.Key), nil
+			return nil, nil, p.say(text.Of("the tool has no parameter %q", m.Key)), nil
 		}
 		asked = append(asked, m)
 	}
@@ -348,7 +348,7 @@ func (p *taskStep) readMissing(raw json.RawMessage) (result, told any, problem s
 		asked = values.Overlay(asked, values.Member{Key: name, Value: json.RawMessage("null")})
 	}
 	if len(asked) == 0 {
-		return nil, nil, p.say("params 为空；请列出需要用户提供的参数，值为 null", "params is empty; name the parameters that the user has to give, with null"), nil
+		return nil, nil, p.say(text.Of("params is empty; name the parameters that the user has to give, with null")), nil
 	}
 	return p.request(tool, said.Message, asked), nil, "", nil
 }
@@ -377,6 +377,6 @@ func (p *taskStep) plainMissing() paramRequest {
 			asked = append(asked, values.Member{Key: m.Key, Value: value})
 		}
 	}
-	message := fmt.Sprintf(p.say("工具 %s 无法使用现有的参数：%s。请补充或更正。", "The tool %s cannot work with its parameters: %s. Please give what is missing or wrong."), p.about.Tool, p.about.Message)
-	return p.request(tool, values.Shorten(message, maxReason), asked)
+	message := p.say(text.Of("The tool %s cannot work with its parameters: %s. Please give what is missing or wrong.", p.about.Tool, p.about.Message))
+	return p.request(tool, text.Fit(message, maxReason), asked)
 }

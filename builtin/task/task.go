@@ -24,6 +24,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -171,7 +172,7 @@ func (t *tasks) open(ctx context.Context, call *node.Call, cfg taskConfig, input
 		var facts []string
 		for i, r := range state.Rounds {
 			facts = append(facts, r.Facts...)
-			state.Rounds[i] = Round{Question: r.Question, Answer: values.Shorten(r.Answer, models.MaxPromptValue)}
+			state.Rounds[i] = Round{Question: r.Question, Answer: text.Fit(r.Answer, models.MaxPromptValue)}
 		}
 		state.Facts = models.Distinct(facts, maxTaskFacts)
 	}
@@ -250,8 +251,8 @@ func (in *taskInput) into(state *taskState) error {
 		return wrong("documents", "%d are too many; at most %d are taken", len(in.Documents), maxDocuments)
 	}
 	for _, d := range in.Documents {
-		if text := values.Text(d); utf8.RuneCountInString(text) > maxDocument {
-			d = values.Encode(values.Shorten(text, maxDocument))
+		if said := values.Text(d); utf8.RuneCountInString(said) > maxDocument {
+			d = values.Encode(text.Fit(said, maxDocument))
 		}
 		state.Documents = append(state.Documents, d)
 	}
@@ -292,7 +293,7 @@ func (p *taskStep) arguments() json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-func (p *taskStep) say(zh, en string) string { return node.Wording(p.Language, zh, en) }
+func (p *taskStep) say(t text.Text) string { return t.In(p.Language) }
 
 func (p *taskStep) tool(id string) (taskTool, bool) {
 	i := slices.IndexFunc(p.Tools, func(t taskTool) bool { return t.ID == id })

@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -123,7 +124,7 @@ func knownTool(call *node.Call, t mcp.Tool, changes []mcp.Change) (taskTool, boo
 func toldTool(t mcp.Tool) taskTool {
 	class := mcp.ClassOf(t)
 	tool := taskTool{
-		ID: t.ID, Description: values.Shorten(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
+		ID: t.ID, Description: text.Fit(strings.TrimSpace(t.Description), maxToolDescription), InputSchema: t.InputSchema, Effect: mcp.Effect(t),
 		Destructive: class == mcp.Destructive, ReadOnly: class == mcp.ReadOnly, Unclassed: class == mcp.Unclassed,
 	}
 	if len(t.OutputSchema) <= maxOutputSchema {

@@ -22,6 +22,7 @@ import (
 	"tandem/mcp"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -132,15 +133,15 @@ func (s *Server) Settle(ctx context.Context) error {
 	}
 	if memo.Purpose == form.PurposeToolApproval {
 		if wake.Outcome != engine.AskDone || !Approves(wake.Payload) {
-			return fault.Newf(fault.Forbidden, "a person has refused this call of a tool of server %q", memo.Server).With("server_id", memo.Server)
+			return fault.Say(fault.Forbidden, text.Of("a person has refused this call of a tool of server %q", memo.Server)).With("server_id", memo.Server)
 		}
 		s.agreed = memo.Hash
 		return nil
 	}
 	if wake.Outcome != engine.AskDone || !Accepts(wake.Payload) {
-		refused := fault.Newf(fault.Forbidden, "the tool server %q is not used: nobody has accepted that", memo.Server)
+		refused := fault.Say(fault.Forbidden, text.Of("the tool server %q is not used: nobody has accepted that", memo.Server))
 		if memo.Purpose == form.PurposeDrift {
-			refused = fault.Newf(fault.Forbidden, "the changed tools of server %q are not used: nobody has accepted the difference (%s)", memo.Server, strings.Join(summaries(memo.Changes), "; "))
+			refused = fault.Say(fault.Forbidden, text.Of("the changed tools of server %q are not used: nobody has accepted the difference (%s)", memo.Server, strings.Join(summaries(memo.Changes), "; ")))
 		}
 		return refused.With("server_id", memo.Server)
 	}
@@ -174,15 +175,13 @@ func Accepts(raw json.RawMessage) bool {
 
 // ask asks a person: whether the server may be used, or whether its tools may be as they are now.
 func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
-	say := func(zh, en string) string { return node.Wording(s.Call.Speaks(""), zh, en) }
-	server := s.Config.ServerID
-	title := fmt.Sprintf(say("是否启用工具服务器 %s？", "Activate the tool server %s?"), server)
-	text := say("工作流要使用该服务器的工具，而发起人尚未启用它。接受后，其工具按当前定义固定下来。",
-		"The workflow wants to use its tools, and the user who started it has not activated it. Accepting pins the tools as they are now.")
+	language, server := s.Call.Speaks(""), s.Config.ServerID
+	title := text.Of("Activate the tool server %s?", server)
+	description := text.Of("The workflow wants to use its tools, and the user who started it has not activated it. Accepting pins the tools as they are now.")
 	key := purpose + ":" + server
 	if purpose == form.PurposeDrift {
-		title = fmt.Sprintf(say("服务器 %s 的工具已变化，是否接受？", "Tools of server %s have changed. Accept that?"), server)
-		text = strings.Join(summaries(changes), "; ")
+		title = text.Of("Tools of server %s have changed. Accept that?", server)
+		description = text.As(strings.Join(summaries(changes), "; "))
 		shown, err := payload.Encode(changes)
 		if err != nil {
 			return nil, err
@@ -194,7 +193,10 @@ func (s *Server) ask(purpose string, changes []mcp.Change) (*node.Wait, error) {
 	if len(changes) > 0 {
 		content["changes"] = changes
 	}
-	request, err := payload.Encode(map[string]any{"interaction_type": form.Approval, "title": title, "description": text, "content": content})
+	asked := map[string]any{"interaction_type": form.Approval, "content": content}
+	form.Say(asked, language, form.TitleText, title)
+	form.Say(asked, language, form.DescriptionText, description)
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, err
 	}

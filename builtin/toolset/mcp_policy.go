@@ -3,7 +3,6 @@ package toolset
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"tandem/builtin/values"
@@ -13,6 +12,7 @@ import (
 	"tandem/node"
 	"tandem/payload"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Policy is what calls of a tool meet that a model is given, as a turn keeps it.
@@ -78,20 +78,21 @@ func (s *Server) held(ctx context.Context, v mcp.Verdict) bool {
 
 // askCall asks about a call with exactly these arguments.
 func (s *Server) askCall(tool string, args json.RawMessage, v mcp.Verdict) (node.Outcome, error) {
-	say := func(zh, en string) string { return node.Wording(s.Call.Speaks(""), zh, en) }
 	id := mcp.ToolID(s.Config.ServerID, tool)
 	hash, err := ArgumentsHash(id, args)
 	if err != nil {
 		return nil, err
 	}
-	why := say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below.")
+	why := []text.Text{text.Of("The workflow wants to call this tool with the arguments below.")}
 	if v.Decision == mcp.Asks && v.By != "" {
-		why = values.JoinTexts(why, fmt.Sprintf(say("%s 要求确认该工具的调用。", "%s wants calls of this tool confirmed."), v.By))
+		why = append(why, text.Of("%s wants calls of this tool confirmed.", v.By))
 	}
-	request, err := payload.Encode(map[string]any{
-		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), id), "description": values.JoinTexts(why, v.Detail),
-		"tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
-	})
+	asked := map[string]any{
+		"interaction_type": form.Approval, "tool": id, "node_id": s.Call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
+	}
+	form.Say(asked, s.Call.Speaks(""), form.TitleText, text.Of("May %s be called?", id))
+	form.Say(asked, s.Call.Speaks(""), form.DescriptionText, text.Paragraphs(append(why, text.As(v.Detail))...))
+	request, err := payload.Encode(asked)
 	if err != nil {
 		return nil, err
 	}

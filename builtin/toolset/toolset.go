@@ -21,6 +21,7 @@ import (
 	"tandem/human/form"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -109,7 +110,7 @@ func askedAlone(k node.Kind) node.Kind {
 		}
 		if call.Wake != nil {
 			if call.Wake.Outcome != engine.AskDone || !Approves(call.Wake.Payload) {
-				return nil, fault.Newf(fault.Forbidden, "a person has refused this call of a tool of node %q", call.NodeID)
+				return nil, fault.Say(fault.Forbidden, text.Of("a person has refused this call of a tool of node %q", call.NodeID))
 			}
 			return run(ctx, call)
 		}
@@ -141,12 +142,12 @@ func toolQuestion(call *node.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	say := func(zh, en string) string { return node.Wording(call.Speaks(""), zh, en) }
-	return payload.Encode(map[string]any{
-		"interaction_type": form.Approval, "title": fmt.Sprintf(say("是否允许调用 %s？", "May %s be called?"), name),
-		"description": say("工作流要用下列参数调用这个工具。", "The workflow wants to call this tool with the arguments below."),
-		"tool":        name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
-	})
+	asked := map[string]any{
+		"interaction_type": form.Approval, "tool": name, "node_id": call.NodeID, "arguments": args, "arguments_hash": hash, "options": []string{"approve", "reject"},
+	}
+	form.Say(asked, call.Speaks(""), form.TitleText, text.Of("May %s be called?", name))
+	form.Say(asked, call.Speaks(""), form.DescriptionText, text.Of("The workflow wants to call this tool with the arguments below."))
+	return payload.Encode(asked)
 }
 
 // MaxResult is how many bytes of JSON a tool may return.

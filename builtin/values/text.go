@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -66,14 +65,7 @@ func Readable(data []byte, limit int) string {
 	return text
 }
 
-// Shorten cuts a text to so many characters.
-func Shorten(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:max(most-1, 0)]) + "…"
-}
-
+// Excerpt is the beginning of a text, about 2000 bytes, and how long all of it is.
 func Excerpt(text string) string {
 	const most = 2000
 	for i := range text {
@@ -84,6 +76,7 @@ func Excerpt(text string) string {
 	return text
 }
 
+// JoinTexts is one text after the other, with an empty line between them; of which one may be empty.
 func JoinTexts(a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -17,6 +17,7 @@ import (
 	"tandem/node"
 	"tandem/outbound"
 	"tandem/payload"
+	"tandem/text"
 	"tandem/workflow"
 )
 
@@ -258,12 +259,12 @@ func (t *httpTool) read(x *httpcall.Call, r *outbound.Response) (*httpToolResult
 		}
 	}
 	limit := int(min(t.cfg.MaxBytes, 32<<20))
-	text, _, ok, err := document.PageText(r.Header.Get("Content-Type"), r.Body, limit)
+	said, _, ok, err := document.PageText(r.Header.Get("Content-Type"), r.Body, limit)
 	if cerr := r.Body.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
 	if problem := r.Problem(x.Node.Time()); problem != nil {
-		if shown := values.Readable([]byte(text), httpcall.MaxExcerpt); shown != "" {
+		if shown := values.Readable([]byte(said), httpcall.MaxExcerpt); shown != "" {
 			problem.Fault = problem.Fault.With("body", shown)
 		}
 		return nil, problem
@@ -274,15 +275,15 @@ func (t *httpTool) read(x *httpcall.Call, r *outbound.Response) (*httpToolResult
 	case !ok:
 		return nil, fault.Newf(fault.ToolError, "the answer is no text but %q; it cannot be handed to a model", out.ContentType)
 	}
-	if trimmed := strings.TrimSpace(text); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)) {
+	if trimmed := strings.TrimSpace(said); len(trimmed) <= httpToolText && trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') && json.Valid([]byte(trimmed)) {
 		out.JSON = json.RawMessage(trimmed)
 		return out, nil
 	}
-	out.Text = document.FirstBytes(text, httpToolText)
+	out.Text = text.Head(said, httpToolText)
 	for size := len(values.Encode(out.Text)); size > httpToolText; size = len(values.Encode(out.Text)) { // as JSON it may be longer
-		out.Text = document.FirstBytes(out.Text, len(out.Text)*httpToolText/size)
+		out.Text = text.Head(out.Text, len(out.Text)*httpToolText/size)
 	}
-	out.Truncated = len(out.Text) < len(text)
+	out.Truncated = len(out.Text) < len(said)
 	return out, nil
 }
 

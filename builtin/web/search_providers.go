@@ -12,12 +12,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tandem/builtin/document"
 	"tandem/builtin/httpcall"
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // searchProvider is one search service: how it is asked and how its answer is read. A new one is one line in
@@ -143,9 +143,9 @@ func countOf(v gjson.Result) int64 {
 }
 
 // unmarked is a text without the marks that services put around what they have found. Other angle brackets are the text's own.
-func unmarked(text string, limit int) string {
-	text = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "", "</b>", "", "<em>", "", "</em>", "").Replace(text)
-	return strings.TrimSpace(document.FirstBytes(strings.ToValidUTF8(html.UnescapeString(text), "\uFFFD"), limit))
+func unmarked(said string, limit int) string {
+	said = strings.NewReplacer("<strong>", "", "</strong>", "", "<b>", "", "</b>", "", "<em>", "", "</em>", "").Replace(said)
+	return strings.TrimSpace(text.Head(strings.ToValidUTF8(html.UnescapeString(said), "\uFFFD"), limit))
 }
 
 // resultOf reads one result.

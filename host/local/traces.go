@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"tandem/engine"
 	"tandem/host"
 	"tandem/store"
+	"tandem/text"
 )
 
 // What happens to the data of executions is told on the level DEBUG, in the log of the execution and in the operator's: which values
@@ -79,9 +79,5 @@ func traced(raw json.RawMessage) any {
 	if len(raw) <= maxTraced {
 		return raw
 	}
-	cut := maxTraced
-	for !utf8.RuneStart(raw[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", raw[:cut], len(raw))
+	return fmt.Sprintf("%s (%d bytes)", text.ClipBytes(string(raw), maxTraced), len(raw))
 }

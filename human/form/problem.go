@@ -1,6 +1,7 @@
 package form
 
 import (
+	"encoding/json"
 	"strings"
 
 	"tandem/text"
@@ -51,6 +52,9 @@ func (p Problems) In(language string) string {
 	}
 	return strings.Join(texts, " ")
 }
+
+// Stored is the form in which an error keeps them: in words, in every language.
+func (p Problems) Stored() json.RawMessage { return text.Settled(p.In).Stored() }
 
 // err is nil when there are none.
 func (p Problems) err() error {

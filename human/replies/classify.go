@@ -581,9 +581,5 @@ func (r *reading) weighty() string {
 	return strings.Join(words, ", ")
 }
 
-func shortened(s string) string {
-	if rs := []rune(s); len(rs) > 60 {
-		return string(rs[:60]) + "…"
-	}
-	return s
-}
+// shortened is so much of a reply as a reason quotes.
+func shortened(s string) string { return text.Clip(s, 60) }

@@ -227,13 +227,7 @@ func (s *session) belongs(ctx context.Context, channel string, server json.RawMe
 func threadOf(channel, message string) string { return channel + ":" + message }
 
 func readReceipts(list []json.RawMessage) ([]receipt, error) {
-	out := make([]receipt, len(list))
-	for n, raw := range list {
-		if err := json.Unmarshal(raw, &out[n]); err != nil || !snowflake.MatchString(out[n].Channel) || !snowflake.MatchString(out[n].Message) {
-			return nil, fault.Newf(fault.Internal, "the receipt %q of a message cannot be read", raw)
-		}
-	}
-	return out, nil
+	return human.ReadReceipts(list, func(r receipt) bool { return snowflake.MatchString(r.Channel) && snowflake.MatchString(r.Message) })
 }
 
 func writeReceipt(r receipt) json.RawMessage {

@@ -207,7 +207,7 @@ func (l *listening) take(ctx context.Context, s *session, channel string, m *dis
 	if answered || o.Interaction.ID == "" || !o.Accepted && o.Err == nil {
 		return nil
 	}
-	said := safe(reactionText(o, wordsIn(o.Request.Language)), contentMax)
+	said := safe(wordsIn(o.Request.Language).Became(o), contentMax)
 	maybe := false
 	_, err = s.post(ctx, channel, "reply to "+m.ID, discordgo.MessageSend{
 		Content: said, AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{}},

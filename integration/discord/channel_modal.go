@@ -10,6 +10,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // The bounds of modals that are not about a form as such; those are in [form.Discord].
@@ -30,7 +31,7 @@ func modal(i store.Interaction, r human.Request, t touch) (*discordgo.Interactio
 		return nil, false
 	}
 	p := page{message: human.Message{Interaction: i, Request: r}}
-	data := &discordgo.InteractionResponseData{CustomID: t.text(), Title: clip(p.message.Headline(), modalTitleMax)}
+	data := &discordgo.InteractionResponseData{CustomID: t.text(), Title: text.FitUTF16(p.message.Headline(), modalTitleMax)}
 	for _, n := range entries {
 		data.Components = append(data.Components, discordgo.ActionsRow{Components: []discordgo.MessageComponent{input(&f.Entries[n], n, r.Language)}})
 	}
@@ -40,8 +41,8 @@ func modal(i store.Interaction, r human.Request, t touch) (*discordgo.Interactio
 // input draws an entry.
 func input(e *form.Entry, n int, language string) discordgo.TextInput {
 	in := discordgo.TextInput{
-		CustomID: strconv.Itoa(n), Label: clip(cmp.Or(strings.TrimSpace(e.Label), wordsIn(language).choose), inputLabelMax), Style: discordgo.TextInputShort, Required: e.Required, MaxLength: inputMax,
-		Placeholder: clip(strings.TrimSpace(e.About+" "+e.Written(language)), placeholderMax), Value: clip(e.Text(e.Default), inputMax),
+		CustomID: strconv.Itoa(n), Label: text.FitUTF16(cmp.Or(strings.TrimSpace(e.Label), wordsIn(language).choose), inputLabelMax), Style: discordgo.TextInputShort, Required: e.Required, MaxLength: inputMax,
+		Placeholder: text.FitUTF16(strings.TrimSpace(e.About+" "+e.Written(language)), placeholderMax), Value: text.FitUTF16(e.Text(e.Default), inputMax),
 	}
 	if e.Kind == form.Line || e.Kind == form.Area {
 		in.Style = discordgo.TextInputParagraph

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/bwmarrin/discordgo"
 
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The bounds of Discord, in characters and numbers of elements. What an embed holds adds up to less than the 6000 it may have.
@@ -124,14 +124,14 @@ func (p *page) write(to *discordgo.MessageSend) {
 		mention = p.mention(to)
 	}
 	if p.short {
-		to.Content = strings.TrimSpace(mention + " " + safe(cmp.Or(lines, p.message.Headline()), contentMax-size(mention)-1))
+		to.Content = strings.TrimSpace(mention + " " + safe(cmp.Or(lines, p.message.Headline()), contentMax-text.UTF16(mention)-1))
 		if b := p.linkButton(); b != nil {
 			to.Components = []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{*b}}}
 		}
 		return
 	}
 	to.Content = mention
-	e := &discordgo.MessageEmbed{Type: discordgo.EmbedTypeRich, Title: clip(p.message.Headline(), titleMax)}
+	e := &discordgo.MessageEmbed{Type: discordgo.EmbedTypeRich, Title: text.FitUTF16(p.message.Headline(), titleMax)}
 	e.Description = safe(r.Description, descriptionMax)
 	add := func(name, value string) {
 		if value != "" {
@@ -139,19 +139,19 @@ func (p *page) write(to *discordgo.MessageSend) {
 		}
 	}
 	add("—", safe(lines, fieldMax))
-	p.quoted(add, w.content, r.Content)
-	p.quoted(add, w.arguments, r.Arguments)
-	add(w.workflow, safe(m.Interaction.WorkflowName, 100))
-	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
-		add(w.risk, "**"+level+"**")
+	p.quoted(add, w.Content, r.Content)
+	p.quoted(add, w.Arguments, r.Arguments)
+	add(w.Workflow, safe(m.Interaction.WorkflowName, 100))
+	if level := w.Level(r.Risk); level != "" {
+		add(w.Risk, "**"+level+"**")
 		e.Color = map[string]int{"high": 0xc0392b, "medium": 0xd68910}[r.Risk]
 	}
 	if p.offer {
 		if at := m.Interaction.TimeoutAt; at > 0 {
-			add(w.deadline, fmt.Sprintf("<t:%d:f>", time.UnixMilli(at).Unix()))
+			add(w.Deadline, fmt.Sprintf("<t:%d:f>", time.UnixMilli(at).Unix()))
 		}
-		if n := max(m.Interaction.MinApprovals, r.MinApprovals); n > 1 {
-			e.Footer = &discordgo.MessageEmbedFooter{Text: fmt.Sprintf(w.quorum, n)}
+		if quorum := w.Quorum(m); quorum != "" {
+			e.Footer = &discordgo.MessageEmbedFooter{Text: quorum}
 		}
 		to.Components = p.components()
 		if len(to.Components) == 0 {
@@ -193,7 +193,7 @@ func (p *page) components() []discordgo.MessageComponent {
 		if decides {
 			style = discordgo.SecondaryButton
 		}
-		buttons = append(buttons, discordgo.Button{Label: clip(f.Opens(decides).In(m.Request.Language), labelMax), Style: style, CustomID: t.text()})
+		buttons = append(buttons, discordgo.Button{Label: text.FitUTF16(f.Opens(decides).In(m.Request.Language), labelMax), Style: style, CustomID: t.text()})
 	}
 	if t.text() == "" {
 		rows, buttons = nil, nil
@@ -224,14 +224,14 @@ func (p *page) menu(decision *form.Entry, t touch) discordgo.SelectMenu {
 }
 
 func label(c form.Choice, limit int) string {
-	return cmp.Or(clip(strings.TrimSpace(cmp.Or(c.Label, c.Value)), limit), "-")
+	return cmp.Or(text.FitUTF16(strings.TrimSpace(cmp.Or(c.Label, c.Value)), limit), "-")
 }
 
 func (p *page) linkButton() *discordgo.Button {
-	if p.message.Link == "" || size(p.message.Link) > urlMax {
+	if p.message.Link == "" || text.UTF16(p.message.Link) > urlMax {
 		return nil
 	}
-	return &discordgo.Button{Label: clip(form.Instead(true).In(p.message.Request.Language), labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
+	return &discordgo.Button{Label: text.FitUTF16(form.Instead(true).In(p.message.Request.Language), labelMax), Style: discordgo.LinkButton, URL: p.message.Link}
 }
 
 var mentioned = regexp.MustCompile(`^<?@?(&?)!?([0-9]{5,20})>?$`)
@@ -259,15 +259,15 @@ func (p *page) mention(to *discordgo.MessageSend) string {
 
 // quoted adds a value as it is, in a block in which nothing of it means anything to Discord.
 func (p *page) quoted(add func(name, value string), name string, raw json.RawMessage) {
-	text := readable(raw)
-	if text == "" {
+	said := readable(raw)
+	if said == "" {
 		return
 	}
-	text = strings.ReplaceAll(text, "```", "`\u200b`\u200b`")
+	said = strings.ReplaceAll(said, "```", "`\u200b`\u200b`")
 	const fence = "```"
-	shown := clip(text, fieldMax-2*len(fence)-2)
-	if shown != text {
-		name += p.words().shortened
+	shown := text.FitUTF16(said, fieldMax-2*len(fence)-2)
+	if shown != said {
+		name += p.words().Shortened
 	}
 	add(name, fence+"\n"+shown+"\n"+fence)
 }
@@ -281,43 +281,12 @@ func readable(raw json.RawMessage) string {
 	return text
 }
 
-// size counts in UTF-16, which is the most that Discord can mean.
-func size(text string) int {
-	n := 0
-	for _, r := range text {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
-
-// clip cuts a text to a size, with a mark at its end.
-func clip(text string, limit int) string {
-	return cut(text, limit, func(r rune) string { return string(r) })
-}
-
 // safe cuts a text to a size and takes the meaning from what Discord would read as a link, a mention or a layout.
-func safe(text string, limit int) string {
-	return cut(strings.TrimSpace(text), limit, func(r rune) string {
+func safe(said string, limit int) string {
+	return text.FitUTF16As(strings.TrimSpace(said), limit, func(r rune) string {
 		if strings.ContainsRune("\\`*_~|[]()<>#", r) {
 			return `\` + string(r)
 		}
 		return string(r)
 	})
-}
-
-// cut writes runes while they fit, all of them or some and a mark.
-func cut(text string, limit int, write func(rune) string) string {
-	var b strings.Builder
-	n, marked := 0, 0 // marked is the length of what fits together with a mark
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		piece := write(r)
-		if n += size(piece); n > limit {
-			return b.String()[:marked] + "…"
-		}
-		b.WriteString(piece)
-		if n < limit {
-			marked = b.Len()
-		}
-	}
-	return b.String()
 }

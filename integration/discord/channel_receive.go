@@ -187,28 +187,15 @@ func (v *visit) openForm(ctx context.Context, t touch) error {
 	switch {
 	case err != nil:
 		v.warn("the question of a form cannot be read", err)
-		return v.whisper(w.tryAgain)
+		return v.whisper(w.TryAgain)
 	case o.Err != nil || o.Ended:
-		return v.whisper(reactionText(o, w))
+		return v.whisper(w.Became(o))
 	}
 	data, ok := modal(o.Interaction, o.Request, t)
 	if !ok {
 		return v.whisper(form.Instead(false).In(o.Request.Language))
 	}
 	return v.reply(discordgo.InteractionResponse{Type: discordgo.InteractionResponseModal, Data: data})
-}
-
-// text tells a person what became of their answer.
-func reactionText(o human.Reaction, w words) string {
-	switch {
-	case o.Text != "":
-		return o.Text
-	case o.Err != nil && o.Err.Code == fault.NotFound, o.Err == nil && o.Ended && !o.Accepted:
-		return w.ended
-	case o.Err != nil:
-		return o.Err.Message
-	}
-	return w.recorded
 }
 
 // outcome is what became of an answer.
@@ -252,9 +239,9 @@ func (v *visit) say(o outcome) string {
 	w := wordsIn(o.Request.Language)
 	if o.err != nil {
 		v.warn("an answer in Discord was not recorded", o.err)
-		return w.tryAgain
+		return w.TryAgain
 	}
-	return reactionText(o.Reaction, w)
+	return w.Became(o.Reaction)
 }
 
 // take reads an answer by its question, since it is made of numbers, and hands it in.

@@ -21,6 +21,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/store"
+	"tandem/text"
 )
 
 // desk shows its question to everybody who looks, notes the replies and reacts to all of them alike.
@@ -239,7 +240,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if problem := checkRows(raw, 4); problem != "" || size(data["title"].(string)) > 45 || len(data["custom_id"].(string)) > 100 {
+		if problem := checkRows(raw, 4); problem != "" || text.UTF16(data["title"].(string)) > 45 || len(data["custom_id"].(string)) > 100 {
 			t.Errorf("%s: %s in %s", name, problem, raw)
 		}
 		var inputs []string

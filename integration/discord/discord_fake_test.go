@@ -22,6 +22,7 @@ import (
 	"tandem/human"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/text"
 )
 
 const testToken = "canary-token"
@@ -274,18 +275,18 @@ func checkMessage(raw []byte) string {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return err.Error()
 	}
-	if size(m.Content) > 2000 || m.Content == "" && len(m.Embeds) == 0 || m.Mentions == nil || m.Mentions.Parse == nil || len(m.Embeds) > 10 {
+	if text.UTF16(m.Content) > 2000 || m.Content == "" && len(m.Embeds) == 0 || m.Mentions == nil || m.Mentions.Parse == nil || len(m.Embeds) > 10 {
 		return "content, embeds or allowed_mentions"
 	}
 	for _, e := range m.Embeds {
-		total := size(e.Title) + size(e.Description) + size(e.Footer.Text)
-		if e.Title == "" || size(e.Title) > 256 || size(e.Description) > 4096 || len(e.Fields) > 25 || size(e.Footer.Text) > 2048 {
+		total := text.UTF16(e.Title) + text.UTF16(e.Description) + text.UTF16(e.Footer.Text)
+		if e.Title == "" || text.UTF16(e.Title) > 256 || text.UTF16(e.Description) > 4096 || len(e.Fields) > 25 || text.UTF16(e.Footer.Text) > 2048 {
 			return "embed"
 		}
 		for _, f := range e.Fields {
-			total += size(f.Name) + size(f.Value)
-			if f.Name == "" || f.Value == "" || size(f.Name) > 256 || size(f.Value) > 1024 {
-				return fmt.Sprintf("field %q of %d", f.Name, size(f.Value))
+			total += text.UTF16(f.Name) + text.UTF16(f.Value)
+			if f.Name == "" || f.Value == "" || text.UTF16(f.Name) > 256 || text.UTF16(f.Value) > 1024 {
+				return fmt.Sprintf("field %q of %d", f.Name, text.UTF16(f.Value))
 			}
 		}
 		if total > 6000 {
@@ -333,16 +334,16 @@ func checkRows(raw json.RawMessage, kinds ...int) string {
 			ids[c.CustomID] = true
 			link := c.Style == 5
 			switch {
-			case c.Type == 2 && (c.Label == "" || size(c.Label) > 80 || c.Style < 1 || c.Style > 5 || link != (c.URL != "") || link == (c.CustomID != "") || size(c.URL) > 512):
+			case c.Type == 2 && (c.Label == "" || text.UTF16(c.Label) > 80 || c.Style < 1 || c.Style > 5 || link != (c.URL != "") || link == (c.CustomID != "") || text.UTF16(c.URL) > 512):
 				return "button " + c.Label
-			case c.Type == 3 && (len(row.Components) != 1 || c.CustomID == "" || len(c.Options) == 0 || len(c.Options) > 25 || c.Max < 1 || c.Max > len(c.Options) || c.Min == nil || size(c.Placeholder) > 150):
+			case c.Type == 3 && (len(row.Components) != 1 || c.CustomID == "" || len(c.Options) == 0 || len(c.Options) > 25 || c.Max < 1 || c.Max > len(c.Options) || c.Min == nil || text.UTF16(c.Placeholder) > 150):
 				return "menu"
-			case c.Type == 4 && (len(row.Components) != 1 || c.CustomID == "" || c.Label == "" || size(c.Label) > 45 || size(c.Placeholder) > 100 || c.MaxLength > 4000):
+			case c.Type == 4 && (len(row.Components) != 1 || c.CustomID == "" || c.Label == "" || text.UTF16(c.Label) > 45 || text.UTF16(c.Placeholder) > 100 || c.MaxLength > 4000):
 				return "input " + c.Label
 			}
 			values := map[string]bool{}
 			for _, o := range c.Options {
-				if o.Label == "" || o.Value == "" || size(o.Label) > 100 || size(o.Value) > 100 || size(o.Description) > 100 || values[o.Value] {
+				if o.Label == "" || o.Value == "" || text.UTF16(o.Label) > 100 || text.UTF16(o.Value) > 100 || text.UTF16(o.Description) > 100 || values[o.Value] {
 					return "option " + o.Label
 				}
 				values[o.Value] = true

@@ -191,7 +191,7 @@ func (l letter) subject() string {
 		title = l.words().Question
 	}
 	if len(title) > maxTitle {
-		title = strings.TrimSpace(clip(title, maxTitle)) + "…"
+		title = strings.TrimSpace(text.Head(title, maxTitle)) + "…"
 	}
 	if l.marked() {
 		title += " [ref:" + m.ReplyToken + "]"
@@ -264,7 +264,7 @@ func (l letter) page() page {
 			p.Lines = append(p.Lines, line)
 		}
 	}
-	if text := tidy(clip(r.Description, maxShown)); text != "" {
+	if text := tidy(text.Head(r.Description, maxShown)); text != "" {
 		p.Description = strings.Split(text, "\n")
 	}
 	p.Content, p.Arguments = shownJSON(r.Content, w), shownJSON(r.Arguments, w)
@@ -333,11 +333,11 @@ func (l letter) buttons(labels []string) []button {
 
 // shownJSON is a value for people: a text as it is, the rest indented.
 func shownJSON(raw json.RawMessage, w words) string {
-	text, _ := payload.Shown(raw)
-	if len(text) > maxShown {
-		text = clip(text, maxShown) + "\n" + w.Cut
+	said, _ := payload.Shown(raw)
+	if len(said) > maxShown {
+		said = text.Head(said, maxShown) + "\n" + w.Cut
 	}
-	return tidy(text)
+	return tidy(said)
 }
 
 // writeText writes the plain form.

@@ -12,14 +12,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
 
 	"tandem/fault"
+	"tandem/hypertext"
+	"tandem/text"
 )
 
 const (
@@ -140,7 +140,7 @@ func splitMail(raw []byte) (h header, body []byte) {
 		}
 		if line[0] == ' ' || line[0] == '\t' {
 			if len(h) > 0 && len(h[len(h)-1].value) < maxField {
-				h[len(h)-1].value += " " + clip(string(bytes.TrimSpace(line)), maxField)
+				h[len(h)-1].value += " " + text.Head(string(bytes.TrimSpace(line)), maxField)
 			}
 			continue
 		}
@@ -152,7 +152,7 @@ func splitMail(raw []byte) (h header, body []byte) {
 		if !found || len(name) == 0 || bytes.ContainsAny(name, " \t") {
 			continue
 		}
-		h = append(h, field{name: string(name), value: clip(string(bytes.TrimSpace(value)), maxField)})
+		h = append(h, field{name: string(name), value: text.Head(string(bytes.TrimSpace(value)), maxField)})
 	}
 	return h, raw
 }
@@ -191,7 +191,7 @@ func (r *reader) text(h header, body []byte, within string, depth int) string {
 				break // the others say the same, or belong to it
 			}
 		}
-		return clip(strings.Join(texts, "\n\n"), maxText)
+		return text.Head(strings.Join(texts, "\n\n"), maxText)
 	case kind == "message/delivery-status", kind == "message/disposition-notification":
 		r.report = true
 	case kind == "message/rfc822", kind == "message/rfc822-headers", kind == "text/rfc822-headers":
@@ -204,9 +204,9 @@ func (r *reader) text(h header, body []byte, within string, depth int) string {
 		}
 	case attached:
 	case kind == "text/html":
-		return clip(htmlText(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
+		return text.Head(tidy(hypertext.OfMail(decodeText(decodeBody(h, body), parameters["charset"]))), maxText)
 	case kind == "text/plain":
-		return clip(tidy(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
+		return text.Head(tidy(decodeText(decodeBody(h, body), parameters["charset"])), maxText)
 	}
 	return ""
 }
@@ -356,17 +356,6 @@ func tidy(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// clip cuts a text at a number of bytes, between characters.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
-}
-
 // messageIDs finds the ids in a field.
 func messageIDs(value string) []string {
 	var ids []string
@@ -385,152 +374,4 @@ func messageIDs(value string) []string {
 		}
 		value = value[end:]
 	}
-}
-
-// htmlText is what a page says to people. Quotations get the mark that they have in plain text; what is hidden says nothing.
-func htmlText(page string) string {
-	var out strings.Builder
-	var line []byte
-	quotes, hidden := 0, 0
-	var open []atom.Atom // elements around, as far as they matter
-	var skips []bool
-	blank := true
-	flush := func(force bool) {
-		text := strings.TrimRight(string(line), " ")
-		line = line[:0]
-		if text == "" && (!force || blank) {
-			return
-		}
-		blank = text == ""
-		out.WriteString(strings.Repeat("> ", min(quotes, 20)))
-		out.WriteString(text)
-		out.WriteByte('\n')
-	}
-	z := html.NewTokenizer(strings.NewReader(page))
-	preformatted := 0
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			flush(false)
-			return tidy(out.String())
-		case html.TextToken:
-			if hidden > 0 {
-				continue
-			}
-			text := string(z.Text())
-			if preformatted > 0 {
-				for i, part := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-					if i > 0 {
-						flush(true)
-					}
-					line = append(line, part...)
-				}
-				continue
-			}
-			for i, word := range strings.FieldsFunc(text, isSpace) {
-				if (i > 0 || isSpace(rune(text[0]))) && len(line) > 0 && line[len(line)-1] != ' ' {
-					line = append(line, ' ')
-				}
-				line = append(line, word...)
-			}
-			if len(line) > 0 && line[len(line)-1] != ' ' && isSpace(rune(text[len(text)-1])) {
-				line = append(line, ' ')
-			}
-		case html.StartTagToken, html.SelfClosingTagToken:
-			token := z.Token()
-			switch token.DataAtom {
-			case atom.Br:
-				if hidden == 0 {
-					flush(true)
-				}
-				continue
-			case atom.Img, atom.Hr, atom.Meta, atom.Link, atom.Input, atom.Wbr, atom.Col, atom.Base, atom.Area, atom.Source, atom.Track, atom.Embed, atom.Param:
-				if token.DataAtom == atom.Hr && hidden == 0 {
-					flush(false)
-				}
-				continue
-			}
-			if breaks(token.DataAtom) && hidden == 0 {
-				flush(false)
-			}
-			if token.Type == html.SelfClosingTagToken || len(open) >= 500 {
-				continue
-			}
-			skip := isHidden(token)
-			open, skips = append(open, token.DataAtom), append(skips, skip)
-			if skip {
-				hidden++
-			}
-			switch token.DataAtom {
-			case atom.Blockquote:
-				quotes++
-			case atom.Pre:
-				preformatted++
-			case atom.Li:
-				if hidden == 0 {
-					line = append(line, "- "...)
-				}
-			}
-		case html.EndTagToken:
-			token := z.Token()
-			if breaks(token.DataAtom) && hidden == 0 {
-				flush(false)
-			}
-			at := len(open) - 1
-			for at >= 0 && open[at] != token.DataAtom {
-				at--
-			}
-			if at < 0 {
-				continue
-			}
-			// Elements that were left open end with the one around them.
-			for i := len(open) - 1; i >= at; i-- {
-				if skips[i] {
-					hidden--
-				}
-				switch open[i] {
-				case atom.Blockquote:
-					quotes--
-				case atom.Pre:
-					preformatted--
-				}
-			}
-			open, skips = open[:at], skips[:at]
-			if token.DataAtom == atom.Td || token.DataAtom == atom.Th {
-				line = append(line, ' ')
-			}
-		}
-	}
-}
-
-func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\n' || r == '\r' || r == '\f' }
-
-// breaks says whether an element stands on lines of its own.
-func breaks(a atom.Atom) bool {
-	switch a {
-	case atom.P, atom.Div, atom.Blockquote, atom.Ul, atom.Ol, atom.Li, atom.Table, atom.Tr, atom.Pre, atom.Section, atom.Article, atom.Header, atom.Footer,
-		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Dl, atom.Dt, atom.Dd, atom.Address, atom.Form, atom.Body:
-		return true
-	}
-	return false
-}
-
-// isHidden says whether nobody sees an element.
-func isHidden(t html.Token) bool {
-	switch t.DataAtom {
-	case atom.Script, atom.Style, atom.Head, atom.Title, atom.Template, atom.Noscript, atom.Object:
-		return true
-	}
-	for _, a := range t.Attr {
-		if a.Key == "hidden" {
-			return true
-		}
-		if a.Key == "style" {
-			style := strings.ToLower(strings.Join(strings.Fields(a.Val), ""))
-			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") || strings.Contains(style, "font-size:0;") || strings.HasSuffix(style, "font-size:0") || strings.Contains(style, "mso-hide:all") {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -136,13 +136,7 @@ func (s *session) close(ctx context.Context, m human.Message, earlier []receipt)
 func threadOf(channel, ts string) string { return channel + ":" + ts }
 
 func readReceipts(list []json.RawMessage) ([]receipt, error) {
-	out := make([]receipt, len(list))
-	for n, raw := range list {
-		if err := json.Unmarshal(raw, &out[n]); err != nil || out[n].Channel == "" || out[n].TS == "" {
-			return nil, fault.Newf(fault.Internal, "the receipt %q of a message cannot be read", raw)
-		}
-	}
-	return out, nil
+	return human.ReadReceipts(list, func(r receipt) bool { return r.Channel != "" && r.TS != "" })
 }
 
 func writeReceipt(r receipt) json.RawMessage {

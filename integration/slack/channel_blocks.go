@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/slack-go/slack"
 
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // The bounds of Slack, in characters as it counts them, and numbers of elements.
@@ -87,8 +87,8 @@ func (p *page) blocks() []slack.Block {
 		blocks = section(blocks, "", lines)
 		blocks = section(blocks, "", r.Description)
 	}
-	blocks = quoted(blocks, w, w.content, r.Content)
-	blocks = quoted(blocks, w, w.arguments, r.Arguments)
+	blocks = quoted(blocks, w, w.Content, r.Content)
+	blocks = quoted(blocks, w, w.Arguments, r.Arguments)
 	blocks = append(blocks, p.facts()...)
 	if p.buttons {
 		blocks = append(blocks, p.actions()...)
@@ -110,17 +110,17 @@ func (p *page) facts() []slack.Block {
 	i, r, w := p.message.Interaction, p.message.Request, p.words()
 	var facts []string
 	if i.WorkflowName != "" {
-		facts = append(facts, w.workflow+": "+escape(i.WorkflowName, 200))
+		facts = append(facts, w.Workflow+": "+escape(i.WorkflowName, 200))
 	}
-	if level := map[string]string{"high": w.high, "medium": w.medium}[r.Risk]; level != "" {
-		facts = append(facts, w.risk+": *"+level+"*")
+	if level := w.Level(r.Risk); level != "" {
+		facts = append(facts, w.Risk+": *"+level+"*")
 	}
 	if i.TimeoutAt > 0 && p.buttons {
 		at := time.UnixMilli(i.TimeoutAt).UTC()
-		facts = append(facts, fmt.Sprintf("%s: <!date^%d^{date_short_pretty} {time}|%s>", w.deadline, at.Unix(), at.Format(time.RFC3339)))
+		facts = append(facts, fmt.Sprintf("%s: <!date^%d^{date_short_pretty} {time}|%s>", w.Deadline, at.Unix(), at.Format(time.RFC3339)))
 	}
-	if n := max(i.MinApprovals, r.MinApprovals); n > 1 {
-		facts = append(facts, fmt.Sprintf(w.quorum, n))
+	if quorum := w.Quorum(p.message); quorum != "" {
+		facts = append(facts, quorum)
 	}
 	if len(facts) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func choices(f *form.Form, t touch) (list []form.Choice, more bool) {
 		return nil, false
 	}
 	for _, c := range decision.Choices {
-		if t.Value = c.Value; size(t.text()) > buttonValueMax {
+		if t.Value = c.Value; text.UTF16(t.text()) > buttonValueMax {
 			return nil, false
 		}
 	}
@@ -188,7 +188,7 @@ func choices(f *form.Form, t touch) (list []form.Choice, more bool) {
 }
 
 func (p *page) linkButton() slack.BlockElement {
-	if p.message.Link == "" || size(p.message.Link) > urlMax {
+	if p.message.Link == "" || text.UTF16(p.message.Link) > urlMax {
 		return nil
 	}
 	return slack.NewButtonBlockElement(actionLink, "", plain(form.Instead(true).In(p.message.Request.Language), buttonTextMax)).WithURL(p.message.Link)
@@ -217,25 +217,25 @@ func (p *page) mention() string {
 }
 
 // section adds a block of text, with something before it that is written as Slack wants it.
-func section(blocks []slack.Block, before, text string) []slack.Block {
-	if text = strings.TrimSpace(text); text == "" && before == "" {
+func section(blocks []slack.Block, before, said string) []slack.Block {
+	if said = strings.TrimSpace(said); said == "" && before == "" {
 		return blocks
 	}
 	if before != "" {
 		before += " "
 	}
-	return append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, strings.TrimSpace(before+escape(text, sectionMax-size(before))), false, true), nil, nil))
+	return append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, strings.TrimSpace(before+escape(said, sectionMax-text.UTF16(before))), false, true), nil, nil))
 }
 
 // quoted adds a value as it is, in a block in which nothing of it means anything to Slack.
 func quoted(blocks []slack.Block, w words, label string, raw json.RawMessage) []slack.Block {
-	text := readable(raw)
-	if text == "" {
+	said := readable(raw)
+	if said == "" {
 		return blocks
 	}
-	shown := clip(text, sectionMax)
-	if shown != text {
-		label += w.shortened
+	shown := text.FitUTF16(said, sectionMax)
+	if shown != said {
+		label += w.Shortened
 	}
 	return append(blocks,
 		slack.NewContextBlock("", slack.NewTextBlockObject(slack.MarkdownType, "*"+label+"*", false, true)),
@@ -254,31 +254,17 @@ func readable(raw json.RawMessage) string {
 }
 
 // plain is a text that Slack takes as it is.
-func plain(text string, limit int) *slack.TextBlockObject {
-	text = clip(text, limit)
-	if text == "" {
-		text = "-" // an empty one is refused
+func plain(said string, limit int) *slack.TextBlockObject {
+	said = text.FitUTF16(said, limit)
+	if said == "" {
+		said = "-" // an empty one is refused
 	}
-	return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
-}
-
-// size counts as Slack does at most: in UTF-16.
-func size(text string) int {
-	n := 0
-	for _, r := range text {
-		n += utf16.RuneLen(r)
-	}
-	return n
-}
-
-// clip cuts a text to a size, with a mark at its end.
-func clip(text string, limit int) string {
-	return cut(strings.ToValidUTF8(text, "\uFFFD"), limit, func(r rune) string { return string(r) })
+	return slack.NewTextBlockObject(slack.PlainTextType, said, false, false)
 }
 
 // escape cuts a text to a size and takes the meaning from what Slack would read as a link or a mention.
-func escape(text string, limit int) string {
-	return cut(strings.ToValidUTF8(text, "\uFFFD"), limit, func(r rune) string {
+func escape(said string, limit int) string {
+	return text.FitUTF16As(strings.ToValidUTF8(said, "\uFFFD"), limit, func(r rune) string {
 		switch r {
 		case '&':
 			return "&amp;"
@@ -289,21 +275,4 @@ func escape(text string, limit int) string {
 		}
 		return string(r)
 	})
-}
-
-// cut writes runes while they fit, all of them or some and a mark.
-func cut(text string, limit int, write func(rune) string) string {
-	var b strings.Builder
-	n, marked := 0, 0 // marked is the length of what fits together with a mark
-	for _, r := range text {
-		piece := write(r)
-		if n += size(piece); n > limit {
-			return b.String()[:marked] + "…"
-		}
-		b.WriteString(piece)
-		if n < limit {
-			marked = b.Len()
-		}
-	}
-	return b.String()
 }

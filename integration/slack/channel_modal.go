@@ -11,6 +11,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/store"
+	"tandem/text"
 )
 
 // The bounds of modals that are not about a form as such; those are in [form.Slack].
@@ -34,7 +35,7 @@ func modal(i store.Interaction, r human.Request, t touch) (slack.ModalViewReques
 	entries, ok := medium().Draw(f)
 	t.Value = ""
 	metadata := t.text()
-	if !ok || size(metadata) > metadataMax {
+	if !ok || text.UTF16(metadata) > metadataMax {
 		return slack.ModalViewRequest{}, false
 	}
 	w := wordsIn(r.Language)
@@ -124,7 +125,7 @@ func widget(e *form.Entry, w words) slack.BlockElement {
 		return in
 	}
 	in := slack.NewPlainTextInputBlockElement(nil, action)
-	in.Multiline, in.MaxLength, in.InitialValue = e.Kind != form.Score, textMax, clip(proposed, textMax)
+	in.Multiline, in.MaxLength, in.InitialValue = e.Kind != form.Score, textMax, text.FitUTF16(proposed, textMax)
 	return in
 }
 
@@ -203,8 +204,8 @@ func complaints(e *fault.Error, f *form.Form, language string, s state) (map[str
 		}
 		out[block] += p.Text.In(language)
 	}
-	for block, text := range out {
-		out[block] = clip(text, labelMax)
+	for block, said := range out {
+		out[block] = text.FitUTF16(said, labelMax)
 	}
 	return out, true
 }

@@ -163,7 +163,7 @@ func TestChannel_Receive_Form(t *testing.T) {
 		// What was typed stays when it could not be recorded.
 		d.err = errors.New("disk full")
 		w, err = f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, submission(m, filled)))
-		if err != nil || !strings.Contains(w.Body.String(), `"errors":{"field_values.amount":"`+wordsIn("en").tryAgain) {
+		if err != nil || !strings.Contains(w.Body.String(), `"errors":{"field_values.amount":"`+wordsIn("en").TryAgain) {
 			t.Errorf("%v %s", err, w.Body)
 		}
 	})

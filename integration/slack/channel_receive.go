@@ -100,17 +100,10 @@ type outcome struct {
 
 // text tells the person.
 func (o outcome) text(w words) string {
-	switch {
-	case o.err != nil:
-		return w.tryAgain
-	case o.Text != "":
-		return o.Text
-	case o.Err != nil && o.Err.Code == fault.NotFound:
-		return w.ended
-	case o.Err != nil:
-		return o.Err.Message
+	if o.err != nil {
+		return w.TryAgain
 	}
-	return w.recorded
+	return w.Became(o.Reaction)
 }
 
 // reader makes values of what was filled in; nil: the reply is prose, or only looks.
@@ -446,11 +439,11 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 	switch {
 	case o.err != nil:
 		v.warn("the question of a form cannot be read", o.err)
-		text = w.tryAgain
+		text = w.TryAgain
 	case o.Err != nil:
 		text = o.text(w)
 	case o.Ended:
-		text = w.ended
+		text = w.Ended
 	default:
 		t.Channel, t.TS = p.Channel.ID, p.Message.TS
 		view, ok := modal(o.Interaction, o.Request, t)
@@ -460,7 +453,7 @@ func (v *visit) openForm(ctx context.Context, p pressed, t touch) error {
 		}
 		if _, err := v.session.api.OpenViewContext(quick, p.TriggerID, view); err != nil {
 			v.warn("a form cannot be shown in Slack", problem("open the form", err))
-			text = w.tryAgain
+			text = w.TryAgain
 		}
 	}
 	if err := v.early(http.StatusOK); err != nil {
@@ -500,7 +493,7 @@ func (v *visit) submit(ctx context.Context, p pressed, t touch) error {
 	w := wordsIn(cmp.Or(o.Request.Language, t.Language))
 	if o.err != nil {
 		v.warn("a form from Slack was not recorded", o.err)
-		return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(map[string]string{firstBlock(values): w.tryAgain}))
+		return v.reply(http.StatusOK, slack.NewErrorsViewSubmissionResponse(map[string]string{firstBlock(values): w.TryAgain}))
 	}
 	if o.Err != nil && !o.Ended {
 		if at, ok := complaints(o.Err, o.form, cmp.Or(o.Request.Language, t.Language), values); ok {

@@ -114,7 +114,7 @@ func TestChannel_Receive_Click(t *testing.T) {
 		if w, err := f.post(NewChannel(f.client, nil), f.account(), d.handle, formType, sentPayload(t, f.click("U1", "choose0", zh))); err != nil || w.Code != 200 {
 			t.Fatal(err)
 		}
-		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != wordsIn("zh").tryAgain {
+		if told := f.sent("/hook/1"); len(told) != 1 || told[0].json["text"] != wordsIn("zh").TryAgain {
 			t.Errorf("told %v", told)
 		}
 	})

@@ -24,6 +24,7 @@ import (
 	"tandem/human"
 	"tandem/outbound"
 	"tandem/store"
+	"tandem/text"
 )
 
 const (
@@ -312,7 +313,7 @@ func checkView(raw []byte) string {
 	if err := d.Decode(&v); err != nil {
 		return err.Error()
 	}
-	if v.Type != "modal" || size(v.Metadata) > 3000 || size(v.Callback) > 255 {
+	if v.Type != "modal" || text.UTF16(v.Metadata) > 3000 || text.UTF16(v.Callback) > 255 {
 		return "the view is no modal within its bounds"
 	}
 	for _, text := range []json.RawMessage{v.Title, v.Submit, v.Close} {
@@ -337,8 +338,8 @@ func checkText(raw json.RawMessage, limit int, kinds ...string) string {
 	if err := json.Unmarshal(raw, &t); err != nil {
 		return err.Error()
 	}
-	if !slices.Contains(kinds, t.Type) || t.Text == "" || size(t.Text) > limit {
-		return fmt.Sprintf("a text of type %q and %d characters where %q and %d are allowed", t.Type, size(t.Text), kinds, limit)
+	if !slices.Contains(kinds, t.Type) || t.Text == "" || text.UTF16(t.Text) > limit {
+		return fmt.Sprintf("a text of type %q and %d characters where %q and %d are allowed", t.Type, text.UTF16(t.Text), kinds, limit)
 	}
 	return ""
 }
@@ -358,7 +359,7 @@ func checkBlocks(raw []byte, most int, kinds ...string) string {
 			return "a block of type " + kind
 		}
 		if b["block_id"] != nil {
-			if json.Unmarshal(b["block_id"], &id) != nil || size(id) > 255 || ids[id] && id != "" {
+			if json.Unmarshal(b["block_id"], &id) != nil || text.UTF16(id) > 255 || ids[id] && id != "" {
 				return "a block_id that is too long or there twice: " + id
 			}
 			ids[id] = true
@@ -438,7 +439,7 @@ func checkElement(raw json.RawMessage) string {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return err.Error()
 	}
-	if size(e.ActionID) > 255 || e.ActionID == "" {
+	if text.UTF16(e.ActionID) > 255 || e.ActionID == "" {
 		return "action_id"
 	}
 	if e.Placeholder != nil {
@@ -449,7 +450,7 @@ func checkElement(raw json.RawMessage) string {
 	most := map[string]int{"static_select": 100, "multi_static_select": 100, "checkboxes": 10, "radio_buttons": 10}
 	switch e.Type {
 	case "button":
-		if p := checkText(e.Text, 75, "plain_text"); p != "" || size(e.Value) > 2000 || size(e.URL) > 3000 || !slices.Contains([]string{"", "primary", "danger"}, e.Style) {
+		if p := checkText(e.Text, 75, "plain_text"); p != "" || text.UTF16(e.Value) > 2000 || text.UTF16(e.URL) > 3000 || !slices.Contains([]string{"", "primary", "danger"}, e.Style) {
 			return "button " + p
 		}
 		if c := e.Confirm; c != nil {
@@ -460,7 +461,7 @@ func checkElement(raw json.RawMessage) string {
 			return fmt.Sprintf("%d options in %s", len(e.Options), e.Type)
 		}
 		for _, o := range e.Options {
-			if p := checkText(o.Text, 75, "plain_text"); p != "" || o.Value == "" || size(o.Value) > 150 {
+			if p := checkText(o.Text, 75, "plain_text"); p != "" || o.Value == "" || text.UTF16(o.Value) > 150 {
 				return "option " + p
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"tandem/human"
 	"tandem/human/form"
 	"tandem/payload"
+	"tandem/text"
 )
 
 const (
@@ -44,9 +45,9 @@ func plain(text string, run object) object {
 // paragraphs are the question and what is to be said besides.
 func paragraphs(m human.Message, whole bool) []any {
 	var body []any
-	add := func(text string, most int, run object) {
-		if text = strings.TrimSpace(text); text != "" {
-			body = append(body, plain(clip(text, most), run))
+	add := func(said string, most int, run object) {
+		if said = strings.TrimSpace(said); said != "" {
+			body = append(body, plain(text.Fit(said, most), run))
 		}
 	}
 	most := maxCard
@@ -57,11 +58,11 @@ func paragraphs(m human.Message, whole bool) []any {
 	add(m.Request.Title, maxTitle, object{"weight": "Bolder", "size": "Medium"})
 	add(m.Request.Description, most, nil)
 	if whole {
-		text, code := payload.Shown(m.Request.Content)
+		said, code := payload.Shown(m.Request.Content)
 		if code {
-			add(text, most, object{"fontType": "Monospace"})
+			add(said, most, object{"fontType": "Monospace"})
 		} else {
-			add(text, most, nil)
+			add(said, most, nil)
 		}
 	}
 	for _, line := range m.Lines {

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ func asked(m human.Message) (body, actions []any, ok bool) {
 	i, r := m.Interaction, m.Request
 	f := human.FormOf(i, r)
 	submit := func(title, option, style string) object {
-		a := object{"type": "Action.Submit", "title": clip(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
+		a := object{"type": "Action.Submit", "title": text.Fit(title, maxLabel), "data": object{markKey: mark{i.ID, option, i.ArgumentsHash}}}
 		if style != "" {
 			a["style"] = style
 		}
@@ -57,7 +58,7 @@ func inputID(e *form.Entry) string {
 
 // input draws an entry.
 func input(e *form.Entry) object {
-	in := object{"id": inputID(e), "label": first(e.Label, e.Name), "isRequired": e.Required}
+	in := object{"id": inputID(e), "label": cmp.Or(e.Label, e.Name), "isRequired": e.Required}
 	if hint := strings.TrimSpace(e.About + " " + e.Limits); hint != "" && e.Kind != form.Tick {
 		in["placeholder"] = hint
 	}
@@ -78,7 +79,7 @@ func input(e *form.Entry) object {
 	case form.Date:
 		in["type"] = "Input.Date"
 	case form.Tick:
-		in["type"], in["title"], in["value"] = "Input.Toggle", first(e.Label, e.Name), "false"
+		in["type"], in["title"], in["value"] = "Input.Toggle", cmp.Or(e.Label, e.Name), "false"
 	case form.YesNo, form.One, form.Some:
 		drawChoices(e, in)
 	default:
@@ -97,7 +98,7 @@ func drawChoices(e *form.Entry, in object) {
 		if e.Kind == form.YesNo {
 			value = string(c.Raw)
 		}
-		if list = append(list, object{"title": first(c.Label, c.Value), "value": value}); e.Picked(c, e.Default) {
+		if list = append(list, object{"title": cmp.Or(c.Label, c.Value), "value": value}); e.Picked(c, e.Default) {
 			proposed = append(proposed, value)
 		}
 	}

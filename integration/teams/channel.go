@@ -7,6 +7,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"tandem/fault"
 	"tandem/human"
+	"tandem/text"
 )
 
 // Channel asks in Teams. It keeps tokens and keys until they end, and nothing else.
@@ -65,7 +67,7 @@ type attachment struct {
 }
 
 func posting(m human.Message, c object) post {
-	return post{Type: "message", Summary: clip(m.Request.Title, maxTitle), Attachments: []attachment{{cardType, c}}}
+	return post{Type: "message", Summary: text.Fit(m.Request.Title, maxTitle), Attachments: []attachment{{cardType, c}}}
 }
 
 // Send sends a message. The end of a question changes the messages that asked it.
@@ -87,7 +89,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		}
 	}
 	b := &bot{c: c}
-	if id := first(m.Credential, m.Request.Credential); id != "" || s.Webhook == "" {
+	if id := cmp.Or(m.Credential, m.Request.Credential); id != "" || s.Webhook == "" {
 		opened, release, err := c.open(ctx, m.Account, id)
 		if err != nil {
 			return human.Receipt{}, err
@@ -109,7 +111,7 @@ func (c *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 	}
 	out := posting(m, made)
 	if !b.isBot() {
-		return b.hook(ctx, first(s.Webhook, b.webhook), out)
+		return b.hook(ctx, cmp.Or(s.Webhook, b.webhook), out)
 	}
 	if ends {
 		return b.end(ctx, m, s, earlier, out)

@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -173,7 +174,7 @@ func (b *bot) prose(ctx context.Context, a human.Account, in activity, handle hu
 // reply is who replies and where, with the mail address that the directory knows of them.
 func (b *bot) reply(ctx context.Context, a human.Account, in activity) (human.Reply, error) {
 	r := human.Reply{
-		Account: a.Account, Threads: threads(in.Conversation.ID, in.ReplyTo), From: first(in.From.AAD, in.From.ID), Name: in.From.Name, Verified: true,
+		Account: a.Account, Threads: threads(in.Conversation.ID, in.ReplyTo), From: cmp.Or(in.From.AAD, in.From.ID), Name: in.From.Name, Verified: true,
 	}
 	if in.From.AAD != "" && in.From.ID != "" {
 		r.Aliases = []string{in.From.ID}

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 const (
@@ -265,34 +265,11 @@ func (b *bot) unreached(ctx context.Context, what string, err error) error {
 }
 
 // scrub keeps secrets out of a text, and the text short.
-func (b *bot) scrub(text string) string {
+func (b *bot) scrub(said string) string {
 	for _, secret := range []string{b.secret, b.webhook} {
 		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "***")
+			said = strings.ReplaceAll(said, secret, "***")
 		}
 	}
-	return clip(strings.TrimSpace(text), 300)
-}
-
-// clip cuts a text to a number of characters and shows that it did.
-func clip(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n++; n == most {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
+	return text.Fit(strings.TrimSpace(said), 300)
 }

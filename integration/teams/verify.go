@@ -1,6 +1,7 @@
 package teams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -166,7 +167,7 @@ func (b *bot) verify(ctx context.Context, header string, a activity) error {
 	if a.Channel != "msteams" {
 		return wrong("it is not about Teams", nil)
 	}
-	if tenant := first(a.ChannelData.Tenant.ID, a.Conversation.Tenant); b.tenant != anyTenant && !strings.EqualFold(tenant, b.tenant) {
+	if tenant := cmp.Or(a.ChannelData.Tenant.ID, a.Conversation.Tenant); b.tenant != anyTenant && !strings.EqualFold(tenant, b.tenant) {
 		return wrong("it is about another tenant", nil)
 	}
 	return nil

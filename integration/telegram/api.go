@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 const (
@@ -171,8 +172,8 @@ func (b *bot) unreached(ctx context.Context, method string, err error) error {
 }
 
 // scrub keeps the token out of a text, and the text short.
-func (b *bot) scrub(text string) string {
-	return clip(strings.ReplaceAll(text, b.token, "***"), 500)
+func (b *bot) scrub(said string) string {
+	return text.FitUTF16(strings.ReplaceAll(said, b.token, "***"), 500)
 }
 
 // The wire, as far as it is used. What else a message has is not read, so that nothing new in it can make it unreadable.

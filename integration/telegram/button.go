@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -63,7 +64,7 @@ func (b *bot) keyboard(m human.Message, s settings) (*keyboard, error) {
 func widest(options []form.Choice) int {
 	n := 0
 	for _, o := range options {
-		n = max(n, units(o.Label))
+		n = max(n, text.UTF16(o.Label))
 	}
 	return n
 }
@@ -134,28 +135,19 @@ func readLayout(raw json.RawMessage) ([][]layoutButton, error) {
 }
 
 func (b *bot) button(in store.Interaction, options []form.Choice, l layoutButton) (button, error) {
-	text := first(l.Text, l.Label)
+	said := cmp.Or(l.Text, l.Label)
 	if l.URL != "" {
 		if u, err := url.Parse(l.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a link %q that is no address of the web", l.URL)
 		}
-		return button{Text: clip(first(text, l.URL), maxLabel), URL: l.URL}, nil
+		return button{Text: text.FitUTF16(cmp.Or(said, l.URL), maxLabel), URL: l.URL}, nil
 	}
-	value := first(l.Value, l.Data, text)
+	value := cmp.Or(l.Value, l.Data, said)
 	i := slices.IndexFunc(options, func(o form.Choice) bool { return o.Value == value })
 	if i < 0 {
 		return button{}, fault.Newf(fault.InvalidConfig, "inline_keyboard has a button %q that is no option of the question", value)
 	}
-	return button{Text: clip(first(text, options[i].Label), maxLabel), Data: b.stamp(in, options, i)}, nil
-}
-
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
+	return button{Text: text.FitUTF16(cmp.Or(said, options[i].Label), maxLabel), Data: b.stamp(in, options, i)}, nil
 }
 
 // What a button brings back is a stamp: "t:" and in base64 the question's id, the number of the option, and a seal over

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 
 	"tandem/fault"
 	"tandem/human"
@@ -191,7 +190,7 @@ func question(m human.Message, inbox bool) string {
 	var p page
 	p.add("", "", m.Request.UserMention, maxTitle)
 	p.add("<b>", "</b>", m.Request.Title, maxTitle)
-	tail := clip(strings.Join(lines, "\n"), maxLines)
+	tail := text.FitUTF16(strings.Join(lines, "\n"), maxLines)
 	p.reserve(tail)
 	p.add("", "", m.Request.Description, maxText)
 	if text, code := payload.Shown(m.Request.Content); code {
@@ -219,49 +218,26 @@ type page struct {
 	used, reserved int
 }
 
-func (p *page) reserve(text string) {
-	if text != "" {
-		p.reserved = units(text) + 2
+func (p *page) reserve(said string) {
+	if said != "" {
+		p.reserved = text.UTF16(said) + 2
 	}
 }
 
-func (p *page) add(before, after, text string, most int) {
-	text = strings.TrimSpace(text)
+func (p *page) add(before, after, said string, most int) {
+	said = strings.TrimSpace(said)
 	gap := 0
 	if p.used > 0 {
 		gap = 2
 	}
 	most = min(most, maxText-p.used-p.reserved-gap)
-	if text == "" || most < 1 {
+	if said == "" || most < 1 {
 		return
 	}
-	text = clip(text, most)
+	said = text.FitUTF16(said, most)
 	if gap > 0 {
 		p.text.WriteString("\n\n")
 	}
-	p.text.WriteString(before + html.EscapeString(text) + after)
-	p.used += gap + units(text)
-}
-
-// units is the length of a text as the service counts it.
-func units(text string) int {
-	n := 0
-	for _, r := range text {
-		n += max(utf16.RuneLen(r), 1)
-	}
-	return n
-}
-
-// clip cuts a text to a length and shows that it did.
-func clip(text string, most int) string {
-	if units(text) <= most {
-		return text
-	}
-	n := 0
-	for i, r := range text {
-		if n += max(utf16.RuneLen(r), 1); n > most-1 {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	p.text.WriteString(before + html.EscapeString(said) + after)
+	p.used += gap + text.UTF16(said)
 }

@@ -15,6 +15,7 @@ import (
 	"tandem/human"
 	"tandem/human/form/formtest"
 	"tandem/store"
+	"tandem/text"
 )
 
 func approval(settings string) human.Request {
@@ -139,13 +140,13 @@ func TestChannel_Send_LongTexts(t *testing.T) {
 		if _, err := o.ask(t, f, human.Message{Kind: human.KindRequest, Interaction: about(questionA), Lines: []string{"the end is near"}}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, text := f.lastSent(t)
-		read := html.UnescapeString(tag.ReplaceAllString(text, ""))
-		if n := units(read); n > 4096 || n < 3000 {
+		_, _, shown := f.lastSent(t)
+		read := html.UnescapeString(tag.ReplaceAllString(shown, ""))
+		if n := text.UTF16(read); n > 4096 || n < 3000 {
 			t.Errorf("text of %q has %d units", unit, n)
 		}
-		if !strings.HasSuffix(read, "the end is near") || !strings.HasPrefix(text, "<b>") || strings.Count(text, "<b>") != strings.Count(text, "</b>") {
-			t.Errorf("text of %q lost its end or its marks: …%q", unit, text[len(text)-40:])
+		if !strings.HasSuffix(read, "the end is near") || !strings.HasPrefix(shown, "<b>") || strings.Count(shown, "<b>") != strings.Count(shown, "</b>") {
+			t.Errorf("text of %q lost its end or its marks: …%q", unit, shown[len(shown)-40:])
 		}
 	}
 }

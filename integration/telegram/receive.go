@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -232,8 +233,8 @@ func (b *bot) take(ctx context.Context, a human.Account, u update, handle human.
 
 // click deals with a button. The service wants an answer to each, whosever button it is.
 func (b *bot) click(ctx context.Context, a human.Account, q callback, reply human.Reply, handle human.Handle) (*response, error) {
-	toast := func(text string, alert bool) (*response, error) {
-		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: clip(text, maxToast), Alert: alert}}, nil
+	toast := func(said string, alert bool) (*response, error) {
+		return &response{"answerCallbackQuery", answerCallback{ID: q.ID, Text: text.FitUTF16(said, maxToast), Alert: alert}}, nil
 	}
 	s, ours := readStamp(q.Data)
 	if !ours || q.From.IsBot {
@@ -275,16 +276,16 @@ func (b *bot) click(ctx context.Context, a human.Account, q callback, reply huma
 
 // text deals with prose. Only what answers one of our messages is ours, and what bots and groups say is nobody's.
 func (b *bot) text(ctx context.Context, a human.Account, m message, reply human.Reply, handle human.Handle) (*response, error) {
-	reply.Text = strings.TrimSpace(first(m.Text, m.Caption))
+	reply.Text = strings.TrimSpace(cmp.Or(m.Text, m.Caption))
 	if m.ReplyTo == nil || m.From == nil || m.From.IsBot || m.SenderChat != nil || reply.Text == "" {
 		return nil, nil
 	}
-	say := func(text string) (*response, error) {
-		if text == "" {
+	say := func(said string) (*response, error) {
+		if said == "" {
 			return nil, nil
 		}
 		return &response{"sendMessage", sendMessage{
-			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: clip(text, maxText), ReplyTo: &replyTo{Message: m.ID, Anyway: true},
+			Chat: chatID(strconv.FormatInt(m.Chat.ID, 10)), Text: text.FitUTF16(said, maxText), ReplyTo: &replyTo{Message: m.ID, Anyway: true},
 		}}, nil
 	}
 	reply.Threads = []string{b.thread(m.Chat.ID, m.ReplyTo.ID)}

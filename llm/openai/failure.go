@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/outbound"
+	"tandem/text"
 )
 
 // failure says why there is no answer. The response is there if the service answered with an error.
@@ -206,14 +206,4 @@ func (p *provider) without(text string) string {
 }
 
 // clip keeps the words of a service short enough to be read.
-func clip(text string) string {
-	const most = 1000
-	if len(text) <= most {
-		return text
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
-}
+func clip(said string) string { return text.ClipBytes(said, 1000) }

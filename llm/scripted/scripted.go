@@ -18,13 +18,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
 	"tandem/fault"
 	"tandem/llm"
 	"tandem/payload"
+	"tandem/text"
 )
 
 // Provider answers from a script. It also embeds, by hashing.
@@ -305,13 +305,7 @@ func (p *Provider) unknown(a asked, key string) error {
 }
 
 // excerpt is the beginning of a text.
-func excerpt(text string) string {
-	const most = 80
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string([]rune(text)[:most]) + "…"
-}
+func excerpt(said string) string { return text.Clip(said, 80) }
 
 // Embed embeds by hashing; the model does not matter.
 func (p *Provider) Embed(ctx context.Context, _ string, texts []string) ([][]float32, llm.Usage, error) {
