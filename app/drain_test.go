@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -193,9 +196,14 @@ func TestDrain_Serves(t *testing.T) {
 		_, _, err := d.watch(d.id, client.VocabularyExecution, "") // through the restart
 		watched <- err
 	}()
+	third := d.waits("third")
 	close(d.release)
 	if err := d.cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
+	}
+	var kept api.ExecuteResponse
+	if answer := <-third; answer.status != http.StatusAccepted || json.Unmarshal(answer.body, &kept) != nil || kept.ExecutionID == "" {
+		t.Errorf("whoever waited for an execution was answered %d: %s", answer.status, answer.body)
 	}
 	if len(d.called) > 0 {
 		t.Error("a call began while it drained")
@@ -205,7 +213,7 @@ func TestDrain_Serves(t *testing.T) {
 	if err := <-watched; err != nil {
 		t.Errorf("the reader of the stream: %v", err)
 	}
-	for _, id := range []string{d.id, second} {
+	for _, id := range []string{d.id, second, kept.ExecutionID} {
 		if _, _, err := d.watch(id, client.VocabularyExecution, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -213,8 +221,48 @@ func TestDrain_Serves(t *testing.T) {
 			t.Errorf("execution %s is %s, %v", id, e.Status, err)
 		}
 	}
-	if len(d.called) != 1 {
-		t.Errorf("%d calls after the restart, want one", len(d.called))
+	if len(d.called) != 2 {
+		t.Errorf("%d calls after the restart, want two", len(d.called))
+	}
+}
+
+// drainAnswer is what somebody was told, once.
+type drainAnswer struct {
+	status int
+	body   []byte
+}
+
+// waits starts an execution of drainFlow as somebody who waits for its end and does not ask again, and returns when it is on disk.
+func (d *draining) waits(name string) <-chan drainAnswer {
+	d.Helper()
+	answers := make(chan drainAnswer, 1)
+	go func() {
+		body := fmt.Sprintf(`{"inputs": {"base": %q, "name": %q}, "wait_seconds": 60}`, d.base, name)
+		r, err := http.NewRequestWithContext(d.Context(), http.MethodPost, "http://"+d.addr+"/api/v1/workflows/drain/execute", strings.NewReader(body))
+		if err != nil {
+			d.Error(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+crashToken)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			answers <- drainAnswer{body: []byte(err.Error())}
+			return
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err = errors.Join(err, answer.Body.Close()); err != nil {
+			d.Error(err)
+		}
+		answers <- drainAnswer{answer.StatusCode, text}
+	}()
+	for {
+		list, err := d.client.Executions(d.Context(), client.ExecutionQuery{WorkflowID: "drain"})
+		if err != nil {
+			d.Fatal(err)
+		}
+		if list.TotalCount > 2 {
+			return answers
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type openStreams struct {
 	end context.CancelFunc
 	// patience is how long a reader may take for what it is sent.
 	patience time.Duration
+	// stopping is closed when the server is about to stop: whoever waits for an execution is answered with how far it is.
+	stopping chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -32,7 +34,7 @@ type openStreams struct {
 
 func newOpenStreams() *openStreams {
 	ctx, end := context.WithCancel(context.Background())
-	return &openStreams{ctx: ctx, end: end, patience: streamWriteTimeout}
+	return &openStreams{ctx: ctx, end: end, patience: streamWriteTimeout, stopping: make(chan struct{})}
 }
 
 // add counts a stream and returns its context, which ends with the request or the server.
@@ -52,12 +54,15 @@ func (o *openStreams) add(ctx context.Context) (_ context.Context, done func(), 
 	}, nil
 }
 
-// Close ends all streams and returns when they have ended; new ones are refused. Readers come back later, to this or to
-// another process, and go on where they were. To be called when a listener is shut down, which does not end what is being
+// Close answers everybody who waits for an execution, ends all streams and returns when they have ended; new ones are refused. Readers come back
+// later, to this or to another process, and go on where they were. To be called when a listener is shut down, which does not end what is being
 // streamed.
 func (s *Server) Close() {
 	s.open.mu.Lock()
-	s.open.closed = true
+	if !s.open.closed {
+		s.open.closed = true
+		close(s.open.stopping)
+	}
 	s.open.mu.Unlock()
 	if s.gateway != nil {
 		s.gateway.Close() // first: what it serves are requests of its own

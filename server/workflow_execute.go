@@ -381,12 +381,14 @@ func (s *Server) awaitRow(ctx context.Context, p identity.Principal, execution s
 		}
 		select {
 		case <-more:
+			continue
 		case <-late.C:
-			e, err := s.o.Stores.Executions.Get(ctx, p, execution)
-			return e.Status, err
+		case <-s.open.stopping:
 		case <-ctx.Done():
 			return "", context.Cause(ctx)
 		}
+		e, err := s.o.Stores.Executions.Get(ctx, p, execution)
+		return e.Status, err
 	}
 }
 

@@ -146,7 +146,7 @@ func Unacknowledge(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := datadir.OpenMark(dir)
+	f, err := datadir.OpenMark(dir, c.Mark)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func TestWatch_FilesRemovedOrReplaced(t *testing.T) {
 				j := db.Stores().Journal
 				check(t, j.Append(t.Context(), ann(), start("e")))
 				check(t, c.change(filepath.Join(dir, c.file)))
-				if !idle && c.word != "cut" { // the next commit notices by itself
+				if !idle { // the next commit notices by itself
 					if err := j.Append(t.Context(), ann(), step("e", 1)); !errors.Is(err, store.ErrBroken) {
 						t.Errorf("acknowledged after the file was gone: %v", err)
 					}
@@ -96,6 +96,67 @@ func TestWatch_FilesRemovedOrReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWatch_LogWrittenOver has somebody take the end of the log away, or put an older one in its place, in the same file. The next commit would make the log
+// as long as it was, so it has to look before it writes; without one the watcher notices.
+func TestWatch_LogWrittenOver(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(log string, earlier []byte) error{
+		"LastByte": func(log string, _ []byte) error { return cutBy(log, 1) },
+		"LastPage": func(log string, _ []byte) error { return cutBy(log, 5000) },
+		"Older": func(log string, earlier []byte) error {
+			return os.WriteFile(log, earlier, 0o600) // which keeps the file
+		},
+		"Zeros": func(log string, _ []byte) error {
+			f, err := os.OpenFile(log, os.O_RDWR, 0)
+			check(t, err)
+			info, err := f.Stat()
+			check(t, err)
+			_, err = f.WriteAt(make([]byte, 4120), info.Size()-4120) // its last page
+			return errors.Join(err, f.Close())
+		},
+	} {
+		for _, idle := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/idle=%t", name, idle), func(t *testing.T) {
+				t.Parallel()
+				dir := sqlitetest.Dir(t)
+				db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir})
+				check(t, err)
+				j, log := db.Stores().Journal, filepath.Join(dir, "tandem.db-wal")
+				check(t, j.Append(t.Context(), ann(), start("e")))
+				earlier, err := os.ReadFile(log)
+				check(t, err)
+				const rows = 20
+				for seq := uint64(1); seq < rows; seq++ {
+					check(t, j.Append(t.Context(), ann(), step("e", seq)))
+				}
+				check(t, change(log, earlier))
+				if !idle {
+					if err := j.Append(t.Context(), ann(), step("e", rows)); !errors.Is(err, store.ErrBroken) {
+						t.Errorf("acknowledged on top of a log that lacks its end: %v", err)
+					}
+				}
+				if text := fault.From(stops(t, db)).Message; !strings.Contains(text, "tandem.db-wal was cut") {
+					t.Errorf("why: %q", text)
+				}
+				if err := db.Close(); err != nil {
+					t.Logf("close: %v", err)
+				}
+				if lacks, err := missing(t, dir, map[string]uint64{"e": rows}); err == nil && len(lacks) > 0 {
+					t.Errorf("begun anew in silence: %v", lacks)
+				}
+			})
+		}
+	}
+}
+
+func cutBy(path string, bytes int64) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return os.Truncate(path, info.Size()-bytes)
 }
 
 // TestEpochs_TwoProcesses has two processes write to a directory whose lock does not hold.

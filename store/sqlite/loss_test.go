@@ -325,10 +325,12 @@ func TestLoss_OlderOrOtherCopy(t *testing.T) {
 	if lacks, err := missing(t, bare, map[string]uint64{"five": 1}); err != nil || len(lacks) > 0 {
 		t.Errorf("a copy without a mark: %v, %v", lacks, err)
 	}
-	damaged := put(dir)
-	check(t, os.WriteFile(filepath.Join(damaged, "tandem.mark"), []byte("nonsense"), 0o600))
-	_, err = missing(t, damaged, nil)
-	wantLost(t, "a damaged mark", err, "tandem.mark is damaged")
+	for _, text := range []string{"nonsense", "", strings.Repeat("\x00", 1024)} {
+		damaged := put(dir)
+		check(t, os.WriteFile(filepath.Join(damaged, "tandem.mark"), []byte(text), 0o600))
+		_, err = missing(t, damaged, nil)
+		wantLost(t, "a damaged mark", err, "tandem.mark is damaged")
+	}
 }
 
 // TestLoss_OtherRowOfTheSameNumber puts a copy in the place of a database that has gone on with the same execution by another row.

@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if _, err := os.Stat(path + datadir.LogSuffix); errors.Is(err, os.ErrNotExist) {
 		m.Folded = m.Commits // the end of the migration has folded the log
 	}
-	if err := db.openBeside(); err != nil {
+	if err := db.openBeside(m); err != nil {
 		return nil, datadir.Unusable(dir, err)
 	}
 	if err := db.startWriter(ctx, path, cmp.Or(o.MinFree, defaultMinFree), m); err != nil {
@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 const defaultMinFree = 32 << 20
 
 // openBeside opens what is kept beside the database: the mark, and the large values.
-func (db *DB) openBeside() (err error) {
+func (db *DB) openBeside(m datadir.Mark) (err error) {
 	dir := filepath.Join(db.dir, datadir.BlobDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (db *DB) openBeside() (err error) {
 	if err := datadir.Private(dir, 0o700); err != nil {
 		return err
 	}
-	if db.marks, err = datadir.OpenMark(db.dir); err != nil {
+	if db.marks, err = datadir.OpenMark(db.dir, m); err != nil {
 		return err
 	}
 	if err := datadir.SyncPath(db.dir); err != nil { // the names made above

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/fault"
+	"tandem/shortage"
 	"tandem/store"
 	"tandem/store/sqlite/datadir"
 )
@@ -241,6 +242,7 @@ func (w *writer) commit(batch []*work) {
 		// Somebody's part failed halfway. With a savepoint around each, only that one is undone.
 		err = w.transact(batch, true)
 	}
+	short := shortage.Is(err) // the log could not be looked at, so nothing was written
 	if err == nil && w.wrote {
 		err = w.attest()
 	}
@@ -254,9 +256,12 @@ func (w *writer) commit(batch []*work) {
 		}
 		return
 	}
-	if datadir.IsFull(err) {
+	switch {
+	case datadir.IsFull(err):
 		err = datadir.Full(w.path, err)
-	} else {
+	case short:
+		err = shortage.Or(err, fault.New(fault.Internal, "nothing was written"))
+	default:
 		err = w.fail(err)
 	}
 	for _, k := range batch {
@@ -277,6 +282,10 @@ func (w *writer) transact(batch []*work, care bool) error {
 	if _, err := w.c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
+	if err := w.files.Begin(); err != nil {
+		return w.rollback(err)
+	}
+	defer w.files.End()
 	if err := w.alone(); err != nil {
 		return w.rollback(err)
 	}

@@ -19,12 +19,12 @@ func Lock(string) (*os.File, error) {
 func FreeSpace(string) (uint64, error) { return math.MaxUint64, nil }
 
 // identify is not used where directories cannot be locked.
-func identify(path string) (fileID, int64, error) {
+func identify(path string) (fileID, stamp, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fileID{}, 0, err
+		return fileID{}, stamp{}, err
 	}
-	return fileID{}, info.Size(), nil
+	return fileID{}, stamp{info.Size(), info.ModTime().UnixNano()}, nil
 }
 
 // NoSpace cannot be told here.

@@ -62,16 +62,16 @@ func FreeSpace(dir string) (uint64, error) {
 	return uint64(s.Bavail) * uint64(s.Bsize), nil
 }
 
-// identify tells which file has a name, and how long it is. Every commit asks for two, so it does without what os.Stat makes
-// besides.
-func identify(path string) (fileID, int64, error) {
+// identify tells which file has a name, how long it is and when it was written to. Every commit asks several times, so it does without
+// what os.Stat makes besides.
+func identify(path string) (fileID, stamp, error) {
 	for {
 		var s syscall.Stat_t
 		switch err := syscall.Stat(path, &s); {
 		case err == nil:
-			return fileID{uint64(s.Dev), uint64(s.Ino)}, s.Size, nil
+			return fileID{uint64(s.Dev), uint64(s.Ino)}, stamp{s.Size, modified(&s)}, nil
 		case !errors.Is(err, syscall.EINTR):
-			return fileID{}, 0, &os.PathError{Op: "stat", Path: path, Err: err}
+			return fileID{}, stamp{}, &os.PathError{Op: "stat", Path: path, Err: err}
 		}
 	}
 }

@@ -3,7 +3,6 @@ package datadir
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"tandem/credential"
 	"tandem/fault"
+	"tandem/shortage"
 	"tandem/store"
 )
 
@@ -153,9 +153,14 @@ type Watch struct {
 	// database and log hold what is acknowledged; rest are the others.
 	database, log watched
 	rest          []watched
-	// verify is asked whether the database has all of its log, when that is shorter than before: another program may have
-	// folded it.
+	// verify is asked whether the database has all of its log, when that is shorter than before, or somebody else has written
+	// to it: another program may have folded it.
 	verify func() error
+
+	// mu is held while left is compared with the log, and while that is written to.
+	mu sync.Mutex
+	// left is how the store left the log after its last transaction.
+	left stamp
 }
 
 // watched is one of the files. The committer and the watcher look at it at the same time: each looks and compares under the
@@ -170,6 +175,9 @@ type watched struct {
 
 // fileID tells files apart, whatever their names.
 type fileID struct{ device, number uint64 }
+
+// stamp is what a file is told by to be as it was left: how long it is, and when it was last written to, in nanoseconds.
+type stamp struct{ size, written int64 }
 
 // NewWatch looks at the files of a database that is in use.
 func NewWatch(path string, verify func() error, rest ...string) (w *Watch, err error) {
@@ -187,7 +195,57 @@ func NewWatch(path string, verify func() error, rest ...string) (w *Watch, err e
 			return nil, err
 		}
 	}
-	return w, nil
+	_, w.left, err = identify(path + LogSuffix)
+	return w, err
+}
+
+// Begin is called when a transaction has the right to write, before it writes, and [Watch.End] when it has ended, well or not, unless Begin has
+// refused. Between the two the watch leaves the log alone. Begin refuses when somebody else has written to the log and it lacks something that was
+// acknowledged: the transaction would hide that by making the log as long as it was.
+func (w *Watch) Begin() error {
+	w.mu.Lock()
+	err := w.untouched()
+	if err != nil {
+		w.mu.Unlock()
+	}
+	return err
+}
+
+// End notes how the transaction leaves the log. If that cannot be told, the next one reads whether everything is there.
+func (w *Watch) End() {
+	defer w.mu.Unlock()
+	_, now, err := identify(w.log.path)
+	if err != nil {
+		now = stamp{}
+	}
+	w.left = now
+}
+
+// untouched says whether the log is as the store left it, or at least has everything.
+func (w *Watch) untouched() error {
+	_, now, err := identify(w.log.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return stopped("the file %s was removed while it was in use", w.log.path)
+	case err != nil || now == w.left:
+		return err
+	}
+	if err := w.whole(); err != nil {
+		return err
+	}
+	w.left = now
+	return nil
+}
+
+// whole says whether the database has all of its log. A shortage says nothing about that: whoever asked may try again.
+func (w *Watch) whole() error {
+	switch err := w.verify(); {
+	case err == nil:
+		return nil
+	case shortage.Is(err):
+		return err
+	}
+	return stopped("the file %s was cut or written over while it was in use", w.log.path)
 }
 
 func (f *watched) know(path string) (err error) {
@@ -200,7 +258,7 @@ func (f *watched) know(path string) (err error) {
 func (f *watched) look() (shrunk int64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch file, size, err := identify(f.path); {
+	switch file, now, err := identify(f.path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return -1, stopped("the file %s was removed while it was in use", f.path)
 	case err != nil:
@@ -209,8 +267,8 @@ func (f *watched) look() (shrunk int64, err error) {
 		return -1, stopped("the file %s was replaced while it was in use", f.path)
 	default:
 		before := f.size
-		if f.size = size; size < before {
-			return size, nil
+		if f.size = now.size; now.size < before {
+			return now.size, nil
 		}
 		return -1, nil
 	}
@@ -226,34 +284,23 @@ func (w *Watch) Essential() error {
 		return err
 	}
 	if shrunk, err = w.log.look(); err == nil && shrunk >= 0 && shrunk < LogLimit {
-		if cause := w.verify(); cause != nil {
-			err = stopped("the file %s was cut while it was in use", w.log.path)
-		}
+		err = w.whole()
 	}
 	return err
 }
 
-// All checks every file, and that the log has its beginning: one that was emptied and written to since has none.
+// All checks every file, and that nobody else has taken anything from the log. A shortage of open files says nothing about them.
 func (w *Watch) All() error {
-	if err := w.Essential(); err != nil {
-		return err
+	err := w.Essential()
+	for i := 0; err == nil && i < len(w.rest); i++ {
+		_, err = w.rest[i].look()
 	}
-	for i := range w.rest {
-		if _, err := w.rest[i].look(); err != nil {
-			return err
-		}
+	if err == nil && w.mu.TryLock() { // else a transaction is writing, which has looked itself
+		err = w.untouched()
+		w.mu.Unlock()
 	}
-	log, err := os.Open(w.log.path)
-	if err != nil {
-		return err
-	}
-	var begin [4]byte
-	n, err := log.ReadAt(begin[:], 0)
-	if err = errors.Join(err, log.Close()); n == len(begin) && begin == [4]byte{} {
-		return stopped("the file %s was cut while it was in use", w.log.path)
-	}
-	if n < len(begin) && errors.Is(err, io.EOF) {
-		return nil // nothing has been written to it yet
+	if shortage.Is(err) {
+		return nil
 	}
 	return err
 }

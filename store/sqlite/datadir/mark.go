@@ -137,7 +137,6 @@ func ReadMark(dir string) (c claim, err error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return c, err
 	}
-	written := len(bytes.Trim(text, "\x00")) > 0
 	for len(text) > 0 {
 		place := text[:min(MarkSize, len(text))]
 		text = text[len(place):]
@@ -150,7 +149,7 @@ func ReadMark(dir string) (c claim, err error) {
 			c.Mark, c.there = one, true
 		}
 	}
-	if written && !c.there {
+	if !c.there { // it is made with a mark in it
 		return c, errMarkDamaged
 	}
 	if c.next.Epoch != c.Epoch || c.next.Commits != c.Commits+1 {
@@ -159,9 +158,30 @@ func ReadMark(dir string) (c claim, err error) {
 	return c, nil
 }
 
-// OpenMark opens the file for writing.
-func OpenMark(dir string) (*os.File, error) {
-	return openPrivate(filepath.Join(dir, markFile))
+// OpenMark opens the file for writing. One that is not there is made with a mark in it, which is on disk before the file has its name: an empty one
+// has lost what was in it.
+func OpenMark(dir string, m Mark) (*os.File, error) {
+	path := filepath.Join(dir, markFile)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			return nil, err
+		}
+		return openPrivate(path)
+	}
+	f, err := openPrivate(path + ".new")
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Truncate(0), m.Write(f, nil), f.Sync()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	return openPrivate(path)
 }
 
 // Write puts a mark into the place of its turn. It does not wait for the disk: what the system has been given survives the
