@@ -48,4 +48,5 @@ func Register(o Options) {
 	s.budgets()
 	s.memories()
 	s.users()
+	s.audit()
 }
