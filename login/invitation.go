@@ -141,6 +141,11 @@ func (d *desk) showInvitation(w http.ResponseWriter, r *http.Request) {
 
 // acceptInvitation makes the user, a token and a session.
 func (d *desk) acceptInvitation(w http.ResponseWriter, r *http.Request) {
+	// It logs the browser in, so a page of another site must not be able to send it.
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		d.closed(w, r, fault.New(fault.Forbidden, "a page of another site may not ask for this").WithCause(err))
+		return
+	}
 	i, err := d.opened(r)
 	if err != nil {
 		d.closed(w, r, err)

@@ -396,7 +396,7 @@ func TestAudit_Strangers(t *testing.T) {
 	last("POST /channels/{channel}/{workspace}/{credential}", "interaction.respond", "knock:U1", identity.ByChannel)
 
 	invited := read[api.NewInvitation](t, w.admin("POST", route.Prefix+"/invitations", `{"email":"New.One@example.com","roles":["operator"]}`).want(t, 201))
-	w.ask("", "POST", strings.TrimPrefix(invited.URL, w.server.o.PublicURL), strings.NewReader(""), asBrowser("application/x-www-form-urlencoded")).want(t, 200)
+	w.ask("", "POST", strings.TrimPrefix(invited.URL, w.server.o.PublicURL), strings.NewReader(""), nil).want(t, 200)
 	last("POST /join/{token}", "login.succeed", "new-one", identity.BySession)
 	if e := w.log()[1]; e.Action != "invitation.accept" || e.User != "new-one" {
 		t.Errorf("accepting left %+v", e)

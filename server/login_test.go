@@ -264,7 +264,11 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("the page says %s", page.body)
 		}
 	}
-	got := w.submit(made.URL, nil).want(t, 200)
+	join := func(made api.NewInvitation, origin string) answer {
+		return w.ask("", "POST", made.URL, nil, func(r *http.Request) { r.Header.Set("Origin", origin) })
+	}
+	join(made, "https://evil.example").want(t, 403) // it would log a browser in as somebody else
+	got := join(made, w.http.URL).want(t, 200)
 	at := strings.Index(got.body, "tdm_")
 	if at < 0 {
 		t.Fatalf("no token is shown: %s", got.body)
@@ -275,18 +279,18 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("who came of it: %+v", me)
 	}
 	w.with(cookieOf(t, got), "GET", "/users/me", "").want(t, 200)
-	w.submit(made.URL, nil).want(t, 404) // it is used up
+	join(made, w.http.URL).want(t, 404) // it is used up
 	list := read[api.Invitations](t, w.admin("GET", route.Prefix+"/invitations", "").want(t, 200)).Invitations
 	if len(list) != 1 || list[0].InvitedBy != "admin-user" || list[0].UserID != "bo-li" || list[0].AcceptedTime == 0 {
 		t.Errorf("invitations: %+v", list)
 	}
 	late := invite(`{"email":"late@example.com","roles":["viewer"],"expires_in":60}`)
 	w.pass(time.Minute)
-	w.submit(late.URL, nil).want(t, 404)
+	join(late, w.http.URL).want(t, 404)
 	taken := invite(`{"email":"x@example.com","roles":["viewer"]}`)
 	w.call(w.other, "DELETE", route.Prefix+"/invitations/"+taken.Invitation.ID, "").problem(t, 404, fault.NotFound)
 	w.admin("DELETE", route.Prefix+"/invitations/"+taken.Invitation.ID, "").want(t, 204)
-	w.submit(taken.URL, nil).want(t, 404)
+	join(taken, w.http.URL).want(t, 404)
 }
 
 // issuer is a provider of identities that speaks OpenID Connect: discovery, keys, the code flow with PKCE, signed tokens.

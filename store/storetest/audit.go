@@ -69,6 +69,13 @@ func testAuditWithChange(t *testing.T, s store.Stores) {
 	ok(t, s.Journal.Append(store.WithoutEntries(store.Audited(ctx, store.AuditEntry{Action: "x"})), p, next("e1", 2)))
 	equal(t, "with rows", []string{"ann user.create bob", "ann execution.start e1", "eve execution.pause e1"}, entries(t, s, p, store.AuditQuery{}))
 
+	for _, duplicate := range []bool{false, true} {
+		in = store.Audited(store.WithAuditDraft(ctx, draft()), store.AuditEntry{Action: "execution.signal", Object: "execution", ObjectID: "e1"})
+		_, known, err := s.Inbox.Deliver(in, p, store.InboxItem{Execution: "e1", Kind: "signal", Dedup: "d", Time: 1})
+		ok(t, err)
+		equal(t, "a delivery that was made before", duplicate, known)
+	}
+	equal(t, "what was delivered twice", []string{"ann execution.signal e1"}, entries(t, s, p, store.AuditQuery{Action: "execution.signal"}))
 	wantCode(t, "an entry without an action", s.Audit.Enter(ctx, p, store.AuditEntry{}), fault.Invalid)
 }
 
