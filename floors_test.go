@@ -101,6 +101,8 @@ func floors() map[string]floor {
 		"human": {level: 6},
 		"plug":  {level: 7}, // what a package may bring, and what it may use for that
 
+		"login": {level: 7}, // beside the settings: sessions, invitations, providers of identities
+
 		"revisions": {level: 6}, // above the host whose revisions it makes ready
 
 		"validation": {level: 6}, // of definitions, with all that their parts need

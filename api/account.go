@@ -144,6 +144,9 @@ type Token struct {
 	MadeBy      string `json:"made_by,omitempty" doc:"who made it, and so has seen its secret; one that was made with a token of somebody else's making is theirs. Not there: it was made before this was recorded"`
 	CreatedTime int64  `json:"created_time"`
 	ExpiresTime int64  `json:"expires_time,omitempty"`
+	// Scopes and LastUsedTime say what it is good for and whether anybody uses it.
+	Scopes       []string `json:"scopes,omitempty" doc:"what it may be used for; absent: whatever its user may do"`
+	LastUsedTime int64    `json:"last_used_time,omitempty" doc:"when it was last used, to a minute; absent: not yet"`
 }
 
 // Tokens lists them, oldest first.
@@ -155,6 +158,8 @@ type Tokens struct {
 type TokenRequest struct {
 	Name      string `json:"name"`
 	ExpiresIn int64  `json:"expires_in,omitempty" minimum:"0" doc:"seconds; 0: never"`
+	// Scopes narrow what the user may do; they never add to it.
+	Scopes []string `json:"scopes,omitempty" maxItems:"5" doc:"what it may be used for: read, execute, answer, edit, admin; left out: whatever the user may do. A scope never gives more than the user's roles"`
 }
 
 // NewToken is a token with its secret, which is shown this once.

@@ -35,7 +35,7 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 		return "", i.useToken(ctx, configured)
 	}
 	p := identity.System(defaultWorkspace)
-	if err := i.stores.Tokens.Delete(ctx, p, configuredToken); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := i.dropConfigured(ctx, p); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return "", err
 	}
 	open, err := i.hasDoor(ctx, p)
@@ -47,7 +47,7 @@ func (i *Instance) Bootstrap(ctx context.Context, configured string) (secret str
 	}
 	secret = identity.NewSecret()
 	t := identity.Token{Workspace: defaultWorkspace, ID: newTokenID(), User: firstUser, Name: "first start", MadeBy: firstUser, Created: time.Now().UnixMilli()}
-	return secret, i.stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret))
+	return secret, i.issue(ctx, p, t, identity.HashSecret(secret))
 }
 
 // useToken makes the configured token the one of the first user.
@@ -68,7 +68,7 @@ func (i *Instance) useToken(ctx context.Context, secret string) error {
 		if t.ID == configuredToken {
 			return nil
 		}
-		err := i.stores.Tokens.Delete(ctx, p, configuredToken) // the token was made otherwise, and stays
+		err := i.dropConfigured(ctx, p) // the token was made otherwise, and stays
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
@@ -78,14 +78,30 @@ func (i *Instance) useToken(ctx context.Context, secret string) error {
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
-	if err := i.stores.Tokens.Delete(ctx, p, configuredToken); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := i.dropConfigured(ctx, p); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	t = identity.Token{Workspace: defaultWorkspace, ID: configuredToken, User: firstUser, Name: "configured by the operator", MadeBy: firstUser, Created: time.Now().UnixMilli()}
-	if err := i.stores.Tokens.Create(ctx, p, t, hash); err != nil {
+	if err := i.issue(ctx, p, t, hash); err != nil {
 		return fmt.Errorf("keep the configured token: %w", err)
 	}
 	return nil
+}
+
+// issue keeps a token that whoever starts the process has made.
+func (i *Instance) issue(ctx context.Context, p identity.Principal, t identity.Token, hash identity.SecretHash) error {
+	return i.stores.Tokens.Create(auditedBy(ctx, Local(), "token.create", t.ID, map[string]any{"user_id": t.User, "name": t.Name}), p, t, hash)
+}
+
+// dropConfigured takes the token out of use that was configured with an earlier start.
+func (i *Instance) dropConfigured(ctx context.Context, p identity.Principal) error {
+	return i.stores.Tokens.Delete(auditedBy(ctx, Local(), "token.delete", configuredToken, map[string]any{"user_id": firstUser}), p, configuredToken)
+}
+
+// auditedBy returns a context whose next change is entered in the audit log as that of somebody who did not come by a route of the API.
+func auditedBy(ctx context.Context, p identity.Principal, action, id string, after any) context.Context {
+	object, _, _ := strings.Cut(action, ".")
+	return store.Audited(ctx, store.AuditEntry{Workspace: p.Workspace, User: p.User, Means: p.Means, Action: action, Object: object, ObjectID: id, Detail: store.AuditChange(nil, after)})
 }
 
 func (i *Instance) ensureWorkspace(ctx context.Context) error {
@@ -101,7 +117,8 @@ func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error 
 	now := time.Now().UnixMilli()
 	u, err := i.stores.Users.Get(ctx, p, firstUser)
 	if errors.Is(err, store.ErrNotFound) {
-		return i.stores.Users.Create(ctx, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
+		audited := auditedBy(ctx, Local(), "user.create", firstUser, map[string]any{"roles": []identity.Role{identity.Admin}})
+		return i.stores.Users.Create(audited, p, identity.User{Workspace: defaultWorkspace, ID: firstUser, Name: "Admin", Roles: []identity.Role{identity.Admin}, Created: now, Updated: now})
 	}
 	if err != nil || !u.Disabled && slices.Contains(u.Roles, identity.Admin) {
 		return err
@@ -110,7 +127,7 @@ func (i *Instance) ensureAdmin(ctx context.Context, p identity.Principal) error 
 		u.Roles = append(u.Roles, identity.Admin)
 	}
 	u.Disabled, u.Updated = false, now
-	return i.stores.Users.Update(ctx, p, u)
+	return i.stores.Users.Update(auditedBy(ctx, Local(), "user.update", u.ID, map[string]any{"roles": u.Roles, "enabled": true}), p, u)
 }
 
 // hasDoor says whether an admin can come in with a token.

@@ -16,6 +16,7 @@ import (
 
 	"tandem/engine"
 	"tandem/host"
+	"tandem/identity"
 	"tandem/outbound"
 )
 
@@ -183,6 +184,9 @@ func TestCallback(t *testing.T) {
 		}
 		if out := s.output(id, "came"); !strings.Contains(out, `"callback":{"ok":[1,2.50]}`) || !strings.Contains(out, `"order":7`) || !strings.Contains(out, `"status_code":200`) {
 			t.Errorf("got %s", out)
+		}
+		if e := s.audited(t, "execution.callback", id); e.Means.Kind != identity.ByCallback || e.Address != "127.0.0.1" {
+			t.Errorf("the audit log says %+v", e)
 		}
 		status, text := s.post(address, "application/json", `{}`)
 		if status != http.StatusConflict || !strings.Contains(text, "received already") {

@@ -156,6 +156,9 @@ func TestFreeze_Refuses(t *testing.T) {
 	if first.WorkflowID != "a-test" || second.WorkflowID != "a-test-2" || first.Untraced == nil {
 		t.Errorf("kept as %q and %q", first.WorkflowID, second.WorkflowID)
 	}
+	if e := x.audited(t, "workflow.create", "a-test"); e.User != "editor" {
+		t.Errorf("the audit log says %+v", e)
+	}
 	shown := want[api.Frozen](t, freeze("editor", done.ExecutionID, api.FreezeRequest{DryRun: true}), http.StatusOK)
 	if shown.WorkflowID != "" || len(shown.Definition) == 0 {
 		t.Errorf("a dry run shows %+v", shown)

@@ -298,10 +298,12 @@ func (i *Instance) Save(ctx context.Context, p identity.Principal, def *workflow
 	if def.Metadata.ID == "" {
 		return store.Workflow{}, fault.New(fault.Invalid, "metadata.id: the workflow has no id")
 	}
-	w, _, err := i.stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+	hash := workflow.Hash(def)
+	audited := auditedBy(ctx, p, "workflow.save", def.Metadata.ID, map[string]string{"name": def.Metadata.Name, "revision_hash": hash})
+	w, _, err := i.stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, IconURL: def.Metadata.IconURL,
 		Tags: def.Metadata.Tags, Version: def.Metadata.Version, Parent: def.Metadata.ParentWorkflow,
-		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: time.Now().UnixMilli(),
+		Hash: hash, Definition: workflow.Encode(def), Time: time.Now().UnixMilli(),
 	})
 	return w, err
 }
@@ -321,7 +323,7 @@ func (i *Instance) Start(ctx context.Context, p identity.Principal, id string, i
 	if err != nil {
 		return "", err
 	}
-	started, err := i.host.Start(ctx, p, request)
+	started, err := i.host.Start(auditedBy(ctx, p, "execution.start", request.ID, map[string]string{"workflow_id": id}), p, request)
 	return started.Execution, err
 }
 

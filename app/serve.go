@@ -24,6 +24,7 @@ import (
 	"tandem/credential"
 	"tandem/fault"
 	"tandem/host"
+	"tandem/login"
 	"tandem/outbound"
 	"tandem/plug"
 	"tandem/route"
@@ -53,6 +54,10 @@ type ServeOptions struct {
 	// Proxies are the addresses and networks of the proxies in front of the server, separated by commas: they say in X-Forwarded-For
 	// where a request comes from. Empty: there are none, and nobody is believed.
 	Proxies string
+	// Login is a provider of identities at which people log in; its zero value: there is none.
+	Login login.Provider
+	// AuditDays is how many days the audit log is kept; zero: for ever.
+	AuditDays int
 	// Workflows is a directory whose definitions are kept at the start, with the profiles in its directory "profiles" that
 	// are not there yet; empty: none.
 	Workflows string
@@ -185,7 +190,7 @@ func (i *Instance) serve(ctx context.Context, o ServeOptions, listener net.Liste
 	}
 	tidying, stopTidying := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
-	background.Go(func() { i.tidyUp(tidying, o.Log) })
+	background.Go(func() { i.tidyUp(tidying, o.AuditDays, o.Log) })
 	background.Go(func() { i.preparePython(tidying, o.Log) })
 	defer background.Wait()
 	defer stopTidying()
@@ -256,7 +261,7 @@ func (i *Instance) server(o ServeOptions, listener net.Listener, metrics *server
 		return nil, err
 	}
 	return server.New(server.Options{
-		Stores: i.stores, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools, Language: i.language,
+		Stores: i.stores, Workspace: defaultWorkspace, Host: i.host, Source: i.source, Hub: i.hub, Kinds: i.kinds, Registry: &i.registry, Keyring: ring, CredentialTypes: i.parts.Credentials, Raise: i.RaiseBudget, Desk: i.desk, Models: i, Tools: i.tools, Language: i.language, PublicURL: strings.TrimRight(o.PublicURL, "/"), Login: o.Login,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := i.check(data)
 			if source == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/identity"
+	"tandem/route"
 )
 
 // What is kept for a while only.
@@ -19,9 +20,15 @@ const (
 	keptMarks = 30 * 24 * time.Hour
 )
 
-// tidy removes what has had its time: idempotency keys, memories that have expired, marks of their changes.
-func (i *Instance) tidy(ctx context.Context, now time.Time) (removed int, err error) {
+// tidy removes what has had its time: idempotency keys, sessions, memories that have expired, marks of their changes, and, when it is kept for so
+// many days only, what is older in the audit log.
+func (i *Instance) tidy(ctx context.Context, now time.Time, auditDays int) (removed int, err error) {
 	removed, err = i.stores.Keys.Expire(ctx, identity.System(""), now.Add(-keptKeys).UnixMilli())
+	if err != nil {
+		return removed, err
+	}
+	ended, err := i.stores.Sessions.Expire(ctx, identity.System(""), now.UnixMilli(), now.Add(-route.SessionIdle).UnixMilli())
+	removed += ended
 	if err != nil {
 		return removed, err
 	}
@@ -40,16 +47,26 @@ func (i *Instance) tidy(ctx context.Context, now time.Time) (removed int, err er
 				break
 			}
 		}
+		for auditDays > 0 {
+			n, err := i.stores.Audit.Retain(ctx, identity.System(w.ID), now.AddDate(0, 0, -auditDays).UnixMilli(), 0, now.UnixMilli())
+			removed += n
+			if err != nil {
+				return removed, err
+			}
+			if n == 0 {
+				break
+			}
+		}
 	}
 	return removed, nil
 }
 
 // tidyUp tidies from time to time until the context ends. It owns its goroutine's work; what fails is tried again next time.
-func (i *Instance) tidyUp(ctx context.Context, log *slog.Logger) {
+func (i *Instance) tidyUp(ctx context.Context, auditDays int, log *slog.Logger) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	for {
-		removed, err := i.tidy(ctx, time.Now())
+		removed, err := i.tidy(ctx, time.Now(), auditDays)
 		if err != nil && !errors.Is(err, context.Canceled) {
 			log.Warn("what has had its time could not be removed", "error", err)
 		} else if removed > 0 {

@@ -312,10 +312,11 @@ func (t *toolServers) adopt(ctx context.Context, p identity.Principal, server st
 	if c.Sealed, err = t.seal(p.Workspace, c.ID, data); err != nil {
 		return err
 	}
-	err = t.stores.Credentials.Create(ctx, p, c)
+	audited := auditedBy(ctx, p, "credential.create", c.ID, map[string]string{"name": c.Name, "type": c.Type, "mcp_server": server.ID})
+	err = t.stores.Credentials.Create(audited, p, c)
 	if errors.Is(err, store.ErrConflict) { // the name is taken
 		c.Name += " " + c.ID[len(c.ID)-6:]
-		err = t.stores.Credentials.Create(ctx, p, c)
+		err = t.stores.Credentials.Create(audited, p, c)
 	}
 	if err != nil {
 		return err

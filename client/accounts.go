@@ -121,3 +121,28 @@ func (c *Client) UpdateCredential(ctx context.Context, id string, r api.Credenti
 func (c *Client) DeleteCredential(ctx context.Context, id string) error {
 	return remove(ctx, c, to("/credentials/%s", id))
 }
+
+// Invitations lists invitations, the newest first.
+func (c *Client) Invitations(ctx context.Context) (api.Invitations, error) {
+	return get[api.Invitations](ctx, c, to("/invitations"), nil)
+}
+
+// Invite invites somebody. The link is in the answer and can never be had again.
+func (c *Client) Invite(ctx context.Context, r api.InvitationRequest) (api.NewInvitation, error) {
+	return send[api.NewInvitation](ctx, c, http.MethodPost, to("/invitations"), r)
+}
+
+// DeleteInvitation takes an invitation back that was not used.
+func (c *Client) DeleteInvitation(ctx context.Context, id string) error {
+	return remove(ctx, c, to("/invitations/%s", id))
+}
+
+// Sessions lists the browsers that a user has logged in with.
+func (c *Client) Sessions(ctx context.Context, user string) (api.Sessions, error) {
+	return get[api.Sessions](ctx, c, to("/users/%s/sessions", user), nil)
+}
+
+// EndSessions ends all sessions of a user.
+func (c *Client) EndSessions(ctx context.Context, user string) error {
+	return remove(ctx, c, to("/users/%s/sessions", user))
+}

@@ -21,7 +21,7 @@ func PrintServing(out io.Writer, s app.Serving, o app.ServeOptions) error {
 	token := "$TANDEM_TOKEN"
 	if s.Secret != "" {
 		token = s.Secret
-		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/#token=%s\n", s.Secret, s.URL, s.Secret)
+		fmt.Fprintf(&b, "\nToken of the user admin, shown this once:\n  %s\nLog in:\n  %s/login#token=%s\n", s.Secret, s.URL, s.Secret)
 	}
 	fmt.Fprintf(&b, "\nTry:\n  curl -H \"Authorization: Bearer %s\" %s/api/v1/workflows\nEvery operation: %s/docs\n", token, s.URL, s.URL)
 	_, err := io.WriteString(out, b.String())

@@ -19,6 +19,7 @@ func (d *Desk) Delegate(ctx context.Context, p identity.Principal, id, from, to,
 		if err := d.delegate(ctx, s, p, from, to, note); err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
+		s.say("interaction.delegate", seatUser+p.User, p.Means, "from", from, "to", to, "note", note)
 		return nil
 	})
 }

@@ -188,6 +188,8 @@ type sitting struct {
 	people    *people
 	now       int64
 	cast      []vote // see votes
+	// audit is what the audit log says of the change that is made.
+	audit store.AuditEntry
 
 	change store.InteractionChange
 }
@@ -213,7 +215,7 @@ func (d *Desk) decide(ctx context.Context, workspace, id string, f func(*sitting
 		if s.change.Interaction.ID == "" {
 			return s.Interaction, nil
 		}
-		err = d.o.Interactions.Change(ctx, system, s.change)
+		err = d.o.Interactions.Change(s.audited(ctx), system, s.change)
 		switch {
 		case errors.Is(err, store.ErrConflict) && try < maxTries:
 			if err := pause(ctx, try); err != nil {

@@ -152,6 +152,7 @@ func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient 
 			if made.SentTo, err = d.sendLink(ctx, s, p, as); err != nil {
 				return d.refuse(s.Interaction, p.User, err)
 			}
+			s.say("interaction.send_link", seatUser+p.User, p.Means, "to", made.SentTo)
 			return nil
 		}
 		shown := identity.Means{Kind: identity.ByLink, Token: p.Means.Token, TokenMadeBy: p.Means.TokenMadeBy}
@@ -159,6 +160,7 @@ func (d *Desk) NewLink(ctx context.Context, p identity.Principal, id, recipient 
 		if !ok {
 			return fault.Newf(fault.Internal, "there is no link for %q", recipient)
 		}
+		s.say("interaction.link", seatUser+p.User, p.Means, "for", as)
 		s.begin().Links = []store.Link{l}
 		made = NewLink{URL: linkURL(d.o.PublicURL, secret), Expires: l.Expires}
 		return nil

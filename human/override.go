@@ -20,6 +20,7 @@ func (d *Desk) Override(ctx context.Context, p identity.Principal, id string, in
 		if err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
+		s.say("interaction.override", seatUser+p.User, p.Means, "reason", reason)
 		return d.raise(ctx, s, who)
 	})
 }

@@ -19,6 +19,7 @@ func (d *Desk) Overrule(ctx context.Context, p identity.Principal, id, response 
 		if err := s.overrule(p, response, in, reason); err != nil {
 			return d.refuse(s.Interaction, p.User, err)
 		}
+		s.say("interaction.overrule", seatUser+p.User, p.Means, "response", response, "reason", reason)
 		return nil
 	})
 }

@@ -71,7 +71,7 @@ func (d *Desk) raise(ctx context.Context, s *sitting, who somebody) error {
 	case d.o.Raise == nil:
 		return fault.New(fault.Unsupported, "budgets cannot be raised here")
 	}
-	return d.o.Raise(ctx, s.principalOf(who), s.Execution+"/"+s.Ask, budget, by)
+	return d.o.Raise(store.WithoutEntries(ctx), s.principalOf(who), s.Execution+"/"+s.Ask, budget, by)
 }
 
 // operates says whether somebody looks after a question without being asked: who started the execution, and those who operate it.
@@ -109,6 +109,7 @@ func (d *Desk) Cancel(ctx context.Context, p identity.Principal, id, reason stri
 				return fault.Newf(fault.Internal, "the end of %q cannot be told: %w", id, err)
 			}
 		}
+		s.say("interaction.cancel", seatUser+p.User, p.Means, "reason", reason)
 		return s.end(store.InteractionCancelled, response, p.User, store.Origin{Means: p.Means}, engine.AskCanceled, "", value)
 	})
 }
@@ -139,6 +140,7 @@ func (d *Desk) Remind(ctx context.Context, p identity.Principal, id string) (sto
 		if to, err = d.unanswered(ctx, s.Interaction, s.progress, to, s.responses); err != nil {
 			return err
 		}
+		s.say("interaction.remind", seatUser+p.User, p.Means)
 		change := s.begin()
 		change.Deliveries = deliveries(s.Interaction, to, KindReminder, "asked for at "+timestamp(s.now), note{By: p.User}, s.now)
 		s.progress.Reminded = s.now

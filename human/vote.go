@@ -260,6 +260,7 @@ func (s *sitting) answer(who somebody, in Submission, response store.Response) e
 	}
 	response.Accepted, response.Data, response.Classification = true, u.kept, u.outcome
 	response = s.record(who, in.Channel, response)
+	s.say("interaction.respond", who.key, response.Origin.Means, "outcome", u.outcome, "channel", response.Channel)
 	v := vote{
 		person: who.key, holder: s.holder(who.key), outcome: u.outcome, options: u.options, average: u.average, data: u.data, choice: u.choice,
 		channel: response.Channel, raw: response.Raw, at: s.now, origin: response.Origin,

@@ -72,6 +72,10 @@ type Token struct {
 	MadeBy string
 	// Expires is in Unix milliseconds; zero: never.
 	Expires int64
+	// Scopes are what it may be used for; none: for whatever its user may do.
+	Scopes []Scope
+	// LastUsed is when it was last used, to some minutes; zero: not yet, or nobody knows. It is set in listings.
+	LastUsed int64
 }
 
 // Means is what the bearer of the token proves to be its user by.

@@ -13,6 +13,8 @@ type MeansKind string
 const (
 	// ByToken is an API token, whatever program sent it: the command line, a page, a client of the Model Context Protocol.
 	ByToken MeansKind = "token"
+	// BySession is a browser that the user has logged in with.
+	BySession MeansKind = "session"
 	// ByLocal is a command on the machine of the data directory, which needs no token: the account of the operating system vouches.
 	ByLocal MeansKind = "local"
 	// ByLink is a personal link to the response page, or one for anyone.
@@ -21,13 +23,17 @@ const (
 	ByChannel MeansKind = "channel"
 	// ByWebhook is a call back that is signed with the secret of a credential. The program that holds the secret says who answers.
 	ByWebhook MeansKind = "webhook"
+	// ByCallback is the address that a service was given to call back, which nobody else knows.
+	ByCallback MeansKind = "callback"
 )
 
 // Means is how somebody proved who they are. It is recorded with what they did, so that whoever looks at it later can tell
 // an answer by the person from one that somebody else could have given. The zero value says that it is not known: it was
 // recorded before means were.
 type Means struct {
-	Kind MeansKind `json:"kind,omitempty" enum:"token,local,link,channel,webhook"`
+	Kind MeansKind `json:"kind,omitempty" enum:"token,session,local,link,channel,webhook,callback"`
+	// Session is the id of the session of a browser. Token is then the one that it was logged in with, if it was one.
+	Session string `json:"session_id,omitempty" doc:"the session of the browser"`
 	// Token is the id of the token, also of the one that asked for a link.
 	Token string `json:"token_id,omitempty" doc:"the token that was used; of a link that was shown, the one that it was asked for with"`
 	// TokenMadeBy is who made the token. Somebody else than its user has seen its secret, too.
@@ -65,6 +71,12 @@ func (m Means) Describe(user string) string {
 	switch m.Kind {
 	case ByToken:
 		parts = append(parts, "token "+m.Token)
+	case BySession:
+		text := "session " + m.Session
+		if m.Token != "" {
+			text += " of token " + m.Token
+		}
+		parts = append(parts, text)
 	case ByLocal:
 		parts = append(parts, strings.TrimSpace("a command on the machine of the data, "+m.Address))
 	case ByLink:
@@ -80,6 +92,8 @@ func (m Means) Describe(user string) string {
 		parts = append(parts, "the account "+m.Address)
 	case ByWebhook:
 		parts = append(parts, "a call back signed with credential "+m.Credential)
+	case ByCallback:
+		parts = append(parts, "a call back")
 	default:
 		return ""
 	}

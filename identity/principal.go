@@ -27,6 +27,8 @@ type Principal struct {
 	Roles     []Role
 	// Means is how the user proved to be this user; each door sets it.
 	Means Means
+	// Scopes are what the token may be used for that the user came with; none: for whatever the user may do.
+	Scopes []Scope
 	// system is Tandem itself, which recovers the executions of every workspace.
 	system bool
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
@@ -33,12 +35,40 @@ func Inside(ctx context.Context) bool {
 // insideKey is where a caller in this process stands in a context.
 type insideKey struct{}
 
-// admit finds out who calls and whether one of the roles is theirs. The store is asked about every token that is sent, by its hash.
-// It may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use
-// from then on. Who shows many wrong ones is throttled.
-func (s *Router) admit(ctx context.Context, authorization string, allow []identity.Role) (identity.Principal, error) {
+// admit finds out who calls, whether one of the roles is theirs, and whether what they came with may be used for the operation. Who shows
+// many wrong tokens is throttled.
+func (s *Router) admit(ctx context.Context, op *huma.Operation, authorization string, allow []identity.Role) (identity.Principal, error) {
 	if p, ok := ctx.Value(insideKey{}).(identity.Principal); ok && p.Has(allow...) {
 		return p, nil
+	}
+	p, err := s.identify(ctx, authorization)
+	if err != nil {
+		return identity.Principal{}, err
+	}
+	if scope, _ := op.Extensions[scopeOf].(string); scope != "" && !p.MayUse(identity.Scope(scope)) {
+		return p, fault.Newf(fault.Forbidden, "this needs a token with the scope %s; yours has %s", scope, scopeList(p.Scopes))
+	}
+	if op.Method != http.MethodGet {
+		p = p.Narrowed()
+	}
+	if !p.Has(allow...) {
+		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"), p.User, RoleList(p.Roles, "and"))
+	}
+	return p, nil
+}
+
+// Identify finds out whose token a text is, as a header has it, for a page on which somebody logs in with it.
+func (s *Router) Identify(ctx context.Context, authorization string) (identity.Principal, error) {
+	return s.identify(ctx, authorization)
+}
+
+// identify finds out who calls, by a token or by the session of a browser. The store is asked about every one that is sent, by its hash. It
+// may have those at hand that were used lately, but answers with what is on disk: a token that is taken away is of no use from then on.
+func (s *Router) identify(ctx context.Context, authorization string) (identity.Principal, error) {
+	if authorization == "" {
+		if secret := s.SessionSecret(ctx); secret != "" {
+			return s.inSession(ctx, secret)
+		}
 	}
 	scheme, secret, _ := strings.Cut(authorization, " ")
 	secret = strings.TrimSpace(secret)
@@ -53,16 +83,15 @@ func (s *Router) admit(ctx context.Context, authorization string, allow []identi
 	token, user, err := s.o.Tokens.Resolve(ctx, identity.System(""), hash, s.NowMS())
 	leave(err == nil, err == nil || errors.Is(err, store.ErrNotFound))
 	if errors.Is(err, store.ErrNotFound) {
+		s.refusedLogin(ctx, "token", "the token is not known, has expired, or its user is disabled")
 		return identity.Principal{}, fault.New(fault.Unauthorized, "the token is not known, has expired, or its user is disabled")
 	}
 	if err != nil {
 		return identity.Principal{}, err
 	}
 	p := user.Principal()
-	p.Means = token.Means()
-	if !p.Has(allow...) {
-		return p, fault.Newf(fault.Forbidden, "this needs the role %s; user %q has %s", RoleList(allow, "or"), p.User, RoleList(p.Roles, "and"))
-	}
+	p.Means, p.Scopes = token.Means(), token.Scopes
+	s.noteUse(ctx, p, token.ID)
 	return p, nil
 }
 
@@ -85,7 +114,7 @@ func (s *Router) unknown(w http.ResponseWriter, r *http.Request, answer *recorde
 	p := identity.Principal{}
 	if strings.HasPrefix(r.URL.Path, Prefix+"/") {
 		var err error
-		if p, err = s.admit(r.Context(), r.Header.Get("Authorization"), Readers()); err != nil {
+		if p, err = s.admit(r.Context(), &huma.Operation{Method: http.MethodGet}, r.Header.Get("Authorization"), Readers()); err != nil {
 			s.Refuse(w, r, s.Problem(r.Context(), p, err))
 			return
 		}

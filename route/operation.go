@@ -53,10 +53,14 @@ func Handle[I, O any](s *Router, op huma.Operation, allow []identity.Role, fn fu
 	if wide, ok := any(new(I)).(interface{ MaxBodyKeys() int }); ok {
 		keys = wide.MaxBodyKeys()
 	}
-	op.Middlewares = append(huma.Middlewares{s.guard(allow), s.bodyDoor(keys)}, op.Middlewares...)
+	guarded := op
+	op.Middlewares = append(huma.Middlewares{s.guard(&guarded, allow), s.bodyDoor(keys)}, op.Middlewares...)
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		p := PrincipalOf(ctx)
 		out, err := fn(ctx, p, in)
+		if err == nil {
+			err = s.Settle(ctx)
+		}
 		if err != nil {
 			return nil, s.Problem(ctx, p, err)
 		}
@@ -84,9 +88,12 @@ func (s *Router) Plain(op huma.Operation, allow []identity.Role, fn func(w http.
 	allow = s.declare(&op, allow)
 	s.Document().AddOperation(&op)
 	s.mux.HandleFunc(op.Method+" "+op.Path, func(w http.ResponseWriter, r *http.Request) {
-		p, err := s.admit(r.Context(), Authorization(r), allow)
+		p, err := s.admit(r.Context(), &op, Authorization(r), allow)
 		if err == nil {
-			err = fn(w, r.WithContext(withPrincipal(r.Context(), p)), p)
+			ctx := s.drafted(withPrincipal(r.Context(), p), p, &op, r.PathValue("id"))
+			if err = fn(w, r.WithContext(ctx), p); err == nil {
+				err = s.Settle(ctx)
+			}
 		}
 		if err == nil {
 			return
@@ -119,7 +126,10 @@ const maxStrangerBody = 12 << 20
 func (s *Router) ToStrangers(path, rest string, limit int64, handlers map[string]http.HandlerFunc) {
 	s.strangers = append(s.strangers, stranger{path, rest, limit})
 	for _, method := range slices.Sorted(maps.Keys(handlers)) {
-		s.Public(method+" "+path+rest, handlers[method])
+		handler := handlers[method]
+		s.Public(method+" "+path+rest, func(w http.ResponseWriter, r *http.Request) {
+			handler(w, r.WithContext(s.WithOrigin(r.Context())))
+		})
 	}
 }
 
@@ -158,6 +168,9 @@ func (s *Router) declare(op *huma.Operation, allow []identity.Role) []identity.R
 		op.Extensions = map[string]any{}
 	}
 	op.Extensions["x-roles"] = names
+	if _, said := op.Extensions[scopeOf]; !said {
+		op.Extensions[scopeOf] = string(usualScope(op, all))
+	}
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
 	}
@@ -168,15 +181,15 @@ func (s *Router) declare(op *huma.Operation, allow []identity.Role) []identity.R
 }
 
 // guard lets those in who have a role, before anything of the request is read.
-func (s *Router) guard(allow []identity.Role) func(huma.Context, func(huma.Context)) {
+func (s *Router) guard(op *huma.Operation, allow []identity.Role) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
-		p, err := s.admit(c.Context(), c.Header("Authorization"), allow)
+		p, err := s.admit(c.Context(), op, c.Header("Authorization"), allow)
 		if err != nil {
 			r, w := humago.Unwrap(c)
 			s.Refuse(w, r, s.Problem(c.Context(), p, err))
 			return
 		}
-		next(huma.WithContext(c, withPrincipal(c.Context(), p)))
+		next(huma.WithContext(c, s.drafted(withPrincipal(c.Context(), p), p, op, c.Param("id"))))
 	}
 }
 

@@ -10,11 +10,16 @@ import (
 	"tandem/store"
 )
 
-// Options is what a router needs. Everything but Hosts, Proxies and OlderNames must be there.
+// Options is what a router needs. Everything but Sessions, Hosts, Proxies and OlderNames must be there.
 type Options struct {
-	Tokens  store.Tokens
-	Counter Counter
-	Version string
+	Tokens store.Tokens
+	// Sessions are those of browsers; nil: nobody logs in with one.
+	Sessions store.Sessions
+	// Audit is the audit log, and Workspace where that is entered which belongs to no workspace: logins that were refused.
+	Audit     store.Audit
+	Workspace string
+	Counter   Counter
+	Version   string
 	// Hosts are the names under which the server may be asked, without ports; none: any. A server on a loopback address
 	// must have them: otherwise a page of another site could reach it under a name of its own.
 	Hosts []string
@@ -47,11 +52,16 @@ type Router struct {
 	Bodies    *Bodies
 	// Guesses throttles who shows wrong secrets.
 	Guesses *Throttle
+	// uses are when the tokens and sessions that came lately were last noted as used.
+	uses uses
+	// refusals bounds how many refused logins are entered in the audit log.
+	refusals *AddressLimiter
 }
 
 // New makes a router with nothing registered.
 func New(o Options) *Router {
-	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now)}
+	s := &Router{o: o, Log: o.Log, mux: newRoutes(), Bodies: newBodies(), Guesses: newThrottle(o.Now), uses: uses{known: newRecent[string, int64](knownUses)}}
+	s.refusals = NewAddressLimiter(wrongAddresses, refusalInterval, refusalBurst)
 	s.api = newAPI(s.mux, o.Version)
 	return s
 }

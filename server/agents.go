@@ -186,7 +186,8 @@ func (s *Server) saveAgent(ctx context.Context, p identity.Principal, id string,
 	if err != nil {
 		return nil, err
 	}
-	w, _, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+	audited := route.Audited(ctx, "agent.put", id, nil, map[string]any{"name": spec.Name, "llm_profile": spec.LLMProfile, "mcp_servers": spec.MCPServers, "auto_execute": spec.AutoExecute, "policy": spec.Policy})
+	w, _, err := s.o.Stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: def.Metadata.ID, Name: def.Metadata.Name, Description: def.Metadata.Description, Version: def.Metadata.Version,
 		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
 	})
@@ -247,7 +248,7 @@ func (s *Server) deleteAgent(ctx context.Context, p identity.Principal, in *Agen
 	if err != nil {
 		return nil, err
 	}
-	return nil, route.ConflictOf(s.o.Stores.Workflows.Delete(ctx, p, w.ID, s.NowMS()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
+	return nil, route.ConflictOf(s.o.Stores.Workflows.Delete(route.Audited(ctx, "agent.delete", in.ID, nil, nil), p, w.ID, s.NowMS()), "agent %q has unfinished tasks; cancel them or wait", in.ID)
 }
 
 type (
@@ -299,11 +300,14 @@ func (s *Server) startTask(ctx context.Context, p identity.Principal, in *startT
 		if err != nil {
 			return nil, err
 		}
-		started, err = s.o.Host.Start(ctx, p, request)
+		started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, map[string]any{"agent_id": in.ID}), p, request)
 		leave(err == nil && !started.Repeated)
 		if err != nil {
 			return nil, err
 		}
+	}
+	if started.Repeated {
+		store.NothingToAudit(ctx)
 	}
 	return s.taskAnswer(ctx, p, in.ID, started, time.Duration(want.WaitSeconds*float64(time.Second)))
 }

@@ -125,7 +125,11 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if err := awaits(ctx, reading, c, s.o.Now()); err != nil {
 		return err
 	}
-	_, err = s.o.Host.Act(ctx, p, host.Request{
+	audited := store.Audited(ctx, store.AuditEntry{
+		Workspace: c.Workspace, Means: identity.Means{Kind: identity.ByCallback}, Action: "execution.callback", Object: "execution", ObjectID: c.Execution,
+		Detail: store.AuditDetail(map[string]string{"activation_id": string(c.Activation)}),
+	})
+	_, err = s.o.Host.Act(audited, p, host.Request{
 		Execution: c.Execution, Action: host.ActionSignal, Node: host.NodeOf(reading.Graph, c.Activation), Activation: c.Activation, Signal: c.Signal, Value: value,
 		Dedup: "callback:" + c.Signal + ":" + string(c.Activation), Single: true, By: "callback",
 	})

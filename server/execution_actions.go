@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"tandem/api"
 	"tandem/engine"
 	"tandem/host"
 	"tandem/identity"
+	"tandem/route"
 )
 
 type actionInput struct {
@@ -42,11 +44,35 @@ func (s *Server) actOnExecution(ctx context.Context, p identity.Principal, in *a
 		Execution: in.ID, Action: host.Action(b.Action), By: p.User, Reason: b.Reason,
 		Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Value: given(b.Output),
 	}
-	status, err := s.o.Host.Act(ctx, p, r)
+	audited := route.Audited(ctx, "execution."+b.Action, in.ID, nil, auditedAction(b, ""))
+	status, err := s.o.Host.Act(audited, p, r)
 	if err != nil {
 		return nil, err
 	}
 	return &actionOutput{api.ActionResponse{Success: true, Message: actionMessage(b), ExecutionStatus: string(status)}}, nil
+}
+
+// auditedAction is what the audit log says of an action: where and why, and not the values that came with it.
+func auditedAction(b *api.ActionRequest, fork string) any {
+	out := map[string]any{}
+	for name, value := range map[string]string{"node_id": b.NodeID, "activation_id": b.ActivationID, "reason": b.Reason, "execution_id": fork} { // order does not matter: it becomes a map
+		if value != "" {
+			out[name] = clipped(value)
+		}
+	}
+	if given(b.Output) != nil || given(b.Input) != nil {
+		out["value"] = "given"
+	}
+	return out
+}
+
+// clipped is the beginning of a text, for the audit log.
+func clipped(text string) string {
+	const most = 500
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // given is a value that a request may leave out; null leaves it out, too.
@@ -104,8 +130,9 @@ func (s *Server) fork(ctx context.Context, p identity.Principal, source string, 
 	if err := s.o.Revisions.RefuseAround(ctx, p, e.WorkflowID, e.Revision, e.RevisionHash, "fork"); err != nil {
 		return nil, err
 	}
-	id, err := s.o.Host.Fork(ctx, p, host.ForkRequest{
-		Source: source, ID: newExecutionID(), Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input), Reason: b.Reason,
+	made := newExecutionID()
+	id, err := s.o.Host.Fork(route.Audited(ctx, "execution.fork", source, nil, auditedAction(b, made)), p, host.ForkRequest{
+		Source: source, ID: made, Node: b.NodeID, Activation: engine.ActivationID(b.ActivationID), Input: given(b.Input), Reason: b.Reason,
 	})
 	if err != nil {
 		return nil, err

@@ -52,7 +52,8 @@ func (s *Server) sendInput(ctx context.Context, p identity.Principal, in *inputI
 	if err := r.Signal(&request, given(b.InputData)); err != nil {
 		return nil, err
 	}
-	status, err := s.o.Host.Act(ctx, p, request)
+	audited := route.Audited(ctx, "execution.signal", in.ID, nil, map[string]string{"node_id": request.Node, "signal": request.Signal})
+	status, err := s.o.Host.Act(audited, p, request)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"tandem/api"
 	"tandem/identity"
 	"tandem/route"
+	"tandem/store"
 	"tandem/workflow"
 )
 
@@ -69,7 +70,9 @@ func (s *Server) freezeTask(ctx context.Context, p identity.Principal, in *freez
 	for i, u := range frozen.Untraced {
 		out.Body.Untraced[i] = api.Untraced{StepID: u.Step, Path: u.Path, Value: u.Value, Reason: u.Reason}
 	}
-	if !want.DryRun {
+	if want.DryRun {
+		store.NothingToAudit(ctx)
+	} else {
 		if _, err := s.saveNew(ctx, p, def, problems); err != nil {
 			return nil, err
 		}

@@ -36,9 +36,9 @@ func (s *Server) gateways() {
 	post := op(http.MethodPost, "send-mcp", "Send a message of the Model Context Protocol",
 		"Deployed workflows and agents are tools of an MCP server at this address (streamable HTTP). The answer is JSON or a stream of server-sent events, as the protocol says.")
 	post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "A JSON-RPC message."}}}}
-	s.Plain(post, route.Readers(), s.serveGateway)
+	s.Plain(route.ChangesNothing(post), route.Readers(), s.serveGateway)
 	s.Plain(op(http.MethodGet, "follow-mcp", "Listen to notifications of a session of the Model Context Protocol", ""), route.Readers(), s.serveGateway)
-	s.Plain(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on."), route.Readers(), s.serveGateway)
+	s.Plain(route.ChangesNothing(op(http.MethodDelete, "end-mcp", "End a session of the Model Context Protocol", "Executions that were started in it go on.")), route.Readers(), s.serveGateway)
 }
 
 func (s *Server) serveGateway(w http.ResponseWriter, r *http.Request, _ identity.Principal) error {

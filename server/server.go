@@ -13,6 +13,7 @@ import (
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
+	"tandem/login"
 	"tandem/node"
 	"tandem/respond"
 	"tandem/revisions"
@@ -26,9 +27,11 @@ import (
 // Options is what a server needs. Everything but Gateway, Hosts, Proxies, Metrics, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
-	Host   host.Host
-	Source host.Source
-	Hub    *host.Hub
+	// Workspace is where that is entered in the audit log which belongs to no other: logins that were refused.
+	Workspace string
+	Host      host.Host
+	Source    host.Source
+	Hub       *host.Hub
 	// Kinds answers validation; Registry has the kinds that can be run.
 	Kinds    workflow.Kinds
 	Registry *node.Registry
@@ -61,6 +64,10 @@ type Options struct {
 	// Proxies are the networks of proxies in front of the server, whose word is taken for where a request comes from; none: the
 	// address of the connection counts.
 	Proxies []netip.Prefix
+	// PublicURL is where people reach the server, without a slash at the end; empty: nobody knows.
+	PublicURL string
+	// Login is where people log in besides; its zero value: there is none.
+	Login login.Provider
 	// Metrics counts; the one who makes the server hands it rows, see [Metrics.Recorded]. Nil: the server has its own.
 	Metrics *Metrics
 	// TaskStarts is how many tasks of agents a user may start within 15 seconds, 5 when zero; less than zero: any number.
@@ -105,7 +112,7 @@ func New(o Options) (*Server, error) {
 		o.Metrics = NewMetrics()
 	}
 	s := &Server{o: o, open: newOpenStreams(), Router: route.New(route.Options{
-		Tokens: o.Stores.Tokens, Counter: o.Metrics, Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
+		Tokens: o.Stores.Tokens, Sessions: o.Stores.Sessions, Audit: o.Stores.Audit, Workspace: o.Workspace, Counter: o.Metrics, Version: o.Version, Hosts: o.Hosts, Proxies: o.Proxies, OlderNames: olderNamesTaken(), Now: o.Now, Log: o.Log,
 	})}
 	s.stories = &story.Library{
 		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
@@ -130,6 +137,9 @@ func New(o Options) (*Server, error) {
 	settings.Register(settings.Options{
 		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Raise: o.Raise, Notice: s.pages.Notice,
 	})
+	if err := login.Register(login.Options{Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, PublicURL: o.PublicURL, Provider: o.Login, Notice: s.pages.Notice}); err != nil {
+		return nil, err
+	}
 	s.metrics()
 	s.gateways()
 
@@ -152,7 +162,7 @@ func (o *Options) check() error {
 		name string
 		here bool
 	}{
-		{"Stores", o.Stores.Tokens != nil && o.Stores.Users != nil && o.Stores.Credentials != nil && o.Stores.Templates != nil && o.Stores.Workflows != nil && o.Stores.Executions != nil},
+		{"Stores", o.Stores.Tokens != nil && o.Stores.Audit != nil && o.Stores.Sessions != nil && o.Stores.Invitations != nil && o.Stores.Logins != nil && o.Stores.Users != nil && o.Stores.Credentials != nil && o.Stores.Templates != nil && o.Stores.Workflows != nil && o.Stores.Executions != nil},
 		{"Host", o.Host != nil},
 		{"Source", o.Source != nil},
 		{"Hub", o.Hub != nil},

@@ -9,6 +9,7 @@ import (
 	"tandem/api"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/route"
 	"tandem/store"
 	"tandem/workflow"
 )
@@ -31,7 +32,7 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 	if refusal != nil {
 		status, reason = store.DeploymentFailed, fault.From(refusal).Message
 	}
-	if err := s.o.Stores.Workflows.SetDeployment(ctx, p, in.ID, status, reason); err != nil {
+	if err := s.o.Stores.Workflows.SetDeployment(route.Audited(ctx, "workflow.deploy", in.ID, w.DeploymentStatus, status), p, in.ID, status, reason); err != nil {
 		return nil, err
 	}
 	if refusal != nil {
@@ -114,7 +115,7 @@ func (s *Server) undeployWorkflow(ctx context.Context, p identity.Principal, in 
 	if w.DeploymentStatus == store.DeploymentDraft || w.DeploymentStatus == store.DeploymentUndeployed {
 		return nil, fault.Newf(fault.Conflict, "workflow %q is not deployed; its deployment_status is %q", in.ID, w.DeploymentStatus)
 	}
-	if err := s.o.Stores.Workflows.SetDeployment(ctx, p, in.ID, store.DeploymentUndeployed, ""); err != nil {
+	if err := s.o.Stores.Workflows.SetDeployment(route.Audited(ctx, "workflow.undeploy", in.ID, w.DeploymentStatus, store.DeploymentUndeployed), p, in.ID, store.DeploymentUndeployed, ""); err != nil {
 		return nil, err
 	}
 	return s.metadata(ctx, p, in.ID)

@@ -88,7 +88,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 		}
 		defer w.close()
 	}
-	if started, err = s.o.Host.Start(ctx, p, request); err != nil {
+	if started, err = s.o.Host.Start(route.Audited(ctx, "execution.start", request.ID, nil, map[string]any{"workflow_id": in.ID, "revision": request.Revision}), p, request); err != nil {
 		return nil, err
 	}
 	switch {
@@ -109,6 +109,7 @@ func (s *Server) executeWorkflow(ctx context.Context, p identity.Principal, in *
 
 // repeatedAnswer answers a start that was made before, as it was answered then: by the revision that was started.
 func (s *Server) repeatedAnswer(ctx context.Context, p identity.Principal, started host.Started, inputs json.RawMessage, patience time.Duration) (*executeOutput, error) {
+	store.NothingToAudit(ctx)
 	e, err := s.o.Stores.Executions.Get(ctx, p, started.Execution)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ func (s *Server) executePlainly(execute func(context.Context, identity.Principal
 		ctx := c.Context()
 		p := route.PrincipalOf(ctx)
 		out, err := execute(ctx, p, in)
+		if err == nil {
+			err = s.Settle(ctx)
+		}
 		if err != nil {
 			s.RefusePlainly(ctx, w, r, p, err)
 			return

@@ -37,7 +37,7 @@ func (s *Server) workflows() {
 
 	route.Handle(s.Router, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), route.Readers(), s.listWorkflows)
 	route.Handle(s.Router, created, route.Editors(), s.createWorkflow)
-	route.Handle(s.Router, op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition"), route.Readers(), s.validateWorkflow)
+	route.Handle(s.Router, route.ChangesNothing(op(http.MethodPost, "/workflows/validate", "validate-workflow", "Say everything that is wrong with a definition")), route.Readers(), s.validateWorkflow)
 	route.Handle(s.Router, op(http.MethodGet, "/workflows/{id}", "get-workflow", "Read a workflow"), route.Readers(), noAgent(s.getWorkflow))
 	route.Handle(s.Router, changed, route.Editors(), noAgent(s.updateWorkflow))
 	route.Handle(s.Router, op(http.MethodDelete, "/workflows/{id}", "delete-workflow", "Delete a workflow that has no unfinished executions"), route.Editors(), noAgent(s.deleteWorkflow))
@@ -181,9 +181,18 @@ func (s *Server) saveNew(ctx context.Context, p identity.Principal, def *workflo
 // save keeps a definition and says what else is of interest then.
 func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.Definition, problems []workflow.Problem, expect int64) (*savedOutput, error) {
 	m := &def.Metadata
-	w, created, err := s.o.Stores.Workflows.Save(ctx, p, store.SaveWorkflow{
+	hash, action := workflow.Hash(def), "workflow.update"
+	if expect < 0 {
+		action = "workflow.create"
+	}
+	before, err := s.auditedWorkflow(ctx, p, m.ID)
+	if err != nil {
+		return nil, err
+	}
+	audited := route.Audited(ctx, action, m.ID, before, map[string]any{"name": m.Name, "revision_hash": hash})
+	w, created, err := s.o.Stores.Workflows.Save(audited, p, store.SaveWorkflow{
 		ID: m.ID, Name: m.Name, Description: m.Description, IconURL: m.IconURL, Tags: m.Tags, Version: m.Version, Parent: m.ParentWorkflow,
-		Hash: workflow.Hash(def), Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
+		Hash: hash, Definition: workflow.Encode(def), Time: s.NowMS(), Expect: expect,
 	})
 	if err != nil {
 		return nil, err
@@ -197,6 +206,15 @@ func (s *Server) save(ctx context.Context, p identity.Principal, def *workflow.D
 	out := &savedOutput{ETag: etag(w.Revision), Body: api.Saved{Workflow: tellWorkflow(&w), Created: created, Problems: tellProblems(problems, def), WaitingOnOlder: older.Total}}
 	out.Body.Workflow.Settings, err = json.Marshal(m.Settings)
 	return out, err
+}
+
+// auditedWorkflow is what the audit log says of a workflow as it is kept; nil: there is none.
+func (s *Server) auditedWorkflow(ctx context.Context, p identity.Principal, id string) (any, error) {
+	w, err := s.o.Stores.Workflows.Get(ctx, p, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return map[string]any{"name": w.Name, "revision": w.Revision, "revision_hash": w.RevisionHash}, err
 }
 
 func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
@@ -290,7 +308,11 @@ func expectedRevision(match string) (int64, error) {
 }
 
 func (s *Server) deleteWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*struct{}, error) {
-	return nil, s.o.Stores.Workflows.Delete(ctx, p, in.ID, s.NowMS())
+	before, err := s.auditedWorkflow(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.o.Stores.Workflows.Delete(route.Audited(ctx, "workflow.delete", in.ID, before, nil), p, in.ID, s.NowMS())
 }
 
 type copyWorkflowInput struct {

@@ -60,7 +60,7 @@ func (s *settings) raiseBudget(ctx context.Context, p identity.Principal, in *ra
 	if r.RequestID != "" {
 		id = "request-by/" + p.User + "/" + r.Budget + "/" + r.RequestID // each user has ids of their own
 	}
-	if err := s.o.Raise(ctx, p, id, r.Budget, r.RaiseBy); err != nil {
+	if err := s.o.Raise(route.Audited(ctx, "budget.raise", r.Budget, nil, map[string]float64{"raise_by": r.RaiseBy}), p, id, r.Budget, r.RaiseBy); err != nil {
 		return nil, err
 	}
 	now, err := s.budget(ctx, p, r.Budget)

@@ -90,7 +90,7 @@ func (s *settings) createCredential(ctx context.Context, p identity.Principal, i
 	if absent(in.Body.Data) {
 		in.Body.Data = json.RawMessage(`{}`) // so that what is missing is named
 	}
-	return s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Create)
+	return s.keepCredential(ctx, p, c, in.Body, "credential.create", s.o.Stores.Credentials.Create)
 }
 
 func (s *settings) updateCredential(ctx context.Context, p identity.Principal, in *credentialChange) (*credentialOutput, error) {
@@ -104,20 +104,25 @@ func (s *settings) updateCredential(ctx context.Context, p identity.Principal, i
 		return nil, api.WrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
 	}
 	c.Updated = s.NowMS()
-	out, err := s.keepCredential(ctx, p, c, in.Body, s.o.Stores.Credentials.Update)
+	out, err := s.keepCredential(ctx, p, c, in.Body, "credential.update", s.o.Stores.Credentials.Update)
 	if err == nil {
 		s.renewTools(ctx, p, c.ID)
 	}
 	return out, err
 }
 
-// keepCredential seals the data, if there is any, and stores the credential.
-func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
+// keepCredential seals the data, if there is any, and stores the credential. Action is what the audit log calls it; the data is never in there.
+func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c store.Credential, in api.CredentialRequest, action string, put func(context.Context, identity.Principal, store.Credential) error) (*credentialOutput, error) {
+	var before any
+	if c.Name != "" {
+		before = auditedCredential(c, false)
+	}
 	c.Name, c.Type = strings.TrimSpace(in.Name), in.Type
 	if c.Name == "" {
 		return nil, api.WrongField("name", "a credential needs a name")
 	}
-	if !absent(in.Data) {
+	renewed := !absent(in.Data)
+	if renewed {
 		known, err := s.o.CredentialTypes.Find(c.Type)
 		if err != nil {
 			clear(in.Data)
@@ -130,18 +135,31 @@ func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c s
 		}
 		c.Sealed = sealed
 	}
-	if err := put(ctx, p, c); err != nil {
+	if err := put(route.Audited(ctx, action, c.ID, before, auditedCredential(c, renewed)), p, c); err != nil {
 		return nil, route.ConflictOf(err, "there is already a credential called %q", c.Name)
 	}
 	return &credentialOutput{tellCredential(c)}, nil
 }
 
 func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
-	if err := s.o.Stores.Credentials.Delete(ctx, p, in.ID); err != nil {
+	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.Stores.Credentials.Delete(route.Audited(ctx, "credential.delete", in.ID, auditedCredential(c, false), nil), p, in.ID); err != nil {
 		return nil, err
 	}
 	s.renewTools(ctx, p, in.ID)
 	return nil, nil
+}
+
+// auditedCredential is what the audit log says of a credential, and whether its data is new.
+func auditedCredential(c store.Credential, renewed bool) map[string]any {
+	out := map[string]any{"name": c.Name, "type": c.Type}
+	if renewed {
+		out["data"] = "new"
+	}
+	return out
 }
 
 func tellCredential(c store.Credential) api.Credential {

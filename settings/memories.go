@@ -52,9 +52,9 @@ func (s *settings) memories() {
 	listed.Description = "One's own; for an admin, everybody's. What belongs to somebody else does not exist for others."
 	route.Handle(s.Router, listed, route.Readers(), s.listMemories)
 	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}", "get-memory", "Read about a memory"), route.Readers(), s.getMemory)
-	route.Handle(s.Router, op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), route.Readers(), s.forgetMemory)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}", "forget-memory", "Forget everything that a memory keeps"), identity.ScopeEdit), route.Readers(), s.forgetMemory)
 	route.Handle(s.Router, op(http.MethodGet, "/memory/{id}/records", "list-memory-records", "List what a memory keeps, in the order in which it came"), route.Readers(), s.listMemoryRecords)
-	route.Handle(s.Router, op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), route.Readers(), s.deleteMemoryRecord)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/memory/{id}/records/{sort}/{record}", "delete-memory-record", "Forget one record"), identity.ScopeEdit), route.Readers(), s.deleteMemoryRecord)
 }
 
 // rememberer is who the store is asked as: an admin sees all of the workspace, as only Tandem itself does there.
@@ -88,7 +88,7 @@ func (s *settings) getMemory(ctx context.Context, p identity.Principal, in *Memo
 }
 
 func (s *settings) forgetMemory(ctx context.Context, p identity.Principal, in *MemoryPath) (*route.Nothing, error) {
-	return nil, s.o.Stores.Memories.Forget(ctx, rememberer(p), in.ID)
+	return nil, s.o.Stores.Memories.Forget(route.Audited(ctx, "memory.forget", in.ID, nil, nil), rememberer(p), in.ID)
 }
 
 func (s *settings) listMemoryRecords(ctx context.Context, p identity.Principal, in *recordsInput) (*recordsOutput, error) {
@@ -138,7 +138,7 @@ func (s *settings) dropRecord(ctx context.Context, p identity.Principal, in *rec
 		return fault.Newf(fault.NotFound, "memory %q has no record %q of the sort %q", in.ID, in.Record, in.Sort)
 	}
 	// The version keeps a memory that is forgotten meanwhile from being made again.
-	_, err = s.o.Stores.Memories.Change(ctx, p, store.MemoryChange{
+	_, err = s.o.Stores.Memories.Change(route.Audited(ctx, "memory.delete_record", in.ID, map[string]string{"sort": in.Sort, "record": in.Record}, nil), p, store.MemoryChange{
 		Scope: m, Time: s.NowMS(), Delete: []store.MemoryKey{{Sort: in.Sort, ID: in.Record}}, Expect: m.Version,
 	})
 	return err

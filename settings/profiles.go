@@ -190,7 +190,11 @@ func (s *settings) keepProfile(ctx context.Context, p identity.Principal, body a
 	if wrong = append(wrong, more...); len(wrong) > 0 {
 		return nil, wrongFields(wrong)
 	}
-	if err := s.o.Models.SaveProfile(ctx, p, profileOf(body)); err != nil {
+	before, err := s.auditedProfile(ctx, p, body.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.o.Models.SaveProfile(route.Audited(ctx, "profile.put", body.ID, before, profileLine(profileOf(body))), p, profileOf(body)); err != nil {
 		return nil, err
 	}
 	return s.getProfile(ctx, p, &profileInput{body.ID})
@@ -241,7 +245,11 @@ func (s *settings) deleteProfile(ctx context.Context, p identity.Principal, in *
 				With("workflows", workflows).With("node_templates", templates)
 		}
 	}
-	return nil, s.o.Models.DeleteProfile(ctx, p, in.ID)
+	before, err := s.auditedProfile(ctx, p, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.o.Models.DeleteProfile(route.Audited(ctx, "profile.delete", in.ID, before, nil), p, in.ID)
 }
 
 // usersOf finds the workflows whose newest revision names a profile, which is the one that is deployed too, and the node
@@ -328,6 +336,24 @@ func (s *settings) testProfile(ctx context.Context, p identity.Principal, in *pr
 	}
 	out, err := s.o.Models.TryProfile(ctx, p, profile, prompt)
 	return &profileTestOutput{out}, err
+}
+
+// auditedProfile is what the audit log says of a profile as it is kept; nil: there is none.
+func (s *settings) auditedProfile(ctx context.Context, p identity.Principal, id string) (any, error) {
+	stored, err := s.o.Stores.Profiles.Get(ctx, p, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	profile, err := readProfile(stored)
+	return profileLine(profile), err
+}
+
+// profileLine is what the audit log says of a profile: nothing of its parameters and headers.
+func profileLine(p llm.Profile) any {
+	return map[string]any{"name": p.Name, "provider": p.Provider, "model": p.Model, "credential_id": p.CredentialID, "fallback_profiles": p.Fallbacks, "budgets": p.Budgets}
 }
 
 func readProfile(stored store.Profile) (profile llm.Profile, err error) {

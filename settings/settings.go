@@ -49,4 +49,5 @@ func Register(o Options) {
 	s.budgets()
 	s.memories()
 	s.users()
+	s.audit()
 }

@@ -95,7 +95,7 @@ func (s *settings) putTemplate(ctx context.Context, p identity.Principal, in *te
 }
 
 func (s *settings) deleteTemplate(ctx context.Context, p identity.Principal, in *templateInput) (*route.Nothing, error) {
-	return nil, s.o.Stores.Templates.Delete(ctx, p, in.ID)
+	return nil, s.o.Stores.Templates.Delete(route.Audited(ctx, "node_template.delete", in.ID, nil, nil), p, in.ID)
 }
 
 func (s *settings) keepTemplate(ctx context.Context, p identity.Principal, in api.NodeTemplate) (*templateOutput, error) {
@@ -108,7 +108,7 @@ func (s *settings) keepTemplate(ctx context.Context, p identity.Principal, in ap
 		Workspace: p.Workspace, ID: in.ID, Kind: name, Name: strings.TrimSpace(in.Name), KnownParams: present(in.KnownParams),
 		OverrideInput: present(in.OverrideInput), OverrideOutput: present(in.OverrideOutput), Created: now, Updated: now,
 	}
-	if err := s.o.Stores.Templates.Put(ctx, p, t); err != nil {
+	if err := s.o.Stores.Templates.Put(route.Audited(ctx, "node_template.put", t.ID, nil, map[string]string{"name": t.Name, "kind": t.Kind}), p, t); err != nil {
 		return nil, err
 	}
 	if t, err = s.o.Stores.Templates.Get(ctx, p, t.ID); err != nil { // one that was replaced keeps when it was made

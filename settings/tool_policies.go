@@ -162,6 +162,11 @@ func (s *settings) setPolicies(ctx context.Context, p identity.Principal, in *to
 	if len(policies) == 0 {
 		return nil, api.WrongField("policies", "name at least one tool, here or in remove")
 	}
+	set := map[string]string{}
+	for name, policy := range policies { // order does not matter: it becomes a map
+		set[name] = string(policy.Policy)
+	}
+	ctx = route.Audited(ctx, "mcp_server.set_policies", in.ID, nil, map[string]any{"policies": set, "for_everyone": everybodys})
 	if err := s.o.Tools.SetPolicies(ctx, p, in.ID, everybodys, policies); err != nil {
 		return nil, toolProblem(err)
 	}

@@ -250,13 +250,22 @@ func (s *settings) keepToolServer(ctx context.Context, p identity.Principal, b *
 	}
 	known := err == nil
 	m.Created, m.Updated = cmp.Or(before.Created, s.NowMS()), s.NowMS()
-	if err := s.o.Stores.MCPServers.Put(ctx, p, m); err != nil {
+	var earlier any
+	if known {
+		earlier = auditedToolServer(before)
+	}
+	if err := s.o.Stores.MCPServers.Put(route.Audited(ctx, "mcp_server.put", m.ID, earlier, auditedToolServer(m)), p, m); err != nil {
 		return nil, err
 	}
 	if known && !sameReach(before, m) {
 		s.o.Tools.Stop(p.Workspace, m.ID, "")
 	}
 	return s.getToolServer(ctx, p, &toolServerInput{m.ID})
+}
+
+// auditedToolServer is what the audit log says of a tool server: nothing of its arguments, environment and headers.
+func auditedToolServer(m store.MCPServer) any {
+	return map[string]any{"name": m.Name, "transport": m.Transport, "credential_id": m.Credential}
 }
 
 // sameReach says that two rows lead to the same server in the same way.
@@ -376,7 +385,7 @@ func (s *settings) deleteToolServer(ctx context.Context, p identity.Principal, i
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	if err := s.o.Stores.MCPServers.Delete(ctx, p, in.ID); err != nil {
+	if err := s.o.Stores.MCPServers.Delete(route.Audited(ctx, "mcp_server.delete", in.ID, nil, nil), p, in.ID); err != nil {
 		return nil, err
 	}
 	s.o.Tools.Stop(p.Workspace, in.ID, "")
@@ -491,7 +500,7 @@ func (s *settings) activateTools(ctx context.Context, p identity.Principal, in *
 	}
 	bounded, stop := context.WithTimeout(ctx, toolPatience)
 	defer stop()
-	a, err := s.o.Tools.Activate(bounded, p, in.ID, decided)
+	a, err := s.o.Tools.Activate(route.Audited(bounded, "mcp_server.activate", in.ID, nil, nil), p, in.ID, decided)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 
@@ -511,7 +520,7 @@ func (s *settings) deactivateTools(ctx context.Context, p identity.Principal, in
 	if _, err := s.toolServer(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	if err := s.o.Stores.MCPServers.Deactivate(ctx, p, in.ID, p.User); err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err := s.o.Stores.MCPServers.Deactivate(route.Audited(ctx, "mcp_server.deactivate", in.ID, nil, nil), p, in.ID, p.User); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	s.o.Tools.Stop(p.Workspace, in.ID, p.User)
@@ -548,7 +557,11 @@ func (s *settings) acceptTools(ctx context.Context, p identity.Principal, in *to
 			return nil, fault.Newf(fault.Conflict, "changes[%d]: what is accepted is not how the tool %q is now (%s); look at it again", i, c.Tool, now[at].Summary).With("tool", c.Tool)
 		}
 	}
-	a, err := s.o.Tools.Accept(bounded, p, in.ID, mcp.Acceptance{By: p.User, Everyone: everyone}, accepted)
+	tools := make([]string, len(accepted))
+	for i, c := range accepted {
+		tools[i] = c.Tool
+	}
+	a, err := s.o.Tools.Accept(route.Audited(bounded, "mcp_server.accept", in.ID, nil, map[string]any{"tools": tools, "for_everyone": everyone}), p, in.ID, mcp.Acceptance{By: p.User, Everyone: everyone}, accepted)
 	return s.tellAccepted(bounded, p, in.ID, a, err)
 }
 

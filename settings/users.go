@@ -78,15 +78,15 @@ func (s *settings) users() {
 	mine.Description = "What is left out stays as it is. With auto_execute, tasks of agents that allow it too call tools of low risk without a confirmation."
 
 	route.Handle(s.Router, op(http.MethodGet, "/users/me", "get-me", "Read who the token belongs to"), route.Readers(), s.getMe)
-	route.Handle(s.Router, mine, route.Readers(), s.updateMe)
+	route.Handle(s.Router, route.Needs(mine, identity.ScopeAdmin), route.Readers(), s.updateMe)
 	route.Handle(s.Router, op(http.MethodGet, "/users", "list-users", "List users by id"), route.Admins(), s.listUsers)
 	route.Handle(s.Router, created, route.Admins(), s.createUser)
 	route.Handle(s.Router, op(http.MethodGet, "/users/{id}", "get-user", "Read a user"), route.Admins(), s.getUser)
 	route.Handle(s.Router, op(http.MethodPut, "/users/{id}", "update-user", "Change a user"), route.Admins(), s.updateUser)
 	route.Handle(s.Router, deleted, route.Admins(), s.deleteUser)
 	route.Handle(s.Router, op(http.MethodGet, "/users/{id}/tokens", "list-tokens", "List a user's tokens, without their secrets"), route.Readers(), s.listTokens)
-	route.Handle(s.Router, issued, route.Readers(), s.createToken)
-	route.Handle(s.Router, op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), route.Readers(), s.deleteToken)
+	route.Handle(s.Router, route.Needs(issued, identity.ScopeAdmin), route.Readers(), s.createToken)
+	route.Handle(s.Router, route.Needs(op(http.MethodDelete, "/users/{id}/tokens/{token}", "delete-token", "Take a token out of use"), identity.ScopeAdmin), route.Readers(), s.deleteToken)
 }
 
 func (s *settings) getMe(ctx context.Context, p identity.Principal, _ *struct{}) (*userOutput, error) {
@@ -119,6 +119,7 @@ func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meCha
 	if err != nil {
 		return nil, err
 	}
+	before := auditedUser(u)
 	if in.Body.AutoExecute != nil {
 		u.AutoExecute = *in.Body.AutoExecute
 	}
@@ -128,6 +129,7 @@ func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meCha
 		}
 	}
 	u.Updated = s.NowMS()
+	ctx = route.Audited(ctx, "user.update", u.ID, before, auditedUser(u))
 	if stored {
 		err = s.o.Stores.Users.Update(ctx, p, u)
 	} else { // without roles: it counts as nobody's admin
@@ -142,14 +144,19 @@ func (s *settings) updateMe(ctx context.Context, p identity.Principal, in *meCha
 
 // enter keeps a user in a workspace that may have none yet, and may not have been entered itself.
 func (s *settings) enter(ctx context.Context, p identity.Principal, u identity.User) error {
-	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
-	if errors.Is(err, store.ErrNotFound) {
-		err = s.o.Stores.Workspaces.Create(ctx, identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: u.Created})
-	}
-	if err != nil {
+	if err := s.ensureWorkspace(ctx, p, u.Created); err != nil {
 		return err
 	}
 	return s.o.Stores.Users.Create(ctx, p, u)
+}
+
+// ensureWorkspace enters the workspace of a caller in this process, who may be the first in it.
+func (s *settings) ensureWorkspace(ctx context.Context, p identity.Principal, now int64) error {
+	_, err := s.o.Stores.Workspaces.Get(ctx, p, p.Workspace)
+	if errors.Is(err, store.ErrNotFound) {
+		err = s.o.Stores.Workspaces.Create(store.WithoutEntries(ctx), identity.System(""), identity.Workspace{ID: p.Workspace, Name: p.Workspace, Created: now})
+	}
+	return err
 }
 
 func (s *settings) listUsers(ctx context.Context, p identity.Principal, _ *struct{}) (*usersOutput, error) {
@@ -185,7 +192,12 @@ func (s *settings) createUser(ctx context.Context, p identity.Principal, in *use
 		return nil, err
 	}
 	u.Updated = u.Created
-	if err := s.o.Stores.Users.Create(ctx, p, u); err != nil {
+	if route.Inside(ctx) {
+		if err := s.ensureWorkspace(ctx, p, u.Created); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.o.Stores.Users.Create(route.Audited(ctx, "user.create", u.ID, nil, auditedUser(u)), p, u); err != nil {
 		return nil, route.ConflictOf(err, "there is already a user %q", u.ID)
 	}
 	return &userOutput{tellUser(u)}, nil
@@ -212,6 +224,7 @@ func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *use
 	if err != nil {
 		return nil, err
 	}
+	before := auditedUser(u)
 	if err := s.readUser(&u, p, in.Body); err != nil {
 		return nil, err
 	}
@@ -221,7 +234,7 @@ func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *use
 		}
 	}
 	u.Updated = s.NowMS()
-	if err := s.o.Stores.Users.Update(ctx, p, u); err != nil {
+	if err := s.o.Stores.Users.Update(route.Audited(ctx, "user.update", u.ID, before, auditedUser(u)), p, u); err != nil {
 		return nil, err
 	}
 	return &userOutput{tellUser(u)}, nil
@@ -230,7 +243,8 @@ func (s *settings) updateUser(ctx context.Context, p identity.Principal, in *use
 func (s *settings) deleteUser(ctx context.Context, p identity.Principal, in *userInput) (*route.Nothing, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
-	if _, err := s.o.Stores.Users.Get(ctx, p, in.ID); err != nil {
+	u, err := s.o.Stores.Users.Get(ctx, p, in.ID)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.keepAdmin(ctx, p, in.ID); err != nil {
@@ -239,7 +253,7 @@ func (s *settings) deleteUser(ctx context.Context, p identity.Principal, in *use
 	if err := s.forgetTools(ctx, p, in.ID); err != nil {
 		return nil, err
 	}
-	return nil, s.o.Stores.Users.Delete(ctx, p, in.ID)
+	return nil, s.o.Stores.Users.Delete(route.Audited(ctx, "user.delete", in.ID, auditedUser(u), nil), p, in.ID)
 }
 
 // keepAdmin refuses what would leave a workspace without anybody who can give out roles again.
@@ -284,15 +298,36 @@ func (s *settings) createToken(ctx context.Context, p identity.Principal, in *to
 	if in.Body.ExpiresIn > maxTokenLife {
 		return nil, api.WrongField("expires_in", "%d seconds are more than a century; leave it out for a token that does not expire", in.Body.ExpiresIn)
 	}
-	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Created: s.NowMS()}
+	scopes, err := readScopes(p, in.Body.Scopes)
+	if err != nil {
+		return nil, err
+	}
+	t := identity.Token{Workspace: p.Workspace, ID: route.NewID("tok"), User: user, Name: name, MadeBy: maker(p, user), Scopes: scopes, Created: s.NowMS()}
 	if in.Body.ExpiresIn > 0 {
 		t.Expires = t.Created + in.Body.ExpiresIn*1000
 	}
 	secret := identity.NewSecret()
-	if err := s.o.Stores.Tokens.Create(ctx, p, t, identity.HashSecret(secret)); err != nil {
+	if err := s.o.Stores.Tokens.Create(route.Audited(ctx, "token.create", t.ID, nil, auditedToken(t)), p, t, identity.HashSecret(secret)); err != nil {
 		return nil, err
 	}
 	return &newTokenOutput{api.NewToken{Token: tellToken(t), Secret: secret}}, nil
+}
+
+// readScopes reads what a token is to be used for. Whoever makes it with a token of some scopes cannot give it others.
+func readScopes(p identity.Principal, names []string) ([]identity.Scope, error) {
+	var scopes []identity.Scope
+	for i, name := range names {
+		scope := identity.Scope(strings.TrimSpace(name))
+		switch {
+		case !scope.Known():
+			return nil, api.WrongField(fmt.Sprintf("scopes[%d]", i), "there is no scope %q; there are read, execute, answer, edit and admin", name)
+		case !p.MayUse(scope):
+			return nil, api.WrongField(fmt.Sprintf("scopes[%d]", i), "your own token does not have the scope %q, so it cannot make one that has", name)
+		case !slices.Contains(scopes, scope):
+			scopes = append(scopes, scope)
+		}
+	}
+	return scopes, nil
 }
 
 // maker names who may have made a token for a user: whoever asks for it and, if their own token was made by somebody else, that one
@@ -317,10 +352,11 @@ func (s *settings) deleteToken(ctx context.Context, p identity.Principal, in *to
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(list, func(t identity.Token) bool { return t.ID == in.Token }) {
+	at := slices.IndexFunc(list, func(t identity.Token) bool { return t.ID == in.Token })
+	if at < 0 {
 		return nil, fault.Newf(fault.NotFound, "user %q has no token %q", user, in.Token)
 	}
-	return nil, s.o.Stores.Tokens.Delete(ctx, p, in.Token)
+	return nil, s.o.Stores.Tokens.Delete(route.Audited(ctx, "token.delete", in.Token, auditedToken(list[at]), nil), p, in.Token)
 }
 
 // owner is the user whose tokens are meant. Everybody may see to their own; that there are others is for admins to know.
@@ -361,7 +397,7 @@ func readUser(u *identity.User, media human.Media, in api.UserRequest) error {
 		return api.WrongField("name", "a user needs a name of at most %d characters", maxUserName)
 	}
 	if u.Email != "" && (!strings.Contains(u.Email, "@") || len(u.Email) > maxEmail) {
-		return api.WrongField("email", "%q is no mail address", u.Email)
+		return api.WrongField("email", "%q is not a mail address", u.Email)
 	}
 	u.Roles = nil
 	for _, name := range in.Roles {
@@ -442,5 +478,39 @@ func tellUser(u identity.User) api.User {
 }
 
 func tellToken(t identity.Token) api.Token {
-	return api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires}
+	out := api.Token{ID: t.ID, UserID: t.User, Name: t.Name, MadeBy: t.MadeBy, CreatedTime: t.Created, ExpiresTime: t.Expires, LastUsedTime: t.LastUsed}
+	for _, s := range t.Scopes {
+		out.Scopes = append(out.Scopes, string(s))
+	}
+	return out
+}
+
+// auditedUser is what the audit log says of a user.
+func auditedUser(u identity.User) any {
+	out := map[string]any{"name": u.Name, "roles": u.Roles}
+	if u.Email != "" {
+		out["email"] = u.Email
+	}
+	if list := addressesOf(u); len(list) > 0 {
+		out["addresses"] = list
+	}
+	if u.Disabled {
+		out["disabled"] = true
+	}
+	if u.AutoExecute {
+		out["auto_execute"] = true
+	}
+	return out
+}
+
+// auditedToken is what the audit log says of a token.
+func auditedToken(t identity.Token) any {
+	out := map[string]any{"user_id": t.User, "name": t.Name}
+	if t.Expires > 0 {
+		out["expires_time"] = t.Expires
+	}
+	if len(t.Scopes) > 0 {
+		out["scopes"] = t.Scopes
+	}
+	return out
 }

@@ -18,12 +18,12 @@ type Workspaces interface {
 type Users interface {
 	// Create refuses an id that is taken with [ErrConflict], and a workspace that does not exist with [ErrNotFound].
 	Create(ctx context.Context, p identity.Principal, u identity.User) error
-	// Update replaces everything but when it was made.
+	// Update replaces everything but when it was made. One who is disabled has no sessions any more.
 	Update(ctx context.Context, p identity.Principal, u identity.User) error
 	Get(ctx context.Context, p identity.Principal, id string) (identity.User, error)
 	// List returns all, in order of id.
 	List(ctx context.Context, p identity.Principal) ([]identity.User, error)
-	// Delete removes a user and its tokens.
+	// Delete removes a user with its tokens, sessions and logins.
 	Delete(ctx context.Context, p identity.Principal, id string) error
 }
 
@@ -36,6 +36,8 @@ type Tokens interface {
 	Resolve(ctx context.Context, p identity.Principal, hash identity.SecretHash, now int64) (identity.Token, identity.User, error)
 	// List returns all of a user's, or of all users when the user is empty, in order of age.
 	List(ctx context.Context, p identity.Principal, user string) ([]identity.Token, error)
+	// Used notes that a token was used. One that is not there is passed over.
+	Used(ctx context.Context, p identity.Principal, id string, at int64) error
 	Delete(ctx context.Context, p identity.Principal, id string) error
 }
 

@@ -56,6 +56,10 @@ type Stores struct {
 	Budgets      Budgets
 	Interactions Interactions
 	MCPServers   MCPServers
+	Audit        Audit
+	Sessions     Sessions
+	Invitations  Invitations
+	Logins       Logins
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

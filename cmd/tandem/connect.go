@@ -37,6 +37,11 @@ func (f *connectFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "without a server: the data directory (TANDEM_DATA)")
 }
 
+// addData adds the flag for the data directory alone, to a command that is for who has the machine.
+func (f *connectFlags) addData(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "data", cmp.Or(os.Getenv("TANDEM_DATA"), "data"), "the data directory (TANDEM_DATA)")
+}
+
 // addAllow adds the flag for what this program may reach, to a command that reaches something when there is no server to do it.
 func (f *connectFlags) addAllow(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.allow, "http-allow", "", "without a server: private addresses and hosts that may be reached, separated by commas (TANDEM_HTTP_ALLOW)")

@@ -16,16 +16,19 @@ import (
 	"tandem/app"
 	"tandem/console"
 	"tandem/fault"
+	"tandem/login"
 	"tandem/outbound"
 )
 
 func newServe() *cobra.Command {
 	var (
-		o       app.ServeOptions
-		allow   string
-		debug   bool
-		scripts scriptFlags
-		grace   graceFlag
+		o     app.ServeOptions
+		allow string
+		// oidcRoles is which group gives which role.
+		oidcRoles string
+		debug     bool
+		scripts   scriptFlags
+		grace     graceFlag
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -61,6 +64,13 @@ called wrongly.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			if o.Login.Roles, err = login.ParseRoles(oidcRoles); err != nil {
+				return console.Usage(fmt.Errorf("--oidc-roles: %s", fault.From(err).Message))
+			}
+			o.Login.ClientSecret = os.Getenv("TANDEM_OIDC_CLIENT_SECRET")
+			if o.AuditDays < 0 {
+				return console.Usage(fmt.Errorf("--audit-days %d is negative; 0 keeps the audit log for ever", o.AuditDays))
+			}
 			o.HTTPAllow, o.Version, o.MasterKey = list, version, os.Getenv("TANDEM_MASTER_KEY")
 			o.Traces = cmp.Or(os.Getenv("TANDEM_OTLP_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 			o.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
@@ -85,6 +95,11 @@ called wrongly.`,
 	flags.StringVar(&o.PublicURL, "public-url", os.Getenv("TANDEM_PUBLIC_URL"), "where services reach the server to call back, such as https://tandem.example.com; by default where it listens (TANDEM_PUBLIC_URL)")
 	flags.StringVar(&o.Language, "language", os.Getenv("TANDEM_LANGUAGE"), "zh or en: the language of pages and messages where neither the reader nor the workflow says another; by default en (TANDEM_LANGUAGE)")
 	flags.StringVar(&o.Proxies, "trusted-proxies", os.Getenv("TANDEM_TRUSTED_PROXIES"), "addresses and networks of proxies in front of the server, separated by commas; only these are believed when they say in X-Forwarded-For where a request comes from (TANDEM_TRUSTED_PROXIES)")
+	flags.StringVar(&o.Login.Issuer, "oidc-issuer", os.Getenv("TANDEM_OIDC_ISSUER"), "the address of a provider of identities (OpenID Connect) at which people log in (TANDEM_OIDC_ISSUER); the secret of the client is in TANDEM_OIDC_CLIENT_SECRET")
+	flags.StringVar(&o.Login.ClientID, "oidc-client-id", os.Getenv("TANDEM_OIDC_CLIENT_ID"), "what the provider calls this installation (TANDEM_OIDC_CLIENT_ID)")
+	flags.StringVar(&o.Login.RoleClaim, "oidc-role-claim", os.Getenv("TANDEM_OIDC_ROLE_CLAIM"), "the claim that names the groups of a user, such as groups; by default roles are those of the invitation (TANDEM_OIDC_ROLE_CLAIM)")
+	flags.StringVar(&oidcRoles, "oidc-roles", os.Getenv("TANDEM_OIDC_ROLES"), "which group gives which role, as GROUP=ROLE, separated by commas (TANDEM_OIDC_ROLES)")
+	flags.IntVar(&o.AuditDays, "audit-days", 0, "how many days the audit log is kept; 0 for ever")
 	flags.StringVar(&o.Workflows, "workflows", "", "a directory whose workflow files are kept at the start, with the profiles of models in its directory \"profiles\" that are not there yet")
 	flags.DurationVar(&o.MCPWait, "mcp-wait", 25*time.Second, "how long a call of a tool at /mcp waits for its execution to end")
 	grace.add(cmd, "how long what runs may take to end when the server is told to stop; 0 for no time (TANDEM_GRACE)")

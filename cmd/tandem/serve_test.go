@@ -59,7 +59,7 @@ func TestServe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	cmd, said := serve(t, dir)
 	url, token := printed(t, said, `http://127\.0\.0\.1:[0-9]+`), printed(t, said, `tdm_[A-Za-z0-9_-]{43}`)
-	if !strings.Contains(said, url+"/#token="+token) || !strings.Contains(said, `curl -H "Authorization: Bearer `+token+`" `+url+"/api/v1/workflows") {
+	if !strings.Contains(said, url+"/login#token="+token) || !strings.Contains(said, `curl -H "Authorization: Bearer `+token+`" `+url+"/api/v1/workflows") {
 		t.Errorf("it said\n%s", said)
 	}
 	if status := get(t, url+"/api/v1/workflows", token); status != http.StatusOK {

@@ -17,7 +17,9 @@ import (
 
 // held is a row that is ready to be appended.
 type held struct {
-	append   *store.Append
+	append *store.Append
+	// entries are what the audit log says about the row.
+	entries  []*store.PendingEntry
 	row      host.Row
 	commands []engine.Command
 	status   engine.Status
@@ -152,9 +154,11 @@ func (o *owner) flush(ctx context.Context, more ...held) error {
 		return nil
 	}
 	rows := make([]*store.Append, len(list))
+	var entries []*store.PendingEntry
 	for i := range list {
-		rows[i] = list[i].append
+		rows[i], entries = list[i].append, append(entries, list[i].entries...)
 	}
+	ctx = store.WithEntries(ctx, entries)
 	start := rows[0].Create != nil
 	if list[0].ended && o.host.opts.Reopening != nil {
 		defer o.host.opts.Reopening(o.ref)()

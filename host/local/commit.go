@@ -28,6 +28,8 @@ type row struct {
 	settled  []node.Settlement
 	create   *store.Execution
 	key      *store.IdempotencyKey
+	// entries are what the audit log says about it.
+	entries []*store.PendingEntry
 }
 
 // commit appends a row with everything that goes with it, after those that are held.
@@ -93,7 +95,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 	o.stale = slices.DeleteFunc(o.stale, func(id string) bool { // one that is set again is waited for
 		return slices.ContainsFunc(a.SetTimers, func(t store.Timer) bool { return t.ID == id })
 	})
-	h := held{append: a, row: *row, commands: commands, status: status, moved: status != o.status, ended: o.status.Final()}
+	h := held{append: a, entries: r.entries, row: *row, commands: commands, status: status, moved: status != o.status, ended: o.status.Final()}
 	o.status, o.awaits, o.startedChildren = status, awaits, nil
 	return h, nil
 }

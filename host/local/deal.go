@@ -58,6 +58,9 @@ func (o *owner) deal(list []message) (err error) {
 // write appends the row and acts on it. One that nobody is told of may be held back, to be written with those that follow.
 func (d *dealing) write() error {
 	o, r := d.owner, row{turn: d.turn, commands: d.commands, inbox: d.inbox, logs: d.logs, settled: d.settled}
+	for _, a := range d.answers {
+		r.entries = append(r.entries, a.entries...)
+	}
 	if len(d.answers) == 0 && len(d.afters) == 0 && len(d.settled) == 0 && o.goesAhead(r) {
 		if err := o.hold(o.host.ctx, r); err != nil {
 			return err

@@ -54,7 +54,7 @@ func TestOwner_Deal(t *testing.T) {
 		o := h.newOwner(store.Ref{Workspace: "w", Execution: "x"}, nil)
 		o.fold = host.NewFold(&workflow.Graph{Bodies: []workflow.Body{{Owner: -1}}}, nil, nil, host.Loader{})
 		answer := make(chan reply, 1)
-		err := o.deal([]message{delivered{}, request{host.Request{Action: host.ActionPause}, answer}})
+		err := o.deal([]message{delivered{}, request{Request: host.Request{Action: host.ActionPause}, reply: answer}})
 		if !errors.Is(err, unreadable) {
 			t.Fatalf("error %v", err)
 		}

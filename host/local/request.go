@@ -20,6 +20,8 @@ import (
 type request struct {
 	host.Request
 	reply chan<- reply // has room for one; nil: nobody waits
+	// entries are what the audit log is to say about it, with the row that it leads to.
+	entries []*store.PendingEntry
 }
 
 type reply struct {
@@ -75,7 +77,7 @@ func (h *Host) Act(ctx context.Context, p identity.Principal, r host.Request) (e
 		return e.Status, err
 	}
 	answer := make(chan reply, 1)
-	if !h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, request{r, answer}) {
+	if !h.post(store.Ref{Workspace: p.Workspace, Execution: r.Execution}, request{r, answer, store.PendingEntries(ctx)}) {
 		return "", closing()
 	}
 	select {

@@ -143,7 +143,7 @@ func (h *Host) commitStart(ctx context.Context, o *owner, turn *host.Turn, comma
 	}
 	h.running.Add(1)
 	h.mu.Unlock()
-	status, broken, err := o.start(ctx, row{turn: turn, commands: commands, create: create, key: key})
+	status, broken, err := o.start(ctx, row{turn: turn, commands: commands, create: create, key: key, entries: store.PendingEntries(ctx)})
 	if err != nil {
 		h.mu.Lock()
 		h.remove(o.ref)

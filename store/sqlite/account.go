@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
+	"slices"
 
 	"tandem/fault"
 	"tandem/identity"
@@ -101,24 +102,33 @@ func (x users) Create(ctx context.Context, p identity.Principal, u identity.User
 		return err
 	}
 	return x.db.writer.inTransaction(ctx, func(w *writer) error {
-		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, workspace)
-		if err != nil {
+		if err := w.mayCreateUser(workspace, u.ID); err != nil {
 			return err
 		}
-		if !known {
-			return fault.Newf(fault.NotFound, "there is no workspace %q", workspace)
-		}
-		taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, u.ID)
-		if err != nil {
-			return err
-		}
-		if taken {
-			return fault.Newf(fault.Conflict, "user %q exists already", u.ID)
-		}
-		_, err = w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Created, u.Updated)
-		return err
+		return w.createUser(workspace, u, roles)
 	})
+}
+
+// mayCreateUser refuses a user whose workspace is not there or whose id is taken.
+func (w *writer) mayCreateUser(workspace, id string) error {
+	known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM workspaces WHERE workspace_id = ?`, workspace)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return fault.Newf(fault.NotFound, "there is no workspace %q", workspace)
+	}
+	taken, err := w.userExists(workspace, id)
+	if err == nil && taken {
+		err = fault.Newf(fault.Conflict, "user %q exists already", id)
+	}
+	return err
+}
+
+func (w *writer) createUser(workspace string, u identity.User, roles string) error {
+	_, err := w.c.exec(`INSERT INTO users (`+userColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		workspace, u.ID, u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Created, u.Updated)
+	return err
 }
 
 // Update implements [store.Users].
@@ -127,8 +137,29 @@ func (x users) Update(ctx context.Context, p identity.Principal, u identity.User
 	if err != nil {
 		return err
 	}
-	return x.db.changeOne(ctx, p, notFound("user", u.ID), `UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-		u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Updated, u.ID)
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
+		known, err := w.userExists(workspace, u.ID)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("user", u.ID)
+		}
+		if _, err := w.c.exec(`UPDATE users SET name = ?, email = ?, roles = ?, settings = ?, auto_execute = ?, disabled = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
+			u.Name, u.Email, roles, u.Settings, flag(u.AutoExecute), flag(u.Disabled), u.Updated, u.ID, workspace); err != nil || !u.Disabled {
+			return err
+		}
+		_, err = w.c.exec(`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`, workspace, u.ID)
+		return err
+	})
+}
+
+func (w *writer) userExists(workspace, id string) (bool, error) {
+	return w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, id)
 }
 
 // Get implements [store.Users].
@@ -163,8 +194,15 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 		if !known {
 			return notFound("user", id)
 		}
-		if _, err := w.c.exec(`DELETE FROM tokens WHERE workspace_id = ? AND user_id = ?`, workspace, id); err != nil {
-			return err
+		for _, text := range []string{
+			`DELETE FROM token_uses WHERE workspace_id = ?1 AND token_id IN (SELECT id FROM tokens WHERE workspace_id = ?1 AND user_id = ?2)`,
+			`DELETE FROM tokens WHERE workspace_id = ? AND user_id = ?`,
+			`DELETE FROM sessions WHERE workspace_id = ? AND user_id = ?`,
+			`DELETE FROM logins WHERE workspace_id = ? AND user_id = ?`,
+		} {
+			if _, err := w.c.exec(text, workspace, id); err != nil {
+				return err
+			}
 		}
 		_, err = w.c.exec(`DELETE FROM users WHERE workspace_id = ? AND id = ?`, workspace, id)
 		return err
@@ -173,10 +211,35 @@ func (x users) Delete(ctx context.Context, p identity.Principal, id string) erro
 
 type tokens struct{ db *DB }
 
-const tokenColumns = `workspace_id, id, user_id, name, made_by, created, expires`
+const tokenColumns = `workspace_id, id, user_id, name, made_by, created, expires, scopes`
 
 func scanToken(s scanner) (t identity.Token, err error) {
-	return t, s.Scan(&t.Workspace, &t.ID, &t.User, &t.Name, &t.MadeBy, &t.Created, &t.Expires)
+	var scopes string
+	if err := s.Scan(&t.Workspace, &t.ID, &t.User, &t.Name, &t.MadeBy, &t.Created, &t.Expires, &scopes); err != nil {
+		return t, err
+	}
+	t.Scopes, err = readScopes(scopes)
+	return t, err
+}
+
+// writeScopes keeps scopes as a column; none are an empty text.
+func writeScopes(list []identity.Scope) (string, error) {
+	for _, s := range list {
+		if !s.Known() {
+			return "", fault.Newf(fault.Invalid, "there is no scope %q; the scopes are %q", s, identity.Scopes())
+		}
+	}
+	if len(list) == 0 {
+		return "", nil
+	}
+	return texts(list)
+}
+
+func readScopes(text string) (list []identity.Scope, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	return list, json.Unmarshal([]byte(text), &list)
 }
 
 // Create implements [store.Tokens].
@@ -187,6 +250,10 @@ func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Tok
 	}
 	if t.ID == "" {
 		return fault.New(fault.Invalid, "a token needs an id")
+	}
+	scopes, err := writeScopes(t.Scopes)
+	if err != nil {
+		return err
 	}
 	return x.db.writer.inTransaction(ctx, func(w *writer) error {
 		known, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM users WHERE workspace_id = ? AND id = ?`, workspace, t.User)
@@ -203,10 +270,14 @@ func (x tokens) Create(ctx context.Context, p identity.Principal, t identity.Tok
 		if taken {
 			return fault.Newf(fault.Conflict, "token %q exists already", t.ID)
 		}
-		_, err = w.c.exec(`INSERT INTO tokens (hash, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			hash[:], workspace, t.ID, t.User, t.Name, t.MadeBy, t.Created, t.Expires)
-		return err
+		return w.createToken(workspace, t, hash, scopes)
 	})
+}
+
+func (w *writer) createToken(workspace string, t identity.Token, hash identity.SecretHash, scopes string) error {
+	_, err := w.c.exec(`INSERT INTO tokens (hash, `+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		hash[:], workspace, t.ID, t.User, t.Name, t.MadeBy, t.Created, t.Expires, scopes)
+	return err
 }
 
 // Resolve implements [store.Tokens].
@@ -240,12 +311,63 @@ func (x tokens) List(ctx context.Context, p identity.Principal, user string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return query(ctx, x.db, `SELECT `+tokenColumns+` FROM tokens WHERE workspace_id = ?1 AND (?2 = '' OR user_id = ?2) ORDER BY created, id`, scanToken, workspace, user)
+	list, err := query(ctx, x.db, `SELECT `+tokenColumns+` FROM tokens WHERE workspace_id = ?1 AND (?2 = '' OR user_id = ?2) ORDER BY created, id`, scanToken, workspace, user)
+	if err != nil {
+		return nil, err
+	}
+	type use struct {
+		token string
+		used  int64
+	}
+	uses, err := query(ctx, x.db, `SELECT token_id, used FROM token_uses WHERE workspace_id = ?`, func(s scanner) (u use, err error) { return u, s.Scan(&u.token, &u.used) }, workspace)
+	for _, u := range uses {
+		if i := slices.IndexFunc(list, func(t identity.Token) bool { return t.ID == u.token }); i >= 0 {
+			list[i].LastUsed = u.used
+		}
+	}
+	return list, err
+}
+
+func (w *writer) tokenExists(workspace, id string) (bool, error) {
+	return w.c.row(make([]driver.Value, 1), `SELECT 1 FROM tokens WHERE workspace_id = ? AND id = ?`, workspace, id)
+}
+
+// Used implements [store.Tokens].
+func (x tokens) Used(ctx context.Context, p identity.Principal, id string, at int64) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.commitNext(ctx, func(w *writer) error {
+		known, err := w.tokenExists(workspace, id)
+		if err != nil || !known {
+			return err
+		}
+		_, err = w.c.exec(`INSERT INTO token_uses (workspace_id, token_id, used) VALUES (?, ?, ?) ON CONFLICT (workspace_id, token_id) DO UPDATE SET used = max(used, excluded.used)`, workspace, id, at)
+		return err
+	})
 }
 
 // Delete implements [store.Tokens].
 func (x tokens) Delete(ctx context.Context, p identity.Principal, id string) error {
-	return x.db.changeOne(ctx, p, notFound("token", id), `DELETE FROM tokens WHERE id = ? AND workspace_id = ?`, id)
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
+		known, err := w.tokenExists(workspace, id)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("token", id)
+		}
+		if _, err := w.c.exec(`DELETE FROM token_uses WHERE workspace_id = ? AND token_id = ?`, workspace, id); err != nil {
+			return err
+		}
+		_, err = w.c.exec(`DELETE FROM tokens WHERE workspace_id = ? AND id = ?`, workspace, id)
+		return err
+	})
 }
 
 type credentials struct{ db *DB }

@@ -19,6 +19,7 @@ func (i inbox) Deliver(ctx context.Context, p identity.Principal, item store.Inb
 	key := executionKey{workspace, item.Execution}
 	err = i.db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		id, duplicate, err = w.deliver(key, &item)
+		w.unchanged = duplicate
 		return err
 	})
 	if err != nil {

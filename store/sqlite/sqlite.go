@@ -222,6 +222,10 @@ func (db *DB) Stores() store.Stores {
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
 		MCPServers:   mcpServers{db},
+		Audit:        audit{db},
+		Sessions:     sessions{db},
+		Invitations:  invitations{db},
+		Logins:       logins{db},
 	}
 }
 

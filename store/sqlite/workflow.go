@@ -69,6 +69,7 @@ func (w *writer) saveWorkflow(workspace string, p identity.Principal, tags strin
 	case s.Expect > 0 && (!visible || s.Expect != number):
 		return false, fault.Newf(fault.Conflict, "workflow %q is at revision %d, not at %d; read it again", s.ID, number, s.Expect)
 	case visible && hash == s.Hash:
+		w.unchanged = true
 		return false, nil
 	}
 	if hash != s.Hash {
@@ -260,6 +261,7 @@ func (db *DB) changeOne(ctx context.Context, p identity.Principal, missing error
 	var changed int64
 	err = db.writer.inTransaction(ctx, func(w *writer) (err error) {
 		changed, err = w.c.change(text, append(args, workspace)...)
+		w.unchanged = changed == 0
 		return err
 	})
 	if err == nil && changed == 0 {

@@ -72,6 +72,8 @@ type writer struct {
 	kept *generations
 	// logged estimates what has gone to the log since the checkpointer was last told.
 	logged int
+	// unchanged is set by a part of a transaction that has changed nothing, so that nothing is entered in the audit log.
+	unchanged bool
 
 	minFree   uint64
 	freeSpace func() (uint64, error)
@@ -141,9 +143,9 @@ func (w *writer) stop() error {
 	return errors.Join(w.countAll(), w.c.Close(), w.closeMark())
 }
 
-// inTransaction runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
+// commitNext runs a function in the next transaction and returns when that is on disk. A context that has ended keeps it from
 // being accepted; later it makes no difference, since nobody could say any more whether it was written.
-func (w *writer) inTransaction(ctx context.Context, run func(*writer) error) error {
+func (w *writer) commitNext(ctx context.Context, run func(*writer) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

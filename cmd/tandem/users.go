@@ -1,0 +1,361 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tandem/api"
+	"tandem/app"
+	"tandem/client"
+	"tandem/console"
+	"tandem/console/table"
+	"tandem/fault"
+)
+
+func newUsers() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use: "users", Aliases: []string{"user"}, Short: "Keep the users of the workspace: add, invite, role, disable, enable, remove",
+		Long: `A user has roles, which say what they may do: admin (everything), editor (workflows), operator (executions),
+approver (answers questions), viewer (reads). They come in with a token, with an invitation, or by the
+provider of identities that the server knows (tandem serve --oidc-issuer).`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newUsersList(&at), newUsersAdd(&at), newUsersInvite(&at), newUsersInvitations(&at), newUsersRole(&at), newUsersEnable(&at, true), newUsersEnable(&at, false), newUsersRemove(&at))
+	return cmd
+}
+
+func newUsersList(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "list", Short: "List users", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Users(ctx)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintUsers(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newUsersAdd(at *connectFlags) *cobra.Command {
+	var show listing
+	var r api.UserRequest
+	cmd := &cobra.Command{
+		Use: "add ID", Short: "Make a user, who can come in once they have a token",
+		Example: "  tandem users add ann --name \"Ann B.\" --email ann@example.com --role operator\n  tandem tokens create laptop --user ann",
+		Args:    one("id"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.ID = args[0]
+			if r.Name == "" {
+				r.Name = r.ID
+			}
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				u, err := c.CreateUser(ctx, r)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), u, func(w *tabwriter.Writer) { console.PrintUser(w, u) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&r.Name, "name", "", "their name; by default the id")
+	cmd.Flags().StringVar(&r.Email, "email", "", "their mail address")
+	cmd.Flags().StringSliceVar(&r.Roles, "role", []string{"viewer"}, "admin, editor, operator, approver or viewer; several with commas")
+	return cmd
+}
+
+func newUsersInvite(at *connectFlags) *cobra.Command {
+	var show listing
+	var r api.InvitationRequest
+	var life time.Duration
+	cmd := &cobra.Command{
+		Use: "invite EMAIL", Short: "Invite somebody: make a link with which they become a user, once",
+		Long: `Invite makes a link. Whoever opens it becomes a user with the given roles, once and before it expires, and is shown
+a token. Where people log in at a provider of identities, who has the verified address needs no link.`,
+		Example: "  tandem users invite ann@example.com --role editor --expires 48h",
+		Args:    one("mail address"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if life < 0 || life > 0 && life < time.Second {
+				return console.Usage(fmt.Errorf("--expires %s is too short; write it as 48h", life))
+			}
+			r.Email, r.ExpiresIn = args[0], int64(life/time.Second)
+			return at.with(cmd, true, func(ctx context.Context, c *app.Connection) error {
+				made, err := c.Invite(ctx, r)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), made, func(w *tabwriter.Writer) {
+					link := made.URL
+					if strings.HasPrefix(link, "/") {
+						link = "SERVER" + link + "  (put the address of your server before it)"
+					}
+					fmt.Fprintf(w, "invitation %s for %s, good until %s; the link is shown this once:\n  %s\n", made.Invitation.ID, table.OneLine(made.Invitation.Email), table.Time(made.Invitation.ExpiresTime), link)
+				})
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&r.Name, "name", "", "their name; by default it is taken from the address")
+	cmd.Flags().StringSliceVar(&r.Roles, "role", []string{"viewer"}, "admin, editor, operator, approver or viewer; several with commas")
+	cmd.Flags().DurationVar(&life, "expires", 0, "how long it is good; by default seven days")
+	return cmd
+}
+
+func newUsersInvitations(at *connectFlags) *cobra.Command {
+	var show listing
+	var remove string
+	cmd := &cobra.Command{
+		Use: "invitations", Short: "List invitations, or take one back", Args: cobra.NoArgs,
+		Example: "  tandem users invitations\n  tandem users invitations --remove inv_abc",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if remove != "" {
+					if err := c.DeleteInvitation(ctx, remove); err != nil {
+						return err
+					}
+				}
+				list, err := c.Invitations(ctx)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintInvitations(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&remove, "remove", "", "take back the invitation of this id first")
+	return cmd
+}
+
+// changeUser reads a user, changes something and keeps it.
+func changeUser(ctx context.Context, c *client.Client, id string, change func(*api.UserRequest)) (api.User, error) {
+	u, err := c.User(ctx, id)
+	if err != nil {
+		return u, err
+	}
+	r := api.UserRequest{Name: u.Name, Email: u.Email, Roles: u.Roles, Disabled: u.Disabled} // what is left out stays
+	change(&r)
+	return c.UpdateUser(ctx, id, r)
+}
+
+func newUsersRole(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "role ID ROLE...", Short: "Give a user these roles instead of those they have",
+		Example: "  tandem users role ann editor approver",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return fmt.Errorf("users role needs a user and at least one role, such as: tandem users role ann editor")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				u, err := changeUser(ctx, c.Client, args[0], func(r *api.UserRequest) { r.Roles = args[1:] })
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), u, func(w *tabwriter.Writer) { console.PrintUser(w, u) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
+}
+
+func newUsersEnable(at *connectFlags, on bool) *cobra.Command {
+	use, short := "disable ID", "Keep a user from acting: their tokens, sessions and links are of no use from then on"
+	if on {
+		use, short = "enable ID", "Let a user act again who was disabled; their sessions have ended"
+	}
+	return &cobra.Command{
+		Use: use, Short: short, Args: one("user"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				u, err := changeUser(ctx, c.Client, args[0], func(r *api.UserRequest) { r.Disabled = !on })
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "user %s is %s\n", u.ID, map[bool]string{true: "enabled", false: "disabled"}[!u.Disabled])
+				return err
+			})
+		},
+	}
+}
+
+func newUsersRemove(at *connectFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove ID", Short: "Remove a user with their tokens and sessions; what they made stays", Args: one("user"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if err := c.DeleteUser(ctx, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "user %s is removed\n", table.OneLine(args[0]))
+				return err
+			})
+		},
+	}
+}
+
+func newTokens() *cobra.Command {
+	var at connectFlags
+	cmd := &cobra.Command{
+		Use: "tokens", Aliases: []string{"token"}, Short: "Keep API tokens: list, create, revoke",
+		Long: `A token is what a program or a person shows to act as a user. Its secret is shown once, when it is made. Scopes narrow
+what it may be used for: read, execute, answer, edit, admin (everything); they never give more than the
+user's roles do.`,
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	at.add(cmd)
+	cmd.AddCommand(newTokensList(&at), newTokensCreate(&at), newTokensRevoke(&at))
+	return cmd
+}
+
+func newTokensList(at *connectFlags) *cobra.Command {
+	var show listing
+	var user string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List tokens, without their secrets", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.Tokens(ctx, user)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintTokens(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&user, "user", "me", "whose")
+	return cmd
+}
+
+func newTokensCreate(at *connectFlags) *cobra.Command {
+	var show listing
+	var user string
+	var r api.TokenRequest
+	var life time.Duration
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a token and show its secret this once",
+		Example: "  tandem tokens create ci --scope read,execute --expires 720h\n  tandem tokens create laptop --user ann",
+		Args:    one("name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if life < 0 || life > 0 && life < time.Second {
+				return console.Usage(fmt.Errorf("--expires %s is too short; write it as 720h", life))
+			}
+			r.Name, r.ExpiresIn = args[0], int64(life/time.Second)
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				made, err := c.CreateToken(ctx, user, r)
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), made, func(w *tabwriter.Writer) { printToken(w, made) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	cmd.Flags().StringVar(&user, "user", "me", "whose; for another than oneself one has to be an admin")
+	cmd.Flags().StringSliceVar(&r.Scopes, "scope", nil, "read, execute, answer, edit or admin; several with commas; by default whatever the user may do")
+	cmd.Flags().DurationVar(&life, "expires", 0, "how long it is good; by default for ever")
+	return cmd
+}
+
+func printToken(w *tabwriter.Writer, made api.NewToken) {
+	fmt.Fprintf(w, "token %s of the user %s, shown this once:\n  %s\n", made.Token.ID, table.OneLine(made.Token.UserID), made.Secret)
+}
+
+func newTokensRevoke(at *connectFlags) *cobra.Command {
+	var user string
+	cmd := &cobra.Command{
+		Use: "revoke TOKEN", Short: "Take a token out of use, by its id", Args: one("token"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				if err := c.DeleteToken(ctx, user, args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "token %s is of no use any more\n", table.OneLine(args[0]))
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&user, "user", "me", "whose")
+	return cmd
+}
+
+func newAdmin() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "admin", Short: "What only who has the machine may do: come in again when nobody can",
+		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
+	}
+	cmd.AddCommand(newAdminToken())
+	return cmd
+}
+
+func newAdminToken() *cobra.Command {
+	var at connectFlags
+	var show listing
+	var life time.Duration
+	cmd := &cobra.Command{
+		Use: "token", Short: "Make a token for the user admin, on the machine of the data directory",
+		Long: `Token is the way back in when every token is lost: whoever may open the data directory (--data, TANDEM_DATA) gets a
+token of the user admin, who is made, enabled and made an admin if need be. A server may be running on the
+directory or not. It is entered in the audit log, with the account of the operating system.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if life < 0 || life > 0 && life < time.Second {
+				return console.Usage(fmt.Errorf("--expires %s is too short; write it as 24h", life))
+			}
+			at.server = "" // the machine is what counts, whatever TANDEM_SERVER says
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				made, err := adminToken(ctx, c.Client, api.TokenRequest{Name: "recovery", ExpiresIn: int64(life / time.Second)})
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), made, func(w *tabwriter.Writer) { printToken(w, made) })
+			})
+		},
+	}
+	at.addData(cmd)
+	show.add(cmd, false)
+	cmd.Flags().DurationVar(&life, "expires", 24*time.Hour, "how long it is good; 0 for ever")
+	return cmd
+}
+
+// firstAdmin is the user that a new installation has.
+const firstAdmin = "admin"
+
+// adminToken makes a token of the first admin, after it has made sure that there is one.
+func adminToken(ctx context.Context, c *client.Client, r api.TokenRequest) (api.NewToken, error) {
+	u, err := c.User(ctx, firstAdmin)
+	switch {
+	case fault.CodeOf(err) == fault.NotFound:
+		_, err = c.CreateUser(ctx, api.UserRequest{ID: firstAdmin, Name: "Admin", Roles: []string{"admin"}})
+	case err == nil && (u.Disabled || !slices.Contains(u.Roles, "admin")):
+		_, err = changeUser(ctx, c, firstAdmin, func(r *api.UserRequest) {
+			r.Disabled = false
+			if !slices.Contains(r.Roles, "admin") {
+				r.Roles = append(r.Roles, "admin")
+			}
+		})
+	}
+	if err != nil {
+		return api.NewToken{}, err
+	}
+	return c.CreateToken(ctx, firstAdmin, r)
+}
