@@ -39,6 +39,8 @@ func Run(t *testing.T, open Open) {
 		{"Templates/PutGetListDelete", testTemplates},
 		{"Accounts/WorkspacesUsersTokens", testAccounts},
 		{"Credentials/CreateUpdateListDelete", testCredentials},
+		{"Credentials/Names", testCredentialNames},
+		{"Credentials/Renewal", testCredentialRenewal},
 		{"Memories/ChangeReadForget", testMemories},
 		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
 		{"Memories/ConflictChangesNothing", testMemoryConflicts},
