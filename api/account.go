@@ -177,6 +177,24 @@ type Credential struct {
 	TokenMadeBy string `json:"token_made_by,omitempty" doc:"who made the token that it was made with, if it was somebody else than created_by"`
 	CreatedTime int64  `json:"created_time"`
 	UpdatedTime int64  `json:"updated_time"`
+	// Problem is set where a service no longer accepts it.
+	Problem string `json:"problem,omitempty" doc:"why it cannot be used until a person authorizes it again"`
+}
+
+// CredentialUse is a record that names a credential.
+type CredentialUse struct {
+	Kind     string   `json:"kind" enum:"workflow,node_template,profile,mcp_server,channel"`
+	ID       string   `json:"id" doc:"of the record; of a channel its name"`
+	Name     string   `json:"name,omitempty"`
+	Revision int64    `json:"revision,omitempty" doc:"of a workflow"`
+	Deployed bool     `json:"deployed,omitempty" doc:"the revision is deployed"`
+	Paths    []string `json:"paths" doc:"where in the record"`
+	ByName   bool     `json:"by_name,omitempty" doc:"it is named by its name, which therefore must not change"`
+}
+
+// CredentialUses lists what names a credential.
+type CredentialUses struct {
+	Uses []CredentialUse `json:"uses"`
 }
 
 // Credentials lists them, by name.

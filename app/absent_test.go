@@ -129,7 +129,7 @@ nodes:
   - {id: filled, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: standrd}}
   - {id: known_filled, description: d, type: CALL, subtype: EMPTY, configurations: {template_id: standard}}
   - {id: model, description: d, type: AI_AGENT, subtype: LLM, configurations: {profile_id: demo, fallback_profiles: [demo, other], user_prompt: q}}
-  - {id: calls, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {credential_id: Shop, url: "http://127.0.0.1/"}}
+  - {id: calls, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {credential_id: Shpo, url: "http://127.0.0.1/"}}
   - {id: known_calls, description: d, type: ACTION, subtype: HTTP_REQUEST, configurations: {credential_id: %s, url: "http://127.0.0.1/"}}
   - {id: child, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: nowhere}}
   - {id: itself, description: d, type: FLOW, subtype: SUB_WORKFLOW, configurations: {workflow_id: uses_records}}
@@ -162,7 +162,7 @@ func TestAbsent_Records(t *testing.T) {
 	}
 	if len(list) != 5 || !warned(list, "unknown_template", "nodes[1].configurations.template_id", `did you mean "standard"?`) ||
 		!warned(list, "unknown_profile", "nodes[3].configurations.fallback_profiles[1]", `"tandem profiles set"`) ||
-		!warned(list, "unknown_credential", "nodes[4].configurations.credential_id", `did you mean "`+shop+`"?`) ||
+		!warned(list, "unknown_credential", "nodes[4].configurations.credential_id", `did you mean "Shop"?`) ||
 		!warned(list, "unknown_workflow", "nodes[6].configurations.workflow_id", `cannot be started`) ||
 		!warned(list, "unknown_agent", "nodes[9].configurations.agent_id", `"tandem agent set"`) {
 		t.Errorf("%+v", saved.Problems)

@@ -10,6 +10,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"tandem/api"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/payload"
 	"tandem/validation"
@@ -76,7 +77,10 @@ func (c *Connection) Export(ctx context.Context, id string, revision int64, asJS
 	if source == nil {
 		return nil, fault.Newf(fault.Unsupported, "workflow %q cannot be read by this program, which may be older than the server: %v", id, problems)
 	}
-	canonical := workflow.Encode(source.Definition)
+	canonical, err := c.Portable(ctx, json.RawMessage(workflow.Encode(source.Definition)))
+	if err != nil {
+		return nil, err
+	}
 	if asJSON {
 		var out bytes.Buffer
 		if err := json.Indent(&out, canonical, "", "  "); err != nil {
@@ -86,6 +90,27 @@ func (c *Connection) Export(ctx context.Context, id string, revision int64, asJS
 		return out.Bytes(), nil
 	}
 	return toYAML(canonical)
+}
+
+// Portable is a document that names credentials by their names instead of their ids, so that it can be used in another installation. Who may not list
+// credentials gets the ids, which are all that the document has.
+func (c *Connection) Portable(ctx context.Context, document any) (json.RawMessage, error) {
+	raw, err := payload.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("write the document: %w", err)
+	}
+	if len(credential.References(raw)) == 0 {
+		return raw, nil
+	}
+	list, err := c.Credentials(ctx)
+	if fault.CodeOf(err) == fault.Forbidden {
+		return raw, nil
+	}
+	names := make(map[string]string, len(list.Credentials))
+	for _, one := range list.Credentials {
+		names[one.ID] = one.Name
+	}
+	return credential.Named(raw, names), err
 }
 
 // toYAML writes JSON as YAML, with names in the same order and numbers with the same digits.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"tandem/credential"
@@ -44,13 +46,28 @@ func (i *Instance) asked(q local.Question) store.Interaction {
 	}
 	opened, err := i.desk.Media().Open(human.Question{
 		Begun: begun, Ref: q.Ref, Root: q.Root, WorkflowID: q.WorkflowID, User: q.User, Requesters: q.Requesters, Fork: human.ForkOf(q.Forks), Again: human.AgainOf(q.Again), Language: cmp.Or(q.Language, i.language), Node: q.Node, Tool: q.Tool,
-		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: q.Request, Time: q.Time,
+		Ask: q.Ask, Activation: q.Activation, Attempt: q.Attempt, Purpose: q.Purpose, Request: i.byID(q.Workspace, q.Request), Time: q.Time,
 	})
 	if err != nil {
 		i.log.Error("a question cannot be asked as it was meant; operators are asked", "execution", q.Execution, "question", q.Ask, "error", err)
 		opened.Approvers = []string{"role:operator", "role:editor", "role:admin"}
 	}
 	return opened
+}
+
+// byID is the request of a question with the ids of the credentials that it names. Media call back to the id, and accounts are told apart by it. A name
+// that no credential has stays: sending says what is wrong with it.
+func (i *Instance) byID(workspace string, request json.RawMessage) json.RawMessage {
+	ids := map[string]string{}
+	for _, r := range credential.References(request) {
+		switch found, err := i.stores.Credentials.Find(context.Background(), identity.System(workspace), r.Name); {
+		case err == nil:
+			ids[r.Name] = found.ID
+		case !errors.Is(err, store.ErrNotFound):
+			i.log.Error("the credential that a question names cannot be looked up", "workspace", workspace, "credential", r.Name, "error", err)
+		}
+	}
+	return credential.Named(request, ids)
 }
 
 // changed lets the desk look at the questions that a row asks and takes back.

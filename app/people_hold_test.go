@@ -19,7 +19,6 @@ import (
 
 	"tandem/api"
 	"tandem/engine"
-	"tandem/fault"
 	"tandem/host"
 	"tandem/identity"
 	"tandem/server"
@@ -580,17 +579,4 @@ func TestPeopleHold_AskedAgain(t *testing.T) {
 			t.Errorf("pauses %q", got)
 		}
 	})
-}
-
-// Who writes the name of a credential where its id is wanted is told the id.
-func TestVault_NameForID(t *testing.T) {
-	t.Parallel()
-	x, _ := openForPeople(t)
-	c := want[api.Credential](t, x.call(t, "admin", "POST", "/credentials", `{"name":"hook","type":"webhook_secret","data":{"secret":"7b1f0c9e-4d-hook-of-holds"}}`), http.StatusCreated)
-	for id, told := range map[string]string{"hook": `"hook" is the name of a credential; write its id, "` + c.ID + `"`, "hok": `credential "hok" does not exist in this workspace`} {
-		_, err := x.vault.opener(identity.System("default"))(t.Context(), id, "webhook_secret")
-		if fault.CodeOf(err) != fault.CredentialMissing || !strings.Contains(err.Error(), told) {
-			t.Errorf("%q: %v does not say %q", id, err, told)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -102,16 +103,14 @@ func (v *vault) holding(p identity.Principal) (open credential.Opener, release f
 	}
 }
 
-func (v *vault) open(ctx context.Context, p identity.Principal, id string, types []string) (credential.Opened, error) {
-	stored, err := v.credentials.Get(ctx, p, id)
+// open opens the credential with an id or a name.
+func (v *vault) open(ctx context.Context, p identity.Principal, name string, types []string) (credential.Opened, error) {
+	stored, err := v.find(ctx, p, name)
 	if err != nil {
-		if fault.CodeOf(err) == fault.NotFound {
-			err = v.missing(ctx, p, id)
-		}
 		return credential.Opened{}, err
 	}
 	if len(types) > 0 && !slices.Contains(types, stored.Type) {
-		return credential.Opened{}, fault.Newf(fault.CredentialInvalid, "credential %q is of type %s; the node needs %s", id, stored.Type, strings.Join(types, " or "))
+		return credential.Opened{}, fault.Newf(fault.CredentialInvalid, "credential %q is of type %s; a credential of type %s is needed here", name, stored.Type, strings.Join(types, " or "))
 	}
 	ring, err := v.keyring()
 	if err != nil {
@@ -124,16 +123,23 @@ func (v *vault) open(ctx context.Context, p identity.Principal, id string, types
 	return ring.OpenData(&v.redactor, known, p.Workspace, stored.ID, stored.Sealed)
 }
 
-// missing says that there is no credential with an id. Who has written its name instead is told the id.
-func (v *vault) missing(ctx context.Context, p identity.Principal, id string) error {
+// find returns the credential with an id or a name. Of one that is not there the error says what is similar.
+func (v *vault) find(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
+	found, err := v.credentials.Find(ctx, p, name)
+	if fault.CodeOf(err) != fault.NotFound {
+		return found, err
+	}
 	list, err := v.credentials.List(ctx, p)
 	if err != nil {
-		return err
+		return found, err
 	}
-	for _, c := range list {
-		if c.Name == id {
-			return fault.Newf(fault.CredentialMissing, "%q is the name of a credential; write its id, %q", id, c.ID)
-		}
+	names := make([]string, len(list))
+	for i, c := range list {
+		names[i] = c.Name
 	}
-	return fault.Newf(fault.CredentialMissing, "credential %q does not exist in this workspace; choose another or create it", id)
+	remedy := "choose another one or create it"
+	if near := fault.Nearest(name, names); near != "" {
+		remedy = fmt.Sprintf("did you mean %q? If not, %s", near, remedy)
+	}
+	return found, fault.Newf(fault.CredentialMissing, "credential %q does not exist in this workspace; %s", name, remedy)
 }

@@ -2,9 +2,13 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
 
 	"tandem/api"
+	"tandem/fault"
 )
 
 // NodeKinds lists the kinds of nodes that the server can run.
@@ -112,14 +116,36 @@ func (c *Client) CreateCredential(ctx context.Context, r api.CredentialRequest) 
 	return send[api.Credential](ctx, c, http.MethodPost, to("/credentials"), r)
 }
 
-// UpdateCredential changes a credential; without data its secrets stay.
-func (c *Client) UpdateCredential(ctx context.Context, id string, r api.CredentialRequest) (api.Credential, error) {
-	return send[api.Credential](ctx, c, http.MethodPut, to("/credentials/%s", id), r)
+// UpdateCredential changes a credential; without data its secrets stay. Force gives it another name although something uses it by the old one.
+func (c *Client) UpdateCredential(ctx context.Context, id string, r api.CredentialRequest, force bool) (api.Credential, error) {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return api.Credential{}, fmt.Errorf("write the credential: %w", err)
+	}
+	return call[api.Credential](ctx, c, request{method: http.MethodPut, path: to("/credentials/%s", id), query: forced(force), body: raw, content: "application/json", repeatable: true})
 }
 
-// DeleteCredential removes a credential.
-func (c *Client) DeleteCredential(ctx context.Context, id string) error {
-	return remove(ctx, c, to("/credentials/%s", id))
+// CredentialUses lists what uses a credential.
+func (c *Client) CredentialUses(ctx context.Context, id string) (api.CredentialUses, error) {
+	return get[api.CredentialUses](ctx, c, to("/credentials/%s/uses", id), nil)
+}
+
+// DeleteCredential removes a credential; with force also one that something uses.
+func (c *Client) DeleteCredential(ctx context.Context, id string, force bool) error {
+	sent := 0
+	_, err := c.sendRequest(ctx, request{method: http.MethodDelete, path: to("/credentials/%s", id), query: forced(force), repeatable: true}, &sent)
+	if sent > 1 && fault.CodeOf(err) == fault.NotFound {
+		return nil // a repetition that finds nothing has done it the first time
+	}
+	return err
+}
+
+// forced is the query of a change that is made although something speaks against it.
+func forced(force bool) url.Values {
+	if !force {
+		return nil
+	}
+	return url.Values{"force": {"true"}}
 }
 
 // Invitations lists invitations, the newest first.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -57,9 +58,31 @@ func CredentialData(fromEnv []string, file string, stdin io.Reader) (json.RawMes
 
 // PrintCredentials lists credentials, without what is secret in them.
 func PrintCredentials(w *tabwriter.Writer, list api.Credentials) {
-	table.Row(w, "CREDENTIAL", "NAME", "TYPE")
+	table.Row(w, "CREDENTIAL", "NAME", "TYPE", "PROBLEM")
 	for _, one := range list.Credentials {
-		table.Row(w, one.ID, one.Name, one.Type)
+		table.Row(w, one.ID, one.Name, one.Type, one.Problem)
+	}
+}
+
+// PrintCredentialUses lists what uses a credential.
+func PrintCredentialUses(w *tabwriter.Writer, list api.CredentialUses) {
+	if len(list.Uses) == 0 {
+		fmt.Fprintln(w, "Nothing uses it.")
+		return
+	}
+	table.Row(w, "USED BY", "ID", "NAME", "REVISION", "NAMED BY", "WHERE")
+	for _, one := range list.Uses {
+		revision, by := "", "id"
+		if one.Revision > 0 {
+			revision = strconv.FormatInt(one.Revision, 10)
+		}
+		if one.Deployed {
+			revision += " (deployed)"
+		}
+		if one.ByName {
+			by = "name"
+		}
+		table.Row(w, strings.ReplaceAll(one.Kind, "_", " "), one.ID, one.Name, revision, by, strings.Join(one.Paths, ", "))
 	}
 }
 
@@ -87,7 +110,7 @@ func SetCredential(ctx context.Context, tty *Terminal, c *app.Connection, r api.
 	}
 	var kept api.Credential
 	if i := slices.IndexFunc(list.Credentials, func(x api.Credential) bool { return x.Name == r.Name }); i >= 0 {
-		kept, err = c.UpdateCredential(ctx, list.Credentials[i].ID, r)
+		kept, err = c.UpdateCredential(ctx, list.Credentials[i].ID, r, false)
 	} else {
 		kept, err = c.CreateCredential(ctx, r)
 	}
@@ -98,14 +121,16 @@ func SetCredential(ctx context.Context, tty *Terminal, c *app.Connection, r api.
 	return err
 }
 
-// DeleteCredential deletes a credential by its name or its id.
-func DeleteCredential(ctx context.Context, c *app.Connection, name string) error {
-	list, err := c.Credentials(ctx)
+// RenameCredential gives a credential another name. Its secrets stay.
+func RenameCredential(ctx context.Context, tty *Terminal, c *app.Connection, name, other string, force bool) error {
+	known, err := c.Credential(ctx, name)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(list.Credentials, func(x api.Credential) bool { return x.Name == name }); i >= 0 {
-		name = list.Credentials[i].ID
+	kept, err := c.UpdateCredential(ctx, known.ID, api.CredentialRequest{Name: other, Type: known.Type}, force)
+	if err != nil {
+		return err
 	}
-	return c.DeleteCredential(ctx, name)
+	_, err = fmt.Fprintf(tty.Out, "credential %q is called %q now\n", known.Name, kept.Name)
+	return err
 }

@@ -107,6 +107,40 @@ func RotateKeyFile(dir *os.Root) (*Keyring, error) {
 	return OpenKeyFile(dir)
 }
 
+// KeepNewestKey takes all keys but the newest out of the file. Call it when everything has been resealed: what the others have sealed no longer opens,
+// unless somebody puts them back.
+func KeepNewestKey(dir *os.Root) (*Keyring, error) {
+	if _, err := OpenKeyFile(dir); err != nil {
+		return nil, err
+	}
+	data, err := readKeyFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer clear(data)
+	var newest []byte
+	for line := range bytes.Lines(data) {
+		for _, word := range keyWords(line) {
+			newest = word
+		}
+	}
+	kept := append(append([]byte(keyFileHead), newest...), '\n')
+	err = writeKeyFile(dir, kept, func(temporary string) error { return dir.Rename(temporary, KeyFile) })
+	if err != nil {
+		return nil, err
+	}
+	return OpenKeyFile(dir)
+}
+
+// keyWords are the keys in a line, as they are written.
+func keyWords(line []byte) [][]byte {
+	line, _, _ = bytes.Cut(line, []byte("#"))
+	return bytes.FieldsFunc(line, func(r rune) bool { return r <= ' ' || r == ',' })
+}
+
+// Newest is a ring with the key that seals alone.
+func (k *Keyring) Newest() *Keyring { return &Keyring{keys: k.keys[len(k.keys)-1:]} }
+
 // Keys lists the ids of the keys, oldest first. An id tells nothing about its key.
 func (k *Keyring) Keys() []string {
 	ids := make([]string, len(k.keys))
@@ -134,8 +168,7 @@ func (k *Keyring) find(id keyID) (masterKey, bool) {
 func parseKeys(data []byte) (*Keyring, error) {
 	ring := &Keyring{}
 	for line := range bytes.Lines(data) {
-		line, _, _ = bytes.Cut(line, []byte("#"))
-		for _, word := range bytes.FieldsFunc(line, func(r rune) bool { return r <= ' ' || r == ',' }) {
+		for _, word := range keyWords(line) {
 			key, err := decodeKey(word, len(ring.keys)+1)
 			if err != nil {
 				return nil, err
@@ -227,11 +260,17 @@ func readKeyFile(dir *os.Root) ([]byte, error) {
 	return data, nil
 }
 
+// temporaryName is how long the end of the name of a temporary file is.
+const temporaryName = 8
+
 // writeKeyFile writes data to a temporary file and puts it in place, so that the key file is never half written: what
 // was sealed with a key that is lost is lost too.
 func writeKeyFile(dir *os.Root, data []byte, place func(temporary string) error) error {
 	defer clear(data)
-	temporary := KeyFile + "." + rand.Text()[:8]
+	temporary := KeyFile + "." + rand.Text()[:temporaryName]
+	if err := removeLeftovers(dir); err != nil {
+		return fault.Newf(fault.Internal, "remove what an earlier change of %s has left: %w", KeyFile, err)
+	}
 	if err := writeSynced(dir, temporary, data); err != nil {
 		return fault.Newf(fault.Internal, "write %s: %w", KeyFile, errors.Join(err, removeIfThere(dir, temporary)))
 	}
@@ -242,6 +281,17 @@ func writeKeyFile(dir *os.Root, data []byte, place func(temporary string) error)
 		return fault.Newf(fault.Internal, "write the data directory: %w", err)
 	}
 	return nil
+}
+
+// removeLeftovers removes temporary files of writers that died: there are keys in them.
+func removeLeftovers(dir *os.Root) error {
+	list, err := fs.Glob(dir.FS(), KeyFile+".*")
+	for _, name := range list {
+		if len(name) == len(KeyFile)+1+temporaryName {
+			err = errors.Join(err, removeIfThere(dir, name))
+		}
+	}
+	return err
 }
 
 func writeSynced(dir *os.Root, name string, data []byte) error {

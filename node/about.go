@@ -72,7 +72,7 @@ type commonConfig struct {
 	DefaultOutput  any    `json:"default_output" doc:"What stands for the result when on_error is default_output." zh:"on_error 为 default_output 时代替结果的值。"`
 	OnUnknown      string `json:"on_unknown" enum:"ask|retry|fail" fixed:"true" doc:"What becomes of a run whose outcome is not known after a crash: a person is asked, it is repeated, or it fails." zh:"崩溃后结果未知时的处理：询问人员、重试或判为失败。"`
 	Enabled        bool   `json:"enabled" fixed:"true" doc:"Whether the node does its work; if not, it hands its input on." zh:"节点是否执行；关闭时原样传递输入。"`
-	CredentialID   string `json:"credential_id" doc:"The id of the stored credential that the node opens." zh:"节点所用凭据的编号。"`
+	CredentialID   string `json:"credential_id" doc:"The name or the id of the stored credential that the node opens." zh:"节点所用凭据的名称或编号。"`
 	TemplateID     string `json:"template_id" doc:"The node template whose configurations come before those written here." zh:"节点模板的编号，其配置在此处配置之前生效。"`
 	EnableFilling  bool   `json:"enable_filling" doc:"Whether inputs that are missing are filled from what the execution knows, by a model or by a person." zh:"是否由执行上下文、模型或人员补全缺少的输入。"`
 	FillingProfile string `json:"filling_profile" doc:"The model profile that fills missing inputs." zh:"补全输入所用的模型配置档。"`

@@ -130,7 +130,7 @@ func (p *Planning) unknown(path, key string, value gjson.Result, s *shape, top b
 			p.Warn(ProblemCredentialMissing, path, "%q is no longer part of a workflow; remove it, create a credential and set credential_id before deploying", key)
 			return
 		}
-		p.Refuse(ProblemInlineSecret, path, "%q holds a secret, which a workflow must not; create a credential with this value, set credential_id to its id and remove %q", key, key)
+		p.Refuse(ProblemInlineSecret, path, "%q holds a secret, which a workflow must not; create a credential with this value, set credential_id to its name and remove %q", key, key)
 	case s.open && !top:
 		p.Warn(ProblemDropped, path, "%q is not known here and is ignored; remove it%s", key, p.Suggest(key, s.names()))
 	case !s.open:

@@ -91,7 +91,7 @@ func TestPlan_Tags(t *testing.T) {
 		"Inner":            {base + `, "list": [{"name": "a"}, {"count": 12}]`, `error invalid_config list[1].count: "list[1].count" must be a whole number from 1 to 9, not 12 | error invalid_config list[1].name: "list[1].name" is required; set it to a text`},
 		"Open":             {base + `, "kept": {"name": "a", "nome": 1}`, `warning dropped_configuration kept.nome: "nome" is not known here and is ignored; remove it; did you mean "name"?`},
 		"Mixed":            {base + `, "some": ["a", {"name": "b"}]`, ""},
-		"Secret":           {base + `, "api_key": "k"`, `error inline_secret api_key: "api_key" holds a secret, which a workflow must not; create a credential with this value, set credential_id to its id and remove "api_key"`},
+		"Secret":           {base + `, "api_key": "k"`, `error inline_secret api_key: "api_key" holds a secret, which a workflow must not; create a credential with this value, set credential_id to its name and remove "api_key"`},
 		"Credential":       {`"base": "b", "text": "one"`, `warning credential_missing credential_id: TEST.PLANNED needs a credential of type "sql"; set credential_id before deploying`},
 		"TemplateMayBring": {`"template_id": "t"`, ""},
 	} {

@@ -316,7 +316,7 @@ func TestTools_Renewed(t *testing.T) {
 	w.admin("PUT", serversPath+"/web", `{"transport":"http","url":"https://x.example","headers":{"T":{"credential_id":"key","field":"token"}},"credential_id":"login"}`).want(t, 200)
 	w.admin("PUT", serversPath+"/other", `{"transport":"stdio","command":"x"}`).want(t, 200)
 	w.admin("PUT", "/api/v1/credentials/"+key.ID, `{"name":"key","type":"github_token","data":{"token":"u"}}`).want(t, 200)
-	w.admin("DELETE", "/api/v1/credentials/"+login.ID, "").want(t, 204)
+	w.admin("DELETE", "/api/v1/credentials/"+login.ID+"?force=true", "").want(t, 204)
 	if diff := cmp.Diff([]string{"a env ", "a web ", "a web "}, tools.taken()); diff != "" {
 		t.Errorf("stopped (-want +got):\n%s", diff)
 	}

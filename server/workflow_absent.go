@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tandem/agent"
+	"tandem/credential"
 	"tandem/fault"
 	"tandem/human"
 	"tandem/identity"
@@ -133,16 +134,16 @@ func (s *Server) mentions(ctx context.Context, p identity.Principal, def *workfl
 				return ids, err
 			})},
 		{problemUnknownCredential, "credential", "does not exist, so that the node cannot sign in", `make it with "tandem credentials set", or name another one`,
-			namedAs("credential_id"), func(id string) (bool, string, error) {
+			credentialsIn, among(func() (names []string, err error) {
 				list, err := s.o.Stores.Credentials.List(ctx, system)
-				if err != nil || slices.ContainsFunc(list, func(c store.Credential) bool { return c.ID == id }) {
-					return false, "", err
+				for _, one := range list {
+					names = append(names, one.Name)
 				}
-				if i := slices.IndexFunc(list, func(c store.Credential) bool { return c.Name == id }); i >= 0 {
-					return true, list[i].ID, nil // people write the name for the id
+				for _, one := range list { // after the names, which are what people write
+					names = append(names, one.ID)
 				}
-				return true, "", nil
-			}},
+				return names, err
+			})},
 		{problemUnknownWorkflow, "workflow", "does not exist, so that it cannot be started", "save it, or name another one",
 			namedBy("FLOW.SUB_WORKFLOW", "workflow_id"), noWorkflow},
 		{problemUnknownAgent, "agent", "does not exist, so that it cannot be asked", `make it with "tandem agent set", or name another one`,
@@ -229,6 +230,14 @@ func namedBy(kind, field string) func(*workflow.Node, string) []named {
 		}
 		return namedIn(n, at, field)
 	}
+}
+
+// credentialsIn are the credentials that a node names, by id or by name.
+func credentialsIn(n *workflow.Node, at string) (list []named) {
+	for _, r := range credential.References(n.Configurations) {
+		list = append(list, named{r.Name, at + r.Path})
+	}
+	return list
 }
 
 // profilesIn are the profiles of models that a node names.

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"tandem/api"
+	"tandem/fault"
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
@@ -17,13 +21,19 @@ import (
 
 type (
 	credentialInput struct {
-		ID string `path:"id" maxLength:"128"`
+		ID string `path:"id" maxLength:"200" doc:"the id or the name"`
 	}
 	credentialCreate struct{ Body api.CredentialRequest }
 	credentialChange struct {
-		ID   string `path:"id" maxLength:"128"`
-		Body api.CredentialRequest
+		ID    string `path:"id" maxLength:"200" doc:"the id or the name"`
+		Force bool   `query:"force" doc:"give it another name although it is used by the old one"`
+		Body  api.CredentialRequest
 	}
+	credentialDelete struct {
+		ID    string `path:"id" maxLength:"200" doc:"the id or the name"`
+		Force bool   `query:"force" doc:"also when something uses it"`
+	}
+	credentialUsesOutput  struct{ Body api.CredentialUses }
 	credentialOutput      struct{ Body api.Credential }
 	credentialsOutput     struct{ Body api.Credentials }
 	credentialTypesOutput struct{ Body api.CredentialTypes }
@@ -39,14 +49,19 @@ func (s *settings) credentials() {
 	created.DefaultStatus = http.StatusCreated
 	created.Description = "The data is checked against the type and sealed. No answer ever holds it."
 	changed := op(http.MethodPut, "/credentials/{id}", "update-credential", "Change a credential")
-	changed.Description = "Without data the old data stays; another type needs new data."
+	changed.Description = "Without data the old data stays; another type needs new data. Another name is refused with a list while something uses the old one, unless forced."
+	deleted := op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential")
+	deleted.Description = "Refused with a list while something uses it, unless forced."
+	uses := op(http.MethodGet, "/credentials/{id}/uses", "list-credential-uses", "List what uses a credential")
+	uses.Description = "The newest and the deployed revision of workflows, node templates, profiles, tool servers, and channels with questions that wait for a reply."
 
 	route.Handle(s.Router, op(http.MethodGet, "/credential-types", "list-credential-types", "List the types of credentials and their fields"), route.Editors(), s.listCredentialTypes)
 	route.Handle(s.Router, op(http.MethodGet, "/credentials", "list-credentials", "List credentials by name, without their data"), route.Editors(), s.listCredentials)
 	route.Handle(s.Router, created, route.Admins(), s.createCredential)
 	route.Handle(s.Router, op(http.MethodGet, "/credentials/{id}", "get-credential", "Read a credential, without its data"), route.Editors(), s.getCredential)
 	route.Handle(s.Router, changed, route.Admins(), s.updateCredential)
-	route.Handle(s.Router, op(http.MethodDelete, "/credentials/{id}", "delete-credential", "Delete a credential"), route.Admins(), s.deleteCredential)
+	route.Handle(s.Router, deleted, route.Admins(), s.deleteCredential)
+	route.Handle(s.Router, uses, route.Editors(), s.listCredentialUses)
 }
 
 func (s *settings) listCredentialTypes(context.Context, identity.Principal, *struct{}) (*credentialTypesOutput, error) {
@@ -76,8 +91,21 @@ func (s *settings) listCredentials(ctx context.Context, p identity.Principal, _ 
 	return out, nil
 }
 
+// credential reads a credential by its id or its name; of one that is not there it says what is similar.
+func (s *settings) credential(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
+	found, err := s.o.Stores.Credentials.Find(ctx, p, name)
+	if !errors.Is(err, store.ErrNotFound) {
+		return found, err
+	}
+	list, err := s.o.Stores.Credentials.List(ctx, p)
+	if err != nil {
+		return found, err
+	}
+	return found, fault.Newf(fault.NotFound, "there is no credential %q%s", name, route.DidYouMean(name, credentialIDs(list)))
+}
+
 func (s *settings) getCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*credentialOutput, error) {
-	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+	c, err := s.credential(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +124,19 @@ func (s *settings) createCredential(ctx context.Context, p identity.Principal, i
 func (s *settings) updateCredential(ctx context.Context, p identity.Principal, in *credentialChange) (*credentialOutput, error) {
 	s.accounts.Lock()
 	defer s.accounts.Unlock()
-	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+	c, err := s.credential(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if name := strings.TrimSpace(in.Body.Name); name != c.Name && !in.Force {
+		uses, err := s.usesOf(ctx, p, c)
+		if err != nil {
+			return nil, err
+		}
+		uses = slices.DeleteFunc(uses, func(u api.CredentialUse) bool { return !u.ByName })
+		if err := unused(c, uses, fmt.Sprintf("write %q or the id %q there first, or give it the other name with force=true", name, c.ID)); err != nil {
+			return nil, err
+		}
 	}
 	if absent(in.Body.Data) && in.Body.Type != c.Type {
 		return nil, api.WrongField("data", "a credential that changes from %q to another type needs new data", c.Type)
@@ -133,7 +171,7 @@ func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c s
 		if err != nil {
 			return nil, err
 		}
-		c.Sealed = sealed
+		c.Sealed, c.Problem = sealed, ""
 	}
 	if err := put(route.Audited(ctx, action, c.ID, before, auditedCredential(c, renewed)), p, c); err != nil {
 		return nil, route.ConflictOf(err, "there is already a credential called %q", c.Name)
@@ -141,15 +179,26 @@ func (s *settings) keepCredential(ctx context.Context, p identity.Principal, c s
 	return &credentialOutput{tellCredential(c)}, nil
 }
 
-func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, in *credentialInput) (*route.Nothing, error) {
-	c, err := s.o.Stores.Credentials.Get(ctx, p, in.ID)
+func (s *settings) deleteCredential(ctx context.Context, p identity.Principal, in *credentialDelete) (*route.Nothing, error) {
+	s.accounts.Lock()
+	defer s.accounts.Unlock()
+	c, err := s.credential(ctx, p, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Stores.Credentials.Delete(route.Audited(ctx, "credential.delete", in.ID, auditedCredential(c, false), nil), p, in.ID); err != nil {
+	if !in.Force {
+		uses, err := s.usesOf(ctx, p, c)
+		if err != nil {
+			return nil, err
+		}
+		if err := unused(c, uses, "give them another one, or delete it with force=true"); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.o.Stores.Credentials.Delete(route.Audited(ctx, "credential.delete", c.ID, auditedCredential(c, false), nil), p, c.ID); err != nil {
 		return nil, err
 	}
-	s.renewTools(ctx, p, in.ID)
+	s.renewTools(ctx, p, c.ID)
 	return nil, nil
 }
 
@@ -163,7 +212,7 @@ func auditedCredential(c store.Credential, renewed bool) map[string]any {
 }
 
 func tellCredential(c store.Credential) api.Credential {
-	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created, UpdatedTime: c.Updated}
+	return api.Credential{ID: c.ID, Name: c.Name, Type: c.Type, CreatedBy: c.CreatedBy, TokenMadeBy: c.TokenMadeBy, CreatedTime: c.Created, UpdatedTime: c.Updated, Problem: c.Problem}
 }
 
 // absent says that a value was left out, or is null.

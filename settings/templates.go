@@ -140,7 +140,7 @@ func (s *settings) checkTemplate(in api.NodeTemplate) (string, error) {
 	var fields []api.FaultField
 	fields = append(fields, checkKnown(kind, in.KnownParams)...)
 	if len(in.KnownParams) > 0 {
-		fields = append(fields, inlineFields("known_params.", in.KnownParams, "create a credential with it, and set credential_id to its id")...)
+		fields = append(fields, inlineFields("known_params.", in.KnownParams, "create a credential with it, and set credential_id to its name")...)
 	}
 	for _, override := range []struct {
 		path string

@@ -54,15 +54,28 @@ type Credential struct {
 	TokenMadeBy string
 	Created     int64
 	Updated     int64
+	// Problem says why the credential cannot be used until a person authorizes it again; empty: it can. It holds no secret.
+	Problem string
+	// Version counts the changes. Drivers set it.
+	Version int64
 }
 
 // Credentials keeps sealed secrets.
 type Credentials interface {
-	// Create refuses an id or a name that is taken with [ErrConflict].
+	// Create refuses an id or a name that is taken with [ErrConflict]. A name that is the id of another credential is taken, too, so that a text
+	// never means two of them.
 	Create(ctx context.Context, p identity.Principal, c Credential) error
-	// Update replaces name, type and secret. The id and who made it stay.
+	// Update replaces name, type, secret and problem, and ends a lease. The id and who made it stay.
 	Update(ctx context.Context, p identity.Principal, c Credential) error
+	// Swap replaces secret, problem and the time of the last change of a credential that nobody has changed since it was read: if its version is
+	// another one now, that is [ErrConflict].
+	Swap(ctx context.Context, p identity.Principal, c Credential) error
+	// Lease gives one holder the right to renew the tokens of a credential until a time, in milliseconds, and says whether it has it: not while
+	// another holder's lease lasts. A time that is not after now gives the holder's lease back. It changes no version.
+	Lease(ctx context.Context, p identity.Principal, id, holder string, now, until int64) (bool, error)
 	Get(ctx context.Context, p identity.Principal, id string) (Credential, error)
+	// Find returns the credential with an id or, if there is none, with a name.
+	Find(ctx context.Context, p identity.Principal, name string) (Credential, error)
 	// List returns all, in order of name, without their secrets.
 	List(ctx context.Context, p identity.Principal) ([]Credential, error)
 	Delete(ctx context.Context, p identity.Principal, id string) error

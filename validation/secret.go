@@ -24,7 +24,7 @@ func InlineSecrets(def *workflow.Definition, known []workflow.Problem) []workflo
 			continue
 		}
 		p := workflow.Problem{Severity: workflow.SeverityError, Code: node.ProblemInlineSecret, Path: found.Path}
-		remedy := "create a credential with it (POST /api/v1/credentials), set credential_id to its id and remove it here"
+		remedy := "create a credential with it (POST /api/v1/credentials), set credential_id to its name and remove it here"
 		if !strings.Contains(found.Path, ".configurations.") {
 			remedy = "keep it in a credential of the node that needs it, or hand it over as an input when an execution is started"
 		}

@@ -17,11 +17,12 @@ func newCredentials() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "credentials", Aliases: []string{"credential"}, Short: "Keep keys and passwords, sealed",
 		Long: `A credential is what a service wants to see: a key, a password, an address with both in it. It is kept sealed
-with the key of the data directory, and what is secret in it is never shown again. Nodes and profiles name it.`,
+with the key of the data directory, and what is secret in it is never shown again. Workflows, profiles and
+tool servers name it by its name, which is the same in every installation, or by its id.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
 	}
 	at.add(cmd)
-	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsDelete(&at), newCredentialsTypes(&at))
+	cmd.AddCommand(newCredentialsList(&at), newCredentialsSet(&at), newCredentialsRename(&at), newCredentialsDelete(&at), newCredentialsUses(&at), newCredentialsTypes(&at))
 	return cmd
 }
 
@@ -76,15 +77,58 @@ object ("-" is standard input), so that no secret is in the history of the shell
 	return cmd
 }
 
-func newCredentialsDelete(at *connectFlags) *cobra.Command {
-	return &cobra.Command{
-		Use: "delete CREDENTIAL", Short: "Delete a credential by id or name", Args: one("credential"),
+func newCredentialsRename(at *connectFlags) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "rename CREDENTIAL NAME", Short: "Give a credential another name",
+		Long: `Rename gives a credential another name; its secrets stay. It is refused with a list while workflows or other
+records use it by its old name, since they would no longer find it. Those that have its id do.`,
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
-				return console.DeleteCredential(ctx, c, args[0])
+				return console.RenameCredential(ctx, terminal(cmd), c, args[0], args[1], force)
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "also when something uses it by its old name")
+	return cmd
+}
+
+func newCredentialsDelete(at *connectFlags) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "delete CREDENTIAL", Short: "Delete a credential that nothing uses, by id or name", Args: one("credential"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				return c.DeleteCredential(ctx, args[0], force)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also when something uses it")
+	return cmd
+}
+
+func newCredentialsUses(at *connectFlags) *cobra.Command {
+	var show listing
+	cmd := &cobra.Command{
+		Use: "uses CREDENTIAL", Short: "List what uses a credential", Args: one("credential"),
+		Long: `Uses lists what names a credential by its id or its name: the newest and the deployed revision of workflows, node
+templates, profiles, tool servers, and channels with questions that wait for a reply.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := show.check(); err != nil {
+				return err
+			}
+			return at.with(cmd, false, func(ctx context.Context, c *app.Connection) error {
+				list, err := c.CredentialUses(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return show.Show(cmd.OutOrStdout(), list, func(w *tabwriter.Writer) { console.PrintCredentialUses(w, list) })
+			})
+		},
+	}
+	show.add(cmd, false)
+	return cmd
 }
 
 func newCredentialsTypes(at *connectFlags) *cobra.Command {

@@ -114,7 +114,11 @@ func newServersShow(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return table.JSON(cmd.OutOrStdout(), s)
+				portable, err := c.Portable(ctx, s)
+				if err != nil {
+					return err
+				}
+				return table.JSON(cmd.OutOrStdout(), portable)
 			})
 		},
 	}

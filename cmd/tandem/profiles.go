@@ -71,7 +71,11 @@ func newProfilesGet(at *connectFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return table.JSON(cmd.OutOrStdout(), p)
+				portable, err := c.Portable(ctx, p)
+				if err != nil {
+					return err
+				}
+				return table.JSON(cmd.OutOrStdout(), portable)
 			})
 		},
 	}

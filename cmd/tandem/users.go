@@ -298,15 +298,6 @@ func newTokensRevoke(at *connectFlags) *cobra.Command {
 	return cmd
 }
 
-func newAdmin() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "admin", Short: "What only who has the machine may do: come in again when nobody can",
-		RunE: func(cmd *cobra.Command, args []string) error { return subcommand(cmd, args) },
-	}
-	cmd.AddCommand(newAdminToken())
-	return cmd
-}
-
 func newAdminToken() *cobra.Command {
 	var at connectFlags
 	var show listing

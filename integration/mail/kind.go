@@ -14,7 +14,7 @@ type askConfig struct {
 	Recipients []string `json:"recipient_emails" required:"true" doc:"The addresses that are written to." zh:"收件地址。"`
 	Sender     string   `json:"sender_email" doc:"The address that the mail comes from." zh:"发件地址。"`
 	// IMAP is the account that replies are read from, when credential_id only sends.
-	IMAP string `json:"imap_credential_id" doc:"The credential that replies are read with, if credential_id only sends." zh:"读取回复所用的凭据（credential_id 仅能发送时）。"`
+	IMAP string `json:"imap_credential_id" doc:"The name or the id of the credential that replies are read with, if credential_id only sends." zh:"读取回复所用凭据的名称或编号（credential_id 仅能发送时）。"`
 }
 
 // Defaults are what holds when nothing is said.

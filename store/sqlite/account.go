@@ -372,11 +372,24 @@ func (x tokens) Delete(ctx context.Context, p identity.Principal, id string) err
 
 type credentials struct{ db *DB }
 
-const credentialColumns = `workspace_id, id, name, type, created_by, token_made_by, created, updated`
+const credentialColumns = `workspace_id, id, name, type, created_by, token_made_by, created, updated, problem, version`
 
-// nameTaken refuses a name that another credential has.
+// scanCredential reads the columns and whatever stands after them.
+func scanCredential(s scanner, more ...func(*store.Credential) any) (c store.Credential, err error) {
+	into := []any{&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.TokenMadeBy, &c.Created, &c.Updated, &c.Problem, &c.Version}
+	for _, field := range more {
+		into = append(into, field(&c))
+	}
+	return c, s.Scan(into...)
+}
+
+func scanSealed(s scanner) (store.Credential, error) {
+	return scanCredential(s, func(c *store.Credential) any { return &c.Sealed })
+}
+
+// nameTaken refuses a name that another credential has, as its name or as its id.
 func (w *writer) nameTaken(workspace, id, name string) error {
-	taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM credentials WHERE workspace_id = ? AND name = ? AND id <> ?`, workspace, name, id)
+	taken, err := w.c.row(make([]driver.Value, 1), `SELECT 1 FROM credentials WHERE workspace_id = ? AND (name = ? OR id = ?) AND id <> ?`, workspace, name, name, id)
 	if err == nil && taken {
 		err = fault.Newf(fault.Conflict, "a credential with the name %q exists already; choose another name", name)
 	}
@@ -407,8 +420,8 @@ func (x credentials) Create(ctx context.Context, p identity.Principal, c store.C
 		if taken {
 			return fault.Newf(fault.Conflict, "credential %q exists already", c.ID)
 		}
-		_, err = w.c.exec(`INSERT INTO credentials (`+credentialColumns+`, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			workspace, c.ID, c.Name, c.Type, c.CreatedBy, c.TokenMadeBy, c.Created, c.Updated, c.Sealed)
+		_, err = w.c.exec(`INSERT INTO credentials (`+credentialColumns+`, sealed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
+			workspace, c.ID, c.Name, c.Type, c.CreatedBy, c.TokenMadeBy, c.Created, c.Updated, c.Problem, c.Sealed)
 		return err
 	})
 }
@@ -430,10 +443,64 @@ func (x credentials) Update(ctx context.Context, p identity.Principal, c store.C
 		if err := w.nameTaken(workspace, c.ID, c.Name); err != nil {
 			return err
 		}
-		_, err = w.c.exec(`UPDATE credentials SET name = ?, type = ?, sealed = ?, updated = ? WHERE id = ? AND workspace_id = ?`,
-			c.Name, c.Type, c.Sealed, c.Updated, c.ID, workspace)
+		_, err = w.c.exec(`UPDATE credentials SET name = ?, type = ?, sealed = ?, updated = ?, problem = ?, version = version + 1, lease = '', lease_until = 0 WHERE id = ? AND workspace_id = ?`,
+			c.Name, c.Type, c.Sealed, c.Updated, c.Problem, c.ID, workspace)
 		return err
 	})
+}
+
+// Swap implements [store.Credentials].
+func (x credentials) Swap(ctx context.Context, p identity.Principal, c store.Credential) error {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return err
+	}
+	return x.db.writer.inTransaction(ctx, func(w *writer) error {
+		version := make([]driver.Value, 1)
+		known, err := w.c.row(version, `SELECT version FROM credentials WHERE workspace_id = ? AND id = ?`, workspace, c.ID)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return notFound("credential", c.ID)
+		case version[0] != driver.Value(c.Version):
+			return fault.Newf(fault.Conflict, "credential %q was changed in the meantime", c.ID)
+		}
+		_, err = w.c.exec(`UPDATE credentials SET sealed = ?, updated = ?, problem = ?, version = version + 1 WHERE id = ? AND workspace_id = ?`,
+			c.Sealed, c.Updated, c.Problem, c.ID, workspace)
+		return err
+	})
+}
+
+// Lease implements [store.Credentials].
+func (x credentials) Lease(ctx context.Context, p identity.Principal, id, holder string, now, until int64) (held bool, err error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return false, err
+	}
+	if holder == "" {
+		return false, fault.New(fault.Invalid, "a lease needs a holder")
+	}
+	err = x.db.writer.inTransaction(ctx, func(w *writer) error {
+		lease := make([]driver.Value, 2)
+		known, err := w.c.row(lease, `SELECT lease, lease_until FROM credentials WHERE workspace_id = ? AND id = ?`, workspace, id)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return notFound("credential", id)
+		}
+		ends, ok := lease[1].(int64)
+		if lease[0] != driver.Value("") && lease[0] != driver.Value(holder) && ok && ends > now {
+			return nil
+		}
+		if held = until > now; !held {
+			holder, until = "", 0
+		}
+		_, err = w.c.exec(`UPDATE credentials SET lease = ?, lease_until = ? WHERE id = ? AND workspace_id = ?`, holder, until, id, workspace)
+		return err
+	})
+	return held && err == nil, err
 }
 
 // Get implements [store.Credentials].
@@ -442,10 +509,17 @@ func (x credentials) Get(ctx context.Context, p identity.Principal, id string) (
 	if err != nil {
 		return store.Credential{}, err
 	}
-	return queryOne(ctx, x.db, notFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`,
-		func(s scanner) (c store.Credential, err error) {
-			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.TokenMadeBy, &c.Created, &c.Updated, &c.Sealed)
-		}, workspace, id)
+	return queryOne(ctx, x.db, notFound("credential", id), `SELECT `+credentialColumns+`, sealed FROM credentials WHERE workspace_id = ? AND id = ?`, scanSealed, workspace, id)
+}
+
+// Find implements [store.Credentials].
+func (x credentials) Find(ctx context.Context, p identity.Principal, name string) (store.Credential, error) {
+	workspace, err := store.Scope(p)
+	if err != nil {
+		return store.Credential{}, err
+	}
+	return queryOne(ctx, x.db, notFound("credential", name), `SELECT `+credentialColumns+`, sealed FROM credentials
+		WHERE workspace_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1`, scanSealed, workspace, name)
 }
 
 // List implements [store.Credentials].
@@ -455,9 +529,7 @@ func (x credentials) List(ctx context.Context, p identity.Principal) ([]store.Cr
 		return nil, err
 	}
 	return query(ctx, x.db, `SELECT `+credentialColumns+` FROM credentials WHERE workspace_id = ? ORDER BY name`,
-		func(s scanner) (c store.Credential, err error) {
-			return c, s.Scan(&c.Workspace, &c.ID, &c.Name, &c.Type, &c.CreatedBy, &c.TokenMadeBy, &c.Created, &c.Updated)
-		}, workspace)
+		func(s scanner) (store.Credential, error) { return scanCredential(s) }, workspace)
 }
 
 // Delete implements [store.Credentials].

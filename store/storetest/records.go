@@ -465,10 +465,11 @@ func testCredentials(t *testing.T, s store.Stores) {
 	wantCode(t, "same id", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c1", Name: "x"}), fault.Conflict)
 	wantCode(t, "same name", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c2", Name: "mail"}), fault.Conflict)
 	ok(t, s.Credentials.Create(t.Context(), p, store.Credential{ID: "c0", Name: "zzz", Sealed: []byte("s")}))
-	c.Workspace = p.Workspace
+	c.Workspace, c.Version = p.Workspace, 1
 	equal(t, "got", c, must[store.Credential](t)(s.Credentials.Get(t.Context(), p, "c1")))
-	c.Name, c.Sealed, c.Updated = "post", []byte("new"), 2
+	c.Name, c.Sealed, c.Updated, c.Problem = "post", []byte("new"), 2, "authorize it again"
 	ok(t, s.Credentials.Update(t.Context(), p, c))
+	c.Version = 2
 	equal(t, "updated", c, must[store.Credential](t)(s.Credentials.Get(t.Context(), p, "c1")))
 	c.Name = "zzz"
 	wantCode(t, "another's name", s.Credentials.Update(t.Context(), p, c), fault.Conflict)
@@ -476,6 +477,61 @@ func testCredentials(t *testing.T, s store.Stores) {
 	all := must[[]store.Credential](t)(s.Credentials.List(t.Context(), p))
 	equal(t, "list", []string{"post", "zzz"}, []string{all[0].Name, all[1].Name})
 	equal(t, "secrets in a list", 0, len(all[0].Sealed)+len(all[1].Sealed))
+	equal(t, "problem in a list", "authorize it again", all[0].Problem)
 	ok(t, s.Credentials.Delete(t.Context(), p, "c1"))
 	wantCode(t, "deleted twice", s.Credentials.Delete(t.Context(), p, "c1"), fault.NotFound)
+}
+
+func testCredentialNames(t *testing.T, s store.Stores) {
+	p := tenant(t)
+	for _, c := range []store.Credential{{ID: "c1", Name: "mail", Sealed: []byte("1")}, {ID: "c2", Name: "hook", Sealed: []byte("2")}} {
+		ok(t, s.Credentials.Create(t.Context(), p, c))
+	}
+	for name, id := range map[string]string{"c1": "c1", "mail": "c1", "c2": "c2", "hook": "c2"} {
+		found := must[store.Credential](t)(s.Credentials.Find(t.Context(), p, name))
+		equal(t, "found by "+name, id+id[1:], found.ID+string(found.Sealed))
+	}
+	for _, name := range []string{"Mail", "", "c", "c9"} {
+		_, err := s.Credentials.Find(t.Context(), p, name)
+		wantCode(t, "found by "+name, err, fault.NotFound)
+	}
+	// The id of one is not the name of another.
+	wantCode(t, "an id as a name", s.Credentials.Create(t.Context(), p, store.Credential{ID: "c3", Name: "c1"}), fault.Conflict)
+	wantCode(t, "an id as a new name", s.Credentials.Update(t.Context(), p, store.Credential{ID: "c2", Name: "c1"}), fault.Conflict)
+	ok(t, s.Credentials.Update(t.Context(), p, store.Credential{ID: "c2", Name: "c2", Sealed: []byte("2")}))
+}
+
+func testCredentialRenewal(t *testing.T, s store.Stores) {
+	p := tenant(t)
+	ok(t, s.Credentials.Create(t.Context(), p, store.Credential{ID: "c1", Name: "mail", Type: "oauth2", Sealed: []byte("1"), Updated: 1}))
+	read := must[store.Credential](t)(s.Credentials.Get(t.Context(), p, "c1"))
+	first, second := read, read
+	first.Sealed, first.Problem, first.Updated, first.Name = []byte("2"), "refused", 2, "not taken"
+	ok(t, s.Credentials.Swap(t.Context(), p, first))
+	second.Sealed = []byte("3")
+	wantCode(t, "swapped after a change", s.Credentials.Swap(t.Context(), p, second), fault.Conflict)
+	wantCode(t, "swapped an unknown one", s.Credentials.Swap(t.Context(), p, store.Credential{ID: "c9"}), fault.NotFound)
+	now := must[store.Credential](t)(s.Credentials.Get(t.Context(), p, "c1"))
+	equal(t, "swapped", "mail 2 refused", now.Name+" "+string(now.Sealed)+" "+now.Problem)
+	equal(t, "updated", int64(2), now.Updated)
+
+	lease := func(what string, want bool, holder string, at, until int64) {
+		t.Helper()
+		equal(t, what, want, must[bool](t)(s.Credentials.Lease(t.Context(), p, "c1", holder, at, until)))
+	}
+	lease("the first", true, "a", 100, 200)
+	lease("another's while it lasts", false, "b", 150, 250)
+	lease("the same again", true, "a", 150, 300)
+	lease("another gives it back", false, "b", 150, 0)
+	lease("another's still", false, "b", 299, 400)
+	lease("another's when it has ended", true, "b", 300, 400)
+	lease("given back", false, "b", 310, 0)
+	lease("another's when it was given back", true, "a", 311, 400)
+	equal(t, "a lease is not a change", now.Version, must[store.Credential](t)(s.Credentials.Get(t.Context(), p, "c1")).Version)
+	ok(t, s.Credentials.Update(t.Context(), p, now))
+	lease("another's after a change", true, "b", 312, 400)
+	_, err := s.Credentials.Lease(t.Context(), p, "c9", "a", 1, 2)
+	wantCode(t, "a lease of an unknown one", err, fault.NotFound)
+	_, err = s.Credentials.Lease(t.Context(), p, "c1", "", 1, 2)
+	wantCode(t, "a lease of nobody", err, fault.Invalid)
 }

@@ -46,6 +46,8 @@ func Run(t *testing.T, open Open) {
 		{"Audit/FiltersAndPages", testAuditQuery},
 		{"Audit/RetentionSaysSo", testAuditRetention},
 		{"Credentials/CreateUpdateListDelete", testCredentials},
+		{"Credentials/Names", testCredentialNames},
+		{"Credentials/Renewal", testCredentialRenewal},
 		{"Memories/ChangeReadForget", testMemories},
 		{"Memories/MarksMakeRepetitionHarmless", testMemoryMarks},
 		{"Memories/ConflictChangesNothing", testMemoryConflicts},

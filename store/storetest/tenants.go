@@ -255,6 +255,15 @@ func probes() map[string]probe {
 		"Credentials.Get": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Credentials.Get(ctx, p, "c")
 		},
+		"Credentials.Find": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Credentials.Find(ctx, p, "cred")
+		},
+		"Credentials.Swap": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
+			return nil, s.Credentials.Swap(ctx, p, store.Credential{Workspace: k.workspace, ID: "c", Sealed: []byte("from b"), Version: 1})
+		},
+		"Credentials.Lease": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
+			return s.Credentials.Lease(ctx, p, "c", "from b", 1, 2)
+		},
 		"Credentials.List": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Credentials.List(ctx, p)
 		},
