@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -239,15 +240,7 @@ func (h *webhook) Receive(w http.ResponseWriter, r *http.Request, a Account, han
 // genuine checks who calls, and returns the signature. All that is wrong with it is one and the same error: an outsider learns nothing of the account.
 func genuine(r *http.Request, a Account, body []byte, now time.Time) ([]byte, error) {
 	refused := fault.New(fault.Unauthorized, "the callback is not signed with the secret of this account, or its "+headerTimestamp+" is more than 5 minutes off")
-	stamp := r.Header.Get(headerTimestamp)
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil {
-		return nil, refused.WithCause(err)
-	}
-	if off := now.Unix() - seconds; off > int64(webhookSkew/time.Second) || off < -int64(webhookSkew/time.Second) {
-		return nil, refused.WithDetail("the timestamp is " + strconv.FormatInt(off, 10) + " seconds off")
-	}
-	given, err := hex.DecodeString(strings.TrimPrefix(r.Header.Get(headerSignature), "v1="))
+	stamp, given, err := claimed(r.Header, now)
 	if err != nil {
 		return nil, refused.WithCause(err)
 	}
@@ -261,6 +254,26 @@ func genuine(r *http.Request, a Account, body []byte, now time.Time) ([]byte, er
 		return nil, refused
 	}
 	return given, nil
+}
+
+// claimed is the time and the signature that a call says it has.
+func claimed(h http.Header, now time.Time) (stamp string, mac []byte, err error) {
+	stamp = h.Get(headerTimestamp)
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
+	if err != nil {
+		return "", nil, err
+	}
+	if off := now.Unix() - seconds; off > int64(webhookSkew/time.Second) || off < -int64(webhookSkew/time.Second) {
+		return "", nil, fmt.Errorf("the timestamp is %d seconds off", off)
+	}
+	mac, err = hex.DecodeString(strings.TrimPrefix(h.Get(headerSignature), "v1="))
+	return stamp, mac, err
+}
+
+// Signed says that a call was signed with a secret a short while ago, in the way in which all that is sent and received here is.
+func Signed(h http.Header, body []byte, secret string, now time.Time) bool {
+	stamp, mac, err := claimed(h, now)
+	return err == nil && hmac.Equal(mac, signature(secret, stamp, body))
 }
 
 // readWebhook reads a callback that is genuine.
