@@ -140,6 +140,7 @@ type NodeExecution struct {
 	Sent             json.RawMessage            `json:"sent,omitempty" doc:"when one activation is asked for whose effect is once: what it sends (method, address, body or arguments), without secrets and bounded. execution_details has it when nobody knows whether it was done"`
 	OutputData       map[string]json.RawMessage `json:"output_data,omitempty" doc:"payload by output key; a large one is {\"$blob\": hash, \"size\": bytes}"`
 	ExecutionDetails json.RawMessage            `json:"execution_details,omitempty"`
+	WaitURL          string                     `json:"wait_url,omitempty" doc:"while the node waits for a call (wait_type webhook): the address that ends the wait, good for one call; told to those who may send signals. execution_details.webhook says what the call must be like"`
 	Error            *NodeError                 `json:"error,omitempty"`
 	Warnings         []NodeWarning              `json:"warnings,omitempty" doc:"what a person should know of the node although it is no error"`
 	RetryCount       int                        `json:"retry_count"`

@@ -64,8 +64,8 @@ func openSiteAs(t testing.TB, as func(o *Options, url string), change ...func(*s
 			}
 			return source.Definition, problems
 		},
-		Revisions: i.revisions,
-		Ready:     func() error { return nil },
+		Revisions: i.revisions, PublicURL: options.PublicURL, Credentials: i.vault.opener,
+		Ready: func() error { return nil },
 	}
 	for _, f := range change {
 		f(&o)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,12 @@ type callbackSite struct {
 // openCallbacks opens a data directory. Its server listens on a new port, and says so in the addresses that it gives away.
 func openCallbacks(t *testing.T, dir string) *callbackSite {
 	t.Helper()
+	return openCallbacksWith(t, dir, nil)
+}
+
+// openCallbacksWith is openCallbacks with a log; nil: there is none.
+func openCallbacksWith(t *testing.T, dir string, log *slog.Logger) *callbackSite {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +47,7 @@ func openCallbacks(t *testing.T, dir string) *callbackSite {
 		t.Fatal(err)
 	}
 	base := "http://" + listener.Addr().String()
-	i, err := Open(t.Context(), Options{Dir: dir, HTTPAllow: allow, PublicURL: base})
+	i, err := Open(t.Context(), Options{Dir: dir, HTTPAllow: allow, PublicURL: base, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +55,7 @@ func openCallbacks(t *testing.T, dir string) *callbackSite {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := i.server(ServeOptions{Version: "test", PublicURL: base}, listener, nil, keys)
+	api, err := i.server(ServeOptions{Version: "test", PublicURL: base, Log: log}, listener, nil, keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +69,7 @@ func openCallbacks(t *testing.T, dir string) *callbackSite {
 		}
 	})
 	t.Cleanup(closed)
-	return &callbackSite{site: &site{Instance: i}, t: t, base: base, close: closed}
+	return &callbackSite{site: &site{Instance: i, url: base + "/api/v1", tokens: map[string]string{}}, t: t, base: base, close: closed}
 }
 
 // with reports to another test.

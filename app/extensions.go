@@ -100,8 +100,8 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 		family("builtin/file", func(d plug.Deps, set *plug.Set, k kindDeps) []node.Kind {
 			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
 		}),
-		family("builtin/flow", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return flow.Kinds(flow.Deps{Models: k.Models})
+		family("builtin/flow", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
+			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil})
 		}),
 		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})

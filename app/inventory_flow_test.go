@@ -27,11 +27,15 @@ func TestInventory_Flow(t *testing.T) {
 		rows    = `{"items": [{"k": "b", "n": 2}, {"k": "B", "n": 1}, {"k": "a", "n": null}, {"k": "b", "n": 4}], "other": [{"k": "z", "n": 0}]}`
 		range3  = `"loop_type": "for_range", "start_value": 0, "end_value": 3`
 		filter  = `"filter_mode": "include", "conditions": [{"field": "n", "operator": "greater_than", "value": 1}]`
-		timer   = `"wait_type": "timer", "for_seconds": 0`
+		asks    = `"wait_type": "api_response", "max_attempts": 1`
+		looks   = `"wait_type": "file", "max_attempts": 1`
+		reads   = `"wait_type": "database_change", "credential_id": "$SQL", "max_attempts": 1, "wait_condition": "poll.row_count == 1"`
 		checks  = `"wait_type": "condition", "check_interval_seconds": 1, "wait_condition": "now() == 1"`
 		pass    = "type: CALL, subtype: EMPTY, configurations: {pass_through: true}"
 		holds   = "type: FLOW, subtype: WAIT, configurations: {wait_type: signal, signal_name: go, timeout_seconds: 0}"
 	)
+	written := []string{nodeOf("ACTION.FILE_OPERATION", `{"operation": "write", "path": "$KEY/there", "content": "x"}`)}
+	table := []string{nodeOf("ACTION.DATABASE_OPERATION", `{"credential_id": "$SQL", "operation": "execute", "statement": "create table item (n int)"}`)}
 	loop := func(base, input string) map[string]proof {
 		return map[string]proof{
 			"break_on_error":     {with: base, one: `true`, other: `false`, input: input, scene: "fails"},
@@ -165,20 +169,20 @@ func TestInventory_Flow(t *testing.T) {
 				"for_seconds":                            {with: `"wait_type": "timer"`, one: `600`, other: `900`, waits: true},
 				"until":                                  {with: `"wait_type": "timer"`, one: `"2190-01-01T00:00:00Z"`, other: `"2191-01-01T00:00:00Z"`, waits: true},
 				"timezone":                               {with: `"wait_type": "timer", "until": "2190-01-01T00:00:00"`, one: `"UTC"`, other: `"Asia/Shanghai"`, waits: true},
-				"webhook_config":                         {with: timer, other: `{"method": "PUT"}`, told: "does nothing"},
-				"webhook_config.method":                  {with: timer, other: `"PUT"`, told: "does nothing"},
-				"webhook_config.expected_payload":        {with: timer, other: `{"a": 1}`, told: "does nothing"},
-				"webhook_config.authentication_required": {with: timer, other: `false`, told: "does nothing"},
-				"api_config":                             {with: timer, other: `{"url": "https://example.com"}`, told: "does nothing"},
-				"api_config.url":                         {with: timer, other: `"https://example.com"`, told: "does nothing"},
-				"api_config.method":                      {with: timer, other: `"PUT"`, told: "does nothing"},
-				"api_config.headers":                     {with: timer, other: `{"a": "b"}`, told: "does nothing"},
-				"api_config.expected_response":           {with: timer, other: `{"a": 1}`, told: "does nothing"},
-				"file_config":                            {with: timer, other: `{"file_path": "a"}`, told: "does nothing"},
-				"file_config.file_path":                  {with: timer, other: `"a"`, told: "does nothing"},
-				"file_config.expected_content":           {with: timer, other: `"a"`, told: "does nothing"},
-				"database_config":                        {with: timer, other: `{"query": "select 1"}`, told: "does nothing"},
-				"database_config.query":                  {with: timer, other: `"select 1"`, told: "does nothing"},
+				"webhook_config":                         {with: `"wait_type": "webhook"`, one: `{"authentication_required": false}`, other: `{"authentication_required": false, "method": "PUT"}`, scene: "called", waits: true},
+				"webhook_config.method":                  {with: `"wait_type": "webhook"`, one: `@"webhook_config": {"authentication_required": false, "method": "POST"}`, other: `@"webhook_config": {"authentication_required": false, "method": "PUT"}`, scene: "called", waits: true},
+				"webhook_config.expected_payload":        {with: `"wait_type": "webhook"`, one: `@"webhook_config": {"authentication_required": false, "expected_payload": {"ok": true}}`, other: `@"webhook_config": {"authentication_required": false, "expected_payload": {"ok": false}}`, scene: "called", waits: true},
+				"webhook_config.authentication_required": {with: `"wait_type": "webhook"`, one: `false`, other: `true`, scene: "called", waits: true},
+				"api_config":                             {with: asks, one: `{"url": "$U/a"}`, other: `{"url": "$U/b"}`},
+				"api_config.url":                         {with: asks, one: `"$U/a"`, other: `"$U/b"`},
+				"api_config.method":                      {with: asks, one: `@"api_config": {"url": "$U/a"}`, other: `@"api_config": {"url": "$U/a", "method": "HEAD"}`},
+				"api_config.headers":                     {with: asks, one: `@"api_config": {"url": "$U/a"}`, other: `@"api_config": {"url": "$U/a", "headers": {"X-Own": "two"}}`},
+				"api_config.expected_response":           {with: asks, one: `@"api_config": {"url": "$U/a", "expected_response": {"page": "a"}}`, other: `@"api_config": {"url": "$U/a", "expected_response": {"page": "b"}}`},
+				"file_config":                            {with: looks, one: `{"file_path": "$KEY/there"}`, other: `{"file_path": "$KEY/gone"}`, before: written},
+				"file_config.file_path":                  {with: looks, one: `"$KEY/there"`, other: `"$KEY/gone"`, before: written},
+				"file_config.expected_content":           {with: looks, one: `@"file_config": {"file_path": "$KEY/there", "expected_content": "x"}`, other: `@"file_config": {"file_path": "$KEY/there", "expected_content": "y"}`, before: written},
+				"database_config":                        {with: reads, one: `{"query": "select 1 as a"}`, other: `{"query": "select 2 as a"}`, before: table},
+				"database_config.query":                  {with: reads, one: `"select 1 as a"`, other: `"select 2 as a"`, before: table},
 				"signal_name":                            {with: `"wait_type": "signal"`, one: `"a"`, other: `"b"`, waits: true},
 				"check_interval_seconds":                 {with: `"wait_type": "condition", "timeout_seconds": 0, "wait_condition": "now() == 1"`, one: `600`, other: `900`, waits: true},
 				"exponential_backoff":                    {with: checks + `, "backoff_multiplier": 3`, one: `false`, other: `true`, scene: "again", waits: true},
@@ -202,6 +206,8 @@ func TestInventory_Flow(t *testing.T) {
 				r.before = []string{pass + ", input_params: {items: [{k: b, m: 1}, {k: z, m: 2}]}"}
 			case "loser":
 				r.before = []string{holds}
+			case "called":
+				r.rest = func(_, id string) string { return w.callsWait(t, id) }
 			case "again":
 				r.rest = func(_, id string) string { return w.waitsAgain(t, id) }
 			case "late":
@@ -235,6 +241,23 @@ func (w *workbench) waitsAgain(t *testing.T, id string) string {
 		t.Fatalf("execution %q does not wait again", id)
 	}
 	return ""
+}
+
+// callsWait calls the address of the wait n without a token, and tells how it is answered.
+func (w *workbench) callsWait(t *testing.T, id string) string {
+	t.Helper()
+	n := want[api.GetExecution](t, w.call(t, "operator", "GET", "/executions/"+id, nil), http.StatusOK).Execution.NodeExecutions["n"]
+	response, err := http.Post(n.WaitURL, "application/json", strings.NewReader(`{"ok": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+	if response.StatusCode == http.StatusOK {
+		w.reaches(t, id, engine.StatusSuccess)
+	}
+	return fmt.Sprintln("called", response.StatusCode)
 }
 
 // arrivesLate lets the node n, which joins branches, fire without the one that is held, if it does, and then lets that one arrive.

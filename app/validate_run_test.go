@@ -26,9 +26,11 @@ func TestValidate_WhatCannotRun(t *testing.T) {
 	const flow = "metadata: {id: f, name: f, description: d}\nnodes:\n  - {id: start, description: d, type: TRIGGER, subtype: MANUAL}\n  - {id: n, description: d, %s}\nconnections:\n  - {from_node: start, to_node: n%s}\n"
 	for name, c := range map[string]struct{ node, connection, want, says string }{
 		"Kind":             {node: `type: EXTERNAL_ACTION, subtype: TRELLO, configurations: {action_type: get_board, credential_id: c}`, want: "unsupported nodes[1].subtype", says: "cannot be run by this version"},
-		"Webhook":          {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: webhook}`, want: "unsupported nodes[1].configurations.wait_type", says: "signal"},
-		"APIResponse":      {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: api_response, api_config: {url: "https://example.com"}}`, want: "unsupported nodes[1].configurations.wait_type"},
-		"File":             {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: file, file_config: {file_path: a}}`, want: "unsupported nodes[1].configurations.wait_type"},
+		"WaitResource":     {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: resource}`, want: "unsupported nodes[1].configurations.wait_type", says: "signal"},
+		"WaitNoAddress":    {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: api_response, api_config: {method: GET}}`, want: "invalid_config nodes[1].configurations.api_config.url", says: "is required"},
+		"Webhook":          {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: webhook}`},
+		"APIResponse":      {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: api_response, api_config: {url: "https://example.com"}}`},
+		"File":             {node: `type: FLOW, subtype: WAIT, configurations: {wait_type: file, file_config: {file_path: a}}`},
 		"Python":           {node: `type: ACTION, subtype: RUN_CODE, configurations: {code: "def main(data):\n  return ("}`, want: "invalid_code nodes[1].configurations.code", says: "line 2"},
 		"JavaScript":       {node: `type: ACTION, subtype: RUN_CODE, configurations: {language: javascript, code: "function main(d) { return [ }"}`, want: "invalid_code nodes[1].configurations.code"},
 		"Filter":           {node: `type: FLOW, subtype: FILTER, configurations: {filter_type: custom_function, custom_filter_function: "lambda x: x ="}`, want: "invalid_code nodes[1].configurations.custom_filter_function"},

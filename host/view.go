@@ -282,6 +282,29 @@ func (v *View) fact(row *Row, fact engine.Fact, failed map[engine.ActivationID]b
 	}
 }
 
+// noted writes down what a run has noted about itself: with the activation while it is open, and with the node if it is the last of that.
+func (v *View) noted(t *Told) {
+	note := func(a *ActivationView) {
+		if t.What == ToldRan {
+			a.Started = t.Time
+		} else {
+			a.Detail = t.Detail
+		}
+	}
+	open, node := v.Open[t.Activation], v.Nodes[NodeOf(v.graph, t.Activation)]
+	switch {
+	case node != nil && node.ID == t.Activation:
+		note(&node.ActivationView)
+		if open != nil {
+			*open = node.ActivationView
+		}
+		v.publish(&node.ActivationView)
+	case open != nil: // another activation of the node has begun since, in a loop that does several at once
+		note(open)
+		v.publish(open)
+	}
+}
+
 func (v *View) told(row *Row, t *Told) {
 	switch t.What {
 	case ToldNode:
@@ -293,19 +316,7 @@ func (v *View) told(row *Row, t *Told) {
 	case ToldUsage:
 		v.used(t)
 	case ToldRan, ToldDetail:
-		node := v.Nodes[NodeOf(v.graph, t.Activation)]
-		if node == nil || node.ID != t.Activation {
-			return
-		}
-		if t.What == ToldRan {
-			node.Started = t.Time
-		} else {
-			node.Detail = t.Detail
-		}
-		if a := v.Open[t.Activation]; a != nil {
-			*a = node.ActivationView
-		}
-		v.publish(&node.ActivationView)
+		v.noted(t)
 	}
 }
 

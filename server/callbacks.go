@@ -42,7 +42,7 @@ type Callback struct {
 	Activation engine.ActivationID `json:"a"`
 	Generation uint32              `json:"g"`
 	Signal     string              `json:"s"`
-	// Expires is when it is too late, in Unix milliseconds.
+	// Expires is when it is too late, in Unix milliseconds; 0: never.
 	Expires int64 `json:"x"`
 }
 
@@ -64,7 +64,9 @@ func CallbackURL(base string, ring *credential.Keyring, c Callback) (string, err
 
 // callbacks registers where services call back. They have no token of a user: the address is what they are known by.
 func (s *Server) callbacks() {
-	s.ToStrangers(callbackPath, "{token}", route.MaxBody, map[string]http.HandlerFunc{http.MethodGet: s.callback, http.MethodPost: s.callback})
+	s.ToStrangers(callbackPath, "{token}", route.MaxBody, map[string]http.HandlerFunc{
+		http.MethodGet: s.callback, http.MethodPost: s.callback, http.MethodPut: s.callback, http.MethodPatch: s.callback,
+	})
 }
 
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +79,7 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 }
 
 func callbackUnknown() error {
-	return route.Refused(http.StatusNotFound, fault.NotFound, "this is no address that a service was given to call back; use the callback_url as it was sent, to its last letter")
+	return route.Refused(http.StatusNotFound, fault.NotFound, "this is not an address that a service was given to call; use the callback_url or wait_url as it was given, to its last letter")
 }
 
 func callbackGone() error {
@@ -92,9 +94,7 @@ func callbackTwice() error {
 // without an error the call back is on disk.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
-		out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, "a call back is made with POST or GET")
-		out.Headers.Set("Allow", "GET, POST")
-		return out // whoever looks whether a link is good does not use it up
+		return wrongMethod(http.MethodGet, http.MethodPost) // whoever looks whether a link is good does not use it up
 	}
 	token := r.PathValue("token")
 	leave, err := s.Guesses.Enter(r.Context(), s.AddressOf(r.Context()), identity.HashSecret(callbackPath+token))
@@ -105,6 +105,12 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	leave(err == nil, true)
 	if err != nil {
 		return err
+	}
+	if c.Signal == waitSignal {
+		return s.endWait(w, r, c)
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		return wrongMethod(http.MethodGet, http.MethodPost)
 	}
 	body, err := s.ReadBody(w, r, route.MaxKeys)
 	if err != nil {
@@ -139,6 +145,13 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// wrongMethod says with which methods an address is called.
+func wrongMethod(methods ...string) error {
+	out := route.Refused(http.StatusMethodNotAllowed, fault.Unsupported, "this address is called with "+strings.Join(methods, " or "))
+	out.Headers.Set("Allow", strings.Join(methods, ", "))
+	return out
+}
+
 func (s *Server) openCallback(token string) (Callback, error) {
 	var c Callback
 	if len(token) > maxCallbackToken {
@@ -159,7 +172,7 @@ func (s *Server) openCallback(token string) (Callback, error) {
 // the one who stores it knows.
 func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) error {
 	open := r.View.Open[c.Activation]
-	if open != nil && !r.View.Status.Final() && c.Generation == open.Generation && now.UnixMilli() < c.Expires {
+	if open != nil && !r.View.Status.Final() && c.Generation == open.Generation && (c.Expires == 0 || now.UnixMilli() < c.Expires) {
 		return nil
 	}
 	if open != nil {
@@ -169,8 +182,8 @@ func awaits(ctx context.Context, r *story.Reading, c Callback, now time.Time) er
 	if err != nil {
 		return err
 	}
-	// What ended along its result has had its call back.
-	if found && slices.ContainsFunc(record.Outputs, func(o engine.Output) bool { return o.Key == "result" }) && c.Generation == record.Generation {
+	// What ended along its main key has had its call back.
+	if found && slices.ContainsFunc(record.Outputs, func(o engine.Output) bool { return o.Key == "result" || o.Key == "completed" }) && c.Generation == record.Generation {
 		return callbackTwice()
 	}
 	return callbackGone()

@@ -24,7 +24,7 @@ import (
 	"tandem/workflow"
 )
 
-// Options is what a server needs. Everything but Gateway, Hosts, Proxies, Metrics, TaskStarts, Now and Log must be there.
+// Options is what a server needs. Everything but PublicURL, Credentials, Gateway, Hosts, Proxies, Metrics, TaskStarts, Now and Log must be there.
 type Options struct {
 	Stores store.Stores
 	// Workspace is where that is entered in the audit log which belongs to no other: logins that were refused.
@@ -51,6 +51,10 @@ type Options struct {
 	// Models are the language models, Tools the tool servers.
 	Models settings.Models
 	Tools  settings.Tools
+	// PublicURL is where the server is reached, for the addresses that end waits; empty: none are told.
+	PublicURL string
+	// Credentials opens the credentials of a workspace, for calls that are signed; nil: none can be opened.
+	Credentials func(p identity.Principal) credential.Opener
 	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
 	Gateway func(api http.Handler) (Gateway, error)
 	// Ready says why the instance cannot work (the store has stopped); nil: it can.
@@ -116,6 +120,9 @@ func New(o Options) (*Server, error) {
 	})}
 	s.stories = &story.Library{
 		Executions: o.Stores.Executions, Interactions: o.Stores.Interactions, Workflows: o.Stores.Workflows, Source: o.Source, Hub: o.Hub, Revisions: o.Revisions, Desk: o.Desk, Now: o.Now,
+	}
+	if o.PublicURL != "" {
+		s.stories.WaitAddress = s.waitAddress
 	}
 	s.starts = newWindow(o.TaskStarts, taskWindow, o.Now)
 	s.starts.past = s.pastStarts

@@ -88,7 +88,7 @@ func TestRoutes(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	open := []string{"GET /callbacks/{token}", "GET /client-metadata.json", "GET /docs", "GET /healthz", "GET /join/{token}", "GET /login", "GET /mcp/authorized", "GET /openapi.json", "GET /openapi.yaml", "GET /readyz", "GET /respond/{token}", "GET /{$}",
-		"POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /join/{token}", "POST /login", "POST /respond/{token}"}
+		"PATCH /callbacks/{token}", "POST /callbacks/{token}", "POST /channels/{channel}/{workspace}/{credential}", "POST /join/{token}", "POST /login", "POST /respond/{token}", "PUT /callbacks/{token}"}
 	registered, free := w.server.Patterns()
 	if diff := cmp.Diff(open, slices.Sorted(slices.Values(free))); diff != "" {
 		t.Errorf("pages that need no token (-want +got):\n%s", diff)

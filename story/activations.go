@@ -42,7 +42,7 @@ func (r *Reading) tellActivations(ctx context.Context, list []host.ActivationVie
 	}
 	told := make([]api.NodeExecution, len(list))
 	for i := range list {
-		if told[i], err = tellActivation(r.Graph, r.Start.Language, &list[i], values); err != nil {
+		if told[i], err = r.addressed(&list[i], values); err != nil {
 			return nil, err
 		}
 	}

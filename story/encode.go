@@ -168,6 +168,7 @@ func (w *jsonWriter) node(n *api.NodeExecution) {
 		writeMap(w, n.OutputData, w.raw)
 	}
 	w.rawIfAny(`"execution_details":`, n.ExecutionDetails)
+	w.textIfAny(`"wait_url":`, n.WaitURL)
 	if n.Error != nil {
 		w.name(`"error":`)
 		w.other(n.Error)

@@ -102,6 +102,8 @@ type subject struct {
 	journal host.Journal
 	// name is the workflow's.
 	name string
+	// address tells who follows how the waits are ended; nil: they may not know.
+	address addresses
 	// toUser are the nodes whose output is for the user while it is made.
 	toUser map[string]bool
 }
@@ -226,6 +228,7 @@ const (
 	nodeSkipped
 	nodeCanceled
 	nodeRetrying
+	nodeWaiting
 	inputRequired
 )
 
@@ -388,8 +391,26 @@ func (c *changing) fact(fact engine.Fact) {
 			a.Credits += c.graph.Nodes[i].Plan.Credits
 		}
 		c.end(a, nodeCompleted, engine.NodeDone, nil, nil)
+	case engine.NodeSuspended:
+		c.awaitsCall(f)
 	case engine.ChildWaiting:
 		c.askedBelow(f)
+	}
+}
+
+// awaitsCall tells that a node begins to wait for a call. Other waits are not told: what they wait for is in the workflow.
+func (c *changing) awaitsCall(f engine.NodeSuspended) {
+	detail, ok := c.details[f.Activation]
+	if !ok {
+		return
+	}
+	if c.begun[f.Activation] && c.view.Open[f.Activation] == nil {
+		c.start(f.Activation, f.Generation) // it waits before its beginning was recorded
+	}
+	a := *c.node(f.Activation)
+	a.Detail = detail
+	if _, awaits := AwaitedCall(c.graph, &a); awaits {
+		c.list = append(c.list, change{what: nodeWaiting, node: a})
 	}
 }
 

@@ -31,6 +31,7 @@ const (
 	eventNodeSkipped        = "node_skipped"
 	eventNodeCanceled       = "node_canceled"
 	eventNodeRetrying       = "node_retrying"
+	eventNodeWaiting        = "node_waiting"
 	eventInputRequired      = "user_input_required"
 )
 
@@ -38,7 +39,7 @@ const (
 func ExecutionEvents() []string {
 	return []string{
 		eventExecutionStarted, eventExecutionResumed, eventExecutionPaused, eventExecutionCompleted, eventExecutionFailed, eventExecutionCanceled, eventExecutionTimeout,
-		eventNodeStarted, eventNodeOutput, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled, eventNodeRetrying, eventInputRequired,
+		eventNodeStarted, eventNodeOutput, eventNodeCompleted, eventNodeFailed, eventNodeSkipped, eventNodeCanceled, eventNodeRetrying, eventNodeWaiting, eventInputRequired,
 	}
 }
 
@@ -68,6 +69,8 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 		name = eventNodeCanceled
 	case nodeRetrying:
 		name = eventNodeRetrying
+	case nodeWaiting:
+		name = eventNodeWaiting
 	case inputRequired:
 		name = eventInputRequired
 		value, err := t.asked(ctx, row, c)
@@ -98,6 +101,9 @@ func (t *teller) execution(ctx context.Context, row *host.Row, c *change) ([]api
 			return nil, err
 		}
 		if err := t.nameTool(ctx, row, &node); err != nil {
+			return nil, err
+		}
+		if err := t.subject.address.add(&node, &c.node); err != nil {
 			return nil, err
 		}
 		update.NodeID, update.InnerStep, update.NodeExecution = node.NodeID, node.InnerStep, &node

@@ -51,12 +51,12 @@ func (l *Library) Follow(ctx, shared context.Context, p identity.Principal, exec
 	if err != nil {
 		return nil, err
 	}
-	about := &subject{journal: found.Journal, name: found.Summary.WorkflowName}
+	about := &subject{journal: found.Journal, name: found.Summary.WorkflowName, address: l.addressesFor(p, execution, found.Graph)}
 	if words == VocabularyFlow {
 		about.toUser = found.Ready.ToUser()
 	}
 	r := &Reader{lib: l, shared: shared, subject: about, words: words, from: from, sub: sub, seq: from.before(), final: found.Summary.Status.Final()}
-	r.feed, _ = sub.Shared(words, func() any { return &feed{} }).(*feed)
+	r.feed, _ = sub.Shared(feedKey{words, about.address != nil}, func() any { return &feed{} }).(*feed)
 	return r, nil
 }
 
@@ -227,7 +227,13 @@ func (r *Reader) output(frames []Frame, o *host.Output, mark outputMark) ([]Fram
 	return append(frames, f), nil
 }
 
-// feed is what the readers of one execution in one vocabulary share: one teller, and the frames of the rows that it told
+// feedKey tells the feeds of an execution apart: by the vocabulary, and by whether the addresses that end waits are told.
+type feedKey struct {
+	words     Vocabulary
+	addresses bool
+}
+
+// feed is what the readers of one execution in one vocabulary, who may see the same, share: one teller, and the frames of the rows that it told
 // last, so that a row is put into words once, however many read it. A reader that is not near it has a teller of its own.
 type feed struct {
 	mu sync.Mutex

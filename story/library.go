@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tandem/engine"
 	"tandem/host"
 	"tandem/human"
 	"tandem/identity"
@@ -11,7 +12,7 @@ import (
 	"tandem/store"
 )
 
-// Library is where executions are looked up to be told. All of it must be there.
+// Library is where executions are looked up to be told. All of it but WaitAddress must be there.
 type Library struct {
 	Executions   store.Executions
 	Interactions store.Interactions
@@ -20,6 +21,8 @@ type Library struct {
 	Source    host.Source
 	Hub       *host.Hub
 	Revisions Revisions
+	// WaitAddress makes the address of a call that ends the wait of an activation; nil: calls do not reach the program.
+	WaitAddress func(ref host.Ref, id engine.ActivationID, generation uint32) (string, error)
 	// Desk says who may answer a question.
 	Desk *human.Desk
 	// Now is the clock.

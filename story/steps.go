@@ -15,7 +15,7 @@ import (
 
 // tellNode tells the latest activation of a node, and of the others the last ones.
 func (r *Reading) tellNode(n *host.NodeView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
-	told, err := tellActivation(r.Graph, r.Start.Language, &n.ActivationView, values)
+	told, err := r.addressed(&n.ActivationView, values)
 	if err != nil || n.Count < 2 {
 		return told, err
 	}

@@ -229,7 +229,7 @@ func (r *Reading) Signal(request *host.Request, data json.RawMessage) error {
 	case request.Signal == "":
 		return api.WrongField("input_data.signal", "the node's signal_name is only known when it runs; send {\"signal\", \"payload\"}")
 	case request.Signal == cancelSignal && !gjson.GetBytes(data, "cancel").Bool():
-		return api.WrongField("input_data", "node %q waits for a time or a condition; it takes {\"cancel\": true}", request.Node)
+		return api.WrongField("input_data", "node %q waits for no signal; to end its wait early, send {\"cancel\": true}", request.Node)
 	}
 	return nil
 }

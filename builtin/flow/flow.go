@@ -6,17 +6,30 @@ package flow
 
 import (
 	"tandem/builtin/models"
+	"tandem/database"
+	"tandem/files"
 	"tandem/node"
+	"tandem/outbound"
 )
 
 // Deps are what the kinds of this package need of the program that they are part of.
 type Deps struct {
 	// Models are how language models are reached; nil: there are none, and a switch that asks one says so.
 	Models *models.Models
+	// HTTP is how a wait asks services; nil means a client that reaches public addresses only.
+	HTTP *outbound.Client
+	// Files are the files directories that a wait looks into, Databases the connections of its queries; nil: there are none, and it says so.
+	Files     *files.Store
+	Databases *database.Pools
+	// Listens says that calls reach the program, so that a wait can be ended by one.
+	Listens bool
 }
 
 // Kinds lists every kind of this package.
 func Kinds(d Deps) []node.Kind {
+	if d.HTTP == nil {
+		d.HTTP = outbound.New(outbound.Options{})
+	}
 	return []node.Kind{
 		brief(callEmpty()),
 		brief(flowDelay()),
@@ -30,7 +43,7 @@ func Kinds(d Deps) []node.Kind {
 		brief(flowSubWorkflow()),
 		brief(flowSwitch(d.Models)),
 		brief(flowTimeout()),
-		brief(flowWait()),
+		brief(flowWait(d)),
 		brief(flowWhile()),
 		brief(triggerManual()),
 	}

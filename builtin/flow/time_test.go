@@ -85,8 +85,6 @@ func TestWait_Timer(t *testing.T) {
 		{Name: "NoTime", Config: `{"wait_type": "timer"}`, Code: fault.InvalidConfig, Part: "for_seconds"},
 		{Name: "BadTime", Config: `{"wait_type": "timer", "until": "soon"}`, Code: fault.InvalidConfig, Part: "soon"},
 		{Name: "BadZone", Config: `{"wait_type": "timer", "until": "2030-02-01", "timezone": "Moon/Base"}`, Code: fault.InvalidConfig, Part: "Moon/Base"},
-		{Name: "Webhook", Config: `{"wait_type": "webhook"}`, Code: fault.Unsupported},
-		{Name: "File", Config: `{"wait_type": "file", "file_config": {"file_path": "a"}}`, Code: fault.Unsupported},
 		{Name: "Approval", Config: `{"wait_type": "approval"}`, Code: fault.Unsupported, Part: "HUMAN_IN_THE_LOOP"},
 		{Name: "Queue", Config: `{"wait_type": "queue_message"}`, Code: fault.Unsupported, Part: "signal"},
 		{Name: "NoSignalName", Config: `{"wait_type": "signal"}`, Code: fault.InvalidConfig, Part: "signal_name"},

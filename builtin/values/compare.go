@@ -199,3 +199,45 @@ func HasType(v any, want string) bool {
 	}
 	return TypeOf(v) == want
 }
+
+// Includes says whether a value has all that is expected of it: an object every field that the other has, a list as many items, each with what is expected
+// of it, anything else the same value.
+func Includes(whole, part any) bool {
+	switch want := part.(type) {
+	case map[string]any:
+		fields, ok := whole.(map[string]any)
+		if !ok {
+			return false
+		}
+		for name, value := range want { // order does not matter: all must be there
+			if got, there := fields[name]; !there || !Includes(got, value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		items, ok := whole.([]any)
+		if !ok || len(items) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !Includes(items[i], want[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return Equal(whole, part)
+}
+
+// Expects says whether an answer has what is expected of it: nothing, a part of its text, or fields with their
+func Expects(expected json.RawMessage, text string, document json.RawMessage) bool {
+	if IsNull(expected) {
+		return true
+	}
+	want := Decode(expected)
+	if part, ok := want.(string); ok {
+		return strings.Contains(text, part)
+	}
+	return !IsNull(document) && Includes(Decode(document), want)
+}

@@ -7,14 +7,12 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,15 +25,7 @@ import (
 	"tandem/text"
 )
 
-// The headers of calls in both directions.
 const (
-	headerTimestamp = "X-Tandem-Timestamp"
-	headerSignature = "X-Tandem-Signature"
-)
-
-const (
-	// maxSkew is how far the time of a callback may be from ours: it bounds how long a recorded one can be sent again.
-	maxSkew = 5 * time.Minute
 	// maxBody is how many bytes a callback may have; a form may hold a file.
 	maxBody = 16 << 20
 	// credentialType is the type of the credential that signs.
@@ -147,12 +137,10 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		return human.Receipt{}, fault.Newf(fault.Internal, "message %q: %w", m.ID, err)
 	}
 	now := time.Now()
-	stamp := strconv.FormatInt(now.Unix(), 10)
 	header := http.Header{}
 	header.Set("Content-Type", "application/json")
 	header.Set("Idempotency-Key", m.ID)
-	header.Set(headerTimestamp, stamp)
-	header.Set(headerSignature, "v1="+hex.EncodeToString(signature(secret, stamp, body)))
+	outbound.Sign(header, secret, now, body)
 	// A redirect is not followed: the question is for the address that was named.
 	response, err := h.calls.Do(ctx, outbound.Request{Method: http.MethodPost, URL: target, Header: header, Body: body, Repeatable: true, Redirects: outbound.NoFollow, MaxResponse: 1 << 20})
 	if err != nil {
@@ -168,14 +156,6 @@ func (h *Channel) Send(ctx context.Context, m human.Message) (human.Receipt, err
 		return human.Receipt{}, fault.Newf(fault.RemoteRejected, "webhook_url: host %q redirects with status %d; name the address that it redirects to", target.Host, response.Status)
 	}
 	return human.Receipt{}, nil
-}
-
-// signature is over the time and the body, so that neither can be changed.
-func signature(secret, stamp string, body []byte) []byte {
-	mac := hmac.New(sha256.New, []byte(secret))
-	_, _ = io.WriteString(mac, stamp+".") // a hash takes everything
-	_, _ = mac.Write(body)
-	return mac.Sum(nil)
 }
 
 // openSecret opens the secret of an account.
@@ -252,16 +232,8 @@ func (h *Channel) Receive(w http.ResponseWriter, r *http.Request, a human.Accoun
 
 // genuine checks who calls, and returns the signature. All that is wrong with it is one and the same error: an outsider learns nothing of the account.
 func genuine(r *http.Request, a human.Account, body []byte, now time.Time) ([]byte, error) {
-	refused := fault.New(fault.Unauthorized, "the callback is not signed with the secret of this account, or its "+headerTimestamp+" is more than 5 minutes off")
-	stamp := r.Header.Get(headerTimestamp)
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil {
-		return nil, refused.WithCause(err)
-	}
-	if off := now.Unix() - seconds; off > int64(maxSkew/time.Second) || off < -int64(maxSkew/time.Second) {
-		return nil, refused.WithDetail("the timestamp is " + strconv.FormatInt(off, 10) + " seconds off")
-	}
-	given, err := hex.DecodeString(strings.TrimPrefix(r.Header.Get(headerSignature), "v1="))
+	refused := fault.New(fault.Unauthorized, "the callback is not signed with the secret of this account, or its "+outbound.HeaderTimestamp+" is more than 5 minutes off")
+	claim, err := outbound.ReadClaim(r.Header, now)
 	if err != nil {
 		return nil, refused.WithCause(err)
 	}
@@ -271,10 +243,10 @@ func genuine(r *http.Request, a human.Account, body []byte, now time.Time) ([]by
 		return nil, err
 	case err != nil:
 		return nil, refused.WithCause(err)
-	case !hmac.Equal(given, signature(secret, stamp, body)):
+	case !claim.Fits(secret, body):
 		return nil, refused
 	}
-	return given, nil
+	return claim.MAC, nil
 }
 
 // readReply reads a callback that is genuine.

@@ -3,9 +3,12 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -139,12 +142,19 @@ func TestWebhook_Send_Refuses(t *testing.T) {
 	}
 }
 
+// signature is the documented one, made by hand.
+func signature(secret, stamp string, body []byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	fmt.Fprintf(mac, "%s.%s", stamp, body)
+	return mac.Sum(nil)
+}
+
 // callback makes a signed call.
 func callback(body string, at time.Time, secret string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "/channels/webhook/w/hook", strings.NewReader(body))
 	stamp := strconv.FormatInt(at.Unix(), 10)
-	r.Header.Set(headerTimestamp, stamp)
-	r.Header.Set(headerSignature, "v1="+hex.EncodeToString(signature(secret, stamp, []byte(body))))
+	r.Header.Set(outbound.HeaderTimestamp, stamp)
+	r.Header.Set(outbound.HeaderSignature, "v1="+hex.EncodeToString(signature(secret, stamp, []byte(body))))
 	return r
 }
 
@@ -213,15 +223,19 @@ func TestWebhook_Receive_Refuses(t *testing.T) {
 		request *http.Request
 		code    fault.Code
 	}{
-		"OtherSecret":    {callback(body, time.Now(), "another secret"), fault.Unauthorized},
-		"EmptySecret":    {callback(body, time.Now(), ""), fault.Unauthorized},
-		"Old":            {callback(body, time.Now().Add(-6*time.Minute), hookSecret), fault.Unauthorized},
-		"FromTheFuture":  {callback(body, time.Now().Add(6*time.Minute), hookSecret), fault.Unauthorized},
-		"NoSignature":    {with(func(r *http.Request) { r.Header.Del(headerSignature) }), fault.Unauthorized},
-		"NoHex":          {with(func(r *http.Request) { r.Header.Set(headerSignature, "v1=xyz") }), fault.Unauthorized},
-		"HalfASignature": {with(func(r *http.Request) { r.Header.Set(headerSignature, r.Header.Get(headerSignature)[:20]) }), fault.Unauthorized},
-		"NoTimestamp":    {with(func(r *http.Request) { r.Header.Del(headerTimestamp) }), fault.Unauthorized},
-		"OtherTimestamp": {with(func(r *http.Request) { r.Header.Set(headerTimestamp, strconv.FormatInt(time.Now().Unix()-60, 10)) }), fault.Unauthorized},
+		"OtherSecret":   {callback(body, time.Now(), "another secret"), fault.Unauthorized},
+		"EmptySecret":   {callback(body, time.Now(), ""), fault.Unauthorized},
+		"Old":           {callback(body, time.Now().Add(-6*time.Minute), hookSecret), fault.Unauthorized},
+		"FromTheFuture": {callback(body, time.Now().Add(6*time.Minute), hookSecret), fault.Unauthorized},
+		"NoSignature":   {with(func(r *http.Request) { r.Header.Del(outbound.HeaderSignature) }), fault.Unauthorized},
+		"NoHex":         {with(func(r *http.Request) { r.Header.Set(outbound.HeaderSignature, "v1=xyz") }), fault.Unauthorized},
+		"HalfASignature": {with(func(r *http.Request) {
+			r.Header.Set(outbound.HeaderSignature, r.Header.Get(outbound.HeaderSignature)[:20])
+		}), fault.Unauthorized},
+		"NoTimestamp": {with(func(r *http.Request) { r.Header.Del(outbound.HeaderTimestamp) }), fault.Unauthorized},
+		"OtherTimestamp": {with(func(r *http.Request) {
+			r.Header.Set(outbound.HeaderTimestamp, strconv.FormatInt(time.Now().Unix()-60, 10))
+		}), fault.Unauthorized},
 		"OtherBody": {with(func(r *http.Request) {
 			r.Body = io.NopCloser(strings.NewReader(strings.Replace(body, "ann", "bob", 1)))
 		}), fault.Unauthorized},

@@ -1,0 +1,66 @@
+package story
+
+import (
+	"encoding/json"
+
+	"github.com/tidwall/gjson"
+
+	"tandem/api"
+	"tandem/engine"
+	"tandem/host"
+	"tandem/identity"
+	"tandem/workflow"
+)
+
+// A wait that a call ends has an address. It is not kept anywhere: whoever may send signals is told it with the activation, sealed anew each time, and all
+// that were told mean the same wait.
+
+// waitKind is the kind whose activations may wait for a call.
+const waitKind = "FLOW.WAIT"
+
+// mayEndWaits says that somebody may see the addresses that end waits: those who may send signals.
+func mayEndWaits(p identity.Principal) bool {
+	return p.Has(identity.Admin, identity.Editor, identity.Operator)
+}
+
+// AwaitedCall is the call that an activation waits for; not ok when it waits for none.
+func AwaitedCall(graph *workflow.Graph, a *host.ActivationView) (call api.WaitedCall, ok bool) {
+	if i, known := graph.Node(a.Node); !known || graph.Nodes[i].Kind != waitKind || a.Status != engine.NodeRunning {
+		return call, false
+	}
+	detail := gjson.GetBytes(a.Detail, api.WaitDetail)
+	return call, detail.IsObject() && json.Unmarshal([]byte(detail.Raw), &call) == nil
+}
+
+// addresses tells the address that ends the wait of an activation, empty when there is none.
+type addresses func(a *host.ActivationView) (string, error)
+
+// addressesFor are what somebody may see of the addresses of an execution's waits; nil: nothing.
+func (l *Library) addressesFor(p identity.Principal, execution string, graph *workflow.Graph) addresses {
+	if l.WaitAddress == nil || !mayEndWaits(p) {
+		return nil
+	}
+	return func(a *host.ActivationView) (string, error) {
+		if _, ok := AwaitedCall(graph, a); !ok {
+			return "", nil
+		}
+		return l.WaitAddress(host.Ref{Workspace: p.Workspace, Execution: execution}, a.ID, a.Generation)
+	}
+}
+
+// add tells the address with an activation.
+func (f addresses) add(e *api.NodeExecution, a *host.ActivationView) (err error) {
+	if f != nil {
+		e.WaitURL, err = f(a)
+	}
+	return err
+}
+
+// addressed tells an activation together with the address that ends its wait.
+func (r *Reading) addressed(a *host.ActivationView, values map[engine.Ref]json.RawMessage) (api.NodeExecution, error) {
+	told, err := tellActivation(r.Graph, r.Start.Language, a, values)
+	if err != nil {
+		return told, err
+	}
+	return told, r.lib.addressesFor(r.p, r.Journal.Execution, r.Graph).add(&told, a)
+}
