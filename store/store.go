@@ -56,6 +56,7 @@ type Stores struct {
 	Budgets      Budgets
 	Interactions Interactions
 	MCPServers   MCPServers
+	Triggers     Triggers
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

@@ -262,6 +262,7 @@ func (db *DB) Stores() store.Stores {
 		Budgets:      budgets{db},
 		Interactions: interactions{db},
 		MCPServers:   mcpServers{db},
+		Triggers:     triggers{db},
 	}
 }
 

@@ -33,7 +33,7 @@ type known struct {
 // probes has one entry for each method of each interface in [store.Stores]; a test counts them.
 func probes() map[string]probe {
 	line := []store.LogLine{{Activation: "a", Message: "from b"}}
-	return map[string]probe{
+	all := map[string]probe{
 		"Journal.Append": func(ctx context.Context, s store.Stores, p identity.Principal, k known) (any, error) {
 			a := next("e1", 1)
 			a.ClearTimers, a.TakeInbox, a.Logs = []string{"t"}, []int64{k.item}, line
@@ -169,9 +169,6 @@ func probes() map[string]probe {
 		},
 		"Workflows.Revisions": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Workflows.Revisions(ctx, p, "w", store.Page{})
-		},
-		"Workflows.SetDeployment": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			return nil, s.Workflows.SetDeployment(ctx, p, "w", store.DeploymentFailed, "from b")
 		},
 		"Workflows.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Workflows.Delete(ctx, p, "w2", 1)
@@ -366,6 +363,8 @@ func probes() map[string]probe {
 			return s.Interactions.Pauses(ctx, p, "e1")
 		},
 	}
+	maps.Copy(all, triggerProbes())
+	return all
 }
 
 // question is the id of tenant A's.
@@ -422,6 +421,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, err)
 	item, _, err := s.Inbox.Deliver(ctx, p, store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k", Body: []byte(secret)})
 	ok(t, err)
+	fillTriggers(t, s, p)
 	return known{workspace: p.Workspace, item: item, blob: blob.Hash}
 }
 
@@ -433,7 +433,8 @@ func reading() []string {
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
 			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
-			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations":
+			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations",
+			"Preparing", "InForce", "OfKind", "Delivery", "DeliveryOf":
 			return false
 		}
 		return true
