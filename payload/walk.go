@@ -45,14 +45,23 @@ func skip(b []byte, i int) int {
 	return i
 }
 
+// skipString finds the end of the string that starts at i. Long strings are searched many bytes at a time; no byte is searched twice for
+// the same thing, whatever stands in them.
 func skipString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	quote := i
+	for i++; i < len(b); {
+		if quote < i {
+			next := bytes.IndexByte(b[i:], '"')
+			if next < 0 {
+				return len(b)
+			}
+			quote = i + next
 		}
+		slash := bytes.IndexByte(b[i:quote], '\\')
+		if slash < 0 {
+			return quote + 1
+		}
+		i += slash + 2
 	}
 	return len(b)
 }

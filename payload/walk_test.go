@@ -135,3 +135,28 @@ func FuzzNormalize(f *testing.F) {
 		}
 	})
 }
+
+// TestSkipString_EveryEscape finds the end of every string of up to six pieces, of which some are escapes, and of strings that do not end.
+func TestSkipString_EveryEscape(t *testing.T) {
+	t.Parallel()
+	pieces := []string{`a`, `\"`, `\\`}
+	bodies := []string{""}
+	for from := 0; len(bodies) < 1093; { // 1 + 3 + … + 3⁶
+		upTo := len(bodies)
+		for _, body := range bodies[from:upTo] {
+			for _, piece := range pieces {
+				bodies = append(bodies, body+piece)
+			}
+		}
+		from = upTo
+	}
+	for _, body := range bodies {
+		whole := `"` + body + `"`
+		if end := skipString([]byte(whole+`,"b"`), 0); end != len(whole) {
+			t.Errorf("the string %s ends at %d, want %d", whole, end, len(whole))
+		}
+		if open := `"` + body; skipString([]byte(open), 0) != len(open) {
+			t.Errorf("the open string %s ends at %d, want %d", open, skipString([]byte(open), 0), len(open))
+		}
+	}
+}
