@@ -18,6 +18,7 @@ type WorkflowMetadata struct {
 	Description         string          `json:"description,omitempty"`
 	DeploymentStatus    string          `json:"deployment_status" enum:"draft,pending,deployed,failed,undeployed"`
 	DeploymentError     string          `json:"deployment_error,omitempty"`
+	DeployedRevision    int64           `json:"deployed_revision,omitempty" doc:"the revision that is in force; older than the newest one until that is deployed"`
 	LastExecutionStatus string          `json:"last_execution_status,omitempty"`
 	LastExecutionTime   int64           `json:"last_execution_time,omitempty"`
 	Tags                []string        `json:"tags"`

@@ -11,6 +11,7 @@ import (
 	"tandem/builtin/flow"
 	remember "tandem/builtin/memory"
 	"tandem/builtin/models"
+	"tandem/builtin/start"
 	"tandem/builtin/task"
 	"tandem/builtin/toolset"
 	"tandem/builtin/web"
@@ -67,6 +68,7 @@ type kindDeps struct {
 	Memories  *memory.Store
 	Tools     *mcp.Pool
 	Agents    task.Agents
+	Respond   flow.Respond
 }
 
 // families are the extensions that need no vendor: the families of kinds, and the credentials that they need. A family is a package below builtin, and a
@@ -101,11 +103,14 @@ func families(with func(set *plug.Set) kindDeps) []plug.Maker {
 			return file.Kinds(file.Deps{HTTP: d.HTTP, Files: k.Files, ObjectStores: set.ObjectStores, Models: k.Models})
 		}),
 		family("builtin/flow", func(d plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
-			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil})
+			return flow.Kinds(flow.Deps{Models: k.Models, HTTP: d.HTTP, Files: k.Files, Databases: k.Databases, Listens: k.Callbacks != nil, Respond: k.Respond})
 		}),
 		family("builtin/memory", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return remember.Kinds(remember.Deps{Memories: k.Memories, Models: k.Models, Files: k.Files})
 		}),
+		func(plug.Deps) plug.Extension {
+			return plug.Extension{Name: "builtin/start", Kinds: start.Kinds(), Sources: start.Sources()}
+		},
 		family("builtin/task", func(_ plug.Deps, _ *plug.Set, k kindDeps) []node.Kind {
 			return task.Kinds(task.Deps{Models: k.Models, Tools: k.Tools, Agents: k.Agents})
 		}),

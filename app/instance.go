@@ -36,6 +36,7 @@ import (
 	"tandem/sandbox"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/trigger"
 	"tandem/workflow"
 )
 
@@ -59,6 +60,8 @@ type Instance struct {
 	parts *plug.Set
 	// desk is where people are asked.
 	desk *human.Desk
+	// triggers is what starts deployed workflows.
+	triggers *trigger.Service
 	// databases are the connections that nodes have to databases.
 	databases *database.Pools
 	// tools are the tool servers.
@@ -163,6 +166,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 		return nil, closing(err, db)
 	}
 	i.desk = i.people(o)
+	i.triggers = i.newTriggers(o)
 	var register local.Register
 	if !o.Rest {
 		if i.register, err = os.OpenFile(filepath.Join(o.Dir, registerFile), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -211,6 +215,7 @@ func Open(ctx context.Context, o Options) (*Instance, error) {
 	}
 	if !o.Idle && !o.Rest { // messages and timeouts are work that nobody has asked for
 		i.desk.Start()
+		i.triggers.Start()
 	}
 	return i, nil
 }
@@ -224,6 +229,9 @@ func (i *Instance) assemble(client *outbound.Client, o Options) (err error) {
 		return kindDeps{
 			Databases: i.databases, Files: files.New(filepath.Join(o.Dir, "files")), Models: i.models(client, set, o), Scripts: o.scripts(), Callbacks: i.callbacks(o.PublicURL),
 			Agents: agents{i}, Tools: i.tools.Pool,
+			Respond: func(ctx context.Context, workspace, execution string, activation engine.ActivationID, a trigger.Answer) (bool, error) {
+				return i.triggers.Respond(ctx, workspace, execution, activation, a)
+			},
 			Memories: memory.New(memory.Options{Records: i.stores.Memories, Executions: i.stores.Executions, Local: llm.HashEmbed}),
 		}
 	})
@@ -277,6 +285,7 @@ func (i *Instance) Drain(ctx context.Context) bool {
 	i.draining.Store(true)
 	var people sync.WaitGroup
 	people.Go(func() { i.desk.Drain(ctx) })
+	people.Go(func() { i.triggers.Drain(ctx) })
 	ended := i.host.Drain(ctx)
 	people.Wait()
 	return ended
@@ -284,7 +293,8 @@ func (i *Instance) Drain(ctx context.Context) bool {
 
 // Close parks what runs and closes the data directory.
 func (i *Instance) Close() error {
-	i.desk.Close() // it talks to the host
+	i.triggers.Close() // it and the desk talk to the host
+	i.desk.Close()
 	i.host.Close()
 	i.purse.Close()
 	i.tools.Close()

@@ -16,7 +16,9 @@ type WorkflowQuery struct {
 	Text             string
 	Tags             []string
 	DeploymentStatus string
-	Page, PageSize   int
+	// Deployed keeps those that have a revision in force.
+	Deployed       bool
+	Page, PageSize int
 }
 
 // Workflows lists workflows.
@@ -25,6 +27,9 @@ func (c *Client) Workflows(ctx context.Context, q WorkflowQuery) (api.Workflows,
 	text(v, "q", q.Text)
 	text(v, "tags", strings.Join(q.Tags, ","))
 	text(v, "deployment_status", q.DeploymentStatus)
+	if q.Deployed {
+		v.Set("deployed", "true")
+	}
 	return get[api.Workflows](ctx, c, to("/workflows"), v)
 }
 

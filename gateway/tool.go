@@ -121,7 +121,7 @@ func (s *Server) workflows(ctx context.Context) ([]tool, error) {
 	var tools []tool
 	seen := map[string]bool{}
 	for page := 1; len(tools) < maxTools; page++ {
-		part, err := s.api.Workflows(ctx, client.WorkflowQuery{DeploymentStatus: "deployed", Page: page, PageSize: listSize})
+		part, err := s.api.Workflows(ctx, client.WorkflowQuery{Deployed: true, Page: page, PageSize: listSize})
 		if err != nil {
 			return nil, err
 		}
@@ -131,15 +131,15 @@ func (s *Server) workflows(ctx context.Context) ([]tool, error) {
 				continue
 			}
 			r, known := s.read[w.ID]
-			if !known || r.revision != w.Revision {
-				whole, err := s.api.Workflow(ctx, w.ID, w.Revision)
+			if !known || r.revision != w.DeployedRevision {
+				whole, err := s.api.Workflow(ctx, w.ID, w.DeployedRevision)
 				if fault.CodeOf(err) == fault.NotFound {
 					continue // it was deleted since
 				}
 				if err != nil {
 					return nil, err
 				}
-				r = reading{w.Revision, schemaOf(&whole)}
+				r = reading{w.DeployedRevision, schemaOf(&whole)}
 				s.read[w.ID] = r
 			}
 			seen[w.ID] = true
@@ -304,10 +304,10 @@ func (s *Server) start(ctx context.Context, t tool, arguments json.RawMessage) (
 	if err != nil {
 		return "", err
 	}
-	if w.Metadata.DeploymentStatus != "deployed" {
+	if w.Metadata.DeployedRevision == 0 {
 		return "", fault.Newf(fault.Conflict, "workflow %q is no longer deployed; list the tools again", t.id)
 	}
-	started, err := s.api.Execute(ctx, t.id, api.ExecuteRequest{Inputs: arguments}, key)
+	started, err := s.api.Execute(ctx, t.id, api.ExecuteRequest{Inputs: arguments, Revision: w.Metadata.DeployedRevision}, key)
 	return started.ExecutionID, err
 }
 

@@ -58,11 +58,20 @@ type StartRequest struct {
 	ExternalRequest string
 	// Key makes starting twice with it start once; KeyHash tells a repetition from another request.
 	Key, KeyHash string
+	// Arrival is what has come to a trigger and is recorded together with the first row: there is never one without the other. Nil: nothing has. If it was
+	// recorded before, nothing is started, and the error of the store says what it started then.
+	Arrival Arrival
 	// Ready is the revision, for a host that has made it so itself; nil: the host looks it up by its hash.
 	Ready Revision
 	// Follow, unless it is nil, is called when the first row is on disk and before anybody is told of it, so that who subscribes
 	// there is told of every row. It is not called for an execution that is handed over with [Started].Ended.
 	Follow func()
+}
+
+// Arrival is a delivery of a trigger, as the store of the host keeps it.
+type Arrival interface {
+	// DeliveryID is the id of the delivery.
+	DeliveryID() string
 }
 
 // Started answers it.

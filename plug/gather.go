@@ -11,6 +11,7 @@ import (
 	"tandem/llm"
 	"tandem/node"
 	"tandem/objectstore"
+	"tandem/trigger"
 )
 
 // Set is what the extensions of a program bring together. It is not changed after it was gathered.
@@ -21,6 +22,7 @@ type Set struct {
 	Providers    map[string]Provider
 	Credentials  credential.Types
 	ObjectStores map[string]objectstore.Store
+	Sources      []trigger.Source
 }
 
 // Media is what is known about the channels.
@@ -59,6 +61,11 @@ func Gather(list ...Extension) (*Set, error) {
 		}
 		if err := g.kinds(e.Name, kinds); err != nil {
 			return nil, err
+		}
+	}
+	for _, s := range g.set.Sources {
+		if from := g.brought["kind "+s.Kind()]; from == "" {
+			return nil, fault.Newf(fault.Invalid, "the extension %q brings a source of the trigger %q, and no extension brings that kind", g.brought["source of the trigger "+s.Kind()], s.Kind())
 		}
 	}
 	return g.set, nil
@@ -129,6 +136,15 @@ func (g *gathering) parts(e Extension) error {
 		}
 		g.set.ObjectStores[s.Target] = s.Store
 	}
+	for _, s := range e.Sources {
+		if s == nil {
+			return fault.Newf(fault.Invalid, "a source of the extension %q is nil", e.Name)
+		}
+		if err := g.take("source of the trigger", s.Kind(), e.Name); err != nil {
+			return err
+		}
+	}
+	g.set.Sources = append(g.set.Sources, e.Sources...)
 	return nil
 }
 

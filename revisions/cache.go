@@ -75,14 +75,18 @@ func (c *Cache) Request(ctx context.Context, p identity.Principal, workflowID, w
 	switch which {
 	case "latest":
 	case "deployed":
-		if w.DeploymentStatus != store.DeploymentDeployed {
+		if number, hash = w.DeployedRevision, w.DeployedHash; number == 0 {
 			return host.StartRequest{}, nil, fault.Newf(fault.Conflict, "workflow %q is not deployed; deploy it, or set revision to \"latest\" or a number", workflowID)
 		}
 	default:
 		if number, err = strconv.ParseInt(which, 10, 64); err != nil || number < 1 {
 			return host.StartRequest{}, nil, fault.Newf(fault.InvalidConfig, "revision: %q is not \"deployed\", \"latest\" or a number", which)
 		}
-		if number != w.Revision {
+		switch number {
+		case w.Revision:
+		case w.DeployedRevision:
+			hash = w.DeployedHash
+		default:
 			hash = ""
 		}
 	}

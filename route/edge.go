@@ -22,7 +22,9 @@ func (s *Router) Edge() http.Handler {
 	// Nothing of a browser's is the authority of these: who has the address, or signs the request, is who may. The response page
 	// is among them because a browser sends no origin from a page without referrer.
 	for _, open := range s.strangers {
-		origins.AddInsecureBypassPattern("POST " + open.path + open.rest)
+		for _, method := range open.methods {
+			origins.AddInsecureBypassPattern(method + " " + open.path + open.rest)
+		}
 	}
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		began := time.Now()

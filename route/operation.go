@@ -117,6 +117,7 @@ type stranger struct {
 	// path is before what differs, which is rest, as patterns have it.
 	path, rest string
 	limit      int64
+	methods    []string
 }
 
 // maxStrangerBody is how much of the body of a stranger's request is ever kept.
@@ -124,8 +125,9 @@ const maxStrangerBody = 12 << 20
 
 // ToStrangers registers such an address for methods. Limit is how large a body may be; the handler may refuse sooner.
 func (s *Router) ToStrangers(path, rest string, limit int64, handlers map[string]http.HandlerFunc) {
-	s.strangers = append(s.strangers, stranger{path, rest, limit})
-	for _, method := range slices.Sorted(maps.Keys(handlers)) {
+	methods := slices.Sorted(maps.Keys(handlers))
+	s.strangers = append(s.strangers, stranger{path, rest, limit, methods})
+	for _, method := range methods {
 		handler := handlers[method]
 		s.Public(method+" "+path+rest, func(w http.ResponseWriter, r *http.Request) {
 			handler(w, r.WithContext(s.WithOrigin(r.Context())))

@@ -21,6 +21,7 @@ import (
 	"tandem/settings"
 	"tandem/store"
 	"tandem/story"
+	"tandem/trigger"
 	"tandem/workflow"
 )
 
@@ -48,6 +49,8 @@ type Options struct {
 	Raise func(ctx context.Context, p identity.Principal, id, budget string, by float64) error
 	// Desk is where people are asked.
 	Desk *human.Desk
+	// Triggers deploys workflows and starts what their triggers bring.
+	Triggers *trigger.Service
 	// Models are the language models, Tools the tool servers.
 	Models settings.Models
 	Tools  settings.Tools
@@ -140,6 +143,8 @@ func New(o Options) (*Server, error) {
 		Router: s.Router, Desk: o.Desk, Blobs: o.Stores.Blobs, Users: o.Stores.Users, Keyring: o.Keyring, Language: o.Language, Now: o.Now,
 	})
 	s.channels()
+	s.triggers()
+	s.hooks()
 	s.nodeKinds()
 	settings.Register(settings.Options{
 		Router: s.Router, Stores: o.Stores, Keyring: o.Keyring, CredentialTypes: o.CredentialTypes, Desk: o.Desk, Kinds: o.Kinds, Models: o.Models, Tools: o.Tools, Raise: o.Raise, Notice: s.pages.Notice,
@@ -179,6 +184,7 @@ func (o *Options) check() error {
 		{"Revisions", o.Revisions != nil},
 		{"Keyring", o.Keyring != nil},
 		{"Desk", o.Desk != nil},
+		{"Triggers", o.Triggers != nil && o.Stores.Triggers != nil},
 		{"Models", o.Models != nil},
 		{"Tools", o.Tools != nil && o.Stores.MCPServers != nil},
 		{"Ready", o.Ready != nil},

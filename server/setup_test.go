@@ -35,8 +35,15 @@ import (
 	"tandem/store/sqlite"
 	"tandem/store/sqlite/sqlitetest"
 	"tandem/text"
+	"tandem/trigger"
 	"tandem/workflow"
 )
+
+// byHand is the source of the trigger that people start.
+type byHand struct{}
+
+func (byHand) Kind() string                                    { return "TRIGGER.MANUAL" }
+func (byHand) Register(context.Context, trigger.Trigger) error { return nil }
 
 // fewKinds is a catalogue of three kinds, enough to run something.
 type fewKinds struct{}
@@ -212,9 +219,18 @@ func setup(t testing.TB, change ...func(*Options)) *world {
 	}
 	w.desk = human.New(human.Options{Interactions: w.stores.Interactions, Users: w.stores.Users, PublicURL: "https://tandem.test", Channels: []human.Channel{knocker{}}})
 	w.desk.Start()
+	triggers := trigger.New(trigger.Options{
+		Triggers: w.stores.Triggers, Blobs: w.stores.Blobs, Executions: w.stores.Executions, Sources: []trigger.Source{byHand{}},
+		Credentials: func(string) credential.Opener { return nil },
+		Revision: func(ctx context.Context, p identity.Principal, id string, revision int64) (trigger.Revision, error) {
+			r, _, err := ready.Request(ctx, p, id, "latest")
+			return trigger.Revision{Number: r.Revision, Hash: r.RevisionHash, Nodes: []trigger.Node{{ID: r.Trigger, Kind: "TRIGGER.MANUAL"}}}, err
+		},
+	})
 	o := Options{
-		Desk:   w.desk,
-		Stores: w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Revisions: ready,
+		Triggers: triggers,
+		Desk:     w.desk,
+		Stores:   w.stores, Host: driver, Source: local.NewSource(w.stores.Journal, w.stores.Blobs), Hub: hub, Kinds: fewKinds{}, Registry: registry, Revisions: ready,
 		Check: func(data []byte) (*workflow.Definition, []workflow.Problem) {
 			source, problems := workflow.Parse(data, workflow.Options{Kinds: fewKinds{}})
 			if source == nil {

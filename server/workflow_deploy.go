@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 type metadataOutput struct{ Body api.WorkflowMetadata }
 
-// manualTrigger is the only trigger that needs nothing to be registered anywhere.
+// manualTrigger is the trigger that people start.
 const manualTrigger = "TRIGGER.MANUAL"
 
 func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *WorkflowPath) (*metadataOutput, error) {
@@ -24,19 +25,17 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 	if err != nil {
 		return nil, err
 	}
-	refusal := s.deployable(ctx, p, &w)
-	if refusal != nil && fault.CodeOf(refusal).Class() == fault.ClassInternal {
-		return nil, refusal // it says nothing about the workflow
+	if w.DeploymentStatus == store.DeploymentPending {
+		return nil, fault.Newf(fault.Conflict, "workflow %q is being deployed; wait until that has ended", in.ID)
 	}
-	status, reason := store.DeploymentDeployed, ""
-	if refusal != nil {
-		status, reason = store.DeploymentFailed, fault.From(refusal).Message
+	if err := s.deployable(ctx, p, &w); err != nil {
+		if fault.CodeOf(err).Class() == fault.ClassInternal {
+			return nil, err // it says nothing about the workflow
+		}
+		return nil, errors.Join(err, s.o.Stores.Triggers.Fail(ctx, p, in.ID, fault.From(err).Message))
 	}
-	if err := s.o.Stores.Workflows.SetDeployment(route.Audited(ctx, "workflow.deploy", in.ID, w.DeploymentStatus, status), p, in.ID, status, reason); err != nil {
+	if err := s.o.Triggers.Deploy(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision, w.Revision), p, in.ID, w.Revision); err != nil {
 		return nil, err
-	}
-	if refusal != nil {
-		return nil, refusal
 	}
 	out, err := s.metadata(ctx, p, in.ID)
 	if err != nil {
@@ -96,13 +95,13 @@ func (s *Server) deployable(ctx context.Context, p identity.Principal, w *store.
 		return err
 	}
 	for _, t := range ready.Graph.Triggers {
-		if n := &ready.Graph.Nodes[t]; n.Kind != manualTrigger {
+		if n := &ready.Graph.Nodes[t]; !s.o.Triggers.Registers(n.Kind) {
 			missing = append(missing, n.Kind)
 			fields = append(fields, api.FaultField{Path: fmt.Sprintf("nodes[%d].subtype", t), Message: fmt.Sprintf("the trigger %q cannot be registered by this installation", n.ID)})
 		}
 	}
 	if len(missing) > 0 {
-		return fault.Newf(fault.Unsupported, "this installation cannot register %s; disable the trigger or use %s", strings.Join(missing, ", "), manualTrigger).With("fields", fields)
+		return fault.Newf(fault.Unsupported, "this installation cannot register %s; disable the trigger or use another kind", strings.Join(missing, ", ")).With("fields", fields)
 	}
 	return nil
 }
@@ -112,10 +111,10 @@ func (s *Server) undeployWorkflow(ctx context.Context, p identity.Principal, in 
 	if err != nil {
 		return nil, err
 	}
-	if w.DeploymentStatus == store.DeploymentDraft || w.DeploymentStatus == store.DeploymentUndeployed {
+	if w.DeployedRevision == 0 && w.DeploymentStatus != store.DeploymentFailed && w.DeploymentStatus != store.DeploymentPending {
 		return nil, fault.Newf(fault.Conflict, "workflow %q is not deployed; its deployment_status is %q", in.ID, w.DeploymentStatus)
 	}
-	if err := s.o.Stores.Workflows.SetDeployment(route.Audited(ctx, "workflow.undeploy", in.ID, w.DeploymentStatus, store.DeploymentUndeployed), p, in.ID, store.DeploymentUndeployed, ""); err != nil {
+	if err := s.o.Triggers.Undeploy(route.Audited(ctx, "workflow.undeploy", in.ID, w.DeployedRevision, nil), p, in.ID); err != nil {
 		return nil, err
 	}
 	return s.metadata(ctx, p, in.ID)

@@ -211,7 +211,11 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	if err != nil {
 		return r, nil, err
 	}
-	if want.Revision > 0 {
+	deployed, err := s.isDeployed(ctx, p, id, want.Revision)
+	if err != nil {
+		return r, nil, err
+	}
+	if want.Revision > 0 && !deployed {
 		if err := s.o.Revisions.RefuseAround(ctx, p, id, want.Revision, r.RevisionHash, "revision"); err != nil {
 			return r, nil, err
 		}
@@ -231,6 +235,15 @@ func (s *Server) startRequest(ctx context.Context, p identity.Principal, id stri
 	r.TimeoutMS = int64(want.TimeoutSeconds * 1000)
 
 	return r, s.stories.Begun(p, r.ID, ready, host.Start{WorkflowID: r.WorkflowID, Language: r.Language, Outputs: r.Outputs}), nil
+}
+
+// isDeployed says whether a revision is the one in force: that an editor has not deployed a newer one yet is no way around what that one asks.
+func (s *Server) isDeployed(ctx context.Context, p identity.Principal, id string, revision int64) (bool, error) {
+	if revision == 0 {
+		return false, nil
+	}
+	w, err := s.o.Stores.Workflows.Heading(ctx, p, id)
+	return w.DeployedRevision == revision, err
 }
 
 // place says where the execution begins, if the request does.

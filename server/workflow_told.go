@@ -24,7 +24,7 @@ func tellWorkflow(w *store.Workflow) api.WorkflowMetadata {
 		tags = []string{}
 	}
 	return api.WorkflowMetadata{
-		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus), DeploymentError: w.DeploymentError,
+		ID: w.ID, Name: w.Name, IconURL: w.IconURL, Description: w.Description, DeploymentStatus: string(w.DeploymentStatus), DeploymentError: w.DeploymentError, DeployedRevision: w.DeployedRevision,
 		LastExecutionStatus: string(w.LastStatus), LastExecutionTime: w.LastExecution, Tags: tags, CreatedTime: w.Created, UpdatedTime: w.Updated,
 		ParentWorkflow: w.Parent, Version: w.Version, CreatedBy: w.CreatedBy, UpdatedBy: w.UpdatedBy, TokenMadeBy: w.TokenMadeBy, Revision: w.Revision, RevisionHash: w.RevisionHash,
 		Statistics: api.Statistics{

@@ -33,7 +33,7 @@ func (s *Server) workflows() {
 	changed := op(http.MethodPut, "/workflows/{id}", "update-workflow", "Keep a new revision")
 	changed.Description = "Executions that run stay on their revision. With If-Match it is refused when the newest revision is another one."
 	deployed := op(http.MethodPost, "/workflows/{id}/deploy", "deploy-workflow", "Deploy a workflow")
-	deployed.Description = "Every kind and every trigger must be one that this installation can run; otherwise the workflow's deployment_status becomes failed, with the reason in deployment_error."
+	deployed.Description = "The newest revision is put in force: deployment_status is pending while its triggers are registered, and then all of them take the place of the former ones in one step. If something cannot be run or registered here, it becomes failed, with the reason in deployment_error, and what was in force stays so."
 
 	route.Handle(s.Router, op(http.MethodGet, "/workflows", "list-workflows", "List workflows, the last saved first"), route.Readers(), s.listWorkflows)
 	route.Handle(s.Router, created, route.Editors(), s.createWorkflow)
@@ -122,13 +122,15 @@ type listWorkflowsInput struct {
 	Text   string   `query:"q" maxLength:"200" doc:"looked for in id, name and description"`
 	Tags   []string `query:"tags,explode" doc:"must all be there; several, or one list with commas"`
 	Status string   `query:"deployment_status" enum:"draft,pending,deployed,failed,undeployed"`
+	// Deployed is not the same as the status: while a newer revision is being deployed, or could not be, the older one is in force.
+	Deployed bool `query:"deployed" doc:"only those that have a revision in force, whatever became of a later deployment"`
 }
 
 type workflowsOutput struct{ Body api.Workflows }
 
 func (s *Server) listWorkflows(ctx context.Context, p identity.Principal, in *listWorkflowsInput) (*workflowsOutput, error) {
 	page, err := s.o.Stores.Workflows.List(ctx, p, store.WorkflowQuery{
-		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: route.Listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Page: in.StorePage(),
+		Text: in.Text, NotPrefix: agent.WorkflowID(""), Tags: route.Listed(in.Tags), DeploymentStatus: store.DeploymentStatus(in.Status), Deployed: in.Deployed, Page: in.StorePage(),
 	})
 	if err != nil {
 		return nil, err
@@ -312,7 +314,11 @@ func (s *Server) deleteWorkflow(ctx context.Context, p identity.Principal, in *W
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.o.Stores.Workflows.Delete(route.Audited(ctx, "workflow.delete", in.ID, before, nil), p, in.ID, s.NowMS())
+	if err := s.o.Stores.Workflows.Delete(route.Audited(ctx, "workflow.delete", in.ID, before, nil), p, in.ID, s.NowMS()); err != nil {
+		return nil, err
+	}
+	s.o.Triggers.Changed(p.Workspace, in.ID)
+	return nil, nil
 }
 
 type copyWorkflowInput struct {

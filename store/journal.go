@@ -29,6 +29,9 @@ type Append struct {
 	// Key is the idempotency key of the start, with Create only. When it has been used before, nothing is written and
 	// the error is a [*KeyUsedError].
 	Key *IdempotencyKey
+	// Arrival is the delivery of a trigger that the execution is started for, with Create only. When it has started one before, or the trigger has taken
+	// another with its key, nothing is written and the error is a [*DeliveryKnownError].
+	Arrival *Arrival
 	// Change is set when what listings show has changed: the status, the end. It is not set for each step.
 	Change *Change
 	// SetTimers and ClearTimers are the timers that come and go. Clearing comes first; setting one that is there moves it.
@@ -77,6 +80,8 @@ func (a *Append) Check() error {
 		return fault.Newf(fault.Invalid, "append to execution %q: the summary is that of %q", a.Execution, a.Create.ID)
 	case a.Key != nil && (a.Create == nil || a.Key.Key == ""):
 		return fault.Newf(fault.Invalid, "append to execution %q: an idempotency key belongs to a start and is not empty", a.Execution)
+	case a.Arrival != nil && (a.Create == nil || a.Arrival.Delivery.ID == ""):
+		return fault.Newf(fault.Invalid, "append to execution %q: a delivery belongs to a start and has an id", a.Execution)
 	case a.Snapshot != nil && a.Snapshot.Seq > a.After+1:
 		return fault.Newf(fault.Invalid, "append to execution %q: a snapshot of row %d cannot be taken at row %d", a.Execution, a.Snapshot.Seq, a.After+1)
 	case a.Pause != nil && (a.Pause.ID == "" || a.Pause.Reason != PauseOperator):

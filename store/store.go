@@ -60,6 +60,7 @@ type Stores struct {
 	Sessions     Sessions
 	Invitations  Invitations
 	Logins       Logins
+	Triggers     Triggers
 }
 
 // Scope returns the workspace a call is for. Drivers begin every call that names a record with it.

@@ -37,6 +37,8 @@ type Workflow struct {
 	RevisionHash     string
 	DeploymentStatus DeploymentStatus
 	DeploymentError  string
+	// DeployedRevision is the one that is in force, whatever a later deployment has come to; zero: none is.
+	DeployedRevision int64
 	CreatedBy        string
 	UpdatedBy        string
 	// TokenMadeBy is who made the token that it was last saved with, if it was somebody else than UpdatedBy.
@@ -70,7 +72,7 @@ type Revision struct {
 	Created     int64
 }
 
-// WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and whether it is deployed.
+// WorkflowHeading is what a start has to know of a workflow: what it is called, its newest revision, and which one is deployed.
 type WorkflowHeading struct {
 	Name             string
 	Description      string
@@ -78,6 +80,9 @@ type WorkflowHeading struct {
 	Revision         int64
 	RevisionHash     string
 	DeploymentStatus DeploymentStatus
+	// DeployedRevision and DeployedHash are those of the revision that is in force; zero and empty: none is.
+	DeployedRevision int64
+	DeployedHash     string
 }
 
 // SaveWorkflow is a definition to be kept, with what listings show of it.
@@ -109,7 +114,9 @@ type WorkflowQuery struct {
 	// Tags must all be there.
 	Tags             []string
 	DeploymentStatus DeploymentStatus
-	Page             Page
+	// Deployed keeps those that have a revision in force.
+	Deployed bool
+	Page     Page
 }
 
 // WorkflowPage is a part of a listing, last saved first, and the size of the whole.
@@ -136,9 +143,8 @@ type Workflows interface {
 	Revision(ctx context.Context, p identity.Principal, id string, number int64) (Revision, error)
 	RevisionByHash(ctx context.Context, p identity.Principal, id, hash string) (Revision, error)
 	Revisions(ctx context.Context, p identity.Principal, id string, page Page) (RevisionPage, error)
-	SetDeployment(ctx context.Context, p identity.Principal, id string, status DeploymentStatus, reason string) error
-	// Delete takes a workflow out of sight. [ErrConflict] while executions of it are unfinished. Saving it again brings it
-	// back, with its revisions.
+	// Delete takes a workflow out of sight and removes its triggers. [ErrConflict] while executions of it are unfinished. Saving it again brings it
+	// back, with its revisions, not deployed.
 	Delete(ctx context.Context, p identity.Principal, id string, at int64) error
 }
 

@@ -1,5 +1,5 @@
-// Package flow holds the kinds that lead a graph: branches, loops, waits, workflows inside workflows, what works on lists as they pass, and
-// the manual trigger that a graph begins with. One file is one kind; loop_body.go is what the loops share.
+// Package flow holds the kinds that lead a graph: branches, loops, waits, workflows inside workflows, what works on lists as they pass, and what
+// answers the request that a run came from. One file is one kind; loop_body.go is what the loops share.
 //
 // The package that puts a program together imports it; nothing else does.
 package flow
@@ -23,6 +23,8 @@ type Deps struct {
 	Databases *database.Pools
 	// Listens says that calls reach the program, so that a wait can be ended by one.
 	Listens bool
+	// Respond records an answer to the request that an execution came from; nil: no requests come.
+	Respond Respond
 }
 
 // Kinds lists every kind of this package.
@@ -45,7 +47,7 @@ func Kinds(d Deps) []node.Kind {
 		brief(flowTimeout()),
 		brief(flowWait(d)),
 		brief(flowWhile()),
-		brief(triggerManual()),
+		flowRespond(d.Respond),
 	}
 }
 

@@ -28,6 +28,7 @@ type row struct {
 	settled  []node.Settlement
 	create   *store.Execution
 	key      *store.IdempotencyKey
+	arrival *store.Arrival
 	// entries are what the audit log says about it.
 	entries []*store.PendingEntry
 }
@@ -55,7 +56,7 @@ func (o *owner) prepare(ctx context.Context, r row) (held, error) {
 		return held{}, err
 	}
 	a := &store.Append{
-		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key,
+		Execution: o.ref.Execution, After: row.Seq - 1, Time: row.Time, Body: body, TakeInbox: r.inbox, Logs: slices.Concat(r.logs, o.traces(row), o.failures(row)), Create: create, Key: r.key, Arrival: r.arrival,
 	}
 	for _, s := range r.settled {
 		a.SettleLedger = append(a.SettleLedger, store.Settlement{ID: s.ID, Tokens: s.Tokens, Cost: s.Cost})

@@ -355,7 +355,7 @@ func (h *Host) Fork(ctx context.Context, p identity.Principal, r host.ForkReques
 		Revision: source.Revision, RevisionHash: source.RevisionHash, Priority: source.Priority, ForkedFrom: r.Source,
 		TriggerType: "FORK", User: p.User, TokenMadeBy: p.TokenMadeBy(), Conversation: source.Conversation, Started: now, Created: now, Updated: now,
 	}
-	started, err := h.commitStart(ctx, o, turn, commands, create, nil)
+	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create})
 	return started.Execution, err
 }
 

@@ -33,6 +33,10 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
+	arrival, err := arrivalOf(r)
+	if err != nil {
+		return host.Started{}, err
+	}
 	revision, err := h.revisionOf(ctx, p, r)
 	if err != nil {
 		return host.Started{}, err
@@ -82,7 +86,7 @@ func (h *Host) Start(ctx context.Context, p identity.Principal, r host.StartRequ
 			return host.Started{}, err
 		}
 	}
-	started, err := h.commitStart(ctx, o, turn, commands, create, key(r))
+	started, err := h.commitStart(ctx, o, row{turn: turn, commands: commands, create: create, key: key(r), arrival: arrival})
 	if err != nil || started.Repeated {
 		h.families.leave(root)
 		h.admission.moved(ref, o.task, engine.StatusError)
@@ -118,6 +122,18 @@ func key(r host.StartRequest) *store.IdempotencyKey {
 	return &store.IdempotencyKey{Key: r.Key, RequestHash: r.KeyHash}
 }
 
+// arrivalOf is the delivery that a request records; nil: none.
+func arrivalOf(r host.StartRequest) (*store.Arrival, error) {
+	if r.Arrival == nil {
+		return nil, nil
+	}
+	arrival, ok := r.Arrival.(*store.Arrival)
+	if !ok {
+		return nil, fault.Newf(fault.Internal, "delivery %q cannot be recorded by this host: it is a %T", r.Arrival.DeliveryID(), r.Arrival)
+	}
+	return arrival, nil
+}
+
 // revisionOf is the revision that a request starts: the one that it brings, or else the one that its hash names.
 func (h *Host) revisionOf(ctx context.Context, p identity.Principal, r host.StartRequest) (*node.Revision, error) {
 	if ready, ok := r.Ready.(revision); ok {
@@ -127,7 +143,7 @@ func (h *Host) revisionOf(ctx context.Context, p identity.Principal, r host.Star
 }
 
 // commitStart commits the first row of an execution, with what follows at once, and hands the rest to its owner.
-func (h *Host) commitStart(ctx context.Context, o *owner, turn *host.Turn, commands []engine.Command, create *store.Execution, key *store.IdempotencyKey) (host.Started, error) {
+func (h *Host) commitStart(ctx context.Context, o *owner, first row) (host.Started, error) {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -143,7 +159,8 @@ func (h *Host) commitStart(ctx context.Context, o *owner, turn *host.Turn, comma
 	}
 	h.running.Add(1)
 	h.mu.Unlock()
-	status, broken, err := o.start(ctx, row{turn: turn, commands: commands, create: create, key: key, entries: store.PendingEntries(ctx)})
+	first.entries = store.PendingEntries(ctx)
+	status, broken, err := o.start(ctx, first)
 	if err != nil {
 		h.mu.Lock()
 		h.remove(o.ref)

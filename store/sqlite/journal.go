@@ -151,6 +151,11 @@ func (w *writer) admit(key executionKey, a *store.Append, h *head) error {
 			return &store.KeyUsedError{IdempotencyKey: k, Same: k.RequestHash == a.Key.RequestHash}
 		}
 	}
+	if a.Arrival != nil {
+		if err := w.admitArrival(key.workspace, a.Arrival); err != nil {
+			return err
+		}
+	}
 	if h != nil {
 		return movedOn(key.id, a.After, h.seq)
 	}
@@ -178,6 +183,11 @@ func movedOn(id string, after, seq uint64) error {
 
 // claim keeps the idempotency key of a start.
 func (w *writer) claim(key executionKey, a *store.Append) error {
+	if a.Arrival != nil {
+		if err := w.arrive(key, a.Arrival); err != nil {
+			return err
+		}
+	}
 	if a.Key == nil {
 		return nil
 	}

@@ -226,6 +226,7 @@ func (db *DB) Stores() store.Stores {
 		Sessions:     sessions{db},
 		Invitations:  invitations{db},
 		Logins:       logins{db},
+		Triggers:     triggers{db},
 	}
 }
 

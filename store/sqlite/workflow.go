@@ -14,12 +14,12 @@ import (
 
 type workflows struct{ db *DB }
 
-const workflowColumns = `workspace_id, id, name, description, icon_url, tags, version, parent, revision, revision_hash, deployment_status, deployment_error,
+const workflowColumns = `workspace_id, id, name, description, icon_url, tags, version, parent, revision, revision_hash, deployment_status, deployment_error, deployed_revision,
 	created_by, updated_by, token_made_by, created, updated, last_status, last_execution, total_runs, iif(ended_runs > 0, total_duration_ms / ended_runs, 0), total_credits, last_success`
 
 func scanWorkflow(s scanner) (w store.Workflow, err error) {
 	var tags []byte
-	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash, &w.DeploymentStatus, &w.DeploymentError,
+	if err := s.Scan(&w.Workspace, &w.ID, &w.Name, &w.Description, &w.IconURL, &tags, &w.Version, &w.Parent, &w.Revision, &w.RevisionHash, &w.DeploymentStatus, &w.DeploymentError, &w.DeployedRevision,
 		&w.CreatedBy, &w.UpdatedBy, &w.TokenMadeBy, &w.Created, &w.Updated, &w.LastStatus, &w.LastExecution, &w.Statistics.TotalRuns, &w.Statistics.AverageDurationMS, &w.Statistics.TotalCredits, &w.Statistics.LastSuccess); err != nil {
 		return w, err
 	}
@@ -142,9 +142,9 @@ func (x workflows) Heading(ctx context.Context, p identity.Principal, id string)
 	if ok {
 		return h, nil
 	}
-	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
+	h, err = queryOne(ctx, x.db, notFound("workflow", id), `SELECT name, description, version, revision, revision_hash, deployment_status, deployed_revision, deployed_hash FROM workflows WHERE workspace_id = ? AND id = ? AND deleted = 0`,
 		func(s scanner) (h store.WorkflowHeading, err error) {
-			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus)
+			return h, s.Scan(&h.Name, &h.Description, &h.Version, &h.Revision, &h.RevisionHash, &h.DeploymentStatus, &h.DeployedRevision, &h.DeployedHash)
 		}, workspace, id)
 	if err != nil {
 		return h, err
@@ -186,6 +186,9 @@ func (x workflows) List(ctx context.Context, p identity.Principal, q store.Workf
 	}
 	if q.DeploymentStatus != "" {
 		f.addCondition("deployment_status = ?", string(q.DeploymentStatus))
+	}
+	if q.Deployed {
+		f.addCondition("deployed_revision <> 0")
 	}
 	for _, tag := range q.Tags {
 		f.addCondition("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
@@ -245,12 +248,6 @@ func (x workflows) Revisions(ctx context.Context, p identity.Principal, id strin
 	return out, err
 }
 
-// SetDeployment implements [store.Workflows].
-func (x workflows) SetDeployment(ctx context.Context, p identity.Principal, id string, status store.DeploymentStatus, reason string) error {
-	return x.db.changeOne(ctx, p, notFound("workflow", id), `UPDATE workflows SET deployment_status = ?, deployment_error = ? WHERE deleted = 0 AND id = ? AND workspace_id = ?`,
-		string(status), reason, id)
-}
-
 // changeOne runs a statement that changes one row of the principal's workspace, which is its last argument. Without such
 // a row nothing is written and the error is the given one.
 func (db *DB) changeOne(ctx context.Context, p identity.Principal, missing error, text string, args ...driver.Value) error {
@@ -294,7 +291,10 @@ func (x workflows) Delete(ctx context.Context, p identity.Principal, id string, 
 			return fault.Newf(fault.Conflict, "workflow %q has %d unfinished executions; cancel them or wait", id, n)
 		}
 		delete(w.tally.alive, workflowKey{workspace, id})
-		_, err = w.c.exec(`UPDATE workflows SET deleted = ?, deployment_status = ?, deployment_error = '' WHERE workspace_id = ? AND id = ?`,
+		if err := w.removeTriggers(workspace, id); err != nil {
+			return err
+		}
+		_, err = w.c.exec(`UPDATE workflows SET deleted = ?, deployment_status = ?, deployment_error = '', deployed_revision = 0, deployed_hash = '', pending_revision = 0 WHERE workspace_id = ? AND id = ?`,
 			max(at, 1), string(store.DeploymentUndeployed), workspace, id)
 		return err
 	})

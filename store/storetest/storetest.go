@@ -72,6 +72,10 @@ func Run(t *testing.T, open Open) {
 		{"MCPServers/ActivateRepinDeactivate", testMCPActivations},
 		{"MCPServers/Policies", testMCPPolicies},
 		{"MCPServers/Acceptances", testMCPAcceptances},
+		{"Triggers/Deployment", testDeployment},
+		{"Triggers/DueInOrderOfTime", testTriggersDue},
+		{"Triggers/OneStartForOneDelivery", testArrivals},
+		{"Triggers/OneAnswer", testAnswers},
 		{"Tenants/SeeNothingOfEachOther", testTenants},
 		{"Tenants/NobodyIsRefused", testNobody},
 	})

@@ -170,9 +170,6 @@ func probes() map[string]probe {
 		"Workflows.Revisions": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return s.Workflows.Revisions(ctx, p, "w", store.Page{})
 		},
-		"Workflows.SetDeployment": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
-			return nil, s.Workflows.SetDeployment(ctx, p, "w", store.DeploymentFailed, "from b")
-		},
 		"Workflows.Delete": func(ctx context.Context, s store.Stores, p identity.Principal, _ known) (any, error) {
 			return nil, s.Workflows.Delete(ctx, p, "w2", 1)
 		},
@@ -379,6 +376,7 @@ func probes() map[string]probe {
 		},
 	}
 	maps.Copy(all, loginProbes())
+	maps.Copy(all, triggerProbes())
 	return all
 }
 
@@ -437,6 +435,7 @@ func fill(t *testing.T, s store.Stores, p identity.Principal) known {
 	ok(t, err)
 	item, _, err := s.Inbox.Deliver(ctx, p, store.InboxItem{Execution: "e1", Dedup: "d", Kind: "k", Body: []byte(secret)})
 	ok(t, err)
+	fillTriggers(t, s, p)
 	return known{workspace: p.Workspace, item: item, blob: blob.Hash}
 }
 
@@ -448,7 +447,8 @@ func reading() []string {
 		switch method {
 		case "Rows", "LastSnapshot", "Pending", "PendingExecutions", "Upcoming", "Get", "List", "Unfinished", "Lines", "Sum", "Find",
 			"Revision", "RevisionByHash", "Revisions", "Scope", "Scopes", "Records", "Search", "Nearest",
-			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations":
+			"Due", "Responses", "DueDeliveries", "Deliveries", "Thread", "Accounts", "Unasked", "Pauses", "Activation", "Activations",
+			"Preparing", "InForce", "OfKind", "Delivery", "DeliveryOf":
 			return false
 		}
 		return true

@@ -82,10 +82,6 @@ func testRevisions(t *testing.T, s store.Stores) {
 		}
 	}
 	equal(t, "savers", 1, won)
-	ok(t, s.Workflows.SetDeployment(t.Context(), p, "w", store.DeploymentFailed, "no such port"))
-	got = must[store.Workflow](t)(s.Workflows.Get(t.Context(), p, "w"))
-	equal(t, "deployment", []string{"failed", "no such port"}, []string{string(got.DeploymentStatus), got.DeploymentError})
-	wantCode(t, "unknown deployed", s.Workflows.SetDeployment(t.Context(), p, "unknown", store.DeploymentDeployed, ""), fault.NotFound)
 }
 
 func testWorkflowList(t *testing.T, s store.Stores) {
@@ -99,7 +95,9 @@ func testWorkflowList(t *testing.T, s store.Stores) {
 		_, _, err := s.Workflows.Save(t.Context(), p, store.SaveWorkflow{ID: fmt.Sprintf("w%02d", i), Name: fmt.Sprintf("Flow %d", i), Description: "Über 50% 订单", Tags: tags, Hash: "h", Time: 7})
 		ok(t, err)
 	}
-	ok(t, s.Workflows.SetDeployment(t.Context(), p, "w03", store.DeploymentDeployed, ""))
+	deployed := store.Deployment{WorkflowID: "w03", Revision: 1, Hash: "h"}
+	ok(t, s.Triggers.Prepare(t.Context(), p, deployed))
+	ok(t, s.Triggers.PutInForce(t.Context(), p, deployed))
 	total := func(q store.WorkflowQuery) int {
 		t.Helper()
 		return must[store.WorkflowPage](t)(s.Workflows.List(t.Context(), p, q)).Total
@@ -148,7 +146,7 @@ func testWorkflowDelete(t *testing.T, s store.Stores) {
 	_, err = s.Workflows.Revision(t.Context(), p, "w", 0)
 	wantCode(t, "newest of a deleted one", err, fault.NotFound)
 	equal(t, "list", 0, must[store.WorkflowPage](t)(s.Workflows.List(t.Context(), p, store.WorkflowQuery{})).Total)
-	wantCode(t, "deployed after deletion", s.Workflows.SetDeployment(t.Context(), p, "w", store.DeploymentDeployed, ""), fault.NotFound)
+	wantCode(t, "deployed after deletion", s.Triggers.Prepare(t.Context(), p, store.Deployment{WorkflowID: "w", Revision: 1}), fault.NotFound)
 	// What executions are pinned to stays.
 	equal(t, "pinned", "d", string(must[store.Revision](t)(s.Workflows.Revision(t.Context(), p, "w", 1)).Definition))
 	b := first("e2")

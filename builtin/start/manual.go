@@ -1,4 +1,4 @@
-package flow
+package start
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"tandem/fault"
 	"tandem/node"
 	"tandem/payload"
+	"tandem/trigger"
 	"tandem/workflow"
 )
 
@@ -16,6 +17,24 @@ type manualConfig struct {
 	TriggerName string      `json:"trigger_name" doc:"The name of the trigger, which its output has as trigger_message." zh:"触发器名称，输出为 trigger_message。"`
 	Description string      `json:"description" doc:"A description for people." zh:"供人阅读的说明。"`
 	InputSchema node.Object `json:"input_schema" doc:"The JSON Schema that inputs must fit." zh:"输入须满足的 JSON Schema。"`
+}
+
+// manualSource lets a deployed workflow be started by people, the API and the command line: there is nothing to be registered, but its form must be usable.
+type manualSource struct{}
+
+// Kind implements [trigger.Source].
+func (manualSource) Kind() string { return "TRIGGER.MANUAL" }
+
+// Register implements [trigger.Source].
+func (manualSource) Register(_ context.Context, t trigger.Trigger) error {
+	cfg, err := node.Configuration[manualConfig](t.Config)
+	if err != nil || cfg.InputSchema == nil {
+		return err
+	}
+	if _, err := payload.CompileSchema(json.RawMessage(cfg.InputSchema)); err != nil {
+		return fault.Newf(fault.InvalidConfig, "%q is not a usable JSON Schema: %w", "input_schema", err)
+	}
+	return nil
 }
 
 func (c *manualConfig) Defaults() { c.TriggerName = "Manual Trigger" }
@@ -43,7 +62,7 @@ func triggerManual() node.Kind {
 			if cfg.InputSchema != nil {
 				check, err := payload.CompileSchema(json.RawMessage(cfg.InputSchema))
 				if err != nil {
-					return nil, fault.Newf(fault.InvalidConfig, "%q is no usable JSON Schema: %w", "input_schema", err)
+					return nil, fault.Newf(fault.InvalidConfig, "%q is not a usable JSON Schema: %w", "input_schema", err)
 				}
 				if problems := check.Problems("", values.Decode(in)); len(problems) > 0 {
 					return nil, fault.Newf(fault.InvalidInput, "the inputs do not fit the trigger's input_schema: %s", problems[0]).With("errors", problems)
