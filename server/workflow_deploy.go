@@ -32,7 +32,7 @@ func (s *Server) deployWorkflow(ctx context.Context, p identity.Principal, in *W
 		if fault.CodeOf(err).Class() == fault.ClassInternal {
 			return nil, err // it says nothing about the workflow
 		}
-		return nil, errors.Join(err, s.o.Stores.Triggers.Fail(ctx, p, in.ID, fault.From(err).Message))
+		return nil, errors.Join(err, s.o.Stores.Triggers.Fail(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision, "failed"), p, in.ID, fault.From(err).Message))
 	}
 	if err := s.o.Triggers.Deploy(route.Audited(ctx, "workflow.deploy", in.ID, w.DeployedRevision, w.Revision), p, in.ID, w.Revision); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type row struct {
 	settled  []node.Settlement
 	create   *store.Execution
 	key      *store.IdempotencyKey
-	arrival *store.Arrival
+	arrival  *store.Arrival
 	// entries are what the audit log says about it.
 	entries []*store.PendingEntry
 }

@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/identity"
 	"tandem/store"
+	"tandem/store/sqlite/sqlconn"
 )
 
 type triggers struct{ db *DB }
@@ -305,7 +306,7 @@ func (w *writer) knownDelivery(workspace string, d *store.TriggerDelivery) (*sto
 }
 
 func (w *writer) deliveryWhere(condition string, args ...driver.Value) (*store.TriggerDelivery, error) {
-	row := make(record, 17)
+	row := make(sqlconn.Record, 17)
 	found, err := w.c.row(row, `SELECT `+triggerDeliveryColumns+` FROM trigger_deliveries WHERE `+condition, args...)
 	if err != nil || !found {
 		return nil, err
