@@ -16,6 +16,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // JoinPath is before the secret of an invitation in its link.
@@ -128,13 +129,13 @@ func (d *desk) showInvitation(w http.ResponseWriter, r *http.Request) {
 		d.closed(w, r, err)
 		return
 	}
-	d.page(w, r, http.StatusOK, func(say func(zh, en string) string) pageContent {
+	d.page(w, r, http.StatusOK, func(say func(text.Text) string) pageContent {
 		return pageContent{
-			Heading: say("加入 Tandem", "Join Tandem"),
+			Heading: say(text.Of("Join Tandem")),
 			Lines: []string{
-				fmt.Sprintf(say("%s 邀请您（%s）加入工作区 %s。", "%s invites you (%s) to the workspace %s."), i.InvitedBy, i.Email, i.Workspace),
+				say(text.Of("%s invites you (%s) to the workspace %s.", i.InvitedBy, i.Email, i.Workspace)),
 			},
-			Action: r.URL.Path, Button: say("加入", "Join"),
+			Action: r.URL.Path, Button: say(text.Of("Join")),
 		}
 	})
 }
@@ -168,12 +169,12 @@ func (d *desk) acceptInvitation(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.SetSession(w, r, b.secret)
-	d.page(w, r, http.StatusOK, func(say func(zh, en string) string) pageContent {
+	d.page(w, r, http.StatusOK, func(say func(text.Text) string) pageContent {
 		return pageContent{
-			Heading: say("欢迎", "Welcome"),
+			Heading: say(text.Of("Welcome")),
 			Lines: []string{
-				fmt.Sprintf(say("您现在是工作区 %s 的用户 %s，此浏览器已登录。", "You are the user %[2]s of the workspace %[1]s now, and this browser is logged in."), i.Workspace, u.ID),
-				say("命令行和程序使用的令牌（仅显示这一次）：", "Your token for the command line and for programs, shown this once:"),
+				say(text.Of("You are the user %s of the workspace %s now, and this browser is logged in.", u.ID, i.Workspace)),
+				say(text.Of("Your token for the command line and for programs, shown this once:")),
 			},
 			Secret: secret,
 		}
@@ -212,12 +213,11 @@ func (d *desk) accept(ctx context.Context, i identity.Invitation, complete func(
 // closed says why there is nothing to join.
 func (d *desk) closed(w http.ResponseWriter, r *http.Request, err error) {
 	told := d.Problem(r.Context(), identity.Principal{}, err)
-	d.o.Notice(w, r, told.Status, func(say func(zh, en string) string) (string, []string) {
-		if fault.CodeOf(err) == fault.NotFound {
-			return say("邀请无效", "This invitation is not good any more"), []string{say("它已被使用、已过期或从未存在。请向邀请您的人索取新的邀请。", "It was used, has expired, or never was. Ask whoever has invited you for another one.")}
-		}
-		return say("暂时无法加入", "You cannot join right now"), []string{told.Detail}
-	})
+	if fault.CodeOf(err) == fault.NotFound {
+		d.o.Notice(w, r, told.Status, text.Of("This invitation is not good any more"), text.Of("It was used, has expired, or never was. Ask whoever has invited you for another one."))
+		return
+	}
+	d.o.Notice(w, r, told.Status, text.Of("You cannot join right now"), text.As(told.Detail))
 }
 
 func tellInvitation(i identity.Invitation) api.Invitation {

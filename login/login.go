@@ -10,6 +10,7 @@ import (
 	"tandem/identity"
 	"tandem/route"
 	"tandem/store"
+	"tandem/text"
 )
 
 // Options is what logging in needs. Everything but Provider must be there.
@@ -21,8 +22,8 @@ type Options struct {
 	PublicURL string
 	// Provider is where people log in besides; its zero value: there is none.
 	Provider Provider
-	// Notice shows a page for people with nothing to fill in; tell is given what chooses between the languages.
-	Notice func(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) (heading string, lines []string))
+	// Notice shows a page for people with nothing to fill in, in the language of whoever asks for it.
+	Notice func(w http.ResponseWriter, r *http.Request, status int, heading text.Text, lines ...text.Text)
 }
 
 // desk registers and answers. It is safe for concurrent use.

@@ -13,6 +13,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/text"
 )
 
 // Path is the page on which people log in, ProviderPath where they are sent to the provider from, and ReturnPath where they come back.
@@ -71,17 +72,12 @@ func hashSource(text string) string {
 }
 
 // page shows a page in the language of the browser.
-func (d *desk) page(w http.ResponseWriter, r *http.Request, status int, tell func(say func(zh, en string) string) pageContent) {
+func (d *desk) page(w http.ResponseWriter, r *http.Request, status int, tell func(say func(text.Text) string) pageContent) {
 	lang := "en"
 	if first, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ","); strings.HasPrefix(strings.ToLower(strings.TrimSpace(first)), "zh") {
 		lang = "zh"
 	}
-	content := tell(func(zh, en string) string {
-		if lang == "zh" {
-			return zh
-		}
-		return en
-	})
+	content := tell(func(t text.Text) string { return t.In(lang) })
 	content.Lang = lang
 	var out bytes.Buffer
 	t, err := template.New("page").Parse(pageText)
@@ -118,10 +114,10 @@ func (d *desk) pages() {
 
 // form asks for a token, or shows the way to the provider.
 func (d *desk) form(w http.ResponseWriter, r *http.Request, status int, wrong string) {
-	d.page(w, r, status, func(say func(zh, en string) string) pageContent {
-		c := pageContent{Heading: say("登录", "Log in"), Wrong: wrong, Token: say("令牌", "Token"), Button: say("登录", "Log in")}
+	d.page(w, r, status, func(say func(text.Text) string) pageContent {
+		c := pageContent{Heading: say(text.Of("Log in")), Wrong: wrong, Token: say(text.Of("Token")), Button: say(text.Of("Log in"))}
 		if d.provider != nil {
-			c.Provider = say("通过您的组织登录", "Log in with your organisation")
+			c.Provider = say(text.Of("Log in with your organisation"))
 		}
 		return c
 	})

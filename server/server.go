@@ -54,8 +54,6 @@ type Options struct {
 	// Models are the language models, Tools the tool servers.
 	Models settings.Models
 	Tools  settings.Tools
-	// PublicURL is where the server is reached, for the addresses that end waits; empty: none are told.
-	PublicURL string
 	// Credentials opens the credentials of a workspace, for calls that are signed; nil: none can be opened.
 	Credentials func(p identity.Principal) credential.Opener
 	// Gateway makes what serves the Model Context Protocol on top of the API's own handler; nil: there is none.
