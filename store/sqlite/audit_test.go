@@ -9,6 +9,7 @@ import (
 	"tandem/identity"
 	"tandem/store"
 	"tandem/store/sqlite"
+	"tandem/store/sqlite/datadir"
 	"tandem/store/sqlite/sqlitetest"
 )
 
@@ -23,7 +24,7 @@ func TestAudit_IsAppendOnly(t *testing.T) {
 		check(t, db.Stores().Audit.Enter(t.Context(), p, store.AuditEntry{Time: 5, Action: action}))
 	}
 	check(t, db.Close())
-	raw, err := sql.Open("sqlite", filepath.Join(dir, sqlite.DatabaseFile))
+	raw, err := sql.Open("sqlite", filepath.Join(dir, datadir.DatabaseFile))
 	check(t, err)
 	defer raw.Close()
 	for _, text := range []string{
