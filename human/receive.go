@@ -15,6 +15,7 @@ import (
 	"tandem/fault"
 	"tandem/human/replies"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 )
@@ -290,7 +291,7 @@ func cut(text string, most int) string {
 // recall says again what became of a reply.
 func (t *taking) recall(one *store.Response) {
 	t.reaction.Accepted = one.Accepted && one.OverruledBy == ""
-	if code, message, ok := strings.Cut(one.Reasoning, ": "); !one.Accepted && isNull(one.Factors) && ok {
+	if code, message, ok := strings.Cut(one.Reasoning, ": "); !one.Accepted && payload.IsNull(one.Factors) && ok {
 		t.reaction.Err = fault.New(fault.Code(code), message)
 		// If it is still so, all of it can be said.
 		who, err := t.sender(t.reply)
@@ -301,7 +302,7 @@ func (t *taking) recall(one *store.Response) {
 			t.reaction.Err = now
 		}
 	}
-	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != replies.Filtered
+	t.asked = !one.Accepted && !payload.IsNull(one.Factors) && one.Relevance != replies.Filtered
 }
 
 // click takes what was chosen or filled in.
