@@ -53,12 +53,13 @@ func floors() map[string]floor {
 		"identity":   {level: 2}, // below the stores: every call of theirs takes its Principal
 		"credential": {level: 3}, // below kinds and channels, which open credentials
 
-		"node":  {level: 4},
-		"llm":   {level: 4},
-		"store": {level: 4},
-		"host":  {level: 4},
-		"api":   {level: 4},
-		"files": {level: 4},
+		"node":      {level: 4},
+		"node/slot": {level: 3}, // what a schema wants and data lacks
+		"llm":       {level: 4},
+		"store":     {level: 4},
+		"host":      {level: 4},
+		"api":       {level: 4},
+		"files":     {level: 4},
 
 		// The rooms of the store in SQLite are below what it stores.
 		"store/sqlite/migrations": {level: 0}, // embedded data

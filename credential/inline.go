@@ -116,40 +116,78 @@ func inlineText(name, text string) (what string, certain bool) {
 	if len(text) < 6 {
 		return "", false
 	}
-	if slices.ContainsFunc(knownBegins, func(begin string) bool { return strings.Contains(text, begin) }) {
-		for _, known := range knownSecrets {
-			for _, hit := range known.form.FindAllString(text, 20) {
-				if !standIn.MatchString(hit) && distinct(hit) >= 8 {
-					return known.what, true
-				}
+	if what := knownSecret(text); what != "" {
+		return what, true
+	}
+	for _, find := range []func(text string) (what string, certain bool){passwordInAddress, passwordInSource, secretInQuery} {
+		if what, certain := find(text); what != "" {
+			return what, certain
+		}
+	}
+	return secretInField(name, text)
+}
+
+// knownSecret is a secret in a text that is recognised by its form.
+func knownSecret(text string) string {
+	if !slices.ContainsFunc(knownBegins, func(begin string) bool { return strings.Contains(text, begin) }) {
+		return ""
+	}
+	for _, known := range knownSecrets {
+		for _, hit := range known.form.FindAllString(text, 20) {
+			if !standIn.MatchString(hit) && distinct(hit) >= 8 {
+				return known.what
 			}
 		}
 	}
-	whole := !strings.ContainsAny(strings.TrimSpace(text), "\n\t")
+	return ""
+}
+
+// oneLine says that a text has no lines or columns.
+func oneLine(text string) bool { return !strings.ContainsAny(strings.TrimSpace(text), "\n\t") }
+
+// passwordInAddress is a password in an address in a text. It is certain where the text is the address.
+func passwordInAddress(text string) (what string, certain bool) {
 	for _, m := range addressPassword.FindAllStringSubmatch(text, 20) {
 		if isLiteral(m[2]) {
-			return "a password in an address", whole && strings.HasPrefix(strings.TrimSpace(text), m[1]+"://")
+			return "a password in an address", oneLine(text) && strings.HasPrefix(strings.TrimSpace(text), m[1]+"://")
 		}
 	}
+	return "", false
+}
+
+// passwordInSource is a password in the name of a data source, as MySQL writes it or in pairs.
+func passwordInSource(text string) (what string, certain bool) {
+	const inSource = "a password in a data source name"
 	if m := mysqlPassword.FindStringSubmatch(text); m != nil && isLiteral(m[1]) {
-		return "a password in a data source name", true
+		return inSource, true
 	}
-	if m := pairPassword.FindStringSubmatch(text); m != nil && whole && isLiteral(m[1]) && pairOther.MatchString(text) {
-		return "a password in a data source name", true
+	if m := pairPassword.FindStringSubmatch(text); m != nil && oneLine(text) && isLiteral(m[1]) && pairOther.MatchString(text) {
+		return inSource, true
 	}
-	if strings.Contains(text, "://") || strings.HasPrefix(text, "/") || strings.HasPrefix(text, "?") {
-		for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
-			sure, likely := false, false
-			if secretField(m[1]) {
-				sure, likely = strength(m[2])
-			} else if isQueryName(m[1]) {
-				sure, likely = machineMade(m[2])
-			}
-			if sure || likely {
-				return fmt.Sprintf("the parameter %q of an address", m[1]), sure
-			}
+	return "", false
+}
+
+// secretInQuery is a secret among the parameters of an address.
+func secretInQuery(text string) (what string, certain bool) {
+	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "?") {
+		return "", false
+	}
+	for _, m := range queryPair.FindAllStringSubmatch(text, 50) {
+		sure, likely := false, false
+		if secretField(m[1]) {
+			sure, likely = strength(m[2])
+		} else if isQueryName(m[1]) {
+			sure, likely = machineMade(m[2])
+		}
+		if sure || likely {
+			return fmt.Sprintf("the parameter %q of an address", m[1]), sure
 		}
 	}
+	return "", false
+}
+
+// secretInField is what stands in a field under whose name people write secrets.
+func secretInField(name, text string) (what string, certain bool) {
 	if !secretField(name) {
 		return "", false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 )
@@ -247,7 +248,7 @@ func defaultApprovers(purpose, starter string, r Request) ([]string, error) {
 	var settings struct {
 		Mail []string `json:"recipient_emails"`
 	}
-	if !isNull(r.Settings) && json.Unmarshal(r.Settings, &settings) == nil {
+	if !payload.IsNull(r.Settings) && json.Unmarshal(r.Settings, &settings) == nil {
 		for _, text := range settings.Mail {
 			seat, err := mailSeat(text)
 			if err != nil {

@@ -1,7 +1,6 @@
 package human
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -168,7 +167,7 @@ func (r *Request) settle(m Media, q Question) error {
 		}
 		r.Escalation = &Escalation{e.AfterSeconds, to}
 	}
-	if r.TimeoutAction == TimeoutDefault && isNull(r.TimeoutResponse) {
+	if r.TimeoutAction == TimeoutDefault && payload.IsNull(r.TimeoutResponse) {
 		return wrongConfig("timeout_default_response", "the timeout_action is default_response; say what it is")
 	}
 	if q.Purpose != PurposeNode {
@@ -224,7 +223,7 @@ func (r *Request) operational(purpose string) {
 			r.Options = []Option{{Value: "approve"}, {Value: "reject"}}
 		}
 	}
-	if isNull(r.Schema) && shape != "" {
+	if payload.IsNull(r.Schema) && shape != "" {
 		r.Schema = json.RawMessage(shape)
 	}
 }
@@ -241,7 +240,7 @@ func (r *Request) checkShape() error {
 	if r.Type == Selection && len(r.Options) == 0 {
 		return wrongConfig("selection_options", "there is nothing to select from")
 	}
-	if !isNull(r.Schema) {
+	if !payload.IsNull(r.Schema) {
 		if _, err := payload.CompileSchema(r.Schema); err != nil {
 			return wrongConfig("form_schema", "it is no usable JSON Schema: %s", err)
 		}
@@ -274,7 +273,7 @@ func (r *Request) checkShape() error {
 	}
 	r.Fields = fields
 	switch {
-	case r.Type == Input && len(r.Fields) == 0 && isNull(r.Schema):
+	case r.Type == Input && len(r.Fields) == 0 && payload.IsNull(r.Schema):
 		return wrongConfig("input_fields", "there is nothing to fill in")
 	case r.Type == Review:
 		return r.settleReview()
@@ -333,11 +332,6 @@ func wrongConfig(path, format string, args ...any) *fault.Error {
 	return fault.Newf(fault.InvalidConfig, "%s: "+format, append([]any{path}, args...)...).With("path", "configurations."+path)
 }
 
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
-}
-
 // hexHash is what a hash looks like. read-only
 var hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -347,7 +341,7 @@ func argumentsHash(r Request, besides map[string]json.RawMessage) string {
 	if json.Unmarshal(besides["arguments_hash"], &own) == nil && hexHash.MatchString(own) {
 		return own
 	}
-	if isNull(r.Arguments) {
+	if payload.IsNull(r.Arguments) {
 		return ""
 	}
 	sum := sha256.Sum256(canonical(r.Arguments))

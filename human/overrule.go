@@ -8,6 +8,7 @@ import (
 	"tandem/fault"
 	"tandem/human/replies"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 )
@@ -45,7 +46,7 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 		return fault.New(fault.Conflict, "only what somebody wrote in their own words can be overruled; this answer was given by form")
 	case one.OverruledBy != "":
 		return fault.Newf(fault.Conflict, "the reply was overruled by %q already", one.OverruledBy)
-	case !one.Accepted && isNull(in.Data):
+	case !one.Accepted && payload.IsNull(in.Data):
 		return wrongAnswer("response_data", text.Of("the reply does not count; say what it means, or leave it"))
 	case strings.TrimSpace(reason) == "":
 		return wrongAnswer("reason", text.Of("it is missing; say why"))
@@ -60,13 +61,13 @@ func (s *sitting) overrule(p identity.Principal, id string, in Submission, reaso
 	s.begin().Overrule = &store.Overruling{Response: one.ID, By: p.User, Overruled: store.Overruled{Reason: reason, Means: p.Means, At: s.now}}
 	s.responses = slices.Clone(s.responses)
 	s.responses[n].OverruledBy, s.cast = p.User, nil
-	if isNull(in.Data) {
+	if payload.IsNull(in.Data) {
 		return nil
 	}
 	switch {
 	case s.request.Risk == "high":
 		return fault.New(fault.Forbidden, "the risk is high: only an answer by form counts")
-	case isNull(one.Factors):
+	case payload.IsNull(one.Factors):
 		// It was never judged: nobody knows who wrote it, or nobody did.
 		return fault.New(fault.Forbidden, "the reply is not surely by who it says; it cannot count")
 	}

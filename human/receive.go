@@ -14,6 +14,7 @@ import (
 	"tandem/fault"
 	"tandem/human/replies"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 )
@@ -292,12 +293,12 @@ func (t *taking) recall(one *store.Response) {
 			t.reaction.Err = now
 		}
 	}
-	t.asked = !one.Accepted && !isNull(one.Factors) && one.Relevance != replies.Filtered
+	t.asked = !one.Accepted && !payload.IsNull(one.Factors) && one.Relevance != replies.Filtered
 }
 
 // refusal is why a reply was refused; nil if it was not.
 func refusal(one *store.Response) *fault.Error {
-	if one.Accepted || !isNull(one.Factors) {
+	if one.Accepted || !payload.IsNull(one.Factors) {
 		return nil
 	}
 	if one.Origin.Refused != nil {

@@ -13,6 +13,7 @@ import (
 	"tandem/fault"
 	"tandem/human/replies"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 )
 
@@ -106,7 +107,7 @@ func TestReceive_Prose(t *testing.T) {
 				t.Fatalf("%d replies are recorded", len(b.shelf.responses))
 			}
 			one := b.shelf.responses[0]
-			if one.Accepted != c.accepted || one.Raw != c.text || one.Relevance == "" || isNull(one.Factors) || one.Address != "mail:out@side.org" || one.Channel != Email {
+			if one.Accepted != c.accepted || one.Raw != c.text || one.Relevance == "" || payload.IsNull(one.Factors) || one.Address != "mail:out@side.org" || one.Channel != Email {
 				t.Errorf("recorded %+v", one)
 			}
 			v := b.answered(t, i).Get("value")

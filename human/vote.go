@@ -11,6 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/fault"
 	"tandem/identity"
+	"tandem/payload"
 	"tandem/store"
 	"tandem/text"
 )
@@ -180,7 +181,7 @@ func (s *sitting) tooLate() *fault.Error {
 }
 
 func ended(id string, status store.InteractionStatus, data json.RawMessage, responder string) *fault.Error {
-	if isNull(data) {
+	if payload.IsNull(data) {
 		data = json.RawMessage("null")
 	}
 	how := text.As(string(status))
@@ -217,7 +218,7 @@ func voted(votes []vote, who somebody, holder string) *fault.Error {
 	for _, v := range votes {
 		if v.person == who.key || v.holder == who.key || v.holder == holder {
 			data := v.data
-			if isNull(data) {
+			if payload.IsNull(data) {
 				data = json.RawMessage("null")
 			}
 			return fault.Say(fault.Conflict, text.Of("you have answered already; others still have to")).

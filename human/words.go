@@ -57,81 +57,110 @@ func wordsIn(language string) words {
 
 // lines are what a message says besides the question itself.
 func (w words) lines(m Message, about note, now time.Time) []string {
-	var list []string
-	say := func(t text.Text, args ...any) { list = append(list, t.With(args...).In(w.language)) }
-	i := m.Interaction
-	until := time.UnixMilli(i.TimeoutAt).UTC().Format(time.RFC3339)
+	said := &saying{language: w.language}
+	until := time.UnixMilli(m.Interaction.TimeoutAt).UTC().Format(time.RFC3339)
 	switch m.Kind {
 	case KindRequest:
-		if about.By == "" {
-			say(w.request)
-			break
-		}
-		if about.Of == "" {
-			say(w.delegated, about.By)
-		} else {
-			say(w.delegatedFor, about.By, about.Of)
-		}
-		if about.Reason != "" {
-			say(w.asBefore, about.Reason)
-		}
+		w.requested(said, about)
 	case KindReminder:
-		say(w.reminder)
+		said.say(w.reminder)
 	case KindEscalation:
-		say(w.escalation)
+		said.say(w.escalation)
 	case KindWarning:
-		say(w.warning, minutesLeft(i, now), until)
+		said.say(w.warning, minutesLeft(m.Interaction, now), until)
 	case KindAskBack:
-		switch about.Reason {
-		case reasonHighRisk:
-			say(w.highRisk)
-		case reasonInvalid:
-			say(w.invalid)
-		default:
-			say(w.unclear)
-		}
-		if about.Said != "" {
-			say(w.youWrote, about.Said)
-		}
+		w.askedBack(said, about)
 	case KindCompleted:
-		say(w.completed)
-		switch {
-		case about.Override:
-			say(w.overridden, about.By)
-			say(w.reason, about.Reason)
-		case about.By != "":
-			say(w.completedBy, about.By)
-		}
-		if about.As != "" {
-			say(w.result, label(m.Request, about.As))
-		}
+		w.ended(said, m.Request, about)
 	case KindTimeout:
-		say(w.timedOut)
-		switch m.Request.TimeoutAction {
-		case TimeoutContinue:
-			say(w.goesOn)
-		case TimeoutDefault:
-			say(w.takesDefault)
-		default:
-			say(w.fails)
-		}
+		said.say(w.timedOut)
+		said.say(w.afterTimeout(m.Request.TimeoutAction))
 	case KindCancelled:
-		say(w.cancelled)
-		if about.Reason != "" {
-			say(w.reason, about.Reason)
-		}
+		said.say(w.cancelled)
+		said.sayIf(w.reason, about.Reason)
 	}
-	if wantsAnswer(m.Kind) {
-		list = append(list, AgainLines(m.Request.Language, m.Request.Again)...)
-		list = append(list, ForkLines(m.Request.Language, m.Request.Fork)...)
-		if i.TimeoutAt > 0 && m.Kind != KindWarning {
-			say(w.deadline, until)
-		}
-		if m.Link == "" && m.Kind == KindAskBack { // there is no form to send them to
-			say(w.inInbox)
-		}
+	if !wantsAnswer(m.Kind) {
+		return said.list
 	}
-	return list
+	said.list = append(said.list, AgainLines(m.Request.Language, m.Request.Again)...)
+	said.list = append(said.list, ForkLines(m.Request.Language, m.Request.Fork)...)
+	if m.Interaction.TimeoutAt > 0 && m.Kind != KindWarning {
+		said.say(w.deadline, until)
+	}
+	if m.Link == "" && m.Kind == KindAskBack { // there is no form to send them to
+		said.say(w.inInbox)
+	}
+	return said.list
+}
+
+// saying collects lines in a language.
+type saying struct {
+	language string
+	list     []string
+}
+
+func (s *saying) say(t text.Text, args ...any) {
+	s.list = append(s.list, t.With(args...).In(s.language))
+}
+
+// sayIf says something of a value that is there.
+func (s *saying) sayIf(t text.Text, value string) {
+	if value != "" {
+		s.say(t, value)
+	}
+}
+
+// requested says who asks: nobody in particular, somebody who hands a question on, or an admin who hands on that of another.
+func (w words) requested(said *saying, about note) {
+	switch {
+	case about.By == "":
+		said.say(w.request)
+		return
+	case about.Of == "":
+		said.say(w.delegated, about.By)
+	default:
+		said.say(w.delegatedFor, about.By, about.Of)
+	}
+	said.sayIf(w.asBefore, about.Reason)
+}
+
+// askedBack says why a reply does not count yet.
+func (w words) askedBack(said *saying, about note) {
+	switch about.Reason {
+	case reasonHighRisk:
+		said.say(w.highRisk)
+	case reasonInvalid:
+		said.say(w.invalid)
+	default:
+		said.say(w.unclear)
+	}
+	said.sayIf(w.youWrote, about.Said)
+}
+
+// ended says who has answered, and what.
+func (w words) ended(said *saying, r Request, about note) {
+	said.say(w.completed)
+	switch {
+	case about.Override:
+		said.say(w.overridden, about.By)
+		said.say(w.reason, about.Reason)
+	case about.By != "":
+		said.say(w.completedBy, about.By)
+	}
+	if about.As != "" {
+		said.say(w.result, label(r, about.As))
+	}
+}
+
+// afterTimeout says what becomes of the workflow when nobody has answered.
+func (w words) afterTimeout(action string) text.Text {
+	switch action {
+	case TimeoutContinue:
+		return w.goesOn
+	case TimeoutDefault:
+		return w.takesDefault
+	}
+	return w.fails
 }
 
 // label is what people call an option.

@@ -341,93 +341,124 @@ func under(path, name string) string {
 }
 
 func (f *shapeField) read(at string, value gjson.Result, v reflect.Value) error {
-	wrong := func() error { return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), Excerpt(value)) }
 	if _, ok := v.Interface().(interface{ of() reflect.Type }); ok {
 		v.SetBytes([]byte(value.Raw))
 		return nil
 	}
-	switch target := v.Addr().Interface().(type) {
-	case *json.RawMessage:
-		*target = json.RawMessage(value.Raw)
-		return nil
-	case *Object:
-		if !value.IsObject() {
-			return wrong()
-		}
-		*target = Object(value.Raw)
-		return nil
-	case *Scalar, *Template, *Expr:
-		if value.Type != gjson.String && value.Type != gjson.Number && !value.IsBool() {
-			return wrong()
-		}
-		v.SetString(value.Raw)
-		if value.Type == gjson.String {
-			v.SetString(value.Str)
-		}
-		return nil
-	case *Words:
-		*target = Words(payload.Text([]byte(value.Raw)))
-		return nil
-	case *any:
-		return payload.Read([]byte(value.Raw), target)
-	case json.Unmarshaler:
-		if err := target.UnmarshalJSON([]byte(value.Raw)); err != nil {
-			return invalidConfig(at, "cannot be read: %v", err)
-		}
-		return nil
+	if done, err := f.readNamed(at, value, v); done {
+		return err
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return f.read(at, value, v.Elem())
-	case reflect.String:
-		if value.Type != gjson.String {
-			return wrong()
-		}
-		text := value.Str
-		if f.enum != nil {
-			known, ok := f.known(text)
-			if !ok {
-				return wrong()
-			}
-			text = known
-		}
-		v.SetString(text)
-	case reflect.Bool:
-		if !value.IsBool() {
-			return wrong()
-		}
-		v.SetBool(value.Bool())
-	case reflect.Int, reflect.Int64:
-		if value.Type != gjson.Number || value.Num != math.Trunc(value.Num) || math.Abs(value.Num) > 1<<53 || !f.holds(value.Num) {
-			return wrong()
-		}
-		v.SetInt(int64(value.Num))
-	case reflect.Float64:
-		if value.Type != gjson.Number || math.IsInf(value.Num, 0) || !f.holds(value.Num) {
-			return wrong()
-		}
-		v.SetFloat(value.Num)
 	case reflect.Slice:
-		if !value.IsArray() {
-			return wrong()
-		}
-		items := value.Array()
-		list := reflect.MakeSlice(v.Type(), len(items), len(items))
-		for i, item := range items {
-			if err := f.read(fmt.Sprintf("%s[%d]", at, i), item, list.Index(i)); err != nil {
-				return err
-			}
-		}
-		v.Set(list)
+		return f.readList(at, value, v)
 	case reflect.Struct:
 		if !value.IsObject() {
-			return wrong()
+			return f.wrong(at, value, v)
 		}
 		return f.inner.read(at, value, v)
-	default:
-		return fmt.Errorf("configuration field %q has the type %s, which no configuration can have", at, v.Type())
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
+		if !f.readPlain(value, v) {
+			return f.wrong(at, value, v)
+		}
+		return nil
 	}
+	return fmt.Errorf("configuration field %q has the type %s, which no configuration can have", at, v.Type())
+}
+
+// wrong is the error of a value that is not what the field wants.
+func (f *shapeField) wrong(at string, value gjson.Result, v reflect.Value) error {
+	return invalidConfig(at, "must be %s, not %s", f.describe(v.Type()), Excerpt(value))
+}
+
+// readNamed reads into the types that this package has names for, and into those that read themselves. It is not done for others.
+func (f *shapeField) readNamed(at string, value gjson.Result, v reflect.Value) (done bool, err error) {
+	switch target := v.Addr().Interface().(type) {
+	case *json.RawMessage:
+		*target = json.RawMessage(value.Raw)
+	case *Object:
+		if !value.IsObject() {
+			return true, f.wrong(at, value, v)
+		}
+		*target = Object(value.Raw)
+	case *Scalar, *Template, *Expr:
+		if value.Type != gjson.String && value.Type != gjson.Number && !value.IsBool() {
+			return true, f.wrong(at, value, v)
+		}
+		v.SetString(value.Raw)
+		if value.Type == gjson.String {
+			v.SetString(value.Str)
+		}
+	case *Words:
+		*target = Words(payload.Text([]byte(value.Raw)))
+	case *any:
+		return true, payload.Read([]byte(value.Raw), target)
+	case json.Unmarshaler:
+		if err := target.UnmarshalJSON([]byte(value.Raw)); err != nil {
+			return true, invalidConfig(at, "cannot be read: %v", err)
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// readPlain reads a text, a boolean or a number. It is false for what is not one that the field can have.
+func (f *shapeField) readPlain(value gjson.Result, v reflect.Value) bool {
+	number := value.Type == gjson.Number && !math.IsInf(value.Num, 0) && f.holds(value.Num)
+	switch v.Kind() {
+	case reflect.String:
+		return f.readText(value, v)
+	case reflect.Bool:
+		if value.IsBool() {
+			v.SetBool(value.Bool())
+		}
+		return value.IsBool()
+	case reflect.Float64:
+		if number {
+			v.SetFloat(value.Num)
+		}
+		return number
+	}
+	whole := number && value.Num == math.Trunc(value.Num) && math.Abs(value.Num) <= 1<<53
+	if whole {
+		v.SetInt(int64(value.Num))
+	}
+	return whole
+}
+
+// readText reads a text, which is one of the known ones where there are such.
+func (f *shapeField) readText(value gjson.Result, v reflect.Value) bool {
+	if value.Type != gjson.String {
+		return false
+	}
+	text := value.Str
+	if f.enum != nil {
+		known, ok := f.known(text)
+		if !ok {
+			return false
+		}
+		text = known
+	}
+	v.SetString(text)
+	return true
+}
+
+// readList reads each item of a list.
+func (f *shapeField) readList(at string, value gjson.Result, v reflect.Value) error {
+	if !value.IsArray() {
+		return f.wrong(at, value, v)
+	}
+	items := value.Array()
+	list := reflect.MakeSlice(v.Type(), len(items), len(items))
+	for i, item := range items {
+		if err := f.read(fmt.Sprintf("%s[%d]", at, i), item, list.Index(i)); err != nil {
+			return err
+		}
+	}
+	v.Set(list)
 	return nil
 }
 

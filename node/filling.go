@@ -11,6 +11,7 @@ import (
 	"tandem/dataflow"
 	"tandem/engine"
 	"tandem/fault"
+	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
@@ -43,7 +44,7 @@ type Filler func(ctx context.Context, c *Call, s Slots) (Outcome, error)
 
 // fills is what a node is filled by.
 type fills struct {
-	slots  *SlotSchema
+	slots  *slot.Schema
 	schema json.RawMessage
 	fill   Filler
 	// profile is what its configurations say, as written.
@@ -67,7 +68,7 @@ func fillsOf(def *workflow.Node, kind *Kind, overrides map[string]Override, kind
 		}
 	}
 	var err error
-	f.slots, f.schema, err = ReadSlots(kind.InputSchema.JSON(), overrides[configured(config, "template_id").Str].Input)
+	f.slots, f.schema, err = slot.Read(kind.InputSchema.JSON(), overrides[configured(config, "template_id").Str].Input)
 	return f, err
 }
 
@@ -76,8 +77,8 @@ const NothingToFill = "enable_filling does nothing here: neither the kind nor a 
 
 // Fillable says whether a filling could find anything for an input of these schemas. What is wrong with them is said elsewhere.
 func Fillable(schemas ...json.RawMessage) bool {
-	slots, _, err := ReadSlots(schemas...)
-	return err != nil || len(slots.root.Properties) > 0
+	slots, _, err := slot.Read(schemas...)
+	return err != nil || !slots.IsEmpty()
 }
 
 // configured is a configuration by its name, also in its camel-cased spelling.
@@ -113,15 +114,15 @@ func (x *run) filled() error {
 
 // lay lays what a filling has found under an input.
 func lay(input, value json.RawMessage) (json.RawMessage, error) {
-	var found SlotOutput
+	var found slot.Output
 	if err := json.Unmarshal(value, &found); err != nil {
 		return nil, fault.New(fault.InvalidInput, `what was given instead of a filling must be an object with "slot_data"`)
 	}
-	data, err := readObject(found.SlotData)
+	data, err := slot.ReadObject(found.SlotData)
 	if err != nil {
 		return nil, err
 	}
-	fields, err := readObject(input)
+	fields, err := slot.ReadObject(input)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func lay(input, value json.RawMessage) (json.RawMessage, error) {
 		if !ok {
 			continue
 		}
-		if fields[name], err = within(fields[name], more, 0); err != nil {
+		if fields[name], err = slot.Within(fields[name], more, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +143,7 @@ const LayerFilled dataflow.Layer = "filled"
 
 // filledOrigins tells of the fields that a filling has found.
 func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Origin {
-	var found SlotOutput
+	var found slot.Output
 	if json.Unmarshal(value, &found) != nil { // lay has read it
 		return nil
 	}
@@ -156,7 +157,7 @@ func filledOrigins(id engine.ActivationID, value json.RawMessage) []dataflow.Ori
 // look opens the filling of a node whose input lacks something. It returns nil when the kind can run.
 func (x *run) look() (factOf, error) {
 	f := x.node.fills
-	if f != nil && len(f.slots.root.Properties) == 0 {
+	if f != nil && f.slots.IsEmpty() {
 		x.warn("configurations.enable_filling", NothingToFill)
 	}
 	if !x.node.looks(x.job.Run) {
@@ -251,7 +252,7 @@ func (x *run) fillStep() (factOf, error) {
 // QuestionOf is what a person wanted, as far as the input of a node or what the execution was started with tells.
 func QuestionOf(input json.RawMessage, c dataflow.Context) string {
 	names := []string{"question", "user_input", "user_prompt", "message"}
-	own, err := readObject(input)
+	own, err := slot.ReadObject(input)
 	if err != nil {
 		own = nil // no object has no question
 	}

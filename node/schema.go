@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/fault"
+	"tandem/node/slot"
 	"tandem/payload"
 )
 
@@ -70,7 +71,7 @@ func checkSchema(s *payload.Schema, code fault.Code, what string, raw json.RawMe
 	}
 	if code == fault.InvalidInput && len(missing) > 0 {
 		slices.Sort(missing)
-		return Missing(missing, "%s: %s", what, p.Message).With("path", p.Path)
+		return slot.Missing(missing, "%s: %s", what, p.Message).With("path", p.Path)
 	}
 	return fault.Newf(code, "%s: %s: %s", what, cmp.Or(p.Path, "value"), p.Message).With("path", p.Path)
 }

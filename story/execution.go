@@ -392,52 +392,12 @@ func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
 	if !v.Status.Final() {
 		e.CurrentNodeID = r.shown(v.Last)
 	}
-	refs := make([]engine.Ref, 0, len(v.Nodes)+len(v.Questions))
-	for _, n := range v.Nodes { // order does not matter: the reader sorts them
-		for _, o := range n.Outputs {
-			if o.Ref != "" {
-				refs = append(refs, o.Ref)
-			}
-		}
-	}
-	for _, q := range v.Questions { // order does not matter: the reader sorts them
-		if q.Ref != "" {
-			refs = append(refs, q.Ref)
-		}
-	}
-	values, err := r.values(ctx, refs)
+	values, err := r.values(ctx, r.told())
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string]api.NodeExecution, max(len(v.Nodes), len(r.Graph.Nodes))) // with the steps inside nodes
-	inside := false
-	for id, n := range v.Nodes { // order does not matter: one entry per node
-		told, err := r.tellNode(n, values)
-		if err != nil {
-			return nil, err
-		}
-		all[id], inside = told, inside || told.InnerStep != "" || strings.Contains(told.ActivationID, "[")
-	}
-	e.Conversation = conversationOf(all)
-	e.FullAnswer = r.fullAnswer(all)
-	if e.NodeExecutions = all; inside {
-		e.NodeExecutions = make(map[string]api.NodeExecution, len(r.Graph.Nodes))
-		for id, n := range all { // order does not matter: one entry per node
-			if n.InnerStep == "" {
-				n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
-				e.NodeExecutions[id] = n
-			}
-		}
-	}
-	reached := r.reached()
-	for i := range r.Graph.Nodes {
-		n := &r.Graph.Nodes[i]
-		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached || reached != nil && !reached[i] {
-			continue
-		}
-		if e.NodeExecutions[n.ID], err = tellActivation(r.Graph, r.Start.Language, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil); err != nil {
-			return nil, err
-		}
+	if err := r.tellNodes(e, values); err != nil {
+		return nil, err
 	}
 	if v.Status.Final() {
 		if e.Outputs, err = r.outputsOf(r.outputNodes(), values); err != nil {
@@ -458,6 +418,62 @@ func (r *Reading) tell(ctx context.Context) (*api.Execution, error) {
 	}
 	e.Metadata, e.Metrics = r.metadata(), r.metrics(e)
 	return e, nameQuestions(e)
+}
+
+// told are the values that the nodes and questions of an execution are told with.
+func (r *Reading) told() []engine.Ref {
+	v := r.View
+	refs := make([]engine.Ref, 0, len(v.Nodes)+len(v.Questions))
+	for _, n := range v.Nodes { // order does not matter: the reader sorts them
+		for _, o := range n.Outputs {
+			if o.Ref != "" {
+				refs = append(refs, o.Ref)
+			}
+		}
+	}
+	for _, q := range v.Questions { // order does not matter: the reader sorts them
+		if q.Ref != "" {
+			refs = append(refs, q.Ref)
+		}
+	}
+	return refs
+}
+
+// tellNodes tells the nodes of an execution: those that were visited, with the steps inside them, and those that may still be.
+func (r *Reading) tellNodes(e *api.Execution, values map[engine.Ref]json.RawMessage) error {
+	all := make(map[string]api.NodeExecution, max(len(r.View.Nodes), len(r.Graph.Nodes))) // with the steps inside nodes
+	inside := false
+	for id, n := range r.View.Nodes { // order does not matter: one entry per node
+		told, err := r.tellNode(n, values)
+		if err != nil {
+			return err
+		}
+		all[id], inside = told, inside || told.InnerStep != "" || strings.Contains(told.ActivationID, "[")
+	}
+	e.Conversation = conversationOf(all)
+	e.FullAnswer = r.fullAnswer(all)
+	if e.NodeExecutions = all; inside {
+		e.NodeExecutions = make(map[string]api.NodeExecution, len(r.Graph.Nodes))
+		for id, n := range all { // order does not matter: one entry per node
+			if n.InnerStep == "" {
+				n.AttachedExecutions, n.Steps = attachedExecutions(id, all), r.stepsInside(n.ActivationID, all)
+				e.NodeExecutions[id] = n
+			}
+		}
+	}
+	reached := r.reached()
+	for i := range r.Graph.Nodes {
+		n := &r.Graph.Nodes[i]
+		if _, begun := e.NodeExecutions[n.ID]; begun || n.Attached || reached != nil && !reached[i] {
+			continue
+		}
+		pending, err := tellActivation(r.Graph, r.Start.Language, &host.ActivationView{Node: n.ID, Status: engine.NodePending}, nil)
+		if err != nil {
+			return err
+		}
+		e.NodeExecutions[n.ID] = pending
+	}
+	return nil
 }
 
 func (r *Reading) trigger() api.TriggerInfo {

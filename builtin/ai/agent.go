@@ -20,6 +20,7 @@ import (
 	"tandem/llm"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/workflow"
 )
@@ -310,7 +311,7 @@ func (t *turns) request(ctx context.Context, call *node.Call, cfg *turnConfig, i
 	}
 	system, user := cfg.prompts(in, len(given) > 0)
 	if user == "" && len(given) == 0 {
-		return node.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
+		return slot.Missing([]string{"user_prompt"}, `there is nothing to ask; set "user_prompt", or connect what brings "user_prompt", "message" or "question"`).With("path", "user_prompt")
 	}
 	if system != "" {
 		r.Messages = append(r.Messages, llm.Message{Role: llm.System, Content: system})

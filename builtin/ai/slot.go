@@ -12,6 +12,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
@@ -56,7 +57,7 @@ func callSlot(m *models.Models) node.Kind {
 			},
 		},
 		func(ctx context.Context, call *node.Call, cfg slotConfig, in slotInput) (node.Outcome, error) {
-			_, schema, err := node.ReadSlots(json.RawMessage(cfg.Schema), json.RawMessage(cfg.OverrideInput))
+			_, schema, err := slot.Read(json.RawMessage(cfg.Schema), json.RawMessage(cfg.OverrideInput))
 			if err != nil {
 				return nil, err
 			}
@@ -90,7 +91,7 @@ type slotProgress struct {
 }
 
 func (f *filler) fill(ctx context.Context, call *node.Call, s node.Slots, ask bool) (node.Outcome, error) {
-	slots, _, err := node.ReadSlots(s.Schema)
+	slots, _, err := slot.Read(s.Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (f *filler) fill(ctx context.Context, call *node.Call, s node.Slots, ask bo
 	if remaining != nil && ask {
 		return p.askPerson(call, s, remaining)
 	}
-	payload, err := payload.Encode(node.SlotOutput{SlotData: p.Data, FilledFields: p.Filled, RemainingSchema: remaining})
+	payload, err := payload.Encode(slot.Output{SlotData: p.Data, FilledFields: p.Filled, RemainingSchema: remaining})
 	if err != nil {
 		return nil, fault.New(fault.OutputInvalid, "what was filled cannot be handed on").WithCause(err)
 	}
@@ -126,7 +127,7 @@ func (f *filler) fill(ctx context.Context, call *node.Call, s node.Slots, ask bo
 }
 
 // take notes what was taken from an answer.
-func (p *slotProgress) take(t node.Taken) {
+func (p *slotProgress) take(t slot.Taken) {
 	p.Data = t.Data
 	for _, name := range t.Fields {
 		if !slices.Contains(p.Filled, name) {
@@ -137,7 +138,7 @@ func (p *slotProgress) take(t node.Taken) {
 }
 
 // begin takes what the execution knows by name.
-func (p *slotProgress) begin(call *node.Call, slots *node.SlotSchema, s node.Slots) error {
+func (p *slotProgress) begin(call *node.Call, slots *slot.Schema, s node.Slots) error {
 	c, err := call.Context()
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func (p *slotProgress) begin(call *node.Call, slots *node.SlotSchema, s node.Slo
 
 // askModel asks the model once. It returns nothing when the model is through: it has told what it knows, or was asked often
 // enough.
-func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.SlotSchema, s node.Slots, p *slotProgress, remaining json.RawMessage) (node.Outcome, error) {
+func (f *filler) askModel(ctx context.Context, call *node.Call, slots *slot.Schema, s node.Slots, p *slotProgress, remaining json.RawMessage) (node.Outcome, error) {
 	if s.Wished {
 		if _, err := f.models.ProfileFor(ctx, call, s.ProfileID); fault.CodeOf(err) == fault.NotFound || fault.CodeOf(err) == fault.Unsupported {
 			p.Through = true
@@ -205,7 +206,7 @@ func (f *filler) askModel(ctx context.Context, call *node.Call, slots *node.Slot
 
 // askPerson waits for somebody to tell the rest.
 func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.RawMessage) (node.Outcome, error) {
-	params, names, err := node.Params(remaining)
+	params, names, err := slot.Params(remaining)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func (p *slotProgress) askPerson(call *node.Call, s node.Slots, remaining json.R
 }
 
 // answered takes what a person has said.
-func (p *slotProgress) answered(call *node.Call, slots *node.SlotSchema) error {
+func (p *slotProgress) answered(call *node.Call, slots *slot.Schema) error {
 	if call.Wake.Outcome != engine.AskDone {
 		return slots.MissingError(p.Data)
 	}

@@ -22,6 +22,7 @@ import (
 	"tandem/fault"
 	"tandem/files"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/objectstore"
 	"tandem/outbound"
 	"tandem/workflow"
@@ -150,7 +151,7 @@ func uploadSource(ctx context.Context, store *files.Store, call *node.Call, cfg 
 		raw, at = in.File, "file"
 	}
 	if values.IsNull(raw) {
-		return nil, node.Missing([]string{"file"}, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
+		return nil, slot.Missing([]string{"file"}, `the input has no "file"; connect what makes one, or set file in the configurations`).With("path", "file")
 	}
 	return fileref.Open(ctx, store, call, raw, at, cfg.MaxBytes)
 }

@@ -15,6 +15,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/outbound"
 )
 
@@ -62,7 +63,7 @@ func address(text string, variables json.RawMessage, base string) (*url.URL, err
 		return nil, invalid(`"url" must be an absolute address such as https://host/path`)
 	}
 	if left := urlVariable.FindStringSubmatch(before); left != nil {
-		return nil, node.Missing([]string{"url_variables." + left[1]}, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
+		return nil, slot.Missing([]string{"url_variables." + left[1]}, `nothing fills %q in "url"; set it in url_variables`, left[0]).With("path", "url_variables."+left[1])
 	}
 	return u, nil
 }

@@ -12,6 +12,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/workflow"
 )
 
@@ -110,7 +111,7 @@ func (c *mcpAgentConfig) request(in mcpAgentInput) (json.RawMessage, error) {
 	}
 	switch n := utf8.RuneCountInString(question); {
 	case n == 0:
-		return nil, node.Missing([]string{"question"}, `question: is missing; set "question", or connect what brings it`).With("path", "question")
+		return nil, slot.Missing([]string{"question"}, `question: is missing; set "question", or connect what brings it`).With("path", "question")
 	case n > agent.MaxQuestion:
 		return nil, fault.Newf(fault.InvalidInput, "question: has %d characters; at most %d are taken", n, agent.MaxQuestion).With("path", "question")
 	}

@@ -21,6 +21,7 @@ import (
 	"tandem/identity"
 	"tandem/mcp"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
@@ -313,7 +314,7 @@ func (s *Server) name(in Input, pinned []mcp.Tool) (string, error) {
 		}
 	}
 	if said == "" {
-		return "", node.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return "", slot.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(strings.TrimPrefix(said, s.Config.ToolPrefix), s.Config.ServerID+"/")
 	for _, t := range pinned {

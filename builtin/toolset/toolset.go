@@ -20,6 +20,7 @@ import (
 	"tandem/fault"
 	"tandem/human/form"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/payload"
 	"tandem/text"
 	"tandem/workflow"
@@ -216,7 +217,7 @@ func Run(ctx context.Context, call *node.Call, cfg Fields, in Input, tools []Too
 		}
 	}
 	if name == "" {
-		return Output{}, node.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
+		return Output{}, slot.Missing([]string{"tool_name"}, `no tool is named; set "tool_name" to one of %s`, strings.Join(names, ", ")).With("path", "tool_name")
 	}
 	plain := strings.TrimPrefix(name, cfg.ToolPrefix)
 	if !slices.Contains(names, plain) {

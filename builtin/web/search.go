@@ -19,6 +19,7 @@ import (
 	"tandem/builtin/values"
 	"tandem/fault"
 	"tandem/node"
+	"tandem/node/slot"
 	"tandem/outbound"
 	"tandem/workflow"
 )
@@ -135,7 +136,7 @@ func openSearch(ctx context.Context, call *node.Call, cfg searchConfig, in searc
 	if query == "" {
 		text, ok := values.Scalar(in.Query)
 		if query = strings.TrimSpace(text); !ok || query == "" {
-			return nil, nil, node.Missing([]string{"query"}, `"query" is required; set it in the input or the configurations`).With("path", "query")
+			return nil, nil, slot.Missing([]string{"query"}, `"query" is required; set it in the input or the configurations`).With("path", "query")
 		}
 	}
 	if n := utf8.RuneCountInString(query); n > maxSearchQuery {

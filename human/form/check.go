@@ -232,7 +232,7 @@ func (q *Question) readFields(given map[string]json.RawMessage, found *Problems)
 	for _, f := range q.Fields {
 		path := at + "." + f.Name
 		raw := bytes.TrimSpace(given[f.Name])
-		if isNull(raw) || string(raw) == `""` {
+		if payload.IsNull(raw) || string(raw) == `""` {
 			if f.Required {
 				found.add(path, wrongRequired)
 			}
@@ -248,7 +248,7 @@ func (q *Question) readFields(given map[string]json.RawMessage, found *Problems)
 			bare[f.Name] = without
 		}
 	}
-	if !isNull(q.Schema) && len(*found) == 0 {
+	if !payload.IsNull(q.Schema) && len(*found) == 0 {
 		checkSchema(q.Schema, at, values, found)
 	}
 	return values, bare
@@ -317,7 +317,7 @@ func (q *Question) readScores(scores map[string]json.RawMessage, evidence map[st
 	for _, name := range rules.Criteria {
 		path := "response_data.scores." + name
 		raw := bytes.TrimSpace(scores[name])
-		if isNull(raw) {
+		if payload.IsNull(raw) {
 			found.add(path, wrongRequired)
 			continue
 		}

@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tandem/payload"
 	"tandem/text"
 )
 
@@ -40,7 +41,7 @@ type Rule struct {
 // ReadRule reads the validation of a field.
 func ReadRule(raw json.RawMessage) (Rule, error) {
 	var v Rule
-	if isNull(raw) {
+	if payload.IsNull(raw) {
 		return v, nil
 	}
 	var err error

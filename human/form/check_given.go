@@ -50,7 +50,7 @@ func (q *Question) readGiven(raw json.RawMessage) (Reading, error) {
 	case PurposeToolApproval:
 		return readApproves(raw, fields)
 	default:
-		if isNull(raw) {
+		if payload.IsNull(raw) {
 			return got, wrongAt("input_data", wrongNoAnswer)
 		}
 	}
@@ -62,7 +62,7 @@ func readConfirm(got Reading, fields map[string]json.RawMessage, isObject bool) 
 	switch {
 	case isObject && !named && len(fields) > 0: // a slip of the pen, and canceling cannot be undone
 		return got, wrongAt("input_data.confirm", wrongConfirm)
-	case isNull(got.Data), isObject && isNull(fields["confirm"]), string(got.Data) == "false":
+	case payload.IsNull(got.Data), isObject && payload.IsNull(fields["confirm"]), string(got.Data) == "false":
 		got.Data, got.Outcome = json.RawMessage(`{"confirm":false}`), Rejected
 		got.Kept = got.Data
 	case string(fields["confirm"]) == "false":
@@ -90,7 +90,7 @@ func readOutcome(raw json.RawMessage, isObject bool) (Reading, error) {
 	default:
 		return got, wrongAt("input_data.outcome", wrongOutcome.With(d.Outcome, choiceDone+", "+choiceNotDone+" or "+choiceStop))
 	}
-	if !isNull(d.Result) {
+	if !payload.IsNull(d.Result) {
 		if d.Outcome != choiceDone {
 			return got, wrongAt("input_data.result", wrongResult)
 		}
@@ -156,14 +156,14 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 	}
 	at, content, words := "input_data", fields, ""
 	if form, said, inner, ok := contentOf(fields); ok {
-		if at, words = "input_data.content", said; form && inner == nil && len(fields) == 1 && !isNull(fields["content"]) {
+		if at, words = "input_data.content", said; form && inner == nil && len(fields) == 1 && !payload.IsNull(fields["content"]) {
 			return wrongAt(at, wrongObject)
 		}
 		content = inner
 	}
 	given := map[string]json.RawMessage{}
 	for name, value := range content { // order does not matter: what is wrong is told in the order of the names
-		if !isNull(value) { // what a form leaves open
+		if !payload.IsNull(value) { // what a form leaves open
 			given[name] = value
 		}
 	}
@@ -208,7 +208,7 @@ func (q *Question) checkParams(fields map[string]json.RawMessage, isObject bool)
 func contentOf(fields map[string]json.RawMessage) (named bool, words string, content map[string]json.RawMessage, ok bool) {
 	for name, value := range fields { // order does not matter: all must be of the form
 		switch {
-		case name == "content" && (isNull(value) || value[0] == '{'), name == "description" && (isNull(value) || value[0] == '"'), name == "confirm":
+		case name == "content" && (payload.IsNull(value) || value[0] == '{'), name == "description" && (payload.IsNull(value) || value[0] == '"'), name == "confirm":
 		case name == "content" && len(fields) == 1:
 			return true, "", nil, true
 		default:

@@ -208,7 +208,7 @@ func (e *Entry) Written(language string) string {
 
 // Text is a value of an entry as somebody would type it: the default of a field that is a text.
 func (e *Entry) Text(value json.RawMessage) string {
-	if isNull(value) {
+	if payload.IsNull(value) {
 		return ""
 	}
 	if e.Kind == JSON {
@@ -234,7 +234,7 @@ func (e *Entry) Text(value json.RawMessage) string {
 
 // Picked says that a choice is part of a value.
 func (e *Entry) Picked(c Choice, value json.RawMessage) bool {
-	if isNull(value) {
+	if payload.IsNull(value) {
 		return false
 	}
 	var list []json.RawMessage
@@ -265,7 +265,7 @@ func (f *Form) Answer(values Values) json.RawMessage {
 		e := &f.Entries[n]
 		value, shown := values[n]
 		switch {
-		case e.Kind == Tick && isNull(value):
+		case e.Kind == Tick && payload.IsNull(value):
 			value = json.RawMessage("false")
 		case e.Known && !shown && given:
 			value = e.Default
@@ -279,7 +279,7 @@ func (f *Form) Answer(values Values) json.RawMessage {
 			}
 		}
 		switch {
-		case isNull(value):
+		case payload.IsNull(value):
 		case e.Path() == "":
 			return value
 		case e.Group == "":
@@ -299,7 +299,7 @@ func (f *Form) Answer(values Values) json.RawMessage {
 // gives says that somebody has given something besides what is known.
 func (f *Form) gives(values Values) bool {
 	for n := range f.Entries {
-		if e := &f.Entries[n]; !isNull(values[n]) && !(e.Known && sameJSON(values[n], e.Default)) {
+		if e := &f.Entries[n]; !payload.IsNull(values[n]) && !(e.Known && sameJSON(values[n], e.Default)) {
 			return true
 		}
 	}
@@ -311,7 +311,7 @@ func (f *Form) gives(values Values) bool {
 func (f *Form) Missing(values Values) Problems {
 	var list Problems
 	for n := range f.Entries {
-		if e := &f.Entries[n]; f.Purpose == PurposeParam && e.Required && isNull(values[n]) {
+		if e := &f.Entries[n]; f.Purpose == PurposeParam && e.Required && payload.IsNull(values[n]) {
 			list.add("input_data."+e.Path(), wrongRequired)
 		}
 	}

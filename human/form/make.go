@@ -1,7 +1,6 @@
 package form
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"math"
@@ -264,7 +263,7 @@ func scale(rules *Rules) []Choice {
 func (f *Form) params(q Question) {
 	var missing []string
 	for name, value := range q.Params { // order does not matter: sorted below
-		if isNull(value) {
+		if payload.IsNull(value) {
 			missing = append(missing, name)
 		}
 	}
@@ -279,7 +278,7 @@ func (f *Form) params(q Question) {
 		case known == nil:
 		case !told: // nobody asks for it
 			e.Required, e.Known = false, true
-		case !isNull(value):
+		case !payload.IsNull(value):
 			e.Default, e.Known, e.Required = value, true, false
 		}
 	})
@@ -293,9 +292,4 @@ func (f *Form) params(q Question) {
 		}
 	}
 	f.add(Entry{Name: NameDescription, Kind: Area, Label: f.say(wordDescription), Prompt: f.say(promptWords)})
-}
-
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
 }

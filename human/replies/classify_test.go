@@ -204,7 +204,7 @@ func TestClassify_Corpus(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What the rules make of the corpus\n\nWritten by `go test ./human -run TestClassify_Corpus -update`: %d replies, %d Chinese and %d English. Rows are what a reply means, columns what it was taken for.\n\n", len(corpus), languages["zh"], languages["en"])
+	fmt.Fprintf(&b, "# What the rules make of the corpus\n\nWritten by `go test ./human/replies -run TestClassify_Corpus -update`: %d replies, %d Chinese and %d English. Rows are what a reply means, columns what it was taken for.\n\n", len(corpus), languages["zh"], languages["en"])
 	b.WriteString("| label | confirmed | rejected | option | uncertain | filtered |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, key := range slices.Sorted(maps.Keys(byLabel)) {
 		b.WriteString(byLabel[key].row(key))

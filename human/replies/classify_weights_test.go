@@ -19,7 +19,7 @@ import (
 var crossValidate = flag.Bool("writers", false, "measure what the reader makes of each writer's replies when it has learned from the others; takes minutes")
 
 // weightsFile is where the weights are.
-const weightsFile = "prose/weights.bin"
+const weightsFile = "../prose/weights.bin"
 
 // trainedOn are the corpora that the weights are learned from, each of one writer or several. Those named unseen never are.
 func trainedOn() []string {
@@ -111,7 +111,7 @@ func TestClassify_Weights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.HasPrefix(raw, []byte(head)) {
-		t.Fatalf("%s was not learned from the corpora and with the parameters that are here; run go test ./human -run TestClassify_Weights -update", weightsFile)
+		t.Fatalf("%s was not learned from the corpora and with the parameters that are here; run go test ./human/replies -run TestClassify_Weights -update", weightsFile)
 	}
 	if len(raw) > 3<<20 {
 		t.Errorf("%s has %d bytes; it should stay small", weightsFile, len(raw))

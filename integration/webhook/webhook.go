@@ -5,7 +5,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 	"tandem/fault"
 	"tandem/human"
 	"tandem/outbound"
+	"tandem/payload"
 	"tandem/plug"
 	"tandem/store"
 	"tandem/text"
@@ -262,7 +262,7 @@ func readReply(body []byte, a store.Account, mac []byte) (human.Reply, error) {
 		return human.Reply{}, fault.New(fault.Invalid, "interaction_id: it is missing; say which question is answered")
 	case in.Responder == "":
 		return human.Reply{}, fault.New(fault.Invalid, "responder: it is missing; say who answers, by mail address or user id")
-	case !given(in.ResponseData) && strings.TrimSpace(in.Text) == "":
+	case payload.IsNull(in.ResponseData) && strings.TrimSpace(in.Text) == "":
 		return human.Reply{}, fault.New(fault.Invalid, "response_data: it is missing; give response_data, or text for an answer in prose")
 	}
 	// Programs that know nothing of each other number their replies alike.
@@ -273,17 +273,11 @@ func readReply(body []byte, a store.Account, mac []byte) (human.Reply, error) {
 	if reply.User, reply.Mail, err = human.NamedPerson(in.Responder); err != nil { // there are no addresses of its own
 		return human.Reply{}, fault.Newf(fault.Invalid, "responder: %w", err)
 	}
-	if given(in.ResponseData) {
+	if !payload.IsNull(in.ResponseData) {
 		reply.Answer = &human.Answer{}
 		// Answers of other forms (those of other purposes) are taken as they are; what fits is checked against the question.
 		_ = json.Unmarshal(in.ResponseData, reply.Answer)
 		reply.Answer.Given = in.ResponseData
 	}
 	return reply, nil
-}
-
-// given says that a field has a value.
-func given(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) > 0 && string(raw) != "null"
 }

@@ -1,4 +1,8 @@
-package node
+// Package slot compares data with the schema of what is wanted: what is missing, what can be found in what an execution knows already,
+// and what of an answer can be taken.
+//
+// It only compares; who is asked for what is missing is decided by package node and by kinds.
+package slot
 
 import (
 	"bytes"
@@ -14,8 +18,8 @@ import (
 	"tandem/payload"
 )
 
-// SlotOutput is what a filling leaves.
-type SlotOutput struct {
+// Output is what a filling leaves.
+type Output struct {
 	// SlotData is the data with what was found.
 	SlotData json.RawMessage `json:"slot_data"`
 	// FilledFields are the fields that were found, sorted.
@@ -24,9 +28,9 @@ type SlotOutput struct {
 	RemainingSchema json.RawMessage `json:"remaining_schema"`
 }
 
-// SlotSchema is a JSON Schema of an object, to be compared with data that may lack some of it. It is not changed after it was
+// Schema is a JSON Schema of an object, to be compared with data that may lack some of it. It is not changed after it was
 // made and may be shared.
-type SlotSchema struct {
+type Schema struct {
 	root   slotObject
 	defs   map[string]json.RawMessage // what its parts may refer to
 	fields map[string]*payload.Schema // the properties, ready to check
@@ -41,9 +45,9 @@ type slotObject struct {
 // definitions are the keywords under which a schema keeps what it refers to. read-only
 var definitions = []string{"$defs", "definitions"}
 
-// ReadSlots reads a schema with others laid over it: their properties replace those of the same name, what they require is
+// Read reads a schema with others laid over it: their properties replace those of the same name, what they require is
 // required, any other word of theirs wins. An empty one is nothing.
-func ReadSlots(schemas ...json.RawMessage) (*SlotSchema, json.RawMessage, error) {
+func Read(schemas ...json.RawMessage) (*Schema, json.RawMessage, error) {
 	merged := map[string]json.RawMessage{}
 	for _, raw := range schemas {
 		if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
@@ -61,7 +65,7 @@ func ReadSlots(schemas ...json.RawMessage) (*SlotSchema, json.RawMessage, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &SlotSchema{defs: map[string]json.RawMessage{}, fields: map[string]*payload.Schema{}}
+	s := &Schema{defs: map[string]json.RawMessage{}, fields: map[string]*payload.Schema{}}
 	if err := json.Unmarshal(whole, &s.root); err != nil {
 		return nil, nil, fault.New(fault.InvalidConfig, `the schema of what is to be filled cannot be read; "properties" is an object and "required" a list of names`)
 	}
@@ -124,7 +128,7 @@ func layOver(base, over map[string]json.RawMessage) error {
 }
 
 // compile makes a part of the schema ready, with what it may refer to.
-func (s *SlotSchema) compile(part json.RawMessage) (*payload.Schema, error) {
+func (s *Schema) compile(part json.RawMessage) (*payload.Schema, error) {
 	if len(s.defs) > 0 && bytes.Contains(part, []byte(`"$ref"`)) {
 		var words map[string]json.RawMessage
 		if json.Unmarshal(part, &words) == nil { // true and false refer to nothing
@@ -144,29 +148,39 @@ func (s *SlotSchema) compile(part json.RawMessage) (*payload.Schema, error) {
 
 // fitsSchema says that a value is one of a part's.
 func fitsSchema(s *payload.Schema, value json.RawMessage) bool {
-	decoded, err := decode(value)
+	decoded, err := decodeValue(value)
 	return err == nil && len(s.Problems("", decoded)) == 0
 }
 
 // absent says that data lacks a field: it is not there, or null where null is no value.
-func (s *SlotSchema) absent(name string, data map[string]json.RawMessage) bool {
+func (s *Schema) absent(name string, data map[string]json.RawMessage) bool {
 	value, ok := data[name]
 	if !ok {
 		return true
 	}
 	field := s.fields[name]
-	return isNull(value) && (field == nil || !fitsSchema(field, value))
+	return payload.IsNull(value) && (field == nil || !fitsSchema(field, value))
 }
 
-func isNull(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) == 0 || string(raw) == "null"
+// decodeValue decodes a value to be checked against a schema.
+func decodeValue(raw json.RawMessage) (any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	v, err := payload.Decode(raw)
+	if err != nil {
+		return nil, fault.Newf(fault.InvalidInput, "a value cannot be read: %w", err)
+	}
+	return v, nil
 }
+
+// IsEmpty says that there is nothing to fill.
+func (s *Schema) IsEmpty() bool { return len(s.root.Properties) == 0 }
 
 // Remaining is the part of the schema that data lacks and must have: a schema of what is missing, nil when nothing is. Of an
 // object that is there and not complete it has what that lacks.
-func (s *SlotSchema) Remaining(data json.RawMessage) (json.RawMessage, error) {
-	fields, err := readObject(data)
+func (s *Schema) Remaining(data json.RawMessage) (json.RawMessage, error) {
+	fields, err := ReadObject(data)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +195,11 @@ func (s *SlotSchema) Remaining(data json.RawMessage) (json.RawMessage, error) {
 // maxSlotDepth bounds how deep objects are looked into.
 const maxSlotDepth = 20
 
-func (s *SlotSchema) lacking(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool) (map[string]any, error) {
+func (s *Schema) lacking(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool) (map[string]any, error) {
 	return s.lackingAt(o, data, absent, 0)
 }
 
-func (s *SlotSchema) lackingAt(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool, depth int) (map[string]any, error) {
+func (s *Schema) lackingAt(o slotObject, data map[string]json.RawMessage, absent func(string, map[string]json.RawMessage) bool, depth int) (map[string]any, error) {
 	properties, required := map[string]json.RawMessage{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
 		part := o.Properties[name]
@@ -196,7 +210,7 @@ func (s *SlotSchema) lackingAt(o slotObject, data map[string]json.RawMessage, ab
 			continue
 		}
 		inner, ok := objectPart(part)
-		value, err := readObject(data[name])
+		value, err := ReadObject(data[name])
 		if !ok || err != nil || depth >= maxSlotDepth {
 			continue
 		}
@@ -222,7 +236,7 @@ func (s *SlotSchema) lackingAt(o slotObject, data map[string]json.RawMessage, ab
 // plainlyAbsent is how a field within a field is missing.
 func plainlyAbsent(name string, data map[string]json.RawMessage) bool {
 	value, ok := data[name]
-	return !ok || isNull(value)
+	return !ok || payload.IsNull(value)
 }
 
 // objectPart reads a property that is an object with fields of its own.
@@ -241,9 +255,10 @@ func asRaw(m map[string]json.RawMessage) map[string]any {
 	return out
 }
 
-func readObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// ReadObject reads the fields of an object; what is missing or null has none.
+func ReadObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
-	if isNull(raw) {
+	if payload.IsNull(raw) {
 		return fields, nil
 	}
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -254,8 +269,8 @@ func readObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 
 // Found looks the fields that data lacks up by name in the layers, those that it need not have included: what is set over what
 // the execution was started with, then what nodes have made. A value that a field does not take is passed over.
-func (s *SlotSchema) Found(data json.RawMessage, c dataflow.Context) (json.RawMessage, error) {
-	fields, err := readObject(data)
+func (s *Schema) Found(data json.RawMessage, c dataflow.Context) (json.RawMessage, error) {
+	fields, err := ReadObject(data)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +284,7 @@ func (s *SlotSchema) Found(data json.RawMessage, c dataflow.Context) (json.RawMe
 			results = newestFirst(c)
 		}
 		for _, value := range named(name, c, results) {
-			if !isNull(value) && fitsSchema(s.fields[name], value) {
+			if !payload.IsNull(value) && fitsSchema(s.fields[name], value) {
 				found[name] = value
 				break
 			}
@@ -312,12 +327,12 @@ type Taken struct {
 
 // Take takes from an answer what data lacks and what fits. Values that data has never change. Null means that the answer does
 // not know.
-func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
-	fields, err := readObject(data)
+func (s *Schema) Take(data, answer json.RawMessage) (Taken, error) {
+	fields, err := ReadObject(data)
 	if err != nil {
 		return Taken{}, err
 	}
-	offered, err := readObject(answer)
+	offered, err := ReadObject(answer)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -341,7 +356,7 @@ func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
 				taken.Unsaid = append(taken.Unsaid, name)
 			}
 			continue
-		case isNull(value):
+		case payload.IsNull(value):
 			continue
 		}
 		check := s.fields[name]
@@ -350,7 +365,7 @@ func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
 				return Taken{}, fault.Newf(fault.InvalidConfig, "the schema of %q is no usable JSON Schema: %w", name, err)
 			}
 		}
-		decoded, err := decode(value)
+		decoded, err := decodeValue(value)
 		if err != nil {
 			return Taken{}, err
 		}
@@ -360,7 +375,7 @@ func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
 			}
 			continue
 		}
-		if fields[name], err = within(fields[name], value, 0); err != nil {
+		if fields[name], err = Within(fields[name], value, 0); err != nil {
 			return Taken{}, err
 		}
 		taken.Fields = append(taken.Fields, name)
@@ -369,18 +384,18 @@ func (s *SlotSchema) Take(data, answer json.RawMessage) (Taken, error) {
 	return taken, err
 }
 
-// within lays a value under what is there: an object gets the fields that it lacks.
-func within(have, value json.RawMessage, depth int) (json.RawMessage, error) {
-	if isNull(have) {
+// Within lays a value under what is there: an object gets the fields that it lacks.
+func Within(have, value json.RawMessage, depth int) (json.RawMessage, error) {
+	if payload.IsNull(have) {
 		return value, nil
 	}
-	fields, err := readObject(have)
-	more, err2 := readObject(value)
+	fields, err := ReadObject(have)
+	more, err2 := ReadObject(value)
 	if err != nil || err2 != nil || depth >= maxSlotDepth {
 		return have, nil // what is there stays
 	}
 	for _, name := range slices.Sorted(maps.Keys(more)) {
-		if fields[name], err = within(fields[name], more[name], depth+1); err != nil {
+		if fields[name], err = Within(fields[name], more[name], depth+1); err != nil {
 			return nil, err
 		}
 	}
@@ -420,7 +435,7 @@ func Missing(fields []string, format string, args ...any) *fault.Error {
 }
 
 // MissingError says that data is not complete, and what it lacks.
-func (s *SlotSchema) MissingError(data json.RawMessage) error {
+func (s *Schema) MissingError(data json.RawMessage) error {
 	remaining, err := s.Remaining(data)
 	if err != nil || remaining == nil {
 		return err

@@ -1,4 +1,4 @@
-package node_test
+package slot_test
 
 import (
 	"encoding/json"
@@ -9,16 +9,16 @@ import (
 
 	"tandem/dataflow"
 	"tandem/fault"
-	"tandem/node"
+	"tandem/node/slot"
 )
 
-func slots(t *testing.T, schemas ...string) *node.SlotSchema {
+func slots(t *testing.T, schemas ...string) *slot.Schema {
 	t.Helper()
 	var raw []json.RawMessage
 	for _, s := range schemas {
 		raw = append(raw, json.RawMessage(s))
 	}
-	s, _, err := node.ReadSlots(raw...)
+	s, _, err := slot.Read(raw...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +127,14 @@ func TestSlotSchema_Found(t *testing.T) {
 
 func TestReadSlots(t *testing.T) {
 	t.Parallel()
-	_, whole, err := node.ReadSlots(json.RawMessage(`{"title":"t","required":["a"],"properties":{"a":{"type":"string"},"b":{}}}`), nil, json.RawMessage(`null`),
+	_, whole, err := slot.Read(json.RawMessage(`{"title":"t","required":["a"],"properties":{"a":{"type":"string"},"b":{}}}`), nil, json.RawMessage(`null`),
 		json.RawMessage(`{"title":"u","required":["b","a"],"properties":{"a":{"type":"integer"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	equal(t, whole, `{"title":"u","required":["a","b"],"properties":{"a":{"type":"integer"},"b":{}}}`)
 	for _, schema := range []string{`[]`, `{"properties":[]}`, `{"required":{}}`, `{"properties":{"a":{"type":"nothing"}}}`, `{"properties":{"a":{"$ref":"http://elsewhere"}}}`} {
-		if _, _, err := node.ReadSlots(json.RawMessage(schema)); fault.CodeOf(err) != fault.InvalidConfig {
+		if _, _, err := slot.Read(json.RawMessage(schema)); fault.CodeOf(err) != fault.InvalidConfig {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
@@ -146,27 +146,5 @@ func TestSlotSchema_MissingError(t *testing.T) {
 	f := fault.From(err)
 	if f.Code != fault.ParameterMissing || !cmp.Equal(f.Details["missing_fields"], []string{"to"}) {
 		t.Errorf("%v, %v", err, f.Details)
-	}
-}
-
-func TestHistory(t *testing.T) {
-	t.Parallel()
-	c := dataflow.Context{StepResults: map[string]dataflow.StepResult{
-		"c": {StepID: "c", ToolID: "K.C", IsSuccess: true, Ordinal: 9, Output: json.RawMessage(`3`)},
-		"a": {StepID: "a", ToolID: "K.A", IsSuccess: true, Ordinal: 1, Output: json.RawMessage(`1`)},
-		"b": {StepID: "b", ToolID: "K.B", Ordinal: 5, ErrorMessage: "no"},
-	}}
-	want := []node.Past{
-		{Step: 2, NodeID: "b", NodeType: "K.B", Status: "failed", Output: json.RawMessage(`null`), Error: "no"},
-		{Step: 3, NodeID: "c", NodeType: "K.C", Status: "completed", Output: json.RawMessage(`3`)},
-	}
-	if diff := cmp.Diff(want, node.History(c, 2)); diff != "" {
-		t.Error(diff)
-	}
-	if got := node.History(c, 0); len(got) != 0 {
-		t.Errorf("none was asked for: %v", got)
-	}
-	if got := node.History(c, 100); len(got) != 3 || got[0].NodeID != "a" {
-		t.Errorf("all: %v", got)
 	}
 }
