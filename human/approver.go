@@ -292,7 +292,7 @@ func (p *people) user(id string) (somebody, error) {
 	return somebody{key: seatUser + u.ID, user: u.ID, seats: p.media.Seats(u)}, nil
 }
 
-// at finds the person of an approver that is no role: a user, or an address, which may be a user's.
+// at finds the person of an approver that is not a role: a user, or an address, which may be a user's.
 func (p *people) at(seat string) (somebody, error) {
 	if id, ok := strings.CutPrefix(seat, seatUser); ok {
 		return p.user(id)

@@ -66,6 +66,7 @@ func (s *Router) admit(ctx context.Context, authorization string, allow []identi
 	return p, nil
 }
 
+// RoleList names roles in a sentence, with a word before the last: "admin or operator".
 func RoleList(roles []identity.Role, word string) string {
 	if len(roles) == 0 {
 		return "none"
@@ -126,4 +127,5 @@ func Authorization(r *http.Request) string {
 	return ""
 }
 
+// Upgrades says that a request asks for a WebSocket.
 func Upgrades(r *http.Request) bool { return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") }
