@@ -80,7 +80,7 @@ func addressSeat(channel, address string) string {
 	return channel + ":" + address
 }
 
-// Seats are the approvers that a user is: by id, mail address, role, and the addresses of their settings.
+// Seats are all the ways in which the approvers of a question can name a user: by id, mail address, role, and the addresses of their settings.
 func (m Media) Seats(u identity.User) []string {
 	seats := append([]string{seatUser + u.ID}, m.Addresses(u)...)
 	for _, r := range u.Roles {
